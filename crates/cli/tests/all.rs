@@ -1,0 +1,1 @@
+//! Whole-program tests, one file a command.

@@ -1,0 +1,32 @@
+//! The words every part of Spore shares: ids, outcomes, budgets, events, runs, verdicts.
+//!
+//! Plain data and pure rules. Nothing here reads a file, a clock or the environment, and
+//! nothing is asynchronous: callers hand in time and text, so the same input gives the same
+//! bytes and every rule can be tested exhaustively.
+//!
+//! Two decisions live here because everything else leans on them. A run's end is one
+//! [`Outcome`], from which its exit code follows; and what a layer does with a child's
+//! outcome is one function, [`propagation::decide`].
+
+mod budget;
+mod event;
+mod ids;
+mod ledger;
+mod money;
+mod outcome;
+pub mod propagation;
+mod run;
+mod step;
+mod time;
+mod verdict;
+
+pub use budget::{Allowance, BudgetId, BudgetTree, Exhausted, Overshoot, Resource};
+pub use event::{Event, Source, SourceKind, UnknownSourceKind};
+pub use ids::{BadId, CommitId, EventId, RunId, SessionToken, StepKey, TraceId, TreeId};
+pub use ledger::{LedgerEntry, Usage};
+pub use money::{Cost, Usd};
+pub use outcome::{Fault, Outcome};
+pub use run::{Mark, Park, Run, RunCost, RunKind, RunState, Status};
+pub use step::EffectClass;
+pub use time::{BadTime, Timestamp};
+pub use verdict::{Finding, Ruling, Verdict, VerdictSource};

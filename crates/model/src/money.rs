@@ -1,0 +1,156 @@
+//! Money, exact in sums and honest about guesses.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// US dollars in billionths: prices per token reach below a millionth, and sums must not drift.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Usd(i64);
+
+impl Usd {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Returns `None` for what is no amount of money: negative, infinite, not a number.
+    pub fn from_dollars(dollars: f64) -> Option<Self> {
+        let nanos = (dollars * 1e9).round();
+        #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+        (nanos >= 0.0 && nanos < 9e18).then_some(Self(nanos as i64))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "for display and JSON only")]
+    pub fn as_dollars(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0).max(0))
+    }
+}
+
+impl Add for Usd {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Usd {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Usd {
+    /// Cents as people write them; four digits where cents would hide the amount.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 || self.0 >= 100_000_000 {
+            write!(f, "${:.2}", self.as_dollars())
+        } else {
+            write!(f, "${:.4}", self.as_dollars())
+        }
+    }
+}
+
+impl fmt::Debug for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${}", self.as_dollars())
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_dollars())
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        Self::from_dollars(dollars)
+            .ok_or_else(|| serde::de::Error::custom(format!("{dollars} is not an amount of money")))
+    }
+}
+
+/// What something cost, and whether anyone really said so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Cost {
+    pub usd: Usd,
+    /// True where the agent named no price: unknown is not zero.
+    pub estimated: bool,
+}
+
+impl Cost {
+    pub fn exact(usd: Usd) -> Self {
+        Self { usd, estimated: false }
+    }
+
+    pub fn estimated(usd: Usd) -> Self {
+        Self { usd, estimated: true }
+    }
+}
+
+impl Add for Cost {
+    type Output = Self;
+
+    /// A sum with one guess in it is a guess.
+    fn add(self, other: Self) -> Self {
+        Self { usd: self.usd + other.usd, estimated: self.estimated || other.estimated }
+    }
+}
+
+impl Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), Add::add)
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let about = if self.estimated { "~" } else { "" };
+        write!(f, "{about}{}", self.usd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_sums_do_not_drift() {
+        let price = Usd::from_dollars(0.000_000_25).unwrap();
+        let total: Usd = std::iter::repeat_n(price, 4_000_000).sum();
+        assert_eq!(total, Usd::from_dollars(1.0).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_amount_of_money_is_refused() {
+        for dollars in [-0.01, f64::NAN, f64::INFINITY, 1e300] {
+            assert_eq!(Usd::from_dollars(dollars), None, "{dollars}");
+        }
+    }
+
+    #[test]
+    fn a_guess_in_a_sum_is_shown() {
+        let sum = Cost::exact(Usd::from_nanos(1_250_000_000)) + Cost::estimated(Usd::from_nanos(1));
+        assert_eq!(sum.to_string(), "~$1.25");
+        assert_eq!(Usd::from_nanos(1_234_567).to_string(), "$0.0012");
+    }
+}

@@ -1,0 +1,297 @@
+//! The run: everything that takes time is one, and they form a tree.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CommitId, Cost, Outcome, RunId, Timestamp, TraceId, TreeId, Usage};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    /// A whole task: context, bounces, verdict, commit.
+    Orchestrate,
+    /// One coder → gates → verifier round.
+    Bounce,
+    /// One agent session.
+    Session,
+    /// The project's own commands on one tree.
+    Gates,
+}
+
+impl RunKind {
+    pub const ALL: [Self; 4] = [Self::Orchestrate, Self::Bounce, Self::Session, Self::Gates];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Orchestrate => "orchestrate",
+            Self::Bounce => "bounce",
+            Self::Session => "session",
+            Self::Gates => "gates",
+        }
+    }
+
+    /// Returns whether success of such a run is a verdict on a tree. Only these may be called
+    /// verified; an agent session that ended well has merely finished.
+    const fn is_judged(self) -> bool {
+        matches!(self, Self::Orchestrate | Self::Bounce)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    Queued,
+    Running,
+    /// Stopped on purpose, able to go on.
+    Parked,
+    Ended,
+}
+
+/// What a parked run waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Park {
+    Budget,
+    Quota,
+    Human,
+    /// Ctrl-C, or a process that died: `resume` is all it takes.
+    Interrupt,
+}
+
+/// What a person did to a run after the fact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    Cancelled,
+    RolledBack,
+}
+
+/// One row of the run tree.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    pub parent: Option<RunId>,
+    pub trace: TraceId,
+    pub kind: RunKind,
+    pub name: String,
+    pub task: Option<String>,
+    pub attempt: u32,
+    pub depth: u32,
+    pub role: Option<String>,
+    pub backend: Option<String>,
+    pub model: Option<String>,
+    pub state: RunState,
+    pub outcome: Option<Outcome>,
+    pub park: Option<Park>,
+    pub mark: Option<Mark>,
+    /// One sentence for people: why it ended or waits.
+    pub reason: Option<String>,
+    pub base_commit: Option<CommitId>,
+    pub tree_hash: Option<TreeId>,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    pub turns: u32,
+    pub tokens: Usage,
+    #[serde(flatten)]
+    pub cost: RunCost,
+    pub experiment: Option<String>,
+    /// What the run was started with, as its kind understands it; resume needs all of it.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub settings: serde_json::Value,
+}
+
+/// A run's cost under the names that the run record has for it.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RunCost {
+    pub cost_usd: crate::Usd,
+    pub cost_estimated: bool,
+}
+
+impl From<Cost> for RunCost {
+    fn from(cost: Cost) -> Self {
+        Self { cost_usd: cost.usd, cost_estimated: cost.estimated }
+    }
+}
+
+impl From<RunCost> for Cost {
+    fn from(cost: RunCost) -> Self {
+        Self { usd: cost.cost_usd, estimated: cost.cost_estimated }
+    }
+}
+
+/// The word people read for a run. Derived, never stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Status {
+    #[serde(rename = "queued")]
+    Queued,
+    #[serde(rename = "running")]
+    Running,
+    #[serde(rename = "parked:budget")]
+    ParkedBudget,
+    #[serde(rename = "parked:quota")]
+    ParkedQuota,
+    #[serde(rename = "parked:human")]
+    ParkedHuman,
+    #[serde(rename = "interrupted")]
+    Interrupted,
+    #[serde(rename = "verified")]
+    Verified,
+    /// Ended well, but its kind carries no verdict: a session, a gate.
+    #[serde(rename = "finished")]
+    Finished,
+    #[serde(rename = "rejected")]
+    Rejected,
+    #[serde(rename = "escalated")]
+    Escalated,
+    #[serde(rename = "failed")]
+    Failed,
+    #[serde(rename = "cancelled")]
+    Cancelled,
+    #[serde(rename = "rolled-back")]
+    RolledBack,
+}
+
+impl Status {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::ParkedBudget => "parked:budget",
+            Self::ParkedQuota => "parked:quota",
+            Self::ParkedHuman => "parked:human",
+            Self::Interrupted => "interrupted",
+            Self::Verified => "verified",
+            Self::Finished => "finished",
+            Self::Rejected => "rejected",
+            Self::Escalated => "escalated",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::RolledBack => "rolled-back",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Run {
+    /// Returns the run's status. `alive` is whether a process is working on it now: a run
+    /// whose process was killed still says `Running` in its row.
+    pub fn status(&self, alive: bool) -> Status {
+        match (self.mark, self.state) {
+            (Some(Mark::Cancelled), _) => Status::Cancelled,
+            (Some(Mark::RolledBack), _) => Status::RolledBack,
+            (None, RunState::Queued) => Status::Queued,
+            (None, RunState::Running) if alive => Status::Running,
+            (None, RunState::Running) => Status::Interrupted,
+            (None, RunState::Parked) => match self.park {
+                Some(Park::Budget) => Status::ParkedBudget,
+                Some(Park::Quota) => Status::ParkedQuota,
+                Some(Park::Human) => Status::ParkedHuman,
+                Some(Park::Interrupt) | None => Status::Interrupted,
+            },
+            (None, RunState::Ended) => self.ended_status(),
+        }
+    }
+
+    fn ended_status(&self) -> Status {
+        match self.outcome {
+            Some(Outcome::Success) if self.kind.is_judged() => Status::Verified,
+            Some(Outcome::Success) => Status::Finished,
+            Some(Outcome::Failure | Outcome::NeedsRefinement) if self.kind == RunKind::Bounce => {
+                Status::Rejected
+            }
+            Some(Outcome::NeedsEscalation) => Status::Escalated,
+            Some(Outcome::Interrupted) => Status::Interrupted,
+            _ => Status::Failed,
+        }
+    }
+
+    /// Returns whether `resume` can do anything with the run.
+    pub fn is_open(&self) -> bool {
+        self.mark.is_none() && self.state != RunState::Ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(kind: RunKind, state: RunState, outcome: Option<Outcome>) -> Run {
+        let id = RunId::from_parts(0, 1);
+        Run {
+            id,
+            parent: None,
+            trace: id.into(),
+            kind,
+            name: String::new(),
+            task: None,
+            attempt: 1,
+            depth: 0,
+            role: None,
+            backend: None,
+            model: None,
+            state,
+            outcome,
+            park: None,
+            mark: None,
+            reason: None,
+            base_commit: None,
+            tree_hash: None,
+            started: Timestamp::from_millis(0),
+            ended: None,
+            turns: 0,
+            tokens: Usage::default(),
+            cost: RunCost::default(),
+            experiment: None,
+            settings: serde_json::Value::Null,
+        }
+    }
+
+    #[test]
+    fn only_a_judged_run_is_ever_called_verified() {
+        for kind in RunKind::ALL {
+            let status = run(kind, RunState::Ended, Some(Outcome::Success)).status(false);
+            let judged = matches!(kind, RunKind::Orchestrate | RunKind::Bounce);
+            assert_eq!(status == Status::Verified, judged, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn no_end_but_success_is_verified() {
+        for outcome in Outcome::ALL {
+            let status = run(RunKind::Orchestrate, RunState::Ended, Some(outcome)).status(false);
+            assert_eq!(status == Status::Verified, outcome == Outcome::Success, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_running_row_without_a_process_is_interrupted() {
+        let run = run(RunKind::Orchestrate, RunState::Running, None);
+        assert_eq!(run.status(true), Status::Running);
+        assert_eq!(run.status(false), Status::Interrupted);
+        assert!(run.is_open());
+    }
+
+    #[test]
+    fn a_persons_mark_outweighs_the_outcome() {
+        let mut run = run(RunKind::Orchestrate, RunState::Ended, Some(Outcome::Success));
+        run.mark = Some(Mark::RolledBack);
+        assert_eq!(run.status(false), Status::RolledBack);
+        assert!(!run.is_open());
+    }
+
+    #[test]
+    fn a_run_record_is_flat_and_its_numbers_are_numbers() {
+        let mut run = run(RunKind::Session, RunState::Ended, Some(Outcome::Success));
+        run.cost = Cost::estimated(crate::Usd::from_nanos(1_500_000_000)).into();
+        let json = serde_json::to_value(&run).unwrap();
+        assert_eq!(json["cost_usd"], 1.5);
+        assert_eq!(json["cost_estimated"], true);
+        assert_eq!(serde_json::from_value::<Run>(json).unwrap(), run);
+    }
+}
