@@ -1,1 +1,22 @@
-//! placeholder
+//! The bounce loop: coder, gates, verifier, again, until the work holds or a person is asked.
+//!
+//! [`Bounce`] is the whole policy as a pure state machine: it is told what a step came to and
+//! answers which step is next. [`drive`] is the loop around it, short enough to read at once.
+//! Every step has a key and a recorded result, so a run that was killed is the same machine
+//! fed with what is already on record: it arrives at the first step without a result and goes
+//! on from there.
+//!
+//! Nothing here touches git, an agent or a file: those are the [`World`]'s, which the caller
+//! plugs in. Verdicts are read here, because what counts as a pass is policy.
+
+mod bounce;
+mod driver;
+mod evidence;
+mod step;
+mod verdict_text;
+
+pub use bounce::{Bounce, Next, Rules};
+pub use driver::{Begun, End, Ticket, World, drive};
+pub use evidence::{Evidence, Shortfall};
+pub use step::{Conclusion, Done, GateSummary, SessionSummary, Step};
+pub use verdict_text::read_verdict;

@@ -1,0 +1,314 @@
+//! The policy of a run as a state machine. Never blocks, never fails, never looks at a clock.
+
+use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::{Fault, Outcome, Park, Ruling, TreeId, Verdict};
+
+use crate::{
+    Conclusion, Done, Evidence, GateSummary, SessionSummary, Shortfall, Step, read_verdict,
+};
+
+/// What the person and the configuration decided beforehand.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rules {
+    pub max_bounces: u32,
+    pub min_confidence: f64,
+    pub phrase_confidence: f64,
+    /// Whether a project whose gates fail at the base may be worked on.
+    pub allow_red: bool,
+}
+
+/// How often a verifier session is started before the run waits for a person.
+const VERIFIER_ATTEMPTS: u32 = 2;
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Next {
+    Do(Step),
+    Park { outcome: Outcome, park: Park, reason: String },
+    End(Conclusion),
+}
+
+/// One task on its way through its bounces.
+#[derive(Clone, Debug)]
+pub struct Bounce {
+    rules: Rules,
+    base_tree: Option<TreeId>,
+    /// The tree under judgement, and the coder's end that led to it.
+    tree: Option<TreeId>,
+    coder: Option<SessionSummary>,
+    /// A tree that a gate or a verifier has turned down: handing it in again is no change.
+    rejected_tree: Option<TreeId>,
+    evidence: Option<Evidence>,
+}
+
+impl Bounce {
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            base_tree: None,
+            tree: None,
+            coder: None,
+            rejected_tree: None,
+            evidence: None,
+        }
+    }
+
+    pub fn start(&self) -> Next {
+        Next::Do(Step::Prepare)
+    }
+
+    /// Takes what `step` came to and says what is next.
+    pub fn apply(&mut self, step: &Step, done: &Done) -> Next {
+        match (step, done) {
+            (_, Done::Stopped { park, reason }) => park_for(*park, reason),
+            (Step::Prepare, Done::Prepared { tree, .. }) => {
+                self.base_tree = Some(tree.clone());
+                Next::Do(Step::Baseline)
+            }
+            (Step::Baseline, Done::Baseline(gates)) => self.after_baseline(gates),
+            (Step::Coder { bounce, .. }, Done::Coder(session)) => {
+                self.after_coder(*bounce, session)
+            }
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, .. }) => {
+                self.after_snapshot(*bounce, tree)
+            }
+            (Step::Gates { bounce, tree }, Done::Gates(gates)) => {
+                self.after_gates(*bounce, tree, gates)
+            }
+            (Step::Verifier { bounce, tree, attempt }, Done::Verifier { session, intact }) => {
+                self.after_verifier(*bounce, tree, *attempt, session, *intact)
+            }
+            (Step::Close { bounce, outcome, reason, .. }, Done::Closed) => {
+                self.after_bounce(*bounce, *outcome, reason)
+            }
+            (Step::Commit { tree, .. }, Done::Committed { commit }) => finish(Conclusion {
+                commit: Some(commit.clone()),
+                tree: Some(tree.clone()),
+                ..conclusion(Outcome::Success, "verified")
+            }),
+            (Step::Escalate { reason, .. }, Done::Escalated) => {
+                finish(conclusion(Outcome::NeedsEscalation, reason))
+            }
+            (Step::Finish { conclusion }, Done::Finished) => Next::End(conclusion.clone()),
+            // The journal belongs to another version of this machine: stop before harm.
+            (step, _) => finish(Conclusion {
+                fault: Some(Fault::Bug),
+                ..conclusion(
+                    Outcome::Failure,
+                    &format!("the record of step {} does not fit the step", step.key()),
+                )
+            }),
+        }
+    }
+
+    fn after_baseline(&self, gates: &GateSummary) -> Next {
+        if gates.green || self.rules.allow_red {
+            return Next::Do(Step::Coder { bounce: 1, evidence: None });
+        }
+        finish(Conclusion {
+            fault: Some(Fault::BadInput),
+            ..conclusion(
+                Outcome::Failure,
+                "the project's own checks already fail at the base commit",
+            )
+        })
+    }
+
+    fn after_coder(&mut self, bounce: u32, session: &SessionSummary) -> Next {
+        let reason = session.reason.as_deref().unwrap_or("the coder's session had to stop");
+        match decide(Layer::Bounce, session.outcome, self.left(bounce)) {
+            Action::Park(outcome) => {
+                Next::Park { outcome, park: park_of(outcome), reason: reason.into() }
+            }
+            Action::Raise(outcome @ Outcome::DepthExceeded) => finish(conclusion(outcome, reason)),
+            // A failed session may have left something worth checking: what it changed decides.
+            _ => {
+                self.coder = Some(session.clone());
+                Next::Do(Step::Snapshot { bounce })
+            }
+        }
+    }
+
+    fn after_snapshot(&mut self, bounce: u32, tree: &TreeId) -> Next {
+        let untouched = self.base_tree.as_ref() == Some(tree);
+        let failed = self.coder.as_ref().filter(|coder| coder.outcome != Outcome::Success);
+        if let Some(coder) = failed
+            && untouched
+        {
+            let reason = coder.reason.as_deref().unwrap_or("no reason given");
+            return finish(conclusion(
+                Outcome::Failure,
+                &format!("the coder failed and changed nothing: {reason}"),
+            ));
+        }
+        if untouched || self.rejected_tree.as_ref() == Some(tree) {
+            let reason = if untouched {
+                "the coder changed nothing"
+            } else {
+                "the coder handed in the rejected tree again"
+            };
+            return self.fall_short(
+                bounce,
+                Outcome::Failure,
+                None,
+                evidence(bounce, Shortfall::NoChange, reason),
+            );
+        }
+        self.tree = Some(tree.clone());
+        Next::Do(Step::Gates { bounce, tree: tree.clone() })
+    }
+
+    fn after_gates(&mut self, bounce: u32, tree: &TreeId, gates: &GateSummary) -> Next {
+        if gates.green {
+            return Next::Do(Step::Verifier { bounce, tree: tree.clone(), attempt: 1 });
+        }
+        self.rejected_tree = Some(tree.clone());
+        let evidence = Evidence {
+            output: gates.evidence.clone(),
+            ..evidence(bounce, Shortfall::RedGate, &gates.lines.join("\n"))
+        };
+        self.fall_short(bounce, Outcome::Failure, None, evidence)
+    }
+
+    fn after_verifier(
+        &mut self,
+        bounce: u32,
+        tree: &TreeId,
+        attempt: u32,
+        session: &SessionSummary,
+        intact: bool,
+    ) -> Next {
+        let reason = session.reason.as_deref().unwrap_or("the verifier's session had to stop");
+        match session.outcome {
+            Outcome::Success => {}
+            Outcome::Interrupted | Outcome::QuotaParked | Outcome::NeedsHuman => {
+                let outcome = session.outcome;
+                return Next::Park { outcome, park: park_of(outcome), reason: reason.into() };
+            }
+            Outcome::DepthExceeded => return finish(conclusion(session.outcome, reason)),
+            _ if attempt < VERIFIER_ATTEMPTS => {
+                return Next::Do(Step::Verifier {
+                    bounce,
+                    tree: tree.clone(),
+                    attempt: attempt + 1,
+                });
+            }
+            _ => {
+                return Next::Park {
+                    outcome: Outcome::NeedsHuman,
+                    park: Park::Human,
+                    reason: format!("the verifier broke down twice: {reason}"),
+                };
+            }
+        }
+        let verdict = if intact {
+            read_verdict(&session.final_text, self.rules.phrase_confidence)
+        } else {
+            Verdict::unknown(
+                "the verifier changed the tree it was to judge, so its verdict is void",
+            )
+        };
+        self.after_verdict(bounce, tree, verdict)
+    }
+
+    fn after_verdict(&mut self, bounce: u32, tree: &TreeId, verdict: Verdict) -> Next {
+        match verdict.weigh(self.rules.min_confidence) {
+            Ruling::Supports => Next::Do(Step::Close {
+                bounce,
+                outcome: Outcome::Success,
+                reason: verdict.reason.clone(),
+                verdict: Some(verdict),
+            }),
+            Ruling::Contradicts => {
+                self.rejected_tree = Some(tree.clone());
+                let evidence = Evidence {
+                    findings: verdict.findings.clone(),
+                    ..evidence(bounce, Shortfall::Rejected, &verdict.reason)
+                };
+                self.fall_short(bounce, Outcome::Failure, Some(verdict), evidence)
+            }
+            Ruling::Unknown => {
+                let evidence = evidence(bounce, Shortfall::Unread, &verdict.reason);
+                self.fall_short(bounce, Outcome::NeedsRefinement, Some(verdict), evidence)
+            }
+        }
+    }
+
+    fn fall_short(
+        &mut self,
+        bounce: u32,
+        outcome: Outcome,
+        verdict: Option<Verdict>,
+        evidence: Evidence,
+    ) -> Next {
+        let reason = evidence.reason.clone();
+        self.evidence = Some(evidence);
+        Next::Do(Step::Close { bounce, outcome, verdict, reason })
+    }
+
+    fn after_bounce(&mut self, bounce: u32, outcome: Outcome, reason: &str) -> Next {
+        match decide(Layer::Bounce, outcome, self.left(bounce)) {
+            Action::Advance => match self.tree.clone() {
+                Some(tree) => Next::Do(Step::Commit { bounce, tree }),
+                None => finish(conclusion(Outcome::Failure, "nothing was ever handed in")),
+            },
+            Action::NextBounce => {
+                Next::Do(Step::Coder { bounce: bounce + 1, evidence: self.evidence.clone() })
+            }
+            Action::Raise(outcome) => finish(conclusion(
+                outcome,
+                &format!("nobody could say whether bounce {bounce} holds: {reason}"),
+            )),
+            _ => Next::Do(Step::Escalate {
+                bounce,
+                reason: format!("not verified after {bounce} bounce(s): {reason}"),
+            }),
+        }
+    }
+
+    fn left(&self, bounce: u32) -> Left {
+        Left {
+            retries: self.rules.max_bounces.saturating_sub(bounce),
+            heals: 0,
+            idempotent: false,
+            budget: true,
+        }
+    }
+}
+
+fn evidence(bounce: u32, shortfall: Shortfall, reason: &str) -> Evidence {
+    Evidence {
+        bounce,
+        shortfall,
+        reason: reason.into(),
+        output: String::new(),
+        findings: Vec::new(),
+    }
+}
+
+fn conclusion(outcome: Outcome, reason: &str) -> Conclusion {
+    Conclusion { outcome, fault: None, reason: reason.into(), commit: None, tree: None }
+}
+
+fn finish(conclusion: Conclusion) -> Next {
+    Next::Do(Step::Finish { conclusion })
+}
+
+fn park_of(outcome: Outcome) -> Park {
+    match outcome {
+        Outcome::QuotaParked => Park::Quota,
+        Outcome::Interrupted => Park::Interrupt,
+        _ => Park::Human,
+    }
+}
+
+fn park_for(park: Park, reason: &str) -> Next {
+    let outcome = match park {
+        Park::Budget | Park::Human => Outcome::NeedsHuman,
+        Park::Quota => Outcome::QuotaParked,
+        Park::Interrupt => Outcome::Interrupted,
+    };
+    Next::Park { outcome, park, reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests;

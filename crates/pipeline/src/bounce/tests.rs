@@ -1,0 +1,350 @@
+//! A script of what the world answers, and the steps the machine takes in return.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use spore_model::{CommitId, Cost, RunId, StepKey, Usage};
+
+use super::*;
+use crate::{Begun, End, Ticket, World, drive};
+
+/// Plays answers by step name: `coder/1 ok`, `gates/1 red`, `verifier/2 pass`, … What the
+/// script does not mention goes well; trees are named by a letter.
+#[derive(Default)]
+struct Script {
+    answers: BTreeMap<String, String>,
+    /// Results on record, as a journal would have them.
+    recorded: BTreeMap<StepKey, Done>,
+    steps: Vec<String>,
+    /// Stop before performing this many steps: the process is killed.
+    lives: Option<usize>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Killed;
+
+fn tree(letter: char) -> TreeId {
+    let digit = format!("{:x}", (letter as u32) % 16);
+    TreeId::new(digit.repeat(40)).unwrap()
+}
+
+fn session(outcome: Outcome, text: &str) -> SessionSummary {
+    SessionSummary {
+        run: RunId::from_parts(0, 0),
+        outcome,
+        reason: None,
+        final_text: text.into(),
+        session_id: None,
+        turns: 1,
+        usage: Usage::default(),
+        cost: Cost::default(),
+    }
+}
+
+fn gates(green: bool) -> GateSummary {
+    GateSummary {
+        green,
+        lines: vec![if green { "test: green".into() } else { "test: 1 new failure".into() }],
+        new_failures: Vec::new(),
+        evidence: String::new(),
+    }
+}
+
+impl Script {
+    fn new(text: &str) -> Self {
+        let answers = text
+            .lines()
+            .filter_map(|line| line.trim().split_once(' '))
+            .map(|(step, answer)| (step.to_owned(), answer.to_owned()))
+            .collect();
+        Self { answers, ..Self::default() }
+    }
+
+    fn answer(&self, step: &Step) -> Done {
+        let answer = self.answers.get(step.key().as_str()).map_or("", String::as_str);
+        match step {
+            Step::Prepare => {
+                Done::Prepared { base: CommitId::new("0".repeat(40)).unwrap(), tree: tree('0') }
+            }
+            Step::Baseline => Done::Baseline(gates(answer != "red")),
+            Step::Coder { .. } => match answer {
+                "fails" => Done::Coder(session(Outcome::Failure, "")),
+                "quota" => Done::Coder(session(Outcome::QuotaParked, "")),
+                "interrupted" => Done::Coder(session(Outcome::Interrupted, "")),
+                "too-deep" => Done::Coder(session(Outcome::DepthExceeded, "")),
+                "broke" => Done::Stopped { park: Park::Budget, reason: "no money".into() },
+                _ => Done::Coder(session(Outcome::Success, "done")),
+            },
+            Step::Snapshot { bounce } => {
+                let letter = answer.chars().next().unwrap_or(char::from(b'0' + *bounce as u8));
+                Done::Snapshot { tree: tree(letter), changed_files: 1 }
+            }
+            Step::Gates { .. } => Done::Gates(gates(answer != "red")),
+            Step::Verifier { .. } => {
+                let (outcome, text) = match answer {
+                    "fail" => {
+                        (Outcome::Success, r#"<verdict>{"verdict":"fail","reason":"no"}</verdict>"#)
+                    }
+                    "mumble" => (Outcome::Success, "looks fine to me"),
+                    "breaks" => (Outcome::TimedOut, ""),
+                    "quota" => (Outcome::QuotaParked, ""),
+                    _ => (Outcome::Success, r#"<verdict>{"verdict":"pass"}</verdict>"#),
+                };
+                Done::Verifier { session: session(outcome, text), intact: answer != "tampers" }
+            }
+            Step::Close { .. } => Done::Closed,
+            Step::Commit { .. } => {
+                Done::Committed { commit: CommitId::new("c".repeat(40)).unwrap() }
+            }
+            Step::Escalate { .. } => Done::Escalated,
+            Step::Finish { .. } => Done::Finished,
+        }
+    }
+}
+
+impl World for Script {
+    type Error = Killed;
+
+    fn begin(&mut self, step: &Step) -> Result<Begun, Killed> {
+        Ok(match self.recorded.get(&step.key()) {
+            Some(done) => Begun::Done(done.clone()),
+            None => Begun::Do(Ticket { attempt: 1, intent: serde_json::Value::Null }),
+        })
+    }
+
+    fn perform(&mut self, step: &Step, _: &Ticket) -> Result<Done, Killed> {
+        if let Some(lives) = &mut self.lives {
+            *lives = lives.checked_sub(1).ok_or(Killed)?;
+        }
+        self.steps.push(step.key().to_string());
+        Ok(self.answer(step))
+    }
+
+    fn finish(&mut self, step: &Step, _: &Ticket, done: &Done) -> Result<(), Killed> {
+        self.recorded.insert(step.key(), done.clone());
+        Ok(())
+    }
+}
+
+fn rules() -> Rules {
+    Rules { max_bounces: 3, min_confidence: 0.6, phrase_confidence: 0.5, allow_red: false }
+}
+
+fn told(end: &End) -> String {
+    match end {
+        End::Concluded(Conclusion { fault: Some(fault), .. }) => format!("fault {fault:?}"),
+        End::Concluded(Conclusion { outcome, .. }) => format!("{outcome:?}"),
+        End::Parked { park, .. } => format!("parked {park:?}"),
+    }
+}
+
+#[track_caller]
+fn check(script: &str, steps: &str, end: &str) {
+    let mut world = Script::new(script);
+    let ended = drive(&mut Bounce::new(rules()), &mut world).unwrap();
+    let expected: Vec<&str> = steps.split_whitespace().collect();
+    assert_eq!(
+        (world.steps, told(&ended)),
+        (expected.iter().map(|&s| s.to_owned()).collect(), end.to_owned())
+    );
+}
+
+#[test]
+fn work_that_holds_at_once_is_committed() {
+    check(
+        "",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit finish",
+        "Success",
+    );
+}
+
+#[test]
+fn a_red_gate_goes_back_to_the_coder_without_asking_the_verifier() {
+    check(
+        "gates/1 red",
+        "prepare baseline coder/1 snapshot/1 gates/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit finish",
+        "Success",
+    );
+}
+
+#[test]
+fn a_run_that_never_holds_is_escalated() {
+    check(
+        "gates/1 red
+         verifier/2 fail
+         verifier/3 fail",
+        "prepare baseline coder/1 snapshot/1 gates/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2
+         coder/3 snapshot/3 gates/3 verifier/3 close/3 escalate finish",
+        "NeedsEscalation",
+    );
+}
+
+#[test]
+fn a_verifier_that_never_says_anything_is_not_a_pass() {
+    check(
+        "verifier/1 mumble
+         verifier/2 tampers
+         verifier/3 mumble",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2
+         coder/3 snapshot/3 gates/3 verifier/3 close/3 finish",
+        "NeedsRefinement",
+    );
+}
+
+#[test]
+fn a_coder_that_fails_and_changes_nothing_ends_the_run() {
+    check(
+        "coder/1 fails
+         snapshot/1 0",
+        "prepare baseline coder/1 snapshot/1 finish",
+        "Failure",
+    );
+}
+
+#[test]
+fn a_coder_that_fails_with_changes_is_still_checked() {
+    check(
+        "coder/1 fails",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit finish",
+        "Success",
+    );
+}
+
+#[test]
+fn a_coder_that_claims_success_without_a_change_is_bounced() {
+    check(
+        "snapshot/1 0",
+        "prepare baseline coder/1 snapshot/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit finish",
+        "Success",
+    );
+}
+
+#[test]
+fn the_rejected_tree_handed_in_again_is_no_change() {
+    check(
+        "verifier/1 fail
+         snapshot/2 1",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1
+         coder/2 snapshot/2 close/2
+         coder/3 snapshot/3 gates/3 verifier/3 close/3 commit finish",
+        "Success",
+    );
+}
+
+#[test]
+fn a_tree_nobody_could_judge_may_be_handed_in_again() {
+    check(
+        "verifier/1 mumble
+         snapshot/2 1",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit finish",
+        "Success",
+    );
+}
+
+#[test]
+fn a_verifier_that_breaks_is_started_once_more_and_then_a_person_is_asked() {
+    check(
+        "verifier/1 breaks",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 verifier/1/2 close/1 commit finish",
+        "Success",
+    );
+    check(
+        "verifier/1 breaks
+         verifier/1/2 breaks",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 verifier/1/2",
+        "parked Human",
+    );
+}
+
+#[test]
+fn a_red_baseline_is_refused() {
+    check("baseline red", "prepare baseline finish", "fault BadInput");
+}
+
+#[test]
+fn what_has_to_wait_parks_and_leaves_its_step_undone() {
+    check("coder/1 quota", "prepare baseline coder/1", "parked Quota");
+    check("coder/1 interrupted", "prepare baseline coder/1", "parked Interrupt");
+    check("coder/1 broke", "prepare baseline coder/1", "parked Budget");
+    check(
+        "verifier/1 quota",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1",
+        "parked Quota",
+    );
+}
+
+#[test]
+fn depth_is_raised_at_once() {
+    check("coder/1 too-deep", "prepare baseline coder/1 finish", "DepthExceeded");
+}
+
+#[test]
+fn the_reason_of_a_rejection_reaches_the_next_coder() {
+    let mut machine = Bounce::new(rules());
+    let mut world = Script::new("verifier/1 fail");
+    drive(&mut machine, &mut world).unwrap();
+    let evidence = machine.evidence.unwrap();
+    assert_eq!((evidence.shortfall, evidence.reason.as_str()), (Shortfall::Rejected, "no"));
+}
+
+#[test]
+fn a_record_that_does_not_fit_its_step_is_a_bug_and_never_a_pass() {
+    let mut world = Script::new("");
+    world.recorded.insert(Step::Baseline.key(), Done::Finished);
+    let end = drive(&mut Bounce::new(rules()), &mut world).unwrap();
+    assert_eq!(told(&end), "fault Bug");
+}
+
+fn scripts() -> impl Strategy<Value = String> {
+    let coder = prop_oneof![Just("ok"), Just("fails"), Just("too-deep")];
+    let gate = prop_oneof![Just("green"), Just("red")];
+    let verifier =
+        prop_oneof![Just("pass"), Just("fail"), Just("mumble"), Just("tampers"), Just("breaks")];
+    let bounce = (coder, prop_oneof![Just(""), Just("0"), Just("1")], gate, verifier);
+    proptest::collection::vec(bounce, 3).prop_map(|bounces| {
+        let mut text = String::new();
+        for (index, (coder, tree, gate, verifier)) in bounces.into_iter().enumerate() {
+            let n = index + 1;
+            text += &format!("coder/{n} {coder}\nsnapshot/{n} {tree}\ngates/{n} {gate}\nverifier/{n} {verifier}\n");
+        }
+        text
+    })
+}
+
+proptest! {
+    /// Killed before any step and started again, a run takes the same steps to the same end.
+    #[test]
+    fn a_killed_run_ends_like_one_that_was_not(script in scripts(), lives in 0..20usize) {
+        let mut whole = Script::new(&script);
+        let end = drive(&mut Bounce::new(rules()), &mut whole).unwrap();
+
+        let mut killed = Script { lives: Some(lives), ..Script::new(&script) };
+        let first = drive(&mut Bounce::new(rules()), &mut killed);
+        killed.lives = None;
+        let again = drive(&mut Bounce::new(rules()), &mut killed).unwrap();
+        prop_assert!(first == Err(Killed) || first == Ok(again.clone()));
+        prop_assert_eq!(again, end);
+        // A parked step is done again by whoever resumes; nothing else ever is.
+        killed.steps.dedup();
+        prop_assert_eq!(killed.steps, whole.steps);
+    }
+
+    /// Success needs a green gate and a formal, untampered pass in the same bounce.
+    #[test]
+    fn nothing_passes_without_gate_and_verdict(script in scripts()) {
+        let mut world = Script::new(&script);
+        let end = drive(&mut Bounce::new(rules()), &mut world).unwrap();
+        if let End::Concluded(Conclusion { outcome: Outcome::Success, .. }) = end {
+            let last = world.steps.iter().rev().find_map(|step| step.strip_prefix("close/")).unwrap();
+            prop_assert_eq!(&world.answers[&format!("gates/{last}")], "green");
+            let verifier = &world.answers[&format!("verifier/{last}")];
+            let restarted = world.steps.contains(&format!("verifier/{last}/2"));
+            prop_assert!(verifier == "pass" || verifier == "breaks" && restarted);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The loop around the machine: look up, intend, do, record, go on.
+
+use serde_json::Value;
+use spore_model::{Outcome, Park};
+
+use crate::{Bounce, Conclusion, Done, Next, Step};
+
+/// A step that has begun: which attempt this is, and what exactly was meant to be done when
+/// it was first begun. Doing it again must do that very thing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ticket {
+    pub attempt: u32,
+    pub intent: Value,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Begun {
+    /// It has to be done, and may have been tried before.
+    Do(Ticket),
+    /// It has been done; this is what it came to.
+    Done(Done),
+}
+
+/// What the loop needs from outside.
+///
+/// `begin` is durable when it returns, and so is `finish`. `perform` may be called again
+/// after a crash with a ticket of a higher attempt: keyed effects must then change nothing,
+/// and the traces of an earlier attempt of any other kind must be cleared first.
+pub trait World {
+    type Error;
+
+    fn begin(&mut self, step: &Step) -> Result<Begun, Self::Error>;
+    fn perform(&mut self, step: &Step, ticket: &Ticket) -> Result<Done, Self::Error>;
+    fn finish(&mut self, step: &Step, ticket: &Ticket, done: &Done) -> Result<(), Self::Error>;
+}
+
+/// How the loop came to rest.
+#[derive(Clone, PartialEq, Debug)]
+pub enum End {
+    Concluded(Conclusion),
+    /// It can go on later, from the step it stopped at.
+    Parked {
+        outcome: Outcome,
+        park: Park,
+        reason: String,
+    },
+}
+
+/// Runs `machine` to its end or until it has to wait.
+pub fn drive<W: World>(machine: &mut Bounce, world: &mut W) -> Result<End, W::Error> {
+    let mut next = machine.start();
+    loop {
+        let step = match next {
+            Next::Do(step) => step,
+            Next::Park { outcome, park, reason } => {
+                return Ok(End::Parked { outcome, park, reason });
+            }
+            Next::End(conclusion) => return Ok(End::Concluded(conclusion)),
+        };
+        next = match world.begin(&step)? {
+            Begun::Done(done) => machine.apply(&step, &done),
+            Begun::Do(ticket) => {
+                let done = world.perform(&step, &ticket)?;
+                let next = machine.apply(&step, &done);
+                // A step that has to wait has no result yet: resume does it again.
+                if !matches!(next, Next::Park { .. }) {
+                    world.finish(&step, &ticket, &done)?;
+                }
+                next
+            }
+        };
+    }
+}

@@ -1,0 +1,152 @@
+//! What a run does, one step at a time, and what each step can come to.
+
+use serde::{Deserialize, Serialize};
+use spore_model::{
+    CommitId, Cost, EffectClass, Fault, Outcome, Park, RunId, StepKey, TreeId, Usage, Verdict,
+};
+
+use crate::Evidence;
+
+/// Something to be done. The same step has the same key in every process that works on the
+/// run, so its result is looked up before it is done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// Pin the base commit and lay out the coder's checkout.
+    Prepare,
+    /// Run the gates on the base, so that old failures are not the coder's.
+    Baseline,
+    /// One coder session, with what was wrong with the bounce before.
+    Coder { bounce: u32, evidence: Option<Evidence> },
+    /// Turn the checkout's content into a tree that can be judged.
+    Snapshot { bounce: u32 },
+    /// Run the gates on that tree.
+    Gates { bounce: u32, tree: TreeId },
+    /// One verifier session, on exactly that tree. `attempt` counts restarts of a verifier
+    /// that broke down.
+    Verifier { bounce: u32, tree: TreeId, attempt: u32 },
+    /// Record how the bounce ended.
+    Close { bounce: u32, outcome: Outcome, verdict: Option<Verdict>, reason: String },
+    /// Make the verified tree a commit on the run's branch.
+    Commit { bounce: u32, tree: TreeId },
+    /// Leave a record for the person who has to take over.
+    Escalate { bounce: u32, reason: String },
+    /// Close the run.
+    Finish { conclusion: Conclusion },
+}
+
+impl Step {
+    pub fn key(&self) -> StepKey {
+        let text = match self {
+            Self::Prepare => "prepare".to_owned(),
+            Self::Baseline => "baseline".to_owned(),
+            Self::Coder { bounce, .. } => format!("coder/{bounce}"),
+            Self::Snapshot { bounce } => format!("snapshot/{bounce}"),
+            Self::Gates { bounce, .. } => format!("gates/{bounce}"),
+            Self::Verifier { bounce, attempt: 1, .. } => format!("verifier/{bounce}"),
+            Self::Verifier { bounce, attempt, .. } => format!("verifier/{bounce}/{attempt}"),
+            Self::Close { bounce, .. } => format!("close/{bounce}"),
+            Self::Commit { .. } => "commit".to_owned(),
+            Self::Escalate { .. } => "escalate".to_owned(),
+            Self::Finish { .. } => "finish".to_owned(),
+        };
+        #[expect(clippy::expect_used, reason = "the words above are all graphic ASCII")]
+        StepKey::new(text).expect("a step's name is a key")
+    }
+
+    pub const fn class(&self) -> EffectClass {
+        match self {
+            Self::Coder { .. } | Self::Verifier { .. } => EffectClass::Paid,
+            Self::Baseline | Self::Gates { .. } => EffectClass::Fenced,
+            _ => EffectClass::Keyed,
+        }
+    }
+
+    /// Returns the bounce the step belongs to; zero for those of the run itself.
+    pub const fn bounce(&self) -> u32 {
+        match self {
+            Self::Coder { bounce, .. }
+            | Self::Snapshot { bounce }
+            | Self::Gates { bounce, .. }
+            | Self::Verifier { bounce, .. }
+            | Self::Close { bounce, .. } => *bounce,
+            _ => 0,
+        }
+    }
+}
+
+/// What an agent session came to, as far as the loop cares.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SessionSummary {
+    pub run: RunId,
+    pub outcome: Outcome,
+    /// Why, where it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub final_text: String,
+    /// The agent's own id of the conversation, to continue it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    pub turns: u32,
+    pub usage: Usage,
+    pub cost: Cost,
+}
+
+/// What the gates came to, as far as the loop cares.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GateSummary {
+    pub green: bool,
+    /// One line a gate, for people and for the verifier.
+    pub lines: Vec<String>,
+    /// Names of tests that fail now and did not at the base.
+    pub new_failures: Vec<String>,
+    /// The part of the logs that the coder needs, capped.
+    pub evidence: String,
+}
+
+/// How the run as a whole ends.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Conclusion {
+    pub outcome: Outcome,
+    /// Set where the run could not rightly begin; the exit code is the fault's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeId>,
+}
+
+/// What a step came to. This is what the journal keeps.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "done", rename_all = "snake_case")]
+pub enum Done {
+    Prepared {
+        base: CommitId,
+        tree: TreeId,
+    },
+    Baseline(GateSummary),
+    Coder(SessionSummary),
+    Snapshot {
+        tree: TreeId,
+        changed_files: u32,
+    },
+    Gates(GateSummary),
+    /// `intact` is false when the session changed the tree it was to judge.
+    Verifier {
+        session: SessionSummary,
+        intact: bool,
+    },
+    Closed,
+    Committed {
+        commit: CommitId,
+    },
+    Escalated,
+    Finished,
+    /// The step did not come to an end and will be done again: interrupt, quota, budget.
+    /// Never recorded as a result.
+    Stopped {
+        park: Park,
+        reason: String,
+    },
+}

@@ -1,0 +1,166 @@
+//! Reads a verdict from a verifier's final message.
+//!
+//! The last `<verdict>` block counts, because a model often quotes the form before it fills
+//! it in. A block that cannot be read is no verdict: falling back to prose there would let a
+//! broken "supports" pass as something weaker but real. Prose can only reject.
+
+use serde_json::Value;
+use spore_model::{Finding, Ruling, Verdict, VerdictSource};
+
+/// Longest reason kept; a verdict is a sentence, not a transcript.
+const REASON_CHARS: usize = 2_000;
+const FINDINGS: usize = 20;
+
+/// Reads the verdict in `text`. Never fails: what cannot be read is unknown.
+pub fn read_verdict(text: &str, phrase_confidence: f64) -> Verdict {
+    match last_block(text) {
+        Some(block) => read_block(block),
+        None => read_phrase(text, phrase_confidence),
+    }
+}
+
+fn last_block(text: &str) -> Option<&str> {
+    let (_, rest) = text.rsplit_once("<verdict>")?;
+    // An unclosed block is a cut message.
+    Some(rest.split_once("</verdict>").map_or("", |(block, _)| block))
+}
+
+fn read_block(block: &str) -> Verdict {
+    let unread = || Verdict::unknown("the verdict block could not be read");
+    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(block.trim()) else {
+        return unread();
+    };
+    let word = fields.get("verdict").or_else(|| fields.get("result")).and_then(Value::as_str);
+    let ruling = match word.map(str::to_ascii_lowercase).as_deref() {
+        Some("supports" | "pass") => Ruling::Supports,
+        Some("contradicts" | "fail") => Ruling::Contradicts,
+        Some("unknown") => Ruling::Unknown,
+        _ => return unread(),
+    };
+    let confidence = match fields.get("confidence") {
+        None => 0.9,
+        Some(value) => match value.as_f64() {
+            Some(confidence) if (0.0..=1.0).contains(&confidence) => confidence,
+            _ => return unread(),
+        },
+    };
+    let reason = fields.get("reason").and_then(Value::as_str).unwrap_or_default();
+    Verdict {
+        ruling,
+        reason: reason.chars().take(REASON_CHARS).collect(),
+        confidence,
+        source: VerdictSource::Block,
+        findings: read_findings(fields.get("findings")),
+    }
+}
+
+fn read_findings(value: Option<&Value>) -> Vec<Finding> {
+    let Some(Value::Array(items)) = value else { return Vec::new() };
+    items
+        .iter()
+        .filter_map(|item| match item {
+            Value::String(message) => {
+                Some(Finding { file: None, line: None, message: message.clone() })
+            }
+            other => serde_json::from_value(other.clone()).ok(),
+        })
+        .take(FINDINGS)
+        .map(|mut finding: Finding| {
+            finding.message = finding.message.chars().take(REASON_CHARS).collect();
+            finding
+        })
+        .collect()
+}
+
+fn read_phrase(text: &str, confidence: f64) -> Verdict {
+    let lower = text.to_ascii_lowercase();
+    let rejects = ["verdict: fail", "verdict: contradicts", "verdict: reject"];
+    let passes = ["verdict: pass", "verdict: supports"];
+    let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
+    let ruling = match (says(&rejects), says(&passes)) {
+        (true, false) => Ruling::Contradicts,
+        (false, true) => Ruling::Supports,
+        _ => return Verdict::unknown("the verifier's message has no verdict"),
+    };
+    Verdict {
+        ruling,
+        reason: text.trim().chars().take(REASON_CHARS).collect(),
+        confidence,
+        source: VerdictSource::Phrase,
+        findings: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, ruling: Ruling, worth: Ruling) {
+        let verdict = read_verdict(text, 0.5);
+        assert_eq!((verdict.ruling, verdict.weigh(0.6)), (ruling, worth), "{verdict:?}");
+    }
+
+    use Ruling::{Contradicts, Supports, Unknown};
+
+    #[test]
+    fn a_block_is_read_with_its_synonyms() {
+        check(r#"<verdict>{"verdict":"supports","confidence":0.95}</verdict>"#, Supports, Supports);
+        check(r#"done <verdict> {"result":"PASS"} </verdict> bye"#, Supports, Supports);
+        check(
+            r#"<verdict>{"verdict":"fail","confidence":0.1}</verdict>"#,
+            Contradicts,
+            Contradicts,
+        );
+    }
+
+    #[test]
+    fn the_last_block_counts() {
+        let quoted = r#"I must end with <verdict>{"verdict":"supports"}</verdict>.
+            <verdict>{"verdict":"contradicts","reason":"x"}</verdict>"#;
+        check(quoted, Contradicts, Contradicts);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_unknown_and_never_falls_back_to_prose() {
+        for block in [
+            "",
+            "supports",
+            "[]",
+            r#"{"verdict":"maybe"}"#,
+            r#"{"verdict":true}"#,
+            r#"{"verdict":"supports","confidence":"high"}"#,
+            r#"{"verdict":"supports","confidence":7}"#,
+        ] {
+            check(&format!("verdict: pass <verdict>{block}</verdict>"), Unknown, Unknown);
+        }
+        check(r#"<verdict>{"verdict":"supports"}"#, Unknown, Unknown);
+        check(r#"<verdict>{"verdict":"contradicts"}</verdict> <verdict>"#, Unknown, Unknown);
+    }
+
+    #[test]
+    fn prose_may_reject_and_never_passes() {
+        check("Verdict: FAIL, the test is gone", Contradicts, Contradicts);
+        check("Verdict: PASS", Supports, Unknown);
+        check("verdict: pass, or is it verdict: fail", Unknown, Unknown);
+        check("All good!", Unknown, Unknown);
+    }
+
+    #[test]
+    fn findings_keep_their_places() {
+        let text = r#"<verdict>{"verdict":"fail","findings":[
+            {"file":"src/a.rs","line":7,"message":"overflow"}, "no test", {"line":1}]}</verdict>"#;
+        let verdict = read_verdict(text, 0.5);
+        assert_eq!(
+            verdict.findings,
+            [
+                Finding {
+                    file: Some("src/a.rs".into()),
+                    line: Some(7),
+                    message: "overflow".into()
+                },
+                Finding { file: None, line: None, message: "no test".into() },
+            ]
+        );
+    }
+}
