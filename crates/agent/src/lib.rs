@@ -1,1 +1,25 @@
-//! placeholder
+//! One agent session, from prompt to report, never out of control.
+//!
+//! An [`Agent`] is a way to run a session: a program that people already use, a model API, or
+//! the [`replay`] of a scenario. What differs between them is how they are started and how
+//! their lines read; what is the same lives once in [`control`]: the shim, the draining of
+//! both pipes, the deadlines, the transcript.
+//!
+//! An agent reports, it does not decide. Whether the work holds is for gates and verifier,
+//! and nothing in here writes orchestration state. The trait is synchronous: whoever runs a
+//! session waits for it, and parallel sessions are threads. A backend that needs an async
+//! runtime keeps it to itself.
+
+mod control;
+mod environment;
+mod event;
+pub mod replay;
+mod request;
+mod scenario;
+
+pub use environment::Environment;
+pub use event::{AgentEvent, ResultEvent};
+pub use request::{
+    Agent, AgentError, BoxError, Capabilities, Limits, Report, Request, Watch, Watchdog,
+};
+pub use scenario::{Scenario, ScenarioError};

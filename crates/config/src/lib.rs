@@ -1,1 +1,33 @@
-//! placeholder
+//! The settings of Spore: layers of TOML in, one typed [`Config`] out.
+//!
+//! Every constant of the product is in `defaults.toml`, with a comment, so that people read
+//! the same text as the code does. That file is also the only list of what can be set: a key
+//! that is not in it is an error that names the nearest one that is, with file, line and
+//! column. Only the tables that people name themselves are open: gates, tiers and roles.
+//!
+//! Nothing here reads a file or the environment: the caller hands in texts and says where
+//! each comes from, and every value remembers that.
+
+mod config;
+mod distance;
+mod edit;
+mod environment;
+mod error;
+mod layer;
+mod schema;
+mod time;
+mod value;
+
+pub use config::{
+    Checkout, Commit, Config, Diff, Environment, GateCommand, Gates, Orchestrate, Prices, Role,
+    SessionLimits, Show, Spine, Store, Tier, VerdictRules,
+};
+pub use edit::set;
+pub use environment::{RESERVED, env_layers};
+pub use error::{ConfigError, Place, Position};
+pub use layer::{Entry, Layer, Loaded, Origin, Origins};
+pub use time::{BadDuration, parse_duration};
+pub use value::Value;
+
+/// The text that all other layers lie on.
+pub const DEFAULTS: &str = include_str!("../defaults.toml");

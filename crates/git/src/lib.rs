@@ -1,1 +1,41 @@
-//! placeholder
+//! Everything Spore does with git, through the git program.
+//!
+//! A [`Repository`] is the user's. A [`Checkout`] is a work tree that an agent or a gate may
+//! do anything to. What a checkout holds becomes a tree by [`Checkout::snapshot`], and the
+//! results live in the user's repository as objects and as refs under `refs/spore/` and
+//! `refs/heads/spore/`. Nothing else of the user's is ever written: no file, no index, no
+//! stash, no config, no other ref.
+//!
+//! The one decision: Spore never runs git *inside* a repository that an agent can write,
+//! because `.git/config` can name programs to run. A checkout has a `.git` of its own, made
+//! for the agent; Spore never reads it back. It looks at the same work tree through the
+//! user's git directory and an index file beside the checkout, so only configuration the
+//! user wrote counts, and a snapshot costs one `lstat` a file.
+//!
+//! Two consequences. Filter programs of the user's configuration do not run on a checkout
+//! (they may name a script of the work tree), except those of Git LFS: other files are
+//! checked out as they are stored. And a repository inside the checkout is just a directory
+//! with files: its `.git` is left out, its files are kept, no submodule comes from it.
+//!
+//! Not done here: fetching, merging, deciding what is worth keeping, and keeping two runs
+//! out of one checkout at the same time.
+
+mod checkout;
+mod clone;
+mod command;
+mod diff;
+mod error;
+mod exclusions;
+mod listing;
+mod refs;
+mod removal;
+mod repository;
+mod settings;
+mod snapshot;
+mod survey;
+
+pub use checkout::Checkout;
+pub use diff::{Change, ChangedFile, Diff, Treeish};
+pub use error::GitError;
+pub use exclusions::Exclusions;
+pub use repository::Repository;

@@ -165,18 +165,16 @@ impl BudgetTree {
     /// left to settle it. Settling twice changes nothing.
     pub fn settle(&mut self, child: BudgetId, spent: Allowance) -> Overshoot {
         let Some(node) = self.nodes.remove(&child) else { return Overshoot::default() };
-        let own = amounts(spent, 0);
+        let mut total = amounts(spent, 0);
         let mut over = [0; 3];
-        let mut total = [0; 3];
-        for index in 0..3 {
-            total[index] =
-                own[index].saturating_add(node.spent[index]).saturating_add(node.reserved[index]);
-            over[index] = total[index].saturating_sub(node.cap[index]);
+        for (index, total) in total.iter_mut().enumerate() {
+            *total = total.saturating_add(node.spent[index]).saturating_add(node.reserved[index]);
+            over[index] = total.saturating_sub(node.cap[index]);
         }
         if let Some(parent) = node.parent.and_then(|parent| self.nodes.get_mut(&parent)) {
-            for index in 0..3 {
+            for (index, total) in total.into_iter().enumerate() {
                 parent.reserved[index] -= node.held[index];
-                parent.spent[index] = parent.spent[index].saturating_add(total[index]);
+                parent.spent[index] = parent.spent[index].saturating_add(total);
             }
         }
         Overshoot {

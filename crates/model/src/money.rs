@@ -25,7 +25,7 @@ impl Usd {
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let nanos = (dollars * 1e9).round();
         #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-        (nanos >= 0.0 && nanos < 9e18).then_some(Self(nanos as i64))
+        (0.0..9e18).contains(&nanos).then_some(Self(nanos as i64))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "for display and JSON only")]

@@ -1,1 +1,22 @@
-//! placeholder
+//! What Spore remembers: the journal of its runs and the spine of their events.
+//!
+//! All SQL of the product is in this crate, and no type of the database library leaves it.
+//! The [`Journal`] is a small synchronous trait whose methods are one transaction each, so
+//! that a process killed anywhere leaves either all of a step or none of it; the embedded
+//! [`SqliteJournal`] is the implementation that needs no service. The [`spine`] is files: one
+//! event a line, for people, scripts and memory to read.
+//!
+//! The two are tied by an outbox. Our own events are rows of the same transaction as what
+//! they tell of, and [`spine::flush`] moves them to the files, each exactly once.
+//!
+//! Nothing here decides anything about a run, looks at the clock or starts a program.
+
+mod journal;
+pub mod spine;
+mod sqlite;
+
+pub use journal::{
+    Cause, Journal, JournalError, PendingEvent, ProcessRow, RunChange, RunQuery, Step, StepBegun,
+    StepEntry,
+};
+pub use sqlite::{OpenError, OpenOptions, SqliteJournal};

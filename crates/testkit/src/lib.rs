@@ -1,1 +1,14 @@
-//! placeholder
+//! What tests share: a hermetic place to run the real program in, and the kill harness.
+//!
+//! A [`TestEnv`] owns home, state, configuration, time and seed, so a test sees the same text
+//! on every machine and touches nothing of the user's. [`kill`] runs a command, kills it with
+//! SIGKILL at every named effect, resumes, and compares with a run that nobody disturbed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod env;
+pub mod kill;
+mod processes;
+
+pub use env::{Output, TestEnv};
+pub use processes::{processes_below, wait_until_none};

@@ -1,0 +1,51 @@
+//! What agents say, in one language.
+
+use serde::{Deserialize, Serialize};
+use spore_model::{Usage, Usd};
+
+/// One thing that happened in a session. What no parser knows is kept as it came.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AgentEvent {
+    Text {
+        text: String,
+    },
+    Thinking {
+        text: String,
+    },
+    ToolUse {
+        tool: String,
+        /// One line for people: the command, the path.
+        summary: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+    },
+    ToolResult {
+        tool: String,
+        ok: bool,
+    },
+    Result(ResultEvent),
+    Raw {
+        line: String,
+    },
+}
+
+/// The end of a session, as the agent tells it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ResultEvent {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    pub turns: u32,
+    #[serde(default)]
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Usd>,
+}
+
+impl AgentEvent {
+    /// Reads a line of our own format. A line that is something else is kept raw.
+    pub(crate) fn from_line(line: &str) -> Self {
+        serde_json::from_str(line).unwrap_or_else(|_| Self::Raw { line: line.to_owned() })
+    }
+}

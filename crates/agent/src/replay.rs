@@ -1,0 +1,220 @@
+//! The replay backend: an agent that plays a scenario. It is the offline default, the demo's
+//! agent and the test's.
+//!
+//! It is a real process in a real checkout under the same shim and the same watch as any
+//! other agent: our own binary, in the mode [`REPLAY_ARG`], printing our own event format.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use spore_effects::Tool;
+use spore_effects::session::Shim;
+use spore_model::Outcome;
+
+use crate::control::{self, EndedBy, Heard};
+use crate::scenario::{Part, PartStep};
+use crate::{
+    Agent, AgentError, AgentEvent, Capabilities, Report, Request, ResultEvent, Scenario, Watch,
+    Watchdog,
+};
+
+/// `argv[1]` of our own binary in the player's mode.
+pub const REPLAY_ARG: &str = "__replay";
+
+pub struct Replay {
+    exe: PathBuf,
+    scenario: PathBuf,
+    shim: Shim,
+    watchdog: Watchdog,
+}
+
+impl Replay {
+    /// Prepares to play the scenario file with `exe`, our own binary.
+    pub fn new(exe: PathBuf, scenario: PathBuf, watchdog: Watchdog) -> Self {
+        Self { shim: Shim::new(exe.clone()), exe, scenario, watchdog }
+    }
+}
+
+impl Agent for Replay {
+    fn name(&self) -> &'static str {
+        "replay"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { resume: false, cost: true, usage: true, tool_in_flight: false }
+    }
+
+    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+        control::ensure_parent(&request.transcript).map_err(|source| AgentError::Transcript {
+            path: request.transcript.clone(),
+            source,
+        })?;
+        let args = vec![
+            REPLAY_ARG.to_owned(),
+            self.scenario.to_string_lossy().into_owned(),
+            request.role.clone(),
+            request.bounce.to_string(),
+        ];
+        let mut result = None;
+        let mut on_line = |watch: &mut dyn Watch, line: &str| {
+            let event = AgentEvent::from_line(line);
+            watch.event(&event);
+            match event {
+                AgentEvent::Result(last) => {
+                    result = Some(last);
+                    Heard::LastWord
+                }
+                _ => Heard::GoOn,
+            }
+        };
+        let ending = control::run(
+            &self.shim,
+            self.exe.clone(),
+            args,
+            request,
+            &self.watchdog,
+            watch,
+            &mut on_line,
+        )?;
+        Ok(report(result, &ending))
+    }
+}
+
+/// Success is never one signal: the last word was heard, the exit code is zero, and nobody
+/// had to end it.
+fn report(result: Option<ResultEvent>, ending: &control::Ending) -> Report {
+    let (outcome, reason) = match (ending.by, &result, ending.end.code) {
+        (EndedBy::Cancel, ..) => (Outcome::Interrupted, Some("it was interrupted".to_owned())),
+        (EndedBy::WallClock, ..) => (Outcome::TimedOut, Some("its time was over".to_owned())),
+        (EndedBy::Silence, ..) => (Outcome::TimedOut, Some("it never said a word".to_owned())),
+        (EndedBy::Itself, Some(_), 0) => (Outcome::Success, None),
+        (EndedBy::Itself, _, code) => {
+            let reason = match ending.complaint.lines().last() {
+                Some(complaint) => format!("it exited with code {code}: {complaint}"),
+                None => format!("it exited with code {code} and no final message"),
+            };
+            (Outcome::Failure, Some(reason))
+        }
+    };
+    let result = result.unwrap_or(ResultEvent {
+        text: String::new(),
+        session_id: None,
+        turns: 0,
+        usage: spore_model::Usage::default(),
+        cost_usd: None,
+    });
+    Report {
+        outcome,
+        reason,
+        final_text: result.text,
+        session_id: result.session_id,
+        turns: result.turns,
+        usage: result.usage,
+        cost: result.cost_usd,
+        swept: ending.end.swept,
+    }
+}
+
+/// Plays one part, in the current directory. Returns the exit code: 0, the scenario's own, or
+/// 65 where scenario and prompt do not fit.
+pub fn play(
+    args: &[String],
+    prompt: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    match try_play(args, prompt, out) {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(err, "{error}");
+            65
+        }
+    }
+}
+
+fn try_play(
+    args: &[String],
+    prompt: &mut dyn Read,
+    out: &mut dyn Write,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    let [scenario, role, bounce] = args else { return Err("three arguments are needed".into()) };
+    let text = std::fs::read_to_string(scenario)
+        .map_err(|error| format!("cannot read the scenario {scenario}: {error}"))?;
+    let mut asked = String::new();
+    prompt.read_to_string(&mut asked)?;
+    let scenario = Scenario::parse(&text)?;
+    let part = scenario.part(role, bounce.parse()?)?;
+    for step in part.script()? {
+        if let Some(code) = perform(&step, &asked, out)? {
+            return Ok(code);
+        }
+    }
+    say(out, &AgentEvent::Result(last_word(part)))?;
+    Ok(0)
+}
+
+fn last_word(part: &Part) -> ResultEvent {
+    ResultEvent {
+        text: part.final_text.clone(),
+        session_id: Some(format!("replay-{}-{}", part.role, part.bounce)),
+        turns: part.turns,
+        usage: part.usage,
+        cost_usd: part.cost(),
+    }
+}
+
+/// Performs one step; a code ends the session with it.
+fn perform(
+    step: &PartStep,
+    prompt: &str,
+    out: &mut dyn Write,
+) -> Result<Option<u8>, Box<dyn std::error::Error>> {
+    let mut used = |tool: &str, summary: &str, path: Option<&str>| {
+        let event = AgentEvent::ToolUse {
+            tool: tool.to_owned(),
+            summary: summary.to_owned(),
+            path: path.map(str::to_owned),
+        };
+        say(out, &event)
+    };
+    match step {
+        PartStep::Say(text) => say(out, &AgentEvent::Text { text: text.clone() })?,
+        PartStep::Expect(text) if prompt.contains(text) => {}
+        PartStep::Expect(text) => return Err(format!("the prompt does not say {text:?}").into()),
+        PartStep::Write { path, content } => {
+            used("write", path, Some(path))?;
+            control::ensure_parent(Path::new(path))?;
+            std::fs::write(path, content)?;
+        }
+        PartStep::Edit { path, find, replace } => {
+            used("edit", path, Some(path))?;
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+            if !text.contains(find) {
+                return Err(format!("{path} does not contain {find:?}").into());
+            }
+            std::fs::write(path, text.replacen(find, replace, 1))?;
+        }
+        PartStep::Delete(path) => {
+            used("delete", path, Some(path))?;
+            std::fs::remove_file(path)?;
+        }
+        PartStep::Run(command) => {
+            used("run", command, None)?;
+            let output = Tool::new("sh").args(["-c", command]).output()?;
+            say(out, &AgentEvent::ToolResult { tool: "run".to_owned(), ok: output.is_success() })?;
+        }
+        PartStep::Sleep(time) => std::thread::sleep(*time),
+        PartStep::Hang => loop {
+            std::thread::park();
+        },
+        PartStep::Exit(code) => return Ok(Some(*code)),
+    }
+    Ok(None)
+}
+
+fn say(out: &mut dyn Write, event: &AgentEvent) -> io::Result<()> {
+    let mut line = serde_json::to_string(event)?;
+    line.push('\n');
+    out.write_all(line.as_bytes())?;
+    out.flush()
+}

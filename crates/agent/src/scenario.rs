@@ -1,0 +1,214 @@
+//! A scenario: what a replayed agent does, session by session.
+//!
+//! Sessions are found by role and bounce, not by order, so a run that was killed and resumed
+//! plays the same part again.
+
+use serde::Deserialize;
+use spore_model::{Usage, Usd};
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    #[serde(default, rename = "session")]
+    pub(crate) sessions: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Part {
+    pub(crate) role: String,
+    pub(crate) bounce: u32,
+    #[serde(default)]
+    pub(crate) steps: Vec<RawStep>,
+    /// The final message; for a verifier, the one with the verdict.
+    #[serde(default, rename = "final")]
+    pub(crate) final_text: String,
+    #[serde(default = "one")]
+    pub(crate) turns: u32,
+    #[serde(default)]
+    pub(crate) usage: Usage,
+    /// Left out, the session names no price, as some agents do.
+    #[serde(default)]
+    pub(crate) cost_usd: Option<f64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// One table of a `steps` array as it is written; [`Part::script`] says what it means.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RawStep {
+    say: Option<String>,
+    expect: Option<String>,
+    write: Option<String>,
+    content: Option<String>,
+    edit: Option<String>,
+    find: Option<String>,
+    replace: Option<String>,
+    delete: Option<String>,
+    run: Option<String>,
+    sleep_ms: Option<u64>,
+    hang: Option<bool>,
+    exit: Option<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PartStep {
+    Say(String),
+    /// The prompt must contain this, or the session fails: it shows what reached the agent.
+    Expect(String),
+    Write {
+        path: String,
+        content: String,
+    },
+    Edit {
+        path: String,
+        find: String,
+        replace: String,
+    },
+    Delete(String),
+    Run(String),
+    Sleep(std::time::Duration),
+    Hang,
+    /// End at once with this code and no final message.
+    Exit(u8),
+}
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ScenarioError {
+    #[error("the scenario is not valid: {0}")]
+    Syntax(String),
+    #[error("step {step} of the {role} session of bounce {bounce}: {what}")]
+    Step { role: String, bounce: u32, step: usize, what: String },
+    #[error("the scenario has no session for the {role} of bounce {bounce}")]
+    NoSession { role: String, bounce: u32 },
+}
+
+impl Scenario {
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml_edit::de::from_str(text)
+            .map_err(|error| ScenarioError::Syntax(error.to_string().trim_end().to_owned()))?;
+        for part in &scenario.sessions {
+            part.script()?;
+        }
+        Ok(scenario)
+    }
+
+    pub(crate) fn part(&self, role: &str, bounce: u32) -> Result<&Part, ScenarioError> {
+        self.sessions
+            .iter()
+            .find(|part| part.role == role && part.bounce == bounce)
+            .ok_or_else(|| ScenarioError::NoSession { role: role.to_owned(), bounce })
+    }
+}
+
+impl Part {
+    pub(crate) fn script(&self) -> Result<Vec<PartStep>, ScenarioError> {
+        let fault = |index: usize, what: &str| ScenarioError::Step {
+            role: self.role.clone(),
+            bounce: self.bounce,
+            step: index + 1,
+            what: what.to_owned(),
+        };
+        self.steps
+            .iter()
+            .enumerate()
+            .map(|(index, raw)| raw.clone().read().map_err(|what| fault(index, what)))
+            .collect()
+    }
+
+    pub(crate) fn cost(&self) -> Option<Usd> {
+        self.cost_usd.and_then(Usd::from_dollars)
+    }
+}
+
+impl RawStep {
+    fn read(self) -> Result<PartStep, &'static str> {
+        let step = match self {
+            Self { say: Some(text), .. } => PartStep::Say(text),
+            Self { expect: Some(text), .. } => PartStep::Expect(text),
+            Self { write: Some(path), content: Some(content), .. } => {
+                PartStep::Write { path: inside(path)?, content }
+            }
+            Self { edit: Some(path), find: Some(find), replace: Some(replace), .. } => {
+                PartStep::Edit { path: inside(path)?, find, replace }
+            }
+            Self { delete: Some(path), .. } => PartStep::Delete(inside(path)?),
+            Self { run: Some(command), .. } => PartStep::Run(command),
+            Self { sleep_ms: Some(millis), .. } => {
+                PartStep::Sleep(std::time::Duration::from_millis(millis))
+            }
+            Self { hang: Some(true), .. } => PartStep::Hang,
+            Self { exit: Some(code), .. } => PartStep::Exit(code),
+            Self { write: Some(_), .. } => return Err("write needs content"),
+            Self { edit: Some(_), .. } => return Err("edit needs find and replace"),
+            _ => {
+                return Err("nothing to do: one of say, expect, write, edit, delete, run, \
+                            sleep_ms, hang, exit is needed");
+            }
+        };
+        Ok(step)
+    }
+}
+
+/// A scenario speaks of files in the checkout, nowhere else.
+fn inside(path: String) -> Result<String, &'static str> {
+    use std::path::{Component, Path};
+    let plain = Path::new(&path).components().all(|part| matches!(part, Component::Normal(_)));
+    if plain && !path.is_empty() { Ok(path) } else { Err("the path must lead into the checkout") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(step: &str, what: &str) {
+        let text = format!("[[session]]\nrole = \"coder\"\nbounce = 1\nsteps = [{step}]\n");
+        let error = Scenario::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+
+    #[test]
+    fn steps_are_read_by_their_verb() {
+        let text = r#"
+            [[session]]
+            role = "coder"
+            bounce = 2
+            final = "done"
+            cost_usd = 0.25
+            usage = { input_tokens = 10 }
+            steps = [
+              { say = "hello" },
+              { edit = "src/a.py", find = "x", replace = "y" },
+              { run = "true" },
+            ]
+        "#;
+        let scenario = Scenario::parse(text).unwrap();
+        let part = scenario.part("coder", 2).unwrap();
+        assert_eq!(
+            part.script().unwrap(),
+            [
+                PartStep::Say("hello".into()),
+                PartStep::Edit { path: "src/a.py".into(), find: "x".into(), replace: "y".into() },
+                PartStep::Run("true".into()),
+            ]
+        );
+        assert_eq!(part.cost(), Usd::from_dollars(0.25));
+        assert!(matches!(scenario.part("coder", 1), Err(ScenarioError::NoSession { .. })));
+    }
+
+    #[test]
+    fn a_step_that_makes_no_sense_is_named() {
+        refused(
+            "{ write = \"a\" }",
+            "step 1 of the coder session of bounce 1: write needs content",
+        );
+        refused("{ write = \"../a\", content = \"\" }", "into the checkout");
+        refused("{ delete = \"/etc/passwd\" }", "into the checkout");
+        refused("{}", "nothing to do");
+        refused("{ dance = 1 }", "unknown field");
+    }
+}

@@ -1,0 +1,68 @@
+//! `spore init`: makes a directory a Spore project.
+
+use std::fs;
+
+use spore_effects::files;
+use spore_model::Fault;
+
+use crate::{Error, Result, Surroundings, Workspace};
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Initialised {
+    pub root: String,
+    /// Files that were written now; empty where all was there.
+    pub written: Vec<String>,
+    pub git: bool,
+}
+
+/// What is local to a machine. Everything else under `.spore/` is for people to commit.
+const IGNORE: &str = "\
+spore.db*
+index.db*
+vectors
+events/
+runs/
+sessions/
+memory/fragments/
+memory/state/
+memory/inbox/
+";
+
+const CONFIG: &str = "\
+# Settings of this project. `spore config show` prints what is in force and from where;
+# every key and its default is in defaults.toml of Spore's source.
+#
+# [gates.commands.test]
+# run = \"cargo test\"
+";
+
+/// Creates what is missing and touches nothing that is there.
+pub fn init(around: &Surroundings) -> Result<Initialised> {
+    let workspace = Workspace::find(around)?;
+    let spore = workspace.spore_dir();
+    let failed = |source| Error::io(format!("cannot write {}", spore.display()), source);
+    if spore.exists() && !spore.is_dir() {
+        return Err(Error::new(Fault::BadInput, format!("{} is not a directory", spore.display()))
+            .hint("move it away and run `spore init` again"));
+    }
+    fs::create_dir_all(&spore).map_err(failed)?;
+    let mut written = Vec::new();
+    for (name, content) in [(".gitignore", IGNORE), ("config.toml", CONFIG)] {
+        let path = spore.join(name);
+        if !path.exists() {
+            files::write_atomic(&path, content.as_bytes()).map_err(failed)?;
+            written.push(format!(".spore/{name}"));
+        }
+    }
+    let config = workspace.config(around, &[])?;
+    let fresh = !workspace.database().exists();
+    workspace.journal(&config)?;
+    if fresh {
+        written.push(".spore/spore.db".to_owned());
+    }
+    Ok(Initialised {
+        root: workspace.root().display().to_string(),
+        written,
+        git: spore_git::Repository::discover(workspace.root()).is_ok(),
+    })
+}

@@ -1,0 +1,744 @@
+//! The pipeline's world: each step of a run, performed with git, agents, gates and journal.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spore_agent::{Agent, Environment};
+use spore_config::Config;
+use spore_effects::{Effect, files};
+use spore_gates::{GateResult, Runner};
+use spore_git::Repository;
+use spore_model::{
+    BudgetTree, CommitId, Fault, LedgerEntry, Outcome, Park, Run, RunCost, RunId, RunKind,
+    RunState, SourceKind, StepKey, Timestamp, TraceId, TreeId, Usage, Verdict,
+};
+use spore_pipeline::{
+    Begun, Conclusion, Done, Evidence, GateSummary, SessionSummary, Step, Ticket, World,
+};
+use spore_store::{Journal, RunChange, StepEntry};
+
+use crate::checkouts::Checkouts;
+use crate::gate_runs::{self, Checked, GateRuns, bug};
+use crate::prompts::{self, TaskFile};
+use crate::sessions::Part;
+use crate::settings::RunSettings;
+use crate::spine::{self, Events};
+use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
+
+/// One run at work.
+pub(crate) struct Orchestration<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) repository: &'a Repository,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) config: &'a Config,
+    pub(crate) run: RunId,
+    pub(crate) trace: TraceId,
+    pub(crate) settings: RunSettings,
+    pub(crate) agent: Arc<dyn Agent>,
+    pub(crate) budget: BudgetTree,
+    pub(crate) progress: &'a mut dyn Progress,
+    /// What the gates said in the step that is being performed, for its event.
+    pub(crate) gate_results: Vec<GateResult>,
+}
+
+impl World for Orchestration<'_> {
+    type Error = Error;
+
+    fn begin(&mut self, step: &Step) -> Result<Begun> {
+        let key = step.key();
+        let intent = self.intent(step);
+        let begun = self.row(&format!("begin {key}"), || {
+            self.journal.begin_step(self.run, &key, step.class(), &intent, self.around.clock.now())
+        })?;
+        match begun.result {
+            Some(result) => Ok(Begun::Done(serde_json::from_value(result).map_err(bug)?)),
+            None => Ok(Begun::Do(Ticket { attempt: begun.attempt, intent: begun.intent })),
+        }
+    }
+
+    fn perform(&mut self, step: &Step, ticket: &Ticket) -> Result<Done> {
+        if self.around.interrupt.is_raised() {
+            return Ok(interrupted());
+        }
+        match step {
+            Step::Prepare => self.prepare(),
+            Step::Baseline => self.check_baseline(ticket),
+            Step::Coder { bounce, evidence } => self.code(step, ticket, *bounce, evidence.as_ref()),
+            Step::Snapshot { bounce } => self.snapshot(ticket, *bounce),
+            Step::Gates { bounce, tree } => self.check(ticket, *bounce, tree),
+            Step::Verifier { bounce, tree, attempt } => {
+                self.verify(step, ticket, *bounce, tree, *attempt)
+            }
+            Step::Close { bounce, outcome, reason, .. } => {
+                self.progress.update(&Update::Closed {
+                    bounce: *bounce,
+                    held: *outcome == Outcome::Success,
+                    reason: reason.clone(),
+                });
+                Ok(Done::Closed)
+            }
+            Step::Commit { tree, .. } => self.commit(ticket, tree),
+            Step::Escalate { reason, .. } => self.escalate(reason),
+            Step::Finish { conclusion } => self.close_up(conclusion),
+        }
+    }
+
+    fn finish(&mut self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
+        let key = step.key();
+        let entry = self.entry(step, ticket, done)?;
+        self.row(&format!("finish {key}"), || {
+            self.journal.finish_step(self.run, &key, ticket.attempt, &entry)
+        })?;
+        for booked in &entry.ledger {
+            let _ = self.settle(booked);
+        }
+        spine::flush(self.around, self.workspace, self.journal)
+    }
+}
+
+/// The steps.
+impl Orchestration<'_> {
+    fn prepare(&mut self) -> Result<Done> {
+        let base = self.settings.base.clone();
+        self.set_ref(&self.ref_name("base"), &base)?;
+        self.checkouts().coder()?;
+        let tree = self.repository.tree_of(&base)?;
+        Ok(Done::Prepared { base, tree })
+    }
+
+    fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
+        let base = self.settings.base.clone();
+        let tree = self.repository.tree_of(&base)?;
+        self.progress.update(&Update::Gates { what: "the base commit".to_owned() });
+        let run = self.open_gates(ticket, self.run, "baseline")?;
+        let logs = self.run_dir().join("baseline");
+        let checked = self
+            .with_gates(|gates, progress| gates.baseline(run, (&base, &tree), &logs, progress))?;
+        Ok(self.gate_summary(checked)?.map_or_else(interrupted, Done::Baseline))
+    }
+
+    fn code(
+        &mut self,
+        step: &Step,
+        ticket: &Ticket,
+        bounce: u32,
+        evidence: Option<&Evidence>,
+    ) -> Result<Done> {
+        if let Some(stop) = self.out_of_budget() {
+            return Ok(stop);
+        }
+        let checkout = self.checkouts().coder()?;
+        if ticket.attempt > 1 {
+            // What an attempt left behind that nobody saw the end of is not a state to go on
+            // from. It stays in the object store, under the run's own refs.
+            self.salvage(&checkout, bounce, ticket.attempt)?;
+            checkout.reset(&self.start_of(bounce)?)?;
+        }
+        let gates = self.gate_commands();
+        let run = self.run.to_string();
+        let prompt = self.task_file("coder", bounce, &run, &gates).for_coder(evidence);
+        let part = Part {
+            role: "coder",
+            bounce,
+            system_prompt: prompts::CODER,
+            prompt,
+            dir: checkout.dir().to_owned(),
+            name: format!("bounce-{bounce}/coder"),
+        };
+        let summary = self.run_session(step, ticket, part)?;
+        self.book_if_stopped("coder", &summary)?;
+        Ok(Done::Coder(summary))
+    }
+
+    fn snapshot(&mut self, ticket: &Ticket, bounce: u32) -> Result<Done> {
+        let checkout = self.checkouts().coder()?;
+        let tree = self.checkouts().snapshot(&checkout)?;
+        let message = format!("bounce {bounce} of run {}", self.run);
+        let commit = self.commit_tree(&format!("bounce {bounce}"), &tree, &message, ticket)?;
+        self.set_ref(&self.ref_name(&format!("bounce/{bounce}")), &commit)?;
+        let diff = self.diff(&tree)?;
+        let path = self.run_dir().join(format!("bounce-{bounce}/change.diff"));
+        self.write_file(&path, diff.text.as_bytes(), &format!("bounce-{bounce} diff"))?;
+        let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
+        self.progress.update(&Update::Snapshot { files: changed_files });
+        Ok(Done::Snapshot { tree, changed_files })
+    }
+
+    fn check(&mut self, ticket: &Ticket, bounce: u32, tree: &TreeId) -> Result<Done> {
+        let commit = self.bounce_commit(bounce)?;
+        let base_tree = self.repository.tree_of(&self.settings.base)?;
+        self.progress.update(&Update::Gates { what: format!("bounce {bounce}") });
+        let parent = self.existing_bounce(bounce)?;
+        let run = self.open_gates(ticket, parent, "gates")?;
+        let logs = self.run_dir().join(format!("bounce-{bounce}/gates"));
+        let checked = self.with_gates(|gates, progress| {
+            let baseline = gates.cached_baseline(&base_tree)?;
+            gates.run(run, (&commit, tree), baseline.as_deref(), &logs, progress)
+        })?;
+        Ok(self.gate_summary(checked)?.map_or_else(interrupted, Done::Gates))
+    }
+
+    fn verify(
+        &mut self,
+        step: &Step,
+        ticket: &Ticket,
+        bounce: u32,
+        tree: &TreeId,
+        attempt: u32,
+    ) -> Result<Done> {
+        if let Some(stop) = self.out_of_budget() {
+            return Ok(stop);
+        }
+        if attempt > 1 && !self.pause(self.config.verdict.verifier_retry_pause) {
+            return Ok(interrupted());
+        }
+        let commit = self.bounce_commit(bounce)?;
+        let checkout = self.checkouts().verifier(bounce, &commit)?;
+        let lines = self.recorded_gate_lines(bounce)?;
+        let diff = self.diff(tree)?;
+        let run = self.run.to_string();
+        let prompt = self.task_file("verifier", bounce, &run, &[]).for_verifier(&lines, &diff.text);
+        let name = if attempt == 1 {
+            format!("bounce-{bounce}/verifier")
+        } else {
+            format!("bounce-{bounce}/verifier-{attempt}")
+        };
+        let part = Part {
+            role: "verifier",
+            bounce,
+            system_prompt: prompts::VERIFIER,
+            prompt,
+            dir: checkout.dir().to_owned(),
+            name,
+        };
+        let session = self.run_session(step, ticket, part)?;
+        self.book_if_stopped("verifier", &session)?;
+        // What a build leaves behind is new; what was handed over must be as it was.
+        let after = self.checkouts().snapshot(&checkout)?;
+        let touched = self.repository.diff(tree, &after, 0)?;
+        let intact = touched.files.iter().all(|file| file.status == spore_git::Change::Added);
+        Ok(Done::Verifier { session, intact })
+    }
+
+    fn commit(&mut self, ticket: &Ticket, tree: &TreeId) -> Result<Done> {
+        let task = self.settings.task.trim();
+        let message = format!(
+            "{}\n\n{}\n\nSpore-Run: {}\nSpore-Verdict: supports\nSpore-Tree: {tree}\n",
+            prompts::title(task),
+            task,
+            self.run
+        );
+        let commit = self.commit_tree("result", tree, &message, ticket)?;
+        self.set_ref(&format!("refs/heads/{}", branch(self.run)), &commit)?;
+        self.progress
+            .update(&Update::Committed { branch: branch(self.run), commit: commit.to_string() });
+        Ok(Done::Committed { commit })
+    }
+
+    fn escalate(&mut self, reason: &str) -> Result<Done> {
+        let text = format!(
+            "# Escalated: {}\n\n{reason}\n\nEvery bounce is kept under `{}`: the task files, \
+             transcripts, diffs and gate logs in this directory, the trees as git refs.\n",
+            prompts::title(&self.settings.task),
+            self.ref_name("bounce")
+        );
+        self.write_file(&self.run_dir().join("escalation.md"), text.as_bytes(), "escalation")?;
+        Ok(Done::Escalated)
+    }
+
+    fn close_up(&mut self, conclusion: &Conclusion) -> Result<Done> {
+        self.checkouts().remove_verifiers()?;
+        let ledger = self.journal.ledger(self.run)?;
+        let report = json!({
+            "run": self.run,
+            "task": self.settings.task,
+            "outcome": conclusion.outcome,
+            "reason": conclusion.reason,
+            "commit": conclusion.commit,
+            "tree": conclusion.tree,
+            "sessions": ledger.len(),
+            "cost": ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>(),
+        });
+        let mut text = serde_json::to_string_pretty(&report).map_err(bug)?;
+        text.push('\n');
+        self.write_file(&self.run_dir().join("report.json"), text.as_bytes(), "report")?;
+        Ok(Done::Finished)
+    }
+}
+
+/// What is written down when a step is over.
+impl Orchestration<'_> {
+    fn entry(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<StepEntry> {
+        let mut entry = StepEntry {
+            result: serde_json::to_value(done).map_err(bug)?,
+            runs: Vec::new(),
+            new_runs: Vec::new(),
+            ledger: Vec::new(),
+            events: Vec::new(),
+            now: self.around.clock.now(),
+        };
+        match (step, done) {
+            (Step::Coder { .. }, Done::Coder(session)) => {
+                self.enter_session(&mut entry, "coder", session)
+            }
+            (Step::Verifier { .. }, Done::Verifier { session, .. }) => {
+                self.enter_session(&mut entry, "verifier", session);
+            }
+            (_, Done::Baseline(gates) | Done::Gates(gates)) => {
+                self.enter_gates(&mut entry, self.planned(ticket, "gates")?, gates);
+            }
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files }) => {
+                let run = self.existing_bounce(*bounce)?;
+                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
+                entry.runs.push((run, change));
+                let payload = json!({ "tree": tree, "files": changed_files });
+                entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
+            }
+            (Step::Close { bounce, outcome, verdict, reason }, _) => {
+                self.enter_bounce(&mut entry, *bounce, *outcome, verdict.as_ref(), reason)?;
+            }
+            (Step::Commit { tree, .. }, Done::Committed { commit }) => {
+                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
+                entry.runs.push((self.run, change));
+                let payload = json!({ "commit": commit, "tree": tree, "branch": branch(self.run) });
+                entry.events.push(self.event(SourceKind::Git, "commit.created", self.run, payload));
+            }
+            (Step::Escalate { reason, .. }, _) => {
+                let payload = json!({ "reason": reason });
+                entry.events.push(self.event(
+                    SourceKind::Runner,
+                    "run.escalated",
+                    self.run,
+                    payload,
+                ));
+            }
+            (Step::Finish { conclusion }, _) => self.enter_conclusion(&mut entry, conclusion)?,
+            _ => {}
+        }
+        Ok(entry)
+    }
+
+    fn enter_session(&self, entry: &mut StepEntry, role: &str, session: &SessionSummary) {
+        entry.runs.push((session.run, self.session_change(session)));
+        entry.ledger.push(self.ledger_entry(role, session));
+        let payload = json!({
+            "role": role,
+            "outcome": session.outcome,
+            "turns": session.turns,
+            "usage": session.usage,
+            "cost": session.cost,
+        });
+        entry.events.push(self.event(SourceKind::Runner, "session.finished", session.run, payload));
+    }
+
+    fn enter_gates(&self, entry: &mut StepEntry, run: RunId, gates: &GateSummary) {
+        let outcome = if gates.green { Outcome::Success } else { Outcome::Failure };
+        let change = RunChange {
+            state: Some(RunState::Ended),
+            outcome: Some(outcome),
+            reason: Some(gates.lines.join("\n")),
+            ended: Some(entry.now),
+            ..RunChange::default()
+        };
+        entry.runs.push((run, change));
+        let payload = gate_runs::payload(&self.gate_results);
+        entry.events.push(self.event(SourceKind::Check, "gates.finished", run, payload));
+    }
+
+    fn enter_bounce(
+        &self,
+        entry: &mut StepEntry,
+        bounce: u32,
+        outcome: Outcome,
+        verdict: Option<&Verdict>,
+        reason: &str,
+    ) -> Result<()> {
+        let run = self.existing_bounce(bounce)?;
+        let sessions = self.journal.children(run)?;
+        let change = RunChange { ended: Some(entry.now), ..totals(&sessions) };
+        entry.runs.push((
+            run,
+            RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(outcome),
+                reason: Some(reason.to_owned()),
+                ..change
+            },
+        ));
+        let (kind, what) = match verdict {
+            Some(_) => (SourceKind::Verifier, "verdict.given"),
+            None => (SourceKind::Runner, "bounce.closed"),
+        };
+        let payload =
+            json!({ "bounce": bounce, "outcome": outcome, "reason": reason, "verdict": verdict });
+        entry.events.push(self.event(kind, what, run, payload));
+        Ok(())
+    }
+
+    fn enter_conclusion(&self, entry: &mut StepEntry, conclusion: &Conclusion) -> Result<()> {
+        let ledger = self.journal.ledger(self.run)?;
+        entry.runs.push((
+            self.run,
+            RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(conclusion.outcome),
+                reason: Some(conclusion.reason.clone()),
+                ended: Some(entry.now),
+                ..ledger_totals(&ledger)
+            },
+        ));
+        let payload = json!({ "outcome": conclusion.outcome, "reason": conclusion.reason });
+        entry.events.push(self.event(SourceKind::Runner, "run.finished", self.run, payload));
+        Ok(())
+    }
+}
+
+/// Small things the steps share.
+impl Orchestration<'_> {
+    /// What a step must do the same way again: its time, and the ids of the rows it opens.
+    fn intent(&self, step: &Step) -> Value {
+        let at = self.around.clock.now();
+        match step {
+            Step::Coder { .. } => {
+                json!({ "at": at, "bounce": self.around.ids.run(), "session": self.around.ids.run() })
+            }
+            Step::Verifier { .. } => json!({ "at": at, "session": self.around.ids.run() }),
+            Step::Baseline | Step::Gates { .. } => {
+                json!({ "at": at, "gates": self.around.ids.run() })
+            }
+            _ => json!({ "at": at }),
+        }
+    }
+
+    /// Returns an id that the step's first attempt planned with.
+    pub(crate) fn planned(&self, ticket: &Ticket, name: &str) -> Result<RunId> {
+        serde_json::from_value(ticket.intent[name].clone()).map_err(bug)
+    }
+
+    fn planned_time(ticket: &Ticket) -> Result<Timestamp> {
+        serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)
+    }
+
+    /// Returns the bounce's row, opening it for the coder's first session.
+    pub(crate) fn bounce_run(&self, bounce: u32, ticket: &Ticket) -> Result<RunId> {
+        if let Ok(run) = self.existing_bounce(bounce) {
+            return Ok(run);
+        }
+        let id = self.planned(ticket, "bounce")?;
+        let run = Run {
+            attempt: bounce,
+            base_commit: Some(self.settings.base.clone()),
+            ..self.child(id, RunKind::Bounce, &format!("bounce {bounce}"))
+        };
+        let payload = json!({ "bounce": bounce });
+        let event = self.event(SourceKind::Runner, "bounce.started", id, payload);
+        self.row(&format!("open bounce {bounce}"), || self.journal.create_run(&run, &[event]))?;
+        Ok(id)
+    }
+
+    fn existing_bounce(&self, bounce: u32) -> Result<RunId> {
+        self.journal
+            .children(self.run)?
+            .into_iter()
+            .find(|run| run.kind == RunKind::Bounce && run.attempt == bounce)
+            .map(|run| run.id)
+            .ok_or_else(|| Error::new(Fault::Bug, format!("bounce {bounce} has no record")))
+    }
+
+    fn open_gates(&self, ticket: &Ticket, parent: RunId, name: &str) -> Result<RunId> {
+        let id = self.planned(ticket, "gates")?;
+        let run = Run { parent: Some(parent), ..self.child(id, RunKind::Gates, name) };
+        self.row(&format!("open {name}"), || self.journal.create_run(&run, &[]))?;
+        Ok(id)
+    }
+
+    pub(crate) fn child(&self, id: RunId, kind: RunKind, name: &str) -> Run {
+        Run {
+            id,
+            parent: Some(self.run),
+            trace: self.trace.clone(),
+            kind,
+            name: name.to_owned(),
+            task: None,
+            attempt: 1,
+            depth: 1,
+            role: None,
+            backend: None,
+            model: None,
+            state: RunState::Running,
+            outcome: None,
+            park: None,
+            mark: None,
+            reason: None,
+            base_commit: None,
+            tree_hash: None,
+            started: self.around.clock.now(),
+            ended: None,
+            turns: 0,
+            tokens: Usage::default(),
+            cost: RunCost::default(),
+            experiment: None,
+            settings: Value::Null,
+        }
+    }
+
+    fn checkouts(&self) -> Checkouts<'_> {
+        Checkouts {
+            around: self.around,
+            workspace: self.workspace,
+            repository: self.repository,
+            run: self.run,
+            settings: &self.settings,
+        }
+    }
+
+    /// Runs `act` with the gates and, apart from them, the progress.
+    fn with_gates<T>(
+        &mut self,
+        act: impl FnOnce(&GateRuns<'_>, &mut dyn Progress) -> Result<T>,
+    ) -> Result<T> {
+        let checkouts = Checkouts {
+            around: self.around,
+            workspace: self.workspace,
+            repository: self.repository,
+            run: self.run,
+            settings: &self.settings,
+        };
+        let gates = GateRuns {
+            checkouts: &checkouts,
+            journal: self.journal,
+            runner: Runner::new(
+                spore_effects::session::Shim::new(self.around.exe.clone()),
+                environment(self.config, self.around),
+                self.config.gates.log_cap_bytes,
+                crate::orchestrate::grace(self.config),
+            ),
+            evidence_bytes: usize::try_from(self.config.gates.evidence_bytes).unwrap_or(4096),
+        };
+        act(&gates, self.progress)
+    }
+
+    fn gate_summary(&mut self, checked: Checked) -> Result<Option<GateSummary>> {
+        let Checked::Done(results) = checked else { return Ok(None) };
+        let summary = self.with_gates(|gates, _| Ok(gates.summary(&results)))?;
+        self.gate_results = results;
+        Ok(Some(summary))
+    }
+
+    /// Returns what the gates of `bounce` said, from the record.
+    fn recorded_gate_lines(&self, bounce: u32) -> Result<Vec<String>> {
+        let key = StepKey::new(format!("gates/{bounce}")).map_err(bug)?;
+        let step = self.journal.step(self.run, &key)?;
+        let done =
+            step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok());
+        Ok(match done {
+            Some(Done::Gates(gates)) => gates.lines,
+            _ => Vec::new(),
+        })
+    }
+
+    fn commit_tree(
+        &self,
+        name: &str,
+        tree: &TreeId,
+        message: &str,
+        ticket: &Ticket,
+    ) -> Result<CommitId> {
+        let when = Self::planned_time(ticket)?;
+        Ok(self.around.probe.around(Effect::Commit, name, || {
+            self.repository.commit_tree(tree, &self.settings.base, message, when)
+        })?)
+    }
+
+    fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
+        let short = name.replace(&self.run.to_string(), "RUN");
+        Ok(self
+            .around
+            .probe
+            .around(Effect::Ref, &short, || self.repository.set_ref(name, commit))?)
+    }
+
+    fn ref_name(&self, rest: &str) -> String {
+        format!("refs/spore/{}/{rest}", self.run)
+    }
+
+    fn bounce_commit(&self, bounce: u32) -> Result<CommitId> {
+        let name = self.ref_name(&format!("bounce/{bounce}"));
+        self.repository.ref_target(&name)?.ok_or_else(|| {
+            Error::new(Fault::BadInput, format!("the ref {name} is gone"))
+                .hint("start the task anew: what it pointed to cannot be found again")
+        })
+    }
+
+    /// Returns the commit whose tree a bounce's coder starts from.
+    fn start_of(&self, bounce: u32) -> Result<CommitId> {
+        if bounce == 1 { Ok(self.settings.base.clone()) } else { self.bounce_commit(bounce - 1) }
+    }
+
+    fn salvage(&self, checkout: &spore_git::Checkout, bounce: u32, attempt: u32) -> Result<()> {
+        let tree = self.checkouts().snapshot(checkout)?;
+        let message = format!("left behind in bounce {bounce} of run {}", self.run);
+        let now = self.around.clock.now();
+        let commit = self.repository.commit_tree(&tree, &self.settings.base, &message, now)?;
+        let name = self.ref_name(&format!("left/{bounce}-{}", attempt - 1));
+        Ok(self.repository.set_ref(&name, &commit)?)
+    }
+
+    fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {
+        let base = self.repository.tree_of(&self.settings.base)?;
+        let cap = usize::try_from(self.config.diff.cap_bytes).unwrap_or(usize::MAX);
+        Ok(self.repository.diff(&base, tree, cap)?)
+    }
+
+    pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
+        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
+        self.around
+            .probe
+            .around(Effect::File, name, || files::write_atomic(path, content))
+            .map_err(failed)
+    }
+
+    pub(crate) fn row<T, E>(
+        &self,
+        name: &str,
+        act: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> Result<T>
+    where
+        Error: From<E>,
+    {
+        Ok(self.around.probe.around(Effect::Row, name, act)?)
+    }
+
+    fn out_of_budget(&mut self) -> Option<Done> {
+        let child = self.budget.reserve(BudgetTree::ROOT, spore_model::Allowance::default());
+        match child {
+            // Money is booked with the step's result; the reservation only asks.
+            Ok(child) => {
+                self.budget.settle(child, spore_model::Allowance::default());
+                None
+            }
+            Err(exhausted) => Some(Done::Stopped {
+                park: Park::Budget,
+                reason: format!("{exhausted}; `spore resume --budget +5` goes on"),
+            }),
+        }
+    }
+
+    fn settle(&mut self, entry: &LedgerEntry) -> spore_model::Overshoot {
+        let spent = spore_model::Allowance { usd: Some(entry.cost.usd), ..Default::default() };
+        match self.budget.reserve(BudgetTree::ROOT, spore_model::Allowance::default()) {
+            Ok(child) => self.budget.settle(child, spent),
+            Err(_) => spore_model::Overshoot::default(),
+        }
+    }
+
+    /// Books a session that will be run again: it has no place in a step's result.
+    fn book_if_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
+        let waits = [Outcome::Interrupted, Outcome::QuotaParked, Outcome::NeedsHuman];
+        if !waits.contains(&session.outcome) {
+            return Ok(());
+        }
+        self.journal.book(&self.ledger_entry(role, session))?;
+        let payload = json!({ "role": role, "outcome": session.outcome });
+        let event = self.event(SourceKind::Runner, "session.stopped", session.run, payload);
+        Ok(self.journal.update_run(session.run, &self.session_change(session), &[event])?)
+    }
+
+    /// Waits, unless interrupted.
+    fn pause(&self, time: std::time::Duration) -> bool {
+        let until = std::time::Instant::now() + time;
+        while std::time::Instant::now() < until {
+            if self.around.interrupt.is_raised() {
+                return false;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        true
+    }
+
+    fn task_file<'t>(
+        &'t self,
+        role: &'t str,
+        bounce: u32,
+        run: &'t str,
+        gates: &'t [String],
+    ) -> TaskFile<'t> {
+        TaskFile {
+            task: &self.settings.task,
+            role,
+            run,
+            bounce,
+            max_bounces: self.settings.max_bounces,
+            gates,
+        }
+    }
+
+    fn gate_commands(&self) -> Vec<String> {
+        self.settings.gates.iter().map(|gate| gate.command.clone()).collect()
+    }
+
+    pub(crate) fn run_dir(&self) -> PathBuf {
+        self.workspace.run_dir(self.run)
+    }
+
+    pub(crate) fn events(&self) -> Events<'_> {
+        Events { around: self.around, trace: self.trace.clone() }
+    }
+
+    fn event(
+        &self,
+        kind: SourceKind,
+        what: &str,
+        run: RunId,
+        payload: Value,
+    ) -> spore_model::Event {
+        self.events().make(kind, "orchestrate", what, run, payload)
+    }
+
+    pub(crate) fn session_environment(&self) -> Vec<(String, String)> {
+        let mut variables = environment(self.config, self.around);
+        variables.push(("SPORE_ROOT".to_owned(), self.workspace.root().display().to_string()));
+        variables
+    }
+}
+
+pub(crate) fn environment(config: &Config, around: &Surroundings) -> Vec<(String, String)> {
+    Environment::new(&config.environment.allow, &config.environment.deny)
+        .filter(around.variables.clone())
+}
+
+/// The branch a verified run ends on.
+pub(crate) fn branch(run: RunId) -> String {
+    format!("spore/{run}")
+}
+
+fn interrupted() -> Done {
+    Done::Stopped { park: Park::Interrupt, reason: "interrupted".to_owned() }
+}
+
+fn totals(sessions: &[Run]) -> RunChange {
+    RunChange {
+        turns: Some(sessions.iter().map(|run| run.turns).sum()),
+        tokens: Some(sessions.iter().map(|run| run.tokens).sum()),
+        cost: Some(
+            sessions
+                .iter()
+                .map(|run| spore_model::Cost::from(run.cost))
+                .sum::<spore_model::Cost>()
+                .into(),
+        ),
+        ..RunChange::default()
+    }
+}
+
+pub(crate) fn ledger_totals(ledger: &[LedgerEntry]) -> RunChange {
+    RunChange {
+        turns: Some(ledger.iter().map(|entry| entry.turns).sum()),
+        tokens: Some(ledger.iter().map(|entry| entry.usage).sum()),
+        cost: Some(ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>().into()),
+        ..RunChange::default()
+    }
+}

@@ -1,0 +1,141 @@
+//! What a running use case has to say.
+
+use std::fmt;
+
+use spore_agent::AgentEvent;
+use spore_model::{Cost, RunId};
+
+/// Receives updates; a terminal, a log or a stream of JSON.
+pub trait Progress {
+    fn update(&mut self, update: &Update);
+}
+
+/// One thing worth telling while a run goes on. `Display` is the plain line.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[serde(tag = "update", rename_all = "snake_case")]
+pub enum Update {
+    Initialised,
+    /// The user's uncommitted work is not part of the base.
+    NotInBase {
+        files: u32,
+    },
+    Started {
+        run: RunId,
+        base: String,
+    },
+    Resumed {
+        run: RunId,
+        reaped: u32,
+    },
+    Gates {
+        what: String,
+    },
+    GateEnded {
+        line: String,
+    },
+    Session {
+        role: String,
+        bounce: u32,
+        max_bounces: u32,
+        backend: String,
+    },
+    Agent {
+        role: String,
+        event: AgentEvent,
+    },
+    SessionEnded {
+        role: String,
+        outcome: String,
+        turns: u32,
+        cost: Cost,
+    },
+    Snapshot {
+        files: u32,
+    },
+    Closed {
+        bounce: u32,
+        held: bool,
+        reason: String,
+    },
+    Committed {
+        branch: String,
+        commit: String,
+    },
+}
+
+impl Update {
+    /// Returns whether only `-v` shows it.
+    pub fn is_detail(&self) -> bool {
+        matches!(self, Self::Agent { .. })
+    }
+}
+
+impl fmt::Display for Update {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Initialised => write!(f, "Initialised .spore/, where runs are kept."),
+            Self::NotInBase { files } => write!(
+                f,
+                "{files} uncommitted file(s) are not part of this run: it starts from HEAD."
+            ),
+            Self::Started { run, base } => {
+                write!(f, "Run {} starts from {}.", run.short(), &base[..12.min(base.len())])
+            }
+            Self::Resumed { run, reaped: 0 } => write!(f, "Run {} goes on.", run.short()),
+            Self::Resumed { run, reaped } => {
+                write!(
+                    f,
+                    "Run {} goes on; {reaped} process(es) left behind were ended.",
+                    run.short()
+                )
+            }
+            Self::Gates { what } => write!(f, "gates: checking {what}"),
+            Self::GateEnded { line } => write!(f, "gates: {line}"),
+            Self::Session { role, bounce, max_bounces, backend } => {
+                write!(f, "bounce {bounce}/{max_bounces}: {role} ({backend})")
+            }
+            Self::Agent { role, event } => write!(f, "{role}: {}", AgentLine(event)),
+            Self::SessionEnded { role, outcome, turns, cost } => {
+                write!(f, "{role}: {outcome}, {turns} turn(s), {cost}")
+            }
+            Self::Snapshot { files } => write!(f, "{files} file(s) changed"),
+            Self::Closed { bounce, held: true, .. } => write!(f, "bounce {bounce} holds"),
+            Self::Closed { bounce, held: false, reason } => {
+                write!(f, "bounce {bounce} does not hold: {}", first_line(reason))
+            }
+            Self::Committed { branch, commit } => {
+                write!(f, "committed {} on {branch}", &commit[..12.min(commit.len())])
+            }
+        }
+    }
+}
+
+struct AgentLine<'a>(&'a AgentEvent);
+
+impl fmt::Display for AgentLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            AgentEvent::Text { text } | AgentEvent::Thinking { text } => {
+                f.write_str(&first_line(text))
+            }
+            AgentEvent::ToolUse { tool, summary, .. } => {
+                write!(f, "{tool} {}", first_line(summary))
+            }
+            AgentEvent::ToolResult { tool, ok: true } => write!(f, "{tool} ok"),
+            AgentEvent::ToolResult { tool, ok: false } => write!(f, "{tool} failed"),
+            AgentEvent::Result(result) => f.write_str(&first_line(&result.text)),
+            AgentEvent::Raw { line } => f.write_str(&first_line(line)),
+        }
+    }
+}
+
+/// One line of at most 120 characters, without control characters: agents' text must not
+/// drive the terminal.
+fn first_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let mut short: String = line.chars().filter(|c| !c.is_control()).take(120).collect();
+    if line.chars().count() > 120 || text.trim().lines().nth(1).is_some() {
+        short.push('…');
+    }
+    short
+}

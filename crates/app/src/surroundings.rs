@@ -1,0 +1,45 @@
+//! Everything a use case takes from outside, handed in by whoever composes the program.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use spore_effects::{Clock, Ids, Probe};
+
+pub struct Surroundings {
+    pub clock: Arc<dyn Clock>,
+    pub ids: Ids,
+    pub probe: Probe,
+    /// Our own executable: the shim and the replay agent are modes of it.
+    pub exe: PathBuf,
+    /// Where the command was called.
+    pub cwd: PathBuf,
+    /// `--root` or `SPORE_ROOT`: no discovery then.
+    pub root: Option<PathBuf>,
+    /// The user's environment.
+    pub variables: Vec<(String, String)>,
+    /// The user's own settings, `$XDG_CONFIG_HOME/spore/config.toml`.
+    pub config_file: PathBuf,
+    /// Where checkouts live, `$XDG_STATE_HOME/spore`.
+    pub state_home: PathBuf,
+    pub interrupt: Interrupt,
+}
+
+/// Set once by Ctrl-C; everything that waits looks at it.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Gives the flag itself, for a signal handler.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}

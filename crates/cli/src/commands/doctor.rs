@@ -1,0 +1,30 @@
+use spore_app::{Result, Surroundings};
+use spore_model::Fault;
+
+use crate::ui::Ui;
+
+/// See what is installed, what is missing and what that costs you
+///
+/// Exits with 69 when no run could start here.
+#[derive(clap::Args)]
+pub(crate) struct DoctorArgs {}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, _: &DoctorArgs) -> Result<u8> {
+    let checkup = spore_app::doctor(around)?;
+    ui.answer(&checkup, || {
+        let mut text = format!("{}\n", checkup.root);
+        for finding in &checkup.findings {
+            let mark = match (finding.ok, finding.required) {
+                (true, _) => "ok",
+                (false, true) => "MISSING",
+                (false, false) => "-",
+            };
+            text.push_str(&format!("  {mark:7}  {:10}  {}\n", finding.name, finding.detail));
+            if !finding.remedy.is_empty() {
+                text.push_str(&format!("  {:7}  {:10}  {}\n", "", "", finding.remedy));
+            }
+        }
+        text
+    });
+    Ok(if checkup.can_run() { 0 } else { Fault::Missing.exit_code() })
+}

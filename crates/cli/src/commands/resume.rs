@@ -1,0 +1,28 @@
+use spore_app::{Result, Resume, Surroundings};
+use spore_model::Usd;
+
+use super::{exit_code, orchestrate, text};
+use crate::surroundings::listen_for_signals;
+use crate::ui::Ui;
+
+/// Go on with a run that was interrupted, killed or parked
+///
+/// It continues at the first step that has no result on record. Nothing that was committed,
+/// written or booked happens twice.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  spore resume\n  spore resume 7QX2 --budget +5")]
+pub(crate) struct ResumeArgs {
+    /// Any unique beginning or end of the run's id; the newest open run if left out
+    run: Option<String>,
+    /// Raise the run's budget by this many US dollars
+    #[arg(long, value_name = "+USD", value_parser = orchestrate::dollars)]
+    budget: Option<Usd>,
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ResumeArgs) -> Result<u8> {
+    let asked = Resume { run: args.run.clone(), more_budget: args.budget };
+    listen_for_signals(&around.interrupt)?;
+    let report = spore_app::resume(around, &asked, ui)?;
+    ui.answer(&report, || text::ending(&report));
+    Ok(exit_code(&report))
+}

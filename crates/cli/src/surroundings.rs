@@ -1,0 +1,75 @@
+//! The real world, read once: environment, clock, ids, signals.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use spore_app::{Error, Interrupt, Result, Surroundings};
+use spore_effects::{Clock, FixedClock, Ids, Probe, SystemClock};
+use spore_model::{Fault, Timestamp};
+
+use crate::commands::Global;
+
+/// Builds the surroundings of one command.
+pub(crate) fn read(global: &Global) -> Result<Surroundings> {
+    let variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let get = |name: &str| {
+        let value = variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        value.filter(|value| !value.is_empty())
+    };
+    let home = get("HOME").map(PathBuf::from).unwrap_or_default();
+    let xdg = |name: &str, below: &str| {
+        get(name).map_or_else(|| home.join(below), PathBuf::from).join("spore")
+    };
+    let clock = clock(get("SPORE_TEST_CLOCK").as_deref())?;
+    let ids = match get("SPORE_TEST_SEED").and_then(|seed| seed.parse().ok()) {
+        Some(seed) => Ids::seeded(Arc::clone(&clock), seed),
+        None => Ids::random(Arc::clone(&clock)),
+    };
+    let probe =
+        Probe::armed(get("SPORE_EFFECTS_LOG").map(PathBuf::from), get("SPORE_KILL_AT").as_deref());
+    Ok(Surroundings {
+        ids,
+        clock,
+        probe,
+        exe: std::env::current_exe()
+            .map_err(|source| Error::io("cannot find our own executable", source))?,
+        cwd: std::env::current_dir()
+            .map_err(|source| Error::io("cannot read the current directory", source))?,
+        root: global.root.clone().or_else(|| get("SPORE_ROOT").map(PathBuf::from)),
+        config_file: xdg("XDG_CONFIG_HOME", ".config").join("config.toml"),
+        state_home: xdg("XDG_STATE_HOME", ".local/state"),
+        variables,
+        interrupt: Interrupt::default(),
+    })
+}
+
+fn clock(fixed: Option<&str>) -> Result<Arc<dyn Clock>> {
+    match fixed {
+        None => Ok(Arc::new(SystemClock)),
+        Some(text) => {
+            let time: Timestamp = text.parse().map_err(|error| {
+                Error::new(Fault::Usage, "SPORE_TEST_CLOCK cannot be read").because(error)
+            })?;
+            Ok(Arc::new(FixedClock(time)))
+        }
+    }
+}
+
+/// Lets Ctrl-C and a polite TERM park the run; a second one ends us at once, and then the
+/// shims end what they started.
+pub(crate) fn listen_for_signals(interrupt: &Interrupt) -> Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let failed = |source| Error::io("cannot listen for signals", source);
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            i32::from(spore_model::Outcome::Interrupted.exit_code()),
+            interrupt.flag(),
+        )
+        .map_err(failed)?;
+        signal_hook::flag::register(signal, interrupt.flag()).map_err(failed)?;
+    }
+    Ok(())
+}

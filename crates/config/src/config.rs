@@ -1,0 +1,420 @@
+//! The typed view of the settings.
+//!
+//! The types say what a value is, this module says which values make sense; both are checked
+//! before anything starts. What a setting is for is said in `defaults.toml`, once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use spore_model::Usd;
+
+use crate::error::{ConfigError, Place};
+use crate::{Entry, Origin, Value, parse_duration};
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    pub orchestrate: Orchestrate,
+    pub verdict: VerdictRules,
+    pub session: SessionLimits,
+    pub gates: Gates,
+    pub commit: Commit,
+    pub checkout: Checkout,
+    pub environment: Environment,
+    pub prices: Prices,
+    pub store: Store,
+    pub spine: Spine,
+    pub diff: Diff,
+    pub show: Show,
+    pub tiers: BTreeMap<String, Tier>,
+    pub roles: BTreeMap<String, Role>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Orchestrate {
+    pub backend: String,
+    pub max_bounces: u32,
+    pub max_turns: u32,
+    pub budget_usd: Usd,
+    /// As it is set; [`Orchestrate::session_time`] is what it means.
+    pub timeout: Duration,
+    pub turn_time: Duration,
+    pub min_time: Duration,
+    pub apply: String,
+    pub summarize: bool,
+}
+
+impl Orchestrate {
+    /// Returns how long a session of `turns` turns may take.
+    pub fn session_time(&self, turns: u32) -> Duration {
+        if self.timeout.is_zero() {
+            self.turn_time.saturating_mul(turns).max(self.min_time)
+        } else {
+            self.timeout
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct VerdictRules {
+    pub min_confidence: f64,
+    pub phrase_confidence: f64,
+    pub verifier_retry_pause: Duration,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionLimits {
+    pub first_output: Duration,
+    pub exit_deadline: Duration,
+    pub start_retry_pause: Duration,
+    pub interrupt_grace: Duration,
+    pub terminate_grace: Duration,
+    pub line_cap_bytes: u64,
+    pub transcript_cap_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gates {
+    pub timeout: Duration,
+    pub log_cap_bytes: u64,
+    pub evidence_bytes: u64,
+    pub allow_red: bool,
+    pub commands: BTreeMap<String, GateCommand>,
+}
+
+/// A gate that a person named. The words for kind and parser are checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GateCommand {
+    pub run: String,
+    pub kind: String,
+    pub parser: String,
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Commit {
+    pub exclude: Vec<String>,
+    pub allow: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checkout {
+    pub setup: Vec<String>,
+    pub copy: Vec<String>,
+    pub submodules: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Environment {
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prices {
+    pub fallback_input_usd_per_million: f64,
+    pub fallback_output_usd_per_million: f64,
+    pub lost_session_usd: f64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Store {
+    pub busy_timeout: Duration,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spine {
+    pub line_cap_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diff {
+    pub cap_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Show {
+    pub limit: u32,
+}
+
+/// The models of one backend; nothing where the agent is to choose.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tier {
+    pub low: Option<String>,
+    pub medium: Option<String>,
+    pub high: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Role {
+    pub tier: String,
+}
+
+const TIERS: &[&str] = &["low", "medium", "high"];
+const GATE_KINDS: &[&str] = &["build", "test", "lint"];
+const PARSERS: &[&str] = &["cargo", "pytest", "unittest", "plain"];
+
+impl Config {
+    pub(crate) fn from_entries(entries: &BTreeMap<String, Entry>) -> Result<Self, ConfigError> {
+        let all = Entries(entries);
+        Ok(Self {
+            orchestrate: all.orchestrate()?,
+            verdict: VerdictRules {
+                min_confidence: all.fraction("verdict.min_confidence")?,
+                phrase_confidence: all.fraction("verdict.phrase_confidence")?,
+                verifier_retry_pause: all.time("verdict.verifier_retry_pause")?,
+            },
+            session: all.session()?,
+            gates: all.gates()?,
+            commit: Commit {
+                exclude: all.list("commit.exclude")?,
+                allow: all.list("commit.allow")?,
+            },
+            checkout: Checkout {
+                setup: all.list("checkout.setup")?,
+                copy: all.list("checkout.copy")?,
+                submodules: all.word("checkout.submodules", &["refuse", "empty"])?,
+            },
+            environment: Environment {
+                allow: all.list("environment.allow")?,
+                deny: all.list("environment.deny")?,
+            },
+            prices: Prices {
+                fallback_input_usd_per_million: all
+                    .price("prices.fallback_input_usd_per_million")?,
+                fallback_output_usd_per_million: all
+                    .price("prices.fallback_output_usd_per_million")?,
+                lost_session_usd: all.price("prices.lost_session_usd")?,
+            },
+            store: Store { busy_timeout: all.time("store.busy_timeout")? },
+            spine: Spine { line_cap_bytes: all.bytes("spine.line_cap_bytes")? },
+            diff: Diff { cap_bytes: all.bytes("diff.cap_bytes")? },
+            show: Show { limit: all.count("show.limit")? },
+            tiers: all.members("tiers", |all, path| all.tier(path))?,
+            roles: all.members("roles", |all, path| all.role(path))?,
+        })
+    }
+}
+
+/// Reads entries by key, and says where a bad one was written.
+#[derive(Clone, Copy)]
+struct Entries<'a>(&'a BTreeMap<String, Entry>);
+
+impl<'a> Entries<'a> {
+    fn orchestrate(self) -> Result<Orchestrate, ConfigError> {
+        Ok(Orchestrate {
+            backend: self.text("orchestrate.backend")?,
+            max_bounces: self.positive("orchestrate.max_bounces")?,
+            max_turns: self.positive("orchestrate.max_turns")?,
+            budget_usd: self.money("orchestrate.budget_usd")?,
+            timeout: self.time("orchestrate.timeout")?,
+            turn_time: self.time("orchestrate.turn_time")?,
+            min_time: self.time("orchestrate.min_time")?,
+            apply: self.word("orchestrate.apply", &["branch"])?,
+            summarize: self.flag("orchestrate.summarize")?,
+        })
+    }
+
+    fn session(self) -> Result<SessionLimits, ConfigError> {
+        Ok(SessionLimits {
+            first_output: self.time("session.first_output")?,
+            exit_deadline: self.time("session.exit_deadline")?,
+            start_retry_pause: self.time("session.start_retry_pause")?,
+            interrupt_grace: self.time("session.interrupt_grace")?,
+            terminate_grace: self.time("session.terminate_grace")?,
+            line_cap_bytes: self.bytes("session.line_cap_bytes")?,
+            transcript_cap_bytes: self.bytes("session.transcript_cap_bytes")?,
+        })
+    }
+
+    fn gates(self) -> Result<Gates, ConfigError> {
+        Ok(Gates {
+            timeout: self.time("gates.timeout")?,
+            log_cap_bytes: self.bytes("gates.log_cap_bytes")?,
+            evidence_bytes: self.bytes("gates.evidence_bytes")?,
+            allow_red: self.flag("gates.allow_red")?,
+            commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
+        })
+    }
+
+    fn gate_command(self, path: &str) -> Result<GateCommand, ConfigError> {
+        let key = |field: &str| format!("{path}.{field}");
+        let word = |field: &str, default: &str, known| match self.0.contains_key(&key(field)) {
+            true => self.word(&key(field), known),
+            false => Ok(default.to_owned()),
+        };
+        let timeout = key("timeout");
+        let run = self.text(&key("run"))?;
+        if run.trim().is_empty() {
+            return Err(self.bad(&key("run"), "must not be empty"));
+        }
+        Ok(GateCommand {
+            run,
+            kind: word("kind", "test", GATE_KINDS)?,
+            parser: word("parser", "plain", PARSERS)?,
+            timeout: self.0.contains_key(&timeout).then(|| self.time(&timeout)).transpose()?,
+        })
+    }
+
+    fn tier(self, path: &str) -> Result<Tier, ConfigError> {
+        let model = |field: &str| {
+            let key = format!("{path}.{field}");
+            self.0.contains_key(&key).then(|| self.text(&key)).transpose()
+        };
+        Ok(Tier { low: model("low")?, medium: model("medium")?, high: model("high")? })
+    }
+
+    fn role(self, path: &str) -> Result<Role, ConfigError> {
+        Ok(Role { tier: self.word(&format!("{path}.tier"), TIERS)? })
+    }
+
+    /// Reads every member of the open table `prefix`.
+    fn members<T>(
+        self,
+        prefix: &str,
+        read: impl Fn(Self, &str) -> Result<T, ConfigError>,
+    ) -> Result<BTreeMap<String, T>, ConfigError> {
+        let prefix = format!("{prefix}.");
+        let mut members = BTreeMap::new();
+        let rest = self.0.keys().filter_map(|key| key.strip_prefix(&prefix));
+        for (name, _) in rest.filter_map(|rest| rest.split_once('.')) {
+            if !members.contains_key(name) {
+                members.insert(name.to_owned(), read(self, &format!("{prefix}{name}"))?);
+            }
+        }
+        Ok(members)
+    }
+
+    fn value(self, key: &str) -> Result<&'a Value, ConfigError> {
+        match self.0.get(key) {
+            Some(entry) => Ok(&entry.value),
+            None => Err(self.bad(key, "is missing")),
+        }
+    }
+
+    /// Blames the value at `key`, or its neighbours if there is none.
+    fn bad(self, key: &str, problem: impl Into<String>) -> ConfigError {
+        let table = &key[..key.rfind('.').map_or(0, |dot| dot + 1)];
+        let neighbour = || self.0.iter().find(|(other, _)| other.starts_with(table));
+        let place = self.0.get(key).or_else(|| neighbour().map(|(_, entry)| entry));
+        let place = place.map_or(Place { origin: Origin::Defaults, position: None }, |entry| {
+            entry.place.clone()
+        });
+        ConfigError::BadValue { place, key: key.to_owned(), problem: problem.into() }
+    }
+
+    fn text(self, key: &str) -> Result<String, ConfigError> {
+        match self.value(key)? {
+            Value::Text(text) => Ok(text.clone()),
+            _ => Err(self.bad(key, "must be text")),
+        }
+    }
+
+    fn word(self, key: &str, known: &[&str]) -> Result<String, ConfigError> {
+        let word = self.text(key)?;
+        if known.contains(&word.as_str()) {
+            return Ok(word);
+        }
+        let problem = match known {
+            [only] => format!("must be {only:?}, not {word:?}"),
+            known => format!("must be one of {}, not {word:?}", known.join(", ")),
+        };
+        Err(self.bad(key, problem))
+    }
+
+    fn flag(self, key: &str) -> Result<bool, ConfigError> {
+        match self.value(key)? {
+            Value::Bool(flag) => Ok(*flag),
+            _ => Err(self.bad(key, "must be true or false")),
+        }
+    }
+
+    fn list(self, key: &str) -> Result<Vec<String>, ConfigError> {
+        match self.value(key)? {
+            Value::List(list) => Ok(list.clone()),
+            _ => Err(self.bad(key, "must be a list of texts")),
+        }
+    }
+
+    fn time(self, key: &str) -> Result<Duration, ConfigError> {
+        parse_duration(&self.text(key)?)
+            .map_err(|error| self.bad(key, format!("is wrong: {error}")))
+    }
+
+    fn integer<N: TryFrom<i64>>(self, key: &str) -> Result<N, ConfigError> {
+        match self.value(key)? {
+            Value::Integer(number) => N::try_from(*number)
+                .map_err(|_| self.bad(key, format!("is out of range: {number}"))),
+            _ => Err(self.bad(key, "must be a whole number")),
+        }
+    }
+
+    fn count(self, key: &str) -> Result<u32, ConfigError> {
+        self.integer(key)
+    }
+
+    fn positive(self, key: &str) -> Result<u32, ConfigError> {
+        match self.integer(key)? {
+            0 => Err(self.bad(key, "must be at least 1")),
+            count => Ok(count),
+        }
+    }
+
+    fn bytes(self, key: &str) -> Result<u64, ConfigError> {
+        self.integer(key)
+    }
+
+    fn number(self, key: &str) -> Result<f64, ConfigError> {
+        match self.value(key)? {
+            Value::Float(number) => Ok(*number),
+            _ => Err(self.bad(key, "must be a number")),
+        }
+    }
+
+    fn fraction(self, key: &str) -> Result<f64, ConfigError> {
+        let number = self.number(key)?;
+        if (0.0..=1.0).contains(&number) {
+            Ok(number)
+        } else {
+            Err(self.bad(key, "must be from 0 to 1"))
+        }
+    }
+
+    fn money(self, key: &str) -> Result<Usd, ConfigError> {
+        Usd::from_dollars(self.number(key)?)
+            .ok_or_else(|| self.bad(key, "is not an amount of money"))
+    }
+
+    fn price(self, key: &str) -> Result<f64, ConfigError> {
+        self.money(key).map(Usd::as_dollars)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defaults() -> BTreeMap<String, Entry> {
+        let loaded = Config::load(&[]).unwrap();
+        loaded.entries().map(|(key, entry)| (key.to_owned(), entry.clone())).collect()
+    }
+
+    #[test]
+    fn every_default_is_read_by_the_typed_view() {
+        let all = defaults();
+        for key in all.keys().filter(|key| !key.starts_with("roles.")) {
+            let mut less = all.clone();
+            less.remove(key);
+            let error = Config::from_entries(&less).unwrap_err();
+            assert_eq!(error.key(), Some(key.as_str()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_session_without_a_time_of_its_own_has_one_by_its_turns() {
+        let mut orchestrate = Config::load(&[]).unwrap().config.orchestrate;
+        assert_eq!(orchestrate.session_time(50), Duration::from_secs(6000));
+        assert_eq!(orchestrate.session_time(1), Duration::from_secs(600));
+        orchestrate.timeout = Duration::from_secs(7);
+        assert_eq!(orchestrate.session_time(50), Duration::from_secs(7));
+    }
+}

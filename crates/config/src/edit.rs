@@ -1,0 +1,160 @@
+//! Changes one setting in a file and leaves everything else as its owner wrote it.
+
+use std::path::PathBuf;
+
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+use crate::error::{ConfigError, Place};
+use crate::schema::{Known, Schema};
+use crate::value;
+use crate::{Config, Layer, Origin};
+
+/// Returns `text`, the project's settings, with `key` set to `typed`, which needs no quotes.
+/// Comments and order stay. What comes out can be loaded, or this is an error.
+pub fn set(text: &str, key: &str, typed: &str) -> Result<String, ConfigError> {
+    let file = Origin::Project(PathBuf::from(".spore/config.toml"));
+    let argument = Origin::Flag(format!("set {key}"));
+    let here = || Place { origin: argument.clone(), position: None };
+    let schema = Schema::of_defaults()?;
+    let kind = match schema.look_up(key) {
+        Known::Leaf(kind) => kind,
+        Known::Table => {
+            return Err(ConfigError::BadValue {
+                place: here(),
+                key: key.to_owned(),
+                problem: "is a table; set one of the settings in it".to_owned(),
+            });
+        }
+        Known::Nothing => {
+            let nearest = schema.nearest(key);
+            return Err(ConfigError::UnknownKey { place: here(), key: key.to_owned(), nearest });
+        }
+    };
+    let mut document: DocumentMut = text.parse().map_err(|source: toml_edit::TomlError| {
+        let offset = source.span().map(|span| span.start);
+        ConfigError::Syntax { place: Place::new(&file, text, offset), source: Box::new(source) }
+    })?;
+    put(document.as_table_mut(), key, kind.literal(typed)).map_err(|(key, found)| {
+        let place = Place { origin: file.clone(), position: None };
+        ConfigError::WrongType { place, key, expected: "a table", found }
+    })?;
+    let edited = document.to_string();
+    match Config::load(&[Layer { origin: file, text: edited.clone() }]) {
+        Ok(_) => Ok(edited),
+        // There is no such line in the file yet: the mistake is in what was typed.
+        Err(error) if error.key() == Some(key) => Err(error.moved_to(argument)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts `value` where `key` leads; tells the part of `key` that leads nowhere, and what is
+/// there.
+fn put(
+    mut table: &mut dyn TableLike,
+    key: &str,
+    value: toml_edit::Value,
+) -> Result<(), (String, &'static str)> {
+    let (path, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut walked = String::new();
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        walked = if walked.is_empty() { part.to_owned() } else { format!("{walked}.{part}") };
+        let item = table.entry(part).or_insert_with(|| {
+            let mut fresh = Table::new();
+            // Only the last table of a path needs a line of its own.
+            fresh.set_implicit(true);
+            Item::Table(fresh)
+        });
+        let found = value::describe(item);
+        table = item.as_table_like_mut().ok_or((walked.clone(), found))?;
+    }
+    match table.get_mut(name).and_then(Item::as_value_mut) {
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = value;
+            *old.decor_mut() = decor;
+        }
+        None => {
+            table.insert(name, Item::Value(value));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, key: &str, typed: &str, expected: &str) {
+        assert_eq!(set(text, key, typed).unwrap(), expected);
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, key: &str, typed: &str, expected: &str) {
+        assert_eq!(set(text, key, typed).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn comments_and_order_stay() {
+        check(
+            "# ours\n\n[show] # lists\nlimit   =  5   # few\n\n# more to come\n[orchestrate]\nmax_turns = 9\n",
+            "show.limit",
+            "50",
+            "# ours\n\n[show] # lists\nlimit   =  50   # few\n\n# more to come\n[orchestrate]\nmax_turns = 9\n",
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_added_where_it_belongs() {
+        check("", "show.limit", "5", "[show]\nlimit = 5\n");
+        check(
+            "[show]\nlimit = 5\n",
+            "gates.commands.test.run",
+            "make test",
+            "[show]\nlimit = 5\n\n[gates.commands.test]\nrun = \"make test\"\n",
+        );
+        check(
+            "[gates.commands]\ntest = { run = \"make\" } # all\n",
+            "gates.commands.test.timeout",
+            "5m",
+            "[gates.commands]\ntest = { run = \"make\" , timeout = \"5m\" } # all\n",
+        );
+        check("show.limit = 5 # few\n", "show.limit", "6", "show.limit = 6 # few\n");
+        check("", "commit.allow", "a.db,b.db", "[commit]\nallow = [\"a.db\", \"b.db\"]\n");
+    }
+
+    #[test]
+    fn what_would_not_load_is_refused() {
+        check_refused(
+            "",
+            "show.limt",
+            "5",
+            "set show.limt: there is no setting show.limt; did you mean show.limit?",
+        );
+        check_refused("", "show", "5", "set show: show is a table; set one of the settings in it");
+        check_refused(
+            "",
+            "show.limit",
+            "few",
+            "set show.limit: show.limit must be a whole number, not text",
+        );
+        check_refused(
+            "",
+            "verdict.min_confidence",
+            "2",
+            "set verdict.min_confidence: verdict.min_confidence must be from 0 to 1",
+        );
+        check_refused(
+            "show = 5",
+            "show.limit",
+            "5",
+            ".spore/config.toml: show must be a table, not a whole number",
+        );
+        check_refused(
+            "[diff]\ncap = 1\n",
+            "show.limit",
+            "5",
+            ".spore/config.toml:2:1: there is no setting diff.cap; did you mean diff.cap_bytes?",
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! What is wrong with a layer, and where.
+
+use std::fmt;
+
+use crate::Origin;
+use crate::environment::variable;
+
+/// Both count from one; a column is a character.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Position {
+    pub(crate) fn of(text: &str, offset: usize) -> Self {
+        let before = &text[..text.floor_char_boundary(offset)];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+/// Where a value was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub origin: Origin,
+    /// Nothing where the origin is a single value.
+    pub position: Option<Position>,
+}
+
+impl Place {
+    pub(crate) fn new(origin: &Origin, text: &str, offset: Option<usize>) -> Self {
+        let is_file = !matches!(origin, Origin::Env(_) | Origin::Flag(_));
+        let position = offset.filter(|_| is_file).map(|offset| Position::of(text, offset));
+        Self { origin: origin.clone(), position }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.origin.fmt(f)?;
+        match self.position {
+            Some(Position { line, column }) => write!(f, ":{line}:{column}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why the settings cannot be used. Always the user's to mend, in the place that is named.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{place}: this is not TOML: {}", source.message().trim().replace('\n', ", "))]
+    Syntax {
+        place: Place,
+        #[source]
+        source: Box<toml_edit::TomlError>,
+    },
+    #[error("{}", unknown(place, key, nearest.as_deref()))]
+    UnknownKey { place: Place, key: String, nearest: Option<String> },
+    #[error("{place}: {key} must be {expected}, not {found}")]
+    WrongType { place: Place, key: String, expected: &'static str, found: &'static str },
+    #[error("{place}: {key} {problem}")]
+    BadValue { place: Place, key: String, problem: String },
+}
+
+fn unknown(place: &Place, key: &str, nearest: Option<&str>) -> String {
+    if let Origin::Env(name) = &place.origin {
+        let meant = nearest.map(|key| format!("; did you mean {}?", variable(key)));
+        return format!("{name} is not a setting{}", meant.unwrap_or_default());
+    }
+    let meant = nearest.map(|key| format!("; did you mean {key}?"));
+    format!("{place}: there is no setting {key}{}", meant.unwrap_or_default())
+}
+
+impl ConfigError {
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Syntax { place, .. }
+            | Self::UnknownKey { place, .. }
+            | Self::WrongType { place, .. }
+            | Self::BadValue { place, .. } => place,
+        }
+    }
+
+    /// Returns the setting in question; a text that is no TOML has none.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::Syntax { .. } => None,
+            Self::UnknownKey { key, .. }
+            | Self::WrongType { key, .. }
+            | Self::BadValue { key, .. } => Some(key),
+        }
+    }
+
+    pub(crate) fn moved_to(mut self, origin: Origin) -> Self {
+        match &mut self {
+            Self::Syntax { place, .. }
+            | Self::UnknownKey { place, .. }
+            | Self::WrongType { place, .. }
+            | Self::BadValue { place, .. } => *place = Place { origin, position: None },
+        }
+        self
+    }
+}

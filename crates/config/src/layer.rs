@@ -1,0 +1,223 @@
+//! Puts layers of settings on top of each other.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use toml_edit::{Document, TableLike};
+
+use crate::error::{ConfigError, Place};
+use crate::schema::{Known, Schema, is_open};
+use crate::value::{self, Kind};
+use crate::{Config, DEFAULTS, Value, parse_duration};
+
+/// Where a layer comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    Defaults,
+    User(PathBuf),
+    Project(PathBuf),
+    /// The name of a variable.
+    Env(String),
+    /// A flag or argument, as it is spelled.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Defaults => f.write_str("defaults.toml"),
+            Self::User(path) | Self::Project(path) => path.display().fmt(f),
+            Self::Env(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Settings from one place, as TOML.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layer {
+    pub origin: Origin,
+    pub text: String,
+}
+
+impl Layer {
+    /// Sets one `key` to what somebody typed without TOML's quotes. Whether there is such a
+    /// key and whether it takes the value is found out when the layer is loaded.
+    pub fn single(origin: Origin, key: &str, typed: &str) -> Self {
+        let kind = Schema::of_defaults().ok().and_then(|schema| schema.kind(key));
+        let value = kind.unwrap_or(Kind::Text).literal(typed);
+        let key: Vec<String> =
+            key.split('.').map(|part| toml_edit::Key::new(part).to_string()).collect();
+        Self { origin, text: format!("{} = {value}\n", key.join(".")) }
+    }
+}
+
+/// One setting: its value, and where that was written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    pub value: Value,
+    pub place: Place,
+}
+
+/// Whether a listing says where values come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origins {
+    Shown,
+    Hidden,
+}
+
+/// The settings in force.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Loaded {
+    pub config: Config,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Loaded {
+    /// Returns every setting with its key, sorted by key.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.entries.iter().map(|(key, entry)| (key.as_str(), entry))
+    }
+
+    pub fn origin(&self, key: &str) -> Option<&Origin> {
+        self.entries.get(key).map(|entry| &entry.place.origin)
+    }
+
+    /// Returns the settings as lines of TOML.
+    pub fn show(&self, origins: Origins) -> String {
+        let line = |(key, Entry { value, place }): (&String, &Entry)| match origins {
+            Origins::Shown => format!("{key} = {value}  # {place}\n"),
+            Origins::Hidden => format!("{key} = {value}\n"),
+        };
+        self.entries.iter().map(line).collect()
+    }
+}
+
+impl Config {
+    /// Puts `layers` on the defaults, the last one on top, and reads what comes out.
+    pub fn load(layers: &[Layer]) -> Result<Loaded, ConfigError> {
+        let mut entries = default_entries()?;
+        let schema = Schema::of_entries(&entries);
+        for layer in layers.iter().filter(|layer| layer.origin != Origin::Defaults) {
+            let mut reader = Reader::new(layer, Some(&schema));
+            reader.read()?;
+            entries.extend(reader.entries);
+        }
+        Ok(Loaded { config: Self::from_entries(&entries)?, entries })
+    }
+}
+
+impl Schema {
+    pub(crate) fn of_defaults() -> Result<Self, ConfigError> {
+        Ok(Self::of_entries(&default_entries()?))
+    }
+
+    fn of_entries(defaults: &BTreeMap<String, Entry>) -> Self {
+        let kinds =
+            defaults.iter().map(|(key, entry)| (key.clone(), Kind::of_default(&entry.value)));
+        Self::new(kinds.collect())
+    }
+}
+
+fn default_entries() -> Result<BTreeMap<String, Entry>, ConfigError> {
+    let layer = Layer { origin: Origin::Defaults, text: DEFAULTS.to_owned() };
+    let mut reader = Reader::new(&layer, None);
+    reader.read()?;
+    Ok(reader.entries)
+}
+
+/// Reads the settings of one layer.
+struct Reader<'a> {
+    layer: &'a Layer,
+    /// Nothing while the defaults are read, which define it.
+    schema: Option<&'a Schema>,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(layer: &'a Layer, schema: Option<&'a Schema>) -> Self {
+        Self { layer, schema, entries: BTreeMap::new() }
+    }
+
+    fn place(&self, span: Option<std::ops::Range<usize>>) -> Place {
+        Place::new(&self.layer.origin, &self.layer.text, span.map(|span| span.start))
+    }
+
+    fn read(&mut self) -> Result<(), ConfigError> {
+        let document = Document::parse(self.layer.text.as_str()).map_err(|source| {
+            ConfigError::Syntax { place: self.place(source.span()), source: Box::new(source) }
+        })?;
+        self.table("", document.as_table())
+    }
+
+    fn table(&mut self, path: &str, table: &dyn TableLike) -> Result<(), ConfigError> {
+        for (name, _) in table.iter() {
+            let Some((name, item)) = table.get_key_value(name) else { continue };
+            let key = match path {
+                "" => name.get().to_owned(),
+                path => format!("{path}.{}", name.get()),
+            };
+            match (self.known(&key, item.is_table_like()), item.as_table_like()) {
+                (Known::Table, Some(table)) => self.table(&key, table)?,
+                (Known::Leaf(kind), None) => self.leaf(key, kind, item)?,
+                (Known::Nothing, _) if is_open(path) => {
+                    let key = format!("{path}.{name}");
+                    let problem = "must have a name of letters, digits, - and _".to_owned();
+                    let place = self.place(name.span());
+                    return Err(ConfigError::BadValue { place, key, problem });
+                }
+                (Known::Nothing, _) => {
+                    let nearest = self.schema.and_then(|schema| schema.nearest(&key));
+                    return Err(ConfigError::UnknownKey {
+                        place: self.place(name.span()),
+                        key,
+                        nearest,
+                    });
+                }
+                (Known::Table, None) => return Err(self.wrong_type(key, "a table", item)),
+                (Known::Leaf(kind), Some(_)) => {
+                    return Err(self.wrong_type(key, kind.describe(), item));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self, key: &str, is_table: bool) -> Known {
+        match self.schema {
+            Some(schema) => schema.look_up(key),
+            None if is_table => Known::Table,
+            // The kind is what the value turns out to be.
+            None => Known::Leaf(Kind::Text),
+        }
+    }
+
+    fn leaf(&mut self, key: String, kind: Kind, item: &toml_edit::Item) -> Result<(), ConfigError> {
+        let place = self.place(item.span());
+        let accept = |value| if self.schema.is_some() { kind.accept(value) } else { Some(value) };
+        let Some(value) = value::read(item).and_then(accept) else {
+            return Err(self.wrong_type(key, kind.describe(), item));
+        };
+        if let (Kind::Duration, Value::Text(text)) = (kind, &value)
+            && let Err(error) = parse_duration(text)
+        {
+            return Err(ConfigError::BadValue {
+                place,
+                key,
+                problem: format!("is wrong: {error}"),
+            });
+        }
+        self.entries.insert(key, Entry { value, place });
+        Ok(())
+    }
+
+    fn wrong_type(
+        &self,
+        key: String,
+        expected: &'static str,
+        item: &toml_edit::Item,
+    ) -> ConfigError {
+        let found = value::describe(item);
+        ConfigError::WrongType { place: self.place(item.span()), key, expected, found }
+    }
+}

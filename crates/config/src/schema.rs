@@ -1,0 +1,127 @@
+//! Which keys there are and what each holds.
+//!
+//! The closed part is read off the defaults. The open part is the tables whose members people
+//! name themselves; what such a member holds is written down here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::distance::distance;
+use crate::value::Kind;
+
+/// A table whose members have names of the user's choice and these fields.
+pub(crate) struct OpenTable {
+    pub(crate) prefix: &'static str,
+    pub(crate) fields: &'static [(&'static str, Kind)],
+}
+
+pub(crate) const OPEN_TABLES: &[OpenTable] = &[
+    OpenTable {
+        prefix: "gates.commands",
+        fields: &[
+            ("run", Kind::Text),
+            ("kind", Kind::Text),
+            ("parser", Kind::Text),
+            ("timeout", Kind::Duration),
+        ],
+    },
+    OpenTable {
+        prefix: "tiers",
+        fields: &[("low", Kind::Text), ("medium", Kind::Text), ("high", Kind::Text)],
+    },
+    OpenTable { prefix: "roles", fields: &[("tier", Kind::Text)] },
+];
+
+pub(crate) enum Known {
+    Leaf(Kind),
+    Table,
+    Nothing,
+}
+
+#[derive(Default)]
+pub(crate) struct Schema {
+    leaves: BTreeMap<String, Kind>,
+    tables: BTreeSet<String>,
+}
+
+impl Schema {
+    pub(crate) fn new(leaves: BTreeMap<String, Kind>) -> Self {
+        let mut tables: BTreeSet<String> =
+            OPEN_TABLES.iter().map(|open| open.prefix.to_owned()).collect();
+        for key in leaves.keys() {
+            tables.extend(key.match_indices('.').map(|(end, _)| key[..end].to_owned()));
+        }
+        Self { leaves, tables }
+    }
+
+    pub(crate) fn look_up(&self, key: &str) -> Known {
+        if let Some(&kind) = self.leaves.get(key) {
+            return Known::Leaf(kind);
+        }
+        if self.tables.contains(key) {
+            return Known::Table;
+        }
+        for open in OPEN_TABLES {
+            match key.strip_prefix(open.prefix).and_then(|rest| rest.strip_prefix('.')) {
+                None => {}
+                Some(member) if is_name(member) => return Known::Table,
+                Some(rest) => {
+                    let field = rest.split_once('.').filter(|(member, _)| is_name(member));
+                    let found = open
+                        .fields
+                        .iter()
+                        .find(|(name, _)| field.is_some_and(|(_, field)| field == *name));
+                    return found.map_or(Known::Nothing, |&(_, kind)| Known::Leaf(kind));
+                }
+            }
+        }
+        Known::Nothing
+    }
+
+    pub(crate) fn kind(&self, key: &str) -> Option<Kind> {
+        match self.look_up(key) {
+            Known::Leaf(kind) => Some(kind),
+            Known::Table | Known::Nothing => None,
+        }
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.leaves.keys().map(String::as_str)
+    }
+
+    /// Returns the key that was probably meant, if one is near enough to be worth saying.
+    pub(crate) fn nearest(&self, key: &str) -> Option<String> {
+        let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut candidates: Vec<String> = self.leaves.keys().chain(&self.tables).cloned().collect();
+        for open in OPEN_TABLES {
+            let is_member = table
+                .strip_prefix(open.prefix)
+                .is_some_and(|rest| rest.strip_prefix('.').is_some_and(is_name));
+            if is_member {
+                candidates.extend(open.fields.iter().map(|(field, _)| format!("{table}.{field}")));
+            }
+        }
+        let (far, nearest) = candidates
+            .into_iter()
+            .map(|candidate| {
+                // The right name in the wrong table is near, too, and so is half a name.
+                let own_name = candidate.rsplit_once('.').map_or(&*candidate, |(_, name)| name);
+                let is_half = !table.is_empty() && candidate.starts_with(key);
+                let far = distance(key, &candidate)
+                    .min(distance(name, own_name) + 1)
+                    .min(if is_half { 2 } else { usize::MAX });
+                (far, candidate)
+            })
+            .min()?;
+        (far <= (name.chars().count() / 3).max(2)).then_some(nearest)
+    }
+}
+
+/// Returns whether people name the members of `table` themselves.
+pub(crate) fn is_open(table: &str) -> bool {
+    OPEN_TABLES.iter().any(|open| open.prefix == table)
+}
+
+/// A member's name may become a file's name, so it is as plain as a bare key of TOML.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}

@@ -1,0 +1,106 @@
+//! Layers on top of each other, through the public door.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::time::Duration;
+
+use spore_config::{Config, Layer, Loaded, Origin, Origins, Position, Value, env_layers};
+use spore_model::Usd;
+
+fn user(text: &str) -> Layer {
+    Layer { origin: Origin::User("user.toml".into()), text: text.to_owned() }
+}
+
+fn project(text: &str) -> Layer {
+    Layer { origin: Origin::Project("project.toml".into()), text: text.to_owned() }
+}
+
+fn load(layers: &[Layer]) -> Loaded {
+    Config::load(layers).unwrap()
+}
+
+#[test]
+fn the_defaults_alone_are_a_configuration() {
+    let Config { orchestrate, gates, session, roles, .. } = load(&[]).config;
+    assert_eq!((orchestrate.max_bounces, orchestrate.backend.as_str()), (3, ""));
+    assert_eq!(Some(orchestrate.budget_usd), Usd::from_dollars(20.0));
+    assert_eq!(gates.timeout, Duration::from_secs(900));
+    assert!(gates.commands.is_empty());
+    assert_eq!(session.terminate_grace, Duration::from_secs(3));
+    assert_eq!(roles["summarizer"].tier, "medium");
+}
+
+#[test]
+fn a_later_layer_wins_and_every_value_knows_its_own() {
+    let variables = [("SPORE_DIFF_CAP_BYTES".to_owned(), "4".to_owned())];
+    let mut layers = vec![
+        user("[show]\nlimit = 1\n[diff]\ncap_bytes = 1\n[commit]\nallow = ['a']\n"),
+        project("[diff]\ncap_bytes = 2\n\n[commit]\nallow = ['b', 'c']\n"),
+    ];
+    layers.extend(env_layers(&variables));
+    let flag = Origin::Flag("--max-turns".into());
+    layers.push(Layer::single(flag.clone(), "orchestrate.max_turns", "9"));
+    let loaded = load(&layers);
+
+    let config = &loaded.config;
+    assert_eq!((config.show.limit, config.diff.cap_bytes), (1, 4));
+    assert_eq!(config.commit.allow, ["b", "c"]);
+    assert_eq!(config.orchestrate.max_turns, 9);
+    for (key, origin) in [
+        ("show.limit", Origin::User("user.toml".into())),
+        ("commit.allow", Origin::Project("project.toml".into())),
+        ("diff.cap_bytes", Origin::Env("SPORE_DIFF_CAP_BYTES".into())),
+        ("orchestrate.max_turns", flag),
+        ("orchestrate.max_bounces", Origin::Defaults),
+    ] {
+        assert_eq!(loaded.origin(key), Some(&origin), "{key}");
+    }
+    assert_eq!(loaded.origin("no.such"), None);
+}
+
+#[test]
+fn a_listing_is_toml_that_loads_to_the_same() {
+    let loaded = load(&[project("[gates.commands.test]\nrun = 'say \"hi\"'\n")]);
+    let again = load(&[project(&loaded.show(Origins::Hidden))]);
+    assert_eq!(again.config, loaded.config);
+    let with_origins = load(&[project(&loaded.show(Origins::Shown))]);
+    assert_eq!(with_origins.config, loaded.config);
+    let shown = loaded.show(Origins::Shown);
+    assert!(
+        shown.contains("gates.commands.test.run = 'say \"hi\"'  # project.toml:2:7\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("\norchestrate.summarize = true  # defaults.toml:"), "{shown}");
+}
+
+#[test]
+fn an_entry_has_its_value_and_its_line() {
+    let loaded = load(&[project("\n[verdict]\n  min_confidence = 1\n")]);
+    let (_, entry) = loaded.entries().find(|(key, _)| *key == "verdict.min_confidence").unwrap();
+    assert_eq!(entry.value, Value::Float(1.0));
+    assert_eq!(entry.place.position, Some(Position { line: 3, column: 20 }));
+}
+
+#[test]
+fn the_fields_of_one_gate_may_come_from_several_layers() {
+    let loaded = load(&[
+        user("[gates.commands.test]\nrun = 'make'\nparser = 'cargo'\n"),
+        project("[gates.commands.test]\nrun = 'make test'\ntimeout = '5s'\n"),
+    ]);
+    let gate = &loaded.config.gates.commands["test"];
+    assert_eq!(
+        (gate.run.as_str(), gate.kind.as_str(), gate.parser.as_str()),
+        ("make test", "test", "cargo")
+    );
+    assert_eq!(gate.timeout, Some(Duration::from_secs(5)));
+}
+
+#[test]
+fn a_mistake_is_blamed_on_the_layer_that_made_it() {
+    let good = user("[show]\nlimit = 1\n");
+    let error = Config::load(&[good, project("[show]\nlimit = -1\n")]).unwrap_err();
+    assert_eq!(error.to_string(), "project.toml:2:9: show.limit is out of range: -1");
+    let flag = Layer::single(Origin::Flag("--budget".into()), "orchestrate.budget_usd", "much");
+    let error = Config::load(&[flag]).unwrap_err();
+    assert_eq!(error.to_string(), "--budget: orchestrate.budget_usd must be a number, not text");
+}

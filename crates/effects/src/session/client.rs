@@ -1,0 +1,347 @@
+//! Spore's side of a session.
+//!
+//! Every value here owns a process and gives it up only when it is gone: dropping a [`Waiting`]
+//! or a [`Session`] ends what it stands for and waits for that, so an early return leaves
+//! neither a process behind nor a zombie. The price is that dropping a running session takes up
+//! to its grace.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::libc;
+use spore_model::SessionToken;
+
+use super::processes::kill_by_token;
+use super::wire::{Channel, Order, Received, Report, SessionPlan, send};
+use super::{ProcessIdentity, SHIM_ARG, TOKEN_VAR};
+
+/// Our own binary does not need that long; a machine that swaps may.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Why a session did not start, or was lost.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The user must install it or name another.
+    #[error("{program} is not installed or not on PATH", program = .program.display())]
+    NotInstalled { program: PathBuf },
+    /// The place to work in is not there; make it again.
+    #[error("cannot work in {cwd}", cwd = .cwd.display())]
+    NoDirectory {
+        cwd: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The program is there and cannot be run.
+    #[error("{program} could not be started", program = .program.display())]
+    Start {
+        program: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Our own half failed. What carried the session's token has been killed.
+    #[error("the session was lost: {detail}")]
+    Shim {
+        detail: String,
+        #[source]
+        source: Option<io::Error>,
+    },
+}
+
+impl SessionError {
+    fn shim(detail: &str, source: impl Into<Option<io::Error>>) -> Self {
+        Self::Shim { detail: detail.to_owned(), source: source.into() }
+    }
+}
+
+/// How a session ended, told when nothing of it is left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionEnd {
+    /// The program's exit code; 128 + n for death by signal n, as shells say it.
+    pub code: i32,
+    /// We asked for the end before the program had ended by itself.
+    pub stopped: bool,
+    /// How many descendants outlived the program and were ended.
+    pub swept: u32,
+}
+
+/// Starts sessions, through an executable that calls [`shim_main`](super::shim_main).
+#[derive(Clone, Debug)]
+pub struct Shim {
+    exe: PathBuf,
+}
+
+impl Shim {
+    pub fn new(exe: PathBuf) -> Self {
+        Self { exe }
+    }
+
+    /// Starts the shim, which waits.
+    pub fn prepare(&self, plan: &SessionPlan) -> Result<Waiting, SessionError> {
+        let failed = |source| SessionError::shim("the shim could not be started", Some(source));
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        // An executable that is no shim would not read, and we would not return.
+        ours.set_write_timeout(Some(ANSWER_WITHIN)).map_err(failed)?;
+        let child = self.command(plan, &theirs).spawn().map_err(failed)?;
+        drop(theirs);
+        let channel = Channel::new(ours);
+        let mut shim =
+            ShimProcess { child, channel, token: plan.token.clone(), phase: Phase::Waiting };
+        shim.channel.send(plan).map_err(failed)?;
+        match shim.answer()? {
+            Report::Ready(identity) => {
+                Ok(Waiting { identity, program: plan.program.clone(), cwd: plan.cwd.clone(), shim })
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the other door to other programs, outer half")]
+    #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
+    fn command(&self, plan: &SessionPlan, control: &UnixStream) -> Command {
+        let fd = control.as_raw_fd();
+        let mut command = Command::new(&self.exe);
+        command
+            .arg(SHIM_ARG)
+            .arg(fd.to_string())
+            .env_clear()
+            .env(TOKEN_VAR, plan.token.as_str())
+            .stdin(if plan.stdin { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // SAFETY: between fork and exec only setsid and fcntl are called, and `fd` is open: our
+        // caller holds `control` until the fork is done.
+        unsafe {
+            command.pre_exec(move || {
+                // So early that a Ctrl-C at the terminal is never the shim's.
+                nix::unistd::setsid()?;
+                // Only in this child: programs that other threads start do not get it.
+                fcntl(BorrowedFd::borrow_raw(fd), FcntlArg::F_SETFD(FdFlag::empty()))?;
+                Ok(())
+            });
+        }
+        command
+    }
+}
+
+/// A shim that has started nothing yet. Dropped, it never will.
+#[derive(Debug)]
+pub struct Waiting {
+    shim: ShimProcess,
+    identity: ProcessIdentity,
+    program: PathBuf,
+    cwd: PathBuf,
+}
+
+impl Waiting {
+    /// The shim's identity, to be written down before [`go`](Self::go).
+    pub fn identity(&self) -> &ProcessIdentity {
+        &self.identity
+    }
+
+    /// Lets it start the program. Returns when that runs.
+    pub fn go(mut self) -> Result<Session, SessionError> {
+        // Once the order may have been heard, only the shim can end what it started.
+        self.shim.phase = Phase::Running;
+        self.shim
+            .channel
+            .send(&Order::Go)
+            .map_err(|source| SessionError::shim("the shim does not listen", Some(source)))?;
+        match self.shim.answer()? {
+            Report::Started => Ok(Session::new(self.shim)),
+            Report::NoDirectory { errno } => Err(SessionError::NoDirectory {
+                cwd: self.cwd,
+                source: io::Error::from_raw_os_error(errno),
+            }),
+            Report::NotStarted { errno } if errno == libc::ENOENT && !self.program_is_there() => {
+                Err(SessionError::NotInstalled { program: self.program })
+            }
+            Report::NotStarted { errno } => Err(SessionError::Start {
+                program: self.program,
+                source: io::Error::from_raw_os_error(errno),
+            }),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// A script whose interpreter is missing is "not found" to the kernel, too.
+    fn program_is_there(&self) -> bool {
+        let is_bare_name = self.program.file_name() == Some(self.program.as_os_str());
+        !is_bare_name && Path::exists(&self.cwd.join(&self.program))
+    }
+}
+
+/// A running program with all its descendants.
+///
+/// Its output must be read, or it will wait for that with a full pipe. Dropping a session
+/// stops it and returns when nothing is left.
+#[derive(Debug)]
+pub struct Session {
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    shim: ShimProcess,
+    /// The program's exit code, while descendants are still swept.
+    code: Option<i32>,
+    end: Option<SessionEnd>,
+}
+
+impl Session {
+    fn new(mut shim: ShimProcess) -> Self {
+        Self {
+            stdin: shim.child.stdin.take(),
+            stdout: shim.child.stdout.take(),
+            stderr: shim.child.stderr.take(),
+            shim,
+            code: None,
+            end: None,
+        }
+    }
+
+    /// Returns the pipe to the program once, if its plan has one.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.stdin.take()
+    }
+
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.stdout.take()
+    }
+
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.stderr.take()
+    }
+
+    /// Asks for the end: INT, TERM, KILL to every descendant. Does not wait for it.
+    pub fn stop(&self) {
+        self.stopper().stop();
+    }
+
+    /// Returns a handle that can stop the session from elsewhere.
+    pub fn stopper(&self) -> Stopper {
+        Stopper { sender: self.shim.channel.sender() }
+    }
+
+    /// Blocks until every process of the session is gone. A pipe to the program that nobody
+    /// took is closed first.
+    pub fn wait(mut self) -> Result<SessionEnd, SessionError> {
+        self.stdin = None;
+        loop {
+            if let Some(end) = self.advance(None)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Like [`wait`](Self::wait), for no longer than `deadline`; `None` means that the session
+    /// goes on.
+    pub fn wait_until(&mut self, deadline: Instant) -> Result<Option<SessionEnd>, SessionError> {
+        self.advance(Some(deadline))
+    }
+
+    fn advance(&mut self, deadline: Option<Instant>) -> Result<Option<SessionEnd>, SessionError> {
+        while self.end.is_none() {
+            match self.shim.report(deadline)? {
+                None => return Ok(None),
+                Some(Report::Exited { code }) => self.code = Some(code),
+                Some(Report::Gone { stopped, swept }) => {
+                    let code = self.code.ok_or_else(|| {
+                        SessionError::shim("the program ended without an exit code", None)
+                    })?;
+                    self.shim.finish();
+                    self.end = Some(SessionEnd { code, stopped, swept });
+                }
+                Some(other) => return Err(unexpected(&other)),
+            }
+        }
+        Ok(self.end)
+    }
+}
+
+/// Stops a session from any thread. Outlives it without keeping anything of it.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    sender: Weak<UnixStream>,
+}
+
+impl Stopper {
+    /// Asks for the end; a session that has ended stays ended.
+    pub fn stop(&self) {
+        if let Some(stream) = self.sender.upgrade() {
+            // A shim that does not hear us is gone, which `wait` will tell.
+            let _ = send(&stream, &Order::Stop);
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing was started: the shim can be killed like any process.
+    Waiting,
+    Running,
+    Reaped,
+}
+
+/// The shim as our child.
+#[derive(Debug)]
+struct ShimProcess {
+    child: Child,
+    channel: Channel,
+    token: SessionToken,
+    phase: Phase,
+}
+
+impl ShimProcess {
+    /// Returns the answer to what was just sent.
+    fn answer(&mut self) -> Result<Report, SessionError> {
+        let report = self.report(Some(Instant::now() + ANSWER_WITHIN))?;
+        report.ok_or_else(|| SessionError::shim("the shim does not answer", None))
+    }
+
+    fn report(&mut self, deadline: Option<Instant>) -> Result<Option<Report>, SessionError> {
+        match self.channel.receive(deadline) {
+            Ok(Received::Message(report)) => Ok(Some(report)),
+            Ok(Received::Late) => Ok(None),
+            Ok(Received::Closed) => {
+                self.finish();
+                Err(SessionError::shim("the shim ended before its work", None))
+            }
+            Err(source) => {
+                Err(SessionError::shim("the shim's report cannot be read", Some(source)))
+            }
+        }
+    }
+
+    /// Ends the session, if it has not ended, and takes in the shim.
+    fn finish(&mut self) {
+        match self.phase {
+            Phase::Waiting => {
+                let _ = self.child.kill();
+            }
+            Phase::Running => self.channel.hang_up(),
+            Phase::Reaped => return,
+        }
+        let ended = self.child.wait();
+        let was_running = self.phase == Phase::Running;
+        self.phase = Phase::Reaped;
+        // A shim that was itself killed has left its work to us.
+        if was_running && !ended.is_ok_and(|status| status.success()) {
+            kill_by_token(&self.token);
+        }
+    }
+}
+
+impl Drop for ShimProcess {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn unexpected(report: &Report) -> SessionError {
+    SessionError::shim(&format!("the shim said {report:?} out of turn"), None)
+}

@@ -1,0 +1,29 @@
+//! Foreign programs that run for long: agents and gates, each in a session of its own.
+//!
+//! Spore does not start such a program itself. It starts its own binary in shim mode, and the
+//! shim starts the program, is the parent that every orphan of the session falls back to, and
+//! ends them all when it is told to or when Spore is gone. So nothing a program started
+//! outlives its session, however it was detached, and a `kill -9` of Spore is no exception.
+//!
+//! A start has two halves. [`Shim::prepare`] gives a process that only waits; once its
+//! identity is written down, [`Waiting::go`] lets the program run. A crash in between starts
+//! nothing, a crash after it leaves a row by which [`reap`] finds what is left.
+//!
+//! The pipes are the program's own: nobody reads them but the caller. What the kernel lets a
+//! process do is not decided here.
+
+mod client;
+mod processes;
+mod shim;
+mod wire;
+
+pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
+pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
+pub use shim::shim_main;
+pub use wire::{Grace, SessionPlan};
+
+/// The first argument of our own binary in shim mode.
+pub const SHIM_ARG: &str = "__session";
+
+/// Carries the token, in the environment of the shim and of every process of the session.
+pub const TOKEN_VAR: &str = "SPORE_SESSION";

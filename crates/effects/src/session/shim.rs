@@ -1,0 +1,323 @@
+//! The shim: the one process between Spore and a foreign program.
+//!
+//! It has one thread and sleeps in one place, until a signal, an order or a deadline comes. It
+//! is a subreaper: a process that loses its parent becomes its child, so the parent links
+//! below it are all there ever was of the session, and "no children" means that all is over.
+//!
+//! `PR_SET_PDEATHSIG` is not used. It tells a child of the death of a *thread*, and only the
+//! direct child; the end of the control stream tells of Spore's death and nothing else.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, RawFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
+
+use super::processes::{descendants, signal};
+use super::wire::{Channel, Grace, Order, Received, Report, SessionPlan, timeout_until};
+use super::{ProcessIdentity, TOKEN_VAR};
+
+/// How long what a program left behind may take to end by itself: `build | tee log` is over
+/// when the build is, but the last lines are still on their way.
+const SETTLE: Duration = Duration::from_millis(200);
+
+const KILL_AGAIN: Duration = Duration::from_millis(10);
+const KILL_AGAIN_AT_MOST: Duration = Duration::from_millis(500);
+
+/// Runs the shim; the second argument names the inherited socket. Returns the exit code: zero
+/// when nothing of the session is left.
+pub fn shim_main() -> i32 {
+    let Some(channel) = std::env::args().nth(2).and_then(|fd| inherited(fd.parse().ok()?)) else {
+        return 64;
+    };
+    match attend(channel) {
+        Ok(()) => 0,
+        Err(_) => 70,
+    }
+}
+
+fn attend(mut channel: Channel) -> io::Result<()> {
+    keep_open_files_to_ourselves()?;
+    nix::sys::prctl::set_child_subreaper(true)?;
+    let signals = take_signals()?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let Some(plan) = wait_for::<SessionPlan>(&mut channel, &signals)? else { return Ok(()) };
+    channel.send(&Report::Ready(ProcessIdentity::of_this_process()?))?;
+    if wait_for(&mut channel, &signals)? != Some(Order::Go) {
+        return Ok(());
+    }
+    if let Err(error) = std::env::set_current_dir(&plan.cwd) {
+        return channel.send(&Report::NoDirectory { errno: errno_of(&error) });
+    }
+    let program = match start(&plan) {
+        Ok(program) => program,
+        Err(error) => return channel.send(&Report::NotStarted { errno: errno_of(&error) }),
+    };
+    let mut watch = Watch::new(program, plan.grace, channel, signals);
+    // Only now are the pipes the program's alone, and close when it closes them.
+    let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
+    watch.report(&Report::Started);
+    watch.run()
+}
+
+/// Takes the socket that Spore left open for us, if `fd` is one.
+#[expect(unsafe_code, reason = "a number is all that is left of a descriptor after exec")]
+fn inherited(fd: RawFd) -> Option<Channel> {
+    let is_socket = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?.file_type().is_socket();
+    // SAFETY: it is open, above the three standard ones, and nothing else here knows of it.
+    (fd > 2 && is_socket).then(|| Channel::new(unsafe { UnixStream::from_raw_fd(fd) }))
+}
+
+/// Marks every file beyond the standard three as not for the program: the control socket, and
+/// whatever Spore itself was started with.
+#[expect(unsafe_code, reason = "descriptors of unknown owners are plain numbers")]
+fn keep_open_files_to_ourselves() -> io::Result<()> {
+    let names = fs::read_dir("/proc/self/fd")?.flatten().map(|entry| entry.file_name());
+    let open: Vec<RawFd> = names.filter_map(|name| name.to_str()?.parse().ok()).collect();
+    for fd in open.into_iter().filter(|fd| *fd > 2) {
+        // SAFETY: sets a flag, closes nothing; a number that is not open any more is EBADF.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    Ok(())
+}
+
+/// Turns the signals that concern us into something to read, and undoes what was inherited: a
+/// program that ignores SIGINT because Spore was started with `&` could not be interrupted.
+#[expect(unsafe_code, reason = "sigaction")]
+fn take_signals() -> io::Result<SignalFd> {
+    let ours =
+        SigSet::from_iter([Signal::SIGCHLD, Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    ours.thread_set_mask()?;
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    for signal in Signal::iterator() {
+        // Two that cannot be changed and three that the Rust runtime has set for itself.
+        let keep = matches!(
+            signal,
+            Signal::SIGKILL | Signal::SIGSTOP | Signal::SIGPIPE | Signal::SIGSEGV | Signal::SIGBUS
+        );
+        if !keep {
+            // SAFETY: the default action runs no code of ours.
+            unsafe { sigaction(signal, &default) }?;
+        }
+    }
+    Ok(SignalFd::with_flags(&ours, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+/// Waits for a message before there is anything to watch. `None` means to go without having
+/// started anything: Spore is gone, or somebody wants us to end.
+fn wait_for<M: serde::de::DeserializeOwned>(
+    channel: &mut Channel,
+    signals: &SignalFd,
+) -> io::Result<Option<M>> {
+    loop {
+        match channel.receive(Some(Instant::now()))? {
+            Received::Message(message) => return Ok(Some(message)),
+            Received::Closed => return Ok(None),
+            Received::Late => {}
+        }
+        if signals.read_signal()?.is_some() {
+            return Ok(None);
+        }
+        sleep(signals, Some(channel), None)?;
+    }
+}
+
+/// Starts the program on our standard files. It leads a process group, because scripts end
+/// with `kill 0` and that must not be us.
+#[expect(clippy::disallowed_methods, reason = "the other door to other programs, inner half")]
+#[expect(unsafe_code, reason = "pre_exec: one async-signal-safe system call")]
+fn start(plan: &SessionPlan) -> io::Result<i32> {
+    let mut command = Command::new(&plan.program);
+    command
+        .args(&plan.args)
+        .env_clear()
+        .envs(plan.env.iter().map(|(name, value)| (name, value)))
+        .env(TOKEN_VAR, plan.token.as_str())
+        .process_group(0);
+    // SAFETY: between fork and exec only sigprocmask is called.
+    unsafe {
+        // The program would inherit the mask, and hear of no signal that we block.
+        command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?));
+    }
+    let child = command.spawn()?;
+    i32::try_from(child.id()).map_err(io::Error::other)
+}
+
+fn sleep(
+    signals: &SignalFd,
+    channel: Option<&Channel>,
+    deadline: Option<Instant>,
+) -> io::Result<()> {
+    let mut fds = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+    fds.extend(channel.map(|channel| PollFd::new(channel.as_fd(), PollFlags::POLLIN)));
+    match poll(&mut fds, timeout_until(deadline)) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn errno_of(error: &io::Error) -> i32 {
+    // An argument with a zero byte fails before any system call.
+    error.raw_os_error().unwrap_or(libc::EINVAL)
+}
+
+/// The signals of an end, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rung {
+    Interrupt,
+    Terminate,
+    Kill,
+}
+
+/// A running session, from the start of the program until nothing is left.
+struct Watch {
+    program: i32,
+    grace: Grace,
+    /// `None` once Spore is gone.
+    channel: Option<Channel>,
+    signals: SignalFd,
+    /// What to send next and when; nothing while the program may run.
+    next: Option<(Rung, Instant)>,
+    kill_again: Duration,
+    exited: bool,
+    stopped: bool,
+    /// Who was sent a signal after the program had ended.
+    swept: BTreeSet<i32>,
+}
+
+impl Watch {
+    fn new(program: i32, grace: Grace, channel: Channel, signals: SignalFd) -> Self {
+        Self {
+            program,
+            grace,
+            channel: Some(channel),
+            signals,
+            next: None,
+            kill_again: KILL_AGAIN,
+            exited: false,
+            stopped: false,
+            swept: BTreeSet::new(),
+        }
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        loop {
+            self.read_orders();
+            self.read_signals();
+            if !self.reap_children() {
+                break;
+            }
+            self.climb();
+            let deadline = self.next.map(|(_, at)| at);
+            sleep(&self.signals, self.channel.as_ref(), deadline)?;
+        }
+        let swept = u32::try_from(self.swept.len()).unwrap_or(u32::MAX);
+        self.report(&Report::Gone { stopped: self.stopped, swept });
+        Ok(())
+    }
+
+    /// Nobody may be there to hear it, which the next read will tell.
+    fn report(&mut self, report: &Report) {
+        if let Some(channel) = &self.channel {
+            let _ = channel.send(report);
+        }
+    }
+
+    fn read_orders(&mut self) {
+        while let Some(channel) = &mut self.channel {
+            match channel.receive(Some(Instant::now())) {
+                Ok(Received::Message(Order::Go)) => {}
+                Ok(Received::Message(Order::Stop)) => {
+                    self.stopped |= !self.exited;
+                    self.end_now();
+                }
+                Ok(Received::Late) => return,
+                Ok(Received::Closed) | Err(_) => {
+                    self.channel = None;
+                    self.end_now();
+                }
+            }
+        }
+    }
+
+    fn read_signals(&mut self) {
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            // Children are looked after in any case; the rest is somebody's wish that we end.
+            if signal.ssi_signo != Signal::SIGCHLD as u32 {
+                self.end_now();
+            }
+        }
+    }
+
+    fn end_now(&mut self) {
+        if self.next.is_none_or(|(rung, _)| rung == Rung::Interrupt) {
+            self.next = Some((Rung::Interrupt, Instant::now()));
+        }
+    }
+
+    /// Takes in every child that has ended. Returns whether any is left.
+    #[expect(unsafe_code, reason = "waitpid of nix does not know real-time signals")]
+    fn reap_children(&mut self) -> bool {
+        loop {
+            let mut status = 0;
+            // SAFETY: the kernel writes one integer, which outlives the call.
+            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+                0 => return true,
+                -1 if Errno::last() == Errno::EINTR => {}
+                -1 => return false,
+                pid if pid == self.program => self.program_exited(ExitStatus::from_raw(status)),
+                _ => {}
+            }
+        }
+    }
+
+    fn program_exited(&mut self, status: ExitStatus) {
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        self.exited = true;
+        self.report(&Report::Exited { code });
+        self.next.get_or_insert_with(|| (Rung::Interrupt, Instant::now() + SETTLE));
+    }
+
+    /// Sends the signal that is due, if one is.
+    fn climb(&mut self) {
+        let now = Instant::now();
+        let Some((rung, _)) = self.next.filter(|(_, at)| *at <= now) else { return };
+        for pid in descendants(Pid::this().as_raw()) {
+            let sent = match rung {
+                Rung::Interrupt => signal(pid, Signal::SIGINT),
+                // A stopped process acts on a signal only when it is woken up.
+                Rung::Terminate => signal(pid, Signal::SIGTERM) && signal(pid, Signal::SIGCONT),
+                Rung::Kill => signal(pid, Signal::SIGKILL),
+            };
+            if sent && self.exited {
+                self.swept.insert(pid);
+            }
+        }
+        self.next = Some(match rung {
+            Rung::Interrupt => (Rung::Terminate, now + millis(self.grace.interrupt_ms)),
+            Rung::Terminate => (Rung::Kill, now + millis(self.grace.terminate_ms)),
+            Rung::Kill => {
+                let again = now + self.kill_again;
+                // Somebody was born while we looked, or the kernel needs its time.
+                self.kill_again = KILL_AGAIN_AT_MOST.min(self.kill_again * 2);
+                (Rung::Kill, again)
+            }
+        });
+    }
+}
+
+/// Capped: an instant too far away cannot be computed.
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count).min(Duration::from_secs(24 * 60 * 60))
+}

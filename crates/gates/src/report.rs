@@ -1,0 +1,121 @@
+//! Reads what test runners print.
+//!
+//! The summary that a runner prints at the end is the only source of totals, and its closing
+//! list the only source of names. Everything before them is mixed with the output of the
+//! tests themselves, which may say anything. Where summary, list and the lines above
+//! contradict each other, the report is still given but is not `recognised`, and no failure
+//! is excused on its word.
+//!
+//! Reading never fails: output of another program is data, whatever it holds.
+
+mod cargo;
+mod pytest;
+mod unittest;
+
+use crate::Parser;
+
+/// What one run of a gate said of its tests.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TestReport {
+    pub passed: u32,
+    pub failed: u32,
+    /// Ignored, skipped, or known to fail.
+    pub skipped: u32,
+    /// Names of the tests that failed, sorted, each once. A name is the same in every run of
+    /// the same tests, so it holds no line numbers and no times.
+    pub failures: Vec<String>,
+    /// Whether the output was understood whole and agrees with itself.
+    pub recognised: bool,
+}
+
+/// Returns what `output` says, to the best of our understanding.
+pub fn parse(parser: Parser, output: &[u8]) -> TestReport {
+    let text = plain_text(output);
+    let mut report = match parser {
+        Parser::Cargo => cargo::parse(&text),
+        Parser::Pytest => pytest::parse(&text),
+        Parser::Unittest => unittest::parse(&text),
+        Parser::Plain => TestReport::default(),
+    };
+    report.failures.sort_unstable();
+    report.failures.dedup();
+    report
+}
+
+/// Returns `output` as text without colours and other orders to a terminal.
+pub(crate) fn plain_text(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    while let Some(escape) = rest.find('\u{1b}') {
+        plain.push_str(&rest[..escape]);
+        rest = after_escape(&rest[escape + 1..]);
+    }
+    plain.push_str(rest);
+    if plain.contains('\r') { plain.replace("\r\n", "\n") } else { plain }
+}
+
+/// Returns what follows an escape sequence whose first byte, ESC, is gone already.
+fn after_escape(rest: &str) -> &str {
+    let past = |end: Option<usize>| end.map_or("", |end| &rest[end..]);
+    match rest.as_bytes().first() {
+        // Parameters, then one byte from @ to ~. A line's end means that it was never one.
+        Some(b'[') => match rest[1..].find(|c: char| matches!(c, '@'..='~' | '\n')) {
+            Some(end) if rest[1..][end..].starts_with('\n') => &rest[1 + end..],
+            end => past(end.map(|end| end + 2)),
+        },
+        // Titles and links: text up to BEL or ESC \.
+        Some(b']') => match rest.find(['\u{7}', '\u{1b}', '\n']) {
+            Some(end) if rest[end..].starts_with('\u{7}') => &rest[end + 1..],
+            Some(end) if rest[end..].starts_with("\u{1b}\\") => &rest[end + 2..],
+            end => past(end),
+        },
+        _ => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_and_titles_are_not_text() {
+        let cases: [(&[u8], &str); 6] = [
+            (b"\x1b[1m\x1b[92m    Finished\x1b[0m `test`", "    Finished `test`"),
+            (b"a\x1b]8;;http://x\x1b\\link\x1b]8;;\x07 b", "alink b"),
+            (b"cut \x1b[3", "cut "),
+            (b"cut \x1b[3\nnext", "cut \nnext"),
+            (b"lone \x1b", "lone "),
+            (b"one\r\ntwo \xff", "one\ntwo \u{fffd}"),
+        ];
+        for (output, expected) in cases {
+            assert_eq!(plain_text(output), expected);
+        }
+    }
+
+    #[test]
+    fn nobody_reads_plain_output() {
+        let output = b"test result: ok. 3 passed; 0 failed; 0 ignored";
+        assert_eq!(parse(Parser::Plain, output), TestReport::default());
+    }
+
+    #[test]
+    fn no_parser_recognises_noise_or_chokes_on_it() {
+        let noise: [&[u8]; 7] = [
+            b"",
+            b"sh: cargo: not found\n",
+            b"\xff\xfe\x00\x1b[",
+            b"running 99999999999999999999 tests\ntest result: ok. x passed\n",
+            b"test result: ok.\nRan tests in\nFAILED (\n in s\n",
+            b"Ran 3 tests in 0.1s",
+            b"==== short test summary info ====\nFAILED \nERROR\n",
+        ];
+        for &parser in Parser::ALL {
+            for output in noise {
+                let report = parse(parser, output);
+                assert!(!report.recognised, "{parser}: {report:?}");
+                assert_eq!(report.passed, 0);
+            }
+        }
+    }
+}

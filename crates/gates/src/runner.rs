@@ -1,0 +1,231 @@
+//! Runs one gate in one checkout.
+//!
+//! A thin shell over a session: it writes the log, watches the clock and the person, and
+//! hands what was printed to the parser. The two streams are one pipe from the start, joined
+//! by the shell that runs the command, because a report is only readable in the order in
+//! which it was written: cargo announces a binary on one stream and its tests answer on the
+//! other.
+//!
+//! It does not prepare the checkout and does not compare with a baseline; a result that comes
+//! from here is judged as if there were none.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use spore_effects::session::{
+    Grace, ProcessIdentity, Session, SessionEnd, SessionError, SessionPlan, Shim,
+};
+use spore_model::{SessionToken, TreeId};
+
+use crate::log::{Log, Written};
+use crate::{Gate, GateResult, Standing, TestReport, judge, parse};
+
+/// How often the clock and the person are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long the pipe may stay open when every process of the session is gone. It closes with
+/// the last of them, unless somebody outside was handed its end.
+const DRAIN_WITHIN: Duration = Duration::from_secs(2);
+
+/// Any error, for callers that have their own.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a gate gave no result. A red gate is a result.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// Whoever keeps the journal refused; nothing was started.
+    #[error("the start of {gate} could not be recorded")]
+    NotRecorded {
+        gate: String,
+        #[source]
+        source: BoxError,
+    },
+    /// Somebody asked for it; every process is gone.
+    #[error("{gate} was cancelled")]
+    Cancelled { gate: String },
+    #[error("cannot write the log {path}", path = .path.display())]
+    Log {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{gate} could not be run")]
+    Session {
+        gate: String,
+        #[source]
+        source: SessionError,
+    },
+}
+
+/// What all gates of a run have in common.
+#[derive(Clone, Debug)]
+pub struct Runner {
+    shim: Shim,
+    env: Vec<(String, String)>,
+    output_cap: u64,
+    grace: Grace,
+}
+
+enum Ending {
+    ByItself(i32),
+    OutOfTime,
+    Cancelled,
+}
+
+impl Runner {
+    /// `env` is the whole environment, nothing is inherited; `output_cap` is how many bytes
+    /// of output a log keeps.
+    pub fn new(shim: Shim, env: Vec<(String, String)>, output_cap: u64, grace: Grace) -> Self {
+        Self { shim, env, output_cap, grace }
+    }
+
+    /// Runs `gate` in `dir`, which holds `tree`, and writes what it prints to `log`.
+    ///
+    /// `on_start` is told the process before the command starts; if it fails, the command
+    /// never does. `cancel` is asked again and again, and ends the gate once it says so.
+    #[expect(clippy::too_many_arguments, reason = "each is another fact about this one run")]
+    pub fn run<E: Into<BoxError>>(
+        &self,
+        gate: &Gate,
+        tree: &TreeId,
+        dir: &Path,
+        log: &Path,
+        token: SessionToken,
+        on_start: &mut dyn FnMut(&ProcessIdentity) -> Result<(), E>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<GateResult, GateError> {
+        let lost = |source| GateError::Session { gate: gate.name.clone(), source };
+        let unwritten = |source| GateError::Log { path: log.to_owned(), source };
+        let output = Log::create(log, self.output_cap).map_err(unwritten)?;
+        let output = Arc::new(Mutex::new(output));
+
+        let waiting = self.shim.prepare(&self.plan(gate, dir, token)).map_err(lost)?;
+        on_start(waiting.identity()).map_err(|source| GateError::NotRecorded {
+            gate: gate.name.clone(),
+            source: source.into(),
+        })?;
+        let started = Instant::now();
+        let mut session = waiting.go().map_err(lost)?;
+        let drained = drain(&mut session, &output);
+        let ending = watch(&mut session, started.checked_add(gate.timeout), cancel);
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // Ends with a time-out, or when both readers have dropped their side.
+        let _ = drained.recv_timeout(DRAIN_WITHIN);
+        let written =
+            output.lock().unwrap_or_else(PoisonError::into_inner).close().map_err(unwritten)?;
+
+        let exit = match ending.map_err(lost)? {
+            Ending::ByItself(code) => Some(code),
+            Ending::OutOfTime => None,
+            Ending::Cancelled => return Err(GateError::Cancelled { gate: gate.name.clone() }),
+        };
+        let mut report = parse(gate.parser, &std::fs::read(log).map_err(unwritten)?);
+        report.recognised &= written.is_whole;
+        let mut result = result(gate, tree, log, exit, report, written, duration_ms);
+        judge(&mut result, None);
+        Ok(result)
+    }
+
+    fn plan(&self, gate: &Gate, dir: &Path, token: SessionToken) -> SessionPlan {
+        let joined = r#"exec sh -c "$1" 2>&1"#;
+        SessionPlan {
+            token,
+            program: PathBuf::from("/bin/sh"),
+            args: ["-c", joined, "gate", &gate.command].map(str::to_owned).to_vec(),
+            cwd: dir.to_owned(),
+            env: self.env.clone(),
+            grace: self.grace,
+            stdin: false,
+        }
+    }
+}
+
+fn result(
+    gate: &Gate,
+    tree: &TreeId,
+    log: &Path,
+    exit: Option<i32>,
+    report: TestReport,
+    written: Written,
+    duration_ms: u64,
+) -> GateResult {
+    GateResult {
+        gate: gate.name.clone(),
+        command: gate.command.clone(),
+        tree: tree.clone(),
+        exit,
+        passed: report.passed,
+        failed: report.failed,
+        skipped: report.skipped,
+        failures: report.failures,
+        new_failures: Vec::new(),
+        recognised: report.recognised,
+        log: log.to_owned(),
+        log_bytes: written.bytes,
+        duration_ms,
+        standing: Standing::Red,
+        note: None,
+    }
+}
+
+/// Starts to read both pipes. The threads are not joined: if one of them never ends, it is
+/// left behind with its pipe rather than waited for.
+fn drain(session: &mut Session, output: &Arc<Mutex<Log>>) -> Receiver<()> {
+    let (sender, drained) = channel();
+    // Nothing is written here once the two streams are one, except by a shell that fails.
+    if let Some(pipe) = session.take_stderr() {
+        read(pipe, Arc::clone(output), sender.clone());
+    }
+    if let Some(pipe) = session.take_stdout() {
+        read(pipe, Arc::clone(output), sender);
+    }
+    drained
+}
+
+fn read(mut pipe: impl Read + Send + 'static, output: Arc<Mutex<Log>>, open: Sender<()>) {
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match pipe.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    output.lock().unwrap_or_else(PoisonError::into_inner).append(&buffer[..count])
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        drop(open);
+    });
+}
+
+/// Waits until nothing of the session is left, which it brings about when time is up or
+/// somebody cancels.
+fn watch(
+    session: &mut Session,
+    deadline: Option<Instant>,
+    cancel: &dyn Fn() -> bool,
+) -> Result<Ending, SessionError> {
+    let mut asked = None;
+    loop {
+        if let Some(SessionEnd { code, stopped, .. }) =
+            session.wait_until(Instant::now() + LOOK_EVERY)?
+        {
+            // A program that ended by itself just before we asked has a result.
+            return Ok(asked.filter(|_| stopped).unwrap_or(Ending::ByItself(code)));
+        }
+        if asked.is_some() {
+            continue;
+        }
+        if cancel() {
+            asked = Some(Ending::Cancelled);
+        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            asked = Some(Ending::OutOfTime);
+        } else {
+            continue;
+        }
+        session.stop();
+    }
+}

@@ -1,0 +1,123 @@
+//! What changed between two trees: for a verifier to read, and as plain facts.
+//!
+//! No program runs to make a diff, and no attribute of the change itself counts: a change
+//! cannot mark its own files as not worth showing. A file of several megabytes is shown as
+//! binary.
+
+use spore_model::{CommitId, TreeId};
+
+use crate::command::records;
+use crate::repository::text;
+use crate::{GitError, Repository};
+
+/// Something that stands for a tree.
+pub trait Treeish {
+    fn object_name(&self) -> &str;
+}
+
+impl Treeish for TreeId {
+    fn object_name(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Treeish for CommitId {
+    fn object_name(&self) -> &str {
+        self.as_str()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Diff {
+    /// The patch, cut after a whole line where it would grow past the cap.
+    pub text: String,
+    pub truncated: bool,
+    /// Every changed file, whatever became of the text.
+    pub files: Vec<ChangedFile>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChangedFile {
+    pub path: String,
+    pub status: Change,
+    /// Lines; `None` for a file that has none, or too many to count.
+    pub added: Option<u32>,
+    pub removed: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    Added,
+    Modified,
+    Deleted,
+    Renamed {
+        from: String,
+    },
+    /// From a file to a link, or to a submodule, or back.
+    TypeChanged,
+}
+
+impl Repository {
+    /// Compares two trees or commits.
+    pub fn diff(
+        &self,
+        from: &impl Treeish,
+        to: &impl Treeish,
+        max_bytes: usize,
+    ) -> Result<Diff, GitError> {
+        let (from, to) = (from.object_name(), to.object_name());
+        let facts = self.diff_tree(&["-z", "--raw", "--numstat"], from, to)?;
+        let files =
+            parse_files(&facts).ok_or_else(|| GitError::unreadable("compare two trees", &facts))?;
+        let patch = self.diff_tree(&["--patch"], from, to)?;
+        let truncated = patch.len() > max_bytes;
+        let kept = if truncated { whole_lines(&patch[..max_bytes]) } else { &patch };
+        Ok(Diff { text: text(kept), truncated, files })
+    }
+
+    fn diff_tree(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, GitError> {
+        let call = self
+            .git("compare two trees")
+            .args(["-c", "core.bigFileThreshold=4m", "diff-tree", "-r", "-M", "--no-ext-diff"])
+            .args(["--no-textconv", "--no-color", "--ignore-submodules=none"])
+            .args(format)
+            .args([from, to, "--"]);
+        Ok(call.run()?.stdout)
+    }
+}
+
+fn whole_lines(patch: &[u8]) -> &[u8] {
+    let end = patch.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    &patch[..end]
+}
+
+/// Reads `--raw --numstat -z`: first a record for each file with its status, then, in the
+/// same order, one with its counts.
+fn parse_files(answer: &[u8]) -> Option<Vec<ChangedFile>> {
+    let mut records = records(answer).peekable();
+    let mut files = Vec::new();
+    while let Some(head) = records.next_if(|record| record.starts_with(b":")) {
+        let letter = head.rsplit(|byte| *byte == b' ').next()?.first()?;
+        let first = text(records.next()?);
+        let (path, status) = match letter {
+            b'A' => (first, Change::Added),
+            b'D' => (first, Change::Deleted),
+            b'R' => (text(records.next()?), Change::Renamed { from: first }),
+            b'T' => (first, Change::TypeChanged),
+            _ => (first, Change::Modified),
+        };
+        files.push(ChangedFile { path, status, added: None, removed: None });
+    }
+    for file in &mut files {
+        let counts = text(records.next()?);
+        let mut columns = counts.splitn(3, '\t');
+        file.added = columns.next()?.parse().ok();
+        file.removed = columns.next()?.parse().ok();
+        // A rename has its two names in records of their own.
+        if columns.next()?.is_empty() {
+            records.next()?;
+            records.next()?;
+        }
+    }
+    Some(files)
+}

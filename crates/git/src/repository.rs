@@ -1,0 +1,247 @@
+//! The user's repository: where it is, what it holds, and the few things Spore adds to it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use spore_effects::ToolOutput;
+use spore_model::{CommitId, Timestamp, TreeId};
+
+use crate::GitError;
+use crate::command::{Git, records};
+use crate::listing::Listing;
+
+/// A work tree of the user's and the repository behind it. Cheap to clone; holds nothing open.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    root: PathBuf,
+    /// What all work trees share: objects, refs, config.
+    common: PathBuf,
+    /// What belongs to the user's work tree alone: HEAD and index. Differs from `common` in a
+    /// linked worktree.
+    own: PathBuf,
+    filters: Vec<OsString>,
+}
+
+impl Repository {
+    /// Finds the repository that `dir` is in.
+    pub fn discover(dir: &Path) -> Result<Self, GitError> {
+        if !dir.is_dir() {
+            return Err(GitError::NotARepository { dir: dir.to_owned() });
+        }
+        let ask = |question: &[&str]| {
+            Git::new("find the repository", dir).args(["rev-parse"]).args(question).run()
+        };
+        // Each path by itself: one of them may hold a newline.
+        let kind = ask(&["--is-bare-repository", "--is-inside-work-tree"])?.text();
+        match kind.split_once('\n') {
+            Some(("true", "false")) => return Err(GitError::Bare { dir: dir.to_owned() }),
+            Some((_, "false")) => return Err(GitError::NotARepository { dir: dir.to_owned() }),
+            _ => {}
+        }
+        let mut repository = Self {
+            root: path(ask(&["--show-toplevel"])?),
+            common: path(ask(&["--path-format=absolute", "--git-common-dir"])?),
+            own: path(ask(&["--absolute-git-dir"])?),
+            filters: Vec::new(),
+        };
+        repository.filters = repository.settings()?.filter_drivers();
+        Ok(repository)
+    }
+
+    /// Returns the root of the user's work tree.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the git directory that all work trees share.
+    pub fn git_dir(&self) -> &Path {
+        &self.common
+    }
+
+    /// Returns the commit the user is on.
+    pub fn head(&self) -> Result<CommitId, GitError> {
+        let call = self.at_home("read HEAD").args(["rev-parse", "--verify", "--quiet"]);
+        let answer = call.args(["--end-of-options", "HEAD^{commit}"]).answer()?;
+        if !answer.is_success() {
+            return Err(GitError::NoCommits { dir: self.root.clone() });
+        }
+        commit_id("read HEAD", &answer)
+    }
+
+    /// Returns the branch the user is on, `None` when HEAD is detached.
+    pub fn head_name(&self) -> Result<Option<String>, GitError> {
+        let call = self.at_home("read HEAD").args(["symbolic-ref", "--quiet", "--short", "HEAD"]);
+        let answer = call.answer()?;
+        match answer.code {
+            0 => Ok(Some(answer.text())),
+            1 => Ok(None),
+            _ => Err(call.failure(&answer)),
+        }
+    }
+
+    /// Returns the commit that a revision, as a person types it, stands for.
+    pub fn resolve(&self, revision: &str) -> Result<CommitId, GitError> {
+        let answer = self.peel(revision, "commit")?;
+        commit_id("resolve a revision", &answer)
+    }
+
+    pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {
+        let answer = self.peel(commit.as_str(), "tree")?;
+        tree_id("resolve a revision", &answer)
+    }
+
+    fn peel(&self, revision: &str, kind: &str) -> Result<ToolOutput, GitError> {
+        let wanted = format!("{revision}^{{{kind}}}");
+        let call = self.at_home("resolve a revision").args(["rev-parse", "--verify", "--quiet"]);
+        let answer = call.args(["--end-of-options", &wanted]).answer()?;
+        if answer.is_success() {
+            Ok(answer)
+        } else {
+            Err(GitError::UnknownRevision { revision: revision.to_owned() })
+        }
+    }
+
+    /// Returns the paths of the submodules of a commit.
+    pub fn submodules(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
+        let listing = self.listing(commit)?;
+        let submodules = listing.entries.iter().filter(|(_, entry)| entry.is_submodule());
+        Ok(submodules.map(|(name, _)| text(name)).collect())
+    }
+
+    /// Returns the paths of a commit's files and links, in git's order. Bytes of a name that
+    /// are no text are replaced.
+    pub fn list_files(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
+        let listing = self.listing(commit)?;
+        let files = listing.entries.iter().filter(|(_, entry)| !entry.is_submodule());
+        Ok(files.map(|(name, _)| text(name)).collect())
+    }
+
+    /// Returns a file's content as the commit has it, `None` if it has no such file. A
+    /// symbolic link is not followed: it is no file.
+    pub fn read_file(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        // git takes the empty path for a mistake.
+        if path.is_empty() {
+            return Ok(None);
+        }
+        let call = self.git("read a file").env("GIT_LITERAL_PATHSPECS", "1");
+        let answer = call.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path]).run();
+        let listing = Listing::parse("read a file", &answer?.stdout)?;
+        match listing.entries.get(path.as_bytes()) {
+            Some(entry) if entry.is_file() => {
+                let call = self.git("read a file").args(["cat-file", "blob", &entry.object]);
+                Ok(Some(call.run()?.stdout))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether the user's ignore rules cover a path of the work tree.
+    pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
+        let path = format!("./{path}");
+        let call = self.at_home("check the ignore rules").args(["check-ignore", "--quiet", "--"]);
+        let call = call.args([path]);
+        let answer = call.answer()?;
+        match answer.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            _ => Err(call.failure(&answer)),
+        }
+    }
+
+    /// Counts the user's uncommitted files, tracked or new; `.spore/` is ours.
+    pub fn dirty_files(&self) -> Result<u32, GitError> {
+        let call = self.at_home("look for uncommitted changes").args([
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        ]);
+        let answer = call.run()?;
+        let ours = |record: &&[u8]| {
+            record
+                .get(3..)
+                .unwrap_or_default()
+                .split(|byte| *byte == b'/')
+                .any(|part| part == b".spore")
+        };
+        let count = records(&answer.stdout).filter(|record| !ours(record)).count();
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// Makes a commit, without a ref that keeps it. The same inputs give the same id: the
+    /// author is the one of the user's config, the date is `when`, in UTC.
+    pub fn commit_tree(
+        &self,
+        tree: &TreeId,
+        parent: &CommitId,
+        message: &str,
+        when: Timestamp,
+    ) -> Result<CommitId, GitError> {
+        let (name, email) = self.settings()?.identity();
+        let date = format!("@{} +0000", when.as_seconds().max(0));
+        let call = self
+            .git("commit")
+            .args(["commit-tree", tree.as_str(), "-p", parent.as_str()])
+            .env("GIT_AUTHOR_NAME", &name)
+            .env("GIT_AUTHOR_EMAIL", &email)
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_NAME", &name)
+            .env("GIT_COMMITTER_EMAIL", &email)
+            .env("GIT_COMMITTER_DATE", &date)
+            .stdin(message);
+        commit_id("commit", &call.run()?)
+    }
+
+    pub(crate) fn listing(&self, commit: &CommitId) -> Result<Listing, GitError> {
+        let action = "list the files of a commit";
+        let call = self.git(action).args(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]);
+        let answer = call.run().map_err(|error| match error {
+            GitError::Failed { complaint, .. } if complaint.contains("not a tree object") => {
+                GitError::UnknownRevision { revision: commit.to_string() }
+            }
+            other => other,
+        })?;
+        Listing::parse(action, &answer.stdout)
+    }
+
+    /// A call on objects, refs and config: no work tree, no index.
+    pub(crate) fn git(&self, action: &'static str) -> Git {
+        Git::new(action, &self.common).env("GIT_DIR", &self.common)
+    }
+
+    /// A call on the user's own work tree. Only reads.
+    fn at_home(&self, action: &'static str) -> Git {
+        let call = Git::new(action, &self.root).env("GIT_DIR", &self.own);
+        call.env("GIT_WORK_TREE", &self.root)
+    }
+
+    /// A call on the work tree `dir` through the index file `index`.
+    pub(crate) fn git_on(&self, action: &'static str, dir: &Path, index: &Path) -> Git {
+        self.git(action)
+            .env("GIT_WORK_TREE", dir)
+            .env("GIT_INDEX_FILE", index)
+            .without_filters(&self.filters)
+    }
+}
+
+/// Returns a name for people.
+pub(crate) fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+fn path(answer: ToolOutput) -> PathBuf {
+    let mut bytes = answer.stdout;
+    bytes.pop_if(|byte| *byte == b'\n');
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+pub(crate) fn commit_id(action: &'static str, answer: &ToolOutput) -> Result<CommitId, GitError> {
+    CommitId::new(answer.text()).map_err(|_| GitError::unreadable(action, &answer.stdout))
+}
+
+pub(crate) fn tree_id(action: &'static str, answer: &ToolOutput) -> Result<TreeId, GitError> {
+    TreeId::new(answer.text()).map_err(|_| GitError::unreadable(action, &answer.stdout))
+}

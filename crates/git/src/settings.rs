@@ -1,0 +1,72 @@
+//! The user's git configuration, as git itself puts it together from its files.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::command::records;
+use crate::{GitError, Repository};
+
+/// Values by key, the last one wins, as for git. A key is in lower case but for the part
+/// between its first and last dot.
+pub(crate) struct Settings(BTreeMap<Vec<u8>, Vec<u8>>);
+
+impl Settings {
+    fn parse(answer: &[u8]) -> Self {
+        let pair = |record: &[u8]| match record.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (record[..end].to_vec(), record[end + 1..].to_vec()),
+            // A key without a value is a switch that is on.
+            None => (record.to_vec(), b"true".to_vec()),
+        };
+        Self(records(answer).map(pair).collect())
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<String> {
+        let value = String::from_utf8_lossy(self.0.get(key.as_bytes())?);
+        Some(value.into_owned()).filter(|value| !value.trim().is_empty())
+    }
+
+    /// Returns who commits: the user, as git knows them.
+    pub(crate) fn identity(&self) -> (String, String) {
+        let name = self.get("user.name").unwrap_or_else(|| "Spore".to_owned());
+        let email = self.get("user.email").unwrap_or_else(|| "spore@localhost".to_owned());
+        (name, email)
+    }
+
+    /// Returns the names of the configured filters, but for Git LFS, whose program is never
+    /// one of the work tree.
+    pub(crate) fn filter_drivers(&self) -> Vec<OsString> {
+        let driver = |key: &Vec<u8>| {
+            let key = key.strip_prefix(b"filter.")?;
+            let dot = key.iter().rposition(|byte| *byte == b'.')?;
+            Some(OsStr::from_bytes(&key[..dot]).to_owned())
+        };
+        let mut drivers: Vec<OsString> =
+            self.0.keys().filter_map(driver).filter(|name| name != "lfs").collect();
+        drivers.dedup();
+        drivers
+    }
+}
+
+impl Repository {
+    pub(crate) fn settings(&self) -> Result<Settings, GitError> {
+        let call = self.git("read the configuration").args(["config", "-z", "--list"]);
+        Ok(Settings::parse(&call.run()?.stdout))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_wins_and_filters_are_named_without_lfs() {
+        let settings = Settings::parse(
+            b"user.name\nOne\0user.name\nTwo\0filter.lfs.clean\nx\0filter.a.b=c.clean\ny\0\
+              filter.a.b=c.smudge\nz\0core.bare\0",
+        );
+        assert_eq!(settings.identity(), ("Two".to_owned(), "spore@localhost".to_owned()));
+        assert_eq!(settings.filter_drivers(), ["a.b=c"]);
+        assert_eq!(settings.get("core.bare").as_deref(), Some("true"));
+    }
+}

@@ -1,0 +1,118 @@
+//! What is on disk in a checkout, set against what a commit has there.
+//!
+//! The walk is ours and not git's, because git, at a directory that holds a `.git`, starts
+//! to read that repository; here a `.git` is only noted and stepped over. Which untracked
+//! files are ignored is still git's to say. It is asked once for all that lies beside tracked
+//! files, and once more for each level of new directories, so an ignored directory of a
+//! hundred thousand files costs nothing.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use crate::GitError;
+use crate::listing::{Listing, Name, below};
+
+pub(crate) type Names = HashSet<Name>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// Files and links that the commit has too, whatever they hold now.
+    pub(crate) tracked: Names,
+    /// The other files and links.
+    pub(crate) untracked: Vec<Name>,
+    /// Directories with nothing tracked in them, each after the one that holds it.
+    pub(crate) folders: Vec<Name>,
+    /// What no tree can hold: pipes, sockets, and the `.git` of a repository in the checkout.
+    pub(crate) foreign: Vec<Name>,
+}
+
+/// What a survey leaves out.
+pub(crate) struct Scope<'a> {
+    /// Untracked paths not even worth asking git about.
+    pub(crate) skip: &'a dyn Fn(&[u8], Kind) -> bool,
+    /// Returns those of the given paths that are ignored.
+    pub(crate) ignored: &'a dyn Fn(&[&Name]) -> Result<Names, GitError>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A regular file or a symbolic link.
+    File,
+    Directory,
+    /// A pipe, a socket, a device, or another repository's `.git`.
+    Foreign,
+}
+
+/// Walks `root`. Symbolic links are never followed.
+pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result<Survey, GitError> {
+    let mut survey = Survey::default();
+    let mut known = vec![Name::new()];
+    let mut open = Vec::new();
+    while let Some(folder) = known.pop() {
+        for (name, kind) in read_folder(root, &folder)? {
+            let entry = commit.entries.get(&name);
+            match kind {
+                Kind::Directory if commit.folders.contains(&name) => known.push(name),
+                Kind::File if entry.is_some_and(|entry| !entry.is_submodule()) => {
+                    survey.tracked.insert(name);
+                }
+                _ => open.push((name, kind)),
+            }
+        }
+    }
+    while !open.is_empty() {
+        open.retain(|(name, kind)| !(scope.skip)(name, *kind));
+        let names: Vec<&Name> = open.iter().map(|(name, _)| name).collect();
+        let ignored = (scope.ignored)(&names)?;
+        let mut next = Vec::new();
+        for (name, kind) in open.into_iter().filter(|(name, _)| !ignored.contains(name)) {
+            match kind {
+                Kind::File => survey.untracked.push(name),
+                Kind::Foreign => survey.foreign.push(name),
+                Kind::Directory => {
+                    next.extend(read_folder(root, &name)?);
+                    survey.folders.push(name);
+                }
+            }
+        }
+        open = next;
+    }
+    Ok(survey)
+}
+
+fn read_folder(root: &Path, folder: &[u8]) -> Result<Vec<(Name, Kind)>, GitError> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = below(root, folder);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
+        let entry = entry.map_err(GitError::io(&path))?;
+        let kind = entry.file_type().map_err(GitError::io(&entry.path()))?;
+        let base = entry.file_name();
+        let is_git = base.as_bytes().eq_ignore_ascii_case(b".git");
+        if is_git && folder.is_empty() {
+            continue;
+        }
+        let kind = if is_git {
+            Kind::Foreign
+        } else if kind.is_dir() {
+            Kind::Directory
+        } else if kind.is_file() || kind.is_symlink() {
+            Kind::File
+        } else {
+            Kind::Foreign
+        };
+        // git opens these by name and would wait for ever at the end of a pipe.
+        let is_setting = base == ".gitignore" || base == ".gitattributes";
+        if kind == Kind::Foreign && is_setting {
+            return Err(GitError::Unusable { path: entry.path() });
+        }
+        let mut name = folder.to_vec();
+        if !name.is_empty() {
+            name.push(b'/');
+        }
+        name.extend_from_slice(base.as_bytes());
+        found.push((name, kind));
+    }
+    Ok(found)
+}

@@ -1,0 +1,11 @@
+//! The crate through its public face, on real git in temporary directories.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod checkout;
+mod discovery;
+mod isolation;
+mod reset;
+mod results;
+mod snapshot;
+mod world;

@@ -1,0 +1,132 @@
+//! Commits, refs, diffs: what a run leaves in the user's repository and reads from it.
+
+use spore_git::{Change, ChangedFile, GitError};
+use spore_model::Timestamp;
+
+use crate::world::{World, exclusions};
+
+#[test]
+fn the_same_inputs_give_the_same_commit() {
+    let ids = ["one", "two"].map(|_| {
+        let world = World::with("echo 1 > a");
+        let repo = world.repo();
+        let (tree, parent) = (repo.tree_of(&repo.head().unwrap()).unwrap(), repo.head().unwrap());
+        let when = Timestamp::from_millis(1_767_225_600_999);
+        let commit = repo.commit_tree(&tree, &parent, "feat: größer\n\nbody", when).unwrap();
+        assert_eq!(repo.commit_tree(&tree, &parent, "feat: größer\n\nbody", when).unwrap(), commit);
+        let shown = world.sh(&world.repo_dir(), &format!("git cat-file commit {commit}"));
+        shown.lines().filter(|line| !line.starts_with("parent ")).collect::<Vec<_>>().join("\n")
+    });
+    assert_eq!(
+        ids[0],
+        "tree 2ce1eef76631e82282e0f7f0cf9e6f3e9a4a0b1e\n\
+         author Ada <ada@example.org> 1767225600 +0000\n\
+         committer Ada <ada@example.org> 1767225600 +0000\n\nfeat: größer\n\nbody"
+    );
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[test]
+fn only_spores_refs_can_be_set() {
+    let world = World::with("echo 1 > a");
+    let (repo, head) = (world.repo(), world.repo().head().unwrap());
+    for name in
+        ["refs/heads/main", "HEAD", "refs/spore", "refs/spore/", "refs/sporeling/x", "--stdin"]
+    {
+        let error = repo.set_ref(name, &head).unwrap_err();
+        assert!(matches!(error, GitError::ForeignRef { .. }), "{name}: {error}");
+    }
+    assert!(matches!(repo.set_ref("refs/spore/../heads/x", &head), Err(GitError::Failed { .. })));
+    for _ in 0..2 {
+        repo.set_ref("refs/spore/run/base", &head).unwrap();
+        repo.set_ref("refs/heads/spore/run", &head).unwrap();
+    }
+    assert_eq!(repo.ref_target("refs/spore/run/base").unwrap(), Some(head.clone()));
+    assert_eq!(repo.ref_target("refs/spore/run").unwrap(), None);
+    assert_eq!(repo.ref_target("refs/spore/other").unwrap(), None);
+    assert_eq!(repo.refs_under("refs/spore").unwrap(), [("refs/spore/run/base".to_owned(), head)]);
+}
+
+#[test]
+fn a_branch_that_the_user_looks_at_is_not_moved() {
+    let world = World::with("echo 1 > a");
+    let (repo, head) = (world.repo(), world.repo().head().unwrap());
+    repo.set_ref("refs/heads/spore/run", &head).unwrap();
+    world.sh(&world.repo_dir(), "git checkout -q spore/run");
+    let tree = repo.tree_of(&head).unwrap();
+    let next = repo.commit_tree(&tree, &head, "next", Timestamp::from_millis(0)).unwrap();
+    let error = repo.set_ref("refs/heads/spore/run", &next).unwrap_err();
+    assert!(matches!(error, GitError::CheckedOut { .. }), "{error}");
+    repo.set_ref("refs/heads/spore/run", &head).unwrap();
+}
+
+#[test]
+fn a_lock_of_the_users_is_reported_and_left_alone() {
+    let world = World::with("echo 1 > a");
+    world.sh(&world.repo_dir(), "mkdir -p .git/refs/spore; touch .git/refs/spore/x.lock");
+    let error = world.repo().set_ref("refs/spore/x", &world.repo().head().unwrap()).unwrap_err();
+    assert!(matches!(error, GitError::Locked { .. }), "{error}");
+    assert!(world.repo_dir().join(".git/refs/spore/x.lock").exists());
+}
+
+#[test]
+fn a_diff_has_its_facts_whole_and_its_text_capped() {
+    let world =
+        World::with("seq 60 > old; echo 1 > a; printf '\\0\\1' > bin; echo 1 > gone; echo 1 > l");
+    let (checkout, base) = world.checkout();
+    world.sh(
+        checkout.dir(),
+        "mv old new; echo 61 >> new; echo 2 >> a; printf '\\0\\2' > bin
+         rm gone l; ln -s a l; seq 9 > 'b c'",
+    );
+    let repo = world.repo();
+    let tree = checkout.snapshot(&base, &exclusions()).unwrap();
+    let diff = repo.diff(&base, &tree, 1_000_000).unwrap();
+    let file = |path: &str, status, added, removed| ChangedFile {
+        path: path.to_owned(),
+        status,
+        added,
+        removed,
+    };
+    let expected = [
+        file("a", Change::Modified, Some(1), Some(0)),
+        file("b c", Change::Added, Some(9), Some(0)),
+        file("bin", Change::Modified, None, None),
+        file("gone", Change::Deleted, Some(0), Some(1)),
+        file("l", Change::TypeChanged, Some(1), Some(1)),
+        file("new", Change::Renamed { from: "old".to_owned() }, Some(1), Some(0)),
+    ];
+    assert_eq!(diff.files, expected);
+    assert!(diff.text.starts_with("diff --git a/a b/a\n") && !diff.truncated);
+
+    let capped = repo.diff(&base, &tree, 100).unwrap();
+    assert!(capped.truncated && capped.text.len() <= 100 && capped.text.ends_with('\n'));
+    assert!(diff.text.starts_with(&capped.text));
+    assert_eq!(capped.files, expected);
+    assert_eq!(repo.diff(&tree, &tree, 100).unwrap(), spore_git::Diff::default());
+}
+
+#[test]
+fn a_change_cannot_hide_itself_from_its_diff() {
+    let world = World::with("echo 1 > a");
+    let (checkout, base) = world.checkout();
+    world.sh(checkout.dir(), "echo 'a -diff' > .gitattributes; echo evil > a");
+    let tree = checkout.snapshot(&base, &exclusions()).unwrap();
+    let diff = world.repo().diff(&base, &tree, 100_000).unwrap();
+    assert!(diff.text.contains("+evil"), "{}", diff.text);
+}
+
+#[test]
+fn files_are_read_as_the_commit_has_them() {
+    let world = World::with("mkdir d; echo 1 > 'd/a b'; echo x > '*'; ln -s d/a l; echo 1 > u");
+    world.sh(&world.repo_dir(), "echo dirty > u");
+    let (repo, head) = (world.repo(), world.repo().head().unwrap());
+    let read = |path| repo.read_file(&head, path).unwrap();
+    assert_eq!(read("d/a b").as_deref(), Some(&b"1\n"[..]));
+    assert_eq!(read("*").as_deref(), Some(&b"x\n"[..]));
+    assert_eq!(read("u").as_deref(), Some(&b"1\n"[..]));
+    for path in ["d", "d/", "l", "none", "d/none", ":/u", ""] {
+        assert_eq!(read(path), None, "{path}");
+    }
+    assert_eq!(repo.list_files(&head).unwrap(), ["*", "d/a b", "l", "u"]);
+}

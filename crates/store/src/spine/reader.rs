@@ -1,0 +1,330 @@
+//! Reads the spine from a cursor on, any size, in bounded memory.
+//!
+//! Foreign text does not fail a reader: a line that is no event is a [`Problem`] among the
+//! events, and reading goes on behind it. A last line without its newline is still being
+//! written and is left alone, until a later partition shows that nobody will finish it.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+
+use spore_model::{Event, EventId};
+
+use super::{Cursor, MAX_LINE_BYTES, Spine, SpineError, is_day};
+
+/// How many ids a reader remembers to drop a second event with the same one. A repetition
+/// comes from a writer that retried, so it stands close by; one that is further away, or
+/// before the cursor that the reader started from, is not noticed.
+pub const DEDUP_WINDOW: usize = 16_384;
+
+/// Something on the spine that is not an event.
+#[derive(Debug, thiserror::Error)]
+#[error("event file {partition}, byte {offset}: {what}")]
+pub struct Problem {
+    pub partition: String,
+    pub offset: u64,
+    pub what: Flaw,
+}
+
+/// What is wrong with a place on the spine.
+#[derive(Debug, thiserror::Error)]
+pub enum Flaw {
+    /// A writer died in the middle of the last line of a closed partition.
+    #[error("the line was never finished")]
+    Torn,
+    #[error("not an event: {0}")]
+    Garbage(String),
+    #[error("a line of {0} bytes is too long")]
+    Oversized(u64),
+    /// The cursor points behind the end: the file is not what it was.
+    #[error("the file has only {0} bytes")]
+    Shrunk(u64),
+    /// The partition the cursor points into is gone.
+    #[error("the file is gone")]
+    Gone,
+    /// Reading stops here; asking again tries again.
+    #[error(transparent)]
+    Unreadable(#[from] SpineError),
+}
+
+/// Events in the order of the spine, each with the cursor behind it.
+///
+/// `None` means: nothing more for now. Asking again later finds what was appended since.
+pub struct Reader {
+    spine: Spine,
+    cursor: Cursor,
+    file: Option<BufReader<File>>,
+    /// The file was read beyond the cursor, up to an end that may not be the last.
+    astray: bool,
+    /// A later partition exists, and everything up to here was read after that was known.
+    closed: bool,
+    seen: Window,
+}
+
+/// What stands at the cursor.
+enum Found {
+    Line(Vec<u8>),
+    /// A line with more bytes than are kept.
+    Oversized(u64),
+    /// The end, behind a line without newline or directly behind the last one.
+    End(Unfinished),
+}
+
+struct Unfinished {
+    /// Cut at the limit.
+    text: Vec<u8>,
+    bytes: u64,
+}
+
+impl Reader {
+    pub(super) fn new(spine: Spine, cursor: Cursor) -> Self {
+        Self { spine, cursor, file: None, astray: false, closed: false, seen: Window::default() }
+    }
+
+    /// Returns the place behind everything that was read, problems included.
+    pub fn cursor(&self) -> &Cursor {
+        &self.cursor
+    }
+
+    /// Returns the line that is not finished yet, once the reader has come to its end.
+    pub(super) fn unfinished(&mut self) -> Result<Option<Event>, SpineError> {
+        if self.file.is_none() {
+            return Ok(None);
+        }
+        match self.find()? {
+            Found::End(rest) => Ok(serde_json::from_slice(&rest.text).ok()),
+            Found::Line(_) | Found::Oversized(_) => Ok(None),
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Result<Event, Problem>>, SpineError> {
+        loop {
+            if self.file.is_none() {
+                match self.open()? {
+                    Opened::Ready => {}
+                    Opened::Flawed(problem) => return Ok(Some(Err(problem))),
+                    Opened::Nothing => return Ok(None),
+                }
+            }
+            let at = self.cursor.clone();
+            match self.find()? {
+                Found::Line(text) => {
+                    self.cursor.offset += text.len() as u64 + 1;
+                    if let Some(item) = self.judge(&at, &text) {
+                        return Ok(Some(item));
+                    }
+                }
+                Found::Oversized(bytes) => {
+                    self.cursor.offset += bytes + 1;
+                    return Ok(Some(Err(flawed(&at, Flaw::Oversized(bytes)))));
+                }
+                Found::End(rest) => match self.leave(&at, &rest)? {
+                    Left::Stays => return Ok(None),
+                    Left::Again => {}
+                    Left::Item(item) => return Ok(Some(item)),
+                },
+            }
+        }
+    }
+
+    /// Turns a whole line into an item; nothing for an empty line or a repetition.
+    fn judge(&mut self, at: &Cursor, text: &[u8]) -> Option<Result<Event, Problem>> {
+        if text.trim_ascii().is_empty() {
+            return None;
+        }
+        match serde_json::from_slice::<Event>(text) {
+            Ok(event) => self.seen.admit(event.id).then_some(Ok(event)),
+            Err(error) => Some(Err(flawed(at, Flaw::Garbage(error.to_string())))),
+        }
+    }
+
+    /// Decides at the end of a partition whether to wait or to move on.
+    fn leave(&mut self, at: &Cursor, rest: &Unfinished) -> Result<Left, SpineError> {
+        let Some(next) = self.partition_after(&at.partition)? else {
+            return Ok(Left::Stays);
+        };
+        if !self.closed {
+            // Something may have been appended between the end we saw and the new partition.
+            self.closed = true;
+            return Ok(Left::Again);
+        }
+        self.move_to(next);
+        if rest.bytes == 0 {
+            return Ok(Left::Again);
+        }
+        if rest.bytes > MAX_LINE_BYTES as u64 {
+            return Ok(Left::Item(Err(flawed(at, Flaw::Oversized(rest.bytes)))));
+        }
+        // Without its newline an event may still be whole.
+        Ok(match self.judge(at, &rest.text) {
+            Some(Ok(event)) => Left::Item(Ok(event)),
+            Some(Err(_)) => Left::Item(Err(flawed(at, Flaw::Torn))),
+            None => Left::Again,
+        })
+    }
+
+    /// Opens the cursor's partition, or the first one behind it.
+    fn open(&mut self) -> Result<Opened, SpineError> {
+        let path = self.spine.path_of(&self.cursor.partition);
+        let failed = |source| SpineError::Io { path: path.clone(), source };
+        if !is_day(&self.cursor.partition) {
+            return self.skip();
+        }
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.skip(),
+            Err(source) => return Err(failed(source)),
+        };
+        let length = file.metadata().map_err(failed)?.len();
+        let at = self.cursor.clone();
+        self.cursor.offset = at.offset.min(length);
+        self.file = Some(BufReader::new(file));
+        self.astray = true;
+        if at.offset > length {
+            return Ok(Opened::Flawed(flawed(&at, Flaw::Shrunk(length))));
+        }
+        Ok(Opened::Ready)
+    }
+
+    fn skip(&mut self) -> Result<Opened, SpineError> {
+        let at = self.cursor.clone();
+        if let Some(next) = self.partition_after(&at.partition)? {
+            self.move_to(next);
+        } else if at.offset > 0 {
+            self.cursor.offset = 0;
+        } else {
+            return Ok(Opened::Nothing);
+        }
+        if at.offset > 0 {
+            return Ok(Opened::Flawed(flawed(&at, Flaw::Gone)));
+        }
+        self.open()
+    }
+
+    fn partition_after(&self, partition: &str) -> Result<Option<String>, SpineError> {
+        let partitions = self.spine.partitions()?;
+        Ok(partitions.into_iter().find(|next| next.as_str() > partition))
+    }
+
+    fn move_to(&mut self, partition: String) {
+        self.cursor = Cursor { partition, offset: 0 };
+        self.file = None;
+        self.closed = false;
+    }
+
+    /// Reads one line at the cursor, without moving it.
+    fn find(&mut self) -> Result<Found, SpineError> {
+        let path = self.spine.path_of(&self.cursor.partition);
+        let failed = |source| SpineError::Io { path: path.clone(), source };
+        let Some(file) = &mut self.file else {
+            return Ok(Found::End(Unfinished { text: Vec::new(), bytes: 0 }));
+        };
+        if self.astray {
+            file.seek(SeekFrom::Start(self.cursor.offset)).map_err(failed)?;
+        }
+        let found = read_line(file).map_err(failed)?;
+        self.astray = matches!(found, Found::End(_));
+        Ok(found)
+    }
+}
+
+fn read_line(file: &mut impl BufRead) -> io::Result<Found> {
+    let (mut text, mut bytes) = (Vec::new(), 0_u64);
+    loop {
+        let buffer = match file.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if buffer.is_empty() {
+            return Ok(Found::End(Unfinished { text, bytes }));
+        }
+        let newline = buffer.iter().position(|byte| *byte == b'\n');
+        let part = &buffer[..newline.unwrap_or(buffer.len())];
+        let room = MAX_LINE_BYTES - text.len();
+        text.extend_from_slice(&part[..part.len().min(room)]);
+        bytes += part.len() as u64;
+        let used = part.len() + usize::from(newline.is_some());
+        file.consume(used);
+        if newline.is_some() {
+            let whole = bytes <= MAX_LINE_BYTES as u64;
+            return Ok(if whole { Found::Line(text) } else { Found::Oversized(bytes) });
+        }
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<(Event, Cursor), Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = self.advance().unwrap_or_else(|error| {
+            // Opened anew when asked again.
+            self.file = None;
+            Some(Err(flawed(&self.cursor, Flaw::Unreadable(error))))
+        })?;
+        Some(item.map(|event| (event, self.cursor.clone())))
+    }
+}
+
+enum Opened {
+    Ready,
+    Flawed(Problem),
+    Nothing,
+}
+
+enum Left {
+    Stays,
+    Again,
+    Item(Result<Event, Problem>),
+}
+
+fn flawed(at: &Cursor, what: Flaw) -> Problem {
+    Problem { partition: at.partition.clone(), offset: at.offset, what }
+}
+
+/// The last ids that were read.
+#[derive(Default)]
+struct Window {
+    ids: HashSet<EventId>,
+    order: VecDeque<EventId>,
+}
+
+impl Window {
+    /// Returns whether `id` is new, and remembers it.
+    fn admit(&mut self, id: EventId) -> bool {
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > DEDUP_WINDOW
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::contract::event;
+    use crate::spine::line_of;
+
+    #[test]
+    fn a_line_written_between_the_end_and_the_next_partition_is_not_missed() {
+        let dir = tempfile::tempdir().unwrap();
+        let spine = Spine::new(dir.path());
+        let append = |day, number| spine.append(day, &[line_of(&event(number)).unwrap()]).unwrap();
+        append("2026-01-01", 1);
+        let mut reader = spine.read_from(&Cursor::default());
+        reader.next().unwrap().unwrap();
+        let Found::End(rest) = reader.find().unwrap() else { panic!("there is more") };
+        append("2026-01-01", 2);
+        append("2026-01-02", 3);
+        let at = reader.cursor().clone();
+        assert!(matches!(reader.leave(&at, &rest).unwrap(), Left::Again));
+        let read: Vec<Event> = reader.map(|item| item.unwrap().0).collect();
+        assert_eq!(read, [event(2), event(3)]);
+    }
+}

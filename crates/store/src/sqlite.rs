@@ -1,0 +1,200 @@
+//! The journal in one SQLite file.
+//!
+//! Write-ahead log and `synchronous=FULL`: what was answered with `Ok` survives a power cut,
+//! and readers never wait for the writer. Every write takes the write lock at its beginning
+//! (`BEGIN IMMEDIATE`), so none is refused half way because somebody else was faster; who
+//! waits, waits at most the busy timeout.
+//!
+//! Opening asks the file one question and writes nothing unless the file is new or older
+//! than this program. A file that is not ours is never written to.
+
+mod failure;
+mod journal;
+mod migrations;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod writes;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::journal::{Cause, JournalError};
+use failure::{Failure, journal_error};
+
+/// How to open a journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenOptions {
+    /// How long a call waits for another process before it gives up.
+    pub busy_timeout: Duration,
+}
+
+impl OpenOptions {
+    /// Longer than any transaction of ours by orders of magnitude; a writer that does not get
+    /// its turn within this time has a sick neighbour.
+    pub const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { busy_timeout: Self::DEFAULT_BUSY_TIMEOUT }
+    }
+}
+
+/// How long SQLite may wait for the write lock by itself, in steps of one to two milliseconds.
+const ASK_AGAIN: Duration = Duration::from_millis(4);
+
+/// Why a journal could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is nothing to read yet.
+    #[error("{path} does not exist", path = .path.display())]
+    Missing { path: PathBuf },
+    #[error("{path} is damaged or not a database", path = .path.display())]
+    Corrupt { path: PathBuf, source: Cause },
+    /// A sound database, but of another program.
+    #[error("{path} is not a journal of Spore", path = .path.display())]
+    NotOurs { path: PathBuf },
+    /// Written by a later Spore; this one would not understand it.
+    #[error("{path} has version {found}, this program knows up to {known}", path = .path.display())]
+    Newer { path: PathBuf, found: u32, known: u32 },
+    /// Must be opened for writing once, which brings it up to date.
+    #[error("{path} has version {found} and must be brought to {known} first", path = .path.display())]
+    Older { path: PathBuf, found: u32, known: u32 },
+    #[error("{path} cannot be written to", path = .path.display())]
+    ReadOnly { path: PathBuf },
+    #[error("the disk that holds {path} is full", path = .path.display())]
+    Full { path: PathBuf, source: Cause },
+    #[error("{path} is held by another process", path = .path.display())]
+    Busy { path: PathBuf, source: Cause },
+    #[error("cannot open {path}", path = .path.display())]
+    Io { path: PathBuf, source: Cause },
+}
+
+impl OpenError {
+    fn new(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match Failure::of(&source) {
+            Failure::Corrupt => Self::Corrupt { path, source: source.into() },
+            Failure::Full => Self::Full { path, source: source.into() },
+            Failure::Busy => Self::Busy { path, source: source.into() },
+            Failure::ReadOnly => Self::ReadOnly { path },
+            Failure::Io | Failure::Bug => Self::Io { path, source: source.into() },
+        }
+    }
+}
+
+/// A connection to the journal of one repository; threads take turns on it.
+pub struct SqliteJournal {
+    connection: Mutex<Connection>,
+    busy_timeout: Duration,
+}
+
+impl SqliteJournal {
+    /// Opens the journal for reading and writing; makes it if it is not there and brings it
+    /// up to date if it is older than this program.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_with(path, &OpenOptions::default())
+    }
+
+    pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Self, OpenError> {
+        let writable = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut connection = connect(path, options, writable)?;
+        let found = migrations::identify(path, &connection)?;
+        let failed = |source| OpenError::new(path, source);
+        // SQLite opens a write-protected file without a word and fails at the first write.
+        if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
+            return Err(OpenError::ReadOnly { path: path.to_owned() });
+        }
+        connection
+            .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
+            .map_err(failed)?;
+        if found == 0 {
+            use_write_ahead_log(&connection, options.busy_timeout).map_err(failed)?;
+        }
+        if found < migrations::KNOWN {
+            migrations::upgrade(path, &mut connection)?;
+        }
+        Ok(Self { connection: Mutex::new(connection), busy_timeout: options.busy_timeout })
+    }
+
+    /// Opens a journal that is there, for reading alone.
+    pub fn open_read_only(path: &Path) -> Result<Self, OpenError> {
+        if !path.exists() {
+            return Err(OpenError::Missing { path: path.to_owned() });
+        }
+        let options = OpenOptions::default();
+        let connection = connect(path, &options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let (found, known) = (migrations::identify(path, &connection)?, migrations::KNOWN);
+        if found < known {
+            return Err(OpenError::Older { path: path.to_owned(), found, known });
+        }
+        Ok(Self { connection: Mutex::new(connection), busy_timeout: options.busy_timeout })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        // A thread that panicked has rolled its transaction back on the way out.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, JournalError> {
+        act(&self.lock()).map_err(journal_error)
+    }
+
+    fn write<T>(
+        &self,
+        act: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        let connection = self.lock();
+        let transaction = begin(&connection, self.busy_timeout).map_err(journal_error)?;
+        let done = act(&transaction)?;
+        transaction.commit().map_err(journal_error)?;
+        Ok(done)
+    }
+}
+
+fn connect(path: &Path, options: &OpenOptions, flags: OpenFlags) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::new(path, source);
+    // With a directory in front no name can look like a `file:` address to SQLite.
+    let place = if path.is_relative() { Path::new(".").join(path) } else { path.to_owned() };
+    // Threads are kept apart by our own mutex, so SQLite need not do it a second time.
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(place, flags).map_err(failed)?;
+    connection.busy_timeout(options.busy_timeout).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Takes the write lock. SQLite would ask ten times a second at most, so that of many busy
+/// writers one or another waited for seconds; asking often lets all of them have their turn.
+fn begin(connection: &Connection, patience: Duration) -> rusqlite::Result<Transaction<'_>> {
+    let deadline = Instant::now() + patience;
+    connection.busy_timeout(ASK_AGAIN.min(patience))?;
+    let begun = loop {
+        match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
+            Err(error) if Failure::of(&error) == Failure::Busy && Instant::now() < deadline => {}
+            begun => break begun,
+        }
+    };
+    connection.busy_timeout(patience)?;
+    begun
+}
+
+/// Switches a new file to the write-ahead log; the file remembers. Two processes that make
+/// the same file at once hinder each other here, and SQLite does not wait by itself.
+fn use_write_ahead_log(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if Failure::of(&error) == Failure::Busy && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            done => return done,
+        }
+    }
+}

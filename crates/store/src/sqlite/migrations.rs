@@ -1,0 +1,67 @@
+//! Which versions of the file there have been, and the way from each to the next.
+//!
+//! A migration that has been released is never edited: files made by it are out there. The
+//! version is the number of migrations a file has had, kept in its header beside our
+//! application id, and each migration is one transaction together with its number.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::OpenError;
+
+/// "Spor" in ASCII: how `file` and we tell our database from anybody's.
+const APPLICATION_ID: i32 = 0x5370_6f72;
+
+pub(super) const MIGRATIONS: [&str; 2] = [
+    include_str!("../../migrations/0001_journal.sql"),
+    include_str!("../../migrations/0002_cache.sql"),
+];
+
+#[expect(clippy::cast_possible_truncation, reason = "a handful")]
+pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
+
+/// Returns the version of the file, zero for one that is still empty.
+pub(super) fn identify(path: &Path, connection: &Connection) -> Result<u32, OpenError> {
+    let (application, version, tables) = connection
+        .query_row(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+             FROM pragma_application_id, pragma_user_version",
+            [],
+            |row| Ok((row.get::<_, i32>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)),
+        )
+        .map_err(|source| OpenError::new(path, source))?;
+    let not_ours = || OpenError::NotOurs { path: path.to_owned() };
+    if (application, version, tables) == (0, 0, 0) {
+        return Ok(0);
+    }
+    if application != APPLICATION_ID {
+        return Err(not_ours());
+    }
+    let found = u32::try_from(version).map_err(|_| not_ours())?;
+    if found > KNOWN {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known: KNOWN });
+    }
+    Ok(found)
+}
+
+/// Brings the file to the version this program knows.
+pub(super) fn upgrade(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
+    let failed = |source| OpenError::new(path, source);
+    for (version, sql) in (1..).zip(MIGRATIONS) {
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        // Only under the write lock is it certain that nobody else has just done it.
+        if identify(path, &transaction)? < version {
+            apply(&transaction, version, sql).map_err(failed)?;
+            transaction.commit().map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn apply(connection: &Connection, version: u32, sql: &str) -> rusqlite::Result<()> {
+    connection.execute_batch(sql)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", version)
+}

@@ -1,0 +1,103 @@
+//! Dependencies between our crates point one way. This table is DESIGN's, and the test below
+//! fails on a wrong arrow as well as on a crate that the table does not know.
+
+/// Each crate and what it may use of ours.
+#[cfg(test)]
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("effects", &["model"]),
+    ("store", &["model"]),
+    ("git", &["model", "effects"]),
+    ("config", &["model"]),
+    ("agent", &["model", "effects"]),
+    ("gates", &["model", "effects"]),
+    ("pipeline", &["model"]),
+    ("app", &["model", "effects", "store", "git", "config", "agent", "gates", "pipeline"]),
+    ("cli", &["model", "effects", "config", "agent", "app"]),
+    ("testkit", &["model"]),
+    ("xtask", &[]),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use cargo_metadata::{DependencyKind, MetadataCommand};
+
+    use super::ALLOWED;
+
+    fn short(name: &str) -> String {
+        name.strip_prefix("spore-").unwrap_or(name).to_owned()
+    }
+
+    /// The arrows there are, without those that only tests use.
+    fn arrows() -> BTreeMap<String, Vec<String>> {
+        let metadata = MetadataCommand::new().no_deps().exec().unwrap();
+        let ours: Vec<String> =
+            metadata.packages.iter().map(|package| package.name.to_string()).collect();
+        metadata
+            .packages
+            .iter()
+            .map(|package| {
+                let mut used: Vec<String> = package
+                    .dependencies
+                    .iter()
+                    .filter(|used| used.kind == DependencyKind::Normal && ours.contains(&used.name))
+                    .map(|used| short(&used.name))
+                    .collect();
+                used.sort();
+                (short(&package.name), used)
+            })
+            .collect()
+    }
+
+    fn faults(arrows: &BTreeMap<String, Vec<String>>, allowed: &[(&str, &[&str])]) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (name, used) in arrows {
+            match allowed.iter().find(|(known, _)| known == name) {
+                None => faults.push(format!("{name} is not in the table")),
+                Some((_, may)) => faults.extend(
+                    used.iter()
+                        .filter(|used| !may.contains(&used.as_str()))
+                        .map(|used| format!("{name} may not use {used}")),
+                ),
+            }
+        }
+        faults
+    }
+
+    #[test]
+    fn dependencies_point_one_way() {
+        assert_eq!(faults(&arrows(), ALLOWED), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_crate_of_the_table_exists() {
+        let arrows = arrows();
+        for (name, _) in ALLOWED {
+            assert!(arrows.contains_key(*name), "{name} is in the table only");
+        }
+    }
+
+    #[test]
+    fn a_wrong_arrow_and_an_unknown_crate_are_found() {
+        let arrows = BTreeMap::from([
+            ("model".to_owned(), vec!["store".to_owned()]),
+            ("surprise".to_owned(), Vec::new()),
+        ]);
+        assert_eq!(
+            faults(&arrows, ALLOWED),
+            ["model may not use store", "surprise is not in the table"]
+        );
+    }
+
+    #[test]
+    fn the_table_itself_has_no_cycle() {
+        for (index, (name, used)) in ALLOWED.iter().enumerate() {
+            for other in *used {
+                let place = ALLOWED.iter().position(|(known, _)| known == other);
+                assert!(place.is_some_and(|place| place < index), "{name} is above {other}");
+            }
+        }
+    }
+}
