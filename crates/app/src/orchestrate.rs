@@ -17,7 +17,8 @@ use spore_model::{
 use spore_pipeline::{Bounce, End, drive};
 use spore_store::{Journal, RunChange};
 
-use crate::orchestration::{Orchestration, ledger_totals};
+use crate::orchestration::Orchestration;
+use crate::records::ledger_totals;
 use crate::reports::{self, RunReport};
 use crate::settings::RunSettings;
 use crate::spine::{self, Events};

@@ -11,15 +11,15 @@ use spore_gates::{GateResult, Runner};
 use spore_git::Repository;
 use spore_model::{
     BudgetTree, CommitId, Fault, LedgerEntry, Outcome, Park, Run, RunCost, RunId, RunKind,
-    RunState, SourceKind, StepKey, Timestamp, TraceId, TreeId, Usage, Verdict,
+    RunState, SourceKind, StepKey, Timestamp, TraceId, TreeId, Usage,
 };
 use spore_pipeline::{
     Begun, Conclusion, Done, Evidence, GateSummary, SessionSummary, Step, Ticket, World,
 };
-use spore_store::{Journal, RunChange, StepEntry};
+use spore_store::Journal;
 
 use crate::checkouts::Checkouts;
-use crate::gate_runs::{self, Checked, GateRuns, bug};
+use crate::gate_runs::{Checked, GateRuns, bug};
 use crate::prompts::{self, TaskFile};
 use crate::sessions::Part;
 use crate::settings::RunSettings;
@@ -268,133 +268,6 @@ impl Orchestration<'_> {
     }
 }
 
-/// What is written down when a step is over.
-impl Orchestration<'_> {
-    fn entry(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<StepEntry> {
-        let mut entry = StepEntry {
-            result: serde_json::to_value(done).map_err(bug)?,
-            runs: Vec::new(),
-            new_runs: Vec::new(),
-            ledger: Vec::new(),
-            events: Vec::new(),
-            now: self.around.clock.now(),
-        };
-        match (step, done) {
-            (Step::Coder { .. }, Done::Coder(session)) => {
-                self.enter_session(&mut entry, "coder", session)
-            }
-            (Step::Verifier { .. }, Done::Verifier { session, .. }) => {
-                self.enter_session(&mut entry, "verifier", session);
-            }
-            (_, Done::Baseline(gates) | Done::Gates(gates)) => {
-                self.enter_gates(&mut entry, self.planned(ticket, "gates")?, gates);
-            }
-            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files }) => {
-                let run = self.existing_bounce(*bounce)?;
-                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
-                entry.runs.push((run, change));
-                let payload = json!({ "tree": tree, "files": changed_files });
-                entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
-            }
-            (Step::Close { bounce, outcome, verdict, reason }, _) => {
-                self.enter_bounce(&mut entry, *bounce, *outcome, verdict.as_ref(), reason)?;
-            }
-            (Step::Commit { tree, .. }, Done::Committed { commit }) => {
-                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
-                entry.runs.push((self.run, change));
-                let payload = json!({ "commit": commit, "tree": tree, "branch": branch(self.run) });
-                entry.events.push(self.event(SourceKind::Git, "commit.created", self.run, payload));
-            }
-            (Step::Escalate { reason, .. }, _) => {
-                let payload = json!({ "reason": reason });
-                entry.events.push(self.event(
-                    SourceKind::Runner,
-                    "run.escalated",
-                    self.run,
-                    payload,
-                ));
-            }
-            (Step::Finish { conclusion }, _) => self.enter_conclusion(&mut entry, conclusion)?,
-            _ => {}
-        }
-        Ok(entry)
-    }
-
-    fn enter_session(&self, entry: &mut StepEntry, role: &str, session: &SessionSummary) {
-        entry.runs.push((session.run, self.session_change(session)));
-        entry.ledger.push(self.ledger_entry(role, session));
-        let payload = json!({
-            "role": role,
-            "outcome": session.outcome,
-            "turns": session.turns,
-            "usage": session.usage,
-            "cost": session.cost,
-        });
-        entry.events.push(self.event(SourceKind::Runner, "session.finished", session.run, payload));
-    }
-
-    fn enter_gates(&self, entry: &mut StepEntry, run: RunId, gates: &GateSummary) {
-        let outcome = if gates.green { Outcome::Success } else { Outcome::Failure };
-        let change = RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(outcome),
-            reason: Some(gates.lines.join("\n")),
-            ended: Some(entry.now),
-            ..RunChange::default()
-        };
-        entry.runs.push((run, change));
-        let payload = gate_runs::payload(&self.gate_results);
-        entry.events.push(self.event(SourceKind::Check, "gates.finished", run, payload));
-    }
-
-    fn enter_bounce(
-        &self,
-        entry: &mut StepEntry,
-        bounce: u32,
-        outcome: Outcome,
-        verdict: Option<&Verdict>,
-        reason: &str,
-    ) -> Result<()> {
-        let run = self.existing_bounce(bounce)?;
-        let sessions = self.journal.children(run)?;
-        let change = RunChange { ended: Some(entry.now), ..totals(&sessions) };
-        entry.runs.push((
-            run,
-            RunChange {
-                state: Some(RunState::Ended),
-                outcome: Some(outcome),
-                reason: Some(reason.to_owned()),
-                ..change
-            },
-        ));
-        let (kind, what) = match verdict {
-            Some(_) => (SourceKind::Verifier, "verdict.given"),
-            None => (SourceKind::Runner, "bounce.closed"),
-        };
-        let payload =
-            json!({ "bounce": bounce, "outcome": outcome, "reason": reason, "verdict": verdict });
-        entry.events.push(self.event(kind, what, run, payload));
-        Ok(())
-    }
-
-    fn enter_conclusion(&self, entry: &mut StepEntry, conclusion: &Conclusion) -> Result<()> {
-        let ledger = self.journal.ledger(self.run)?;
-        entry.runs.push((
-            self.run,
-            RunChange {
-                state: Some(RunState::Ended),
-                outcome: Some(conclusion.outcome),
-                reason: Some(conclusion.reason.clone()),
-                ended: Some(entry.now),
-                ..ledger_totals(&ledger)
-            },
-        ));
-        let payload = json!({ "outcome": conclusion.outcome, "reason": conclusion.reason });
-        entry.events.push(self.event(SourceKind::Runner, "run.finished", self.run, payload));
-        Ok(())
-    }
-}
-
 /// Small things the steps share.
 impl Orchestration<'_> {
     /// What a step must do the same way again: its time, and the ids of the rows it opens.
@@ -438,7 +311,7 @@ impl Orchestration<'_> {
         Ok(id)
     }
 
-    fn existing_bounce(&self, bounce: u32) -> Result<RunId> {
+    pub(crate) fn existing_bounce(&self, bounce: u32) -> Result<RunId> {
         self.journal
             .children(self.run)?
             .into_iter()
@@ -688,7 +561,7 @@ impl Orchestration<'_> {
         Events { around: self.around, trace: self.trace.clone() }
     }
 
-    fn event(
+    pub(crate) fn event(
         &self,
         kind: SourceKind,
         what: &str,
@@ -717,28 +590,4 @@ pub(crate) fn branch(run: RunId) -> String {
 
 fn interrupted() -> Done {
     Done::Stopped { park: Park::Interrupt, reason: "interrupted".to_owned() }
-}
-
-fn totals(sessions: &[Run]) -> RunChange {
-    RunChange {
-        turns: Some(sessions.iter().map(|run| run.turns).sum()),
-        tokens: Some(sessions.iter().map(|run| run.tokens).sum()),
-        cost: Some(
-            sessions
-                .iter()
-                .map(|run| spore_model::Cost::from(run.cost))
-                .sum::<spore_model::Cost>()
-                .into(),
-        ),
-        ..RunChange::default()
-    }
-}
-
-pub(crate) fn ledger_totals(ledger: &[LedgerEntry]) -> RunChange {
-    RunChange {
-        turns: Some(ledger.iter().map(|entry| entry.turns).sum()),
-        tokens: Some(ledger.iter().map(|entry| entry.usage).sum()),
-        cost: Some(ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>().into()),
-        ..RunChange::default()
-    }
 }
