@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use spore_effects::Effect;
-use spore_effects::files::Lock;
+use spore_effects::files::{Lock, LockError};
 use spore_effects::session::ProcessIdentity;
 use spore_gates::{Gate, GateError, GateResult, Runner, Standing};
 use spore_model::{CommitId, RunId, TreeId};
@@ -71,11 +71,7 @@ impl GateRuns<'_> {
     ) -> Result<Checked> {
         std::fs::create_dir_all(logs)
             .map_err(|source| Error::io(format!("cannot create {}", logs.display()), source))?;
-        let lock = self.checkouts.workspace.gates_state();
-        spore_effects::files::create_private_dir(&lock)
-            .map_err(|source| Error::io(format!("cannot create {}", lock.display()), source))?;
-        // One checkout for all runs of the project: its build cache is worth the wait.
-        let _held = Lock::take(&lock.join("lock"))?;
+        let Some(_held) = self.claim(progress)? else { return Ok(Checked::Interrupted) };
         let checkout = self.checkouts.gates(commit)?;
         let mut results = Vec::new();
         for gate in &self.checkouts.settings.gates {
@@ -88,6 +84,29 @@ impl GateRuns<'_> {
             results.push(result);
         }
         Ok(Checked::Done(results))
+    }
+
+    /// Takes the gates' checkout. There is one for all runs of the project: its build cache
+    /// is worth the wait.
+    fn claim(&self, progress: &mut dyn Progress) -> Result<Option<Lock>> {
+        let state = self.checkouts.workspace.gates_state();
+        spore_effects::files::create_private_dir(&state)
+            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
+        let mut told = false;
+        loop {
+            match Lock::try_take(&state.join("lock")) {
+                Err(LockError::Held { .. }) if self.checkouts.around.interrupt.is_raised() => {
+                    return Ok(None);
+                }
+                Err(LockError::Held { .. }) => {
+                    if !std::mem::replace(&mut told, true) {
+                        progress.update(&Update::Waiting);
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+                taken => return Ok(Some(taken?)),
+            }
+        }
     }
 
     fn run_one(

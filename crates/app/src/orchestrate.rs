@@ -141,6 +141,7 @@ fn work(
         settings,
         agent,
         budget,
+        reserved: None,
         progress,
         gate_results: Vec::new(),
     };

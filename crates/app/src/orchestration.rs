@@ -10,8 +10,8 @@ use spore_effects::{Effect, files};
 use spore_gates::{GateResult, Runner};
 use spore_git::Repository;
 use spore_model::{
-    BudgetTree, CommitId, Fault, LedgerEntry, Outcome, Park, Run, RunCost, RunId, RunKind,
-    RunState, SourceKind, StepKey, Timestamp, TraceId, TreeId, Usage,
+    Allowance, BudgetId, BudgetTree, CommitId, Fault, LedgerEntry, Outcome, Park, Run, RunCost,
+    RunId, RunKind, RunState, SourceKind, StepKey, Timestamp, TraceId, TreeId, Usage, Usd,
 };
 use spore_pipeline::{
     Begun, Conclusion, Done, Evidence, GateSummary, SessionSummary, Step, Ticket, World,
@@ -38,6 +38,8 @@ pub(crate) struct Orchestration<'a> {
     pub(crate) settings: RunSettings,
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) budget: BudgetTree,
+    /// Set aside for the session that is running.
+    pub(crate) reserved: Option<BudgetId>,
     pub(crate) progress: &'a mut dyn Progress,
     /// What the gates said in the step that is being performed, for its event.
     pub(crate) gate_results: Vec<GateResult>,
@@ -92,7 +94,7 @@ impl World for Orchestration<'_> {
             self.journal.finish_step(self.run, &key, ticket.attempt, &entry)
         })?;
         for booked in &entry.ledger {
-            let _ = self.settle(booked);
+            self.settle(booked);
         }
         spine::flush(self.around, self.workspace, self.journal)
     }
@@ -384,7 +386,7 @@ impl Orchestration<'_> {
             journal: self.journal,
             runner: Runner::new(
                 spore_effects::session::Shim::new(self.around.exe.clone()),
-                environment(self.config, self.around),
+                environment(self.config, self.around, &[]),
                 self.config.gates.log_cap_bytes,
                 crate::orchestrate::grace(self.config),
             ),
@@ -485,12 +487,11 @@ impl Orchestration<'_> {
         Ok(self.around.probe.around(Effect::Row, name, act)?)
     }
 
+    /// Sets budget aside for a session, or says that there is none.
     fn out_of_budget(&mut self) -> Option<Done> {
-        let child = self.budget.reserve(BudgetTree::ROOT, spore_model::Allowance::default());
-        match child {
-            // Money is booked with the step's result; the reservation only asks.
-            Ok(child) => {
-                self.budget.settle(child, spore_model::Allowance::default());
+        match self.budget.reserve(BudgetTree::ROOT, Allowance::default()) {
+            Ok(reserved) => {
+                self.reserved = Some(reserved);
                 None
             }
             Err(exhausted) => Some(Done::Stopped {
@@ -500,11 +501,13 @@ impl Orchestration<'_> {
         }
     }
 
-    fn settle(&mut self, entry: &LedgerEntry) -> spore_model::Overshoot {
-        let spent = spore_model::Allowance { usd: Some(entry.cost.usd), ..Default::default() };
-        match self.budget.reserve(BudgetTree::ROOT, spore_model::Allowance::default()) {
-            Ok(child) => self.budget.settle(child, spent),
-            Err(_) => spore_model::Overshoot::default(),
+    /// Settles what the session really cost, and tells by how much it went over.
+    fn settle(&mut self, entry: &LedgerEntry) {
+        let Some(reserved) = self.reserved.take() else { return };
+        let spent = Allowance { usd: Some(entry.cost.usd), ..Allowance::default() };
+        let over = self.budget.settle(reserved, spent);
+        if over.usd > Usd::ZERO {
+            self.progress.update(&Update::OverBudget { usd: over.usd });
         }
     }
 
@@ -514,7 +517,9 @@ impl Orchestration<'_> {
         if !waits.contains(&session.outcome) {
             return Ok(());
         }
-        self.journal.book(&self.ledger_entry(role, session))?;
+        let entry = self.ledger_entry(role, session);
+        self.journal.book(&entry)?;
+        self.settle(&entry);
         let payload = json!({ "role": role, "outcome": session.outcome });
         let event = self.event(SourceKind::Runner, "session.stopped", session.run, payload);
         Ok(self.journal.update_run(session.run, &self.session_change(session), &[event])?)
@@ -572,15 +577,17 @@ impl Orchestration<'_> {
     }
 
     pub(crate) fn session_environment(&self) -> Vec<(String, String)> {
-        let mut variables = environment(self.config, self.around);
+        let own = &self.config.environment.agent;
+        let mut variables = environment(self.config, self.around, own);
         variables.push(("SPORE_ROOT".to_owned(), self.workspace.root().display().to_string()));
         variables
     }
 }
 
-pub(crate) fn environment(config: &Config, around: &Surroundings) -> Vec<(String, String)> {
-    Environment::new(&config.environment.allow, &config.environment.deny)
-        .filter(around.variables.clone())
+/// What everybody may see of the user's environment, and `more`.
+fn environment(config: &Config, around: &Surroundings, more: &[String]) -> Vec<(String, String)> {
+    let allow = [config.environment.allow.as_slice(), more].concat();
+    Environment::new(&allow, &config.environment.deny).filter(around.variables.clone())
 }
 
 /// The branch a verified run ends on.

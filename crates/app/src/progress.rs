@@ -3,7 +3,7 @@
 use std::fmt;
 
 use spore_agent::AgentEvent;
-use spore_model::{Cost, RunId};
+use spore_model::{Cost, RunId, Usd};
 
 /// Receives updates; a terminal, a log or a stream of JSON.
 pub trait Progress {
@@ -33,6 +33,8 @@ pub enum Update {
     GateEnded {
         line: String,
     },
+    /// Another run of this project has the gates' checkout.
+    Waiting,
     Session {
         role: String,
         bounce: u32,
@@ -48,6 +50,9 @@ pub enum Update {
         outcome: String,
         turns: u32,
         cost: Cost,
+    },
+    OverBudget {
+        usd: Usd,
     },
     Snapshot {
         files: u32,
@@ -98,6 +103,8 @@ impl fmt::Display for Update {
             Self::SessionEnded { role, outcome, turns, cost } => {
                 write!(f, "{role}: {outcome}, {turns} turn(s), {cost}")
             }
+            Self::OverBudget { usd } => write!(f, "the session cost {usd} more than was left"),
+            Self::Waiting => write!(f, "waiting for another run's gates"),
             Self::Snapshot { files } => write!(f, "{files} file(s) changed"),
             Self::Closed { bounce, held: true, .. } => write!(f, "bounce {bounce} holds"),
             Self::Closed { bounce, held: false, reason } => {

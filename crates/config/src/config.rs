@@ -106,6 +106,8 @@ pub struct Checkout {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Environment {
     pub allow: Vec<String>,
+    /// For agents, on top of `allow`.
+    pub agent: Vec<String>,
     pub deny: Vec<String>,
 }
 
@@ -176,6 +178,7 @@ impl Config {
             },
             environment: Environment {
                 allow: all.list("environment.allow")?,
+                agent: all.list("environment.agent")?,
                 deny: all.list("environment.deny")?,
             },
             prices: Prices {

@@ -2,7 +2,7 @@
 
 /// Returns the number of letters to add, drop, change or swap with their neighbour to get
 /// from `from` to `to`.
-pub(crate) fn distance(from: &str, to: &str) -> usize {
+pub fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     // Three rows of the table of all prefixes are enough: a swap looks two back.
     let mut before: Vec<usize> = vec![0; to.len() + 1];

@@ -22,6 +22,7 @@ pub use config::{
     Checkout, Commit, Config, Diff, Environment, GateCommand, Gates, Orchestrate, Prices, Role,
     SessionLimits, Show, Spine, Store, Tier, VerdictRules,
 };
+pub use distance::distance;
 pub use edit::set;
 pub use environment::{RESERVED, env_layers};
 pub use error::{ConfigError, Place, Position};
