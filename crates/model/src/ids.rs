@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
+use crate::Timestamp;
+
 /// Text that is not an id of the wanted kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}")]
@@ -85,6 +87,10 @@ ulid_id!(
 ulid_id!(
     /// One event on the spine. Readers drop a second event with the same id.
     EventId, "event id"
+);
+ulid_id!(
+    /// One edge of the knowledge graph, for ever: an edge that takes its place has another id.
+    EdgeId, "edge id"
 );
 
 macro_rules! text_id {
@@ -170,6 +176,84 @@ text_id!(
     |text| (16..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
 );
 
+text_id!(
+    /// A node of the graph. Knowledge has a ULID, for ever; code has a hash of its kind, path
+    /// and name, which a rename changes.
+    NodeId, "node id", |text| is_ulid(text) || is_node_hash(text)
+);
+
+/// In the spelling that we write: a ULID in lower case is the same number, but another text.
+/// Every node that is read passes here, so nothing is decoded.
+fn is_ulid(text: &str) -> bool {
+    let is_digit = |byte: u8| match byte {
+        b'I' | b'L' | b'O' | b'U' => false,
+        b'0'..=b'9' | b'A'..=b'Z' => true,
+        _ => false,
+    };
+    text.len() == ulid::ULID_LEN && text.as_bytes()[0] <= b'7' && text.bytes().all(is_digit)
+}
+
+fn is_node_hash(text: &str) -> bool {
+    (16..=64).contains(&text.len())
+        && text.len() != ulid::ULID_LEN
+        && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+impl NodeId {
+    /// Builds the id of a knowledge node from milliseconds since 1970 and 80 random bits.
+    pub fn from_parts(millis: u64, random: u128) -> Self {
+        Self(Ulid::from_parts(millis, random).to_string())
+    }
+
+    /// Builds the id of a knowledge node from what it stands for, such as a run and a step:
+    /// whoever writes it again writes the same node.
+    pub fn keyed(created: Timestamp, words: &[&str]) -> Self {
+        Self::from_parts(millis_of(created), digest(words))
+    }
+
+    /// Returns what people see: the random end of a ULID, the beginning of a hash.
+    pub fn short(&self) -> &str {
+        if self.is_hash() { &self.0[..12] } else { &self.0[self.0.len() - 8..] }
+    }
+
+    /// Returns whether this is a hash, and so the id of a piece of code.
+    pub fn is_hash(&self) -> bool {
+        self.0.len() != ulid::ULID_LEN
+    }
+}
+
+impl EdgeId {
+    /// Builds an id from what the edge stands for: whoever writes it again writes the same
+    /// edge.
+    pub fn keyed(created: Timestamp, words: &[&str]) -> Self {
+        Self::from_parts(millis_of(created), digest(words))
+    }
+}
+
+fn millis_of(time: Timestamp) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(0)
+}
+
+/// Eighty bits that depend on every word and on where each ends. FNV-1a: stable between
+/// builds, which the standard hasher does not promise.
+fn digest(words: &[&str]) -> u128 {
+    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+    let mut eat = |byte: u8| {
+        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
+    };
+    for word in words {
+        word.bytes().for_each(&mut eat);
+        // No UTF-8 text holds this byte, so no two lists of words read alike.
+        eat(0xff);
+    }
+    // The last bytes stir the low bits only, and people read the last characters of an id:
+    // two more rounds spread every byte over all of them.
+    for _ in 0..2 {
+        hash = (hash ^ (hash >> 61)).wrapping_mul(0xd6e8_feb8_6659_fd93_a5a3_564e_27f8_8693);
+    }
+    (hash ^ (hash >> 48)) >> 48
+}
+
 impl From<RunId> for TraceId {
     fn from(run: RunId) -> Self {
         Self(run.to_string())
@@ -195,6 +279,28 @@ mod tests {
         assert!(TreeId::new(good).is_ok());
         for bad in ["", "HEAD", &good[1..], &good.to_uppercase(), "--upload-pack=x"] {
             assert!(TreeId::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_node_is_called_by_the_telling_end_of_its_id() {
+        let knowledge = NodeId::from_parts(1_700_000_000_000, 7);
+        assert!(knowledge.as_str().ends_with(knowledge.short()) && knowledge.short().len() == 8);
+        let code = NodeId::new("0123456789abcdef0123456789abcdef").unwrap();
+        assert_eq!(code.short(), "0123456789ab");
+        for bad in ["", "main.rs", "0123456789ABCDEF", &knowledge.as_str().to_lowercase(), "é"] {
+            assert!(NodeId::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_keyed_id_is_the_same_for_the_same_words_alone() {
+        let at = Timestamp::from_millis(1_767_225_600_000);
+        let id = NodeId::keyed(at, &["run", "coder/1"]);
+        assert_eq!(id.as_str(), "01KDVDNA00GE7GV2JAMA490ASB");
+        assert_eq!(id.as_str().parse(), Ok(id.clone()));
+        for other in [&["run", "coder/2"][..], &["runcoder/1"], &["run", "coder/1", ""], &[]] {
+            assert_ne!(NodeId::keyed(at, other), id, "{other:?}");
         }
     }
 

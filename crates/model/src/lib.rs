@@ -1,4 +1,5 @@
-//! The words every part of Spore shares: ids, outcomes, budgets, events, runs, verdicts.
+//! The words every part of Spore shares: ids, outcomes, budgets, events, runs, verdicts, and
+//! the graph of what is known.
 //!
 //! Plain data and pure rules. Nothing here reads a file, a clock or the environment, and
 //! nothing is asynchronous: callers hand in time and text, so the same input gives the same
@@ -10,6 +11,7 @@
 
 mod budget;
 mod event;
+pub mod graph;
 mod ids;
 mod ledger;
 mod money;
@@ -22,7 +24,10 @@ mod verdict;
 
 pub use budget::{Allowance, BudgetId, BudgetTree, Exhausted, Overshoot, Resource};
 pub use event::{Event, Source, SourceKind, UnknownSourceKind};
-pub use ids::{BadId, CommitId, EventId, RunId, SessionToken, StepKey, TraceId, TreeId};
+pub use graph::{Edge, EdgeKind, Node, NodeClass};
+pub use ids::{
+    BadId, CommitId, EdgeId, EventId, NodeId, RunId, SessionToken, StepKey, TraceId, TreeId,
+};
 pub use ledger::{LedgerEntry, Usage};
 pub use money::{Cost, Usd};
 pub use outcome::{Fault, Outcome};

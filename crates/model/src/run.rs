@@ -15,18 +15,22 @@ pub enum RunKind {
     Bounce,
     /// One agent session.
     Session,
+    /// One agent session on its own, asked for by a person, a script or another agent.
+    Spawn,
     /// The project's own commands on one tree.
     Gates,
 }
 
 impl RunKind {
-    pub const ALL: [Self; 4] = [Self::Orchestrate, Self::Bounce, Self::Session, Self::Gates];
+    pub const ALL: [Self; 5] =
+        [Self::Orchestrate, Self::Bounce, Self::Session, Self::Spawn, Self::Gates];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Orchestrate => "orchestrate",
             Self::Bounce => "bounce",
             Self::Session => "session",
+            Self::Spawn => "spawn",
             Self::Gates => "gates",
         }
     }

@@ -10,18 +10,22 @@
 //!
 //! Nothing here is ever rewritten. A line torn by a crash stays, and readers report it.
 
+mod append;
+mod backwards;
 mod outbox;
 mod reader;
 #[cfg(test)]
 mod tests;
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use spore_model::Event;
 
+pub use backwards::Backwards;
 pub use outbox::{FlushError, flush};
 pub use reader::{DEDUP_WINDOW, Flaw, Problem, Reader};
 
@@ -68,17 +72,18 @@ pub enum SpineError {
     },
 }
 
-/// The event files of one repository.
+/// The event files of one repository. Clones share what they have open.
 #[derive(Clone, Debug)]
 pub struct Spine {
     dir: PathBuf,
     durability: Durability,
+    files: Arc<Mutex<Option<append::Files>>>,
 }
 
 impl Spine {
     /// Names the directory; it is made by the first append.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), durability: Durability::default() }
+        Self { dir: dir.into(), durability: Durability::default(), files: Arc::default() }
     }
 
     #[must_use]
@@ -101,15 +106,19 @@ impl Spine {
         if lines.is_empty() {
             return Ok(());
         }
-        let _held = self.lock(APPEND_LOCK)?;
-        let path = self.path_of(&self.newest(day)?);
-        let written = append_to(&path, lines, self.durability);
-        written.map_err(|source| SpineError::Io { path, source })
+        // A thread that panicked has taken its files with it.
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        append::append(self, &mut files, day, lines)
     }
 
     /// Returns a reader of everything from `cursor` on.
     pub fn read_from(&self, cursor: &Cursor) -> Reader {
         Reader::new(self.clone(), cursor.clone())
+    }
+
+    /// Returns the places of all lines, newest first.
+    pub fn backwards(&self) -> Result<Backwards, SpineError> {
+        Backwards::new(self.clone())
     }
 
     /// Returns where the next append on `day` will begin, unless somebody appends before.
@@ -156,7 +165,8 @@ impl Spine {
     fn lock(&self, name: &str) -> Result<File, SpineError> {
         let path = self.dir.join(name);
         let locked = fs::create_dir_all(&self.dir).and_then(|()| {
-            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            let file =
+                File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
             file.lock()?;
             Ok(file)
         });
@@ -183,34 +193,4 @@ fn is_day(text: &str) -> bool {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         })
-}
-
-fn append_to(path: &Path, lines: &[String], durability: Durability) -> io::Result<()> {
-    let mut file = File::options().read(true).append(true).create(true).open(path)?;
-    let length = file.seek(SeekFrom::End(0))?;
-    let mut text =
-        String::with_capacity(lines.iter().map(|line| line.len() + 1).sum::<usize>() + 1);
-    if length > 0 {
-        let mut last = [0];
-        file.seek(SeekFrom::Start(length - 1))?;
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            text.push('\n');
-        }
-    }
-    for line in lines {
-        text.push_str(line);
-        text.push('\n');
-    }
-    file.write_all(text.as_bytes())?;
-    if durability == Durability::Synced {
-        file.sync_data()?;
-        // A new file is durable only once its directory is.
-        if length == 0
-            && let Some(dir) = path.parent()
-        {
-            File::open(dir)?.sync_all()?;
-        }
-    }
-    Ok(())
 }

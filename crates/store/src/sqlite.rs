@@ -1,4 +1,9 @@
-//! The journal in one SQLite file.
+//! The journal and the knowledge graph in one SQLite file.
+//!
+//! Two types on one file, each with its own connection, and not one type for both: whoever
+//! walks the graph for a second does not keep a step of a run waiting, and neither contract
+//! leans on the other. How the file is opened, locked and brought up to date is the same for
+//! both, and is here.
 //!
 //! Write-ahead log and `synchronous=FULL`: what was answered with `Ok` survives a power cut,
 //! and readers never wait for the writer. Every write takes the write lock at its beginning
@@ -8,8 +13,10 @@
 //! Opening asks the file one question and writes nothing unless the file is new or older
 //! than this program. A file that is not ours is never written to.
 
+mod damage;
 mod failure;
 mod journal;
+mod knowledge;
 mod migrations;
 mod rows;
 #[cfg(test)]
@@ -25,7 +32,9 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use crate::journal::{Cause, JournalError};
 use failure::{Failure, journal_error};
 
-/// How to open a journal.
+pub use knowledge::SqliteKnowledge;
+
+/// How to open the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenOptions {
     /// How long a call waits for another process before it gives up.
@@ -47,7 +56,7 @@ impl Default for OpenOptions {
 /// How long SQLite may wait for the write lock by itself, in steps of one to two milliseconds.
 const ASK_AGAIN: Duration = Duration::from_millis(4);
 
-/// Why a journal could not be opened.
+/// Why the file could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is nothing to read yet.
@@ -87,10 +96,9 @@ impl OpenError {
     }
 }
 
-/// A connection to the journal of one repository; threads take turns on it.
+/// The journal of one repository; threads take turns on its connection.
 pub struct SqliteJournal {
-    connection: Mutex<Connection>,
-    busy_timeout: Duration,
+    file: Handle,
 }
 
 impl SqliteJournal {
@@ -101,6 +109,37 @@ impl SqliteJournal {
     }
 
     pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Self, OpenError> {
+        Ok(Self { file: Handle::open(path, options)? })
+    }
+
+    /// Opens a journal that is there, for reading alone.
+    pub fn open_read_only(path: &Path) -> Result<Self, OpenError> {
+        Ok(Self { file: Handle::open_read_only(path)? })
+    }
+
+    fn read<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, JournalError> {
+        act(&self.file.lock()).map_err(journal_error)
+    }
+
+    fn write<T>(
+        &self,
+        act: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        self.file.write(journal_error, act)
+    }
+}
+
+/// A connection to the file, on which threads take turns.
+struct Handle {
+    connection: Mutex<Connection>,
+    busy_timeout: Duration,
+}
+
+impl Handle {
+    fn open(path: &Path, options: &OpenOptions) -> Result<Self, OpenError> {
         let writable = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = connect(path, options, writable)?;
         let found = migrations::identify(path, &connection)?;
@@ -121,8 +160,7 @@ impl SqliteJournal {
         Ok(Self { connection: Mutex::new(connection), busy_timeout: options.busy_timeout })
     }
 
-    /// Opens a journal that is there, for reading alone.
-    pub fn open_read_only(path: &Path) -> Result<Self, OpenError> {
+    fn open_read_only(path: &Path) -> Result<Self, OpenError> {
         if !path.exists() {
             return Err(OpenError::Missing { path: path.to_owned() });
         }
@@ -140,21 +178,15 @@ impl SqliteJournal {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read<T>(
+    fn write<T, E>(
         &self,
-        act: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, JournalError> {
-        act(&self.lock()).map_err(journal_error)
-    }
-
-    fn write<T>(
-        &self,
-        act: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
-    ) -> Result<T, JournalError> {
+        failed: fn(rusqlite::Error) -> E,
+        act: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let connection = self.lock();
-        let transaction = begin(&connection, self.busy_timeout).map_err(journal_error)?;
+        let transaction = begin(&connection, self.busy_timeout).map_err(failed)?;
         let done = act(&transaction)?;
-        transaction.commit().map_err(journal_error)?;
+        transaction.commit().map_err(failed)?;
         Ok(done)
     }
 }

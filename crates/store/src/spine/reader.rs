@@ -6,7 +6,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use spore_model::{Event, EventId};
 
@@ -16,6 +16,9 @@ use super::{Cursor, MAX_LINE_BYTES, Spine, SpineError, is_day};
 /// comes from a writer that retried, so it stands close by; one that is further away, or
 /// before the cursor that the reader started from, is not noticed.
 pub const DEDUP_WINDOW: usize = 16_384;
+
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
 
 /// Something on the spine that is not an event.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +57,8 @@ pub struct Reader {
     spine: Spine,
     cursor: Cursor,
     file: Option<BufReader<File>>,
+    /// The line that was found last, kept for its memory.
+    line: Vec<u8>,
     /// The file was read beyond the cursor, up to an end that may not be the last.
     astray: bool,
     /// A later partition exists, and everything up to here was read after that was known.
@@ -63,7 +68,8 @@ pub struct Reader {
 
 /// What stands at the cursor.
 enum Found {
-    Line(Vec<u8>),
+    /// It is in the reader's `line`, without its newline.
+    Line,
     /// A line with more bytes than are kept.
     Oversized(u64),
     /// The end, behind a line without newline or directly behind the last one.
@@ -78,7 +84,15 @@ struct Unfinished {
 
 impl Reader {
     pub(super) fn new(spine: Spine, cursor: Cursor) -> Self {
-        Self { spine, cursor, file: None, astray: false, closed: false, seen: Window::default() }
+        Self {
+            spine,
+            cursor,
+            file: None,
+            line: Vec::new(),
+            astray: false,
+            closed: false,
+            seen: Window::default(),
+        }
     }
 
     /// Returns the place behind everything that was read, problems included.
@@ -93,7 +107,7 @@ impl Reader {
         }
         match self.find()? {
             Found::End(rest) => Ok(serde_json::from_slice(&rest.text).ok()),
-            Found::Line(_) | Found::Oversized(_) => Ok(None),
+            Found::Line | Found::Oversized(_) => Ok(None),
         }
     }
 
@@ -106,35 +120,26 @@ impl Reader {
                     Opened::Nothing => return Ok(None),
                 }
             }
-            let at = self.cursor.clone();
             match self.find()? {
-                Found::Line(text) => {
-                    self.cursor.offset += text.len() as u64 + 1;
-                    if let Some(item) = self.judge(&at, &text) {
-                        return Ok(Some(item));
+                Found::Line => {
+                    let judged = judge(&self.line, &mut self.seen);
+                    let item = judged.map(|item| item.map_err(|what| flawed(&self.cursor, what)));
+                    self.cursor.offset += self.line.len() as u64 + 1;
+                    if item.is_some() {
+                        return Ok(item);
                     }
                 }
                 Found::Oversized(bytes) => {
+                    let problem = flawed(&self.cursor, Flaw::Oversized(bytes));
                     self.cursor.offset += bytes + 1;
-                    return Ok(Some(Err(flawed(&at, Flaw::Oversized(bytes)))));
+                    return Ok(Some(Err(problem)));
                 }
-                Found::End(rest) => match self.leave(&at, &rest)? {
+                Found::End(rest) => match self.leave(&self.cursor.clone(), &rest)? {
                     Left::Stays => return Ok(None),
                     Left::Again => {}
                     Left::Item(item) => return Ok(Some(item)),
                 },
             }
-        }
-    }
-
-    /// Turns a whole line into an item; nothing for an empty line or a repetition.
-    fn judge(&mut self, at: &Cursor, text: &[u8]) -> Option<Result<Event, Problem>> {
-        if text.trim_ascii().is_empty() {
-            return None;
-        }
-        match serde_json::from_slice::<Event>(text) {
-            Ok(event) => self.seen.admit(event.id).then_some(Ok(event)),
-            Err(error) => Some(Err(flawed(at, Flaw::Garbage(error.to_string())))),
         }
     }
 
@@ -156,7 +161,7 @@ impl Reader {
             return Ok(Left::Item(Err(flawed(at, Flaw::Oversized(rest.bytes)))));
         }
         // Without its newline an event may still be whole.
-        Ok(match self.judge(at, &rest.text) {
+        Ok(match judge(&rest.text, &mut self.seen) {
             Some(Ok(event)) => Left::Item(Ok(event)),
             Some(Err(_)) => Left::Item(Err(flawed(at, Flaw::Torn))),
             None => Left::Again,
@@ -178,7 +183,7 @@ impl Reader {
         let length = file.metadata().map_err(failed)?.len();
         let at = self.cursor.clone();
         self.cursor.offset = at.offset.min(length);
-        self.file = Some(BufReader::new(file));
+        self.file = Some(BufReader::with_capacity(CHUNK, file));
         self.astray = true;
         if at.offset > length {
             return Ok(Opened::Flawed(flawed(&at, Flaw::Shrunk(length))));
@@ -214,22 +219,53 @@ impl Reader {
 
     /// Reads one line at the cursor, without moving it.
     fn find(&mut self) -> Result<Found, SpineError> {
-        let path = self.spine.path_of(&self.cursor.partition);
-        let failed = |source| SpineError::Io { path: path.clone(), source };
+        let (spine, partition) = (&self.spine, &self.cursor.partition);
+        let failed = |source| SpineError::Io { path: spine.path_of(partition), source };
         let Some(file) = &mut self.file else {
             return Ok(Found::End(Unfinished { text: Vec::new(), bytes: 0 }));
         };
         if self.astray {
             file.seek(SeekFrom::Start(self.cursor.offset)).map_err(failed)?;
         }
-        let found = read_line(file).map_err(failed)?;
+        let found = read_line(file, &mut self.line).map_err(failed)?;
         self.astray = matches!(found, Found::End(_));
         Ok(found)
     }
 }
 
-fn read_line(file: &mut impl BufRead) -> io::Result<Found> {
-    let (mut text, mut bytes) = (Vec::new(), 0_u64);
+/// Turns a whole line into an item; nothing for an empty line or a repetition.
+fn judge(text: &[u8], seen: &mut Window) -> Option<Result<Event, Flaw>> {
+    if text.trim_ascii_start().is_empty() {
+        return None;
+    }
+    match serde_json::from_slice::<Event>(text) {
+        Ok(event) => seen.admit(event.id).then_some(Ok(event)),
+        Err(error) => Some(Err(Flaw::Garbage(error.to_string()))),
+    }
+}
+
+fn read_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Found> {
+    line.clear();
+    let most = MAX_LINE_BYTES as u64 + 1;
+    file.by_ref().take(most).read_until(b'\n', line)?;
+    if line.pop_if(|last| *last == b'\n').is_some() {
+        return Ok(Found::Line);
+    }
+    if line.len() <= MAX_LINE_BYTES {
+        return Ok(Found::End(Unfinished { bytes: line.len() as u64, text: line.clone() }));
+    }
+    line.truncate(MAX_LINE_BYTES);
+    let (rest, ended) = skip_line(file)?;
+    let bytes = most + rest;
+    if ended {
+        return Ok(Found::Oversized(bytes));
+    }
+    Ok(Found::End(Unfinished { bytes, text: line.clone() }))
+}
+
+/// Passes over the rest of a line. Returns its bytes, and whether there was a newline.
+fn skip_line(file: &mut impl BufRead) -> io::Result<(u64, bool)> {
+    let mut bytes = 0;
     loop {
         let buffer = match file.fill_buf() {
             Ok(buffer) => buffer,
@@ -237,18 +273,14 @@ fn read_line(file: &mut impl BufRead) -> io::Result<Found> {
             Err(error) => return Err(error),
         };
         if buffer.is_empty() {
-            return Ok(Found::End(Unfinished { text, bytes }));
+            return Ok((bytes, false));
         }
         let newline = buffer.iter().position(|byte| *byte == b'\n');
-        let part = &buffer[..newline.unwrap_or(buffer.len())];
-        let room = MAX_LINE_BYTES - text.len();
-        text.extend_from_slice(&part[..part.len().min(room)]);
-        bytes += part.len() as u64;
-        let used = part.len() + usize::from(newline.is_some());
-        file.consume(used);
+        let part = newline.unwrap_or(buffer.len());
+        bytes += part as u64;
+        file.consume(part + usize::from(newline.is_some()));
         if newline.is_some() {
-            let whole = bytes <= MAX_LINE_BYTES as u64;
-            return Ok(if whole { Found::Line(text) } else { Found::Oversized(bytes) });
+            return Ok((bytes, true));
         }
     }
 }

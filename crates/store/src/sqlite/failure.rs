@@ -3,6 +3,7 @@
 use rusqlite::ErrorCode;
 
 use crate::journal::JournalError;
+use crate::knowledge::KnowledgeError;
 
 /// The kinds of failure that lead to different exit codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,5 +60,18 @@ pub(super) fn journal_error(error: rusqlite::Error) -> JournalError {
         Failure::Corrupt => JournalError::Corrupt { source },
         Failure::Io => JournalError::Io { source },
         Failure::Bug => JournalError::Bug { source },
+    }
+}
+
+pub(super) fn knowledge_error(error: rusqlite::Error) -> KnowledgeError {
+    let failure = Failure::of(&error);
+    let source = error.into();
+    match failure {
+        Failure::Full => KnowledgeError::Full { source },
+        Failure::ReadOnly => KnowledgeError::ReadOnly { source },
+        Failure::Busy => KnowledgeError::Busy { source },
+        Failure::Corrupt => KnowledgeError::Corrupt { source },
+        Failure::Io => KnowledgeError::Io { source },
+        Failure::Bug => KnowledgeError::Bug { source },
     }
 }

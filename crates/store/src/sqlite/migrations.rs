@@ -13,9 +13,10 @@ use super::OpenError;
 /// "Spor" in ASCII: how `file` and we tell our database from anybody's.
 const APPLICATION_ID: i32 = 0x5370_6f72;
 
-pub(super) const MIGRATIONS: [&str; 2] = [
+pub(super) const MIGRATIONS: [&str; 3] = [
     include_str!("../../migrations/0001_journal.sql"),
     include_str!("../../migrations/0002_cache.sql"),
+    include_str!("../../migrations/0003_knowledge.sql"),
 ];
 
 #[expect(clippy::cast_possible_truncation, reason = "a handful")]

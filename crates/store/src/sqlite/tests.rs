@@ -177,9 +177,11 @@ fn a_truncated_file_is_corrupt() {
 fn damage_inside_the_file_is_reported_when_it_is_met() {
     use std::os::unix::fs::FileExt;
     let (_dir, path) = place();
+    drop(SqliteJournal::open(&path).unwrap());
+    let without_rows = std::fs::metadata(&path).unwrap().len();
     closed_journal(&path);
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    for page in 1..file.metadata().unwrap().len() / 4096 {
+    for page in without_rows / 4096..file.metadata().unwrap().len() / 4096 {
         file.write_all_at(&[0xff; 64], page * 4096).unwrap();
     }
     drop(file);
