@@ -1,7 +1,7 @@
 //! What agents say, in one language.
 
 use serde::{Deserialize, Serialize};
-use spore_model::{Usage, Usd};
+use spore_model::{Timestamp, Usage, Usd};
 
 /// One thing that happened in a session. What no parser knows is kept as it came.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -23,6 +23,19 @@ pub enum AgentEvent {
     ToolResult {
         tool: String,
         ok: bool,
+    },
+    /// Tokens of one call to the model.
+    Usage {
+        usage: Usage,
+    },
+    RateLimit {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets_at: Option<Timestamp>,
+        reason: String,
+    },
+    McpStatus {
+        server: String,
+        status: String,
     },
     Result(ResultEvent),
     Raw {

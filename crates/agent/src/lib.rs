@@ -2,7 +2,7 @@
 //!
 //! An [`Agent`] is a way to run a session: a program that people already use, a model API, or
 //! the [`replay`] of a scenario. What differs between them is how they are started and how
-//! their lines read; what is the same lives once in [`control`]: the shim, the draining of
+//! their lines read; what is the same lives once in `control`: the shim, the draining of
 //! both pipes, the deadlines, the transcript.
 //!
 //! An agent reports, it does not decide. Whether the work holds is for gates and verifier,
@@ -10,6 +10,10 @@
 //! session waits for it, and parallel sessions are threads. A backend that needs an async
 //! runtime keeps it to itself.
 
+mod account;
+pub mod api;
+pub mod claude;
+pub mod command;
 mod control;
 mod environment;
 mod event;
@@ -20,6 +24,7 @@ mod scenario;
 pub use environment::Environment;
 pub use event::{AgentEvent, ResultEvent};
 pub use request::{
-    Agent, AgentError, BoxError, Capabilities, Limits, Report, Request, Watch, Watchdog,
+    Agent, AgentError, BoxError, Capabilities, Conversation, Limits, McpServer, Report, Request,
+    ToolPolicy, Watch, Watchdog,
 };
 pub use scenario::{Scenario, ScenarioError};

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use spore_effects::Tool;
 use spore_effects::session::Shim;
-use spore_model::Outcome;
 
-use crate::control::{self, EndedBy, Heard};
+use crate::account::Account;
+use crate::control::{self, Dialogue};
 use crate::scenario::{Part, PartStep};
 use crate::{
     Agent, AgentError, AgentEvent, Capabilities, Report, Request, ResultEvent, Scenario, Watch,
@@ -41,77 +41,22 @@ impl Agent for Replay {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { resume: false, cost: true, usage: true, tool_in_flight: false }
+        Capabilities { cost: true, usage: true, ..Capabilities::default() }
     }
 
     fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
-        control::ensure_parent(&request.transcript).map_err(|source| AgentError::Transcript {
-            path: request.transcript.clone(),
-            source,
-        })?;
         let args = vec![
             REPLAY_ARG.to_owned(),
             self.scenario.to_string_lossy().into_owned(),
             request.role.clone(),
             request.bounce.to_string(),
         ];
-        let mut result = None;
-        let mut on_line = |watch: &mut dyn Watch, line: &str| {
-            let event = AgentEvent::from_line(line);
-            watch.event(&event);
-            match event {
-                AgentEvent::Result(last) => {
-                    result = Some(last);
-                    Heard::LastWord
-                }
-                _ => Heard::GoOn,
-            }
-        };
-        let ending = control::run(
-            &self.shim,
-            self.exe.clone(),
-            args,
-            request,
-            &self.watchdog,
-            watch,
-            &mut on_line,
-        )?;
-        Ok(report(result, &ending))
-    }
-}
-
-/// Success is never one signal: the last word was heard, the exit code is zero, and nobody
-/// had to end it.
-fn report(result: Option<ResultEvent>, ending: &control::Ending) -> Report {
-    let (outcome, reason) = match (ending.by, &result, ending.end.code) {
-        (EndedBy::Cancel, ..) => (Outcome::Interrupted, Some("it was interrupted".to_owned())),
-        (EndedBy::WallClock, ..) => (Outcome::TimedOut, Some("its time was over".to_owned())),
-        (EndedBy::Silence, ..) => (Outcome::TimedOut, Some("it never said a word".to_owned())),
-        (EndedBy::Itself, Some(_), 0) => (Outcome::Success, None),
-        (EndedBy::Itself, _, code) => {
-            let reason = match ending.complaint.lines().last() {
-                Some(complaint) => format!("it exited with code {code}: {complaint}"),
-                None => format!("it exited with code {code} and no final message"),
-            };
-            (Outcome::Failure, Some(reason))
-        }
-    };
-    let result = result.unwrap_or(ResultEvent {
-        text: String::new(),
-        session_id: None,
-        turns: 0,
-        usage: spore_model::Usage::default(),
-        cost_usd: None,
-    });
-    Report {
-        outcome,
-        reason,
-        final_text: result.text,
-        session_id: result.session_id,
-        turns: result.turns,
-        usage: result.usage,
-        cost: result.cost_usd,
-        swept: ending.end.swept,
+        let mut account = Account::new(request);
+        let dialogue = Dialogue::new(self.exe.clone(), args, request, &self.watchdog);
+        let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
+            account.hear(watch, line)
+        })?;
+        Ok(account.report(&ending))
     }
 }
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
 use spore_effects::session::{Grace, ProcessIdentity, SessionError};
-use spore_model::{Outcome, SessionToken, Usage, Usd};
+use spore_model::{Outcome, SessionToken, Timestamp, Usage, Usd};
 
 use crate::AgentEvent;
 
@@ -26,12 +27,20 @@ pub trait Agent: Send + Sync {
 pub struct Capabilities {
     /// Can go on with an earlier conversation.
     pub resume: bool,
+    /// Can be held to a JSON schema.
+    pub structured_output: bool,
+    /// Refuses tools that are not allowed; where it cannot, only a sandbox does.
+    pub tool_limits: bool,
     /// Says what it cost.
     pub cost: bool,
     /// Says how many tokens it used.
     pub usage: bool,
+    /// Says whether its MCP servers are connected.
+    pub mcp_status: bool,
     /// Says which tool is running, so that silence can be told from work.
     pub tool_in_flight: bool,
+    /// Can be asked to stop in its own protocol, before signals.
+    pub interrupt: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -41,22 +50,64 @@ pub struct Request {
     pub bounce: u32,
     /// Who the agent is and how it works.
     pub system_prompt: String,
+    /// The agent's own file for this role, where the project has one: used in place of
+    /// `system_prompt`.
+    pub native_role: Option<String>,
     /// What it is to do. Goes over stdin, never into argv.
     pub prompt: String,
+    /// A model's own name; tiers are resolved before.
     pub model: Option<String>,
     pub dir: PathBuf,
     /// The whole environment; nothing is inherited.
     pub env: Vec<(String, String)>,
+    pub tools: ToolPolicy,
+    pub mcp_servers: Vec<McpServer>,
+    /// The shape that the structured result must have.
+    pub schema: Option<Value>,
+    /// The conversation to go on with. If that fails the session starts afresh with
+    /// `prompt`, which is therefore always whole.
+    pub resume: Option<Conversation>,
     pub limits: Limits,
     pub token: SessionToken,
     /// Every byte the agent prints, up to the cap.
     pub transcript: PathBuf,
 }
 
+/// An earlier conversation, and what to say in it now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conversation {
+    pub session_id: String,
+    pub prompt: String,
+}
+
+/// Tools by the agent's own names or patterns. An empty `allow` leaves the choice to the
+/// agent; `deny` always wins.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ToolPolicy {
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+    /// Nobody is asked: everything not denied runs. Only for a sandboxed session.
+    pub skip_permissions: bool,
+}
+
+/// A server of tools that the session gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct McpServer {
+    pub name: String,
+    pub command: PathBuf,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    /// The session is worthless without it, and ends if it is not connected.
+    pub required: bool,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub turns: u32,
     pub wall: Duration,
+    /// The longest silence while no tool is running. `None` for a backend that does not say
+    /// whether one is: then only the wall clock holds.
+    pub idle: Option<Duration>,
     pub usd: Option<Usd>,
 }
 
@@ -67,6 +118,8 @@ pub struct Watchdog {
     pub first_output: Duration,
     /// From the final event to the end of the process.
     pub exit: Duration,
+    /// Before a session that ended without a single turn is started once more.
+    pub start_retry_pause: Duration,
     pub grace: Grace,
     /// Bytes of one line that the parser sees.
     pub line_cap: usize,
@@ -92,13 +145,38 @@ pub struct Report {
     /// Why, where it did not end well; one sentence.
     pub reason: Option<String>,
     pub final_text: String,
+    /// What fits the request's schema, where it asked for one.
+    pub structured: Option<Value>,
     pub session_id: Option<String>,
     pub turns: u32,
     pub usage: Usage,
     /// `None` where the agent named no price: the caller estimates.
     pub cost: Option<Usd>,
+    /// Servers and what the agent said of them: `connected`, `failed`, `pending`.
+    pub mcp: Vec<(String, String)>,
+    /// When a quota or rate limit is over, where the agent said so.
+    pub resets_at: Option<Timestamp>,
     /// Processes that outlived the agent and were ended.
     pub swept: u32,
+}
+
+impl Report {
+    /// A report of nothing but an end; the rest is for the caller to fill in.
+    pub fn ended(outcome: Outcome, reason: Option<String>) -> Self {
+        Self {
+            outcome,
+            reason,
+            final_text: String::new(),
+            structured: None,
+            session_id: None,
+            turns: 0,
+            usage: Usage::default(),
+            cost: None,
+            mcp: Vec::new(),
+            resets_at: None,
+            swept: 0,
+        }
+    }
 }
 
 /// Why there was no session.

@@ -1,0 +1,291 @@
+//! The api backend: our own tool loop, straight on a model's API.
+//!
+//! For a model without an agent program around it: Anthropic Messages, OpenAI Responses, or
+//! Chat Completions as llama.cpp, Ollama and most others speak it. The session runs in this
+//! process; only the commands that the model calls for are processes, each under the shim.
+//!
+//! The decision behind it: an answer counts only when the protocol's own last event was seen.
+//! A connection that was cut, a stream that fell silent or cannot be read is asked for once
+//! more from the last complete message, and then the session has failed; it never succeeds by
+//! ending early.
+//!
+//! Keys come from the request's environment alone, go into one header, and are struck out of
+//! everything that is kept or told. There is no resume and no MCP here, which
+//! [`Capabilities`] says.
+
+mod chat;
+mod conversation;
+mod endpoint;
+mod exchange;
+mod line;
+mod messages;
+mod prices;
+mod responses;
+mod retry;
+mod session;
+mod sse;
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use spore_effects::Clock;
+use spore_effects::session::Shim;
+use spore_model::{Outcome, Usage};
+use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool, may};
+
+use endpoint::{Endpoint, without_keys};
+use exchange::Exchange;
+use line::Line;
+use session::{Notes, Progress, Session};
+
+pub use prices::{Price, Prices};
+pub use retry::Retries;
+
+use crate::{
+    Agent, AgentError, Capabilities, Report, Request, ToolPolicy, Watch, Watchdog, control,
+};
+
+/// The name of the tool that hands in a structured result.
+pub const SUBMIT_TOOL: &str = "submit";
+
+/// In place of a time that no clock can show.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How a model's server is spoken to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    Messages,
+    Responses,
+    Chat,
+}
+
+#[derive(Clone, Debug)]
+pub struct ApiSettings {
+    pub protocol: Protocol,
+    /// How many tokens the model can read at once. A session ends when a call fills 70 % of it.
+    pub context_window: u64,
+    pub max_output_tokens: u32,
+    pub prices: Prices,
+    pub retries: Retries,
+    /// How often a model that ends without its structured result is asked for it.
+    pub nudges: u32,
+    /// The longest time of one command.
+    pub command_timeout: Duration,
+    /// Bytes of a command's output that the model sees.
+    pub command_output: usize,
+    /// The longest silence in an answer, where the request names none.
+    pub idle: Duration,
+    /// Bytes of one line of a stream. A server's last event repeats all it was asked, so a
+    /// megabyte is not much.
+    pub longest_line: usize,
+}
+
+pub struct Api {
+    shim: Shim,
+    clock: Arc<dyn Clock>,
+    watchdog: Watchdog,
+    settings: ApiSettings,
+}
+
+impl Api {
+    pub fn new(
+        shim: Shim,
+        clock: Arc<dyn Clock>,
+        watchdog: Watchdog,
+        settings: ApiSettings,
+    ) -> Self {
+        Self { shim, clock, watchdog, settings }
+    }
+
+    fn tools(&self, request: &Request, root: &Arc<Root>) -> Registry {
+        let runner = CommandRunner {
+            shim: self.shim.clone(),
+            commands: commands(&request.tools),
+            dir: request.dir.clone(),
+            env: without_keys(&request.env),
+            token: request.token.clone(),
+            grace: self.watchdog.grace,
+            timeout: self.settings.command_timeout,
+            output_cap: self.settings.command_output,
+        };
+        let mut tools = Registry::of_checkout(root, Some(runner));
+        tools.retain(|tool| is_allowed(&request.tools, &request.role, tool));
+        if let Some(schema) = &request.schema {
+            let description =
+                "Hands in your result and ends the session. Call it once, at the end.";
+            tools.add(Tool::submit(SUBMIT_TOOL, description, schema.clone()));
+        }
+        tools
+    }
+
+    /// What has to be there before there can be a session.
+    fn prepare<'a>(&self, request: &'a Request) -> Result<(Endpoint, &'a str, Arc<Root>), String> {
+        if let Some(server) = request.mcp_servers.iter().find(|server| server.required) {
+            return Err(format!(
+                "the MCP server {} is needed, which this backend cannot use",
+                server.name
+            ));
+        }
+        let model = request.model.as_deref().ok_or("no model was named")?;
+        let endpoint = Endpoint::find(self.settings.protocol, &request.env)?;
+        let root = Root::open(&request.dir)
+            .map_err(|error| format!("cannot work in {}: {error}", request.dir.display()))?;
+        Ok((endpoint, model, Arc::new(root)))
+    }
+}
+
+impl Agent for Api {
+    fn name(&self) -> &'static str {
+        "api"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            structured_output: true,
+            tool_limits: true,
+            cost: true,
+            usage: true,
+            tool_in_flight: true,
+            interrupt: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+        let unwritten =
+            |source| AgentError::Transcript { path: request.transcript.clone(), source };
+        control::ensure_parent(&request.transcript).map_err(unwritten)?;
+        let file = File::create(&request.transcript).map_err(unwritten)?;
+        let (endpoint, model, root) = match self.prepare(request) {
+            Ok(prepared) => prepared,
+            Err(missing) => return Ok(Report::ended(Outcome::Failure, Some(missing))),
+        };
+        let now = Instant::now();
+        let deadline = now.checked_add(request.limits.wall).unwrap_or(now + FOR_EVER);
+        let exchange = Exchange {
+            protocol: self.settings.protocol,
+            endpoint: &endpoint,
+            retries: self.settings.retries,
+            clock: self.clock.as_ref(),
+            deadline,
+            first_output: self.watchdog.first_output,
+            idle: request.limits.idle.unwrap_or(self.settings.idle),
+            longest_line: self.settings.longest_line,
+            word: request.token.as_str(),
+            line: Line::new(endpoint.proxy.clone()),
+            lost: Usage::default(),
+        };
+        let session = Session {
+            request,
+            settings: &self.settings,
+            model,
+            price: self.settings.prices.of(model),
+            tools: self.tools(request, &root),
+            exchange,
+            notes: Notes { file, left: self.watchdog.transcript_cap, endpoint: &endpoint },
+            progress: Progress::default(),
+        };
+        Ok(session.run(watch))
+    }
+}
+
+/// Splits `run(cargo test)` into the tool and the command.
+fn pattern(entry: &str) -> (&str, Option<&str>) {
+    let inner =
+        entry.split_once('(').and_then(|(name, rest)| Some((name, rest.strip_suffix(')')?)));
+    inner.map_or((entry, None), |(name, command)| (name.trim(), Some(command.trim())))
+}
+
+/// Commands run if they are named to the letter, `run(cargo test)`; all of them if the tool is
+/// allowed as a whole or nobody is to be asked.
+fn commands(policy: &ToolPolicy) -> Commands {
+    let of_run = |list: &[String]| -> Vec<Option<String>> {
+        let patterns = list.iter().map(|entry| pattern(entry)).filter(|(name, _)| *name == "run");
+        patterns.map(|(_, command)| command.map(str::to_owned)).collect()
+    };
+    let (allowed, denied) = (of_run(&policy.allow), of_run(&policy.deny));
+    let is_any = allowed.contains(&None) || (allowed.is_empty() && policy.skip_permissions);
+    // What is denied could be spelled in a hundred ways: then nothing free-form runs at all.
+    if is_any && denied.is_empty() {
+        return Commands::Any;
+    }
+    let named = allowed.into_iter().filter(|command| !denied.contains(command)).flatten();
+    Commands::Only(if denied.contains(&None) { Vec::new() } else { named.collect() })
+}
+
+/// A list of tools is the whole truth; where there is none, or one of commands only, the
+/// role decides.
+fn is_allowed(policy: &ToolPolicy, role: &str, tool: &Tool) -> bool {
+    let names = |entry: &String| pattern(entry).0 == tool.name;
+    if policy.deny.iter().any(|entry| entry == &tool.name) {
+        return false;
+    }
+    let is_list = policy.allow.iter().any(|entry| pattern(entry).1.is_none());
+    match is_list {
+        true => policy.allow.iter().any(names),
+        false => tool.reach == Reach::Submit || may(role, tool.reach),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use spore_tools::ToolAnswer;
+
+    use super::*;
+
+    fn policy(allow: &[&str], deny: &[&str], skip_permissions: bool) -> ToolPolicy {
+        let words = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect();
+        ToolPolicy { allow: words(allow), deny: words(deny), skip_permissions }
+    }
+
+    #[track_caller]
+    fn may_run(policy: &ToolPolicy, expected: Option<&[&str]>) {
+        let expected = expected.map_or(Commands::Any, |commands| {
+            Commands::Only(commands.iter().map(|&command| command.to_owned()).collect())
+        });
+        assert_eq!(commands(policy), expected, "{policy:?}");
+    }
+
+    #[test]
+    fn only_named_commands_run_unless_everything_may() {
+        may_run(&policy(&[], &[], false), Some(&[]));
+        may_run(&policy(&[], &[], true), None);
+        may_run(
+            &policy(&["run(cargo test)", "run(make (all))"], &[], true),
+            Some(&["cargo test", "make (all)"]),
+        );
+        may_run(&policy(&["read", "run"], &[], false), None);
+        may_run(&policy(&["run"], &["run(rm -rf .)"], false), Some(&[]));
+        may_run(&policy(&["run(a)", "run(b)"], &["run(a)"], false), Some(&["b"]));
+        may_run(&policy(&["run(a)"], &["run"], true), Some(&[]));
+    }
+
+    #[track_caller]
+    fn may_use(policy: &ToolPolicy, role: &str, expected: &str) {
+        let tool =
+            |name: &str, reach| Tool::new(name, "", reach, Value::Null, |_, _| ToolAnswer::ok(""));
+        let all = [
+            tool("read", Reach::Read),
+            tool("grep", Reach::Search),
+            tool("edit", Reach::Write),
+            tool("run", Reach::Run),
+        ];
+        let allowed: Vec<&str> = all
+            .iter()
+            .filter(|tool| is_allowed(policy, role, tool))
+            .map(|tool| tool.name.as_str())
+            .collect();
+        assert_eq!(allowed.join(" "), expected, "{policy:?} {role}");
+    }
+
+    #[test]
+    fn a_list_of_tools_wins_over_the_role_and_a_denial_over_both() {
+        may_use(&policy(&[], &[], false), "coder", "read edit run");
+        may_use(&policy(&[], &["edit"], false), "coder", "read run");
+        may_use(&policy(&["run(make)"], &[], false), "verifier", "read grep run");
+        may_use(&policy(&["read", "grep"], &[], false), "coder", "read grep");
+        may_use(&policy(&["read", "grep"], &["grep"], true), "operator", "read");
+    }
+}

@@ -1,0 +1,157 @@
+//! The Claude Code backend.
+//!
+//! The program is driven in its own protocol, `stream-json` in both directions: the prompt
+//! goes over stdin, stdin stays open so that the session can be asked to stop, and is closed
+//! after the result, which makes the program exit. [`Stream`] understands its lines and
+//! judges the end; the command line is made in `invocation`; everything between is
+//! `control`'s.
+//!
+//! The session sees the project's own files (`CLAUDE.md`, `.claude/agents`) and none of the
+//! user's: see `invocation` for what that keeps out. It is not a sandbox. A tool that is not
+//! allowed is refused by the program, and a shell that is allowed can do what shells do.
+
+mod health;
+mod invocation;
+mod line;
+mod stream;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use spore_effects::session::Shim;
+use spore_effects::{Tool, ToolError};
+
+pub use health::{Exit, Stopped};
+pub use stream::{Expectations, Stream};
+
+use crate::control::{self, Dialogue, EndedBy, Ending, Heard, Life};
+use crate::{Agent, AgentError, Capabilities, Report, Request, Watch, Watchdog};
+use invocation::{Invocation, PrivateFiles};
+
+pub struct Claude {
+    program: PathBuf,
+    shim: Shim,
+    watchdog: Watchdog,
+}
+
+impl Claude {
+    /// Prepares to run `program`, a path or a name on the session's own `PATH`.
+    pub fn new(program: PathBuf, shim: Shim, watchdog: Watchdog) -> Self {
+        Self { program, shim, watchdog }
+    }
+
+    /// Runs one session, without a second try.
+    fn attempt(
+        &self,
+        request: &Request,
+        watch: &mut dyn Watch,
+    ) -> Result<(Report, Life), AgentError> {
+        // They may hold a token, so they are gone when the session is.
+        let files = PrivateFiles::write(request)
+            .map_err(|(path, source)| AgentError::Transcript { path, source })?;
+        let invocation = Invocation::new(request, &files);
+        let request = &Request { env: invocation.env, ..request.clone() };
+        let dialogue = Dialogue {
+            input: invocation.input,
+            stay_open: true,
+            interrupt: Some(invocation::INTERRUPT.to_owned()),
+            idle: request.limits.idle,
+            ..Dialogue::new(self.program.clone(), invocation.args, request, &self.watchdog)
+        };
+        let mut stream = Stream::new(Expectations {
+            structured: request.schema.is_some(),
+            required_servers: request
+                .mcp_servers
+                .iter()
+                .filter(|server| server.required)
+                .map(|server| server.name.clone())
+                .collect(),
+        });
+        let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
+            hear(&mut stream, watch, line)
+        })?;
+        let report = stream.conclude(&Exit::from(&ending));
+        Ok((report, life(&stream, &ending)))
+    }
+}
+
+impl Agent for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: true,
+            structured_output: true,
+            tool_limits: true,
+            cost: true,
+            usage: true,
+            mcp_status: true,
+            tool_in_flight: true,
+            interrupt: true,
+        }
+    }
+
+    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+        let mut once = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
+        let mut patiently = |request: &Request, watch: &mut dyn Watch| {
+            control::with_start_retry(request, &self.watchdog, watch, &mut once)
+        };
+        control::with_fresh_start(request, watch, &mut patiently).map(|(report, _)| report)
+    }
+}
+
+/// Asks the program for its version: `2.1.197`.
+pub fn version(program: &Path) -> Result<String, ToolError> {
+    let answer = Tool::new(program).arg("--version").timeout(Duration::from_secs(10)).output()?;
+    Ok(answer.text().split_whitespace().next().unwrap_or_default().to_owned())
+}
+
+fn hear(stream: &mut Stream, watch: &mut dyn Watch, line: &str) -> Heard {
+    for event in stream.line(line) {
+        watch.event(&event);
+    }
+    if let Some(id) = stream.take_question() {
+        return Heard::Answer(invocation::refusal(&id));
+    }
+    if stream.is_finished() {
+        return Heard::LastWord;
+    }
+    match stream.give_up() {
+        Some(reason) => Heard::Abort(reason.to_owned()),
+        None if stream.tool_in_flight() => Heard::Busy,
+        None => Heard::GoOn,
+    }
+}
+
+fn life(stream: &Stream, ending: &Ending) -> Life {
+    if stream.lost_conversation() {
+        Life::NoSuchConversation
+    } else if ending.by == EndedBy::Itself && !stream.is_alive() {
+        Life::Stillborn
+    } else {
+        Life::Lived
+    }
+}
+
+impl From<&Ending> for Exit {
+    fn from(ending: &Ending) -> Self {
+        let stopped = match ending.by {
+            EndedBy::Itself => None,
+            EndedBy::Lingering => Some(Stopped::Lingered),
+            EndedBy::Silence => Some(Stopped::NoFirstWord),
+            EndedBy::Idle => Some(Stopped::Idle),
+            EndedBy::WallClock => Some(Stopped::TimeUp),
+            EndedBy::Cancel => Some(Stopped::Cancelled),
+            EndedBy::Abort(_) => Some(Stopped::GivenUp),
+        };
+        Self {
+            code: ending.end.code,
+            stopped,
+            complaint: ending.complaint.clone(),
+            swept: ending.end.swept,
+        }
+    }
+}

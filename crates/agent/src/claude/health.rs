@@ -1,0 +1,248 @@
+//! Whether a session went well: the one place that judges its signs together.
+//!
+//! No single sign can be believed. Claude Code calls an API error `success` and sets
+//! `is_error`; it calls a stream that was cut in mid-sentence `success` with neither, and
+//! exits with 0; with a schema it may succeed without the structured result; qwen-code calls a
+//! refused key `success` in every field. So a session is healthy when *all* signs are good,
+//! and the reason is the first that is not.
+
+use spore_model::{Outcome, Timestamp, Usage};
+
+use super::line::ResultLine;
+use super::stream::Stream;
+use super::summary::one_line;
+use crate::Report;
+
+/// How qwen-code begins the text of an answer that never was one.
+const QWEN_ERROR: &str = "[API Error:";
+
+/// How the process ended, seen from outside.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Exit {
+    pub code: i32,
+    /// Set where it did not end by itself.
+    pub stopped: Option<Stopped>,
+    /// The last of what it printed on stderr.
+    pub complaint: String,
+    /// Processes that outlived it and were ended.
+    pub swept: u32,
+}
+
+/// Why a session was stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// Somebody asked for it.
+    Cancelled,
+    TimeUp,
+    /// It never said a word.
+    NoFirstWord,
+    /// It fell silent with no tool running.
+    Idle,
+    /// The stream told that nothing good can come of it.
+    GivenUp,
+    /// It had said its last word and did not exit.
+    Lingered,
+}
+
+/// What the API did not want, by what can be done about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// A person has to sign in or mend the key.
+    SignIn,
+    /// Waiting helps.
+    Quota,
+    Other,
+}
+
+impl Refusal {
+    /// Reads the status of the API, the program's own word for it, and its text, whichever
+    /// there is.
+    pub(super) fn new(status: Option<u16>, word: Option<&str>, text: &str) -> Self {
+        match (status, word) {
+            (Some(401 | 403), _) => Self::SignIn,
+            (Some(429 | 529), _) => Self::Quota,
+            (_, Some("authentication_failed" | "oauth_org_not_allowed")) => Self::SignIn,
+            (_, Some("rate_limit" | "overloaded")) => Self::Quota,
+            _ if says_limit(text) => Self::Quota,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Limits that come as a sentence only: an overload inside a stream has no status, and the
+/// limit of a subscription is told in words.
+fn says_limit(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["overloaded", "usage limit reached", "you've hit your"]
+        .iter()
+        .any(|words| text.contains(words))
+}
+
+/// The verdict on a session, before the figures are put beside it.
+struct Finding {
+    outcome: Outcome,
+    reason: Option<String>,
+    resets_at: Option<Timestamp>,
+}
+
+impl Finding {
+    fn new(outcome: Outcome, reason: impl Into<String>) -> Self {
+        Self { outcome, reason: Some(reason.into()), resets_at: None }
+    }
+
+    fn failure(reason: impl Into<String>) -> Self {
+        Self::new(Outcome::Failure, reason)
+    }
+}
+
+pub(super) fn conclude(stream: &Stream, exit: &Exit) -> Report {
+    let finding = judge(stream, exit);
+    let result = stream.result.as_ref();
+    let stated = result.map(ResultLine::tokens).filter(|usage| *usage != Usage::default());
+    // A stream that was cut is priced at nothing although the model was paid: no sum is no
+    // price, and the caller estimates from what was heard.
+    let unpriced = stated.is_none() && stream.heard != Usage::default();
+    Report {
+        final_text: result
+            .and_then(|result| result.result.clone())
+            .unwrap_or_else(|| stream.last_text.clone()),
+        structured: result.and_then(|result| result.structured_output.clone()),
+        session_id: stream.session_id.clone(),
+        turns: result.map_or(stream.turns, |result| result.num_turns),
+        usage: stated.unwrap_or(stream.heard),
+        cost: result.and_then(ResultLine::cost).filter(|_| !unpriced),
+        mcp: stream.mcp.clone(),
+        resets_at: finding.resets_at,
+        swept: exit.swept,
+        ..Report::ended(finding.outcome, finding.reason)
+    }
+}
+
+fn judge(stream: &Stream, exit: &Exit) -> Finding {
+    if exit.stopped == Some(Stopped::Cancelled) {
+        return Finding::new(Outcome::Interrupted, "it was interrupted");
+    }
+    if exit.stopped == Some(Stopped::GivenUp)
+        && let Some(reason) = stream.give_up()
+    {
+        return Finding::failure(reason);
+    }
+    match (&stream.result, exit.stopped) {
+        (Some(result), None | Some(Stopped::Lingered)) => judge_result(stream, result, exit),
+        (_, Some(Stopped::TimeUp)) => out_of_time(stream, "its time was over"),
+        (_, Some(Stopped::Idle)) => out_of_time(stream, "it fell silent"),
+        (_, Some(Stopped::NoFirstWord)) => Finding::new(Outcome::TimedOut, "it never said a word"),
+        _ => Finding::failure(exited(exit)),
+    }
+}
+
+/// The first sign that is not good, or success.
+fn judge_result(stream: &Stream, result: &ResultLine, exit: &Exit) -> Finding {
+    let text = result.result.as_deref().unwrap_or_default();
+    match result.subtype.as_deref() {
+        _ if is_lost_conversation(result) => {
+            return Finding::failure("there is no such conversation to go on with");
+        }
+        Some("error_max_turns") => {
+            return Finding::failure(refused_tools("it reached its limit of turns", result));
+        }
+        Some("error_max_budget_usd") => {
+            return Finding::new(Outcome::NeedsHuman, "it reached its budget");
+        }
+        Some("success") if result.is_error => return api_error(stream, result, text),
+        Some("success") => {}
+        other => {
+            let what = result.errors.first().map_or(other.unwrap_or("no reason"), String::as_str);
+            return Finding::failure(format!("it gave up: {}", one_line(what)));
+        }
+    }
+    if let Some(error) = text.strip_prefix(QWEN_ERROR) {
+        let status = error.split_whitespace().next().and_then(|word| word.parse().ok());
+        let error = error.trim().trim_end_matches(']');
+        return refused(stream, Refusal::new(status, None, error), error);
+    }
+    if result.stop_reason == Some(None) {
+        return Finding::failure("the model's answer was cut off");
+    }
+    if stream.expectations.structured && result.structured_output.is_none() {
+        return Finding::failure(refused_tools("it gave no structured result", result));
+    }
+    // One that lingers was ended by us: its code says nothing about its work.
+    if exit.code != 0 && exit.stopped.is_none() {
+        return Finding::failure(exited(exit));
+    }
+    Finding { outcome: Outcome::Success, reason: None, resets_at: None }
+}
+
+fn api_error(stream: &Stream, result: &ResultLine, text: &str) -> Finding {
+    let refusal = match Refusal::new(result.api_error_status, None, text) {
+        Refusal::Other => stream.refusal.unwrap_or(Refusal::Other),
+        known => known,
+    };
+    refused(stream, refusal, text)
+}
+
+fn refused(stream: &Stream, refusal: Refusal, text: &str) -> Finding {
+    let text = one_line(text);
+    match refusal {
+        Refusal::SignIn => Finding::failure(format!("it is not signed in: {text}")),
+        Refusal::Quota => Finding {
+            resets_at: stream.resets_at.or_else(|| epoch_after_bar(&text)),
+            ..Finding::new(Outcome::QuotaParked, format!("the model is over its limit: {text}"))
+        },
+        Refusal::Other => Finding::failure(format!("the model could not be asked: {text}")),
+    }
+}
+
+/// A session that ran out of time while the API refused it did not work too long: it waited,
+/// and what it waited for says what to do.
+fn out_of_time(stream: &Stream, reason: &str) -> Finding {
+    match stream.refusal {
+        Some(Refusal::SignIn) => {
+            Finding::failure(format!("it is not signed in, and {reason} before the API let it in"))
+        }
+        Some(Refusal::Quota) => Finding {
+            resets_at: stream.resets_at,
+            ..Finding::new(
+                Outcome::QuotaParked,
+                format!("the model is over its limit, and {reason} before it answered"),
+            )
+        },
+        Some(Refusal::Other) => Finding::new(
+            Outcome::TimedOut,
+            format!("{reason} while it tried to reach the model again"),
+        ),
+        None => Finding::new(Outcome::TimedOut, reason),
+    }
+}
+
+pub(super) fn is_lost_conversation(result: &ResultLine) -> bool {
+    result.num_turns == 0
+        && result.errors.iter().any(|error| error.starts_with("No conversation found"))
+}
+
+fn exited(exit: &Exit) -> String {
+    match exit.complaint.lines().last() {
+        Some(complaint) => format!("it exited with code {}: {complaint}", exit.code),
+        None => format!("it exited with code {} and no final message", exit.code),
+    }
+}
+
+/// A session that was kept from its tools may have failed for that: say which.
+fn refused_tools(reason: &str, result: &ResultLine) -> String {
+    let mut tools: Vec<&str> =
+        result.permission_denials.iter().map(|denial| denial.tool_name.as_str()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    if tools.is_empty() {
+        return reason.to_owned();
+    }
+    format!("{reason}; it was not allowed to use {}", tools.join(", "))
+}
+
+/// `Claude AI usage limit reached|1760000000`: seconds since the epoch.
+fn epoch_after_bar(text: &str) -> Option<Timestamp> {
+    let (_, seconds) = text.rsplit_once('|')?;
+    let seconds: i64 = seconds.trim().parse().ok()?;
+    Some(Timestamp::from_millis(seconds.checked_mul(1000)?))
+}

@@ -1,0 +1,323 @@
+//! Makes events of Claude Code's lines, and keeps of a session what its end is judged by.
+//!
+//! Pure: lines in, events out, no clock and no files, so that a recorded transcript reads
+//! today as it read then. qwen-code speaks the same language with fewer words and is read by
+//! the same code. A line that is not understood is never an error: it is an event of its own.
+//!
+//! What a subagent says is not the session's: its words, tokens and turns are left to the
+//! final sums. Its tool calls are passed on, because the files it writes are real.
+
+use std::collections::HashMap;
+
+use spore_model::{Timestamp, Usage};
+
+use super::health::{self, Exit, Refusal};
+use super::line::{Block, Line, Message, ResultLine};
+use super::summary;
+use crate::{AgentEvent, Report, ResultEvent};
+
+/// The model that Claude Code names for a message it made up itself, such as an API error.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// How often in a row the API may refuse the key before the session is given up. The program
+/// itself goes on for minutes; one or two refusals may be a token that is just being renewed.
+const SIGN_IN_ATTEMPTS: u32 = 3;
+
+/// What the session must have, for its end to be good.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Expectations {
+    /// A schema was given, so there must be a structured result.
+    pub structured: bool,
+    /// Servers without which the session is worthless.
+    pub required_servers: Vec<String>,
+}
+
+/// One session, as far as it was heard.
+#[derive(Debug, Default)]
+pub struct Stream {
+    pub(super) expectations: Expectations,
+    pub(super) session_id: Option<String>,
+    dir: Option<String>,
+    /// The message that each speaker is in: the session's own under `None`, subagents by the
+    /// call that started them. One message comes in several lines.
+    speaking: HashMap<Option<String>, String>,
+    tools: HashMap<String, Call>,
+    pub(super) turns: u32,
+    /// Tokens of the calls that were heard: input as the API counted it, output estimated.
+    /// Only for a session that ends without a sum of its own.
+    pub(super) heard: Usage,
+    pub(super) last_text: String,
+    pub(super) mcp: Vec<(String, String)>,
+    /// What the API last refused, until it answers again.
+    pub(super) refusal: Option<Refusal>,
+    /// When the limit that was hit is over.
+    pub(super) resets_at: Option<Timestamp>,
+    give_up: Option<String>,
+    /// The program wants to know something; its number for that.
+    question: Option<String>,
+    pub(super) result: Option<ResultLine>,
+}
+
+#[derive(Debug)]
+struct Call {
+    tool: String,
+    speaker: Option<String>,
+}
+
+impl Stream {
+    pub fn new(expectations: Expectations) -> Self {
+        Self { expectations, ..Self::default() }
+    }
+
+    /// Reads one line. Lines that only keep the program's own books give no event.
+    pub fn line(&mut self, text: &str) -> Vec<AgentEvent> {
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let raw = || vec![AgentEvent::Raw { line: text.to_owned() }];
+        let Ok(line) = serde_json::from_str::<Line>(text) else { return raw() };
+        if line.session_id.as_ref().is_some_and(|id| !id.is_empty()) {
+            self.session_id.clone_from(&line.session_id);
+        }
+        match (line.kind.as_str(), line.subtype.as_deref()) {
+            ("system", Some("init")) => self.init(line),
+            ("system", Some("api_retry")) => self.api_retry(&line),
+            ("system", Some(subtype)) if is_bookkeeping(subtype) => Vec::new(),
+            ("assistant", _) => self.assistant(line),
+            ("user", _) => self.user(line.message),
+            ("rate_limit_event", _) => self.rate_limit(&line),
+            ("result", _) => match serde_json::from_str(text) {
+                Ok(result) => self.result(result),
+                Err(_) => raw(),
+            },
+            ("control_request", _) => {
+                self.question = line.request_id;
+                raw()
+            }
+            ("stream_event" | "control_response" | "keep_alive", _) => Vec::new(),
+            _ => raw(),
+        }
+    }
+
+    /// Tells whether a tool is running, so that silence is work.
+    pub fn tool_in_flight(&self) -> bool {
+        !self.tools.is_empty()
+    }
+
+    /// Tells whether it took a turn or came to an end of its own.
+    pub fn is_alive(&self) -> bool {
+        self.turns > 0 || self.result.is_some()
+    }
+
+    /// Tells whether the turn is over.
+    pub fn is_finished(&self) -> bool {
+        self.result.is_some()
+    }
+
+    /// Returns why nothing good can come of this session any more.
+    pub fn give_up(&self) -> Option<&str> {
+        self.give_up.as_deref()
+    }
+
+    /// Tells whether the conversation that was to be resumed is not there. It is bound to the
+    /// directory it was held in.
+    pub fn lost_conversation(&self) -> bool {
+        self.result.as_ref().is_some_and(health::is_lost_conversation)
+    }
+
+    /// Returns the number of a question that has no answer yet, once.
+    pub fn take_question(&mut self) -> Option<String> {
+        self.question.take()
+    }
+
+    /// Judges the session by all its signs. See `health`.
+    pub fn conclude(&self, exit: &Exit) -> Report {
+        health::conclude(self, exit)
+    }
+
+    fn init(&mut self, line: Line) -> Vec<AgentEvent> {
+        self.dir = line.cwd;
+        let mut events = Vec::new();
+        for server in line.mcp_servers.unwrap_or_default() {
+            // Each turn begins with an init; a status is news only when it changes.
+            let known = self.mcp.iter_mut().find(|(name, _)| *name == server.name);
+            match known {
+                Some((_, status)) if *status == server.status => continue,
+                Some((_, status)) => status.clone_from(&server.status),
+                None => self.mcp.push((server.name.clone(), server.status.clone())),
+            }
+            events.push(AgentEvent::McpStatus { server: server.name, status: server.status });
+        }
+        self.give_up = self.give_up.take().or_else(|| self.missing_server());
+        events
+    }
+
+    fn missing_server(&self) -> Option<String> {
+        let status_of = |required: &String| {
+            self.mcp.iter().find(|(name, _)| name == required).map(|(_, status)| status.as_str())
+        };
+        self.expectations.required_servers.iter().find_map(|required| match status_of(required) {
+            Some("connected") => None,
+            Some(status) => Some(format!("the MCP server {required} is needed and is {status}")),
+            None => Some(format!("the MCP server {required} is needed and was not started")),
+        })
+    }
+
+    fn api_retry(&mut self, line: &Line) -> Vec<AgentEvent> {
+        let word = line.error.as_ref().and_then(|error| error.as_str());
+        let refusal = Refusal::new(line.error_status, word, "");
+        let attempt = line.attempt.unwrap_or(1);
+        let mut events = Vec::new();
+        match refusal {
+            Refusal::SignIn if attempt >= SIGN_IN_ATTEMPTS => {
+                self.give_up.get_or_insert_with(|| {
+                    format!("it is not signed in: the API refused it {attempt} times")
+                });
+            }
+            Refusal::Quota => {
+                let status =
+                    line.error_status.map_or_else(String::new, |code| format!(" ({code})"));
+                let reason = format!("{}{status}, try {attempt}", word.unwrap_or("rate_limit"));
+                events.push(AgentEvent::RateLimit { resets_at: None, reason });
+            }
+            _ => {}
+        }
+        self.refusal = Some(refusal);
+        events
+    }
+
+    fn rate_limit(&mut self, line: &Line) -> Vec<AgentEvent> {
+        let Some(info) = &line.rate_limit_info else { return Vec::new() };
+        let status = info.status.as_deref().unwrap_or("unknown");
+        if status == "allowed" {
+            return Vec::new();
+        }
+        let resets_at = info.resets_at.map(|seconds| Timestamp::from_millis(seconds * 1000));
+        if status == "rejected" {
+            self.resets_at = resets_at;
+        }
+        let reason = match &info.rate_limit_type {
+            Some(kind) => format!("{kind}: {status}"),
+            None => status.to_owned(),
+        };
+        vec![AgentEvent::RateLimit { resets_at, reason }]
+    }
+
+    fn assistant(&mut self, line: Line) -> Vec<AgentEvent> {
+        let Some(message) = line.message else { return Vec::new() };
+        let speaker = line.parent_tool_use_id;
+        if message.model.as_deref() == Some(SYNTHETIC) {
+            let word = line.error.as_ref().and_then(|error| error.as_str());
+            return self.synthetic(&speaker, word, message.content);
+        }
+        let mut events = Vec::from_iter(self.new_message(&speaker, &message));
+        for block in message.content {
+            events.extend(self.block(&speaker, block));
+        }
+        events
+    }
+
+    /// A message that no model wrote and nobody pays for: it tells of an error.
+    fn synthetic(
+        &mut self,
+        speaker: &Option<String>,
+        word: Option<&str>,
+        blocks: Vec<Block>,
+    ) -> Vec<AgentEvent> {
+        if speaker.is_some() {
+            return Vec::new();
+        }
+        let texts: Vec<String> = blocks.into_iter().filter_map(|block| block.text).collect();
+        if word.is_some() {
+            self.refusal = Some(Refusal::new(None, word, &texts.join(" ")));
+        }
+        texts.into_iter().map(|text| AgentEvent::Text { text }).collect()
+    }
+
+    /// Counts a message when its first line comes.
+    fn new_message(&mut self, speaker: &Option<String>, message: &Message) -> Option<AgentEvent> {
+        let id = message.id.clone().unwrap_or_default();
+        if self.speaking.get(speaker) == Some(&id) {
+            return None;
+        }
+        self.speaking.insert(speaker.clone(), id);
+        self.refusal = None;
+        // Whoever speaks again has had its answers, also those whose lines were too long.
+        self.tools.retain(|_, call| call.speaker != *speaker);
+        let usage = message.usage.map(Usage::from).unwrap_or_default();
+        self.heard = self.heard + Usage { output_tokens: 0, ..usage };
+        if speaker.is_some() {
+            return None;
+        }
+        self.turns += 1;
+        (usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens > 0)
+            .then_some(AgentEvent::Usage { usage })
+    }
+
+    fn block(&mut self, speaker: &Option<String>, block: Block) -> Option<AgentEvent> {
+        let own = speaker.is_none();
+        match block.kind.as_str() {
+            "text" => {
+                let text = block.text?;
+                self.heard.output_tokens += estimated_tokens(&text);
+                own.then(|| {
+                    self.last_text.clone_from(&text);
+                    AgentEvent::Text { text }
+                })
+            }
+            "thinking" => {
+                let text = block.thinking?;
+                self.heard.output_tokens += estimated_tokens(&text);
+                own.then_some(AgentEvent::Thinking { text })
+            }
+            "tool_use" => {
+                let tool = block.name.unwrap_or_default();
+                let input = block.input.unwrap_or_default();
+                self.heard.output_tokens += estimated_tokens(&input.to_string());
+                let event = summary::tool_use(&tool, &input, self.dir.as_deref());
+                let call = Call { tool, speaker: speaker.clone() };
+                self.tools.insert(block.id.unwrap_or_default(), call);
+                Some(event)
+            }
+            _ => None,
+        }
+    }
+
+    fn user(&mut self, message: Option<Message>) -> Vec<AgentEvent> {
+        let blocks = message.map(|message| message.content).unwrap_or_default();
+        let results = blocks.into_iter().filter(|block| block.kind == "tool_result");
+        results
+            .map(|block| {
+                let call = block.tool_use_id.and_then(|id| self.tools.remove(&id));
+                AgentEvent::ToolResult {
+                    tool: call.map(|call| call.tool).unwrap_or_default(),
+                    ok: block.is_error != Some(true),
+                }
+            })
+            .collect()
+    }
+
+    fn result(&mut self, result: ResultLine) -> Vec<AgentEvent> {
+        self.tools.clear();
+        let event = ResultEvent {
+            text: result.result.clone().unwrap_or_default(),
+            session_id: self.session_id.clone(),
+            turns: result.num_turns,
+            usage: result.tokens(),
+            cost_usd: result.cost(),
+        };
+        self.result = Some(result);
+        vec![AgentEvent::Result(event)]
+    }
+}
+
+/// What the program tells about itself and its subagents, and nobody here asks for.
+fn is_bookkeeping(subtype: &str) -> bool {
+    subtype.starts_with("task_")
+        || subtype.starts_with("hook_")
+        || ["status", "thinking_tokens", "compact_boundary"].contains(&subtype)
+}
+
+fn estimated_tokens(text: &str) -> u64 {
+    text.len().div_ceil(4) as u64
+}

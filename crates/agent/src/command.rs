@@ -1,0 +1,321 @@
+//! The command backend: any program, by a template of its command line.
+//!
+//! The prompt goes over stdin or into a file of the user's own, never into an argument,
+//! because arguments are for all to see. What the program can do beyond reading a prompt and
+//! printing an answer follows from the template: it is declared, not guessed.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use spore_effects::session::Shim;
+
+use crate::account::{Account, conclude};
+use crate::control::{self, Dialogue, EndedBy, Heard, Life};
+use crate::{Agent, AgentError, AgentEvent, Capabilities, Report, Request, Watch, Watchdog};
+
+/// How much of a plain answer is kept for the report; the transcript has all of it.
+const ANSWER_BYTES: usize = 256 * 1024;
+
+/// What a program prints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// The answer, for people.
+    Text,
+    /// One [`AgentEvent`] a line, the last a `result`; each `tool_use` is followed by its
+    /// `tool_result`.
+    Events,
+}
+
+/// How a program is started.
+///
+/// In an argument, `{prompt_file}`, `{model}`, `{dir}` and `{session}` (the conversation to go
+/// on with) are filled in. An argument with one that has no value is left out, so write
+/// `--model={model}`. With `{prompt_file}` nothing goes over stdin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Template {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub output: Output,
+}
+
+/// Why a template cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TemplateError {
+    #[error(
+        "{{prompt}} in an argument would show the prompt to everybody; use {{prompt_file}} or stdin"
+    )]
+    PromptInArgument,
+    #[error(
+        "{{{name}}} is not known; there are {{prompt_file}}, {{model}}, {{dir}} and {{session}}"
+    )]
+    Unknown { name: String },
+}
+
+pub struct Command {
+    template: Template,
+    args: Vec<Argument>,
+    shim: Shim,
+    watchdog: Watchdog,
+}
+
+impl Command {
+    pub fn new(template: Template, shim: Shim, watchdog: Watchdog) -> Result<Self, TemplateError> {
+        let args =
+            template.args.iter().map(|text| Argument::parse(text)).collect::<Result<_, _>>()?;
+        Ok(Self { template, args, shim, watchdog })
+    }
+
+    fn uses(&self, hole: Hole) -> bool {
+        self.args.iter().any(|argument| argument.parts.contains(&Part::Hole(hole)))
+    }
+
+    /// Runs one session, without a second try.
+    fn attempt(
+        &self,
+        request: &Request,
+        watch: &mut dyn Watch,
+    ) -> Result<(Report, Life), AgentError> {
+        let prompt = prompt(request);
+        let prompt_file = request.transcript.with_file_name("prompt.txt");
+        let mut dialogue = Dialogue::new(
+            self.template.program.clone(),
+            self.args.iter().filter_map(|argument| argument.fill(request, &prompt_file)).collect(),
+            request,
+            &self.watchdog,
+        );
+        if self.uses(Hole::PromptFile) {
+            write_private(&prompt_file, &prompt)
+                .map_err(|source| AgentError::Transcript { path: prompt_file, source })?;
+            dialogue.input = String::new();
+        } else {
+            dialogue.input = prompt;
+        }
+        match self.template.output {
+            Output::Text => self.attempt_text(&dialogue, watch),
+            Output::Events => self.attempt_events(dialogue, watch),
+        }
+    }
+
+    fn attempt_text(
+        &self,
+        dialogue: &Dialogue<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<(Report, Life), AgentError> {
+        let mut answer = String::new();
+        let mut on_line = |watch: &mut dyn Watch, line: &str| {
+            watch.event(&AgentEvent::Text { text: line.to_owned() });
+            if answer.len() + line.len() < ANSWER_BYTES {
+                answer.push_str(line);
+                answer.push('\n');
+            }
+            Heard::GoOn
+        };
+        let ending = control::run(&self.shim, dialogue, watch, &mut on_line)?;
+        answer.truncate(answer.trim_end().len());
+        let spoke = !answer.is_empty();
+        let failed = ending.end.code != 0;
+        let stillborn = ending.by == EndedBy::Itself && failed && !spoke;
+        let report = Report {
+            final_text: answer,
+            turns: u32::from(spoke),
+            swept: ending.end.swept,
+            ..conclude(&ending, ending.by == EndedBy::Itself)
+        };
+        Ok((report, if stillborn { Life::Stillborn } else { Life::Lived }))
+    }
+
+    fn attempt_events(
+        &self,
+        mut dialogue: Dialogue<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<(Report, Life), AgentError> {
+        dialogue.idle = dialogue.request.limits.idle;
+        let mut account = Account::new(dialogue.request);
+        let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
+            account.hear(watch, line)
+        })?;
+        let life = account.life(&ending);
+        Ok((account.report(&ending), life))
+    }
+}
+
+impl Agent for Command {
+    fn name(&self) -> &'static str {
+        "command"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let tells = self.template.output == Output::Events;
+        Capabilities {
+            resume: tells && self.uses(Hole::Session),
+            cost: tells,
+            usage: tells,
+            mcp_status: tells,
+            tool_in_flight: tells,
+            ..Capabilities::default()
+        }
+    }
+
+    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+        let can_resume = self.capabilities().resume;
+        let mut plain;
+        let request = if request.resume.is_some() && !can_resume {
+            plain = request.clone();
+            plain.resume = None;
+            &plain
+        } else {
+            request
+        };
+        let mut attempt = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
+        let mut patiently = |request: &Request, watch: &mut dyn Watch| match request.resume {
+            // What fails here fails for the conversation's sake more likely than by chance.
+            Some(_) => attempt(request, watch),
+            None => control::with_start_retry(request, &self.watchdog, watch, &mut attempt),
+        };
+        let (report, _) = control::with_fresh_start(request, watch, &mut patiently)?;
+        Ok(report)
+    }
+}
+
+/// Who the agent is comes first; a conversation that goes on has heard it.
+fn prompt(request: &Request) -> String {
+    match &request.resume {
+        Some(conversation) => conversation.prompt.clone(),
+        None if request.system_prompt.is_empty() => request.prompt.clone(),
+        None => format!("{}\n\n{}", request.system_prompt, request.prompt),
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    control::ensure_parent(path)?;
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// What is filled in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hole {
+    PromptFile,
+    Model,
+    Dir,
+    Session,
+}
+
+impl Hole {
+    fn named(name: &str) -> Result<Self, TemplateError> {
+        match name {
+            "prompt_file" => Ok(Self::PromptFile),
+            "model" => Ok(Self::Model),
+            "dir" => Ok(Self::Dir),
+            "session" => Ok(Self::Session),
+            "prompt" => Err(TemplateError::PromptInArgument),
+            _ => Err(TemplateError::Unknown { name: name.to_owned() }),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Part {
+    Text(String),
+    Hole(Hole),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Argument {
+    parts: Vec<Part>,
+}
+
+impl Argument {
+    /// Braces around anything but a lower-case word are the program's own, JSON mostly.
+    fn parse(text: &str) -> Result<Self, TemplateError> {
+        let is_word = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase())
+        };
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            plain.push_str(before);
+            match after.split_once('}').filter(|(name, _)| is_word(name)) {
+                Some((name, after)) => {
+                    parts.push(Part::Text(std::mem::take(&mut plain)));
+                    parts.push(Part::Hole(Hole::named(name)?));
+                    rest = after;
+                }
+                None => {
+                    plain.push('{');
+                    rest = after;
+                }
+            }
+        }
+        plain.push_str(rest);
+        parts.push(Part::Text(plain));
+        Ok(Self { parts })
+    }
+
+    /// Returns the argument, or nothing where a value is missing.
+    fn fill(&self, request: &Request, prompt_file: &Path) -> Option<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        self.parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => Some(text.clone()),
+                Part::Hole(Hole::PromptFile) => Some(text(prompt_file)),
+                Part::Hole(Hole::Model) => request.model.clone(),
+                Part::Hole(Hole::Dir) => Some(text(&request.dir)),
+                Part::Hole(Hole::Session) => {
+                    request.resume.as_ref().map(|conversation| conversation.session_id.clone())
+                }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(argument: &str, expected: &str) {
+        let error = Argument::parse(argument).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[track_caller]
+    fn check(argument: &str, holes: &[Hole]) {
+        let parsed = Argument::parse(argument).unwrap();
+        let found: Vec<Hole> = parsed
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Hole(hole) => Some(*hole),
+                Part::Text(_) => None,
+            })
+            .collect();
+        assert_eq!(found, holes, "{argument}");
+    }
+
+    #[test]
+    fn the_prompt_is_never_an_argument() {
+        refused(
+            "--task={prompt}",
+            "{prompt} in an argument would show the prompt to everybody; use {prompt_file} or stdin",
+        );
+        refused(
+            "{promptfile}",
+            "{promptfile} is not known; there are {prompt_file}, {model}, {dir} and {session}",
+        );
+    }
+
+    #[test]
+    fn braces_of_the_program_stay_its_own() {
+        check("--model={model}", &[Hole::Model]);
+        check("{dir}/{session}", &[Hole::Dir, Hole::Session]);
+        check(r#"{"a":{"b":1}}"#, &[]);
+        check("{{dir}}", &[Hole::Dir]);
+        check("${HOME} {} {", &[]);
+    }
+}

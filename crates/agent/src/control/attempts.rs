@@ -1,0 +1,73 @@
+//! When a session that came to nothing is tried once more.
+//!
+//! Both rules are about sessions that never got to work: one that did is not repeated here,
+//! because what it did is done.
+
+use std::time::Instant;
+
+use super::listen::HEARTBEAT;
+use crate::{AgentError, Report, Request, Watch, Watchdog};
+
+/// What became of one attempt at a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    /// It took a turn, gave a result, or was ended by us.
+    Lived,
+    /// It ended by itself without a turn and without a result.
+    Stillborn,
+    /// It does not know the conversation that it was to go on with.
+    NoSuchConversation,
+}
+
+/// Runs one session for a request.
+pub(crate) type Attempt<'a> =
+    dyn FnMut(&Request, &mut dyn Watch) -> Result<(Report, Life), AgentError> + 'a;
+
+/// Starts a stillborn session once more after the pause. What is left of the time is the
+/// same for both.
+pub(crate) fn with_start_retry(
+    request: &Request,
+    watchdog: &Watchdog,
+    watch: &mut dyn Watch,
+    attempt: &mut Attempt<'_>,
+) -> Result<(Report, Life), AgentError> {
+    let start = Instant::now();
+    let first = attempt(request, watch)?;
+    if first.1 != Life::Stillborn {
+        return Ok(first);
+    }
+    let again = Instant::now() + watchdog.start_retry_pause;
+    while let Some(left) =
+        again.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+    {
+        if watch.cancelled() {
+            return Ok(first);
+        }
+        std::thread::sleep(left.min(HEARTBEAT));
+    }
+    match request.limits.wall.checked_sub(start.elapsed()) {
+        Some(wall) if !wall.is_zero() && !watch.cancelled() => {
+            let mut request = request.clone();
+            request.limits.wall = wall;
+            attempt(&request, watch)
+        }
+        _ => Ok(first),
+    }
+}
+
+/// Starts afresh, with the whole prompt, where an earlier conversation cannot be gone on with.
+pub(crate) fn with_fresh_start(
+    request: &Request,
+    watch: &mut dyn Watch,
+    attempt: &mut Attempt<'_>,
+) -> Result<(Report, Life), AgentError> {
+    let start = Instant::now();
+    let first = attempt(request, watch)?;
+    if request.resume.is_none() || first.1 == Life::Lived || watch.cancelled() {
+        return Ok(first);
+    }
+    let mut fresh = request.clone();
+    fresh.resume = None;
+    fresh.limits.wall = request.limits.wall.saturating_sub(start.elapsed());
+    attempt(&fresh, watch)
+}

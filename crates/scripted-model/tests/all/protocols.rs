@@ -1,0 +1,142 @@
+//! Each protocol, word for word: what a vendor's client reads is what the snapshots hold.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use spore_model::Usage;
+use spore_scripted_model::{Scenario, Server, Stop, Turn};
+
+use crate::client::post;
+
+fn scene() -> Turn {
+    let usage = Usage {
+        input_tokens: 100,
+        cache_read_tokens: 20,
+        cache_write_tokens: 3,
+        output_tokens: 40,
+    };
+    Turn::silent()
+        .thinking("A file is wanted.")
+        .text("Writing it now.")
+        .call("write_file", json!({"path": "a.txt", "content": "hi\n"}))
+        .call_in("mcp__echo", "ping", json!({}))
+        .usage(usage)
+}
+
+/// Plays the turn to this question and returns what came, as the client reads it.
+#[track_caller]
+fn answer(turn: Turn, target: &str, body: &Value) -> String {
+    let server = Server::start(Scenario::new().turn(turn)).unwrap();
+    let answer = post(&server, target, body);
+    assert_eq!((answer.status, answer.complete), (200, true), "{}", answer.body);
+    assert!(server.unanswered().is_empty());
+    match answer.header("content-type").unwrap() {
+        "application/json" => serde_json::to_string_pretty(&answer.json()).unwrap(),
+        _ => answer.body.trim_end().replace("\n\n", "\n"),
+    }
+}
+
+fn messages(stream: bool) -> Value {
+    json!({"model": "claude", "stream": stream, "max_tokens": 10,
+           "messages": [{"role": "user", "content": "Make a file"}]})
+}
+
+fn responses(stream: bool) -> Value {
+    json!({"model": "gpt", "stream": stream, "input": "Make a file"})
+}
+
+fn chat(stream: bool) -> Value {
+    json!({"model": "qwen", "stream": stream,
+           "messages": [{"role": "user", "content": "Make a file"}]})
+}
+
+fn gemini() -> Value {
+    json!({"contents": [{"role": "user", "parts": [{"text": "Make a file"}]}]})
+}
+
+#[test]
+fn anthropic_messages_are_streamed() {
+    assert_snapshot!(answer(scene(), "/v1/messages?beta=true", &messages(true)));
+}
+
+#[test]
+fn anthropic_messages_come_whole() {
+    assert_snapshot!(answer(scene(), "/v1/messages", &messages(false)));
+}
+
+#[test]
+fn openai_responses_are_streamed() {
+    assert_snapshot!(answer(scene(), "/v1/responses", &responses(true)));
+}
+
+#[test]
+fn openai_responses_come_whole() {
+    assert_snapshot!(answer(scene(), "/responses", &responses(false)));
+}
+
+#[test]
+fn a_free_form_tool_of_openai_gets_its_text() {
+    let turn = Turn::calls("apply_patch", json!("*** Begin Patch"));
+    assert_snapshot!(answer(turn, "/v1/responses", &responses(true)));
+}
+
+#[test]
+fn chat_completions_are_streamed() {
+    assert_snapshot!(answer(scene(), "/v1/chat/completions", &chat(true)));
+}
+
+#[test]
+fn chat_completions_tell_their_usage_when_asked() {
+    let mut body = chat(true);
+    body["stream_options"] = json!({"include_usage": true});
+    assert_snapshot!(answer(Turn::says("Yes."), "/chat/completions", &body));
+}
+
+#[test]
+fn chat_completions_come_whole() {
+    assert_snapshot!(answer(scene(), "/chat/completions", &chat(false)));
+}
+
+#[test]
+fn gemini_is_streamed() {
+    let target = "/v1beta/models/flash:streamGenerateContent?alt=sse";
+    assert_snapshot!(answer(scene(), target, &gemini()));
+}
+
+#[test]
+fn gemini_comes_whole() {
+    assert_snapshot!(answer(scene(), "/v1beta/models/flash:generateContent", &gemini()));
+}
+
+#[test]
+fn gemini_without_events_is_an_array() {
+    let target = "/v1beta/models/flash:streamGenerateContent";
+    let text = answer(Turn::says("one two three four"), target, &gemini());
+    let chunks: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let said: Vec<_> =
+        chunks.iter().map(|chunk| &chunk["candidates"][0]["content"]["parts"][0]["text"]).collect();
+    assert_eq!(said, ["one two thre", "e four"]);
+}
+
+#[test]
+fn every_reason_to_stop_has_its_word_in_every_dialect() {
+    let mut words = String::new();
+    for stop in [Stop::EndTurn, Stop::ToolUse, Stop::MaxTokens, Stop::Refusal] {
+        let said = |target: &str, body: &Value| -> Value {
+            let text = answer(Turn::says("So").stop(stop), target, body);
+            serde_json::from_str(&text).unwrap()
+        };
+        let messages = said("/v1/messages", &messages(false));
+        let responses = said("/responses", &responses(false));
+        let chat = said("/chat/completions", &chat(false));
+        let gemini = said("/v1beta/models/flash:generateContent", &gemini());
+        words.push_str(&format!(
+            "{stop:?}: {} {} {} {} {}\n",
+            messages["stop_reason"],
+            responses["status"],
+            responses["incomplete_details"],
+            chat["choices"][0]["finish_reason"],
+            gemini["candidates"][0]["finishReason"],
+        ));
+    }
+    assert_snapshot!(words);
+}

@@ -1,0 +1,171 @@
+//! The tool that searches: `grep`.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::dir::Dir;
+use nix::sys::stat::SFlag;
+use regex::{Regex, RegexBuilder};
+use serde_json::{Value, json};
+
+use crate::files::{names, next_line, word};
+use crate::root::{kind, look_at, open_child_dir, open_regular};
+use crate::text::shorten;
+use crate::{Caller, Reach, Root, Tool, ToolAnswer};
+
+const MATCHES: usize = 200;
+const MATCH_BYTES: usize = 300;
+
+/// A file that is larger is data.
+const FILE_BYTES: u64 = 4 << 20;
+const ALL_BYTES: u64 = 512 << 20;
+const DEPTH: usize = 64;
+const TIME: Duration = Duration::from_secs(20);
+const PATTERN_BYTES: usize = 1 << 20;
+
+/// What builds leave behind; searched only where the path points into it.
+const SKIPPED: [&str; 3] = ["target", "node_modules", ".spore"];
+
+pub(crate) fn tool(root: &Arc<Root>) -> Tool {
+    let root = Arc::clone(root);
+    Tool::new(
+        "grep",
+        "Searches text files for a regular expression, line by line. Each answer line is \
+         path:line: text. Build directories (target, node_modules) are searched only if `path` \
+         points into one.",
+        Reach::Search,
+        json!({
+            "type": "object",
+            "properties": {
+                "pattern": { "type": "string", "description": "Rust regex syntax" },
+                "path": { "type": "string", "description": "file or directory, all if left out" },
+                "ignore_case": { "type": "boolean" },
+            },
+            "required": ["pattern"],
+            "additionalProperties": false,
+        }),
+        move |arguments, caller| grep(&root, arguments, caller),
+    )
+}
+
+struct Search<'a> {
+    pattern: Regex,
+    caller: &'a dyn Caller,
+    found: Vec<String>,
+    bytes_left: u64,
+    until: Instant,
+    /// Why the search ended before all was seen.
+    stopped: Option<&'static str>,
+}
+
+fn grep(root: &Root, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
+    let built = RegexBuilder::new(word(arguments, "pattern"))
+        .case_insensitive(arguments.get("ignore_case").and_then(Value::as_bool).unwrap_or(false))
+        .size_limit(PATTERN_BYTES)
+        .build();
+    let pattern = match built {
+        Ok(pattern) => pattern,
+        Err(error) => return ToolAnswer::error(shorten(&error.to_string(), 500)),
+    };
+    let mut search = Search {
+        pattern,
+        caller,
+        found: Vec::new(),
+        bytes_left: ALL_BYTES,
+        until: Instant::now() + TIME,
+        stopped: None,
+    };
+    let path = arguments.get("path").and_then(Value::as_str).unwrap_or(".");
+    match root.open_dir(path) {
+        Ok((dir, shown)) => {
+            let above = if shown == "." { String::new() } else { format!("{shown}/") };
+            search.directory(dir, &above, DEPTH);
+        }
+        Err(_) => match root.open_file(path) {
+            Ok((file, _, shown)) => search.file(file, &shown),
+            Err(error) => return ToolAnswer::error(error.to_string()),
+        },
+    }
+    search.answer()
+}
+
+impl Search<'_> {
+    fn directory(&mut self, dir: OwnedFd, above: &str, depth: usize) {
+        let Ok(mut dir) = Dir::from_fd(dir) else { return };
+        for name in names(&mut dir) {
+            if self.is_over() {
+                return;
+            }
+            let Ok(stat) = look_at(&dir, &name) else { continue };
+            let shown = format!("{above}{}", name.to_string_lossy());
+            match kind(&stat) {
+                SFlag::S_IFDIR if depth > 0 && !is_skipped(&name) => {
+                    if let Ok(child) = open_child_dir(&dir, &name) {
+                        self.directory(child, &format!("{shown}/"), depth - 1);
+                    }
+                }
+                SFlag::S_IFREG
+                    if u64::try_from(stat.st_size).is_ok_and(|size| size <= FILE_BYTES) =>
+                {
+                    if let Ok((file, _)) = open_regular(&dir, &name, &shown) {
+                        self.file(file, &shown);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn file(&mut self, file: impl Read, shown: &str) {
+        let mut reader = BufReader::with_capacity(8 << 10, file.take(FILE_BYTES));
+        if reader.fill_buf().is_ok_and(|start| start.contains(&0)) {
+            return;
+        }
+        let mut number = 0_u64;
+        while let Ok(Some(line)) = next_line(&mut reader) {
+            number += 1;
+            self.bytes_left = self.bytes_left.saturating_sub(line.len() as u64 + 1);
+            if self.pattern.is_match(&line) {
+                self.found.push(format!("{shown}:{number}: {}", shorten(line.trim(), MATCH_BYTES)));
+            }
+            if self.found.len() >= MATCHES || number.is_multiple_of(1024) && self.is_over() {
+                return;
+            }
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.stopped = if self.found.len() >= MATCHES {
+            Some("there may be more; make the pattern narrower")
+        } else if self.bytes_left == 0 {
+            Some("there is too much to search; name a path")
+        } else if Instant::now() > self.until {
+            Some("the search took too long; name a path")
+        } else if self.caller.cancelled() {
+            Some("cancelled")
+        } else {
+            None
+        };
+        self.stopped.is_some()
+    }
+
+    fn answer(mut self) -> ToolAnswer {
+        // A single file does not ask by itself.
+        self.is_over();
+        let mut text = match self.found.len() {
+            0 => "nothing matches\n".to_owned(),
+            _ => self.found.join("\n") + "\n",
+        };
+        if let Some(why) = self.stopped {
+            text.push_str(&format!("[{why}]\n"));
+        }
+        ToolAnswer::ok(text)
+    }
+}
+
+fn is_skipped(name: &OsStr) -> bool {
+    SKIPPED.iter().any(|skipped| name == *skipped)
+}

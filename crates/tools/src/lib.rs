@@ -1,0 +1,29 @@
+//! The tools that a model may call, confined to one directory.
+//!
+//! One [`Registry`] for everybody who serves tools: the `api` backend, investigations, the MCP
+//! server. A [`Tool`] is a name, a description, a JSON schema, what it [`reach`](Reach)es for,
+//! and a call that takes any JSON and always answers. Which role may reach for what is one
+//! table, [`may`].
+//!
+//! The decision behind the rest: a tool's arguments are a stranger's text. They are held
+//! against the schema before anything happens, every path is walked one component at a time
+//! from the directory's own descriptor ([`Root`]), and every answer has a size. An answer
+//! that could not be given is an answer that says why, for the model to read; no tool fails,
+//! and none panics.
+//!
+//! Nothing here is a sandbox. What a command does once it runs is for the shim and the kernel;
+//! a command runs at all only if [`Commands`] names it.
+
+mod change;
+mod files;
+mod grep;
+mod registry;
+mod root;
+mod run;
+mod schema;
+mod text;
+
+pub use registry::{BoxError, Caller, Reach, Registry, Tool, ToolAnswer, may};
+pub use root::{Root, RootError};
+pub use run::{CommandRunner, Commands};
+pub use schema::misfit;

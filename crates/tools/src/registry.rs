@@ -1,0 +1,179 @@
+//! The list of tools, and the one way to call them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use spore_effects::session::ProcessIdentity;
+
+use crate::text::shorten;
+use crate::{CommandRunner, Root, change, files, grep, run, schema};
+
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// No answer is longer, whatever a tool does.
+const ANSWER_BYTES: usize = 128 << 10;
+
+/// What a tool does to the world: the unit in which roles are trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Reads what it is pointed at.
+    Read,
+    /// Goes looking by itself.
+    Search,
+    /// Changes files.
+    Write,
+    /// Starts programs.
+    Run,
+    /// Hands in a result; changes nothing.
+    Submit,
+}
+
+/// Says whether `role` is trusted with tools of this reach. The coder does not search: the
+/// task file and the graph say where to look. A role that nobody knows may look at everything
+/// and touch nothing.
+pub fn may(role: &str, reach: Reach) -> bool {
+    match (role, reach) {
+        (_, Reach::Read | Reach::Submit) | ("operator", _) => true,
+        ("coder", Reach::Search) => false,
+        (_, Reach::Search) => true,
+        (_, Reach::Write) => role == "coder",
+        (_, Reach::Run) => matches!(role, "coder" | "verifier"),
+    }
+}
+
+/// What a model hears back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToolAnswer {
+    pub text: String,
+    /// The call did not do what it was for; the text says why.
+    pub is_error: bool,
+}
+
+impl ToolAnswer {
+    pub fn ok(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false }
+    }
+
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true }
+    }
+}
+
+/// The side that made the call.
+pub trait Caller {
+    /// Called with the process that is about to start. It starts only after this returns
+    /// `Ok`: by then its identity must be on record.
+    fn starting(&mut self, process: &ProcessIdentity) -> Result<(), BoxError>;
+
+    /// Asked several times a second by every tool that takes time; true ends it.
+    fn cancelled(&self) -> bool;
+}
+
+type Handler = Box<dyn Fn(&Value, &mut dyn Caller) -> ToolAnswer + Send + Sync>;
+
+pub struct Tool {
+    pub name: String,
+    /// What it is for, to the model.
+    pub description: String,
+    /// What its arguments must look like.
+    pub schema: Value,
+    pub reach: Reach,
+    handler: Handler,
+}
+
+impl Tool {
+    pub fn new(
+        name: &str,
+        description: &str,
+        reach: Reach,
+        schema: Value,
+        handler: impl Fn(&Value, &mut dyn Caller) -> ToolAnswer + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            schema,
+            reach,
+            handler: Box::new(handler),
+        }
+    }
+
+    /// A tool whose arguments are the result: whoever runs the loop takes them once the call
+    /// was answered without an error.
+    pub fn submit(name: &str, description: &str, schema: Value) -> Self {
+        Self::new(name, description, Reach::Submit, schema, |_, _| ToolAnswer::ok("taken"))
+    }
+}
+
+/// Tools by name. Their order is the order in which a model sees them.
+#[derive(Default)]
+pub struct Registry {
+    tools: Vec<Tool>,
+}
+
+impl Registry {
+    /// The tools that every checkout has: read, list, grep, edit, write, delete, and run
+    /// where commands may be run.
+    pub fn of_checkout(root: &Arc<Root>, runner: Option<CommandRunner>) -> Self {
+        let mut tools = files::tools(root);
+        tools.push(grep::tool(root));
+        tools.extend(change::tools(root));
+        tools.extend(runner.and_then(run::tool));
+        Self { tools }
+    }
+
+    /// Adds a tool, in place of one that has the same name.
+    pub fn add(&mut self, tool: Tool) {
+        self.tools.retain(|known| known.name != tool.name);
+        self.tools.push(tool);
+    }
+
+    pub fn retain(&mut self, keep: impl FnMut(&Tool) -> bool) {
+        self.tools.retain(keep);
+    }
+
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// Calls a tool by its name. There is an answer to every call.
+    pub fn call(&self, name: &str, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
+        let Some(tool) = self.get(name) else {
+            let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let (name, names) = (shorten(name, 80), names.join(", "));
+            return ToolAnswer::error(format!("there is no tool {name:?} here, only {names}"));
+        };
+        if let Some(misfit) = schema::misfit(&tool.schema, arguments) {
+            return ToolAnswer::error(format!("{name} was not called: {misfit}"));
+        }
+        let mut answer = (tool.handler)(arguments, caller);
+        if answer.text.len() > ANSWER_BYTES {
+            answer.text = shorten(&answer.text, ANSWER_BYTES);
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_reach_as_far_as_the_table_says() {
+        let reaches = [Reach::Read, Reach::Search, Reach::Write, Reach::Run, Reach::Submit];
+        let table = [
+            ("coder", [true, false, true, true, true]),
+            ("verifier", [true, true, false, true, true]),
+            ("summarizer", [true, true, false, false, true]),
+            ("operator", [true; 5]),
+            ("stranger", [true, true, false, false, true]),
+        ];
+        for (role, expected) in table {
+            assert_eq!(reaches.map(|reach| may(role, reach)), expected, "{role}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The tool that starts programs: `run`.
+//!
+//! A command is a line for `sh` that the project's people have named: its checks. It runs in a
+//! session of its own, so nothing it starts outlives the call, and it has a time and a size.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use spore_effects::session::{Grace, Session, SessionError, SessionPlan, Shim};
+use spore_model::SessionToken;
+
+use crate::files::word;
+use crate::text::Ends;
+use crate::{Caller, Reach, Tool, ToolAnswer};
+
+/// How often the caller is asked whether to go on.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The pipes of a session that is gone are closed; nobody waits longer for the news.
+const DRAIN_WITHIN: Duration = Duration::from_secs(2);
+
+/// Which commands may be run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Commands {
+    /// These, to the letter.
+    Only(Vec<String>),
+    /// Whatever the model writes. Only for a sandboxed session, or where a person said so.
+    Any,
+}
+
+/// What all commands of a session have in common.
+#[derive(Clone)]
+pub struct CommandRunner {
+    pub shim: Shim,
+    pub commands: Commands,
+    pub dir: PathBuf,
+    /// The whole environment; nothing is inherited. Keys have no place in it.
+    pub env: Vec<(String, String)>,
+    pub token: SessionToken,
+    pub grace: Grace,
+    /// The longest time a command may ask for, and what it gets if it asks for none.
+    pub timeout: Duration,
+    /// Bytes of output that an answer holds.
+    pub output_cap: usize,
+}
+
+enum Ending {
+    ByItself(i32),
+    OutOfTime,
+    Cancelled,
+}
+
+/// Makes the tool, unless there is nothing that it could run.
+pub(crate) fn tool(runner: CommandRunner) -> Option<Tool> {
+    let which = match &runner.commands {
+        Commands::Only(commands) if commands.is_empty() => return None,
+        Commands::Only(commands) => format!("Only these run: {}.", quoted(commands)),
+        Commands::Any => "Nothing it starts outlives the call.".to_owned(),
+    };
+    let most = runner.timeout.as_secs().max(1);
+    Some(Tool::new(
+        "run",
+        &format!(
+            "Runs a command with sh in the working directory. The answer is its exit code and \
+             what it printed. {which}"
+        ),
+        Reach::Run,
+        json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string", "minLength": 1 },
+                "timeout_s": { "type": "integer", "minimum": 1, "maximum": most },
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        }),
+        move |arguments, caller| runner.run(arguments, caller),
+    ))
+}
+
+fn quoted(commands: &[String]) -> String {
+    commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
+}
+
+impl CommandRunner {
+    fn run(&self, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
+        let command = word(arguments, "command").trim();
+        if let Commands::Only(commands) = &self.commands
+            && !commands.iter().any(|allowed| allowed == command)
+        {
+            return ToolAnswer::error(format!(
+                "that may not be run here, only {}",
+                quoted(commands)
+            ));
+        }
+        let asked = arguments.get("timeout_s").and_then(Value::as_u64).map(Duration::from_secs);
+        let time = asked.unwrap_or(self.timeout).min(self.timeout);
+        let output = Arc::new(Mutex::new(Ends::new(self.output_cap)));
+        let ending = self.supervise(command, time, &output, caller);
+        let printed = output.lock().unwrap_or_else(PoisonError::into_inner).text();
+        let (head, is_error) = match ending {
+            Ok(Ending::ByItself(code)) => (format!("exit code {code}"), code != 0),
+            Ok(Ending::OutOfTime) => (format!("ended after {} seconds", time.as_secs()), true),
+            Ok(Ending::Cancelled) => ("cancelled".to_owned(), true),
+            Err(why) => (why, true),
+        };
+        ToolAnswer { text: format!("{head}\n{printed}"), is_error }
+    }
+
+    fn supervise(
+        &self,
+        command: &str,
+        time: Duration,
+        output: &Arc<Mutex<Ends>>,
+        caller: &mut dyn Caller,
+    ) -> Result<Ending, String> {
+        let told = |error: SessionError| format!("the command could not be run: {error}");
+        let waiting = self.shim.prepare(&self.plan(command)).map_err(told)?;
+        caller
+            .starting(waiting.identity())
+            .map_err(|error| format!("the command was not let go: {error}"))?;
+        let started = Instant::now();
+        let mut session = waiting.go().map_err(told)?;
+        let drained = drain(&mut session, output);
+        let ending = watch(&mut session, started.checked_add(time), caller).map_err(told);
+        // Ends with a time-out, or when both readers have dropped their side.
+        let _ = drained.recv_timeout(DRAIN_WITHIN);
+        ending
+    }
+
+    fn plan(&self, command: &str) -> SessionPlan {
+        let joined = r#"exec sh -c "$1" 2>&1"#;
+        SessionPlan {
+            token: self.token.clone(),
+            program: PathBuf::from("/bin/sh"),
+            args: ["-c", joined, "run", command].map(str::to_owned).to_vec(),
+            cwd: self.dir.clone(),
+            env: self.env.clone(),
+            grace: self.grace,
+            stdin: false,
+        }
+    }
+}
+
+/// Starts to read both pipes. A reader that never ends is left behind with its pipe.
+fn drain(session: &mut Session, output: &Arc<Mutex<Ends>>) -> Receiver<()> {
+    let (sender, drained) = channel();
+    if let Some(pipe) = session.take_stderr() {
+        read(pipe, Arc::clone(output), sender.clone());
+    }
+    if let Some(pipe) = session.take_stdout() {
+        read(pipe, Arc::clone(output), sender);
+    }
+    drained
+}
+
+fn read(mut pipe: impl Read + Send + 'static, output: Arc<Mutex<Ends>>, open: Sender<()>) {
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            output.lock().unwrap_or_else(PoisonError::into_inner).append(&buffer[..count]);
+        }
+        drop(open);
+    });
+}
+
+/// Waits until nothing of the session is left, which it brings about when time is up or
+/// somebody cancels.
+fn watch(
+    session: &mut Session,
+    deadline: Option<Instant>,
+    caller: &dyn Caller,
+) -> Result<Ending, SessionError> {
+    let mut asked = None;
+    loop {
+        if let Some(end) = session.wait_until(Instant::now() + LOOK_EVERY)? {
+            return Ok(asked.filter(|_| end.stopped).unwrap_or(Ending::ByItself(end.code)));
+        }
+        if asked.is_none() {
+            asked = match (
+                caller.cancelled(),
+                deadline.is_some_and(|deadline| Instant::now() >= deadline),
+            ) {
+                (true, _) => Some(Ending::Cancelled),
+                (false, true) => Some(Ending::OutOfTime),
+                (false, false) => continue,
+            };
+            session.stop();
+        }
+    }
+}
