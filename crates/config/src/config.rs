@@ -14,8 +14,12 @@ use crate::{Entry, Origin, Value, parse_duration};
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     pub orchestrate: Orchestrate,
+    pub spawn: Spawn,
     pub verdict: VerdictRules,
     pub session: SessionLimits,
+    pub claude: Claude,
+    pub api: Api,
+    pub command: Command,
     pub gates: Gates,
     pub commit: Commit,
     pub checkout: Checkout,
@@ -54,6 +58,11 @@ impl Orchestrate {
     }
 }
 
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spawn {
+    pub max_depth: u32,
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct VerdictRules {
     pub min_confidence: f64,
@@ -64,12 +73,41 @@ pub struct VerdictRules {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionLimits {
     pub first_output: Duration,
+    pub idle: Duration,
     pub exit_deadline: Duration,
     pub start_retry_pause: Duration,
     pub interrupt_grace: Duration,
     pub terminate_grace: Duration,
     pub line_cap_bytes: u64,
     pub transcript_cap_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claude {
+    pub program: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Api {
+    pub protocol: String,
+    pub context_window: u64,
+    pub max_output_tokens: u32,
+    pub retries: u32,
+    pub retry_pause: Duration,
+    pub longest_wait: Duration,
+    pub nudges: u32,
+    pub command_timeout: Duration,
+    pub command_output_bytes: u64,
+    pub line_cap_bytes: u64,
+    pub idle: Duration,
+}
+
+/// Any program as an agent; without a program there is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command {
+    pub program: String,
+    pub args: Vec<String>,
+    pub output: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,12 +198,20 @@ impl Config {
         let all = Entries(entries);
         Ok(Self {
             orchestrate: all.orchestrate()?,
+            spawn: Spawn { max_depth: all.positive("spawn.max_depth")? },
             verdict: VerdictRules {
                 min_confidence: all.fraction("verdict.min_confidence")?,
                 phrase_confidence: all.fraction("verdict.phrase_confidence")?,
                 verifier_retry_pause: all.time("verdict.verifier_retry_pause")?,
             },
             session: all.session()?,
+            claude: Claude { program: all.text("claude.program")? },
+            api: all.api()?,
+            command: Command {
+                program: all.text("command.program")?,
+                args: all.list("command.args")?,
+                output: all.word("command.output", &["text", "events"])?,
+            },
             gates: all.gates()?,
             commit: Commit {
                 exclude: all.list("commit.exclude")?,
@@ -220,12 +266,29 @@ impl<'a> Entries<'a> {
     fn session(self) -> Result<SessionLimits, ConfigError> {
         Ok(SessionLimits {
             first_output: self.time("session.first_output")?,
+            idle: self.time("session.idle")?,
             exit_deadline: self.time("session.exit_deadline")?,
             start_retry_pause: self.time("session.start_retry_pause")?,
             interrupt_grace: self.time("session.interrupt_grace")?,
             terminate_grace: self.time("session.terminate_grace")?,
             line_cap_bytes: self.bytes("session.line_cap_bytes")?,
             transcript_cap_bytes: self.bytes("session.transcript_cap_bytes")?,
+        })
+    }
+
+    fn api(self) -> Result<Api, ConfigError> {
+        Ok(Api {
+            protocol: self.word("api.protocol", &["messages", "responses", "chat"])?,
+            context_window: self.positive("api.context_window")?.into(),
+            max_output_tokens: self.positive("api.max_output_tokens")?,
+            retries: self.count("api.retries")?,
+            retry_pause: self.time("api.retry_pause")?,
+            longest_wait: self.time("api.longest_wait")?,
+            nudges: self.count("api.nudges")?,
+            command_timeout: self.time("api.command_timeout")?,
+            command_output_bytes: self.bytes("api.command_output_bytes")?,
+            line_cap_bytes: self.bytes("api.line_cap_bytes")?,
+            idle: self.time("api.idle")?,
         })
     }
 

@@ -1,7 +1,5 @@
 //! Changes one setting in a file and leaves everything else as its owner wrote it.
 
-use std::path::PathBuf;
-
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::error::{ConfigError, Place};
@@ -9,10 +7,10 @@ use crate::schema::{Known, Schema};
 use crate::value;
 use crate::{Config, Layer, Origin};
 
-/// Returns `text`, the project's settings, with `key` set to `typed`, which needs no quotes.
-/// Comments and order stay. What comes out can be loaded, or this is an error.
-pub fn set(text: &str, key: &str, typed: &str) -> Result<String, ConfigError> {
-    let file = Origin::Project(PathBuf::from(".spore/config.toml"));
+/// Returns the text of `file` with `key` set to `typed`, which needs no quotes. Comments and
+/// order stay. What comes out can be loaded, or this is an error.
+pub fn set(file: &Layer, key: &str, typed: &str) -> Result<String, ConfigError> {
+    let Layer { origin: file, text } = file;
     let argument = Origin::Flag(format!("set {key}"));
     let here = || Place { origin: argument.clone(), position: None };
     let schema = Schema::of_defaults()?;
@@ -32,19 +30,43 @@ pub fn set(text: &str, key: &str, typed: &str) -> Result<String, ConfigError> {
     };
     let mut document: DocumentMut = text.parse().map_err(|source: toml_edit::TomlError| {
         let offset = source.span().map(|span| span.start);
-        ConfigError::Syntax { place: Place::new(&file, text, offset), source: Box::new(source) }
+        ConfigError::Syntax { place: Place::new(file, text, offset), source: Box::new(source) }
     })?;
-    put(document.as_table_mut(), key, kind.literal(typed)).map_err(|(key, found)| {
-        let place = Place { origin: file.clone(), position: None };
-        ConfigError::WrongType { place, key, expected: "a table", found }
-    })?;
-    let edited = document.to_string();
-    match Config::load(&[Layer { origin: file, text: edited.clone() }]) {
+    let edited = if belongs_at_the_end(&document, key) {
+        let mut fresh = DocumentMut::new();
+        let _ = put(fresh.as_table_mut(), key, kind.literal(typed));
+        format!("{}\n\n{fresh}", text.trim_end())
+    } else {
+        put(document.as_table_mut(), key, kind.literal(typed)).map_err(|(key, found)| {
+            let place = Place { origin: file.clone(), position: None };
+            ConfigError::WrongType { place, key, expected: "a table", found }
+        })?;
+        document.to_string()
+    };
+    match Config::load(&[Layer { origin: file.clone(), text: edited.clone() }]) {
         Ok(_) => Ok(edited),
         // There is no such line in the file yet: the mistake is in what was typed.
         Err(error) if error.key() == Some(key) => Err(error.moved_to(argument)),
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether `key` needs a new table in a file that ends in a comment. The comment is
+/// not about the new table and must not come to stand below it.
+fn belongs_at_the_end(document: &DocumentMut, key: &str) -> bool {
+    if document.trailing().as_str().is_none_or(|text| text.trim().is_empty()) {
+        return false;
+    }
+    let mut table = document.as_table();
+    let path = key.rsplit_once('.').map_or("", |(path, _)| path);
+    for part in path.split('.') {
+        match table.get(part) {
+            None => return true,
+            Some(Item::Table(next)) if !next.is_dotted() => table = next,
+            Some(_) => return false,
+        }
+    }
+    false
 }
 
 /// Puts `value` where `key` leads; tells the part of `key` that leads nowhere, and what is
@@ -84,14 +106,18 @@ fn put(
 mod tests {
     use super::*;
 
+    fn project(text: &str) -> Layer {
+        Layer { origin: Origin::Project(".spore/config.toml".into()), text: text.to_owned() }
+    }
+
     #[track_caller]
     fn check(text: &str, key: &str, typed: &str, expected: &str) {
-        assert_eq!(set(text, key, typed).unwrap(), expected);
+        assert_eq!(set(&project(text), key, typed).unwrap(), expected);
     }
 
     #[track_caller]
     fn check_refused(text: &str, key: &str, typed: &str, expected: &str) {
-        assert_eq!(set(text, key, typed).unwrap_err().to_string(), expected);
+        assert_eq!(set(&project(text), key, typed).unwrap_err().to_string(), expected);
     }
 
     #[test]
@@ -121,6 +147,24 @@ mod tests {
         );
         check("show.limit = 5 # few\n", "show.limit", "6", "show.limit = 6 # few\n");
         check("", "commit.allow", "a.db,b.db", "[commit]\nallow = [\"a.db\", \"b.db\"]\n");
+    }
+
+    #[test]
+    fn a_comment_at_the_end_stays_above_what_is_added() {
+        check("# ours\n", "show.limit", "5", "# ours\n\n[show]\nlimit = 5\n");
+        check(
+            "[gates]\nallow_red = true\n\n# later\n",
+            "gates.commands.test.run",
+            "make",
+            "[gates]\nallow_red = true\n\n# later\n\n[gates.commands.test]\nrun = \"make\"\n",
+        );
+        check(
+            "show.limit = 5\n# end\n",
+            "diff.cap_bytes",
+            "9",
+            "show.limit = 5\n# end\n\n[diff]\ncap_bytes = 9\n",
+        );
+        check("show.limit = 5\n# end\n", "show.limit", "6", "show.limit = 6\n# end\n");
     }
 
     #[test]

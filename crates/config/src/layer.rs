@@ -79,6 +79,23 @@ impl Loaded {
         self.entries.iter().map(|(key, entry)| (key.as_str(), entry))
     }
 
+    /// Returns the setting `key`, or all settings in the table of that name. Neither is an
+    /// error that blames `asked`.
+    pub fn find(&self, key: &str, asked: Origin) -> Result<Vec<(&str, &Entry)>, ConfigError> {
+        let below = format!("{key}.");
+        let found: Vec<(&str, &Entry)> =
+            self.entries().filter(|(name, _)| *name == key || name.starts_with(&below)).collect();
+        let schema = Schema::of_defaults()?;
+        match schema.look_up(key) {
+            Known::Nothing => {
+                let place = Place { origin: asked, position: None };
+                let nearest = schema.nearest(key);
+                Err(ConfigError::UnknownKey { place, key: key.to_owned(), nearest })
+            }
+            Known::Leaf(_) | Known::Table => Ok(found),
+        }
+    }
+
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.entries.get(key).map(|entry| &entry.place.origin)
     }

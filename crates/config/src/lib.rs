@@ -19,8 +19,8 @@ mod time;
 mod value;
 
 pub use config::{
-    Checkout, Commit, Config, Diff, Environment, GateCommand, Gates, Orchestrate, Prices, Role,
-    SessionLimits, Show, Spine, Store, Tier, VerdictRules,
+    Api, Checkout, Claude, Command, Commit, Config, Diff, Environment, GateCommand, Gates,
+    Orchestrate, Prices, Role, SessionLimits, Show, Spawn, Spine, Store, Tier, VerdictRules,
 };
 pub use distance::distance;
 pub use edit::set;

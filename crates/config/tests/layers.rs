@@ -104,3 +104,26 @@ fn a_mistake_is_blamed_on_the_layer_that_made_it() {
     let error = Config::load(&[flag]).unwrap_err();
     assert_eq!(error.to_string(), "--budget: orchestrate.budget_usd must be a number, not text");
 }
+
+#[test]
+fn a_setting_is_found_by_its_key_and_a_table_by_its_name() {
+    let loaded = load(&[project("[gates.commands.test]\nrun = 'make'\n")]);
+    let check = |key: &str, expected: &str| {
+        let asked = Origin::Flag(format!("show {key}"));
+        let told = match loaded.find(key, asked) {
+            Ok(found) => found.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(told, expected);
+    };
+    check("show.limit", "show.limit");
+    check("show", "show.limit");
+    check("gates.commands", "gates.commands.test.run");
+    check("gates.commands.lint", "");
+    check("tiers", "");
+    check("sho", "show sho: there is no setting sho; did you mean show?");
+    check(
+        "show.limit.x",
+        "show show.limit.x: there is no setting show.limit.x; did you mean show.limit?",
+    );
+}

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spore_model::{EventId, RunId, SessionToken};
+use spore_model::{EdgeId, EventId, NodeId, RunId, SessionToken};
 
 use crate::Clock;
 
@@ -38,6 +38,16 @@ impl Ids {
     pub fn event(&self) -> EventId {
         let (millis, random) = self.next();
         EventId::from_parts(millis, random)
+    }
+
+    pub fn node(&self) -> NodeId {
+        let (millis, random) = self.next();
+        NodeId::from_parts(millis, random)
+    }
+
+    pub fn edge(&self) -> EdgeId {
+        let (millis, random) = self.next();
+        EdgeId::from_parts(millis, random)
     }
 
     /// Makes a word that no other process of this machine carries.

@@ -12,6 +12,7 @@
 mod clock;
 pub mod files;
 mod ids;
+pub mod machine;
 mod probe;
 pub mod session;
 mod tool;

@@ -38,6 +38,15 @@ const SETTINGS: [&str; 17] = [
     "core.fsyncMethod=batch",
 ];
 
+/// The oldest git that understands our calls: `rev-parse --path-format` and settings by
+/// `GIT_CONFIG_COUNT` came with it.
+pub const OLDEST_GIT: (u32, u32) = (2, 31);
+
+/// The oldest git with which all promises of this crate hold. Before it `GIT_ATTR_SOURCE` is
+/// not understood, so that a reset checkout may take its line endings from leftovers, and
+/// before 2.36 neither is `core.fsync`.
+pub const SOUND_GIT: (u32, u32) = (2, 41);
+
 /// A call being put together. `action` completes "cannot …" in an error.
 pub(crate) struct Git {
     tool: Tool,

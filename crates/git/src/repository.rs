@@ -213,7 +213,7 @@ impl Repository {
     }
 
     /// A call on the user's own work tree. Only reads.
-    fn at_home(&self, action: &'static str) -> Git {
+    pub(crate) fn at_home(&self, action: &'static str) -> Git {
         let call = Git::new(action, &self.root).env("GIT_DIR", &self.own);
         call.env("GIT_WORK_TREE", &self.root)
     }

@@ -4,6 +4,7 @@
 
 mod checkout;
 mod discovery;
+mod history;
 mod isolation;
 mod reset;
 mod results;
