@@ -9,12 +9,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("git", &["model", "effects"]),
     ("config", &["model"]),
-    ("agent", &["model", "effects"]),
+    ("tools", &["model", "effects"]),
+    ("agent", &["model", "effects", "tools"]),
     ("gates", &["model", "effects"]),
     ("pipeline", &["model"]),
     ("app", &["model", "effects", "store", "git", "config", "agent", "gates", "pipeline"]),
     ("cli", &["model", "effects", "config", "agent", "app"]),
+    ("scripted-model", &["model"]),
     ("testkit", &["model"]),
+    ("fake-agent", &[]),
     ("xtask", &[]),
 ];
 

@@ -42,12 +42,10 @@ fn demo(args: &[String]) -> Result<(), String> {
 }
 
 fn test(args: &[String]) -> Result<(), String> {
-    let python = test_python();
-    if python.is_none() {
-        say(
-            "xtask: pytest could not be installed; the tests that need it will say they were skipped",
-        );
-    }
+    let tools = [
+        ("SPORE_TEST_PYTHON", "pytest", test_python()),
+        ("SPORE_TEST_CLAUDE", "Claude Code", test_claude()),
+    ];
     let nextest = Command::new("cargo").args(["nextest", "--version"]).output();
     let runner: &[&str] = if nextest.is_ok_and(|output| output.status.success()) {
         &["nextest", "run", "--workspace", "--no-fail-fast"]
@@ -58,10 +56,17 @@ fn test(args: &[String]) -> Result<(), String> {
     cargo(&["build", "--quiet", "--workspace", "--bins"])?;
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(runner).args(args);
-    if let Some(python) = python {
-        command.env("SPORE_TEST_PYTHON", python);
+    for (variable, _, tool) in &tools {
+        if let Some(tool) = tool {
+            command.env(variable, tool);
+        }
     }
-    run(&mut command)
+    let done = run(&mut command);
+    // Last, where it is read: a green run that skipped something is not the whole run.
+    for (_, name, _) in tools.iter().filter(|(_, _, tool)| tool.is_none()) {
+        say(&format!("xtask: {name} could not be installed; the tests that need it were skipped"));
+    }
+    done
 }
 
 fn lint() -> Result<(), String> {
@@ -73,27 +78,48 @@ fn lint() -> Result<(), String> {
         .env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// A Python that has pytest, kept in the user's cache by version so that a second run
-/// downloads nothing.
+/// A Python that has pytest.
 fn test_python() -> Option<PathBuf> {
     const PYTEST: &str = "8.4.2";
-    let home = std::env::var_os("HOME")?;
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map_or_else(|| PathBuf::from(home).join(".cache"), PathBuf::from);
-    let venv = cache.join(format!("spore-dev/pytest-{PYTEST}"));
+    let venv = cache()?.join(format!("pytest-{PYTEST}"));
     let python = venv.join("bin/python3");
-    let works = |python: &PathBuf| {
-        let asked = Command::new(python).args(["-c", "import pytest"]).output();
-        asked.is_ok_and(|output| output.status.success())
-    };
-    if !works(&python) {
+    if !works(&python, &["-c", "import pytest"]) {
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv)).ok()?;
         run(Command::new(&python)
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .arg(format!("pytest=={PYTEST}")))
         .ok()?;
     }
-    works(&python).then_some(python)
+    works(&python, &["-c", "import pytest"]).then_some(python)
+}
+
+/// The Claude Code that the recorded sessions were made with. It never leaves the loopback
+/// address: the tests bring the model.
+fn test_claude() -> Option<PathBuf> {
+    const CLAUDE_CODE: &str = "2.1.197";
+    let dir = cache()?.join(format!("claude-code-{CLAUDE_CODE}"));
+    let claude = dir.join("node_modules/.bin/claude");
+    if !works(&claude, &["--version"]) {
+        run(Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&dir)
+            .arg(format!("@anthropic-ai/claude-code@{CLAUDE_CODE}")))
+        .ok()?;
+    }
+    works(&claude, &["--version"]).then_some(claude)
+}
+
+/// Where things that tests need are kept by version, so that a second run downloads nothing.
+fn cache() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME")?;
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map_or_else(|| PathBuf::from(home).join(".cache"), PathBuf::from);
+    Some(cache.join("spore-dev"))
+}
+
+fn works(program: &PathBuf, args: &[&str]) -> bool {
+    let asked = Command::new(program).args(args).output();
+    asked.is_ok_and(|output| output.status.success())
 }
 
 fn cargo(args: &[&str]) -> Result<(), String> {

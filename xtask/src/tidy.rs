@@ -42,10 +42,17 @@ mod tests {
         path.extension().is_some_and(|found| found == extension)
     }
 
+    /// Samples and recordings are what they are.
+    fn is_sample(path: &Path) -> bool {
+        path.components()
+            .any(|part| part.as_os_str() == "samples" || part.as_os_str() == "transcripts")
+    }
+
     #[test]
     fn no_line_ends_in_white_space() {
         check("trailing white space", |path, line| {
-            !is(path, "snap") && !is(path, "expected") && line.ends_with([' ', '\t'])
+            // rustfmt sees to Rust, where a recorded text may end in a space.
+            !is(path, "rs") && !is(path, "snap") && !is_sample(path) && line.ends_with([' ', '\t'])
         });
     }
 
@@ -59,8 +66,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_unfinished() {
-        let words = ["TO", "FIX"]
-            .map(|start| format!("{start}{}", if start == "TO" { "DO" } else { "ME" }));
+        let words = [concat!("TO", "DO"), concat!("FIX", "ME")];
         check("unfinished work", |path, line| {
             is(path, "rs") && words.iter().any(|word| line.contains(word))
         });
@@ -68,8 +74,7 @@ mod tests {
 
     #[test]
     fn no_file_names_a_home_directory() {
-        let places = ["/ro", "/home/"]
-            .map(|start| if start == "/ro" { "/root/".to_owned() } else { start.to_owned() });
+        let places = [concat!("/ro", "ot/"), concat!("/ho", "me/")];
         check("a path of one machine", |path, line| {
             !is(path, "snap") && places.iter().any(|place| line.contains(place))
         });

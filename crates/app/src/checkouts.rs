@@ -23,6 +23,11 @@ impl Checkouts<'_> {
         self.lay_out("coder", &self.place("coder"), &self.settings.base)
     }
 
+    pub(crate) fn has_coder(&self) -> bool {
+        let place = self.place("coder");
+        Checkout::open(self.repository, &place).is_some() && prepared(&place).exists()
+    }
+
     /// Lays out a clean checkout for a verifier; what an earlier one left is removed.
     pub(crate) fn verifier(&self, bounce: u32, commit: &CommitId) -> Result<Checkout> {
         let place = self.place(&format!("verifier-{bounce}"));

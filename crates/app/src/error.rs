@@ -11,14 +11,16 @@ use spore_effects::ToolError;
 use spore_effects::files::LockError;
 use spore_gates::GateError;
 use spore_git::GitError;
-use spore_model::Fault;
-use spore_store::{JournalError, OpenError};
+use spore_model::{Fault, Outcome};
+use spore_store::{JournalError, KnowledgeError, OpenError};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug)]
 pub struct Error {
     pub fault: Fault,
+    /// Set where the refusal is itself an outcome that callers tell apart.
+    outcome: Option<Outcome>,
     message: String,
     hint: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -26,7 +28,19 @@ pub struct Error {
 
 impl Error {
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), hint: None, source: None }
+        Self { fault, outcome: None, message: message.into(), hint: None, source: None }
+    }
+
+    /// Nesting is at its limit: nothing was started, and callers must not try again.
+    pub(crate) fn too_deep(depth: u32, limit: u32) -> Self {
+        let message = format!("sessions are nested {depth} deep, and {limit} is the limit");
+        let error = Self::new(Fault::Usage, message)
+            .hint("do the work in this session, or raise `--max-depth`");
+        Self { outcome: Some(Outcome::DepthExceeded), ..error }
+    }
+
+    pub fn exit_code(&self) -> u8 {
+        self.outcome.map_or_else(|| self.fault.exit_code(), Outcome::exit_code)
     }
 
     /// Adds what to do about it.
@@ -50,9 +64,7 @@ impl Error {
     pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
         let error = Self::new(Fault::Io, what);
         let error = match source.kind() {
-            std::io::ErrorKind::StorageFull => {
-                error.hint("free some disk space; `spore resume` goes on from here")
-            }
+            std::io::ErrorKind::StorageFull => error.hint(FULL),
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                 error.hint("make the directory writable for this user")
             }
@@ -61,6 +73,10 @@ impl Error {
         error.because(source)
     }
 }
+
+/// Also said where no run was under way: the one who reads it knows.
+const FULL: &str =
+    "free some disk space, then try again; a run that was under way goes on with `spore resume`";
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,6 +92,21 @@ impl std::error::Error for Error {
 
 impl From<GitError> for Error {
     fn from(error: GitError) -> Self {
+        let error = match error {
+            // git's own words run over several lines and end in the same advice.
+            GitError::Unsafe { dir, .. } => {
+                let dir = dir.display();
+                let message = format!("git does not trust {dir}: it belongs to another user");
+                let hint = format!(
+                    "if that is as it should be: git config --global --add safe.directory {dir}"
+                );
+                return Self::new(Fault::BadInput, message).hint(hint);
+            }
+            GitError::Io { path, source } => {
+                return Self::io(format!("cannot use {}", path.display()), source);
+            }
+            other => other,
+        };
         let (fault, hint) = match &error {
             GitError::NotInstalled => (Fault::Missing, "install git"),
             GitError::NotARepository { .. } => {
@@ -85,9 +116,6 @@ impl From<GitError> for Error {
             GitError::NoCommits { .. } => {
                 (Fault::BadInput, "commit something first: a run starts from a commit")
             }
-            GitError::Unsafe { .. } => {
-                (Fault::BadInput, "if it is yours: git config --global --add safe.directory DIR")
-            }
             GitError::UnknownRevision { .. } => {
                 (Fault::BadInput, "name a commit of this repository")
             }
@@ -96,20 +124,29 @@ impl From<GitError> for Error {
                 Fault::Io,
                 "wait for the other git, or remove its lock if it died; then `spore resume`",
             ),
-            GitError::DiskFull { .. } => {
-                (Fault::Io, "free some disk space; `spore resume` goes on from here")
-            }
+            GitError::DiskFull { .. } => (Fault::Io, FULL),
             GitError::Vanished { .. } | GitError::Occupied { .. } => {
                 (Fault::Io, "see what became of the directory; `spore resume` goes on from here")
             }
             GitError::ForeignRef { .. } | GitError::Unreadable { .. } => (Fault::Bug, ""),
+            GitError::Failed { complaint, .. } if is_refused(complaint) => {
+                (Fault::Io, "make .git/ writable for this user")
+            }
             GitError::Failed { .. }
             | GitError::Unusable { .. }
             | GitError::Tool { .. }
+            | GitError::Unsafe { .. }
             | GitError::Io { .. } => (Fault::Io, ""),
         };
         wrap(fault, hint, error)
     }
+}
+
+/// Returns whether git complains that it may not write. It does not always say why.
+fn is_refused(complaint: &str) -> bool {
+    ["Permission denied", "Read-only file system", "unable to create directory"]
+        .iter()
+        .any(|words| complaint.contains(words))
 }
 
 impl From<OpenError> for Error {
@@ -144,9 +181,7 @@ impl From<JournalError> for Error {
             JournalError::Fenced { .. } => {
                 (Fault::BadInput, "another process has taken this run over; let it work")
             }
-            JournalError::Full { .. } => {
-                (Fault::Io, "free some disk space; `spore resume` goes on from here")
-            }
+            JournalError::Full { .. } => (Fault::Io, FULL),
             JournalError::ReadOnly { .. } => (Fault::Io, "make .spore/ writable for this user"),
             JournalError::Busy { .. } => {
                 (Fault::Io, "wait for the other process, then `spore resume`")
@@ -156,6 +191,33 @@ impl From<JournalError> for Error {
             }
             JournalError::Io { .. } => (Fault::Io, "`spore resume` goes on from here"),
             _ => (Fault::Bug, ""),
+        };
+        wrap(fault, hint, error)
+    }
+}
+
+impl From<KnowledgeError> for Error {
+    fn from(error: KnowledgeError) -> Self {
+        let (fault, hint) = match &error {
+            KnowledgeError::NoSuchNode { .. } | KnowledgeError::NoSuchEdge { .. } => {
+                (Fault::BadInput, "`spore graph query-edges` shows the ids")
+            }
+            KnowledgeError::Superseded { .. } => {
+                (Fault::BadInput, "look at the newer one: `spore graph show`")
+            }
+            KnowledgeError::NotExported { .. } => {
+                (Fault::Io, "nothing was removed: make .spore/exports/ writable, with room on it")
+            }
+            KnowledgeError::Full { .. } => (Fault::Io, "free some disk space"),
+            KnowledgeError::ReadOnly { .. } => (Fault::Io, "make .spore/ writable for this user"),
+            KnowledgeError::Busy { .. } => (Fault::Io, "wait for the other process"),
+            KnowledgeError::Corrupt { .. } => {
+                (Fault::BadInput, "restore .spore/spore.db from a copy")
+            }
+            KnowledgeError::Io { .. } => {
+                (Fault::Io, "see that .spore/ can be read and written by this user")
+            }
+            KnowledgeError::Bug { .. } => (Fault::Bug, ""),
         };
         wrap(fault, hint, error)
     }
@@ -186,11 +248,13 @@ impl From<LockError> for Error {
 
 impl From<ToolError> for Error {
     fn from(error: ToolError) -> Self {
-        let fault = match &error {
-            ToolError::NotInstalled { .. } => Fault::Missing,
-            ToolError::TimedOut { .. } | ToolError::Io { .. } => Fault::Io,
+        let (fault, hint) = match &error {
+            ToolError::NotInstalled { .. } => {
+                (Fault::Missing, "install it; `spore doctor` tells what else is missing")
+            }
+            ToolError::TimedOut { .. } | ToolError::Io { .. } => (Fault::Io, ""),
         };
-        wrap(fault, "", error)
+        wrap(fault, hint, error)
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) enum Checked {
 }
 
 impl GateRuns<'_> {
-    /// Returns the gates' results at the base, from an earlier run where there is one.
+    /// Returns the gates' results at the base, from an earlier run where they were green. Red
+    /// ones are looked at again: what was missing then may have been installed since.
     pub(crate) fn baseline(
         &self,
         session: RunId,
@@ -36,7 +37,14 @@ impl GateRuns<'_> {
         logs: &Path,
         progress: &mut dyn Progress,
     ) -> Result<Checked> {
-        if let Some(results) = self.cached_baseline(base.1)? {
+        let green = |results: &Vec<GateResult>| {
+            results.iter().all(|result| result.standing == Standing::Green)
+        };
+        if let Some(results) = self.cached_baseline(base.1)?.filter(green) {
+            for result in &results {
+                let line = format!("{} (known from an earlier run)", line(result));
+                progress.update(&Update::GateEnded { line });
+            }
             return Ok(Checked::Done(results));
         }
         let checked = self.run(session, base, None, logs, progress)?;

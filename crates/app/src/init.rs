@@ -3,7 +3,6 @@
 use std::fs;
 
 use spore_effects::files;
-use spore_model::Fault;
 
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -23,6 +22,7 @@ vectors
 events/
 runs/
 sessions/
+exports/
 memory/fragments/
 memory/state/
 memory/inbox/
@@ -41,10 +41,7 @@ pub fn init(around: &Surroundings) -> Result<Initialised> {
     let workspace = Workspace::find(around)?;
     let spore = workspace.spore_dir();
     let failed = |source| Error::io(format!("cannot write {}", spore.display()), source);
-    if spore.exists() && !spore.is_dir() {
-        return Err(Error::new(Fault::BadInput, format!("{} is not a directory", spore.display()))
-            .hint("move it away and run `spore init` again"));
-    }
+    workspace.refuse_file()?;
     fs::create_dir_all(&spore).map_err(failed)?;
     let mut written = Vec::new();
     for (name, content) in [(".gitignore", IGNORE), ("config.toml", CONFIG)] {

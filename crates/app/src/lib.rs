@@ -5,29 +5,49 @@
 //! and never reads the environment by itself. What it has to say while it works goes to a
 //! [`Progress`] the caller hands in.
 
+mod attendance;
+mod backends;
 mod checkouts;
+mod collect;
+mod corrections;
 mod demo;
 mod doctor;
 mod error;
+mod events;
 mod gate_runs;
+pub mod graph;
 mod init;
+mod knowledge;
 mod orchestrate;
 mod orchestration;
 mod progress;
 mod prompts;
+mod records;
 mod reports;
+mod roles;
 mod sessions;
 mod settings;
+mod settings_view;
+mod since;
+mod spawn;
 mod spine;
 mod surroundings;
+mod tail;
 mod workspace;
 
+pub use collect::{Collected, Correction, collect_corrections};
+pub use corrections::CorrectionKind;
 pub use demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use doctor::{Checkup, Finding as DoctorFinding, doctor};
 pub use error::{Error, Result};
+pub use events::{MAX_PAYLOAD_BYTES, NewEvent, append_event};
 pub use init::{Initialised, init};
 pub use orchestrate::{Orchestrate, Resume, orchestrate, resume};
-pub use progress::{Progress, Update};
+pub use progress::{Progress, Update, counted};
 pub use reports::{BounceReport, RunReport, RunRow, SessionRow, list_runs, show_run};
+pub use settings_view::{Setting, SettingChanged, SettingsFile, change_setting, show_settings};
+pub use since::{BadSince, parse_since};
+pub use spawn::{Spawn, Spawned, spawn};
 pub use surroundings::{Interrupt, Surroundings};
+pub use tail::{Seen, SkippedLine, Tail, tail_events};
 pub use workspace::Workspace;

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use spore_agent::replay::Replay;
-use spore_agent::{Agent, Scenario, Watchdog};
+use spore_agent::Agent;
 use spore_config::Config;
 use spore_effects::files::{Lock, LockError};
-use spore_effects::session::{self, Grace, ProcessIdentity};
+use spore_effects::session::{self, ProcessIdentity};
 use spore_git::Repository;
 use spore_model::{
-    Allowance, BudgetTree, Fault, Run, RunCost, RunId, RunKind, RunState, SourceKind, Usage, Usd,
+    Allowance, BudgetTree, Fault, Run, RunCost, RunId, RunKind, RunState, SourceKind, Status,
+    Usage, Usd,
 };
-use spore_pipeline::{Bounce, End, drive};
+use spore_pipeline::{Bounce, Conclusion, End, drive};
 use spore_store::{Journal, RunChange};
 
-use crate::orchestration::Orchestration;
+use crate::backends::backend;
+use crate::orchestration::{Orchestration, branch};
 use crate::records::ledger_totals;
 use crate::reports::{self, RunReport};
 use crate::settings::RunSettings;
@@ -30,6 +31,7 @@ pub struct Orchestrate {
     pub task: String,
     pub backend: Option<String>,
     pub scenario: Option<PathBuf>,
+    pub model: Option<String>,
     pub max_bounces: Option<u32>,
     pub max_turns: Option<u32>,
     pub budget: Option<Usd>,
@@ -57,10 +59,10 @@ pub fn orchestrate(
             .hint("say what is to be done: spore orchestrate \"make the parser accept tabs\""));
     }
     let workspace = Workspace::find(around)?;
-    let repository = Repository::discover(workspace.root())?;
+    let repository = workspace.repository(around)?;
     let config = workspace.config(around, &[])?;
     let settings = settle_settings(&workspace, &repository, &config, asked)?;
-    let agent = agent(around, &config, &settings)?;
+    let agent = backend(around, &config, &settings.backend, settings.scenario.as_deref())?;
     if !workspace.database().exists() {
         crate::init(around)?;
         progress.update(&Update::Initialised);
@@ -90,12 +92,9 @@ pub fn resume(
         Some(typed) => reports::find_run(&journal, typed)?,
         None => newest_open(&workspace, &journal)?,
     };
+    let run = root_of(&journal, run)?;
     if !run.is_open() {
-        return Err(Error::new(
-            Fault::BadInput,
-            format!("run {} is over: {}", run.id.short(), run.status(false)),
-        )
-        .hint("`spore orchestrate` starts the task anew"));
+        return Err(is_over(&run));
     }
     let repository = Repository::discover(workspace.root())?;
     let _lock = claim(&workspace, run.id)?;
@@ -106,11 +105,35 @@ pub fn resume(
     if let Some(more) = asked.more_budget {
         settings.budget += more;
     }
-    let agent = agent(around, &config, &settings)?;
+    let agent = backend(around, &config, &settings.backend, settings.scenario.as_deref())?;
     let reaped = reap(&config, &journal, run.id, around)?;
     reopen(around, &journal, &run, &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
     work(around, &workspace, &repository, &config, &journal, run.id, settings, agent, progress)
+}
+
+/// The run that a bounce or session belongs to: it is the one that can be resumed.
+fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
+    while let Some(parent) = run.parent {
+        run = journal.run(parent)?.ok_or_else(|| {
+            Error::new(
+                Fault::BadInput,
+                format!("run {parent}, which {} belongs to, is gone", run.id),
+            )
+        })?;
+    }
+    Ok(run)
+}
+
+fn is_over(run: &Run) -> Error {
+    let (id, status) = (run.id.short(), run.status(false));
+    let error = Error::new(Fault::BadInput, format!("run {id} is over: {status}"));
+    match status {
+        Status::Verified => error.hint(format!("its work is on branch {}", branch(run.id))),
+        _ => error.hint(format!(
+            "`spore runs show {id}` tells why; `spore orchestrate` starts the task anew"
+        )),
+    }
 }
 
 #[expect(clippy::too_many_arguments, reason = "the one place where all parts of a run meet")]
@@ -126,6 +149,7 @@ fn work(
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     spine::flush(around, workspace, journal)?;
+    let knowledge = workspace.knowledge(config)?;
     let spent = journal.ledger(run)?.iter().map(|entry| entry.cost.usd).sum();
     let caps = Allowance { usd: Some(settings.budget), ..Allowance::default() };
     let budget = BudgetTree::new(caps, Allowance { usd: Some(spent), ..Allowance::default() });
@@ -135,6 +159,7 @@ fn work(
         workspace,
         repository,
         journal,
+        knowledge: &knowledge,
         config,
         run,
         trace: run.into(),
@@ -160,11 +185,22 @@ fn work(
         journal.update_run(run, &change, &[event])?;
     }
     spine::flush(around, workspace, journal)?;
-    let mut report = reports::report(workspace, journal, run)?;
-    if let End::Concluded(conclusion) = end {
-        report.fault = conclusion.fault;
+    if let End::Concluded(Conclusion { fault: Some(fault), reason, .. }) = end {
+        return Err(could_not_begin(fault, &reason, run));
     }
-    Ok(report)
+    reports::report(workspace, journal, run)
+}
+
+/// A run that could not rightly begin is an error of the call, although it is on record.
+fn could_not_begin(fault: Fault, reason: &str, run: RunId) -> Error {
+    let error = Error::new(fault, reason);
+    match fault {
+        Fault::BadInput => error.hint(format!(
+            "mend them and commit, or add `--allow-red` to go on all the same; what they said is \
+             in .spore/runs/{run}/baseline/"
+        )),
+        _ => error,
+    }
 }
 
 fn settle_settings(
@@ -184,6 +220,7 @@ fn settle_settings(
         gates: gates(workspace, repository, &base, config)?,
         base,
         backend,
+        model: asked.model.clone(),
         scenario,
         max_bounces: asked.max_bounces.unwrap_or(config.orchestrate.max_bounces).max(1),
         max_turns,
@@ -226,7 +263,7 @@ fn refuse_submodules(
 }
 
 /// The configured gates, else those that the base tree shows.
-fn gates(
+pub(crate) fn gates(
     workspace: &Workspace,
     repository: &Repository,
     base: &spore_model::CommitId,
@@ -257,45 +294,6 @@ fn gates(
     Ok(found)
 }
 
-fn agent(around: &Surroundings, config: &Config, settings: &RunSettings) -> Result<Arc<dyn Agent>> {
-    let watchdog = Watchdog {
-        first_output: config.session.first_output,
-        exit: config.session.exit_deadline,
-        grace: grace(config),
-        line_cap: usize::try_from(config.session.line_cap_bytes).unwrap_or(usize::MAX),
-        transcript_cap: config.session.transcript_cap_bytes,
-    };
-    match (settings.backend.as_str(), &settings.scenario) {
-        ("replay", Some(scenario)) => {
-            let text = std::fs::read_to_string(scenario).map_err(|source| {
-                Error::new(
-                    Fault::BadInput,
-                    format!("cannot read the scenario {}", scenario.display()),
-                )
-                .because(source)
-            })?;
-            Scenario::parse(&text).map_err(|error| {
-                Error::new(Fault::BadInput, format!("{}: {error}", scenario.display()))
-            })?;
-            Ok(Arc::new(Replay::new(around.exe.clone(), scenario.clone(), watchdog)))
-        }
-        ("replay", None) => Err(Error::new(Fault::Usage, "the replay agent needs a scenario")
-            .hint("add `--scenario FILE`; `spore demo` shows one at work")),
-        ("", _) => Err(Error::new(Fault::Missing, "no agent is chosen")
-            .hint("add `--backend replay --scenario FILE`, or set `[orchestrate] backend`")),
-        (other, _) => Err(Error::new(Fault::Usage, format!("there is no agent backend {other:?}"))
-            .hint("this version knows: replay")),
-    }
-}
-
-pub(crate) fn grace(config: &Config) -> Grace {
-    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    Grace {
-        interrupt_ms: millis(config.session.interrupt_grace),
-        terminate_ms: millis(config.session.terminate_grace),
-    }
-}
-
 /// Takes the run for this process. The lock goes with the process, however that ends.
 fn claim(workspace: &Workspace, run: RunId) -> Result<Lock> {
     let dir = workspace.run_dir(run);
@@ -305,7 +303,11 @@ fn claim(workspace: &Workspace, run: RunId) -> Result<Lock> {
         LockError::Held { .. } => Error::new(
             Fault::BadInput,
             format!("run {} is being worked on by another process", run.short()),
-        ),
+        )
+        .hint(format!(
+            "`spore runs show {}` tells how far it is; Ctrl-C there parks it",
+            run.short()
+        )),
         other => other.into(),
     })
 }
@@ -375,7 +377,7 @@ fn newest_open(workspace: &Workspace, journal: &dyn Journal) -> Result<Run> {
     journal
         .runs(&query)?
         .into_iter()
-        .find(|run| !Lock::is_held(&workspace.run_lock(run.id)))
+        .find(|run| run.kind == RunKind::Orchestrate && !Lock::is_held(&workspace.run_lock(run.id)))
         .ok_or_else(|| {
             Error::new(Fault::BadInput, "no run is waiting to be resumed")
                 .hint("`spore runs list` shows all runs")

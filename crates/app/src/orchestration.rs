@@ -16,7 +16,7 @@ use spore_model::{
 use spore_pipeline::{
     Begun, Conclusion, Done, Evidence, GateSummary, SessionSummary, Step, Ticket, World,
 };
-use spore_store::Journal;
+use spore_store::{Journal, Knowledge};
 
 use crate::checkouts::Checkouts;
 use crate::gate_runs::{Checked, GateRuns, bug};
@@ -32,6 +32,7 @@ pub(crate) struct Orchestration<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) repository: &'a Repository,
     pub(crate) journal: &'a dyn Journal,
+    pub(crate) knowledge: &'a dyn Knowledge,
     pub(crate) config: &'a Config,
     pub(crate) run: RunId,
     pub(crate) trace: TraceId,
@@ -82,12 +83,13 @@ impl World for Orchestration<'_> {
                 Ok(Done::Closed)
             }
             Step::Commit { tree, .. } => self.commit(ticket, tree),
-            Step::Escalate { reason, .. } => self.escalate(reason),
+            Step::Escalate { bounce, reason } => self.escalate(*bounce, reason),
             Step::Finish { conclusion } => self.close_up(conclusion),
         }
     }
 
     fn finish(&mut self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
+        self.learn(step, ticket, done)?;
         let key = step.key();
         let entry = self.entry(step, ticket, done)?;
         self.row(&format!("finish {key}"), || {
@@ -131,7 +133,7 @@ impl Orchestration<'_> {
         if let Some(stop) = self.out_of_budget() {
             return Ok(stop);
         }
-        let checkout = self.checkouts().coder()?;
+        let checkout = self.coder_checkout(bounce)?;
         if ticket.attempt > 1 {
             // What an attempt left behind that nobody saw the end of is not a state to go on
             // from. It stays in the object store, under the run's own refs.
@@ -155,7 +157,7 @@ impl Orchestration<'_> {
     }
 
     fn snapshot(&mut self, ticket: &Ticket, bounce: u32) -> Result<Done> {
-        let checkout = self.checkouts().coder()?;
+        let checkout = self.coder_checkout(bounce)?;
         let tree = self.checkouts().snapshot(&checkout)?;
         let message = format!("bounce {bounce} of run {}", self.run);
         let commit = self.commit_tree(&format!("bounce {bounce}"), &tree, &message, ticket)?;
@@ -216,7 +218,12 @@ impl Orchestration<'_> {
             name,
         };
         let session = self.run_session(step, ticket, part)?;
-        self.book_if_stopped("verifier", &session)?;
+        if attempt > 1 && session.outcome != Outcome::Success {
+            // A second breakdown parks the run, so no result of the step will book it.
+            self.book_stopped("verifier", &session)?;
+        } else {
+            self.book_if_stopped("verifier", &session)?;
+        }
         // What a build leaves behind is new; what was handed over must be as it was.
         let after = self.checkouts().snapshot(&checkout)?;
         let touched = self.repository.diff(tree, &after, 0)?;
@@ -226,10 +233,10 @@ impl Orchestration<'_> {
 
     fn commit(&mut self, ticket: &Ticket, tree: &TreeId) -> Result<Done> {
         let task = self.settings.task.trim();
+        let title = prompts::title(task);
+        let body = if title == task { String::new() } else { format!("{task}\n\n") };
         let message = format!(
-            "{}\n\n{}\n\nSpore-Run: {}\nSpore-Verdict: supports\nSpore-Tree: {tree}\n",
-            prompts::title(task),
-            task,
+            "{title}\n\n{body}Spore-Run: {}\nSpore-Verdict: supports\nSpore-Tree: {tree}\n",
             self.run
         );
         let commit = self.commit_tree("result", tree, &message, ticket)?;
@@ -239,12 +246,16 @@ impl Orchestration<'_> {
         Ok(Done::Committed { commit })
     }
 
-    fn escalate(&mut self, reason: &str) -> Result<Done> {
+    fn escalate(&mut self, bounce: u32, reason: &str) -> Result<Done> {
         let text = format!(
-            "# Escalated: {}\n\n{reason}\n\nEvery bounce is kept under `{}`: the task files, \
-             transcripts, diffs and gate logs in this directory, the trees as git refs.\n",
+            "# Escalated: {}\n\nA person is needed: {reason}\n\n## What is kept\n\n\
+             - The task files, transcripts, diffs and gate logs of every bounce: this directory.\n\
+             - The files as each bounce left them, as git refs: `git diff {} {}` shows the last.\n\n\
+             `spore runs show {}` tells the whole story.\n",
             prompts::title(&self.settings.task),
-            self.ref_name("bounce")
+            &self.settings.base.as_str()[..12],
+            self.ref_name(&format!("bounce/{bounce}")),
+            self.run.short()
         );
         self.write_file(&self.run_dir().join("escalation.md"), text.as_bytes(), "escalation")?;
         Ok(Done::Escalated)
@@ -292,7 +303,7 @@ impl Orchestration<'_> {
         serde_json::from_value(ticket.intent[name].clone()).map_err(bug)
     }
 
-    fn planned_time(ticket: &Ticket) -> Result<Timestamp> {
+    pub(crate) fn planned_time(ticket: &Ticket) -> Result<Timestamp> {
         serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)
     }
 
@@ -388,7 +399,7 @@ impl Orchestration<'_> {
                 spore_effects::session::Shim::new(self.around.exe.clone()),
                 environment(self.config, self.around, &[]),
                 self.config.gates.log_cap_bytes,
-                crate::orchestrate::grace(self.config),
+                crate::backends::grace(self.config),
             ),
             evidence_bytes: usize::try_from(self.config.gates.evidence_bytes).unwrap_or(4096),
         };
@@ -447,6 +458,18 @@ impl Orchestration<'_> {
         })
     }
 
+    /// Returns the coder's checkout. One that somebody removed is laid out again as the bounce
+    /// found it; that is told, since work may be lost with it.
+    fn coder_checkout(&mut self, bounce: u32) -> Result<spore_git::Checkout> {
+        let is_there = self.checkouts().has_coder();
+        let checkout = self.checkouts().coder()?;
+        if !is_there {
+            self.progress.update(&Update::CheckoutLost);
+            checkout.reset(&self.start_of(bounce)?)?;
+        }
+        Ok(checkout)
+    }
+
     /// Returns the commit whose tree a bounce's coder starts from.
     fn start_of(&self, bounce: u32) -> Result<CommitId> {
         if bounce == 1 { Ok(self.settings.base.clone()) } else { self.bounce_commit(bounce - 1) }
@@ -494,9 +517,9 @@ impl Orchestration<'_> {
                 self.reserved = Some(reserved);
                 None
             }
-            Err(exhausted) => Some(Done::Stopped {
+            Err(_) => Some(Done::Stopped {
                 park: Park::Budget,
-                reason: format!("{exhausted}; `spore resume --budget +5` goes on"),
+                reason: format!("its budget of {} is spent", self.settings.budget),
             }),
         }
     }
@@ -514,9 +537,13 @@ impl Orchestration<'_> {
     /// Books a session that will be run again: it has no place in a step's result.
     fn book_if_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
         let waits = [Outcome::Interrupted, Outcome::QuotaParked, Outcome::NeedsHuman];
-        if !waits.contains(&session.outcome) {
-            return Ok(());
+        if waits.contains(&session.outcome) {
+            return self.book_stopped(role, session);
         }
+        Ok(())
+    }
+
+    fn book_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
         let entry = self.ledger_entry(role, session);
         self.journal.book(&entry)?;
         self.settle(&entry);
@@ -554,7 +581,7 @@ impl Orchestration<'_> {
         }
     }
 
-    fn gate_commands(&self) -> Vec<String> {
+    pub(crate) fn gate_commands(&self) -> Vec<String> {
         self.settings.gates.iter().map(|gate| gate.command.clone()).collect()
     }
 
@@ -585,7 +612,11 @@ impl Orchestration<'_> {
 }
 
 /// What everybody may see of the user's environment, and `more`.
-fn environment(config: &Config, around: &Surroundings, more: &[String]) -> Vec<(String, String)> {
+pub(crate) fn environment(
+    config: &Config,
+    around: &Surroundings,
+    more: &[String],
+) -> Vec<(String, String)> {
     let allow = [config.environment.allow.as_slice(), more].concat();
     Environment::new(&allow, &config.environment.deny).filter(around.variables.clone())
 }

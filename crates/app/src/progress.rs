@@ -54,6 +54,8 @@ pub enum Update {
     OverBudget {
         usd: Usd,
     },
+    /// Somebody removed the coder's checkout while the run was waiting.
+    CheckoutLost,
     Snapshot {
         files: u32,
     },
@@ -79,20 +81,20 @@ impl fmt::Display for Update {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Initialised => write!(f, "Initialised .spore/, where runs are kept."),
-            Self::NotInBase { files } => write!(
-                f,
-                "{files} uncommitted file(s) are not part of this run: it starts from HEAD."
-            ),
+            Self::NotInBase { files } => {
+                let are = if *files == 1 { "is" } else { "are" };
+                let files = counted(*files, "uncommitted file");
+                write!(f, "{files} {are} not part of this run: it starts from HEAD.")
+            }
             Self::Started { run, base } => {
                 write!(f, "Run {} starts from {}.", run.short(), &base[..12.min(base.len())])
             }
             Self::Resumed { run, reaped: 0 } => write!(f, "Run {} goes on.", run.short()),
+            Self::Resumed { run, reaped: 1 } => {
+                write!(f, "Run {} goes on; a process left behind was ended.", run.short())
+            }
             Self::Resumed { run, reaped } => {
-                write!(
-                    f,
-                    "Run {} goes on; {reaped} process(es) left behind were ended.",
-                    run.short()
-                )
+                write!(f, "Run {} goes on; {reaped} processes left behind were ended.", run.short())
             }
             Self::Gates { what } => write!(f, "gates: checking {what}"),
             Self::GateEnded { line } => write!(f, "gates: {line}"),
@@ -101,11 +103,15 @@ impl fmt::Display for Update {
             }
             Self::Agent { role, event } => write!(f, "{role}: {}", AgentLine(event)),
             Self::SessionEnded { role, outcome, turns, cost } => {
-                write!(f, "{role}: {outcome}, {turns} turn(s), {cost}")
+                write!(f, "{role}: {outcome}, {}, {cost}", counted(*turns, "turn"))
             }
             Self::OverBudget { usd } => write!(f, "the session cost {usd} more than was left"),
             Self::Waiting => write!(f, "waiting for another run's gates"),
-            Self::Snapshot { files } => write!(f, "{files} file(s) changed"),
+            Self::CheckoutLost => write!(
+                f,
+                "the coder's checkout is gone, and with it what was not handed in: going on from the last bounce"
+            ),
+            Self::Snapshot { files } => write!(f, "{} changed", counted(*files, "file")),
             Self::Closed { bounce, held: true, .. } => write!(f, "bounce {bounce} holds"),
             Self::Closed { bounce, held: false, reason } => {
                 write!(f, "bounce {bounce} does not hold: {}", first_line(reason))
@@ -130,10 +136,21 @@ impl fmt::Display for AgentLine<'_> {
             }
             AgentEvent::ToolResult { tool, ok: true } => write!(f, "{tool} ok"),
             AgentEvent::ToolResult { tool, ok: false } => write!(f, "{tool} failed"),
+            AgentEvent::Usage { usage } => {
+                write!(f, "{} tokens in, {} out", usage.input_tokens, usage.output_tokens)
+            }
+            AgentEvent::RateLimit { reason, .. } => write!(f, "limited: {}", first_line(reason)),
+            AgentEvent::McpStatus { server, status } => write!(f, "mcp {server}: {status}"),
             AgentEvent::Result(result) => f.write_str(&first_line(&result.text)),
             AgentEvent::Raw { line } => f.write_str(&first_line(line)),
         }
     }
+}
+
+/// Says how many, in words that fit the number.
+pub fn counted(number: u32, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
 }
 
 /// One line of at most 120 characters, without control characters: agents' text must not

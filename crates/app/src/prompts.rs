@@ -38,7 +38,7 @@ impl TaskFile<'_> {
         for line in gate_lines {
             let _ = writeln!(text, "- {line}");
         }
-        let fence = fence_for(diff);
+        let (fence, diff) = (fence_for(diff), diff.trim_end_matches('\n'));
         let _ = write!(
             text,
             "\n## Change to judge\n\nThe checkout you are in holds exactly this change. What follows is \

@@ -2,7 +2,7 @@
 //! changed, the money it cost and the events it is told by.
 
 use serde_json::json;
-use spore_model::{LedgerEntry, Outcome, Run, RunId, RunState, SourceKind, Verdict};
+use spore_model::{LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind, Verdict};
 use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step, Ticket};
 use spore_store::{RunChange, StepEntry};
 
@@ -131,6 +131,18 @@ impl Orchestration<'_> {
                 ..ledger_totals(&ledger)
             },
         ));
+        // A coder that failed and changed nothing ends the run without a verdict on its bounce.
+        let children = self.journal.children(self.run)?;
+        for bounce in children.iter().filter(|run| run.kind == RunKind::Bounce && run.is_open()) {
+            let change = RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(conclusion.outcome),
+                reason: Some(conclusion.reason.clone()),
+                ended: Some(entry.now),
+                ..totals(&self.journal.children(bounce.id)?)
+            };
+            entry.runs.push((bounce.id, change));
+        }
         let payload = json!({ "outcome": conclusion.outcome, "reason": conclusion.reason });
         entry.events.push(self.event(SourceKind::Runner, "run.finished", self.run, payload));
         Ok(())

@@ -25,9 +25,6 @@ pub struct RunRow {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunReport {
     pub status: Status,
-    /// Set where the run could not rightly begin: the exit code is the fault's then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fault: Option<Fault>,
     pub run: Run,
     /// Where the verified work is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,8 +89,8 @@ pub fn show_run(around: &Surroundings, typed: &str) -> Result<RunReport> {
 
 pub(crate) fn find_run(journal: &dyn Journal, typed: &str) -> Result<Run> {
     let mut found = journal.find_runs(typed)?;
-    // A child answers to its id too; among equals the root is meant.
-    if found.len() > 1 && found.iter().filter(|run| run.parent.is_none()).count() == 1 {
+    // A child answers to its id too; where both are possible, the root is meant.
+    if found.iter().any(|run| run.parent.is_none()) {
         found.retain(|run| run.parent.is_none());
     }
     match found.as_slice() {
@@ -121,7 +118,7 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
         .children(id)?
         .into_iter()
         .filter(|child| child.kind == RunKind::Bounce)
-        .map(|bounce| bounce_report(journal, id, &bounce, alive))
+        .map(|bounce| bounce_report(journal, &run, &bounce, alive))
         .collect::<Result<Vec<_>>>()?;
     let commit = match recorded(journal, id, "commit")? {
         Some(Done::Committed { commit }) => Some(commit),
@@ -130,7 +127,6 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
     let ledger = journal.ledger(id)?;
     Ok(RunReport {
         status: run.status(alive),
-        fault: None,
         branch: commit.is_some().then(|| branch(id)),
         commit,
         bounces,
@@ -143,12 +139,12 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
 
 fn bounce_report(
     journal: &dyn Journal,
-    root: RunId,
+    root: &Run,
     bounce: &Run,
     alive: bool,
 ) -> Result<BounceReport> {
     let number = bounce.attempt;
-    let gates = match recorded(journal, root, &format!("gates/{number}"))? {
+    let gates = match recorded(journal, root.id, &format!("gates/{number}"))? {
         Some(Done::Gates(gates)) => gates.lines,
         _ => Vec::new(),
     };
@@ -169,11 +165,12 @@ fn bounce_report(
         .collect();
     Ok(BounceReport {
         bounce: number,
-        status: bounce.status(alive),
+        // What the run waits for, its open bounce waits for.
+        status: if bounce.is_open() { root.status(alive) } else { bounce.status(alive) },
         reason: bounce.reason.clone(),
         tree: bounce.tree_hash.clone(),
         gates,
-        verdict: recorded_verdict(journal, root, number)?,
+        verdict: recorded_verdict(journal, root.id, number)?,
         sessions,
     })
 }
@@ -188,7 +185,7 @@ fn recorded_verdict(journal: &dyn Journal, root: RunId, bounce: u32) -> Result<O
     Ok(None)
 }
 
-fn recorded(journal: &dyn Journal, run: RunId, key: &str) -> Result<Option<Done>> {
+pub(crate) fn recorded(journal: &dyn Journal, run: RunId, key: &str) -> Result<Option<Done>> {
     let key = StepKey::new(key).map_err(crate::gate_runs::bug)?;
     let step = journal.step(run, &key)?;
     Ok(step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok()))

@@ -1,18 +1,17 @@
 //! Runs one agent session on behalf of a run: its row, its files, its process on record.
 
 use serde_json::json;
-use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Limits, Report, Request, Watch};
-use spore_effects::session::ProcessIdentity;
-use spore_effects::{Effect, files};
+use spore_agent::{Limits, Report, Request};
+use spore_effects::files;
 use spore_model::{
-    Cost, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SessionToken, SourceKind,
-    Usage, Usd,
+    Cost, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SourceKind, Usage, Usd,
 };
 use spore_pipeline::{SessionSummary, Step, Ticket};
-use spore_store::{ProcessRow, RunChange};
+use spore_store::RunChange;
 
+use crate::attendance::{Attendance, cost_of, idle};
 use crate::orchestration::Orchestration;
-use crate::{Error, Result, Update};
+use crate::{Error, Result, Update, roles};
 
 /// One session to be run.
 pub(crate) struct Part<'a> {
@@ -36,6 +35,7 @@ impl Orchestration<'_> {
     ) -> Result<SessionSummary> {
         let session = self.open_session(step, ticket, &part)?;
         let dir = self.run_dir().join(&part.name);
+        set_aside(&dir, ticket.attempt)?;
         self.write_file(
             &dir.join("task.md"),
             part.prompt.as_bytes(),
@@ -48,8 +48,7 @@ impl Orchestration<'_> {
             backend: self.agent.name().to_owned(),
         });
         let report = self.attend(&part, session, &dir)?;
-        let cost =
-            report.cost.map_or_else(|| Cost::estimated(self.estimate(report.usage)), Cost::exact);
+        let cost = cost_of(self.config, &report);
         self.progress.update(&Update::SessionEnded {
             role: part.role.to_owned(),
             outcome: report.reason.clone().unwrap_or_else(|| "done".to_owned()),
@@ -72,35 +71,37 @@ impl Orchestration<'_> {
 
     /// Lets the agent work, its process on record before it starts.
     fn attend(&mut self, part: &Part<'_>, session: RunId, dir: &std::path::Path) -> Result<Report> {
-        let token = self.around.ids.session_token();
         let request = Request {
             role: part.role.to_owned(),
             bounce: part.bounce,
             system_prompt: part.system_prompt.to_owned(),
+            native_role: None,
             prompt: part.prompt.clone(),
-            model: None,
+            model: self.settings.model.clone(),
             dir: part.dir.clone(),
             env: self.session_environment(),
+            tools: roles::tools(self.agent.name(), part.role, &self.gate_commands()),
+            mcp_servers: Vec::new(),
+            schema: None,
+            resume: None,
             limits: Limits {
                 turns: self.settings.max_turns,
                 wall: std::time::Duration::from_millis(self.settings.wall_ms),
+                idle: idle(self.agent.as_ref(), self.config),
                 usd: self.budget.left(spore_model::BudgetTree::ROOT).usd,
             },
-            token: token.clone(),
+            token: self.around.ids.session_token(),
             transcript: dir.join("transcript.jsonl"),
         };
-        let agent: std::sync::Arc<dyn Agent> = self.agent.clone();
-        let mut watch =
-            SessionWatch { world: self, session, token: token.clone(), role: part.role };
-        let ran = agent.run(&request, &mut watch);
-        self.journal.process_ended(&token, self.around.clock.now())?;
-        ran.map_err(|error| match error {
-            AgentError::Refused(source) => match source.downcast::<Error>() {
-                Ok(ours) => *ours,
-                Err(other) => AgentError::Refused(other).into(),
-            },
-            other => other.into(),
-        })
+        let agent = self.agent.clone();
+        let desk = Attendance {
+            around: self.around,
+            journal: self.journal,
+            progress: self.progress,
+            root: self.run,
+            session,
+        };
+        desk.attend(agent.as_ref(), &request)
     }
 
     /// Opens the session's row below its bounce. An earlier attempt that nobody saw the end
@@ -199,56 +200,19 @@ impl Orchestration<'_> {
         }
     }
 
-    /// What tokens cost where the agent does not say: the configured prices.
-    fn estimate(&self, usage: Usage) -> Usd {
-        let prices = &self.config.prices;
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let dollars = (usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens)
-            as f64
-            * prices.fallback_input_usd_per_million
-            / 1e6
-            + usage.output_tokens as f64 * prices.fallback_output_usd_per_million / 1e6;
-        Usd::from_dollars(dollars).unwrap_or_default()
-    }
-
     fn lost_session_cost(&self) -> Usd {
         Usd::from_dollars(self.config.prices.lost_session_usd).unwrap_or_default()
     }
 }
 
-struct SessionWatch<'a, 'w> {
-    world: &'a mut Orchestration<'w>,
-    session: RunId,
-    token: SessionToken,
-    role: &'a str,
-}
-
-impl Watch for SessionWatch<'_, '_> {
-    fn starting(&mut self, process: &ProcessIdentity) -> std::result::Result<(), BoxError> {
-        let around = self.world.around;
-        let row = ProcessRow {
-            token: self.token.clone(),
-            root: self.world.run,
-            session: self.session,
-            pid: process.pid,
-            start_ticks: process.start_ticks,
-            boot_id: process.boot_id.clone(),
-            started: around.clock.now(),
-        };
-        let journal = &self.world.journal;
-        around
-            .probe
-            .around(Effect::Process, self.role, || journal.process_started(&row))
-            .map_err(|error| Box::new(Error::from(error)) as BoxError)
+/// Keeps what an earlier attempt wrote under a name of its own, so that a transcript is one
+/// session's alone.
+fn set_aside(dir: &std::path::Path, attempt: u32) -> Result<()> {
+    if attempt == 1 || !dir.exists() {
+        return Ok(());
     }
-
-    fn event(&mut self, event: &AgentEvent) {
-        self.world
-            .progress
-            .update(&Update::Agent { role: self.role.to_owned(), event: event.clone() });
-    }
-
-    fn cancelled(&self) -> bool {
-        self.world.around.interrupt.is_raised()
-    }
+    let mut name = dir.as_os_str().to_owned();
+    name.push(format!(".lost-{}", attempt - 1));
+    std::fs::rename(dir, &name)
+        .map_err(|source| Error::io(format!("cannot set {} aside", dir.display()), source))
 }

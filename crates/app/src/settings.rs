@@ -13,6 +13,9 @@ pub(crate) struct RunSettings {
     pub(crate) task: String,
     pub(crate) base: CommitId,
     pub(crate) backend: String,
+    /// The model of every role, by the agent's own name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) max_bounces: u32,

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use spore_config::{Config, Layer, Origin};
+use spore_config::{Config, Layer, Loaded, Origin};
+use spore_git::Repository;
 use spore_model::{Fault, RunId};
-use spore_store::{OpenOptions, SqliteJournal};
+use spore_store::{OpenOptions, SqliteJournal, SqliteKnowledge};
 
 use crate::{Error, Result, Surroundings};
 
@@ -23,6 +24,10 @@ impl Workspace {
                 Error::new(Fault::Usage, format!("there is no directory {}", root.display()))
                     .because(source)
             })?;
+            if !root.is_dir() {
+                let message = format!("there is no directory {}: it is a file", root.display());
+                return Err(Error::new(Fault::Usage, message));
+            }
             return Ok(Self::at(root, around));
         }
         let cwd = around
@@ -31,12 +36,25 @@ impl Workspace {
             .map_err(|source| Error::io("cannot read the current directory", source))?;
         let marked = cwd.ancestors().find(|dir| dir.join(".spore").is_dir());
         let root = match marked {
+            // Its `.git` is a file: a linked worktree, whose `.spore/` is only a copy of what
+            // is committed.
+            Some(root) if root.join(".git").is_file() => main_work_tree_of(root),
             Some(root) => root.to_owned(),
-            None => spore_git::Repository::discover(&cwd)
-                .ok()
-                .map_or_else(|| cwd.clone(), |repository| main_work_tree(&repository)),
+            None => main_work_tree_of(&cwd),
         };
         Ok(Self::at(root, around))
+    }
+
+    /// Returns the repository as seen from where the command was called: a linked worktree
+    /// has a HEAD of its own, and that is the one meant. Another repository that happens to
+    /// lie below the project is not.
+    pub fn repository(&self, around: &Surroundings) -> Result<Repository> {
+        let project = Repository::discover(&self.root)?;
+        if around.root.is_some() {
+            return Ok(project);
+        }
+        let here = Repository::discover(&around.cwd).ok();
+        Ok(here.filter(|here| here.git_dir() == project.git_dir()).unwrap_or(project))
     }
 
     fn at(root: PathBuf, around: &Surroundings) -> Self {
@@ -50,6 +68,17 @@ impl Workspace {
 
     pub fn spore_dir(&self) -> PathBuf {
         self.root.join(".spore")
+    }
+
+    /// Refuses a project whose `.spore` is something else than our directory.
+    pub(crate) fn refuse_file(&self) -> Result<()> {
+        let spore = self.spore_dir();
+        if spore.exists() && !spore.is_dir() {
+            let message = format!("{} is not a directory", spore.display());
+            return Err(Error::new(Fault::BadInput, message)
+                .hint("move it away: Spore keeps what it knows of a project there"));
+        }
+        Ok(())
     }
 
     pub fn is_initialised(&self) -> bool {
@@ -78,6 +107,11 @@ impl Workspace {
         self.run_dir(run).join("lock")
     }
 
+    /// The checkouts of all runs of this project.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
     /// The checkouts of one run, where no agent of another run looks.
     pub fn run_state(&self, run: RunId) -> PathBuf {
         self.state.join(run.to_string())
@@ -88,21 +122,40 @@ impl Workspace {
         self.state.join("gates")
     }
 
+    /// Refuses to work where there is no project.
+    pub fn check_initialised(&self) -> Result<()> {
+        if self.is_initialised() {
+            return Ok(());
+        }
+        Err(Error::new(
+            Fault::Missing,
+            format!("{} is not a Spore project: it has no .spore/", self.root.display()),
+        )
+        .hint("run `spore init`"))
+    }
+
     /// Opens the journal of an initialised project.
     pub fn journal(&self, config: &Config) -> Result<SqliteJournal> {
-        if !self.database().exists() && !self.is_initialised() {
-            return Err(Error::new(
-                Fault::Missing,
-                format!("{} is not a Spore project: it has no .spore/", self.root.display()),
-            )
-            .hint("run `spore init`"));
-        }
+        self.check_initialised()?;
         let options = OpenOptions { busy_timeout: config.store.busy_timeout };
         Ok(SqliteJournal::open_with(&self.database(), &options)?)
     }
 
+    /// Opens what an initialised project knows; it shares the journal's file.
+    pub fn knowledge(&self, config: &Config) -> Result<SqliteKnowledge> {
+        self.check_initialised()?;
+        let options = OpenOptions { busy_timeout: config.store.busy_timeout };
+        Ok(SqliteKnowledge::open_with(&self.database(), &options)?)
+    }
+
     /// Reads all layers of the configuration, `flags` last.
     pub fn config(&self, around: &Surroundings, flags: &[Layer]) -> Result<Config> {
+        Ok(self.settings(around, flags)?.config)
+    }
+
+    /// Like [`Self::config`], with the place that each value comes from.
+    pub fn settings(&self, around: &Surroundings, flags: &[Layer]) -> Result<Loaded> {
+        self.refuse_file()?;
         let mut layers = Vec::new();
         let files = [
             (around.config_file.clone(), Origin::User(around.config_file.clone())),
@@ -119,14 +172,15 @@ impl Workspace {
         }
         layers.extend(spore_config::env_layers(&around.variables));
         layers.extend(flags.iter().cloned());
-        Ok(Config::load(&layers)?.config)
+        Ok(Config::load(&layers)?)
     }
 }
 
-/// The work tree beside the common git directory: for a linked worktree, the main one.
-fn main_work_tree(repository: &spore_git::Repository) -> PathBuf {
-    let beside = repository.git_dir().parent();
-    match beside {
+/// The work tree beside the common git directory of `dir`: for a linked worktree, the main
+/// one. Where there is no repository, `dir` itself.
+fn main_work_tree_of(dir: &Path) -> PathBuf {
+    let Ok(repository) = Repository::discover(dir) else { return dir.to_owned() };
+    match repository.git_dir().parent() {
         Some(main) if repository.git_dir().ends_with(".git") => main.to_owned(),
         _ => repository.root().to_owned(),
     }

@@ -7,24 +7,25 @@ use clap::error::ErrorKind;
 use serde_json::json;
 use spore_model::Fault;
 
-/// The chain of causes below an error, outermost first.
+/// The chain of causes below an error, outermost first. A wrapper often repeats its cause,
+/// and some causes repeat their wrapper: each thing is said once.
 fn causes(error: &spore_app::Error) -> Vec<String> {
-    let mut causes = Vec::new();
+    let mut said = vec![error.to_string()];
     let mut next = error.source();
     while let Some(cause) = next {
-        causes.push(cause.to_string());
+        let text = cause.to_string();
+        if !said.iter().any(|before| before.contains(&text) || text.contains(before)) {
+            said.push(text);
+        }
         next = cause.source();
     }
-    causes
+    said.split_off(1)
 }
 
 pub(crate) fn as_text(error: &spore_app::Error) -> String {
     let mut text = format!("error: {error}");
     for cause in causes(error) {
-        // A wrapper often repeats its cause; say it once.
-        if !text.contains(&cause) {
-            text.push_str(&format!("\n  because: {cause}"));
-        }
+        text.push_str(&format!("\n  because: {}", cause.trim_end().replace('\n', "\n    ")));
     }
     if let Some(hint) = error.hint_text() {
         text.push_str(&format!("\n  try: {}", hint.replace('\n', "\n  ")));
@@ -38,7 +39,7 @@ pub(crate) fn as_json(error: &spore_app::Error) -> serde_json::Value {
         "causes": causes(error),
         "hint": error.hint_text(),
         "fault": error.fault,
-        "exit_code": error.fault.exit_code(),
+        "exit_code": error.exit_code(),
     }})
 }
 
@@ -53,8 +54,17 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
         _ if json => {
             let code = Fault::Usage.exit_code();
             let text = error.to_string();
-            let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
-            let object = json!({ "error": { "message": message, "fault": Fault::Usage, "exit_code": code } });
+            // clap writes paragraphs: what is wrong, perhaps a tip, how to call it.
+            let mut parts = text.split("\n\n").map(str::trim);
+            let first = parts.next().unwrap_or_default();
+            let message = first.strip_prefix("error: ").unwrap_or(first);
+            let object = json!({ "error": {
+                "message": message.split_whitespace().collect::<Vec<_>>().join(" "),
+                "causes": [],
+                "hint": parts.find_map(|part| part.strip_prefix("tip: ")),
+                "fault": Fault::Usage,
+                "exit_code": code,
+            }});
             let _ = writeln!(std::io::stderr(), "{object}");
             code
         }

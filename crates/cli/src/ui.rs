@@ -20,7 +20,12 @@ impl Ui {
     pub(crate) fn new(global: &Global) -> Self {
         Self {
             json: global.json,
-            quiet: global.quiet,
+            // With `--json` a program listens: what it reads on stderr is an error or nothing,
+            // unless it asked for progress.
+            quiet: global.quiet
+                || global.json
+                    && global.progress == ProgressStyle::Auto
+                    && !std::io::stderr().is_terminal(),
             verbose: global.verbose,
             style: global.progress,
         }
@@ -37,11 +42,33 @@ impl Ui {
         let _ = writeln!(std::io::stdout(), "{answer}");
     }
 
+    /// Returns whether a program reads the answer.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Answers in JSON from now on, whatever the flags said.
+    pub(crate) fn answer_in_json(&mut self) {
+        self.json = true;
+    }
+
+    /// Shows what agents do also without `-v`: the session is all there is to see.
+    pub(crate) fn show_details(&mut self) {
+        self.verbose = true;
+    }
+
+    /// Tells a person something that is not the answer.
+    pub(crate) fn note(&mut self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
     pub(crate) fn fail(&mut self, error: &spore_app::Error) -> u8 {
         let text =
             if self.json { error::as_json(error).to_string() } else { error::as_text(error) };
         let _ = writeln!(std::io::stderr(), "{text}");
-        error.fault.exit_code()
+        error.exit_code()
     }
 
     /// Returns whether a person is looking.

@@ -1,1 +1,49 @@
+//! `spore demo`: a whole run that needs nothing but git and Python.
 
+use crate::scenes::{self, told};
+
+#[test]
+fn the_demo_goes_from_a_failing_test_to_a_verified_commit() {
+    let env = scenes::env();
+    let output = env.spore_in(env.dir(), &["demo", "try-it"], &[]).code(0);
+    insta::assert_snapshot!(told(&output));
+    let root = env.dir().join("try-it/bill");
+    // What it says to look at is there.
+    let shown = env.spore_in(&root, &["runs", "list", "--json"], &[]).code(0).json();
+    assert_eq!(shown[0]["status"], "verified");
+    let branch = format!("spore/{}", shown[0]["id"].as_str().unwrap());
+    let place = root.display().to_string();
+    let change = env.git(&["-C", &place, "show", "--format=", &branch]);
+    assert!(change.contains("+    share, rest = divmod(cents, people)"), "{change}");
+    assert_eq!(env.git(&["-C", &place, "status", "--porcelain", "--untracked-files=no"]), "");
+}
+
+#[test]
+fn the_demo_for_machines_is_one_document() {
+    let env = scenes::env();
+    let output = env.spore_in(env.dir(), &["demo", "try-it", "--json", "-q"], &[]).code(0);
+    assert_eq!(output.stderr, "");
+    assert_eq!(output.json()["status"], "verified");
+    assert_eq!(output.json()["bounces"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn the_demo_does_not_mix_with_what_is_there() {
+    let env = scenes::env();
+    env.write_at(&env.dir().join("mine/notes.txt"), "mine\n");
+    let refused = env.spore_in(env.dir(), &["demo", "mine"], &[]).code(64);
+    insta::assert_snapshot!(told(&refused));
+    let left: Vec<_> = std::fs::read_dir(env.dir().join("mine")).unwrap().collect();
+    assert_eq!(left.len(), 1);
+    let file = env.spore_in(env.dir(), &["demo", "mine/notes.txt"], &[]).code(64);
+    insta::assert_snapshot!("a_demo_in_the_place_of_a_file", told(&file));
+}
+
+#[test]
+fn the_demo_without_git_says_what_is_missing() {
+    let env = scenes::env();
+    let bin = scenes::path_without_git(&env);
+    let output = env.spore_in(env.dir(), &["demo", "try-it"], &[("PATH", &bin)]).code(69);
+    insta::assert_snapshot!(told(&output));
+    assert!(!env.dir().join("try-it").exists(), "half a demo is left");
+}

@@ -1,1 +1,74 @@
+//! `spore doctor`: what is there, what is missing, what that costs.
 
+use spore_testkit::Output;
+
+use crate::scenes::{self, told};
+
+/// What is found of the project; what is found of the machine differs from one to the next.
+const OF_THE_PROJECT: [&str; 6] = ["sh", "repository", "project", "database", "gates", "checkouts"];
+
+/// Leaves out the findings that are the machine's: versions, disks, other programs.
+fn of_the_project(output: &Output) -> String {
+    let mut kept = String::new();
+    let mut keep = true;
+    for line in told(output).lines() {
+        let remedy = line.starts_with("                     ");
+        if !remedy {
+            // A mark, perhaps of two words, then the name.
+            let name = line.strip_prefix("  ").and_then(|rest| rest.get(7..)).map(str::trim_start);
+            let name = name.and_then(|rest| rest.split_whitespace().next());
+            keep = name.is_none_or(|name| {
+                OF_THE_PROJECT.contains(&name) || name == "git" && line.starts_with("  NOT OK")
+            });
+        }
+        if keep {
+            kept.push_str(&format!("{line}\n"));
+        }
+    }
+    kept
+}
+
+#[test]
+fn a_healthy_project_is_told_so() {
+    let env = scenes::small();
+    let _ = env.spore(&["init"]).code(0);
+    let output = env.spore(&["doctor"]).code(0);
+    insta::assert_snapshot!(of_the_project(&output));
+}
+
+#[test]
+fn a_repository_that_is_no_project_yet_can_still_be_worked_on() {
+    let env = scenes::env();
+    env.commit_all("nothing");
+    let output = env.spore(&["doctor"]).code(0);
+    insta::assert_snapshot!(of_the_project(&output));
+    assert!(!env.repo().join(".spore").exists(), "a doctor changes nothing");
+}
+
+#[test]
+fn without_git_no_run_can_start() {
+    let env = scenes::small();
+    let bin = scenes::path_without_git(&env);
+    let output = env.spore_in(&env.repo(), &["doctor"], &[("PATH", &bin)]).code(69);
+    insta::assert_snapshot!(of_the_project(&output));
+    let json = env.spore_in(&env.repo(), &["doctor", "--json"], &[("PATH", &bin)]).code(69);
+    let findings = json.json()["findings"].as_array().unwrap().clone();
+    let git = findings.iter().find(|finding| finding["name"] == "git").unwrap();
+    assert_eq!(git["ok"], false);
+    assert_eq!(git["required"], true);
+}
+
+#[test]
+fn a_place_without_a_repository_is_found_wanting() {
+    let env = scenes::env();
+    let output = env.spore(&["doctor"]).code(69);
+    insta::assert_snapshot!(of_the_project(&output));
+}
+
+#[test]
+fn a_broken_database_is_a_finding_and_not_an_error() {
+    let env = scenes::small();
+    env.write(".spore/spore.db", "this is no database, however long it may be");
+    let output = env.spore(&["doctor"]).code(69);
+    insta::assert_snapshot!(of_the_project(&output));
+}

@@ -1,1 +1,332 @@
+//! `spore orchestrate`: from a task to a commit, or to a reason why there is none.
 
+use spore_testkit::{Output, TestEnv, wait_until_none};
+
+use crate::scenes::{self, WRITE_42, orchestrate, told};
+
+/// Plays a scenario of one bounce and returns what was told.
+#[track_caller]
+fn check(scenario: &str, more: &[&str], code: i32) -> (TestEnv, Output) {
+    let env = scenes::with_scenario(scenario);
+    let output = orchestrate(&env, more).code(code);
+    (env, output)
+}
+
+#[track_caller]
+fn no_branch(env: &TestEnv) {
+    let added = scenes::added_refs(env);
+    assert!(!added.iter().any(|name| name.starts_with("refs/heads/")), "{added:?}");
+}
+
+const ONCE: &[&str] = &["--max-bounces", "1"];
+
+#[test]
+fn a_task_is_worked_on_until_it_is_verified() {
+    let (env, output) = check(scenes::THREE_BOUNCES, &[], 0);
+    insta::assert_snapshot!(told(&output));
+    let base = env.git(&["rev-parse", "main"]);
+    let branch = format!("spore/{}", scenes::newest_id(&env));
+    assert_eq!(env.git(&["rev-parse", &format!("{branch}^")]), base);
+    assert_eq!(env.git(&["rev-list", "--count", &format!("main..{branch}")]), "1");
+    assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
+    let commit = env.git(&["show", "--format=%an <%ae>%n%n%B", &branch]);
+    insta::assert_snapshot!("the_commit_of_a_verified_run", scenes::plain(&commit));
+    insta::assert_snapshot!("the_refs_of_a_verified_run", scenes::added_refs(&env).join("\n"));
+}
+
+#[test]
+fn the_trailers_of_a_commit_name_the_run_and_the_tree() {
+    let (env, _) = check(&scenes::one_bounce(WRITE_42), &[], 0);
+    let id = scenes::newest_id(&env);
+    let branch = format!("spore/{id}");
+    let tree = env.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
+    let trailers = env.git(&["show", "-s", "--format=%(trailers:unfold)", &branch]);
+    assert_eq!(
+        trailers.trim(),
+        format!("Spore-Run: {id}\nSpore-Verdict: supports\nSpore-Tree: {tree}")
+    );
+    let shown = scenes::newest(&env);
+    assert_eq!(shown["run"]["tree_hash"], tree.as_str());
+    assert_eq!(shown["commit"], env.git(&["rev-parse", &branch]).as_str());
+}
+
+#[test]
+fn the_answer_is_one_json_document() {
+    let (env, output) = check(scenes::THREE_BOUNCES, &["--json", "-q"], 0);
+    assert_eq!(output.stderr, "");
+    let mut answer = output.json();
+    assert_eq!(answer["status"], "verified");
+    assert_eq!(answer["cost"]["usd"], 1.25);
+    // Where the test lies is the test's.
+    let scenario = answer["run"]["settings"]["scenario"].take();
+    assert!(scenario.as_str().unwrap().ends_with("/scenario.toml"));
+    let text = serde_json::to_string_pretty(&answer).unwrap();
+    insta::assert_snapshot!(scenes::plain(&text));
+    assert_eq!(scenes::newest(&env)["run"]["id"], answer["run"]["id"]);
+}
+
+#[test]
+fn what_a_verifier_found_is_in_the_next_coders_task() {
+    let (env, _) = check(scenes::THREE_BOUNCES, &[], 0);
+    let task = |name: &str| scenes::plain(&scenes::artefact(&env, name));
+    insta::assert_snapshot!("task_of_the_first_coder", task("bounce-1/coder/task.md"));
+    insta::assert_snapshot!("task_after_a_red_gate", task("bounce-2/coder/task.md"));
+    insta::assert_snapshot!("task_of_the_verifier", task("bounce-2/verifier/task.md"));
+    insta::assert_snapshot!("task_after_a_rejection", task("bounce-3/coder/task.md"));
+}
+
+#[test]
+fn a_change_that_never_holds_is_escalated_and_kept() {
+    let ruin = |bounce: u32| {
+        format!(
+            "[[session]]\nrole = \"coder\"\nbounce = {bounce}\ncost_usd = 0.5\nfinal = \"done\"\n\
+             steps = [{{ write = \"kept.txt\", content = \"gone {bounce}\\n\" }}]\n"
+        )
+    };
+    let (env, output) = check(&(ruin(1) + &ruin(2)), &["--max-bounces", "2"], 11);
+    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(
+        "escalation_for_a_person",
+        scenes::plain(&scenes::artefact(&env, "escalation.md"))
+    );
+    no_branch(&env);
+    assert_eq!(
+        scenes::added_refs(&env),
+        [
+            "refs/spore/RUNID-001/base",
+            "refs/spore/RUNID-001/bounce/1",
+            "refs/spore/RUNID-001/bounce/2"
+        ]
+    );
+    let id = scenes::newest_id(&env);
+    assert_eq!(env.git(&["show", &format!("refs/spore/{id}/bounce/2:kept.txt")]), "gone 2");
+    let shown = env.spore(&["runs", "show", &id]).code(0);
+    insta::assert_snapshot!("an_escalated_run_shown", told(&shown));
+}
+
+#[test]
+fn a_verifier_that_cannot_tell_is_never_a_pass() {
+    let unsure =
+        r#"final = '''<verdict>{"verdict":"unknown","reason":"I cannot tell"}</verdict>'''"#;
+    let (env, output) = check(&scenes::verifier_says(unsure), ONCE, 10);
+    insta::assert_snapshot!(told(&output));
+    no_branch(&env);
+}
+
+#[test]
+fn what_a_verifier_writes_cannot_drive_the_terminal() {
+    let painted =
+        r#"final = '''<verdict>{"verdict":"contradicts","reason":"\u001b[2Jno"}</verdict>'''"#;
+    let (env, output) = check(&scenes::verifier_says(painted), ONCE, 11);
+    let shown = env.spore(&["runs", "show", &scenes::newest_id(&env)]).code(0);
+    for text in [&output.stdout, &output.stderr, &shown.stdout] {
+        assert!(text.contains("[2Jno") && !text.contains('\u{1b}'), "{text:?}");
+    }
+}
+
+#[test]
+fn a_verifier_that_only_talks_is_never_a_pass() {
+    for last in ["final = \"Looks good to me, ship it!\"", "final = \"The verdict is: supports\""] {
+        let (env, _) = check(&scenes::verifier_says(last), ONCE, 10);
+        no_branch(&env);
+    }
+}
+
+#[test]
+fn a_verifier_that_edits_what_it_judges_has_not_judged() {
+    let edits = r#"
+        final = '''<verdict>{"verdict":"supports","confidence":1.0,"reason":"fine now"}</verdict>'''
+        steps = [{ write = "kept.txt", content = "mended\n" }]"#;
+    let (env, output) = check(&scenes::verifier_says(edits), ONCE, 10);
+    assert!(output.stderr.contains("its verdict is void"), "{}", output.stderr);
+    no_branch(&env);
+}
+
+#[test]
+fn what_a_verifier_builds_does_not_void_its_verdict() {
+    let builds = r#"
+        final = '''<verdict>{"verdict":"supports"}</verdict>'''
+        steps = [{ write = "build/out.txt", content = "made\n" }]"#;
+    let (env, _) = check(&scenes::verifier_says(builds), ONCE, 0);
+    let branch = format!("spore/{}", scenes::newest_id(&env));
+    assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "answer.txt");
+}
+
+#[test]
+fn a_coder_that_fails_and_changes_nothing_fails_the_run() {
+    let scenario = scenes::one_bounce(r#"{ say = "I give up." }, { exit = 3 }"#);
+    let (env, output) = check(&scenario, &[], 1);
+    insta::assert_snapshot!(told(&output));
+    no_branch(&env);
+}
+
+#[test]
+fn a_coder_that_fails_after_a_change_is_judged_by_the_change() {
+    let scenario = scenes::one_bounce(&format!("{WRITE_42}, {{ exit = 3 }}"));
+    let (_, output) = check(&scenario, ONCE, 0);
+    assert!(output.stderr.contains("it exited with code 3"), "{}", output.stderr);
+}
+
+#[test]
+fn a_coder_that_says_done_and_changes_nothing_has_not_passed() {
+    let (env, output) = check(&scenes::one_bounce(r#"{ say = "All done." }"#), ONCE, 11);
+    insta::assert_snapshot!(told(&output));
+    no_branch(&env);
+}
+
+#[test]
+fn a_verifier_that_breaks_down_twice_waits_for_a_person() {
+    let env = scenes::with_scenario(&scenes::verifier_says("steps = [{ exit = 9 }]"));
+    let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
+    env.write(".spore/config.toml", &format!("{config}[verdict]\nverifier_retry_pause = \"0s\"\n"));
+    let output = orchestrate(&env, &[]).code(3);
+    insta::assert_snapshot!(told(&output));
+    no_branch(&env);
+    // The person mends what broke; the coder's work is not paid for again.
+    env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce("{ exit = 1 }"));
+    let resumed = env.spore(&["resume"]).code(0);
+    insta::assert_snapshot!("a_run_parked_at_the_verifier_goes_on_there", told(&resumed));
+    let roles: Vec<String> = scenes::newest(&env)["ledger"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["role"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(roles, ["coder", "verifier", "verifier", "verifier"]);
+    let ledger = scenes::newest(&env)["ledger"].clone();
+    let lost = |row: &serde_json::Value| row["interrupted"] == true;
+    assert!(!ledger.as_array().unwrap().iter().any(lost), "the end of each was seen: {ledger}");
+}
+
+#[test]
+fn a_project_whose_own_checks_fail_is_refused_unless_allowed() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    env.write("check.sh", "test \"$(cat answer.txt)\" = 42\n");
+    env.commit_all("a check that fails");
+    let refused = orchestrate(&env, &[]).code(65);
+    insta::assert_snapshot!(told(&refused));
+    assert_eq!(refused.stdout, "");
+    assert_eq!(scenes::newest(&env)["ledger"], serde_json::json!([]));
+    no_branch(&env);
+    let json = orchestrate(&env, &["--json"]).code(65);
+    assert_eq!(json.stdout, "");
+    insta::assert_snapshot!("a_red_project_for_machines", scenes::plain(&json.stderr));
+    let allowed = orchestrate(&env, &["--allow-red"]).code(0);
+    insta::assert_snapshot!("a_red_project_worked_on_all_the_same", told(&allowed));
+}
+
+#[test]
+fn a_check_that_failed_for_want_of_something_is_tried_again() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    env.write("check.sh", "test -e \"$HOME/tool\"\n");
+    env.commit_all("a check that needs a tool");
+    let _ = orchestrate(&env, &[]).code(65);
+    env.write_at(&env.dir().join("home/tool"), "");
+    let _ = orchestrate(&env, &[]).code(0);
+    let known = orchestrate(&env, &[]).code(0);
+    assert!(known.stderr.contains("(known from an earlier run)"), "{}", known.stderr);
+}
+
+#[test]
+fn a_session_that_broke_off_was_not_free() {
+    let (env, _) = check(&scenes::one_bounce("{ exit = 3 }"), &[], 1);
+    let cost = scenes::newest(&env)["cost"].clone();
+    assert_eq!(cost, serde_json::json!({ "usd": 1.0, "estimated": true }));
+}
+
+#[test]
+fn a_run_that_has_spent_its_budget_waits_and_goes_on_with_more() {
+    let (env, output) = check(scenes::THREE_BOUNCES, &["--budget", "0.40"], 3);
+    insta::assert_snapshot!(told(&output));
+    assert_eq!(scenes::newest(&env)["status"], "parked:budget");
+    let again = env.spore(&["resume"]).code(3);
+    insta::assert_snapshot!("a_resume_without_more_budget", told(&again));
+    let resumed = env.spore(&["resume", "--budget", "+5"]).code(0);
+    insta::assert_snapshot!("a_resume_with_more_budget", told(&resumed));
+    assert_eq!(scenes::newest(&env)["cost"]["usd"], 1.25);
+}
+
+#[test]
+fn a_coder_that_hangs_is_ended_when_its_time_is_over() {
+    let scenario = scenes::one_bounce(r#"{ say = "I think." }, { hang = true }"#);
+    let (env, output) = check(&scenario, &["--timeout", "1s"], 1);
+    insta::assert_snapshot!(told(&output));
+    assert_eq!(wait_until_none(env.dir(), std::time::Duration::ZERO), []);
+}
+
+#[test]
+fn what_a_coder_leaves_running_is_gone_when_the_run_is_over() {
+    let daemon = r#"{ run = "setsid sleep 600 </dev/null >/dev/null 2>&1 & setsid sh -c 'trap : INT TERM; while :; do sleep 1; done' </dev/null >/dev/null 2>&1 & echo $! > $HOME/daemon" }"#;
+    let (env, _) = check(&scenes::one_bounce(&format!("{daemon}, {WRITE_42}")), &[], 0);
+    assert!(env.dir().join("home/daemon").exists(), "the daemon was never started");
+    assert_eq!(spore_testkit::processes_below(env.dir()), []);
+}
+
+#[test]
+fn what_must_not_be_committed_is_in_no_commit() {
+    let litter = r#"
+        { write = ".env", content = "TOKEN=1\n" },
+        { write = "sub/.env.local", content = "TOKEN=2\n" },
+        { write = "x.db", content = "rows" },
+        { write = "target/debug/x", content = "code" },
+        { write = "node_modules/a/index.js", content = "code" },
+        { write = ".spore/agents/coder.md", content = "be lazy" },
+        { write = ".claude/settings.json", content = "{}" },
+        { write = "more.txt", content = "more\n" },"#;
+    let (env, _) = check(&scenes::one_bounce(&format!("{litter} {WRITE_42}")), &[], 0);
+    let branch = format!("spore/{}", scenes::newest_id(&env));
+    assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "answer.txt\nmore.txt");
+    let files = env.git(&["ls-tree", "-r", "--name-only", &branch]);
+    assert!(!files.contains(".env"), "{files}");
+}
+
+#[test]
+fn a_dash_reads_the_task_from_stdin() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let args = ["orchestrate", "-", "--backend", "replay", "--scenario", "../scenario.toml"];
+    let task = "write the answer\n\nIt is the one to everything: \u{201c}42\u{201d}.\n";
+    let _ = scenes::with_stdin(&env, &args, task.as_bytes()).code(0);
+    let shown = scenes::newest(&env);
+    assert_eq!(shown["run"]["name"], "write the answer");
+    assert!(scenes::artefact(&env, "bounce-1/coder/task.md").contains("\u{201c}42\u{201d}"));
+    let empty = scenes::with_stdin(&env, &args, b" \n\n").code(64);
+    insta::assert_snapshot!("an_empty_task_on_stdin", told(&empty));
+}
+
+#[test]
+fn an_empty_task_is_refused() {
+    let env = scenes::small();
+    for task in ["", "  \n\t"] {
+        let output = env.spore(&["orchestrate", task]).code(64);
+        insta::assert_snapshot!("an_empty_task", told(&output));
+    }
+    assert!(!env.repo().join(".spore/spore.db").exists());
+}
+
+#[test]
+fn progress_as_json_is_one_object_a_line() {
+    let (_, output) = check(scenes::THREE_BOUNCES, &["--progress", "json"], 0);
+    let mut told: Vec<String> = Vec::new();
+    for line in output.stderr.lines() {
+        let object: serde_json::Value = serde_json::from_str(line)
+            .unwrap_or_else(|error| panic!("{error} in the line {line:?}"));
+        told.push(object["progress"]["update"].as_str().unwrap().to_owned());
+    }
+    told.dedup();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn a_quiet_run_says_nothing_on_stderr() {
+    let (_, output) = check(&scenes::one_bounce(WRITE_42), &["-q"], 0);
+    assert_eq!(output.stderr, "");
+    assert!(output.stdout.starts_with("Verified after 1 bounce"), "{}", output.stdout);
+}
+
+#[test]
+fn a_verbose_run_shows_what_agents_do_and_nothing_that_drives_a_terminal() {
+    let steps = r#"{ say = "I write \u001b[31mred\u001b[0m.\nAnd more." }, { run = "false" }, "#;
+    let (_, output) = check(&scenes::one_bounce(&format!("{steps}{WRITE_42}")), &["-v"], 0);
+    insta::assert_snapshot!(told(&output));
+    assert!(!output.stderr.contains('\u{1b}'));
+}

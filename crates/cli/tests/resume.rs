@@ -1,1 +1,250 @@
+//! `spore resume`: whatever stopped a run, it comes to the end it would have come to.
 
+use std::process::Child;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spore_testkit::{Output, TestEnv, wait_until_none};
+
+use crate::scenes::{self, WAIT_ONCE, WRITE_42, told};
+
+/// A coder that waits in its second bounce, with a half-done change.
+fn second_bounce_waits() -> String {
+    let waits = format!(
+        r#"{{ expect = "sh check.sh" }}, {{ write = "half.txt", content = "half\n" }}, {WAIT_ONCE}, {{ run = "rm -f half.txt" }},"#
+    );
+    scenes::THREE_BOUNCES.replace(r#"{ expect = "sh check.sh" },"#, &waits)
+}
+
+/// Starts the task of the scene and returns when it waits.
+fn start(env: &TestEnv) -> Child {
+    let child = env.start_in(&env.repo(), scenes::ORCHESTRATE, &[]);
+    scenes::wait_for("the agent", || env.dir().join("home/waits").exists());
+    child
+}
+
+fn signal(env: &TestEnv, name: &str, child: &Child) {
+    scenes::system(env, "kill", &[&format!("-{name}"), &child.id().to_string()]);
+}
+
+/// Starts the task, sends a signal while it waits, and returns what was told.
+fn stop(env: &TestEnv, name: &str) -> Output {
+    let child = start(env);
+    signal(env, name, &child);
+    let output = env.finish(child);
+    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), [], "left by {name}");
+    output
+}
+
+/// What a run came to, without what a pause may rightly add.
+fn result(env: &TestEnv) -> Value {
+    let shown = scenes::newest(env);
+    let branch = format!("spore/{}", shown["run"]["id"].as_str().unwrap());
+    let bounces: Vec<Value> = shown["bounces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bounce| json!([bounce["status"], bounce["tree"], bounce["gates"], bounce["verdict"]]))
+        .collect();
+    json!({
+        "status": shown["status"],
+        "bounces": bounces,
+        "change": env.git(&["diff", "main", &branch]),
+        "message": scenes::plain(&env.git(&["show", "-s", "--format=%B", &branch])),
+    })
+}
+
+/// The same scene, with nobody to disturb it.
+fn undisturbed(scenario: &str) -> Value {
+    let env = scenes::with_scenario(scenario);
+    env.write_at(&env.dir().join("home/waits"), "");
+    let _ = scenes::orchestrate(&env, &[]).code(0);
+    result(&env)
+}
+
+#[test]
+fn a_run_stopped_by_ctrl_c_parks_and_ends_as_if_nothing_had_happened() {
+    let scenario = second_bounce_waits();
+    let env = scenes::with_scenario(&scenario);
+    let stopped = stop(&env, "INT").code(20);
+    insta::assert_snapshot!(told(&stopped));
+    assert_eq!(scenes::newest(&env)["status"], "interrupted");
+    let listed = env.spore(&["runs", "list"]).code(0);
+    insta::assert_snapshot!("an_interrupted_run_listed", told(&listed));
+    let resumed = env.spore(&["resume"]).code(0);
+    insta::assert_snapshot!("an_interrupted_run_resumed", told(&resumed));
+    assert_eq!(result(&env), undisturbed(&scenario));
+    let shown = env.spore(&["runs", "show", &scenes::newest_id(&env)]).code(0);
+    insta::assert_snapshot!("an_interrupted_run_shown", told(&shown));
+}
+
+#[test]
+fn a_run_stopped_by_term_parks_like_one_stopped_by_ctrl_c() {
+    let scenario = second_bounce_waits();
+    let env = scenes::with_scenario(&scenario);
+    let stopped = stop(&env, "TERM").code(20);
+    assert!(stopped.stdout.contains("spore resume"), "{}", stopped.render());
+    let _ = env.spore(&["resume"]).code(0);
+    assert_eq!(result(&env), undisturbed(&scenario));
+}
+
+#[test]
+fn an_interrupted_run_tells_machines_the_same() {
+    let env = scenes::with_scenario(&second_bounce_waits());
+    let args: Vec<&str> = scenes::ORCHESTRATE.iter().chain(&["--json", "-q"]).copied().collect();
+    let child = env.start_in(&env.repo(), &args, &[]);
+    scenes::wait_for("the agent", || env.dir().join("home/waits").exists());
+    signal(&env, "INT", &child);
+    let output = env.finish(child).code(20);
+    assert_eq!(output.json()["status"], "interrupted");
+    assert_eq!(output.json()["run"]["park"], "interrupt");
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn a_run_killed_while_a_gate_runs_checks_again() {
+    let scenario = scenes::one_bounce(WRITE_42);
+    let check = "if grep -q 42 answer.txt && ! test -e $HOME/waits; then\n  \
+                 touch $HOME/waits; sleep 600\nfi\n";
+    let scene = || {
+        let env = scenes::with_scenario(&scenario);
+        env.write("check.sh", check);
+        env.commit_all("a check that takes its time");
+        env
+    };
+    let env = scene();
+    let _ = stop(&env, "KILL").code(137);
+    assert_eq!(scenes::newest(&env)["status"], "interrupted");
+    let resumed = env.spore(&["resume"]).code(0);
+    assert!(resumed.stderr.contains("gates: checking bounce 1"), "{}", resumed.stderr);
+    assert!(!resumed.stderr.contains("coder (replay)"), "paid twice: {}", resumed.stderr);
+    let calm = scene();
+    calm.write_at(&calm.dir().join("home/waits"), "");
+    let _ = scenes::orchestrate(&calm, &[]).code(0);
+    assert_eq!(result(&env), result(&calm));
+}
+
+#[test]
+fn a_run_is_worked_on_by_one_process_at_a_time() {
+    let env = scenes::with_scenario(&scenes::one_bounce(&format!("{WAIT_ONCE}, {WRITE_42}")));
+    let child = start(&env);
+    assert_eq!(scenes::newest(&env)["status"], "running");
+    let id = scenes::newest_id(&env);
+    let second = env.spore(&["resume", &id]).code(65);
+    insta::assert_snapshot!(told(&second));
+    let other = env.spore(&["resume"]).code(65);
+    insta::assert_snapshot!("nothing_to_resume_while_a_run_is_at_work", told(&other));
+    signal(&env, "INT", &child);
+    let _ = env.finish(child).code(20);
+    let _ = env.spore(&["resume"]).code(0);
+}
+
+#[test]
+fn two_runs_of_one_project_do_not_get_in_each_others_way() {
+    let env = scenes::with_scenario(&scenes::one_bounce(&format!("{WAIT_ONCE}, {WRITE_42}")));
+    let child = start(&env);
+    let _ = scenes::orchestrate(&env, &[]).code(0);
+    signal(&env, "INT", &child);
+    let _ = env.finish(child).code(20);
+    let _ = env.spore(&["resume"]).code(0);
+    let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
+    let status: Vec<&Value> = listed.as_array().unwrap().iter().map(|run| &run["status"]).collect();
+    assert_eq!(status, ["verified", "verified"]);
+}
+
+#[test]
+fn a_run_that_is_over_is_not_resumed() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let _ = scenes::orchestrate(&env, &[]).code(0);
+    let before = scenes::newest(&env);
+    let over = env.spore(&["resume", &scenes::newest_id(&env)]).code(65);
+    insta::assert_snapshot!(told(&over));
+    let nothing = env.spore(&["resume"]).code(65);
+    insta::assert_snapshot!("nothing_to_resume", told(&nothing));
+    assert_eq!(scenes::newest(&env), before);
+}
+
+#[test]
+fn an_id_must_name_one_run() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    for task in ["first task", "second task"] {
+        let args = ["orchestrate", task, "--backend", "replay", "--scenario", "../scenario.toml"];
+        let _ = env.spore(&args).code(0);
+    }
+    let ambiguous = env.spore(&["resume", "01"]).code(65);
+    insta::assert_snapshot!(told(&ambiguous));
+    for typed in ["ZZZZ", "", "not an id", "%"] {
+        let unknown = env.spore(&["resume", typed]).code(65);
+        assert!(unknown.stderr.contains("there is no run"), "{}", unknown.stderr);
+        assert!(unknown.stderr.contains("spore runs list"), "{}", unknown.stderr);
+    }
+}
+
+#[test]
+fn a_run_whose_checkout_was_deleted_lays_it_out_again() {
+    let scenario = second_bounce_waits();
+    let env = scenes::with_scenario(&scenario);
+    let _ = stop(&env, "INT").code(20);
+    std::fs::remove_dir_all(env.dir().join("state")).unwrap();
+    let _ = env.spore(&["resume"]).code(0);
+    assert_eq!(result(&env), undisturbed(&scenario));
+}
+
+#[test]
+fn work_that_was_deleted_before_it_was_seen_is_done_again() {
+    let once = scenes::one_bounce(WRITE_42);
+    let env = scenes::with_scenario(&(once.clone() + &once.replace("bounce = 1", "bounce = 2")));
+    let point = [("SPORE_KILL_AT", "before:row:begin snapshot/1")];
+    let _ = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &point).code(137);
+    std::fs::remove_dir_all(env.dir().join("state")).unwrap();
+    let resumed = env.spore(&["resume"]).code(0);
+    insta::assert_snapshot!(told(&resumed));
+}
+
+#[test]
+fn a_bounce_whose_checkout_was_deleted_starts_from_the_last_ones_change() {
+    let env = scenes::with_scenario(scenes::THREE_BOUNCES);
+    let point = [("SPORE_KILL_AT", "before:row:begin coder/2")];
+    let _ = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &point).code(137);
+    std::fs::remove_dir_all(env.dir().join("state")).unwrap();
+    let _ = env.spore(&["resume"]).code(0);
+    assert_eq!(result(&env), undisturbed(scenes::THREE_BOUNCES));
+}
+
+#[test]
+fn the_id_of_a_session_stands_for_its_run() {
+    let env = scenes::with_scenario(&second_bounce_waits());
+    let _ = stop(&env, "INT").code(20);
+    let session = scenes::newest(&env)["bounces"][1]["sessions"][0]["id"].clone();
+    let _ = env.spore(&["resume", session.as_str().unwrap()]).code(0);
+    assert_eq!(scenes::newest(&env)["status"], "verified");
+}
+
+#[test]
+fn a_run_whose_scenario_is_gone_says_so_and_waits_for_it() {
+    let scenario = second_bounce_waits();
+    let env = scenes::with_scenario(&scenario);
+    let _ = stop(&env, "INT").code(20);
+    let place = env.dir().join("scenario.toml");
+    std::fs::remove_file(&place).unwrap();
+    let refused = env.spore(&["resume"]).code(65);
+    insta::assert_snapshot!(told(&refused));
+    assert_eq!(scenes::newest(&env)["status"], "interrupted");
+    env.write_at(&place, &scenario);
+    let _ = env.spore(&["resume"]).code(0);
+    assert_eq!(result(&env), undisturbed(&scenario));
+}
+
+#[test]
+fn a_run_goes_on_with_what_it_was_started_with() {
+    let scenario = second_bounce_waits();
+    let env = scenes::with_scenario(&scenario);
+    let _ = stop(&env, "INT").code(20);
+    // Neither a new commit nor new settings are part of a run that began before them.
+    env.write("answer.txt", "another\n");
+    env.commit_all("the user goes on");
+    env.write(".spore/config.toml", "[gates.commands.check]\nrun = \"false\"\n");
+    let _ = env.spore(&["resume"]).code(0);
+    let branch = format!("spore/{}", scenes::newest_id(&env));
+    assert_eq!(env.git(&["diff", "--name-only", "main~1", &branch]), "answer.txt\nnotes/new.txt");
+}

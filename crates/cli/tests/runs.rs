@@ -1,1 +1,98 @@
+//! `spore runs`: what happened so far.
 
+use spore_testkit::TestEnv;
+
+use crate::scenes::{self, WRITE_42, told};
+
+fn task(env: &TestEnv, task: &str, steps: &str, more: &[&str], code: i32) -> String {
+    env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(steps));
+    let words = ["orchestrate", task, "--backend", "replay", "--scenario", "../scenario.toml"];
+    let args: Vec<&str> = words.iter().chain(more).copied().collect();
+    let _ = env.spore(&args).code(code);
+    scenes::newest_id(env)
+}
+
+/// A project that has seen a few things.
+fn history() -> (TestEnv, Vec<String>) {
+    let env = scenes::small();
+    let nothing = r#"{ say = "done" }"#;
+    let ids = vec![
+        task(&env, "write the answer", WRITE_42, &[], 0),
+        task(&env, "do nothing well", nothing, &["--max-bounces", "1"], 11),
+        task(&env, "give up\nat once, and at length", "{ exit = 3 }", &[], 1),
+        task(&env, "spend too much", WRITE_42, &["--budget", "0.10"], 3),
+    ];
+    (env, ids)
+}
+
+#[test]
+fn a_project_without_runs_says_how_to_start_one() {
+    let env = scenes::small();
+    let _ = env.spore(&["init"]).code(0);
+    let output = env.spore(&["runs", "list"]).code(0);
+    insta::assert_snapshot!(told(&output));
+    assert_eq!(env.spore(&["runs", "list", "--json"]).code(0).stdout, "[]\n");
+}
+
+#[test]
+fn runs_are_listed_newest_first_with_what_became_of_them() {
+    let (env, ids) = history();
+    let output = env.spore(&["runs", "list"]).code(0);
+    insta::assert_snapshot!(told(&output));
+    let json = env.spore(&["runs", "list", "--json", "--limit", "2"]).code(0).json();
+    let listed: Vec<&str> =
+        json.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    assert_eq!(listed, [&ids[3], &ids[2]]);
+}
+
+#[test]
+fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
+    let (env, ids) = history();
+    for id in &ids {
+        let lower = id.to_lowercase();
+        for typed in [&id[..], &id[18..], &id[22..], &lower[..], &lower[18..], &id[..24]] {
+            let json = env.spore(&["runs", "show", typed, "--json"]).code(0).json();
+            assert_eq!(json["run"]["id"], id.as_str(), "{typed}");
+        }
+    }
+    let shown = env.spore(&["runs", "show", &ids[0][18..]]).code(0);
+    insta::assert_snapshot!(told(&shown));
+    let failed = env.spore(&["runs", "show", &ids[2][18..]]).code(0);
+    insta::assert_snapshot!("a_failed_run_shown", told(&failed));
+    let parked = env.spore(&["runs", "show", &ids[3][18..]]).code(0);
+    insta::assert_snapshot!("a_parked_run_shown", told(&parked));
+}
+
+#[test]
+fn an_ambiguous_id_lists_its_candidates() {
+    let (env, _) = history();
+    let output = env.spore(&["runs", "show", "01"]).code(65);
+    insta::assert_snapshot!(told(&output));
+}
+
+#[test]
+fn an_unknown_id_is_said_to_be_unknown() {
+    let env = scenes::small();
+    let _ = env.spore(&["init"]).code(0);
+    let output = env.spore(&["runs", "show", "nope"]).code(65);
+    insta::assert_snapshot!(told(&output));
+    let json = env.spore(&["runs", "show", "nope", "--json"]).code(65);
+    assert_eq!(json.stdout, "");
+    insta::assert_snapshot!("an_unknown_id_for_machines", told(&json));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let (env, _) = history();
+    let script = format!("'{}' runs list --json | head -c 1", env.exe().display());
+    assert_eq!(scenes::system(&env, "sh", &["-c", &script]), "[");
+}
+
+#[test]
+fn a_place_that_is_no_project_has_no_runs() {
+    let env = scenes::env();
+    env.commit_all("nothing");
+    let output = env.spore(&["runs", "list"]).code(69);
+    insta::assert_snapshot!(told(&output));
+    assert!(!env.repo().join(".spore").exists());
+}

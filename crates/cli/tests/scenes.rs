@@ -1,5 +1,11 @@
 //! Repositories and scenarios that several tests start from.
 
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 use spore_testkit::{Output, TestEnv};
 
 pub(crate) fn env() -> TestEnv {
@@ -92,4 +98,138 @@ pub(crate) fn one_bounce(steps: &str) -> String {
         "[[session]]\nrole = \"coder\"\nbounce = 1\ncost_usd = 0.5\nfinal = \"done\"\nsteps = [{steps}]\n\
          [[session]]\nrole = \"verifier\"\nbounce = 1\ncost_usd = 0.25\nfinal = '''<verdict>{{\"verdict\":\"supports\"}}</verdict>'''\n"
     )
+}
+
+/// A scenario whose verifier says `last` about one change of the coder's.
+pub(crate) fn verifier_says(last: &str) -> String {
+    format!(
+        "[[session]]\nrole = \"coder\"\nbounce = 1\ncost_usd = 0.5\nfinal = \"done\"\n\
+         steps = [{WRITE_42}]\n\
+         [[session]]\nrole = \"verifier\"\nbounce = 1\ncost_usd = 0.25\n{last}\n"
+    )
+}
+
+/// The step that does the task.
+pub(crate) const WRITE_42: &str = r#"{ write = "answer.txt", content = "42\n" }"#;
+
+/// A step that waits the first time it is played and tells by a file in HOME that it does.
+pub(crate) const WAIT_ONCE: &str =
+    r#"{ run = "test -e $HOME/waits || { touch $HOME/waits; exec sleep 600; }" }"#;
+
+/// Runs spore with something on its stdin.
+pub(crate) fn with_stdin(env: &TestEnv, args: &[&str], input: &[u8]) -> Output {
+    let mut command = env.command(env.exe(), &env.repo());
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A program that refuses its arguments does not read, and that is fine.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    env.finish(child)
+}
+
+/// Runs a program of the system in the repository.
+#[track_caller]
+pub(crate) fn system(env: &TestEnv, program: &str, args: &[&str]) -> String {
+    let output = env.command(program, &env.repo()).args(args).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {args:?}: {complaint}");
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+/// Polls until `ready`, for as long as the slowest machine may need.
+#[track_caller]
+pub(crate) fn wait_for(what: &str, ready: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !ready() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The newest run, as `runs show --json` tells it.
+#[track_caller]
+pub(crate) fn newest(env: &TestEnv) -> Value {
+    let id = newest_id(env);
+    env.spore(&["runs", "show", &id, "--json"]).code(0).json()
+}
+
+#[track_caller]
+pub(crate) fn newest_id(env: &TestEnv) -> String {
+    let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
+    listed[0]["id"].as_str().unwrap().to_owned()
+}
+
+/// Returns a file that the newest run left.
+#[track_caller]
+pub(crate) fn artefact(env: &TestEnv, name: &str) -> String {
+    let path = env.repo().join(".spore/runs").join(newest_id(env)).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The refs that Spore added, without the run's id.
+#[track_caller]
+pub(crate) fn added_refs(env: &TestEnv) -> Vec<String> {
+    env.git(&["for-each-ref", "--format=%(refname)"])
+        .lines()
+        .filter(|name| name.starts_with("refs/spore/") || name.starts_with("refs/heads/spore/"))
+        .map(plain)
+        .collect()
+}
+
+/// What a person reads, with ids and hashes numbered in the order they appear, and what
+/// depends on the test's own place taken out.
+pub(crate) fn told(output: &Output) -> String {
+    plain(&output.render())
+}
+
+/// Numbers the ids and hashes in a text. Short forms keep their width, so that tables stay
+/// tables, and carry the number of the id they belong to.
+pub(crate) fn plain(text: &str) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    let mut number = |key: &str| match seen.iter().position(|old| old == key) {
+        Some(at) => at + 1,
+        None => {
+            seen.push(key.to_owned());
+            seen.len()
+        }
+    };
+    let mut plain = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        match word.len() {
+            26 if is_id(word) => plain.push_str(&format!("RUNID-{:03}", number(&word[18..]))),
+            8 if is_id(word) => plain.push_str(&format!("RUN-{:04}", number(word))),
+            40 if is_hash(word) => plain.push_str(&format!("HASH-{:03}", number(&word[..12]))),
+            16 if is_hash(word) => plain.push_str("PLACE"),
+            12 if is_hash(word) => plain.push_str(&format!("hash-{:07}", number(word))),
+            _ => plain.push_str(word),
+        }
+        let gap = after.find(|c: char| c.is_ascii_alphanumeric()).unwrap_or(after.len());
+        plain.push_str(&after[..gap]);
+        rest = &after[gap..];
+    }
+    plain
+}
+
+fn is_id(word: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| word.as_bytes().iter().any(test);
+    has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && !has(u8::is_ascii_lowercase)
+}
+
+fn is_hash(word: &str) -> bool {
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    word.chars().all(is_hex) && word.chars().any(|c| c.is_ascii_digit())
+}
+
+/// A PATH on which there is a shell and the like, but no git.
+pub(crate) fn path_without_git(env: &TestEnv) -> String {
+    let bin = env.dir().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for name in ["sh", "cat", "test", "true"] {
+        let found = ["/bin", "/usr/bin"].map(|dir| Path::new(dir).join(name));
+        let program = found.iter().find(|path| path.exists()).unwrap();
+        std::os::unix::fs::symlink(program, bin.join(name)).unwrap();
+    }
+    bin.display().to_string()
 }

@@ -184,6 +184,7 @@ fn canonical(env: &TestEnv, point: &str, tally: &mut Tally) -> Value {
         "refs": refs(env, &run),
         "ledger": ledger(&shown, point, tally),
         "events": events(env, &run, &lost, point, tally),
+        "graph": graph(env, &run),
         "files": files(&env.repo().join(".spore/runs").join(&run), &run),
     })
 }
@@ -287,6 +288,23 @@ fn without_commit(payload: &str) -> Value {
     value
 }
 
+/// What the run wrote into the knowledge graph, with ids and times taken out.
+fn graph(env: &TestEnv, run: &str) -> Vec<String> {
+    let edges = env.spore(&["graph", "query-edges", "--limit", "1000", "--json"]).code(0).json();
+    let mut told: Vec<String> = edges
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|edge| {
+            let live = edge["superseded_by"].is_null();
+            let title = |end: &str| edge[end].to_string().replace(run, "RUN");
+            format!("{} {} → {} {live}", edge["kind"], title("source_title"), title("target_title"))
+        })
+        .collect();
+    told.sort();
+    told
+}
+
 /// Files by name; content too, where it does not tell how long something took.
 fn files(dir: &Path, run: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
@@ -299,6 +317,10 @@ fn files(dir: &Path, run: &str) -> BTreeMap<String, String> {
                 continue;
             }
             let name = path.strip_prefix(dir).unwrap().display().to_string();
+            // What a session left that was cut short.
+            if name.contains(".lost-") {
+                continue;
+            }
             let content = match name.as_str() {
                 _ if name.ends_with(".log") || name == "report.json" => String::new(),
                 _ => std::fs::read_to_string(&path).unwrap().replace(run, "RUN"),

@@ -16,7 +16,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, _: &DoctorArgs) -> Result<
         for finding in &checkup.findings {
             let mark = match (finding.ok, finding.required) {
                 (true, _) => "ok",
-                (false, true) => "MISSING",
+                (false, true) => "NOT OK",
                 (false, false) => "-",
             };
             text.push_str(&format!("  {mark:7}  {:10}  {}\n", finding.name, finding.detail));

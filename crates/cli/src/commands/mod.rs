@@ -1,11 +1,15 @@
 //! One file a command, all with the same beats: understand, act, tell.
 
+mod config;
 mod demo;
 mod doctor;
+mod events;
+mod graph;
 mod init;
 mod orchestrate;
 mod resume;
 mod runs;
+mod spawn;
 mod text;
 
 use std::path::PathBuf;
@@ -23,7 +27,7 @@ use crate::ui::Ui;
     name = "spore",
     version,
     propagate_version = true,
-    after_help = "Examples:\n  spore demo                        watch a whole run, offline\n  spore init                        make this repository a Spore project\n  spore orchestrate \"fix issue 12\"   work until it is verified, or say why not\n  spore resume                      go on after a crash or Ctrl-C\n  spore runs list                   what happened so far"
+    after_help = "Examples:\n  spore demo                        watch a whole run, offline\n  spore init                        make this repository a Spore project\n  spore orchestrate \"fix issue 12\"  work until it is verified, or say why not\n  spore resume                      go on after a crash or Ctrl-C\n  spore runs list                   what happened so far"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -32,22 +36,32 @@ pub(crate) struct Cli {
     command: Command,
 }
 
+/// Keeps the flags that every command has apart from its own.
+const EVERYWHERE: &str = "Options of every command";
+
 #[derive(Args)]
 pub(crate) struct Global {
     /// Print one JSON document on stdout; errors as one JSON object on stderr
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
     /// Show what agents do, line by line
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = EVERYWHERE)]
     pub(crate) verbose: bool,
     /// Show no progress
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
     pub(crate) quiet: bool,
     /// Work on this project instead of the one around the current directory
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub(crate) root: Option<PathBuf>,
     /// How progress is shown on stderr
-    #[arg(long, global = true, value_enum, default_value_t = ProgressStyle::Auto)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "STYLE",
+        value_enum,
+        default_value_t = ProgressStyle::Auto,
+        help_heading = EVERYWHERE
+    )]
     pub(crate) progress: ProgressStyle,
 }
 
@@ -65,6 +79,13 @@ enum Command {
     Resume(resume::ResumeArgs),
     #[command(subcommand)]
     Runs(runs::RunsCommand),
+    #[command(subcommand)]
+    Graph(graph::GraphCommand),
+    #[command(subcommand)]
+    Events(events::EventsCommand),
+    Spawn(spawn::SpawnArgs),
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
 }
@@ -76,16 +97,16 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
         Command::Orchestrate(args) => orchestrate::run(ui, &around, args),
         Command::Resume(args) => resume::run(ui, &around, args),
         Command::Runs(command) => runs::run(ui, &around, command),
+        Command::Graph(command) => graph::run(ui, &around, command),
+        Command::Events(command) => events::run(ui, &around, command),
+        Command::Spawn(args) => spawn::run(ui, &around, args),
+        Command::Config(command) => config::run(ui, &around, command),
         Command::Doctor(args) => doctor::run(ui, &around, args),
         Command::Demo(args) => demo::run(ui, around, args),
     }
 }
 
-/// The exit code of a run: the outcome's, unless it could not rightly begin.
+/// The exit code of a run is its outcome's; without one, somebody stopped it.
 fn exit_code(report: &RunReport) -> u8 {
-    match (report.fault, report.run.outcome) {
-        (Some(fault), _) => fault.exit_code(),
-        (None, Some(outcome)) => outcome.exit_code(),
-        (None, None) => spore_model::Outcome::Interrupted.exit_code(),
-    }
+    report.run.outcome.unwrap_or(spore_model::Outcome::Interrupted).exit_code()
 }

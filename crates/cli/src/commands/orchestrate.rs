@@ -14,7 +14,8 @@ use crate::ui::Ui;
 /// touched; verified work arrives as a commit on a branch `spore/<run>`.
 ///
 /// Exit codes: 0 verified, 1 failed, 3 parked for a person or for budget, 10 nobody could say,
-/// 11 escalated, 20 interrupted, 75 parked for quota.
+/// 11 escalated, 20 interrupted, 75 parked for quota. The call itself was wrong: 64 usage,
+/// 65 input (a red project, no commit), 69 something is missing, 74 disk, 78 configuration.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore orchestrate \"make the parser accept tabs\"\n  spore orchestrate - < task.md\n  spore orchestrate \"fix the failing test\" --allow-red --max-bounces 5"
@@ -28,6 +29,9 @@ pub(crate) struct OrchestrateArgs {
     /// The scenario that the replay agent plays
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
+    /// The model to use, by the agent's own name for it
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// How often the coder may try
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_bounces: Option<u32>,
@@ -47,9 +51,10 @@ pub(crate) struct OrchestrateArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &OrchestrateArgs) -> Result<u8> {
     let asked = Orchestrate {
-        task: read_task(&args.task)?,
+        task: read_text(&args.task)?,
         backend: args.backend.clone(),
         scenario: args.scenario.clone(),
+        model: args.model.clone(),
         max_bounces: args.max_bounces,
         max_turns: args.max_turns,
         budget: args.budget,
@@ -62,13 +67,14 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &OrchestrateArgs) ->
     Ok(exit_code(&report))
 }
 
-fn read_task(task: &str) -> Result<String> {
-    if task != "-" {
-        return Ok(task.to_owned());
+/// Returns `typed`, or what is on stdin where it is `-`.
+pub(super) fn read_text(typed: &str) -> Result<String> {
+    if typed != "-" {
+        return Ok(typed.to_owned());
     }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|source| {
-        Error::new(Fault::BadInput, "the task on stdin cannot be read").because(source)
+        Error::new(Fault::BadInput, "the text on stdin cannot be read").because(source)
     })?;
     Ok(text)
 }

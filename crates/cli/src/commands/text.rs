@@ -5,21 +5,35 @@ use spore_model::{RunState, Status, Timestamp};
 
 /// The last words of a command that worked on a run.
 pub(super) fn ending(report: &RunReport) -> String {
-    let id = report.run.id.short();
-    let reason = report.run.reason.as_deref().unwrap_or_default();
+    let (id, cost) = (report.run.id.short(), report.cost);
+    let reason = clean(report.run.reason.as_deref().unwrap_or_default());
     match (report.status, &report.branch) {
         (Status::Verified, Some(branch)) => format!(
-            "Verified after {} bounce(s) for {}. The work is on branch {branch}:\n  git diff HEAD...{branch}\n  git merge {branch}",
-            report.bounces.len(),
-            report.cost
+            "Verified after {} for {cost}. The work is on branch {branch}:\n  git diff HEAD...{branch}\n  git merge {branch}",
+            many(report.bounces.len(), "bounce"),
         ),
-        (status, _) if report.run.state == RunState::Parked => {
-            format!("Run {id} is {status}: {reason}\n  spore resume {id}")
+        (Status::Interrupted, _) => format!(
+            "Run {id} is interrupted, after {cost}. Nothing that was recorded is lost:\n  spore resume {id}"
+        ),
+        (Status::ParkedBudget, _) => {
+            format!(
+                "Run {id} waits for budget: {reason}. To go on:\n  spore resume {id} --budget +5"
+            )
         }
+        (Status::ParkedQuota, _) => {
+            format!("Run {id} waits for quota: {reason}\nWhen there is some:\n  spore resume {id}")
+        }
+        (_, _) if report.run.state == RunState::Parked => {
+            format!(
+                "Run {id} waits for a person: {reason}\nWhen that is mended:\n  spore resume {id}"
+            )
+        }
+        (Status::Escalated, _) => format!(
+            "Run {id} is escalated: {reason}\nIt cost {cost}. A person has to decide; everything that was tried is kept:\n  spore runs show {id}\n  {}/escalation.md",
+            report.directory
+        ),
         (status, _) => format!(
-            "Run {id} {status} after {} bounce(s) for {}: {reason}\n  spore runs show {id}",
-            report.bounces.len(),
-            report.cost
+            "Run {id} {status}: {reason}\nIt cost {cost}. To see what was tried:\n  spore runs show {id}"
         ),
     }
 }
@@ -52,7 +66,8 @@ pub(super) fn run_in_full(report: &RunReport) -> String {
     }
     let took = run.ended.map(|ended| format!(", took {}", duration(ended.since(run.started))));
     line(&mut text, "started", &format!("{}{}", minute(run.started), took.unwrap_or_default()));
-    line(&mut text, "cost", &format!("{} in {} session(s)", report.cost, report.ledger.len()));
+    let sessions = many(report.ledger.len(), "session");
+    line(&mut text, "cost", &format!("{} in {sessions}", report.cost));
     if let Some(reason) = run.reason.as_deref().filter(|_| report.status != Status::Verified) {
         line(&mut text, "reason", reason);
     }
@@ -81,13 +96,9 @@ fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
     }
     if let Some(verdict) = &bounce.verdict {
         let ruling = serde_json::to_value(verdict.ruling).unwrap_or_default();
-        let told = format!(
-            "{} ({:.0} %): {}",
-            ruling.as_str().unwrap_or_default(),
-            verdict.confidence * 100.0,
-            verdict.reason
-        );
-        line(text, "verdict", &told);
+        let ruling = ruling.as_str().unwrap_or_default();
+        let told = format!("{ruling} ({:.0} %): {}", verdict.confidence * 100.0, verdict.reason);
+        line(text, "verdict", told.trim_end_matches(": "));
     } else if let Some(reason) = bounce.reason.as_deref().filter(|_| bounce.gates.is_empty()) {
         line(text, "reason", reason);
     }
@@ -96,23 +107,31 @@ fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
 fn session_line(text: &mut String, session: &SessionRow) {
     let said = session.reason.as_deref().map(|reason| format!(", {reason}"));
     let told = format!(
-        "{}, {} turn(s), {}{}",
+        "{}, {}, {}{}",
         session.status,
-        session.turns,
+        spore_app::counted(session.turns, "turn"),
         session.cost,
         said.unwrap_or_default()
     );
     line(text, &session.role, &told);
 }
 
+pub(super) fn many(number: usize, noun: &str) -> String {
+    spore_app::counted(u32::try_from(number).unwrap_or(u32::MAX), noun)
+}
+
+/// Text of an agent's without what would drive the terminal.
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
+}
+
 /// One named line; further lines of the value are set in below it.
 fn line(text: &mut String, name: &str, value: &str) {
-    let clean: String = value.chars().filter(|c| !c.is_control() || *c == '\n').collect();
-    let indented = clean.trim_end().replace('\n', &format!("\n{:12}", ""));
+    let indented = clean(value).trim_end().replace('\n', &format!("\n{:12}", ""));
     text.push_str(&format!("  {name:8}  {indented}\n"));
 }
 
-fn minute(time: Timestamp) -> String {
+pub(super) fn minute(time: Timestamp) -> String {
     time.to_string()[..16].replace('T', " ")
 }
 

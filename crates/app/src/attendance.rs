@@ -1,0 +1,99 @@
+//! Attends one agent session: its process is on record before it starts and off it when
+//! nothing of it is left; what it says goes to the progress; an interrupt ends it.
+
+use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Report, Request, Watch};
+use spore_config::Config;
+use spore_effects::Effect;
+use spore_effects::session::ProcessIdentity;
+use spore_model::{Cost, RunId, SessionToken, Usage, Usd};
+use spore_store::{Journal, ProcessRow};
+
+use crate::{Error, Progress, Result, Surroundings, Update};
+
+/// Who attends, and for which run.
+pub(crate) struct Attendance<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) progress: &'a mut dyn Progress,
+    /// The run at the root of the tree, and the session's own.
+    pub(crate) root: RunId,
+    pub(crate) session: RunId,
+}
+
+impl Attendance<'_> {
+    /// Lets the agent work until it is done.
+    pub(crate) fn attend(self, agent: &dyn Agent, request: &Request) -> Result<Report> {
+        let (journal, clock) = (self.journal, &self.around.clock);
+        let token = request.token.clone();
+        let mut watch =
+            SessionWatch { desk: self, token: token.clone(), role: request.role.clone() };
+        let ran = agent.run(request, &mut watch);
+        journal.process_ended(&token, clock.now())?;
+        ran.map_err(|error| match error {
+            // What refused the start was the journal, and its error says more.
+            AgentError::Refused(source) => match source.downcast::<Error>() {
+                Ok(ours) => *ours,
+                Err(other) => AgentError::Refused(other).into(),
+            },
+            other => other.into(),
+        })
+    }
+}
+
+struct SessionWatch<'a> {
+    desk: Attendance<'a>,
+    token: SessionToken,
+    role: String,
+}
+
+impl Watch for SessionWatch<'_> {
+    fn starting(&mut self, process: &ProcessIdentity) -> std::result::Result<(), BoxError> {
+        let around = self.desk.around;
+        let row = ProcessRow {
+            token: self.token.clone(),
+            root: self.desk.root,
+            session: self.desk.session,
+            pid: process.pid,
+            start_ticks: process.start_ticks,
+            boot_id: process.boot_id.clone(),
+            started: around.clock.now(),
+        };
+        around
+            .probe
+            .around(Effect::Process, &self.role, || self.desk.journal.process_started(&row))
+            .map_err(|error| Box::new(Error::from(error)) as BoxError)
+    }
+
+    fn event(&mut self, event: &AgentEvent) {
+        let update = Update::Agent { role: self.role.clone(), event: event.clone() };
+        self.desk.progress.update(&update);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.desk.around.interrupt.is_raised()
+    }
+}
+
+/// What a session cost: what the agent said, else the tokens at the configured prices.
+pub(crate) fn cost_of(config: &Config, report: &Report) -> Cost {
+    report.cost.map_or_else(|| Cost::estimated(estimate(config, report.usage)), Cost::exact)
+}
+
+fn estimate(config: &Config, usage: Usage) -> Usd {
+    let prices = &config.prices;
+    // Of a session that broke off before it said anything not even the tokens are known, but
+    // free it was not.
+    if usage == Usage::default() {
+        return Usd::from_dollars(prices.lost_session_usd).unwrap_or_default();
+    }
+    let input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let dollars = input as f64 * prices.fallback_input_usd_per_million / 1e6
+        + usage.output_tokens as f64 * prices.fallback_output_usd_per_million / 1e6;
+    Usd::from_dollars(dollars).unwrap_or_default()
+}
+
+/// The longest silence of a session, where the agent says whether a tool is running.
+pub(crate) fn idle(agent: &dyn Agent, config: &Config) -> Option<std::time::Duration> {
+    agent.capabilities().tool_in_flight.then_some(config.session.idle)
+}

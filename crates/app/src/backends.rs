@@ -1,0 +1,125 @@
+//! Which agents there are, and how to get one by its name.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use spore_agent::api::{Api, ApiSettings, Prices, Protocol, Retries};
+use spore_agent::claude::Claude;
+use spore_agent::command::{Command, Output, Template};
+use spore_agent::replay::Replay;
+use spore_agent::{Agent, Scenario, Watchdog};
+use spore_config::Config;
+use spore_effects::session::{Grace, Shim};
+use spore_model::Fault;
+
+use crate::{Error, Result, Surroundings};
+
+/// The names that `--backend` takes.
+pub(crate) const NAMES: &[&str] = &["claude", "api", "command", "replay"];
+
+/// Returns the agent called `name`. The replay agent plays `scenario`.
+pub(crate) fn backend(
+    around: &Surroundings,
+    config: &Config,
+    name: &str,
+    scenario: Option<&Path>,
+) -> Result<Arc<dyn Agent>> {
+    match (name, scenario) {
+        ("replay", Some(scenario)) => replay(around, config, scenario),
+        ("replay", None) => Err(Error::new(Fault::Usage, "the replay agent needs a scenario")
+            .hint("add `--scenario FILE`; `spore demo` shows one at work")),
+        ("claude", _) => {
+            let program = PathBuf::from(&config.claude.program);
+            Ok(Arc::new(Claude::new(program, shim(around), watchdog(config))))
+        }
+        ("api", _) => Ok(Arc::new(Api::new(
+            shim(around),
+            Arc::clone(&around.clock),
+            watchdog(config),
+            api_settings(config),
+        ))),
+        ("command", _) => command(around, config),
+        ("", _) => Err(Error::new(Fault::Missing, "no agent is chosen").hint(format!(
+            "add `--backend NAME` ({}), or set `[orchestrate] backend`",
+            NAMES.join(", ")
+        ))),
+        (other, _) => Err(Error::new(Fault::Usage, format!("there is no agent backend {other:?}"))
+            .hint(format!("this version knows: {}", NAMES.join(", ")))),
+    }
+}
+
+fn replay(around: &Surroundings, config: &Config, scenario: &Path) -> Result<Arc<dyn Agent>> {
+    let text = std::fs::read_to_string(scenario).map_err(|source| {
+        Error::new(Fault::BadInput, format!("cannot read the scenario {}", scenario.display()))
+            .hint("put it back: every session of the run is played from it")
+            .because(source)
+    })?;
+    Scenario::parse(&text)
+        .map_err(|error| Error::new(Fault::BadInput, format!("{}: {error}", scenario.display())))?;
+    Ok(Arc::new(Replay::new(around.exe.clone(), scenario.to_owned(), watchdog(config))))
+}
+
+fn shim(around: &Surroundings) -> Shim {
+    Shim::new(around.exe.clone())
+}
+
+fn api_settings(config: &Config) -> ApiSettings {
+    let api = &config.api;
+    ApiSettings {
+        protocol: match api.protocol.as_str() {
+            "responses" => Protocol::Responses,
+            "chat" => Protocol::Chat,
+            _ => Protocol::Messages,
+        },
+        context_window: api.context_window,
+        max_output_tokens: api.max_output_tokens,
+        // Prices by model come with their own data file; until then a session names none and
+        // is estimated.
+        prices: Prices::default(),
+        retries: Retries { most: api.retries, pause: api.retry_pause, longest: api.longest_wait },
+        nudges: api.nudges,
+        command_timeout: api.command_timeout,
+        command_output: usize::try_from(api.command_output_bytes).unwrap_or(usize::MAX),
+        idle: api.idle,
+        longest_line: usize::try_from(api.line_cap_bytes).unwrap_or(usize::MAX),
+    }
+}
+
+fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
+    if config.command.program.is_empty() {
+        return Err(Error::new(Fault::Config, "the command agent has no program")
+            .hint("set `[command] program` in .spore/config.toml"));
+    }
+    let output = match config.command.output.as_str() {
+        "events" => Output::Events,
+        _ => Output::Text,
+    };
+    let template = Template {
+        program: PathBuf::from(&config.command.program),
+        args: config.command.args.clone(),
+        output,
+    };
+    let command = Command::new(template, shim(around), watchdog(config))
+        .map_err(|error| Error::new(Fault::Config, format!("[command] args: {error}")))?;
+    Ok(Arc::new(command))
+}
+
+fn watchdog(config: &Config) -> Watchdog {
+    Watchdog {
+        first_output: config.session.first_output,
+        exit: config.session.exit_deadline,
+        start_retry_pause: config.session.start_retry_pause,
+        grace: grace(config),
+        line_cap: usize::try_from(config.session.line_cap_bytes).unwrap_or(usize::MAX),
+        transcript_cap: config.session.transcript_cap_bytes,
+    }
+}
+
+pub(crate) fn grace(config: &Config) -> Grace {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Grace {
+        interrupt_ms: millis(config.session.interrupt_grace),
+        terminate_ms: millis(config.session.terminate_grace),
+    }
+}

@@ -1,0 +1,114 @@
+//! The knowledge graph as people and agents use it: ask, add, look after.
+//!
+//! Every use case takes what somebody typed: part of an id, a title, the name of an edge
+//! type, an age. Reading that is the work of this module. A text that names several nodes is
+//! a question back, never a guess, and words that only occur in a node do not name it.
+//!
+//! The answers are plain data in the words of the model. How a walk through the graph is done
+//! is the model's, how it is kept the store's.
+
+mod edges;
+mod garbage;
+mod health;
+mod nodes;
+mod typed;
+mod walks;
+mod writes;
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use spore_model::graph::{Links, NodeName};
+use spore_model::{Edge, Node, NodeId};
+use spore_store::{Knowledge, SqliteKnowledge};
+
+use crate::{Result, Surroundings, Workspace};
+
+pub use edges::{AdjacentEdge, EdgesAsked, ExplainedEdge, RankedEdge};
+pub use garbage::{Garbage, GarbageAsked, GarbageRow};
+pub use health::{AnalysisAsked, Status};
+pub use nodes::{Content, Freshness, Kin, NodeView, RegionAsked, RegionRow};
+pub use walks::{Context, ContextAsked, ContextRow, PathsAsked, Ways};
+pub use writes::{
+    CONTENT_CAP, CreatedEdge, CreatedMeta, EdgeAsked, MetaAsked, MetaChange, NewEdge, UpdatedMeta,
+};
+
+/// The graph of one project, opened for one command.
+pub struct Graph<'a> {
+    around: &'a Surroundings,
+    workspace: Workspace,
+    knowledge: SqliteKnowledge,
+}
+
+/// An edge with the names of its ends. A node that another store holds has no name here.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct EdgeRow {
+    #[serde(flatten)]
+    pub edge: Edge,
+    pub source_title: Option<String>,
+    pub target_title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_content: Option<String>,
+}
+
+impl<'a> Graph<'a> {
+    /// Opens the graph of an initialised project.
+    pub fn open(around: &'a Surroundings) -> Result<Self> {
+        let workspace = Workspace::find(around)?;
+        let config = workspace.config(around, &[])?;
+        let knowledge = workspace.knowledge(&config)?;
+        Ok(Self { around, workspace, knowledge })
+    }
+
+    fn rows(&self, edges: Vec<Edge>) -> Result<Vec<EdgeRow>> {
+        let titles = self.titles(&edges)?;
+        let row = |edge: Edge| EdgeRow {
+            source_title: titles.get(&edge.source).cloned(),
+            target_title: titles.get(&edge.target).cloned(),
+            source_content: None,
+            target_content: None,
+            edge,
+        };
+        Ok(edges.into_iter().map(row).collect())
+    }
+
+    fn rows_with_contents(&self, edges: Vec<Edge>) -> Result<Vec<EdgeRow>> {
+        let ends = self.knowledge.nodes(&ends(&edges))?;
+        let ends: HashMap<&NodeId, &Node> = ends.iter().map(|node| (&node.id, node)).collect();
+        let title = |id: &NodeId| ends.get(id).map(|node| node.title.clone());
+        let content = |id: &NodeId| ends.get(id).map(|node| node.content.clone());
+        let row = |edge: Edge| EdgeRow {
+            source_title: title(&edge.source),
+            target_title: title(&edge.target),
+            source_content: content(&edge.source),
+            target_content: content(&edge.target),
+            edge,
+        };
+        Ok(edges.into_iter().map(row).collect())
+    }
+
+    fn titles(&self, edges: &[Edge]) -> Result<HashMap<NodeId, String>> {
+        let heads = self.knowledge.heads(&ends(edges))?;
+        Ok(heads.into_iter().map(|head| (head.id, head.title)).collect())
+    }
+}
+
+/// Both ends of all these edges, each once.
+fn ends(edges: &[Edge]) -> Vec<NodeId> {
+    let mut ends: Vec<NodeId> =
+        edges.iter().flat_map(|edge| [&edge.source, &edge.target]).cloned().collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+/// Takes off what adding up leaves behind the sixth decimal, so that 0.1 + 0.2 is shown as 0.3.
+fn tidy(number: f64) -> f64 {
+    (number * 1e6).round() / 1e6
+}
+
+fn name_of(node: &Node) -> NodeName {
+    NodeName { id: node.id.clone(), title: node.title.clone() }
+}

@@ -1,0 +1,25 @@
+//! The settings from the command line.
+
+mod set;
+mod show;
+
+use spore_app::{Result, Surroundings};
+
+use crate::ui::Ui;
+
+/// See the settings in force, and change them
+#[derive(clap::Subcommand)]
+#[command(
+    after_help = "Examples:\n  spore config show --origin          every setting and where it comes from\n  spore config show gates\n  spore config set orchestrate.max_bounces 5\n  spore config set orchestrate.budget_usd 10 --user"
+)]
+pub(crate) enum ConfigCommand {
+    Show(show::ShowArgs),
+    Set(set::SetArgs),
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &ConfigCommand) -> Result<u8> {
+    match command {
+        ConfigCommand::Show(args) => show::run(ui, around, args),
+        ConfigCommand::Set(args) => set::run(ui, around, args),
+    }
+}

@@ -1,0 +1,120 @@
+//! `spore config`: what is in force, from where, and how to change it.
+
+use spore_testkit::TestEnv;
+
+use crate::scenes::{self, told};
+
+fn project_file(env: &TestEnv) -> String {
+    std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap()
+}
+
+fn user_file(env: &TestEnv) -> std::path::PathBuf {
+    env.dir().join("config/spore/config.toml")
+}
+
+#[test]
+fn settings_are_shown_as_toml() {
+    let env = scenes::small();
+    let output = env.spore(&["config", "show"]).code(0);
+    assert!(output.stdout.contains("\norchestrate.max_bounces = 3\n"), "{}", output.stdout);
+    insta::assert_snapshot!("a_table_of_settings", told(&env.spore(&["config", "show", "gates"])));
+    let one = ["config", "show", "verdict.min_confidence"];
+    insta::assert_snapshot!("one_setting", told(&env.spore(&one).code(0)));
+    let unset = ["config", "show", "tiers.claude"];
+    insta::assert_snapshot!("settings_that_are_not_set", told(&env.spore(&unset).code(0)));
+    let bad = ["config", "show", "orchestrate.max_bounce"];
+    insta::assert_snapshot!("a_setting_that_is_none", told(&env.spore(&bad).code(78)));
+}
+
+#[test]
+fn every_value_knows_where_it_comes_from() {
+    let env = scenes::small();
+    env.write_at(&user_file(&env), "[show]\nlimit = 7\n\n[orchestrate]\nmax_turns = 9\n");
+    let show = |more: &[&str]| {
+        let args: Vec<&str> = ["config", "show"].iter().chain(more).copied().collect();
+        env.spore_in(&env.repo(), &args, &[("SPORE_SHOW_LIMIT", "8")]).code(0)
+    };
+    let lines = show(&["--origin"]).stdout;
+    for expected in [
+        "show.limit = 8  # SPORE_SHOW_LIMIT\n",
+        "orchestrate.max_turns = 9  # $TEST_ENV/config/spore/config.toml:5:13\n",
+        "gates.commands.check.run = \"sh check.sh\"  # $TEST_ENV/repo/.spore/config.toml:2:7\n",
+        "gates.allow_red = false  # defaults.toml:",
+    ] {
+        assert!(lines.contains(expected), "{expected} in\n{lines}");
+    }
+    insta::assert_snapshot!(told(&show(&["show", "--json"])));
+}
+
+#[test]
+fn a_setting_is_changed_and_comments_stay() {
+    let env = scenes::small();
+    env.write(".spore/config.toml", "# ours\n[show] # lists\nlimit = 5 # few\n# the end\n");
+    insta::assert_snapshot!(told(&env.spore(&["config", "set", "show.limit", "50"]).code(0)));
+    let gate = ["config", "set", "gates.commands.test.run", "make test"];
+    insta::assert_snapshot!("a_new_setting", told(&env.spore(&gate).code(0)));
+    insta::assert_snapshot!("the_file_with_its_comments", project_file(&env));
+    let json = ["config", "set", "show.limit", "50", "--json"];
+    insta::assert_snapshot!("a_change_for_machines", told(&env.spore(&json).code(0)));
+    let listed = env.spore(&["config", "set", "commit.allow", "a.db, b.db"]).code(0);
+    assert!(listed.stdout.starts_with("commit.allow = [\"a.db\", \"b.db\"]"), "{}", listed.stdout);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_made_and_a_link_stays_one() {
+    let env = scenes::small();
+    std::fs::remove_file(env.repo().join(".spore/config.toml")).unwrap();
+    let _ = env.spore(&["config", "set", "show.limit", "5"]).code(0);
+    assert_eq!(project_file(&env), "[show]\nlimit = 5\n");
+    let _ = env.spore(&["config", "set", "show.limit", "6", "--user"]).code(0);
+    assert_eq!(std::fs::read_to_string(user_file(&env)).unwrap(), "[show]\nlimit = 6\n");
+
+    let elsewhere = env.dir().join("dotfiles.toml");
+    std::fs::rename(user_file(&env), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, user_file(&env)).unwrap();
+    let _ = env.spore(&["config", "set", "show.limit", "7", "--user"]).code(0);
+    assert!(user_file(&env).is_symlink());
+    assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "[show]\nlimit = 7\n");
+}
+
+#[test]
+fn a_setting_that_a_stronger_layer_overrides_is_said_to_be() {
+    let env = scenes::small();
+    let _ = env.spore(&["config", "set", "show.limit", "5"]).code(0);
+    let output = env.spore(&["config", "set", "show.limit", "6", "--user"]).code(0);
+    insta::assert_snapshot!(told(&output));
+}
+
+#[test]
+fn what_would_not_load_is_refused_and_the_file_stays() {
+    let env = scenes::small();
+    let before = project_file(&env);
+    for (name, args) in [
+        ("a_misspelt_setting", &["show.limt", "5"][..]),
+        ("a_setting_of_another_type", &["show.limit", "few"]),
+        ("a_value_out_of_range", &["orchestrate.max_bounces", "-1"]),
+        ("a_table_is_no_setting", &["gates", "5"]),
+    ] {
+        let args: Vec<&str> = ["config", "set"].iter().chain(args).copied().collect();
+        insta::assert_snapshot!(name, told(&env.spore(&args).code(78)));
+    }
+    let json = env.spore(&["config", "set", "show.limt", "5", "--json"]).code(78);
+    assert_eq!(json.stdout, "");
+    assert_eq!(project_file(&env), before);
+    env.write(".spore/config.toml", "[show\n");
+    insta::assert_snapshot!(
+        "a_file_that_is_broken_already",
+        told(&env.spore(&["config", "set", "show.limit", "5"]).code(78))
+    );
+    assert_eq!(project_file(&env), "[show\n");
+}
+
+#[test]
+fn without_a_project_only_a_persons_own_settings_can_be_changed() {
+    let env = scenes::env();
+    env.commit_all("nothing");
+    let _ = env.spore(&["config", "show", "show"]).code(0);
+    insta::assert_snapshot!(told(&env.spore(&["config", "set", "show.limit", "5"]).code(69)));
+    let _ = env.spore(&["config", "set", "show.limit", "5", "--user"]).code(0);
+    assert!(!env.repo().join(".spore").exists());
+}
