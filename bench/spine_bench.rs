@@ -19,7 +19,7 @@ use spore_model::{Event, EventId, RunId, Source, SourceKind, Timestamp};
 use spore_store::spine::{Cursor, Durability, Spine, line_of};
 
 const DAY: &str = "2026-01-01";
-const APPENDS: u32 = 20_000;
+const APPENDS: u32 = 100_000;
 const WRITERS: u32 = 8;
 const START: u64 = 1_767_225_600_000;
 
@@ -29,7 +29,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => 1 << 30,
     };
     appends()?;
-    for (durability, each) in [(Durability::Buffered, 5_000), (Durability::Synced, 100)] {
+    // The short burst is mostly the first moments of a new partition, in which an append
+    // opens everything anew; the long one is mostly not.
+    let crowds =
+        [(Durability::Buffered, 5_000), (Durability::Buffered, 20_000), (Durability::Synced, 100)];
+    for (durability, each) in crowds {
         crowd(durability, each)?;
     }
     scan(bytes)
@@ -60,21 +64,22 @@ fn line(number: u32) -> Result<String, Box<dyn Error>> {
 
 fn appends() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
-    let lines = (0..APPENDS).map(line).collect::<Result<Vec<_>, _>>()?;
+    let lines = (0..1000).map(line).collect::<Result<Vec<_>, _>>()?;
+    let lines = || lines.iter().cycle().take(APPENDS as usize);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..5 {
         let mut lock = File::create(dir.path().join(format!("lock{round}")))?;
         let bare = dir.path().join(format!("bare{round}"));
         let mut file = File::options().append(true).create(true).open(bare)?;
         let begun = Instant::now();
-        for line in &lines {
+        for line in lines() {
             append_bare(&mut lock, &mut file, line)?;
         }
         theirs.push(begun.elapsed() / APPENDS);
         let place = dir.path().join(format!("spine{round}"));
         let spine = Spine::new(place).with_durability(Durability::Buffered);
         let begun = Instant::now();
-        for line in &lines {
+        for line in lines() {
             spine.append(DAY, std::slice::from_ref(line))?;
         }
         ours.push(begun.elapsed() / APPENDS);
@@ -122,7 +127,7 @@ fn crowd(durability: Durability, each: u32) -> Result<(), Box<dyn Error>> {
         let whole = spine.read_from(&Cursor::default()).filter(Result::is_ok).count();
         let lost = (WRITERS * each) as usize - whole;
         println!(
-            "{WRITERS} writers, {durability:?}, {}: median {}, p99 {} (goal 1 ms), longest {}, \
+            "{WRITERS} writers, {each} each, {durability:?}, {}: median {}, p99 {} (goal 1 ms), longest {}, \
              {lost} lost or torn",
             if shared { "one handle" } else { "one handle each" },
             show(percentile(&mut times, 50)),

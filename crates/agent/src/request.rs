@@ -158,6 +158,8 @@ pub struct Report {
     pub resets_at: Option<Timestamp>,
     /// Processes that outlived the agent and were ended.
     pub swept: u32,
+    /// From the call to the answer; whoever attends the session fills it in.
+    pub duration: Duration,
 }
 
 impl Report {
@@ -175,6 +177,7 @@ impl Report {
             mcp: Vec::new(),
             resets_at: None,
             swept: 0,
+            duration: Duration::ZERO,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Attends one agent session: its process is on record before it starts and off it when
 //! nothing of it is left; what it says goes to the progress; an interrupt ends it.
 
+use std::io::Write;
+use std::path::PathBuf;
+
 use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Report, Request, Watch};
 use spore_config::Config;
 use spore_effects::Effect;
@@ -25,11 +28,17 @@ impl Attendance<'_> {
     pub(crate) fn attend(self, agent: &dyn Agent, request: &Request) -> Result<Report> {
         let (journal, clock) = (self.journal, &self.around.clock);
         let token = request.token.clone();
-        let mut watch =
-            SessionWatch { desk: self, token: token.clone(), role: request.role.clone() };
+        let mut watch = SessionWatch {
+            desk: self,
+            token: token.clone(),
+            role: request.role.clone(),
+            thinking: request.transcript.with_file_name("thinking.log"),
+        };
+        let started = std::time::Instant::now();
         let ran = agent.run(request, &mut watch);
         journal.process_ended(&token, clock.now())?;
-        ran.map_err(|error| match error {
+        let timed = |report| Report { duration: started.elapsed(), ..report };
+        ran.map(timed).map_err(|error| match error {
             // What refused the start was the journal, and its error says more.
             AgentError::Refused(source) => match source.downcast::<Error>() {
                 Ok(ours) => *ours,
@@ -44,6 +53,16 @@ struct SessionWatch<'a> {
     desk: Attendance<'a>,
     token: SessionToken,
     role: String,
+    /// What the agent thought aloud, apart from what it said.
+    thinking: PathBuf,
+}
+
+impl SessionWatch<'_> {
+    /// Thoughts are for people who look into a run later; losing one ends no session.
+    fn keep_thought(&self, text: &str) {
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(&self.thinking);
+        let _ = opened.and_then(|mut file| writeln!(file, "{text}"));
+    }
 }
 
 impl Watch for SessionWatch<'_> {
@@ -65,6 +84,9 @@ impl Watch for SessionWatch<'_> {
     }
 
     fn event(&mut self, event: &AgentEvent) {
+        if let AgentEvent::Thinking { text } = event {
+            self.keep_thought(text);
+        }
         let update = Update::Agent { role: self.role.clone(), event: event.clone() };
         self.desk.progress.update(&update);
     }

@@ -49,6 +49,18 @@ pub(crate) fn backend(
     }
 }
 
+/// Returns the model that a tier (`low`, `medium`, `high`) means for a backend; any other
+/// name is the agent's own. A tier without a model leaves the choice to the agent.
+pub(crate) fn model(config: &Config, backend: &str, asked: Option<&str>) -> Option<String> {
+    let tier = config.tiers.get(backend);
+    match asked? {
+        "low" => tier?.low.clone(),
+        "medium" => tier?.medium.clone(),
+        "high" => tier?.high.clone(),
+        name => Some(name.to_owned()),
+    }
+}
+
 fn replay(around: &Surroundings, config: &Config, scenario: &Path) -> Result<Arc<dyn Agent>> {
     let text = std::fs::read_to_string(scenario).map_err(|source| {
         Error::new(Fault::BadInput, format!("cannot read the scenario {}", scenario.display()))

@@ -146,7 +146,6 @@ impl Orchestration<'_> {
         let part = Part {
             role: "coder",
             bounce,
-            system_prompt: prompts::CODER,
             prompt,
             dir: checkout.dir().to_owned(),
             name: format!("bounce-{bounce}/coder"),
@@ -209,14 +208,7 @@ impl Orchestration<'_> {
         } else {
             format!("bounce-{bounce}/verifier-{attempt}")
         };
-        let part = Part {
-            role: "verifier",
-            bounce,
-            system_prompt: prompts::VERIFIER,
-            prompt,
-            dir: checkout.dir().to_owned(),
-            name,
-        };
+        let part = Part { role: "verifier", bounce, prompt, dir: checkout.dir().to_owned(), name };
         let session = self.run_session(step, ticket, part)?;
         if attempt > 1 && session.outcome != Outcome::Success {
             // A second breakdown parks the run, so no result of the step will book it.
@@ -618,7 +610,12 @@ pub(crate) fn environment(
     more: &[String],
 ) -> Vec<(String, String)> {
     let allow = [config.environment.allow.as_slice(), more].concat();
-    Environment::new(&allow, &config.environment.deny).filter(around.variables.clone())
+    let mut variables =
+        Environment::new(&allow, &config.environment.deny).filter(around.variables.clone());
+    // In a checkout that lost its own repository, git must not find one further up.
+    let ceiling = around.state_home.display().to_string();
+    variables.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling));
+    variables
 }
 
 /// The branch a verified run ends on.

@@ -3,7 +3,37 @@
 //! Until a sandbox holds an agent, its shell is limited to the gates' own commands, to the
 //! letter: that is all a coder or a verifier needs to check its work.
 
+use std::path::Path;
+
 use spore_agent::ToolPolicy;
+
+use crate::prompts;
+
+/// Who the agent is and how it works.
+pub(crate) struct Role {
+    pub(crate) text: String,
+    /// The agent has a file of its own for the role, which it reads by itself.
+    pub(crate) native: Option<String>,
+}
+
+/// Looks `role` up: the project's own file, then the agent's native one in `dir`, then ours.
+/// A role that nobody has described gets no instructions.
+pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str) -> Role {
+    let plain = role.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let file = format!("{role}.md");
+    if plain && let Ok(text) = std::fs::read_to_string(root.join(".spore/agents").join(&file)) {
+        return Role { text, native: None };
+    }
+    if plain && backend == "claude" && dir.join(".claude/agents").join(&file).is_file() {
+        return Role { text: String::new(), native: Some(role.to_owned()) };
+    }
+    let text = match role {
+        "coder" => prompts::CODER,
+        "verifier" => prompts::VERIFIER,
+        _ => "",
+    };
+    Role { text: text.to_owned(), native: None }
+}
 
 /// Returns the tools of `role` on `backend`, with `commands` as the only ones it may run.
 pub(crate) fn tools(backend: &str, role: &str, commands: &[String]) -> ToolPolicy {
@@ -25,6 +55,25 @@ pub(crate) fn tools(backend: &str, role: &str, commands: &[String]) -> ToolPolic
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_role_is_the_projects_then_the_agents_then_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let looked_up = |backend: &str| {
+            let role = prompt(dir.path(), dir.path(), backend, "coder");
+            (role.text, role.native)
+        };
+        assert_eq!(looked_up("claude"), (prompts::CODER.to_owned(), None));
+        std::fs::create_dir_all(dir.path().join(".claude/agents")).unwrap();
+        std::fs::write(dir.path().join(".claude/agents/coder.md"), "native").unwrap();
+        assert_eq!(looked_up("claude"), (String::new(), Some("coder".to_owned())));
+        assert_eq!(looked_up("api"), (prompts::CODER.to_owned(), None));
+        std::fs::create_dir_all(dir.path().join(".spore/agents")).unwrap();
+        std::fs::write(dir.path().join(".spore/agents/coder.md"), "ours").unwrap();
+        assert_eq!(looked_up("claude"), ("ours".to_owned(), None));
+        let escape = prompt(dir.path(), dir.path(), "claude", "../../etc/passwd");
+        assert_eq!((escape.text, escape.native), (String::new(), None));
+    }
 
     #[test]
     fn a_verifier_cannot_write_and_nobody_has_a_free_shell() {

@@ -10,6 +10,7 @@ use spore_pipeline::{SessionSummary, Step, Ticket};
 use spore_store::RunChange;
 
 use crate::attendance::{Attendance, cost_of, idle};
+use crate::backends::model;
 use crate::orchestration::Orchestration;
 use crate::{Error, Result, Update, roles};
 
@@ -17,7 +18,6 @@ use crate::{Error, Result, Update, roles};
 pub(crate) struct Part<'a> {
     pub(crate) role: &'a str,
     pub(crate) bounce: u32,
-    pub(crate) system_prompt: &'a str,
     pub(crate) prompt: String,
     pub(crate) dir: std::path::PathBuf,
     /// Names its files under the run's directory.
@@ -71,13 +71,14 @@ impl Orchestration<'_> {
 
     /// Lets the agent work, its process on record before it starts.
     fn attend(&mut self, part: &Part<'_>, session: RunId, dir: &std::path::Path) -> Result<Report> {
+        let role = roles::prompt(self.workspace.root(), &part.dir, self.agent.name(), part.role);
         let request = Request {
             role: part.role.to_owned(),
             bounce: part.bounce,
-            system_prompt: part.system_prompt.to_owned(),
-            native_role: None,
+            system_prompt: role.text,
+            native_role: role.native,
             prompt: part.prompt.clone(),
-            model: self.settings.model.clone(),
+            model: model(self.config, self.agent.name(), self.settings.model.as_deref()),
             dir: part.dir.clone(),
             env: self.session_environment(),
             tools: roles::tools(self.agent.name(), part.role, &self.gate_commands()),

@@ -17,8 +17,9 @@ use spore_model::{
 use spore_store::{Journal, RunChange, StepEntry};
 
 use crate::attendance::{Attendance, cost_of, idle};
-use crate::backends::backend;
+use crate::backends::{backend, model};
 use crate::gate_runs::bug;
+use crate::roles::{self, Role};
 use crate::spine::{self, Events};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -62,6 +63,7 @@ pub struct Spawned {
     pub turns: u32,
     pub usage: Usage,
     pub cost: Cost,
+    pub duration_ms: u64,
     pub directory: String,
 }
 
@@ -85,7 +87,15 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     let journal = workspace.journal(&config)?;
     let id = around.ids.run();
     let trace = nesting.trace.clone().unwrap_or_else(|| id.into());
-    let desk = Desk { around, config: &config, journal: &journal, id, trace: trace.clone() };
+    let desk = Desk {
+        around,
+        backend: name,
+        root: workspace.root(),
+        config: &config,
+        journal: &journal,
+        id,
+        trace: trace.clone(),
+    };
     let run_dir = workspace.run_dir(id);
     std::fs::create_dir_all(&run_dir)
         .map_err(|source| Error::io(format!("cannot create {}", run_dir.display()), source))?;
@@ -111,6 +121,7 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
         turns: report.turns,
         usage: report.usage,
         cost,
+        duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
         directory: format!(".spore/runs/{id}"),
     })
 }
@@ -148,6 +159,10 @@ impl Nesting {
 /// The parts of one spawn that its steps share.
 struct Desk<'a> {
     around: &'a Surroundings,
+    /// The agent's name: what a role or a tier means depends on it.
+    backend: String,
+    /// The project, whose own role files come first.
+    root: &'a Path,
     config: &'a Config,
     journal: &'a dyn Journal,
     id: RunId,
@@ -158,6 +173,10 @@ impl Desk<'_> {
     fn request(&self, asked: &Spawn, nesting: &Nesting, dir: PathBuf, files: &Path) -> Request {
         let turns = asked.max_turns.unwrap_or(self.config.orchestrate.max_turns);
         let wall = asked.timeout.unwrap_or_else(|| self.config.orchestrate.session_time(turns));
+        let role = match &asked.system_prompt {
+            Some(text) => Role { text: text.clone(), native: None },
+            None => roles::prompt(self.root, &dir, &self.backend, &asked.role),
+        };
         let own = &self.config.environment.agent;
         let mut env = crate::orchestration::environment(self.config, self.around, own);
         env.push((DEPTH_VARS[0].to_owned(), (nesting.depth + 1).to_string()));
@@ -165,10 +184,10 @@ impl Desk<'_> {
         Request {
             role: asked.role.clone(),
             bounce: 1,
-            system_prompt: asked.system_prompt.clone().unwrap_or_default(),
-            native_role: None,
+            system_prompt: role.text,
+            native_role: role.native,
             prompt: asked.prompt.clone(),
-            model: asked.model.clone(),
+            model: model(self.config, &self.backend, asked.model.as_deref()),
             dir,
             env,
             tools: ToolPolicy { allow: asked.allowed_tools.clone(), ..ToolPolicy::default() },

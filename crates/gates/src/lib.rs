@@ -1,7 +1,7 @@
 //! The project's own build, test and lint commands, as evidence about a tree.
 //!
-//! [`detect`] finds the commands in the base tree, [`Runner`] runs one of them in a checkout,
-//! [`parse`] reads what it printed, and [`judge`] compares it with the same gate at the base
+//! [`detect()`] finds the commands in the base tree, [`Runner`] runs one of them in a checkout,
+//! [`parse`] reads what it printed, and [`judge()`] compares it with the same gate at the base
 //! commit, so that what was broken before is not held against the change.
 //!
 //! The decision behind all of it: the exit code is the witness, the parsed report only

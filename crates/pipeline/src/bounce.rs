@@ -260,7 +260,7 @@ impl Bounce {
             )),
             _ => Next::Do(Step::Escalate {
                 bounce,
-                reason: format!("not verified after {bounce} bounce(s): {reason}"),
+                reason: format!("not verified by bounce {bounce}, the last: {reason}"),
             }),
         }
     }

@@ -1,11 +1,13 @@
 //! Appends lines to the newest partition, with as few calls to the kernel as are safe.
 //!
 //! The files stay open from one append to the next. What they were opened for may change
-//! meanwhile, so under the lock each append makes sure of three things: the directory is as
-//! it was, so that nobody added, removed or replaced a file; no other writer has begun a
-//! partition, which within one tick of the kernel's clock would not show in the directory, so
-//! the lock file holds the newest one's name; and the file ends in a newline. If anything is
-//! different everything is opened anew.
+//! meanwhile, so under the lock each append asks two things: whether the directory has
+//! changed since it was searched, for then somebody may have begun, removed or replaced a
+//! file; and how long the partition is, for then somebody may have left half a line. If the
+//! first answer is not a clear no, everything is opened anew.
+//!
+//! A directory that changed twice within a tick of the kernel's clock looks as if it had
+//! changed once. So it is trusted only if it was at rest when it was searched.
 //!
 //! Threads that share a [`super::Spine`] take turns before they ask for the lock, which only
 //! processes have to settle between them.
@@ -14,6 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use super::{APPEND_LOCK, Durability, Spine, SpineError};
 
@@ -21,27 +24,36 @@ use super::{APPEND_LOCK, Durability, Spine, SpineError};
 #[derive(Debug)]
 pub(super) struct Files {
     lock: File,
-    /// What the directory was like when the partition was chosen.
-    dir: Stamp,
+    /// What the directory was like before the partition was chosen; `None` if it was not at
+    /// rest.
+    dir: Option<Stamp>,
     partition: String,
     file: File,
     /// How long the partition was when it surely ended in a newline.
     whole: u64,
 }
 
+/// Longer than a tick of the slowest kernel, which takes ten milliseconds.
+const AT_REST: Duration = Duration::from_millis(12);
+
 /// Changes when a file is added to a directory, removed or renamed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
     device: u64,
     inode: u64,
-    changed: (i64, i64),
+    changed: SystemTime,
 }
 
 impl Stamp {
     fn of(dir: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(dir)?;
-        let changed = (metadata.mtime(), metadata.mtime_nsec());
+        let changed = metadata.modified()?;
         Ok(Self { device: metadata.dev(), inode: metadata.ino(), changed })
+    }
+
+    /// Whether another change would show.
+    fn is_at_rest(&self, now: SystemTime) -> bool {
+        now.duration_since(self.changed).is_ok_and(|rest| rest > AT_REST)
     }
 }
 
@@ -74,29 +86,26 @@ impl Files {
     fn take_lock(self, dir: &Path, day: &str) -> io::Result<Option<(Self, u64)>> {
         self.lock.lock()?;
         let metadata = self.file.metadata()?;
-        let mut newest = [0; 10];
-        let read = self.lock.read_at(&mut newest, 0)?;
         let right = metadata.nlink() > 0
-            && newest[..read] == *self.partition.as_bytes()
             && day <= self.partition.as_str()
-            && self.lock.metadata()?.nlink() > 0
-            && Stamp::of(dir).is_ok_and(|stamp| stamp == self.dir);
+            && self.dir.is_some()
+            && self.dir == Stamp::of(dir).ok();
         Ok(right.then_some((self, metadata.len())))
     }
 
-    /// Takes the lock, finds the newest partition, and tells the others which it is.
+    /// Takes the lock and finds the newest partition.
     fn open(spine: &Spine, day: &str) -> Result<(Self, u64), SpineError> {
         let lock = spine.lock(APPEND_LOCK)?;
+        let failed = |source| SpineError::Io { path: spine.dir.clone(), source };
+        let dir = Stamp::of(&spine.dir).map_err(failed)?;
+        // By the same clock, and whatever the process thinks the time is.
+        let now = touch(&lock).map_err(failed)?;
         let partition = spine.newest(day)?;
         let path = spine.path_of(&partition);
-        let opened = || -> io::Result<(File, u64, Stamp)> {
-            lock.write_all_at(partition.as_bytes(), 0)?;
-            let file = File::options().read(true).append(true).create(true).open(&path)?;
-            let length = file.metadata()?.len();
-            Ok((file, length, Stamp::of(&spine.dir)?))
-        };
-        let (file, length, dir) =
-            opened().map_err(|source| SpineError::Io { path: path.clone(), source })?;
+        let file = File::options().read(true).append(true).create(true).open(&path);
+        let opened = file.and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (length, file) = opened.map_err(|source| SpineError::Io { path, source })?;
+        let dir = Some(dir).filter(|dir| dir.is_at_rest(now));
         Ok((Self { lock, dir, partition, file, whole: 0 }, length))
     }
 
@@ -113,6 +122,12 @@ impl Files {
         self.whole = length + text.len() as u64;
         Ok(())
     }
+}
+
+/// Returns what the file system takes for now.
+fn touch(file: &File) -> io::Result<SystemTime> {
+    file.write_all_at(b"\n", 0)?;
+    file.metadata()?.modified()
 }
 
 /// Returns whether a writer died in the middle of the last line.
@@ -159,16 +174,27 @@ mod tests {
         assert_eq!(fs::read_to_string(spine.path_of(day)).unwrap(), expected);
     }
 
+    /// As if nothing had happened for a while.
+    fn rest(spine: &Spine) {
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        File::open(&spine.dir).unwrap().set_modified(long_ago).unwrap();
+    }
+
     #[test]
     fn a_partition_that_another_writer_began_is_followed_at_once() {
-        for _ in 0..50 {
+        for rested in [true, false].repeat(25) {
             let (_dir, spine) = place();
             let other = Spine::new(&spine.dir);
             append(&spine, "2026-01-01", "a");
+            if rested {
+                rest(&spine);
+                append(&spine, "2026-01-01", "a");
+                assert!(spine.files.lock().unwrap().as_ref().unwrap().dir.is_some());
+            }
             append(&other, "2026-01-02", "b");
             append(&spine, "2026-01-01", "c");
             append(&other, "2026-01-01", "d");
-            check(&spine, "2026-01-01", "a\n");
+            check(&spine, "2026-01-01", if rested { "a\na\n" } else { "a\n" });
             check(&spine, "2026-01-02", "b\nc\nd\n");
         }
     }
@@ -177,16 +203,20 @@ mod tests {
     fn what_somebody_else_left_unfinished_gets_its_newline() {
         let (_dir, spine) = place();
         append(&spine, "2026-01-01", "a");
+        rest(&spine);
+        append(&spine, "2026-01-01", "a");
         let path = spine.path_of("2026-01-01");
         File::options().append(true).open(path).unwrap().write_all(b"to").unwrap();
         append(&spine, "2026-01-01", "b");
         append(&spine, "2026-01-01", "c");
-        check(&spine, "2026-01-01", "a\nto\nb\nc\n");
+        check(&spine, "2026-01-01", "a\na\nto\nb\nc\n");
     }
 
     #[test]
     fn nothing_is_written_to_a_file_that_is_gone() {
         let (_dir, spine) = place();
+        append(&spine, "2026-01-01", "a");
+        rest(&spine);
         append(&spine, "2026-01-01", "a");
         fs::remove_file(spine.path_of("2026-01-01")).unwrap();
         append(&spine, "2026-01-01", "b");
@@ -199,6 +229,8 @@ mod tests {
     #[test]
     fn a_lock_that_is_gone_locks_nobody_out_and_nobody_in() {
         let (_dir, spine) = place();
+        append(&spine, "2026-01-01", "a");
+        rest(&spine);
         append(&spine, "2026-01-01", "a");
         fs::remove_file(spine.dir.join(APPEND_LOCK)).unwrap();
         let other = Spine::new(&spine.dir);
