@@ -11,8 +11,7 @@ use spore_effects::files::{Lock, LockError};
 use spore_effects::session::{self, ProcessIdentity};
 use spore_git::Repository;
 use spore_model::{
-    Allowance, BudgetTree, Fault, Run, RunCost, RunId, RunKind, RunState, SourceKind, Status,
-    Usage, Usd,
+    Allowance, BudgetTree, Fault, Run, RunId, RunKind, RunState, SourceKind, Status, Usd,
 };
 use spore_pipeline::{Bounce, Conclusion, End, drive};
 use spore_store::{Journal, RunChange};
@@ -318,32 +317,14 @@ fn create_run(
     id: RunId,
     settings: &RunSettings,
 ) -> Result<()> {
+    let title = crate::prompts::title(&settings.task);
     let run = Run {
-        id,
-        parent: None,
-        trace: id.into(),
-        kind: RunKind::Orchestrate,
-        name: crate::prompts::title(&settings.task),
         task: Some(settings.task.clone()),
-        attempt: 1,
-        depth: 0,
-        role: None,
         backend: Some(settings.backend.clone()),
-        model: None,
-        state: RunState::Running,
-        outcome: None,
-        park: None,
-        mark: None,
-        reason: None,
+        model: settings.model.clone(),
         base_commit: Some(settings.base.clone()),
-        tree_hash: None,
-        started: around.clock.now(),
-        ended: None,
-        turns: 0,
-        tokens: Usage::default(),
-        cost: RunCost::default(),
-        experiment: None,
         settings: serde_json::to_value(settings).map_err(crate::gate_runs::bug)?,
+        ..Run::begin(id, RunKind::Orchestrate, title, around.clock.now())
     };
     let events = Events { around, trace: id.into() };
     let payload =

@@ -10,12 +10,9 @@ use spore_effects::{Effect, files};
 use spore_gates::{GateResult, Runner};
 use spore_git::Repository;
 use spore_model::{
-    Allowance, BudgetId, BudgetTree, CommitId, Fault, LedgerEntry, Outcome, Park, Run, RunCost,
-    RunId, RunKind, RunState, SourceKind, StepKey, Timestamp, TraceId, TreeId, Usage, Usd,
+    BudgetId, BudgetTree, Outcome, Park, RunId, SourceKind, StepKey, TraceId, TreeId,
 };
-use spore_pipeline::{
-    Begun, Conclusion, Done, Evidence, GateSummary, SessionSummary, Step, Ticket, World,
-};
+use spore_pipeline::{Begun, Conclusion, Done, Evidence, GateSummary, Step, Ticket, World};
 use spore_store::{Journal, Knowledge};
 
 use crate::checkouts::Checkouts;
@@ -275,94 +272,7 @@ impl Orchestration<'_> {
 
 /// Small things the steps share.
 impl Orchestration<'_> {
-    /// What a step must do the same way again: its time, and the ids of the rows it opens.
-    fn intent(&self, step: &Step) -> Value {
-        let at = self.around.clock.now();
-        match step {
-            Step::Coder { .. } => {
-                json!({ "at": at, "bounce": self.around.ids.run(), "session": self.around.ids.run() })
-            }
-            Step::Verifier { .. } => json!({ "at": at, "session": self.around.ids.run() }),
-            Step::Baseline | Step::Gates { .. } => {
-                json!({ "at": at, "gates": self.around.ids.run() })
-            }
-            _ => json!({ "at": at }),
-        }
-    }
-
-    /// Returns an id that the step's first attempt planned with.
-    pub(crate) fn planned(&self, ticket: &Ticket, name: &str) -> Result<RunId> {
-        serde_json::from_value(ticket.intent[name].clone()).map_err(bug)
-    }
-
-    pub(crate) fn planned_time(ticket: &Ticket) -> Result<Timestamp> {
-        serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)
-    }
-
-    /// Returns the bounce's row, opening it for the coder's first session.
-    pub(crate) fn bounce_run(&self, bounce: u32, ticket: &Ticket) -> Result<RunId> {
-        if let Ok(run) = self.existing_bounce(bounce) {
-            return Ok(run);
-        }
-        let id = self.planned(ticket, "bounce")?;
-        let run = Run {
-            attempt: bounce,
-            base_commit: Some(self.settings.base.clone()),
-            ..self.child(id, RunKind::Bounce, &format!("bounce {bounce}"))
-        };
-        let payload = json!({ "bounce": bounce });
-        let event = self.event(SourceKind::Runner, "bounce.started", id, payload);
-        self.row(&format!("open bounce {bounce}"), || self.journal.create_run(&run, &[event]))?;
-        Ok(id)
-    }
-
-    pub(crate) fn existing_bounce(&self, bounce: u32) -> Result<RunId> {
-        self.journal
-            .children(self.run)?
-            .into_iter()
-            .find(|run| run.kind == RunKind::Bounce && run.attempt == bounce)
-            .map(|run| run.id)
-            .ok_or_else(|| Error::new(Fault::Bug, format!("bounce {bounce} has no record")))
-    }
-
-    fn open_gates(&self, ticket: &Ticket, parent: RunId, name: &str) -> Result<RunId> {
-        let id = self.planned(ticket, "gates")?;
-        let run = Run { parent: Some(parent), ..self.child(id, RunKind::Gates, name) };
-        self.row(&format!("open {name}"), || self.journal.create_run(&run, &[]))?;
-        Ok(id)
-    }
-
-    pub(crate) fn child(&self, id: RunId, kind: RunKind, name: &str) -> Run {
-        Run {
-            id,
-            parent: Some(self.run),
-            trace: self.trace.clone(),
-            kind,
-            name: name.to_owned(),
-            task: None,
-            attempt: 1,
-            depth: 1,
-            role: None,
-            backend: None,
-            model: None,
-            state: RunState::Running,
-            outcome: None,
-            park: None,
-            mark: None,
-            reason: None,
-            base_commit: None,
-            tree_hash: None,
-            started: self.around.clock.now(),
-            ended: None,
-            turns: 0,
-            tokens: Usage::default(),
-            cost: RunCost::default(),
-            experiment: None,
-            settings: Value::Null,
-        }
-    }
-
-    fn checkouts(&self) -> Checkouts<'_> {
+    pub(crate) fn checkouts(&self) -> Checkouts<'_> {
         Checkouts {
             around: self.around,
             workspace: self.workspace,
@@ -417,71 +327,6 @@ impl Orchestration<'_> {
         })
     }
 
-    fn commit_tree(
-        &self,
-        name: &str,
-        tree: &TreeId,
-        message: &str,
-        ticket: &Ticket,
-    ) -> Result<CommitId> {
-        let when = Self::planned_time(ticket)?;
-        Ok(self.around.probe.around(Effect::Commit, name, || {
-            self.repository.commit_tree(tree, &self.settings.base, message, when)
-        })?)
-    }
-
-    fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
-        let short = name.replace(&self.run.to_string(), "RUN");
-        Ok(self
-            .around
-            .probe
-            .around(Effect::Ref, &short, || self.repository.set_ref(name, commit))?)
-    }
-
-    fn ref_name(&self, rest: &str) -> String {
-        format!("refs/spore/{}/{rest}", self.run)
-    }
-
-    fn bounce_commit(&self, bounce: u32) -> Result<CommitId> {
-        let name = self.ref_name(&format!("bounce/{bounce}"));
-        self.repository.ref_target(&name)?.ok_or_else(|| {
-            Error::new(Fault::BadInput, format!("the ref {name} is gone"))
-                .hint("start the task anew: what it pointed to cannot be found again")
-        })
-    }
-
-    /// Returns the coder's checkout. One that somebody removed is laid out again as the bounce
-    /// found it; that is told, since work may be lost with it.
-    fn coder_checkout(&mut self, bounce: u32) -> Result<spore_git::Checkout> {
-        let is_there = self.checkouts().has_coder();
-        let checkout = self.checkouts().coder()?;
-        if !is_there {
-            self.progress.update(&Update::CheckoutLost);
-            checkout.reset(&self.start_of(bounce)?)?;
-        }
-        Ok(checkout)
-    }
-
-    /// Returns the commit whose tree a bounce's coder starts from.
-    fn start_of(&self, bounce: u32) -> Result<CommitId> {
-        if bounce == 1 { Ok(self.settings.base.clone()) } else { self.bounce_commit(bounce - 1) }
-    }
-
-    fn salvage(&self, checkout: &spore_git::Checkout, bounce: u32, attempt: u32) -> Result<()> {
-        let tree = self.checkouts().snapshot(checkout)?;
-        let message = format!("left behind in bounce {bounce} of run {}", self.run);
-        let now = self.around.clock.now();
-        let commit = self.repository.commit_tree(&tree, &self.settings.base, &message, now)?;
-        let name = self.ref_name(&format!("left/{bounce}-{}", attempt - 1));
-        Ok(self.repository.set_ref(&name, &commit)?)
-    }
-
-    fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {
-        let base = self.repository.tree_of(&self.settings.base)?;
-        let cap = usize::try_from(self.config.diff.cap_bytes).unwrap_or(usize::MAX);
-        Ok(self.repository.diff(&base, tree, cap)?)
-    }
-
     pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
         let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
         path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
@@ -500,48 +345,6 @@ impl Orchestration<'_> {
         Error: From<E>,
     {
         Ok(self.around.probe.around(Effect::Row, name, act)?)
-    }
-
-    /// Sets budget aside for a session, or says that there is none.
-    fn out_of_budget(&mut self) -> Option<Done> {
-        match self.budget.reserve(BudgetTree::ROOT, Allowance::default()) {
-            Ok(reserved) => {
-                self.reserved = Some(reserved);
-                None
-            }
-            Err(_) => Some(Done::Stopped {
-                park: Park::Budget,
-                reason: format!("its budget of {} is spent", self.settings.budget),
-            }),
-        }
-    }
-
-    /// Settles what the session really cost, and tells by how much it went over.
-    fn settle(&mut self, entry: &LedgerEntry) {
-        let Some(reserved) = self.reserved.take() else { return };
-        let spent = Allowance { usd: Some(entry.cost.usd), ..Allowance::default() };
-        let over = self.budget.settle(reserved, spent);
-        if over.usd > Usd::ZERO {
-            self.progress.update(&Update::OverBudget { usd: over.usd });
-        }
-    }
-
-    /// Books a session that will be run again: it has no place in a step's result.
-    fn book_if_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
-        let waits = [Outcome::Interrupted, Outcome::QuotaParked, Outcome::NeedsHuman];
-        if waits.contains(&session.outcome) {
-            return self.book_stopped(role, session);
-        }
-        Ok(())
-    }
-
-    fn book_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
-        let entry = self.ledger_entry(role, session);
-        self.journal.book(&entry)?;
-        self.settle(&entry);
-        let payload = json!({ "role": role, "outcome": session.outcome });
-        let event = self.event(SourceKind::Runner, "session.stopped", session.run, payload);
-        Ok(self.journal.update_run(session.run, &self.session_change(session), &[event])?)
     }
 
     /// Waits, unless interrupted.

@@ -11,8 +11,8 @@ use serde_json::json;
 use spore_agent::{Conversation, Limits, Report, Request, ToolPolicy};
 use spore_config::Config;
 use spore_model::{
-    Cost, EffectClass, Fault, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState,
-    SourceKind, StepKey, TraceId, Usage, Usd,
+    Cost, EffectClass, Fault, LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind,
+    StepKey, TraceId, Usage, Usd,
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
@@ -210,32 +210,15 @@ impl Desk<'_> {
 
     /// Puts the run on record, and its one step.
     fn open(&self, asked: &Spawn, nesting: &Nesting, backend: &str) -> Result<u32> {
+        let title = crate::prompts::title(&asked.prompt);
         let run = Run {
-            id: self.id,
-            parent: None,
             trace: self.trace.clone(),
-            kind: RunKind::Spawn,
-            name: crate::prompts::title(&asked.prompt),
             task: Some(asked.prompt.clone()),
-            attempt: 1,
             depth: nesting.depth,
             role: Some(asked.role.clone()),
             backend: Some(backend.to_owned()),
             model: asked.model.clone(),
-            state: RunState::Running,
-            outcome: None,
-            park: None,
-            mark: None,
-            reason: None,
-            base_commit: None,
-            tree_hash: None,
-            started: self.around.clock.now(),
-            ended: None,
-            turns: 0,
-            tokens: Usage::default(),
-            cost: RunCost::default(),
-            experiment: None,
-            settings: serde_json::Value::Null,
+            ..Run::begin(self.id, RunKind::Spawn, title, self.around.clock.now())
         };
         let payload = json!({ "role": asked.role, "backend": backend, "depth": nesting.depth });
         let event = self.event("session.started", payload);

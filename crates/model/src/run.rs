@@ -183,6 +183,38 @@ impl fmt::Display for Status {
 }
 
 impl Run {
+    /// A run that begins now, at the root of its own tree; the rest is for the caller to fill
+    /// in.
+    pub fn begin(id: RunId, kind: RunKind, name: impl Into<String>, started: Timestamp) -> Self {
+        Self {
+            id,
+            parent: None,
+            trace: id.into(),
+            kind,
+            name: name.into(),
+            task: None,
+            attempt: 1,
+            depth: 0,
+            role: None,
+            backend: None,
+            model: None,
+            state: RunState::Running,
+            outcome: None,
+            park: None,
+            mark: None,
+            reason: None,
+            base_commit: None,
+            tree_hash: None,
+            started,
+            ended: None,
+            turns: 0,
+            tokens: Usage::default(),
+            cost: RunCost::default(),
+            experiment: None,
+            settings: serde_json::Value::Null,
+        }
+    }
+
     /// Returns the run's status. `alive` is whether a process is working on it now: a run
     /// whose process was killed still says `Running` in its row.
     pub fn status(&self, alive: bool) -> Status {
@@ -226,34 +258,8 @@ mod tests {
     use super::*;
 
     fn run(kind: RunKind, state: RunState, outcome: Option<Outcome>) -> Run {
-        let id = RunId::from_parts(0, 1);
-        Run {
-            id,
-            parent: None,
-            trace: id.into(),
-            kind,
-            name: String::new(),
-            task: None,
-            attempt: 1,
-            depth: 0,
-            role: None,
-            backend: None,
-            model: None,
-            state,
-            outcome,
-            park: None,
-            mark: None,
-            reason: None,
-            base_commit: None,
-            tree_hash: None,
-            started: Timestamp::from_millis(0),
-            ended: None,
-            turns: 0,
-            tokens: Usage::default(),
-            cost: RunCost::default(),
-            experiment: None,
-            settings: serde_json::Value::Null,
-        }
+        let begun = Run::begin(RunId::from_parts(0, 1), kind, "", Timestamp::from_millis(0));
+        Run { state, outcome, ..begun }
     }
 
     #[test]

@@ -53,17 +53,17 @@ mod tests {
 
     #[track_caller]
     fn check(tool: &str, input: &Value, expected: &str, expected_path: Option<&str>) {
-        let event = tool_use(tool, input, Some("/work/tree"));
+        let event = tool_use(tool, input, Some("/p/tree"));
         let AgentEvent::ToolUse { summary, path, .. } = event else { panic!("{event:?}") };
         assert_eq!((summary.as_str(), path.as_deref()), (expected, expected_path));
     }
 
     #[test]
     fn a_call_is_told_by_what_matters_in_it() {
-        let edit = json!({"file_path": "/work/tree/src/a.rs", "old_string": "x"});
+        let edit = json!({"file_path": "/p/tree/src/a.rs", "old_string": "x"});
         check("Edit", &edit, "src/a.rs", Some("src/a.rs"));
-        let elsewhere = json!({"file_path": "/work/tree2/a.rs"});
-        check("Write", &elsewhere, "/work/tree2/a.rs", Some("/work/tree2/a.rs"));
+        let elsewhere = json!({"file_path": "/p/tree2/a.rs"});
+        check("Write", &elsewhere, "/p/tree2/a.rs", Some("/p/tree2/a.rs"));
         check("Bash", &json!({"command": "cargo test", "description": "t"}), "cargo test", None);
         check("Grep", &json!({"pattern": "fn x", "path": "src"}), "fn x", Some("src"));
         check("mcp__spore__search", &json!({"limit": 3}), r#"{"limit":3}"#, None);
