@@ -9,14 +9,13 @@
 //! It does not prepare the checkout and does not compare with a baseline; a result that comes
 //! from here is judged as if there were none.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use spore_effects::session::{
-    Grace, ProcessIdentity, Session, SessionEnd, SessionError, SessionPlan, Shim,
+    Draining, Ending, Grace, ProcessIdentity, SessionError, SessionPlan, Shim, Sink, watch,
 };
 use spore_model::{SessionToken, TreeId};
 
@@ -25,9 +24,6 @@ use crate::{Gate, GateResult, Standing, TestReport, judge, parse};
 
 /// How often the clock and the person are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long the pipe may stay open when every process of the session is gone. It closes with
-/// the last of them, unless somebody outside was handed its end.
-const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Any error, for callers that have their own.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -68,12 +64,6 @@ pub struct Runner {
     grace: Grace,
 }
 
-enum Ending {
-    ByItself(i32),
-    OutOfTime,
-    Cancelled,
-}
-
 impl Runner {
     /// `env` is the whole environment, nothing is inherited; `output_cap` is how many bytes
     /// of output a log keeps.
@@ -108,11 +98,17 @@ impl Runner {
         })?;
         let started = Instant::now();
         let mut session = waiting.go().map_err(lost)?;
-        let drained = drain(&mut session, &output);
-        let ending = watch(&mut session, started.checked_add(gate.timeout), cancel);
+        let sink: Sink = {
+            let output = Arc::clone(&output);
+            Arc::new(move |bytes| {
+                output.lock().unwrap_or_else(PoisonError::into_inner).append(bytes);
+            })
+        };
+        // Nothing comes on stderr once the two streams are one, except from a shell that fails.
+        let draining = Draining::start(&mut session, &sink);
+        let ending = watch(&mut session, started.checked_add(gate.timeout), LOOK_EVERY, cancel);
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        // Ends with a time-out, or when both readers have dropped their side.
-        let _ = drained.recv_timeout(DRAIN_WITHIN);
+        draining.finish();
         let written =
             output.lock().unwrap_or_else(PoisonError::into_inner).close().map_err(unwritten)?;
 
@@ -167,65 +163,5 @@ fn result(
         duration_ms,
         standing: Standing::Red,
         note: None,
-    }
-}
-
-/// Starts to read both pipes. The threads are not joined: if one of them never ends, it is
-/// left behind with its pipe rather than waited for.
-fn drain(session: &mut Session, output: &Arc<Mutex<Log>>) -> Receiver<()> {
-    let (sender, drained) = channel();
-    // Nothing is written here once the two streams are one, except by a shell that fails.
-    if let Some(pipe) = session.take_stderr() {
-        read(pipe, Arc::clone(output), sender.clone());
-    }
-    if let Some(pipe) = session.take_stdout() {
-        read(pipe, Arc::clone(output), sender);
-    }
-    drained
-}
-
-fn read(mut pipe: impl Read + Send + 'static, output: Arc<Mutex<Log>>, open: Sender<()>) {
-    std::thread::spawn(move || {
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            match pipe.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => {
-                    output.lock().unwrap_or_else(PoisonError::into_inner).append(&buffer[..count])
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-        drop(open);
-    });
-}
-
-/// Waits until nothing of the session is left, which it brings about when time is up or
-/// somebody cancels.
-fn watch(
-    session: &mut Session,
-    deadline: Option<Instant>,
-    cancel: &dyn Fn() -> bool,
-) -> Result<Ending, SessionError> {
-    let mut asked = None;
-    loop {
-        if let Some(SessionEnd { code, stopped, .. }) =
-            session.wait_until(Instant::now() + LOOK_EVERY)?
-        {
-            // A program that ended by itself just before we asked has a result.
-            return Ok(asked.filter(|_| stopped).unwrap_or(Ending::ByItself(code)));
-        }
-        if asked.is_some() {
-            continue;
-        }
-        if cancel() {
-            asked = Some(Ending::Cancelled);
-        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            asked = Some(Ending::OutOfTime);
-        } else {
-            continue;
-        }
-        session.stop();
     }
 }

@@ -3,14 +3,14 @@
 //! A command is a line for `sh` that the project's people have named: its checks. It runs in a
 //! session of its own, so nothing it starts outlives the call, and it has a time and a size.
 
-use std::io::Read;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spore_effects::session::{Grace, Session, SessionError, SessionPlan, Shim};
+use spore_effects::session::{
+    Draining, Ending, Grace, SessionError, SessionPlan, Shim, Sink, watch,
+};
 use spore_model::SessionToken;
 
 use crate::files::word;
@@ -19,9 +19,6 @@ use crate::{Caller, Reach, Tool, ToolAnswer};
 
 /// How often the caller is asked whether to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// The pipes of a session that is gone are closed; nobody waits longer for the news.
-const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Which commands may be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,12 +43,6 @@ pub struct CommandRunner {
     pub timeout: Duration,
     /// Bytes of output that an answer holds.
     pub output_cap: usize,
-}
-
-enum Ending {
-    ByItself(i32),
-    OutOfTime,
-    Cancelled,
 }
 
 /// Makes the tool, unless there is nothing that it could run.
@@ -125,11 +116,11 @@ impl CommandRunner {
             .map_err(|error| format!("the command was not let go: {error}"))?;
         let started = Instant::now();
         let mut session = waiting.go().map_err(told)?;
-        let drained = drain(&mut session, output);
-        let ending = watch(&mut session, started.checked_add(time), caller).map_err(told);
-        // Ends with a time-out, or when both readers have dropped their side.
-        let _ = drained.recv_timeout(DRAIN_WITHIN);
-        ending
+        let draining = Draining::start(&mut session, &sink(output));
+        let deadline = started.checked_add(time);
+        let ending = watch(&mut session, deadline, LOOK_EVERY, &|| caller.cancelled());
+        draining.finish();
+        ending.map_err(told)
     }
 
     fn plan(&self, command: &str) -> SessionPlan {
@@ -146,50 +137,7 @@ impl CommandRunner {
     }
 }
 
-/// Starts to read both pipes. A reader that never ends is left behind with its pipe.
-fn drain(session: &mut Session, output: &Arc<Mutex<Ends>>) -> Receiver<()> {
-    let (sender, drained) = channel();
-    if let Some(pipe) = session.take_stderr() {
-        read(pipe, Arc::clone(output), sender.clone());
-    }
-    if let Some(pipe) = session.take_stdout() {
-        read(pipe, Arc::clone(output), sender);
-    }
-    drained
-}
-
-fn read(mut pipe: impl Read + Send + 'static, output: Arc<Mutex<Ends>>, open: Sender<()>) {
-    std::thread::spawn(move || {
-        let mut buffer = vec![0; 1 << 16];
-        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-            output.lock().unwrap_or_else(PoisonError::into_inner).append(&buffer[..count]);
-        }
-        drop(open);
-    });
-}
-
-/// Waits until nothing of the session is left, which it brings about when time is up or
-/// somebody cancels.
-fn watch(
-    session: &mut Session,
-    deadline: Option<Instant>,
-    caller: &dyn Caller,
-) -> Result<Ending, SessionError> {
-    let mut asked = None;
-    loop {
-        if let Some(end) = session.wait_until(Instant::now() + LOOK_EVERY)? {
-            return Ok(asked.filter(|_| end.stopped).unwrap_or(Ending::ByItself(end.code)));
-        }
-        if asked.is_none() {
-            asked = match (
-                caller.cancelled(),
-                deadline.is_some_and(|deadline| Instant::now() >= deadline),
-            ) {
-                (true, _) => Some(Ending::Cancelled),
-                (false, true) => Some(Ending::OutOfTime),
-                (false, false) => continue,
-            };
-            session.stop();
-        }
-    }
+fn sink(output: &Arc<Mutex<Ends>>) -> Sink {
+    let output = Arc::clone(output);
+    Arc::new(move |bytes| output.lock().unwrap_or_else(PoisonError::into_inner).append(bytes))
 }

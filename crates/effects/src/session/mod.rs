@@ -15,11 +15,13 @@
 mod client;
 mod processes;
 mod shim;
+mod supervise;
 mod wire;
 
 pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
 pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
 pub use shim::shim_main;
+pub use supervise::{Draining, Ending, Sink, watch};
 pub use wire::{Grace, SessionPlan};
 
 /// The first argument of our own binary in shim mode.
