@@ -20,6 +20,7 @@
 //! Not done here: fetching, merging, deciding what is worth keeping, and keeping two runs
 //! out of one checkout at the same time.
 
+mod bulk;
 mod checkout;
 mod clone;
 mod command;
@@ -36,6 +37,7 @@ mod settings;
 mod snapshot;
 mod survey;
 
+pub use bulk::{TouchingCommit, TreeFile, head_at_a_glance};
 pub use checkout::Checkout;
 pub use command::{OLDEST_GIT, SOUND_GIT};
 pub use diff::{Change, ChangedFile, Diff, Treeish};

@@ -14,6 +14,7 @@ mod event;
 pub mod graph;
 mod ids;
 mod ledger;
+mod lesson;
 mod money;
 mod outcome;
 pub mod propagation;
@@ -29,6 +30,7 @@ pub use ids::{
     BadId, CommitId, EdgeId, EventId, NodeId, RunId, SessionToken, StepKey, TraceId, TreeId,
 };
 pub use ledger::{LedgerEntry, Usage};
+pub use lesson::{LESSON_KIND, Lesson, LessonRecord};
 pub use money::{Cost, Usd};
 pub use outcome::{Fault, Outcome};
 pub use run::{Mark, Park, Run, RunCost, RunKind, RunState, Status};

@@ -12,11 +12,18 @@
 //!
 //! Nothing here decides anything about a run, looks at the clock or starts a program.
 
+mod code_index;
 mod journal;
 mod knowledge;
 pub mod spine;
 mod sqlite;
 
+pub use code_index::{
+    CODE_INDEX_VERSION, CodeCounts, CodeEdge, CodeIndex, CodeIndexError, CodeIndexOpenError,
+    CommitRow, FileMarks, FileNo, FileRow, ItemRow, KnownFile, LoggedCommit, Namesake, NodeKey,
+    NodeNo, PastCommit, SegmentNo, Segments, SkippedFile, Spot, Stamp, StoredEdge, StoredFile,
+    StoredItem, TermLists, TextOf, TextParts, UnitDetails, UnitRow, Visible, Words, Writer,
+};
 pub use journal::{
     Cause, Journal, JournalError, PendingEvent, ProcessRow, RunChange, RunQuery, Step, StepBegun,
     StepEntry,

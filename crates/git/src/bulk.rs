@@ -1,0 +1,231 @@
+//! Much at once: all files of a tree, many blobs, many commits.
+//!
+//! For whoever turns a whole tree into something else. Each call starts git once, whatever
+//! the number of files or commits; the answers are held in memory, so a caller asks for
+//! blobs in portions.
+
+use std::path::Path;
+
+use spore_model::{CommitId, Timestamp, TreeId};
+
+use crate::command::records;
+use crate::repository::{text, tree_id};
+use crate::{GitError, Repository};
+
+/// A file of a tree; links and submodules are none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TreeFile {
+    /// From the root. Bytes that are no text are replaced.
+    pub path: String,
+    pub blob: String,
+    pub size: u64,
+}
+
+/// A commit and the files it touched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TouchingCommit {
+    pub id: CommitId,
+    pub time: Timestamp,
+    pub message: String,
+    /// As they are called afterwards; sorted.
+    pub files: Vec<String>,
+    /// What files were called before and after.
+    pub renames: Vec<(String, String)>,
+}
+
+impl Repository {
+    /// Returns the tree that a commit or a tree stands for, as a person types it.
+    pub fn resolve_tree(&self, revision: &str) -> Result<TreeId, GitError> {
+        let wanted = format!("{revision}^{{tree}}");
+        let action = "resolve a revision";
+        let call = self.at_home(action).args(["rev-parse", "--verify", "--quiet"]);
+        let answer = call.args(["--end-of-options", &wanted]).answer()?;
+        if answer.is_success() {
+            tree_id(action, &answer)
+        } else {
+            Err(GitError::UnknownRevision { revision: revision.to_owned() })
+        }
+    }
+
+    /// Returns the files of a tree, in git's order.
+    pub fn tree_files(&self, tree: &TreeId) -> Result<Vec<TreeFile>, GitError> {
+        let action = "list the files of a tree";
+        let call = self.git(action);
+        let answer =
+            call.args(["ls-tree", "-r", "-z", "-l", "--full-tree", tree.as_str()]).run()?;
+        let mut files = Vec::new();
+        for record in records(&answer.stdout) {
+            let file = parse_file(record).ok_or_else(|| GitError::unreadable(action, record))?;
+            files.extend(file);
+        }
+        Ok(files)
+    }
+
+    /// Returns the contents of these blobs, in their order; `None` for one that is not there.
+    pub fn read_blobs(&self, blobs: &[&str]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+        if blobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let action = "read files of a tree";
+        let question: String = blobs.iter().map(|blob| format!("{blob}\n")).collect();
+        let answer = self.git(action).args(["cat-file", "--batch"]).stdin(question).run()?;
+        parse_blobs(&answer.stdout).ok_or_else(|| GitError::unreadable(action, &answer.stdout))
+    }
+
+    /// Returns the newest commits that can be reached from `tip`, merges left out.
+    pub fn newest_commits(&self, tip: &CommitId, most: u32) -> Result<Vec<CommitId>, GitError> {
+        if most == 0 {
+            return Ok(Vec::new());
+        }
+        let action = "read the history";
+        let count = format!("--max-count={most}");
+        let call = self.git(action).args(["rev-list", "--no-merges", &count, tip.as_str()]);
+        let answer = call.run()?;
+        let unreadable = || GitError::unreadable(action, &answer.stdout);
+        answer.text().lines().map(|line| CommitId::new(line).map_err(|_| unreadable())).collect()
+    }
+
+    /// Returns when a commit was made.
+    pub fn commit_time(&self, commit: &CommitId) -> Result<Timestamp, GitError> {
+        let action = "read a commit";
+        let call = self.git(action).args(["log", "-1", "-s", "--no-show-signature"]);
+        let answer = call.args(["--format=tformat:%ct", commit.as_str()]).run()?;
+        let seconds = answer.text().trim().parse::<i64>().ok();
+        seconds
+            .and_then(|seconds| seconds.checked_mul(1000))
+            .map(Timestamp::from_millis)
+            .ok_or_else(|| GitError::unreadable(action, &answer.stdout))
+    }
+
+    /// Returns these commits with the files that each touched, in no particular order.
+    pub fn touching_commits(&self, commits: &[CommitId]) -> Result<Vec<TouchingCommit>, GitError> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let question: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let answer = self
+            .git("read the history")
+            .args(["log", "--no-walk=unsorted", "--stdin", "-z", "--name-status"])
+            // Beyond so many files nobody looks which became which.
+            .args(["--find-renames", "-l200"])
+            .args(["--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-ext-diff"])
+            .args(["--format=tformat:%x01%H%n%ct%n%B%x02"])
+            .stdin(question)
+            .run()?;
+        Ok(answer.stdout.split(|byte| *byte == 1).filter_map(parse_touching).collect())
+    }
+}
+
+/// Returns the commit that HEAD names, without starting git, where that is as simple as it
+/// mostly is: a branch with a loose or packed ref, or a bare id. `None` is no answer.
+pub fn head_at_a_glance(root: &Path) -> Option<CommitId> {
+    let git = root.join(".git");
+    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
+    let head = head.trim();
+    let Some(name) = head.strip_prefix("ref: ") else { return CommitId::new(head).ok() };
+    if let Ok(loose) = std::fs::read_to_string(git.join(name)) {
+        return CommitId::new(loose.trim()).ok();
+    }
+    let packed = std::fs::read_to_string(git.join("packed-refs")).ok()?;
+    let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
+    CommitId::new(line.split(' ').next()?).ok()
+}
+
+/// Reads `mode type object size<TAB>path`; the inner `None` is no file.
+fn parse_file(record: &[u8]) -> Option<Option<TreeFile>> {
+    let tab = record.iter().position(|byte| *byte == b'\t')?;
+    let head = std::str::from_utf8(&record[..tab]).ok()?;
+    let mut words = head.split_whitespace();
+    let (mode, _, blob, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    if !mode.starts_with("100") {
+        return Some(None);
+    }
+    let path = text(&record[tab + 1..]);
+    // A partial clone lists what it does not have, as `BAD`; whoever asks for it learns that.
+    let size = size.parse().unwrap_or(0);
+    Some(Some(TreeFile { path, blob: blob.to_owned(), size }))
+}
+
+/// Reads `object type size<LF>content<LF>`, or `object missing<LF>`, any number of times.
+fn parse_blobs(mut rest: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
+    let mut blobs = Vec::new();
+    while !rest.is_empty() {
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let head = std::str::from_utf8(&rest[..end]).ok()?;
+        rest = &rest[end + 1..];
+        let Some(size) = head.split(' ').nth(2) else {
+            blobs.push(None);
+            continue;
+        };
+        let size: usize = size.parse().ok()?;
+        blobs.push(Some(rest.get(..size)?.to_vec()));
+        rest = rest.get(size + 1..)?;
+    }
+    Some(blobs)
+}
+
+fn parse_touching(record: &[u8]) -> Option<TouchingCommit> {
+    let end = record.iter().position(|byte| *byte == 2)?;
+    let head = String::from_utf8_lossy(&record[..end]);
+    let mut parts = head.splitn(3, '\n');
+    let id = CommitId::new(parts.next()?).ok()?;
+    let seconds: i64 = parts.next()?.parse().ok()?;
+    let message = parts.next().unwrap_or_default().trim_end().to_owned();
+    let time = Timestamp::from_millis(seconds.checked_mul(1000)?);
+    let mut commit = TouchingCommit { id, time, message, files: Vec::new(), renames: Vec::new() };
+    let mut words = records(&record[end + 1..])
+        .map(|word| text(word.strip_prefix(b"\n").unwrap_or(word)))
+        .filter(|word| !word.is_empty());
+    while let Some(status) = words.next() {
+        let Some(path) = words.next() else { break };
+        if status.starts_with(['R', 'C']) {
+            let Some(after) = words.next() else { break };
+            if status.starts_with('R') {
+                commit.renames.push((path, after.clone()));
+            }
+            commit.files.push(after);
+        } else {
+            commit.files.push(path);
+        }
+    }
+    commit.files.sort_unstable();
+    commit.files.dedup();
+    Some(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_come_back_with_any_bytes_and_missing_ones_are_said_to_be() {
+        let answer = b"aa blob 3\n\n\0x\nbb missing\ncc blob 0\n\n";
+        assert_eq!(
+            parse_blobs(answer),
+            Some(vec![Some(b"\n\0x".to_vec()), None, Some(Vec::new())])
+        );
+        assert_eq!(parse_blobs(b"aa blob 9\nshort"), None);
+    }
+
+    #[test]
+    fn a_commit_tells_what_it_touched_and_what_it_renamed() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        let record = format!(
+            "{id}\n1700000000\na message\n\nand more\n\x02\0\nM\0b.rs\0R097\0old.rs\0new.rs\0D\0a.rs\0"
+        );
+        let commit = parse_touching(record.as_bytes()).unwrap();
+        assert_eq!(commit.files, ["a.rs", "b.rs", "new.rs"]);
+        assert_eq!(commit.renames, [("old.rs".to_owned(), "new.rs".to_owned())]);
+        assert_eq!(commit.message, "a message\n\nand more");
+    }
+
+    #[test]
+    fn only_files_of_a_tree_are_files() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        let file = format!("100644 blob {id}      12\tsrc/a b.rs");
+        let read = parse_file(file.as_bytes()).unwrap().unwrap();
+        assert_eq!((read.path.as_str(), read.size), ("src/a b.rs", 12));
+        assert_eq!(parse_file(format!("120000 blob {id} 3\tlink").as_bytes()), Some(None));
+        assert_eq!(parse_file(format!("160000 commit {id} -\tsub").as_bytes()), Some(None));
+    }
+}

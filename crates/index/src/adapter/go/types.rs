@@ -1,0 +1,144 @@
+//! Which type a piece of Go text names, and which one an expression shows that it has.
+
+use tree_sitter::Node;
+
+use super::grammar::{GO, Kind};
+use super::{Local, Span, Walk};
+use crate::{Access, ReferenceKind};
+
+/// Types that every file knows.
+const PREDECLARED: &[&str] = &[
+    "any",
+    "bool",
+    "byte",
+    "comparable",
+    "complex128",
+    "complex64",
+    "error",
+    "float32",
+    "float64",
+    "int",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "rune",
+    "string",
+    "uint",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "uintptr",
+];
+
+/// How many layers of parentheses, pointers and selectors are looked through.
+const MOST_LAYERS: usize = 8;
+
+impl Walk<'_, '_> {
+    pub(super) fn type_name(&mut self, node: Node<'_>) {
+        if !self.state.taken.has(node) {
+            self.refer_type(ReferenceKind::Type, node);
+        }
+    }
+
+    pub(super) fn qualified_type(&mut self, node: Node<'_>) -> super::Visit {
+        if !self.state.taken.has(node) {
+            self.refer_type(ReferenceKind::Type, node);
+        }
+        super::Visit::Past
+    }
+
+    /// Records the use of a type by its name's node, `Rows` or `store.Rows`.
+    pub(super) fn refer_type(&mut self, kind: ReferenceKind, node: Node<'_>) {
+        let text = self.reader.of(node);
+        if let Some((package, name)) = text.split_once('.') {
+            let access = Access::Path(package.trim().to_owned());
+            self.record_type(kind, name.trim(), access, node);
+        } else if PREDECLARED.binary_search(&text).is_err() && self.local(node).is_none() {
+            self.record_type(kind, text, Access::Bare, node);
+        }
+    }
+
+    fn record_type(&mut self, kind: ReferenceKind, name: &str, access: Access, node: Node<'_>) {
+        let at = node.start_byte();
+        if kind == ReferenceKind::Type {
+            self.reader.refer_to_type(name, access, at);
+        } else {
+            self.reader.refer(kind, name, access, at);
+        }
+    }
+
+    /// Returns the type that an expression has, where it can be seen.
+    pub(super) fn type_of(&mut self, expression: Node<'_>) -> Option<Span> {
+        self.type_below(expression, 0)
+    }
+
+    fn type_below(&mut self, node: Node<'_>, layer: usize) -> Option<Span> {
+        if layer > MOST_LAYERS {
+            return None;
+        }
+        match GO.kinds.of(node)? {
+            Kind::Composite | Kind::Assertion => named(GO.field(node, GO.type_)?),
+            Kind::Unary if self.reader.of(node).starts_with('&') => {
+                self.type_below(GO.field(node, GO.operand)?, layer + 1)
+            }
+            Kind::Parenthesized => self.type_below(node.named_child(0)?, layer + 1),
+            Kind::Identifier => match self.local(node) {
+                Some(local) => local.type_name(),
+                None => self.state.types.get(self.reader.of(node)).copied(),
+            },
+            Kind::Selector => {
+                let holder = self.type_below(GO.field(node, GO.operand)?, layer + 1)?;
+                let field = self.reader.of(GO.field(node, GO.field)?);
+                let key = format!("{}.{field}", holder.text(self.reader.text));
+                self.state.types.get(&key).copied()
+            }
+            Kind::Call => self.type_of_call(node),
+            _ => None,
+        }
+    }
+
+    /// Returns what `new(T)` makes, or what a function of this file says it returns.
+    fn type_of_call(&mut self, call: Node<'_>) -> Option<Span> {
+        let function = GO.field(call, GO.function)?;
+        if !GO.is(function, Kind::Identifier) || self.local(function).is_some() {
+            return None;
+        }
+        let name = self.reader.of(function);
+        if name == "new" {
+            return named(GO.field(call, GO.arguments)?.named_child(0)?);
+        }
+        self.state.types.get(&format!("{name}()")).copied()
+    }
+
+    /// Binds the names of a list of parameters from a byte on.
+    pub(super) fn bind_parameters(&mut self, list: Node<'_>, begins: usize) {
+        let mut cursor = list.walk();
+        for parameter in list.named_children(&mut cursor) {
+            let type_name = GO.field(parameter, GO.type_).and_then(named);
+            for name in GO.names(parameter) {
+                self.state.locals.bind(Span::of(name), Local::maybe_of(type_name), begins);
+            }
+        }
+    }
+}
+
+/// Returns the name in a type: `Rows` in `*Rows` and `Rows[int]`; nothing in a slice or map.
+pub(super) fn named(node: Node<'_>) -> Option<Span> {
+    name_node(node).map(Span::of)
+}
+
+/// Returns the node of the name in a type.
+pub(super) fn name_node(node: Node<'_>) -> Option<Node<'_>> {
+    let mut node = node;
+    for _ in 0..MOST_LAYERS {
+        node = match GO.kinds.of(node)? {
+            Kind::TypeName | Kind::QualifiedType => return Some(node),
+            Kind::Pointer => node.named_child(0)?,
+            Kind::Generic => GO.field(node, GO.type_)?,
+            _ => return None,
+        };
+    }
+    None
+}

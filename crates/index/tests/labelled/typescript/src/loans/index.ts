@@ -1,0 +1,2 @@
+export { lend, each, Loan } from './loan';
+export { default as remind } from './remind';
