@@ -1,0 +1,30 @@
+//! Files as memory.
+//!
+//! This module may use `unsafe`: a mapping is undefined once somebody shortens or rewrites the
+//! file below it. Nobody does: weights are put in place by a rename and never written again,
+//! and a vectors file is only ever appended to or replaced by a rename, which leaves the old
+//! file to whoever has it mapped.
+
+#![expect(unsafe_code, reason = "a mapping is sound while nobody shortens the file")]
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// A file's content at the time it was opened.
+pub(crate) struct Mapping(memmap2::Mmap);
+
+impl Mapping {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Self::of(&File::open(path)?)
+    }
+
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        // SAFETY: see above; the length is the file's, and it only grows.
+        unsafe { memmap2::Mmap::map(file) }.map(Self)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
