@@ -19,7 +19,6 @@ mod endpoint;
 mod exchange;
 mod line;
 mod messages;
-mod prices;
 mod responses;
 mod retry;
 mod session;
@@ -39,9 +38,9 @@ use exchange::Exchange;
 use line::Line;
 use session::{Notes, Progress, Session};
 
-pub use prices::{Price, Prices};
 pub use retry::Retries;
 
+pub use crate::prices::{Price, Prices};
 use crate::{
     Agent, AgentError, Capabilities, Report, Request, ToolPolicy, Watch, Watchdog, control,
 };
@@ -104,6 +103,7 @@ impl Api {
             commands: commands(&request.tools),
             dir: request.dir.clone(),
             env: without_keys(&request.env),
+            confinement: request.sandbox.confinement().cloned(),
             token: request.token.clone(),
             grace: self.watchdog.grace,
             timeout: self.settings.command_timeout,

@@ -72,7 +72,7 @@ impl Claude {
             hear(&mut stream, watch, line)
         })?;
         let report = stream.conclude(&Exit::from(&ending));
-        Ok((report, life(&stream, &ending)))
+        Ok((report, Life::of(stream.lost_conversation(), stream.is_alive(), &ending)))
     }
 }
 
@@ -95,11 +95,8 @@ impl Agent for Claude {
     }
 
     fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
-        let mut once = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
-        let mut patiently = |request: &Request, watch: &mut dyn Watch| {
-            control::with_start_retry(request, &self.watchdog, watch, &mut once)
-        };
-        control::with_fresh_start(request, watch, &mut patiently).map(|(report, _)| report)
+        let mut attempt = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
+        control::with_second_chances(request, &self.watchdog, watch, &mut attempt)
     }
 }
 
@@ -123,16 +120,6 @@ fn hear(stream: &mut Stream, watch: &mut dyn Watch, line: &str) -> Heard {
         Some(reason) => Heard::Abort(reason.to_owned()),
         None if stream.tool_in_flight() => Heard::Busy,
         None => Heard::GoOn,
-    }
-}
-
-fn life(stream: &Stream, ending: &Ending) -> Life {
-    if stream.lost_conversation() {
-        Life::NoSuchConversation
-    } else if ending.by == EndedBy::Itself && !stream.is_alive() {
-        Life::Stillborn
-    } else {
-        Life::Lived
     }
 }
 

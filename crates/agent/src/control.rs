@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use spore_effects::session::{SessionEnd, SessionError, SessionPlan, Shim};
 
-pub(crate) use attempts::{Life, with_fresh_start, with_start_retry};
+pub(crate) use attempts::{Life, with_fresh_start, with_second_chances, with_start_retry};
 use drain::{StderrLog, Transcript};
 use listen::Listener;
 use secrets::Secrets;
@@ -68,10 +68,23 @@ pub(crate) enum Heard {
     Busy,
     /// It asked something: this line goes to its stdin. Whether a tool runs is as before.
     Answer(String),
+    /// A protocol in which both sides speak: what is said now, and how things stand.
+    Turn(Turn),
     /// The agent has said its last word; stdin is closed and it should exit by itself now.
     LastWord,
     /// The session is worthless and ends, for this reason.
     Abort(String),
+}
+
+/// Our move in a protocol in which both sides speak.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Turn {
+    /// Lines for its stdin, in this order.
+    pub(crate) say: Vec<String>,
+    /// A tool is running, and silence is its work.
+    pub(crate) busy: bool,
+    /// From here on this line asks the program to stop.
+    pub(crate) interrupt: Option<String>,
 }
 
 /// Who brought a session to its end.
@@ -137,6 +150,7 @@ pub(crate) fn run(
     let waiting = shim.prepare(&plan(dialogue)).map_err(failed)?;
     watch.starting(waiting.identity()).map_err(AgentError::Refused)?;
     let mut session = waiting.go().map_err(failed)?;
+    watch.confined(session.enforced());
 
     let secrets = &Secrets::of(request);
     let (stdin, stdout, stderr) =
@@ -170,6 +184,7 @@ fn plan(dialogue: &Dialogue<'_>) -> SessionPlan {
         env: dialogue.request.env.clone(),
         grace: dialogue.watchdog.grace,
         stdin: true,
+        confinement: dialogue.request.sandbox.confinement().cloned(),
     }
 }
 

@@ -11,20 +11,28 @@
 //! runtime keeps it to itself.
 
 mod account;
+pub mod acp;
 pub mod api;
 pub mod claude;
+pub mod codex;
 pub mod command;
 mod control;
 mod environment;
 mod event;
+mod policy;
+mod prices;
+pub mod printed;
 pub mod replay;
 mod request;
+mod rpc;
 mod scenario;
+mod signs;
 
 pub use environment::Environment;
 pub use event::{AgentEvent, ResultEvent};
+pub use prices::{Price, Prices};
 pub use request::{
     Agent, AgentError, BoxError, Capabilities, Conversation, Limits, McpServer, Report, Request,
-    ToolPolicy, Watch, Watchdog,
+    Sandbox, ToolPolicy, Watch, Watchdog,
 };
 pub use scenario::{Scenario, ScenarioError};

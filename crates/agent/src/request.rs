@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use spore_effects::session::{Grace, ProcessIdentity, SessionError};
+use spore_effects::session::{Confinement, Enforced, Grace, ProcessIdentity, SessionError};
 use spore_model::{Outcome, SessionToken, Timestamp, Usage, Usd};
 
 use crate::AgentEvent;
@@ -61,6 +61,8 @@ pub struct Request {
     /// The whole environment; nothing is inherited.
     pub env: Vec<(String, String)>,
     pub tools: ToolPolicy,
+    /// Who holds its processes to the checkout.
+    pub sandbox: Sandbox,
     pub mcp_servers: Vec<McpServer>,
     /// The shape that the structured result must have.
     pub schema: Option<Value>,
@@ -88,6 +90,34 @@ pub struct ToolPolicy {
     pub deny: Vec<String>,
     /// Nobody is asked: everything not denied runs. Only for a sandboxed session.
     pub skip_permissions: bool,
+}
+
+/// Who holds the processes of a session to what they may reach.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Sandbox {
+    /// The kernel does, for every process that the backend starts: a session that cannot be
+    /// held is not started. An agent may skip its own questions inside, and must not bring a
+    /// sandbox of its own that needs namespaces: those cannot be made in here.
+    Enforced(Confinement),
+    /// The agent is to use its own sandbox: ours cannot be enforced here.
+    Own,
+    /// Nobody does.
+    #[default]
+    None,
+}
+
+impl Sandbox {
+    pub fn is_enforced(&self) -> bool {
+        matches!(self, Self::Enforced(_))
+    }
+
+    /// What goes into the plan of every process of the session.
+    pub fn confinement(&self) -> Option<&Confinement> {
+        match self {
+            Self::Enforced(confinement) => Some(confinement),
+            Self::Own | Self::None => None,
+        }
+    }
 }
 
 /// A server of tools that the session gets.
@@ -132,6 +162,9 @@ pub trait Watch {
     /// `Ok`: by then its identity must be on record.
     fn starting(&mut self, process: &ProcessIdentity) -> Result<(), BoxError>;
 
+    /// Called when the process runs, with what the kernel holds it to.
+    fn confined(&mut self, _enforced: Option<&Enforced>) {}
+
     fn event(&mut self, event: &AgentEvent);
 
     /// Asked several times a second; true ends the session.
@@ -150,7 +183,11 @@ pub struct Report {
     pub session_id: Option<String>,
     pub turns: u32,
     pub usage: Usage,
-    /// `None` where the agent named no price: the caller estimates.
+    /// Where `usage` is an estimate: the least and the most that it can have been.
+    pub usage_bounds: Option<(Usage, Usage)>,
+    /// The model that did the work, where the agent said so.
+    pub model: Option<String>,
+    /// `None` where the agent named no price: the caller knows it or estimates.
     pub cost: Option<Usd>,
     /// Servers and what the agent said of them: `connected`, `failed`, `pending`.
     pub mcp: Vec<(String, String)>,
@@ -173,6 +210,8 @@ impl Report {
             session_id: None,
             turns: 0,
             usage: Usage::default(),
+            usage_bounds: None,
+            model: None,
             cost: None,
             mcp: Vec::new(),
             resets_at: None,

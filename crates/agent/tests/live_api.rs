@@ -55,6 +55,7 @@ fn run(protocol: Protocol, url: &str, dir: &std::path::Path, witness: &mut Witne
         ],
         // Without tools: a model of this size would only be confused by them.
         tools: ToolPolicy { allow: vec!["none".to_owned()], ..ToolPolicy::default() },
+        sandbox: spore_agent::Sandbox::None,
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,

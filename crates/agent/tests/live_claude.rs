@@ -142,6 +142,7 @@ fn request(name: &str, dir: &Path, model: &Server) -> Request {
         dir: dir.join("checkout"),
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
         tools: ToolPolicy::default(),
+        sandbox: spore_agent::Sandbox::None,
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,

@@ -18,16 +18,22 @@ pub struct Config {
     pub verdict: VerdictRules,
     pub session: SessionLimits,
     pub claude: Claude,
+    pub codex: Codex,
+    /// Commands of agents that speak ACP, by name.
+    pub acp: BTreeMap<String, Vec<String>>,
     pub api: Api,
     pub command: Command,
     pub gates: Gates,
     pub commit: Commit,
     pub checkout: Checkout,
     pub environment: Environment,
+    pub sandbox: Sandbox,
     pub prices: Prices,
     pub store: Store,
     pub spine: Spine,
     pub diff: Diff,
+    pub index: Index,
+    pub search: Search,
     pub show: Show,
     pub tiers: BTreeMap<String, Tier>,
     pub roles: BTreeMap<String, Role>,
@@ -84,6 +90,11 @@ pub struct SessionLimits {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claude {
+    pub program: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Codex {
     pub program: String,
 }
 
@@ -149,11 +160,37 @@ pub struct Environment {
     pub deny: Vec<String>,
 }
 
+/// What the kernel holds agents and gates to. Paths may begin with `~` or `$VARIABLE`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sandbox {
+    pub mode: String,
+    pub free_shell: String,
+    pub network: String,
+    pub write: Vec<String>,
+    pub hide: Vec<String>,
+    pub caches: Vec<String>,
+    pub devices: Vec<String>,
+    /// Where each agent keeps its own state, by backend.
+    pub agents: BTreeMap<String, Vec<String>>,
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prices {
     pub fallback_input_usd_per_million: f64,
     pub fallback_output_usd_per_million: f64,
     pub lost_session_usd: f64,
+    /// What a person set, by the beginning of a model's name.
+    pub models: BTreeMap<String, ModelPrice>,
+}
+
+/// US dollars for a million tokens. Input that a cache holds or takes costs like any other
+/// where nothing else is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ModelPrice {
+    pub input: Usd,
+    pub cached_input: Usd,
+    pub cache_write: Usd,
+    pub output: Usd,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -169,6 +206,26 @@ pub struct Spine {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diff {
     pub cap_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Index {
+    /// 0: one for each core.
+    pub threads: u32,
+    pub max_file_bytes: u64,
+    pub history: u32,
+    pub max_commit_files: u32,
+    pub half_life: Duration,
+    pub keep_trees: u32,
+    pub debounce: Duration,
+    pub embed_for: Duration,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Search {
+    pub limit: u32,
+    pub refresh_files: u32,
+    pub embed_for: Duration,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -206,6 +263,8 @@ impl Config {
             },
             session: all.session()?,
             claude: Claude { program: all.text("claude.program")? },
+            codex: Codex { program: all.text("codex.program")? },
+            acp: all.members("acp", |all, path| all.list(&format!("{path}.command")))?,
             api: all.api()?,
             command: Command {
                 program: all.text("command.program")?,
@@ -227,7 +286,9 @@ impl Config {
                 agent: all.list("environment.agent")?,
                 deny: all.list("environment.deny")?,
             },
+            sandbox: all.sandbox()?,
             prices: Prices {
+                models: all.members("prices", |all, path| all.model_price(path))?,
                 fallback_input_usd_per_million: all
                     .price("prices.fallback_input_usd_per_million")?,
                 fallback_output_usd_per_million: all
@@ -237,6 +298,8 @@ impl Config {
             store: Store { busy_timeout: all.time("store.busy_timeout")? },
             spine: Spine { line_cap_bytes: all.bytes("spine.line_cap_bytes")? },
             diff: Diff { cap_bytes: all.bytes("diff.cap_bytes")? },
+            index: all.index()?,
+            search: all.search()?,
             show: Show { limit: all.count("show.limit")? },
             tiers: all.members("tiers", |all, path| all.tier(path))?,
             roles: all.members("roles", |all, path| all.role(path))?,
@@ -302,6 +365,27 @@ impl<'a> Entries<'a> {
         })
     }
 
+    fn index(self) -> Result<Index, ConfigError> {
+        Ok(Index {
+            threads: self.count("index.threads")?,
+            max_file_bytes: self.bytes("index.max_file_bytes")?,
+            history: self.count("index.history")?,
+            max_commit_files: self.positive("index.max_commit_files")?,
+            half_life: self.time("index.half_life")?,
+            keep_trees: self.positive("index.keep_trees")?,
+            debounce: self.time("index.debounce")?,
+            embed_for: self.time("index.embed_for")?,
+        })
+    }
+
+    fn search(self) -> Result<Search, ConfigError> {
+        Ok(Search {
+            limit: self.positive("search.limit")?,
+            refresh_files: self.count("search.refresh_files")?,
+            embed_for: self.time("search.embed_for")?,
+        })
+    }
+
     fn gate_command(self, path: &str) -> Result<GateCommand, ConfigError> {
         let key = |field: &str| format!("{path}.{field}");
         let word = |field: &str, default: &str, known| match self.0.contains_key(&key(field)) {
@@ -318,6 +402,34 @@ impl<'a> Entries<'a> {
             kind: word("kind", "test", GATE_KINDS)?,
             parser: word("parser", "plain", PARSERS)?,
             timeout: self.0.contains_key(&timeout).then(|| self.time(&timeout)).transpose()?,
+        })
+    }
+
+    fn sandbox(self) -> Result<Sandbox, ConfigError> {
+        Ok(Sandbox {
+            mode: self.word("sandbox.mode", &["auto", "off", "required"])?,
+            free_shell: self.word("sandbox.free_shell", &["sandboxed", "always", "never"])?,
+            network: self.word("sandbox.network", &["allow", "deny"])?,
+            write: self.list("sandbox.write")?,
+            hide: self.list("sandbox.hide")?,
+            caches: self.list("sandbox.caches")?,
+            devices: self.list("sandbox.devices")?,
+            agents: self
+                .members("sandbox.agents", |all, path| all.list(&format!("{path}.write")))?,
+        })
+    }
+
+    fn model_price(self, path: &str) -> Result<ModelPrice, ConfigError> {
+        let input = self.money(&format!("{path}.input"))?;
+        let or_input = |field: &str| {
+            let key = format!("{path}.{field}");
+            if self.0.contains_key(&key) { self.money(&key) } else { Ok(input) }
+        };
+        Ok(ModelPrice {
+            input,
+            cached_input: or_input("cached_input")?,
+            cache_write: or_input("cache_write")?,
+            output: self.money(&format!("{path}.output"))?,
         })
     }
 
@@ -342,7 +454,7 @@ impl<'a> Entries<'a> {
         let prefix = format!("{prefix}.");
         let mut members = BTreeMap::new();
         let rest = self.0.keys().filter_map(|key| key.strip_prefix(&prefix));
-        for (name, _) in rest.filter_map(|rest| rest.split_once('.')) {
+        for (name, _) in rest.filter_map(|rest| rest.rsplit_once('.')) {
             if !members.contains_key(name) {
                 members.insert(name.to_owned(), read(self, &format!("{prefix}{name}"))?);
             }
@@ -467,7 +579,8 @@ mod tests {
     #[test]
     fn every_default_is_read_by_the_typed_view() {
         let all = defaults();
-        for key in all.keys().filter(|key| !key.starts_with("roles.")) {
+        let is_open = |key: &str| key.starts_with("roles.") || key.starts_with("sandbox.agents.");
+        for key in all.keys().filter(|key| !is_open(key)) {
             let mut less = all.clone();
             less.remove(key);
             let error = Config::from_entries(&less).unwrap_err();

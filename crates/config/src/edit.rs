@@ -3,7 +3,7 @@
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::error::{ConfigError, Place};
-use crate::schema::{Known, Schema};
+use crate::schema::{Known, Schema, parts};
 use crate::value;
 use crate::{Config, Layer, Origin};
 
@@ -58,8 +58,8 @@ fn belongs_at_the_end(document: &DocumentMut, key: &str) -> bool {
         return false;
     }
     let mut table = document.as_table();
-    let path = key.rsplit_once('.').map_or("", |(path, _)| path);
-    for part in path.split('.') {
+    let parts = parts(key);
+    for part in &parts[..parts.len() - 1] {
         match table.get(part) {
             None => return true,
             Some(Item::Table(next)) if !next.is_dotted() => table = next,
@@ -76,9 +76,10 @@ fn put(
     key: &str,
     value: toml_edit::Value,
 ) -> Result<(), (String, &'static str)> {
-    let (path, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut path = parts(key);
+    let name = path.pop().unwrap_or(key);
     let mut walked = String::new();
-    for part in path.split('.').filter(|part| !part.is_empty()) {
+    for part in path {
         walked = if walked.is_empty() { part.to_owned() } else { format!("{walked}.{part}") };
         let item = table.entry(part).or_insert_with(|| {
             let mut fresh = Table::new();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use toml_edit::{Document, TableLike};
 
 use crate::error::{ConfigError, Place};
-use crate::schema::{Known, Schema, is_open};
+use crate::schema::{Known, Schema, is_open, parts};
 use crate::value::{self, Kind};
 use crate::{Config, DEFAULTS, Value, parse_duration};
 
@@ -46,9 +46,7 @@ impl Layer {
     pub fn single(origin: Origin, key: &str, typed: &str) -> Self {
         let kind = Schema::of_defaults().ok().and_then(|schema| schema.kind(key));
         let value = kind.unwrap_or(Kind::Text).literal(typed);
-        let key: Vec<String> =
-            key.split('.').map(|part| toml_edit::Key::new(part).to_string()).collect();
-        Self { origin, text: format!("{} = {value}\n", key.join(".")) }
+        Self { origin, text: format!("{} = {value}\n", written(key)) }
     }
 }
 
@@ -103,11 +101,17 @@ impl Loaded {
     /// Returns the settings as lines of TOML.
     pub fn show(&self, origins: Origins) -> String {
         let line = |(key, Entry { value, place }): (&String, &Entry)| match origins {
-            Origins::Shown => format!("{key} = {value}  # {place}\n"),
-            Origins::Hidden => format!("{key} = {value}\n"),
+            Origins::Shown => format!("{} = {value}  # {place}\n", written(key)),
+            Origins::Hidden => format!("{} = {value}\n", written(key)),
         };
         self.entries.iter().map(line).collect()
     }
+}
+
+/// A key as TOML wants it, with quotes where a name needs them.
+fn written(key: &str) -> String {
+    let parts = parts(key).into_iter().map(|part| toml_edit::Key::new(part).to_string());
+    parts.collect::<Vec<_>>().join(".")
 }
 
 impl Config {

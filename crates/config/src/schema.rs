@@ -12,6 +12,26 @@ use crate::value::Kind;
 pub(crate) struct OpenTable {
     pub(crate) prefix: &'static str,
     pub(crate) fields: &'static [(&'static str, Kind)],
+    /// Members may be called what a model is called: `gpt-5.1`, `vendor/model:free`.
+    pub(crate) of_models: bool,
+}
+
+impl OpenTable {
+    /// Splits what follows the prefix into a member and its field.
+    fn split<'k>(&self, rest: &'k str) -> Option<(&'k str, &'k str)> {
+        rest.rsplit_once('.').filter(|(member, _)| self.is_name(member))
+    }
+
+    /// A member's name may become a file's name, so it is as plain as a bare key of TOML;
+    /// that of a model never does.
+    fn is_name(&self, text: &str) -> bool {
+        let fits = |b: u8| {
+            b.is_ascii_alphanumeric()
+                || matches!(b, b'-' | b'_')
+                || self.of_models && matches!(b, b'.' | b'/' | b':' | b'@')
+        };
+        !text.is_empty() && text.bytes().all(fits)
+    }
 }
 
 pub(crate) const OPEN_TABLES: &[OpenTable] = &[
@@ -23,12 +43,26 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
             ("parser", Kind::Text),
             ("timeout", Kind::Duration),
         ],
+        of_models: false,
     },
     OpenTable {
         prefix: "tiers",
         fields: &[("low", Kind::Text), ("medium", Kind::Text), ("high", Kind::Text)],
+        of_models: false,
     },
-    OpenTable { prefix: "roles", fields: &[("tier", Kind::Text)] },
+    OpenTable { prefix: "roles", fields: &[("tier", Kind::Text)], of_models: false },
+    OpenTable { prefix: "acp", fields: &[("command", Kind::List)], of_models: false },
+    OpenTable { prefix: "sandbox.agents", fields: &[("write", Kind::List)], of_models: false },
+    OpenTable {
+        prefix: "prices",
+        fields: &[
+            ("input", Kind::Float),
+            ("cached_input", Kind::Float),
+            ("cache_write", Kind::Float),
+            ("output", Kind::Float),
+        ],
+        of_models: true,
+    },
 ];
 
 pub(crate) enum Known {
@@ -61,18 +95,17 @@ impl Schema {
             return Known::Table;
         }
         for open in OPEN_TABLES {
-            match key.strip_prefix(open.prefix).and_then(|rest| rest.strip_prefix('.')) {
-                None => {}
-                Some(member) if is_name(member) => return Known::Table,
-                Some(rest) => {
-                    let field = rest.split_once('.').filter(|(member, _)| is_name(member));
-                    let found = open
-                        .fields
-                        .iter()
-                        .find(|(name, _)| field.is_some_and(|(_, field)| field == *name));
-                    return found.map_or(Known::Nothing, |&(_, kind)| Known::Leaf(kind));
-                }
-            }
+            let Some(rest) = key.strip_prefix(open.prefix).and_then(|rest| rest.strip_prefix('.'))
+            else {
+                continue;
+            };
+            let field = open.split(rest).map(|(_, field)| field);
+            let found = open.fields.iter().find(|(name, _)| Some(*name) == field);
+            return match found {
+                Some(&(_, kind)) => Known::Leaf(kind),
+                None if open.is_name(rest) => Known::Table,
+                None => Known::Nothing,
+            };
         }
         Known::Nothing
     }
@@ -95,7 +128,7 @@ impl Schema {
         for open in OPEN_TABLES {
             let is_member = table
                 .strip_prefix(open.prefix)
-                .is_some_and(|rest| rest.strip_prefix('.').is_some_and(is_name));
+                .is_some_and(|rest| rest.strip_prefix('.').is_some_and(|name| open.is_name(name)));
             if is_member {
                 candidates.extend(open.fields.iter().map(|(field, _)| format!("{table}.{field}")));
             }
@@ -108,7 +141,7 @@ impl Schema {
                 let is_half = !table.is_empty() && candidate.starts_with(key);
                 let far = distance(key, &candidate)
                     .min(distance(name, own_name) + 1)
-                    .min(if is_half { 2 } else { usize::MAX });
+                    .min(if is_half { 1 } else { usize::MAX });
                 (far, candidate)
             })
             .min()?;
@@ -121,7 +154,14 @@ pub(crate) fn is_open(table: &str) -> bool {
     OPEN_TABLES.iter().any(|open| open.prefix == table)
 }
 
-/// A member's name may become a file's name, so it is as plain as a bare key of TOML.
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+/// Splits a key into the names of its tables and its own; a model's name is one of them,
+/// dots and all.
+pub(crate) fn parts(key: &str) -> Vec<&str> {
+    for open in OPEN_TABLES.iter().filter(|open| open.of_models) {
+        let rest = key.strip_prefix(open.prefix).and_then(|rest| rest.strip_prefix('.'));
+        if let Some((member, field)) = rest.and_then(|rest| open.split(rest)) {
+            return open.prefix.split('.').chain([member, field]).collect();
+        }
+    }
+    key.split('.').collect()
 }

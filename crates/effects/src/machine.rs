@@ -38,6 +38,11 @@ pub fn landlock_abi() -> Option<u32> {
     u32::try_from(answer).ok().filter(|version| *version > 0)
 }
 
+/// Returns the number of the user that this process acts for.
+pub fn user() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
 /// Returns `path` or the nearest directory above it that is there.
 fn nearest(path: &Path) -> &Path {
     path.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"))

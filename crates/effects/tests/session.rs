@@ -29,6 +29,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 fn plan(program: &str, args: &[&str]) -> SessionPlan {
     SessionPlan {
+        confinement: None,
         token: Ids::random(Arc::new(SystemClock)).session_token(),
         program: program.into(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
@@ -203,6 +204,7 @@ fn a_program_that_cannot_be_started_is_told_apart() {
             SessionError::Start { program, source } => {
                 format!("start: {}, {:?}", name(program), source.kind())
             }
+            SessionError::NotConfined { source } => format!("not confined: {source}"),
             SessionError::Shim { detail, .. } => format!("shim: {detail}"),
         };
         assert_eq!(found, expected);

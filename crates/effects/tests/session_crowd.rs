@@ -28,6 +28,7 @@ fn run(number: usize, token: SessionToken) {
         _ => ("echo up; exec sleep 600", true, SessionEnd { code: 130, stopped: true, swept: 0 }),
     };
     let plan = SessionPlan {
+        confinement: None,
         token,
         program: "/bin/sh".into(),
         args: vec!["-c".to_owned(), script.to_owned()],

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use spore_effects::session::{
-    Draining, Ending, Grace, ProcessIdentity, SessionError, SessionPlan, Shim, Sink, watch,
+    Confinement, Draining, Ending, Grace, ProcessIdentity, SessionError, SessionPlan, Shim, Sink,
+    watch,
 };
 use spore_model::{SessionToken, TreeId};
 
@@ -62,13 +63,25 @@ pub struct Runner {
     env: Vec<(String, String)>,
     output_cap: u64,
     grace: Grace,
+    confinement: Option<Confinement>,
 }
 
 impl Runner {
     /// `env` is the whole environment, nothing is inherited; `output_cap` is how many bytes
     /// of output a log keeps.
     pub fn new(shim: Shim, env: Vec<(String, String)>, output_cap: u64, grace: Grace) -> Self {
-        Self { shim, env, output_cap, grace }
+        Self { shim, env, output_cap, grace, confinement: None }
+    }
+
+    /// Holds every gate to what it may reach; one that cannot be held is not run.
+    #[must_use]
+    pub fn confined(self, confinement: Option<Confinement>) -> Self {
+        Self { confinement, ..self }
+    }
+
+    /// The environment of every gate, to be changed before one is run.
+    pub fn variables(&mut self) -> &mut Vec<(String, String)> {
+        &mut self.env
     }
 
     /// Runs `gate` in `dir`, which holds `tree`, and writes what it prints to `log`.
@@ -134,6 +147,7 @@ impl Runner {
             env: self.env.clone(),
             grace: self.grace,
             stdin: false,
+            confinement: self.confinement.clone(),
         }
     }
 }

@@ -165,7 +165,9 @@ impl TestEnv {
             .env("LANG", "C.UTF-8")
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SPORE_TEST_CLOCK", clock(count))
-            .env("SPORE_TEST_SEED", count.to_string());
+            .env("SPORE_TEST_SEED", count.to_string())
+            // What is played in the scenes leaves its marks at home.
+            .env("SPORE_SANDBOX_WRITE", "~");
         command
     }
 

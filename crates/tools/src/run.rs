@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use spore_effects::session::{
-    Draining, Ending, Grace, SessionError, SessionPlan, Shim, Sink, watch,
+    Confinement, Draining, Ending, Grace, SessionError, SessionPlan, Shim, Sink, watch,
 };
 use spore_model::SessionToken;
 
@@ -37,6 +37,8 @@ pub struct CommandRunner {
     pub dir: PathBuf,
     /// The whole environment; nothing is inherited. Keys have no place in it.
     pub env: Vec<(String, String)>,
+    /// What commands may reach; nothing holds them where there is none.
+    pub confinement: Option<Confinement>,
     pub token: SessionToken,
     pub grace: Grace,
     /// The longest time a command may ask for, and what it gets if it asks for none.
@@ -133,6 +135,7 @@ impl CommandRunner {
             env: self.env.clone(),
             grace: self.grace,
             stdin: false,
+            confinement: self.confinement.clone(),
         }
     }
 }

@@ -58,6 +58,7 @@ impl Bench {
 
     fn registry(&self) -> Registry {
         let runner = CommandRunner {
+            confinement: None,
             shim: Shim::new(env!("CARGO_BIN_EXE_tools-test-shim").into()),
             commands: self.commands.clone(),
             dir: self.root(),

@@ -70,6 +70,7 @@ impl Scene {
             dir: dir.path().to_owned(),
             env: vec![("PATH".to_owned(), std::env::var("PATH").unwrap())],
             tools: ToolPolicy::default(),
+            sandbox: spore_agent::Sandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,

@@ -13,7 +13,7 @@ use super::ApiSettings;
 use super::conversation::{Answered, Ask, Call, Reply, Stop, Turn};
 use super::endpoint::Endpoint;
 use super::exchange::{End, Exchange};
-use super::prices::Price;
+use crate::prices::Price;
 use crate::{AgentEvent, BoxError, Report, Request, ResultEvent, Watch};
 
 /// Of the window, in hundredths, that the input of a call may fill.
@@ -39,6 +39,8 @@ pub(super) struct Progress {
     nudges: u32,
     usage: Usage,
     last_input: u64,
+    /// The longest prompt so far: above a size some models have another price.
+    longest_input: u64,
     final_text: String,
     structured: Option<Value>,
 }
@@ -136,6 +138,7 @@ impl Session<'_> {
         // All that the model had to read, from wherever it came.
         self.progress.last_input =
             usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+        self.progress.longest_input = self.progress.longest_input.max(self.progress.last_input);
         if !reply.thinking.is_empty() {
             let event = AgentEvent::Thinking { text: self.notes.endpoint.mask(&reply.thinking) };
             self.notes.add(watch, &event, &[]);
@@ -224,7 +227,9 @@ impl Session<'_> {
         resets_at: Option<Timestamp>,
         watch: &mut dyn Watch,
     ) -> Report {
-        let (usage, cost) = (self.usage(), self.cost());
+        let longest = self.progress.longest_input;
+        let is_sure = self.price.is_some_and(|price| price.covers(longest));
+        let (usage, cost) = (self.usage(), self.cost().filter(|_| is_sure));
         let mut final_text = std::mem::take(&mut self.progress.final_text);
         if final_text.is_empty()
             && let Some(structured) = &self.progress.structured
@@ -250,6 +255,7 @@ impl Session<'_> {
             turns,
             usage,
             cost,
+            model: Some(self.model.to_owned()),
             resets_at,
             ..Report::ended(outcome, reason)
         }

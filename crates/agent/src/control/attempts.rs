@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use super::listen::HEARTBEAT;
+use super::{EndedBy, Ending};
 use crate::{AgentError, Report, Request, Watch, Watchdog};
 
 /// What became of one attempt at a session.
@@ -17,6 +18,20 @@ pub(crate) enum Life {
     Stillborn,
     /// It does not know the conversation that it was to go on with.
     NoSuchConversation,
+}
+
+impl Life {
+    /// Returns what became of an attempt: whether it missed the conversation it was to go on
+    /// with, whether it showed any sign of life, and how it ended.
+    pub(crate) fn of(lost_conversation: bool, alive: bool, ending: &Ending) -> Self {
+        if lost_conversation {
+            Self::NoSuchConversation
+        } else if ending.by == EndedBy::Itself && !alive {
+            Self::Stillborn
+        } else {
+            Self::Lived
+        }
+    }
 }
 
 /// Runs one session for a request.
@@ -70,4 +85,17 @@ pub(crate) fn with_fresh_start(
     fresh.resume = None;
     fresh.limits.wall = request.limits.wall.saturating_sub(start.elapsed());
     attempt(&fresh, watch)
+}
+
+/// Gives a session both second chances: a stillborn one, and one whose conversation is lost.
+pub(crate) fn with_second_chances(
+    request: &Request,
+    watchdog: &Watchdog,
+    watch: &mut dyn Watch,
+    attempt: &mut Attempt<'_>,
+) -> Result<Report, AgentError> {
+    let mut patiently = |request: &Request, watch: &mut dyn Watch| {
+        with_start_retry(request, watchdog, watch, attempt)
+    };
+    with_fresh_start(request, watch, &mut patiently).map(|(report, _)| report)
 }

@@ -39,6 +39,8 @@ pub(super) struct Listener<'a> {
     /// Since when it should be on its way out.
     last_word: Option<Instant>,
     busy: bool,
+    /// The line that asks the program to stop, as far as it is known.
+    interrupt: Option<String>,
     stage: Stage,
 }
 
@@ -53,6 +55,7 @@ impl<'a> Listener<'a> {
             last_heard: None,
             last_word: None,
             busy: false,
+            interrupt: dialogue.interrupt.clone(),
             stage: Stage::Running,
         }
     }
@@ -99,6 +102,11 @@ impl<'a> Listener<'a> {
             Heard::GoOn => self.busy = false,
             Heard::Busy => self.busy = true,
             Heard::Answer(line) => self.say(line),
+            Heard::Turn(turn) => {
+                self.busy = turn.busy;
+                turn.say.into_iter().for_each(|line| self.say(line));
+                self.interrupt = turn.interrupt.or(self.interrupt.take());
+            }
             Heard::LastWord => {
                 self.last_word.get_or_insert_with(Instant::now);
                 self.voice = None;
@@ -157,7 +165,7 @@ impl<'a> Listener<'a> {
             return;
         }
         let grace = Duration::from_millis(self.dialogue.watchdog.grace.interrupt_ms);
-        let patience = match &self.dialogue.interrupt {
+        let patience = match &self.interrupt {
             Some(line) if self.voice.is_some() => {
                 self.say(line.clone());
                 grace

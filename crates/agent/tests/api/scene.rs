@@ -60,8 +60,13 @@ pub(crate) fn usd(dollars: f64) -> Usd {
 }
 
 pub(crate) fn settings(protocol: Protocol) -> ApiSettings {
-    let price =
-        Price { input: usd(3.0), output: usd(15.0), cache_read: usd(0.5), cache_write: usd(3.0) };
+    let price = Price {
+        input: usd(3.0),
+        output: usd(15.0),
+        cache_read: usd(0.5),
+        up_to: None,
+        cache_write: usd(3.0),
+    };
     ApiSettings {
         protocol,
         context_window: 200_000,
@@ -100,6 +105,7 @@ impl Scene {
             dir: dir.path().join("checkout"),
             env: variables.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             tools: ToolPolicy { skip_permissions: true, ..ToolPolicy::default() },
+            sandbox: spore_agent::Sandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,

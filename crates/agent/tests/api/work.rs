@@ -39,6 +39,7 @@ fn a_session_edits_runs_and_says_so() {
             final_text: "It is 2 now.".to_owned(),
             turns: 3,
             usage: totals.usage,
+            model: Some("model-1".to_owned()),
             cost: Some(totals.cost_usd),
             ..Report::ended(Outcome::Success, None)
         };

@@ -20,7 +20,7 @@ use spore_model::SessionToken;
 
 use super::processes::kill_by_token;
 use super::wire::{Channel, Order, Received, Report, SessionPlan, send};
-use super::{ProcessIdentity, SHIM_ARG, TOKEN_VAR};
+use super::{Enforced, ProcessIdentity, SHIM_ARG, TOKEN_VAR};
 
 /// Our own binary does not need that long; a machine that swaps may.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -42,6 +42,12 @@ pub enum SessionError {
     #[error("{program} could not be started", program = .program.display())]
     Start {
         program: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The kernel cannot hold the session to what it may do, so it was not started.
+    #[error("the session cannot be confined")]
+    NotConfined {
         #[source]
         source: io::Error,
     },
@@ -154,7 +160,10 @@ impl Waiting {
             .send(&Order::Go)
             .map_err(|source| SessionError::shim("the shim does not listen", Some(source)))?;
         match self.shim.answer()? {
-            Report::Started => Ok(Session::new(self.shim)),
+            Report::Started { enforced } => Ok(Session::new(self.shim, enforced)),
+            Report::NotConfined { errno } => {
+                Err(SessionError::NotConfined { source: io::Error::from_raw_os_error(errno) })
+            }
             Report::NoDirectory { errno } => Err(SessionError::NoDirectory {
                 cwd: self.cwd,
                 source: io::Error::from_raw_os_error(errno),
@@ -190,10 +199,11 @@ pub struct Session {
     /// The program's exit code, while descendants are still swept.
     code: Option<i32>,
     end: Option<SessionEnd>,
+    enforced: Option<Enforced>,
 }
 
 impl Session {
-    fn new(mut shim: ShimProcess) -> Self {
+    fn new(mut shim: ShimProcess, enforced: Option<Enforced>) -> Self {
         Self {
             stdin: shim.child.stdin.take(),
             stdout: shim.child.stdout.take(),
@@ -201,7 +211,13 @@ impl Session {
             shim,
             code: None,
             end: None,
+            enforced,
         }
+    }
+
+    /// What the kernel holds the session to; nothing where the plan asked for nothing.
+    pub fn enforced(&self) -> Option<&Enforced> {
+        self.enforced.as_ref()
     }
 
     /// Returns the pipe to the program once, if its plan has one.

@@ -25,6 +25,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::processes::{descendants, signal};
+use super::sandbox::Rules;
 use super::wire::{Channel, Grace, Order, Received, Report, SessionPlan, timeout_until};
 use super::{ProcessIdentity, TOKEN_VAR};
 
@@ -60,14 +61,19 @@ fn attend(mut channel: Channel) -> io::Result<()> {
     if let Err(error) = std::env::set_current_dir(&plan.cwd) {
         return channel.send(&Report::NoDirectory { errno: errno_of(&error) });
     }
-    let program = match start(&plan) {
+    let rules = match plan.confinement.as_ref().map(Rules::new).transpose() {
+        Ok(rules) => rules,
+        Err(error) => return channel.send(&Report::NotConfined { errno: errno_of(&error) }),
+    };
+    let enforced = rules.as_ref().map(|rules| rules.enforced.clone());
+    let program = match start(&plan, rules) {
         Ok(program) => program,
         Err(error) => return channel.send(&Report::NotStarted { errno: errno_of(&error) }),
     };
     let mut watch = Watch::new(program, plan.grace, channel, signals);
     // Only now are the pipes the program's alone, and close when it closes them.
     let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
-    watch.report(&Report::Started);
+    watch.report(&Report::Started { enforced });
     watch.run()
 }
 
@@ -136,8 +142,8 @@ fn wait_for<M: serde::de::DeserializeOwned>(
 /// Starts the program on our standard files. It leads a process group, because scripts end
 /// with `kill 0` and that must not be us.
 #[expect(clippy::disallowed_methods, reason = "the other door to other programs, inner half")]
-#[expect(unsafe_code, reason = "pre_exec: one async-signal-safe system call")]
-fn start(plan: &SessionPlan) -> io::Result<i32> {
+#[expect(unsafe_code, reason = "pre_exec: async-signal-safe system calls")]
+fn start(plan: &SessionPlan, rules: Option<Rules>) -> io::Result<i32> {
     let mut command = Command::new(&plan.program);
     command
         .args(&plan.args)
@@ -145,10 +151,15 @@ fn start(plan: &SessionPlan) -> io::Result<i32> {
         .envs(plan.env.iter().map(|(name, value)| (name, value)))
         .env(TOKEN_VAR, plan.token.as_str())
         .process_group(0);
-    // SAFETY: between fork and exec only sigprocmask is called.
+    // SAFETY: between fork and exec only sigprocmask, prctl and landlock_restrict_self are
+    // called, and nothing is allocated.
     unsafe {
-        // The program would inherit the mask, and hear of no signal that we block.
-        command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?));
+        command.pre_exec(move || {
+            // The program would inherit the mask, and hear of no signal that we block.
+            SigSet::empty().thread_set_mask()?;
+            // In the program and not in us: it must not be able to signal or trace the shim.
+            rules.as_ref().map_or(Ok(()), Rules::take_on)
+        });
     }
     let child = command.spawn()?;
     i32::try_from(child.id()).map_err(io::Error::other)

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_model::SessionToken;
 
-use super::ProcessIdentity;
+use super::{Confinement, Enforced, ProcessIdentity};
 
 /// What to start. It has no `Debug`: the environment may hold keys.
 #[derive(Clone, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct SessionPlan {
     pub grace: Grace,
     /// True for a pipe, false for an empty input.
     pub stdin: bool,
+    /// What the session is held to; one that cannot be held is not started.
+    #[serde(default)]
+    pub confinement: Option<Confinement>,
 }
 
 /// How long a process has to end by itself after each signal; after the second it is killed.
@@ -61,7 +64,14 @@ pub(super) enum Order {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Report {
     Ready(ProcessIdentity),
-    Started,
+    /// The program runs, held to this.
+    Started {
+        enforced: Option<Enforced>,
+    },
+    /// The kernel does not hold what the plan asks for, so nothing was started.
+    NotConfined {
+        errno: i32,
+    },
     NoDirectory {
         errno: i32,
     },

@@ -27,6 +27,7 @@ fn scene() -> Scene {
             ("DISABLE_AUTOUPDATER".to_owned(), "0".to_owned()),
         ],
         tools: ToolPolicy::default(),
+        sandbox: crate::Sandbox::None,
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,

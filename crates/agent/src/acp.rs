@@ -1,0 +1,120 @@
+//! Agents that speak the Agent Client Protocol (ACP), version 1, over stdio.
+//!
+//! One backend for many programs: which they are is data, see [`Preset`]. [`Talk`] holds the
+//! conversation as a pure machine, lines in and lines out, and everything around it is
+//! `control`'s, as for every other program: the shim, the clock, the transcript, the secrets.
+//!
+//! The official crate is not used, on purpose. Its schema switches `serde_json` to ordered
+//! maps, for every crate that is built together with it: what we store and show would have
+//! other bytes depending on what else is compiled. Its connection wants to own the pipes,
+//! which belong to `control`. So the few messages are read here, leniently.
+//!
+//! The agent asks before it writes or runs and is answered by the role's
+//! [`Policy`](crate::policy::Policy), by the kind of the deed and of the options, never by
+//! their ids, which are every agent's own. We offer no files and no terminal: an agent works
+//! on its checkout itself. One that sends a write all the same gets it done inside of the
+//! checkout, through `tools`, if its role may write. A role is not part of the protocol: it
+//! comes before the prompt.
+
+mod files;
+mod opening;
+mod preset;
+mod talk;
+mod tally;
+mod wire;
+
+use std::path::PathBuf;
+
+use spore_effects::session::Shim;
+
+pub use preset::Preset;
+pub use talk::Talk;
+
+use crate::claude::Exit;
+use crate::control::{self, Dialogue, Heard, Life};
+use crate::{Agent, AgentError, Capabilities, Report, Request, Watch, Watchdog};
+use files::Files;
+
+pub struct Acp {
+    preset: Preset,
+    shim: Shim,
+    watchdog: Watchdog,
+}
+
+impl Acp {
+    pub fn new(preset: Preset, shim: Shim, watchdog: Watchdog) -> Self {
+        Self { preset, shim, watchdog }
+    }
+
+    /// The same agent, as another program: a path, or a name on the session's own `PATH`.
+    #[must_use]
+    pub fn at(mut self, program: PathBuf) -> Self {
+        self.preset.program = program;
+        self
+    }
+
+    /// Runs one session, without a second try.
+    fn attempt(
+        &self,
+        request: &Request,
+        watch: &mut dyn Watch,
+    ) -> Result<(Report, Life), AgentError> {
+        let request = &Request { env: self.preset.environment(request), ..request.clone() };
+        let mut talk = Talk::new(request, &self.preset);
+        let mut files = Files::new(request);
+        let program = self.preset.program.clone();
+        let dialogue = Dialogue {
+            input: talk.opening(),
+            stay_open: true,
+            idle: request.limits.idle,
+            ..Dialogue::new(program, self.preset.arguments(request), request, &self.watchdog)
+        };
+        let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
+            hear(&mut talk, &mut files, watch, line)
+        })?;
+        let report = talk.conclude(&Exit::from(&ending));
+        Ok((report, Life::of(talk.lost_conversation(), talk.is_alive(), &ending)))
+    }
+}
+
+impl Agent for Acp {
+    fn name(&self) -> &str {
+        &self.preset.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: self.preset.resumes,
+            structured_output: false,
+            tool_limits: true,
+            cost: self.preset.names_cost,
+            usage: self.preset.counts,
+            mcp_status: false,
+            tool_in_flight: true,
+            interrupt: true,
+        }
+    }
+
+    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+        let resume = request.resume.clone().filter(|_| self.preset.resumes);
+        let request = &Request { resume, ..request.clone() };
+        let mut attempt = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
+        control::with_second_chances(request, &self.watchdog, watch, &mut attempt)
+    }
+}
+
+fn hear(talk: &mut Talk, files: &mut Files, watch: &mut dyn Watch, line: &str) -> Heard {
+    for event in talk.line(line) {
+        watch.event(&event);
+    }
+    for write in talk.take_writes() {
+        talk.answer(files.write(&write));
+    }
+    if talk.is_finished() {
+        return Heard::LastWord;
+    }
+    match talk.give_up() {
+        Some(reason) => Heard::Abort(reason.to_owned()),
+        None => Heard::Turn(talk.take_turn()),
+    }
+}

@@ -1,0 +1,162 @@
+//! What agents print in their one-shot modes, read line by line.
+//!
+//! `codex exec --json`, `opencode run --format json` and `gemini -o stream-json`: modes that
+//! Spore does not drive by itself, because the agents' own protocols give more (see `codex`
+//! and `acp`). Whoever has a reason to run one with the command backend names its language,
+//! and gets events, figures and a judgement all the same. qwen-code prints Claude Code's
+//! language and is read by `claude`.
+//!
+//! Pure, as the other readers are: lines in, events out.
+
+mod codex;
+mod gemini;
+mod opencode;
+
+use serde_json::Value;
+use spore_model::{Outcome, Usage, Usd};
+
+use crate::claude::Exit;
+use crate::signs::{self, Signs, Trouble};
+use crate::{AgentEvent, Report, ResultEvent};
+
+/// The language that a program prints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// `codex exec --json`.
+    Codex,
+    /// `opencode run --format json`.
+    Opencode,
+    /// `gemini -o stream-json`.
+    Gemini,
+}
+
+/// One session, as far as it was heard.
+#[derive(Debug)]
+pub struct Printed {
+    language: Language,
+    /// What earlier turns of the conversation used: Codex counts from its beginning.
+    earlier: Usage,
+    session: Option<String>,
+    /// Calls of tools that have not come back, by their ids.
+    running: Vec<(String, String)>,
+    turns: u32,
+    usage: Usage,
+    cost: Option<Usd>,
+    text: String,
+    signs: Signs,
+}
+
+impl Printed {
+    pub fn new(language: Language) -> Self {
+        Self {
+            language,
+            earlier: Usage::default(),
+            session: None,
+            running: Vec::new(),
+            turns: 0,
+            usage: Usage::default(),
+            cost: None,
+            text: String::new(),
+            signs: Signs::default(),
+        }
+    }
+
+    /// A session that goes on with a conversation which had used so much.
+    #[must_use]
+    pub fn after(mut self, earlier: Usage) -> Self {
+        self.earlier = earlier;
+        self
+    }
+
+    /// Reads one line; one that is not understood is an event of its own.
+    pub fn line(&mut self, text: &str) -> Vec<AgentEvent> {
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let known = serde_json::from_str(text).ok().and_then(|line: Value| self.known(&line));
+        known.unwrap_or_else(|| vec![AgentEvent::Raw { line: text.to_owned() }])
+    }
+
+    /// `None` for a line that nobody knows.
+    fn known(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
+        match self.language {
+            Language::Codex => codex::line(self, line),
+            Language::Opencode => opencode::line(self, line),
+            Language::Gemini => gemini::line(self, line),
+        }
+    }
+
+    /// Tells whether a tool is running, so that silence is work.
+    pub fn tool_in_flight(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Tells whether it took a turn.
+    pub fn is_alive(&self) -> bool {
+        self.turns > 0 || self.signs.is_whole
+    }
+
+    /// Judges the session by all its signs.
+    pub fn conclude(&self, exit: &Exit) -> Report {
+        let mut signs = self.signs.clone();
+        // opencode has no last word: it is over when it exits, if its last step was a last one.
+        if self.language == Language::Opencode && !signs.is_whole && signs.trouble.is_none() {
+            let reason = "it stopped in the middle of its work".to_owned();
+            signs.flaw = (self.turns > 0).then_some((Outcome::Failure, reason));
+        }
+        Report {
+            final_text: self.text.clone(),
+            session_id: self.session.clone(),
+            turns: self.turns,
+            usage: self.usage,
+            cost: self.cost,
+            ..signs::judge(&signs, exit)
+        }
+    }
+
+    fn said(&mut self, text: &str) -> Vec<AgentEvent> {
+        text.clone_into(&mut self.text);
+        vec![AgentEvent::Text { text: text.to_owned() }]
+    }
+
+    fn begun(&mut self, id: &str, tool: &str, summary: &str, path: Option<&str>) -> AgentEvent {
+        self.running.push((id.to_owned(), tool.to_owned()));
+        AgentEvent::ToolUse {
+            tool: tool.to_owned(),
+            summary: signs::one_line(summary),
+            path: path.map(str::to_owned),
+        }
+    }
+
+    /// Ends every call of this id.
+    fn over(&mut self, id: &str, ok: bool) -> Vec<AgentEvent> {
+        let (over, running) = self.running.drain(..).partition(|(known, _)| known == id);
+        self.running = running;
+        let over: Vec<(String, String)> = over;
+        over.into_iter().map(|(_, tool)| AgentEvent::ToolResult { tool, ok }).collect()
+    }
+
+    fn troubled(&mut self, status: Option<u64>, text: &str) -> Vec<AgentEvent> {
+        let trouble = Trouble::new(status, text);
+        let event = (trouble.refusal == signs::Refusal::Quota)
+            .then(|| AgentEvent::RateLimit { resets_at: None, reason: trouble.text.clone() });
+        self.signs.trouble = Some(trouble);
+        event.into_iter().collect()
+    }
+
+    fn finished(&mut self) -> Vec<AgentEvent> {
+        self.signs.is_whole = true;
+        self.signs.trouble = None;
+        vec![AgentEvent::Result(ResultEvent {
+            text: self.text.clone(),
+            session_id: self.session.clone(),
+            turns: self.turns,
+            usage: self.usage,
+            cost_usd: self.cost,
+        })]
+    }
+}
+
+fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}

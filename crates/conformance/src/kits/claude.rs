@@ -1,0 +1,74 @@
+//! Claude Code, in its own protocol.
+
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spore_agent::claude::Claude;
+use spore_agent::{Agent, Watchdog};
+use spore_effects::session::Shim;
+use spore_scripted_model::{Price, Turn};
+
+use super::{Grant, KEY, Kit, Place, Step, pairs, price};
+
+pub(super) struct ClaudeKit;
+
+impl Kit for ClaudeKit {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn title(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
+        Box::new(Claude::new(place.program.clone(), Shim::new(place.exe.clone()), watchdog))
+    }
+
+    fn settle(&self, _: &Place, url: &str, _: &[Step]) -> io::Result<Vec<(String, String)>> {
+        Ok(pairs([
+            ("ANTHROPIC_BASE_URL", url),
+            ("ANTHROPIC_API_KEY", KEY),
+            ("DISABLE_TELEMETRY", "1"),
+            ("CLAUDE_CODE_MAX_RETRIES", "1"),
+            // The program's own condition for running without questions as root.
+            ("IS_SANDBOX", "1"),
+        ]))
+    }
+
+    fn model(&self) -> Option<&'static str> {
+        Some("claude-sonnet-4-5")
+    }
+
+    fn wall(&self) -> Duration {
+        Duration::from_secs(20)
+    }
+
+    fn write(&self, place: &Place, name: &str) -> Turn {
+        let path = place.checkout.join(name).display().to_string();
+        Turn::calls("Write", json!({ "file_path": path, "content": "hi\n" }))
+    }
+
+    fn shell(&self, command: &str) -> Turn {
+        Turn::calls("Bash", json!({ "command": command, "description": "as told" }))
+    }
+
+    fn ping(&self, input: Value) -> Turn {
+        Turn::calls("mcp__echo__ping", input)
+    }
+
+    fn permission(&self, grant: Grant) -> String {
+        match grant {
+            Grant::Read => "Read".to_owned(),
+            Grant::Edit => "Write".to_owned(),
+            Grant::Command(command) => format!("Bash({command})"),
+            Grant::Server => "mcp__echo__ping".to_owned(),
+        }
+    }
+
+    /// The list price of the model, which the program has built in.
+    fn price(&self) -> Option<Price> {
+        Some(price(3000, 15_000, 300, 3750))
+    }
+}

@@ -1,0 +1,51 @@
+//! Gemini CLI, over ACP.
+
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spore_agent::{Agent, Watchdog};
+use spore_scripted_model::Turn;
+
+use super::{KEY, Kit, Place, Step, pairs};
+
+pub(super) struct GeminiKit;
+
+impl Kit for GeminiKit {
+    fn name(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn title(&self) -> &'static str {
+        "Gemini CLI"
+    }
+
+    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
+        super::acp("gemini", place, watchdog)
+    }
+
+    fn settle(&self, place: &Place, url: &str, _: &[Step]) -> io::Result<Vec<(String, String)>> {
+        super::write_settings(place, ".gemini", "gemini-api-key")?;
+        Ok(pairs([("GEMINI_API_KEY", KEY), ("GOOGLE_GEMINI_BASE_URL", url)]))
+    }
+
+    fn model(&self) -> Option<&'static str> {
+        Some("gemini-2.5-pro")
+    }
+
+    fn wall(&self) -> Duration {
+        Duration::from_secs(40)
+    }
+
+    fn write(&self, place: &Place, name: &str) -> Turn {
+        super::write_file(place, name)
+    }
+
+    fn shell(&self, command: &str) -> Turn {
+        Turn::calls("run_shell_command", json!({ "command": command, "description": "as told" }))
+    }
+
+    fn ping(&self, input: Value) -> Turn {
+        Turn::calls("mcp_echo_ping", input)
+    }
+}

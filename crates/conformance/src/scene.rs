@@ -1,0 +1,267 @@
+//! A home, a checkout, a model, and a request that a trial may still change.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use spore_agent::{
+    AgentError, AgentEvent, BoxError, Limits, McpServer, Report, Request, Sandbox, ToolPolicy,
+    Watch, Watchdog,
+};
+use spore_effects::session::{
+    Confinement, Grace, ProcessIdentity, SessionError, enforceable, find_by_token,
+};
+use spore_effects::{Ids, SystemClock};
+use spore_model::{Usage, Usd};
+use spore_scripted_model::{Refusal, Scenario, Server, Turn, When};
+
+use crate::echo::{BROKEN, ECHO_ARG};
+use crate::kits::{Grant, Kit, Place, Step};
+use crate::suite::Subject;
+
+/// So long that nothing ever waits for it, and a stuck session does not wait for ever.
+const LONG: Duration = Duration::from_secs(180);
+
+/// Many pieces, so that an answer can break in its middle.
+const WORDS: &str = "one two three four five six seven eight nine ten";
+
+/// Events of an answer before it breaks.
+const SOME: usize = 4;
+
+/// What any program may open for writing.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+pub struct Scene {
+    /// Dropped with the scene.
+    _dir: tempfile::TempDir,
+    kit: &'static dyn Kit,
+    stop: Arc<AtomicBool>,
+    pub place: Place,
+    pub model: Server,
+    pub request: Request,
+}
+
+/// Whoever looks on, and may stop the session.
+#[derive(Default)]
+pub struct Witness {
+    pub events: Vec<AgentEvent>,
+    cancel_at: Option<PathBuf>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Witness {
+    /// One that stops the session when this file appears.
+    pub fn until(appears: PathBuf) -> Self {
+        Self { cancel_at: Some(appears), ..Self::default() }
+    }
+}
+
+impl Watch for Witness {
+    fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    fn event(&mut self, event: &AgentEvent) {
+        self.events.push(event.clone());
+    }
+
+    fn cancelled(&self) -> bool {
+        let is_time = self.cancel_at.as_ref().is_some_and(|path| path.exists());
+        is_time || self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Scene {
+    /// Prepares a session in which the model says `steps`.
+    pub fn new(subject: &Subject, kit: &'static dyn Kit, steps: &[Step]) -> io::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        // Agents tell paths as the kernel does.
+        let root = dir.path().canonicalize()?;
+        let place = Place {
+            home: root.join("home"),
+            checkout: root.join("checkout"),
+            exe: subject.exe.clone(),
+            program: subject.program.clone().unwrap_or_default(),
+            dir: root,
+        };
+        for made in [&place.home, &place.checkout.join(".git"), &tmp(&place), &outside(&place)] {
+            std::fs::create_dir_all(made)?;
+        }
+        let model = Server::start(scenario(kit, &place, steps))?;
+        let mut env = vec![
+            ("PATH".to_owned(), subject.path.clone()),
+            ("HOME".to_owned(), place.home.display().to_string()),
+            ("TMPDIR".to_owned(), tmp(&place).display().to_string()),
+        ];
+        env.extend(kit.settle(&place, &model.url(), steps)?);
+        let request = request(kit, &place, env);
+        Ok(Self { _dir: dir, kit, stop: Arc::clone(&subject.stop), place, model, request })
+    }
+
+    pub fn allow(&mut self, grants: &[Grant]) {
+        self.request.tools.allow = grants.iter().map(|&grant| self.kit.permission(grant)).collect();
+    }
+
+    /// Nobody is asked, as in a run whose sandbox is enforced.
+    pub fn set_free(&mut self) {
+        self.request.tools = ToolPolicy { skip_permissions: true, ..ToolPolicy::default() };
+    }
+
+    /// Lets the kernel hold the session to its checkout; false where it cannot.
+    pub fn confine(&mut self) -> bool {
+        let write = vec![self.place.checkout.clone(), self.place.home.clone(), tmp(&self.place)];
+        let devices = DEVICES.iter().map(PathBuf::from).collect();
+        let confinement = Confinement { write, devices, ..Confinement::default() };
+        let is_possible = enforceable(&confinement).is_some();
+        if is_possible {
+            self.request.sandbox = Sandbox::Enforced(confinement);
+        }
+        is_possible
+    }
+
+    /// Gives the session the MCP server `echo`, whole or broken, as one that it needs.
+    pub fn serve_echo(&mut self, is_whole: bool) {
+        let broken = (!is_whole).then(|| BROKEN.to_owned());
+        self.request.mcp_servers = vec![McpServer {
+            name: "echo".to_owned(),
+            command: self.place.exe.clone(),
+            args: [ECHO_ARG.to_owned()].into_iter().chain(broken).collect(),
+            env: Vec::new(),
+            required: true,
+        }];
+    }
+
+    pub fn run(&self) -> Result<Report, AgentError> {
+        self.run_watched_by(&mut Witness::default())
+    }
+
+    pub fn run_watched_by(&self, witness: &mut Witness) -> Result<Report, AgentError> {
+        let watchdog = Watchdog {
+            first_output: LONG,
+            exit: Duration::from_secs(10),
+            start_retry_pause: Duration::from_millis(10),
+            grace: Grace { interrupt_ms: 3000, terminate_ms: 3000 },
+            line_cap: 1 << 20,
+            transcript_cap: 8 << 20,
+        };
+        witness.stop = Arc::clone(&self.stop);
+        self.kit.agent(&self.place, watchdog).run(&self.request, witness)
+    }
+
+    /// Processes of the session that are still there.
+    pub fn left_over(&self) -> usize {
+        find_by_token(&self.request.token).len()
+    }
+
+    pub fn file(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.place.checkout.join(name)).ok()
+    }
+
+    /// Whether a command could write beside the checkout.
+    pub fn has_escaped(&self) -> bool {
+        std::fs::read_dir(outside(&self.place)).is_ok_and(|mut found| found.next().is_some())
+    }
+
+    /// Whether the agent was given the model's first turn.
+    pub fn was_asked(&self) -> bool {
+        self.kit.model().is_none()
+            || self.model.requests().iter().any(|exchange| exchange.turn() == Some(1))
+    }
+
+    /// What the model was sent last, as text.
+    pub fn last_request(&self) -> String {
+        self.model.requests().last().map(|last| last.body.to_string()).unwrap_or_default()
+    }
+
+    /// What the sessions so far really used, and what that cost.
+    pub fn booked(&self) -> (Usage, Option<Usd>) {
+        self.kit.booked(&self.model.totals())
+    }
+
+    pub fn kit(&self) -> &'static dyn Kit {
+        self.kit
+    }
+
+    /// What the program printed last, for a case that went another way.
+    pub fn last_words(&self) -> String {
+        let read = |name: &str| {
+            let text = std::fs::read(self.request.transcript.with_file_name(name));
+            String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
+        };
+        let text = [read("transcript.jsonl"), read("stderr.log")].join("\n");
+        let skipped = text.trim().chars().count().saturating_sub(2000);
+        text.trim().chars().skip(skipped).collect()
+    }
+}
+
+/// Why there was no session, in a clause.
+pub(crate) fn no_session(error: &AgentError) -> String {
+    let why = match error {
+        AgentError::Start(source @ SessionError::NotInstalled { .. }) => source.to_string(),
+        error => error.to_string(),
+    };
+    format!("no session: {why}")
+}
+
+fn tmp(place: &Place) -> PathBuf {
+    place.dir.join("tmp")
+}
+
+fn outside(place: &Place) -> PathBuf {
+    place.dir.join("outside")
+}
+
+fn scenario(kit: &dyn Kit, place: &Place, steps: &[Step]) -> Scenario {
+    let turns = steps.iter().map(|step| match step {
+        Step::Write(name) => kit.write(place, name),
+        Step::Shell(command) => kit.shell(command),
+        Step::ShellAgain(command) => kit.shell(command).sticky(),
+        Step::Ping => kit.ping(json!({ "x": 1 })),
+        Step::Say(text) => Turn::says(text),
+        Step::SayOn(heard, text) => {
+            let tool_result_contains = Some((*heard).to_owned());
+            Turn::says(text).when(When { tool_result_contains, ..When::default() })
+        }
+        Step::Refuse(status) => Turn::refuses(Refusal::new(*status)).sticky(),
+        Step::Cut => Turn::says(WORDS).cut_after(SOME).sticky(),
+        Step::FallSilent => Turn::says(WORDS).hang_after(SOME).sticky(),
+    });
+    let scenario = turns.fold(Scenario::new(), Scenario::turn);
+    match kit.price() {
+        Some(price) => scenario.price("*", price),
+        None => scenario,
+    }
+}
+
+fn request(kit: &dyn Kit, place: &Place, env: Vec<(String, String)>) -> Request {
+    Request {
+        role: "coder".to_owned(),
+        bounce: 1,
+        system_prompt: "Your word is heron.".to_owned(),
+        native_role: None,
+        prompt: "Begin the task.".to_owned(),
+        model: kit.model().map(str::to_owned),
+        dir: place.checkout.clone(),
+        env,
+        tools: ToolPolicy::default(),
+        sandbox: Sandbox::None,
+        mcp_servers: Vec::new(),
+        schema: None,
+        resume: None,
+        limits: Limits { turns: 10, wall: LONG, idle: None, usd: None },
+        token: Ids::random(Arc::new(SystemClock)).session_token(),
+        transcript: Path::join(&place.dir, "session/transcript.jsonl"),
+    }
+}
