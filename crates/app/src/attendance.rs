@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Report, Request, Watch};
 use spore_config::Config;
 use spore_effects::Effect;
-use spore_effects::session::ProcessIdentity;
-use spore_model::{Cost, RunId, SessionToken, Usage, Usd};
+use spore_effects::session::{Enforced, ProcessIdentity};
+use spore_model::{RunId, SessionToken};
 use spore_store::{Journal, ProcessRow};
 
 use crate::{Error, Progress, Result, Surroundings, Update};
@@ -83,6 +83,14 @@ impl Watch for SessionWatch<'_> {
             .map_err(|error| Box::new(Error::from(error)) as BoxError)
     }
 
+    /// Keeps what the kernel took on, right by right, beside the transcript.
+    fn confined(&mut self, enforced: Option<&Enforced>) {
+        let Some(enforced) = enforced else { return };
+        if let Ok(text) = serde_json::to_string_pretty(enforced) {
+            let _ = std::fs::write(self.thinking.with_file_name("sandbox.json"), text + "\n");
+        }
+    }
+
     fn event(&mut self, event: &AgentEvent) {
         if let AgentEvent::Thinking { text } = event {
             self.keep_thought(text);
@@ -94,25 +102,6 @@ impl Watch for SessionWatch<'_> {
     fn cancelled(&self) -> bool {
         self.desk.around.interrupt.is_raised()
     }
-}
-
-/// What a session cost: what the agent said, else the tokens at the configured prices.
-pub(crate) fn cost_of(config: &Config, report: &Report) -> Cost {
-    report.cost.map_or_else(|| Cost::estimated(estimate(config, report.usage)), Cost::exact)
-}
-
-fn estimate(config: &Config, usage: Usage) -> Usd {
-    let prices = &config.prices;
-    // Of a session that broke off before it said anything not even the tokens are known, but
-    // free it was not.
-    if usage == Usage::default() {
-        return Usd::from_dollars(prices.lost_session_usd).unwrap_or_default();
-    }
-    let input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let dollars = input as f64 * prices.fallback_input_usd_per_million / 1e6
-        + usage.output_tokens as f64 * prices.fallback_output_usd_per_million / 1e6;
-    Usd::from_dollars(dollars).unwrap_or_default()
 }
 
 /// The longest silence of a session, where the agent says whether a tool is running.

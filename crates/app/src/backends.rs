@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spore_agent::api::{Api, ApiSettings, Prices, Protocol, Retries};
+use spore_agent::acp::{Acp, Preset};
+use spore_agent::api::{Api, ApiSettings, Protocol, Retries};
 use spore_agent::claude::Claude;
+use spore_agent::codex::Codex;
 use spore_agent::command::{Command, Output, Template};
 use spore_agent::replay::Replay;
 use spore_agent::{Agent, Scenario, Watchdog};
@@ -16,7 +18,20 @@ use spore_model::Fault;
 use crate::{Error, Result, Surroundings};
 
 /// The names that `--backend` takes.
-pub(crate) const NAMES: &[&str] = &["claude", "api", "command", "replay"];
+pub(crate) const NAMES: &[&str] = &[
+    "claude",
+    "codex",
+    "opencode",
+    "gemini",
+    "qwen",
+    "goose",
+    "claude-acp",
+    "codex-acp",
+    "acp:NAME",
+    "api",
+    "command",
+    "replay",
+];
 
 /// Returns the agent called `name`. The replay agent plays `scenario`.
 pub(crate) fn backend(
@@ -37,15 +52,45 @@ pub(crate) fn backend(
             shim(around),
             Arc::clone(&around.clock),
             watchdog(config),
-            api_settings(config),
+            api_settings(config)?,
         ))),
         ("command", _) => command(around, config),
+        ("codex", _) => {
+            let program = PathBuf::from(&config.codex.program);
+            Ok(Arc::new(Codex::new(program, shim(around), watchdog(config))))
+        }
+        (name, _) if preset(config, name)?.is_some() => acp(around, config, name),
         ("", _) => Err(Error::new(Fault::Missing, "no agent is chosen").hint(format!(
             "add `--backend NAME` ({}), or set `[orchestrate] backend`",
             NAMES.join(", ")
         ))),
         (other, _) => Err(Error::new(Fault::Usage, format!("there is no agent backend {other:?}"))
             .hint(format!("this version knows: {}", NAMES.join(", ")))),
+    }
+}
+
+/// Finds how an agent that speaks ACP is started: by the configuration, else as we know it.
+fn preset(config: &Config, name: &str) -> Result<Option<Preset>> {
+    let short = name.strip_prefix("acp:").unwrap_or(name);
+    let known = Preset::named(short);
+    let Some(command) = config.acp.get(short) else { return Ok(known) };
+    let Some((program, args)) = command.split_first() else {
+        return Err(Error::new(Fault::Config, format!("[acp.{short}] has no command"))
+            .hint(format!("set `command = [\"PROGRAM\", …]` in [acp.{short}]")));
+    };
+    let (program, args) = (PathBuf::from(program), args.to_vec());
+    Ok(match known {
+        Some(known) => Some(Preset { program, args, ..known }),
+        // Nobody but the configuration knows it, so it needs the whole name.
+        None if name.starts_with("acp:") => Some(Preset::of_command(name, program, args)),
+        None => None,
+    })
+}
+
+fn acp(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Agent>> {
+    match preset(config, name)? {
+        Some(preset) => Ok(Arc::new(Acp::new(preset, shim(around), watchdog(config)))),
+        None => Err(Error::new(Fault::Usage, format!("there is no agent backend {name:?}"))),
     }
 }
 
@@ -76,9 +121,9 @@ fn shim(around: &Surroundings) -> Shim {
     Shim::new(around.exe.clone())
 }
 
-fn api_settings(config: &Config) -> ApiSettings {
+fn api_settings(config: &Config) -> Result<ApiSettings> {
     let api = &config.api;
-    ApiSettings {
+    Ok(ApiSettings {
         protocol: match api.protocol.as_str() {
             "responses" => Protocol::Responses,
             "chat" => Protocol::Chat,
@@ -86,16 +131,14 @@ fn api_settings(config: &Config) -> ApiSettings {
         },
         context_window: api.context_window,
         max_output_tokens: api.max_output_tokens,
-        // Prices by model come with their own data file; until then a session names none and
-        // is estimated.
-        prices: Prices::default(),
+        prices: crate::prices::prices(config)?,
         retries: Retries { most: api.retries, pause: api.retry_pause, longest: api.longest_wait },
         nudges: api.nudges,
         command_timeout: api.command_timeout,
         command_output: usize::try_from(api.command_output_bytes).unwrap_or(usize::MAX),
         idle: api.idle,
         longest_line: usize::try_from(api.line_cap_bytes).unwrap_or(usize::MAX),
-    }
+    })
 }
 
 fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
@@ -117,7 +160,7 @@ fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
     Ok(Arc::new(command))
 }
 
-fn watchdog(config: &Config) -> Watchdog {
+pub(crate) fn watchdog(config: &Config) -> Watchdog {
     Watchdog {
         first_output: config.session.first_output,
         exit: config.session.exit_deadline,

@@ -15,7 +15,7 @@ use spore_git::Repository;
 use spore_model::RunId;
 use spore_store::{Journal, OpenError, SqliteJournal};
 
-use crate::{Result, Surroundings, Workspace, backends, counted, orchestrate};
+use crate::{Result, Surroundings, Workspace, backends, counted, orchestrate, setup};
 use programs::{Answer, Answers, version};
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -124,6 +124,7 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     findings.push(settings(&around.config_file));
     findings.push(disk(&[&around.state_home, workspace.root()]));
     findings.push(sandbox(machine::landlock_abi()));
+    findings.push(embeddings(&setup::model_dir(around)));
     for Optional { program: name, remedy } in &TOOLCHAINS {
         findings.push(program(name, answers.of(name), remedy, false));
     }
@@ -323,6 +324,15 @@ fn sandbox(abi: Option<u32>) -> Finding {
     let remedy =
         "what agents write cannot be confined by the kernel: use Linux 6.2 or later with Landlock";
     finding("sandbox", ok, detail, remedy, false)
+}
+
+fn embeddings(dir: &Path) -> Finding {
+    let ok = setup::is_installed(dir);
+    let detail = match ok {
+        true => format!("{} in {}", spore_embed::MODEL_NAME, dir.display()),
+        false => format!("no model in {}", dir.display()),
+    };
+    finding("embeddings", ok, detail, "search goes by words alone: spore setup", false)
 }
 
 fn finding(name: &str, ok: bool, detail: String, remedy: &str, required: bool) -> Finding {

@@ -12,7 +12,7 @@ use spore_effects::files::LockError;
 use spore_gates::GateError;
 use spore_git::GitError;
 use spore_model::{Fault, Outcome};
-use spore_store::{JournalError, KnowledgeError, OpenError};
+use spore_store::{CodeIndexError, JournalError, KnowledgeError, OpenError};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -218,6 +218,24 @@ impl From<KnowledgeError> for Error {
                 (Fault::Io, "see that .spore/ can be read and written by this user")
             }
             KnowledgeError::Bug { .. } => (Fault::Bug, ""),
+        };
+        wrap(fault, hint, error)
+    }
+}
+
+impl From<CodeIndexError> for Error {
+    fn from(error: CodeIndexError) -> Self {
+        let (fault, hint) = match &error {
+            CodeIndexError::Damaged { .. } => {
+                (Fault::BadInput, "`spore index --full` makes it anew; nothing else is lost")
+            }
+            CodeIndexError::Full { .. } => (Fault::Io, "free some disk space"),
+            CodeIndexError::ReadOnly { .. } => (Fault::Io, "make .spore/ writable for this user"),
+            CodeIndexError::Busy { .. } => (Fault::Io, "wait for the other process"),
+            CodeIndexError::Io { .. } => {
+                (Fault::Io, "see that .spore/ can be read and written by this user")
+            }
+            CodeIndexError::Bug { .. } => (Fault::Bug, ""),
         };
         wrap(fault, hint, error)
     }

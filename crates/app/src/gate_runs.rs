@@ -12,11 +12,14 @@ use spore_pipeline::GateSummary;
 use spore_store::{Journal, ProcessRow};
 
 use crate::checkouts::Checkouts;
+use crate::sandbox::{Hold, Sandboxes};
 use crate::{Error, Progress, Result, Update};
 
 pub(crate) struct GateRuns<'a> {
     pub(crate) checkouts: &'a Checkouts<'a>,
     pub(crate) journal: &'a dyn Journal,
+    pub(crate) sandboxes: Sandboxes<'a>,
+    pub(crate) hold: &'a Hold,
     pub(crate) runner: Runner,
     pub(crate) evidence_bytes: usize,
 }
@@ -143,8 +146,16 @@ impl GateRuns<'_> {
             })
         };
         let interrupt = around.interrupt.clone();
-        let ran = self
-            .runner
+        let held = self.sandboxes.of_gate(self.hold, dir, &token)?;
+        let runner = match &held {
+            Some((confinement, scratch)) => {
+                let mut runner = self.runner.clone().confined(Some(confinement.clone()));
+                scratch.tell(runner.variables());
+                runner
+            }
+            None => self.runner.clone(),
+        };
+        let ran = runner
             .run(gate, tree, dir, &log, token.clone(), &mut on_start, &|| interrupt.is_raised());
         self.journal.process_ended(&token, around.clock.now())?;
         match ran {

@@ -18,7 +18,8 @@ pub struct Initialised {
 const IGNORE: &str = "\
 spore.db*
 index.db*
-vectors
+index/
+vectors*
 events/
 runs/
 sessions/

@@ -20,6 +20,7 @@ use crate::backends::backend;
 use crate::orchestration::{Orchestration, branch};
 use crate::records::ledger_totals;
 use crate::reports::{self, RunReport};
+use crate::sandbox::{Hold, Sandboxes};
 use crate::settings::RunSettings;
 use crate::spine::{self, Events};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -60,7 +61,9 @@ pub fn orchestrate(
     let workspace = Workspace::find(around)?;
     let repository = workspace.repository(around)?;
     let config = workspace.config(around, &[])?;
-    let settings = settle_settings(&workspace, &repository, &config, asked)?;
+    let mut settings = settle_settings(&workspace, &repository, &config, asked)?;
+    let hold = Hold::find(&config, &settings.backend)?;
+    settings.sandbox = Some(hold.clone());
     let agent = backend(around, &config, &settings.backend, settings.scenario.as_deref())?;
     if !workspace.database().exists() {
         crate::init(around)?;
@@ -75,7 +78,8 @@ pub fn orchestrate(
     let _lock = claim(&workspace, run)?;
     create_run(around, &journal, run, &settings)?;
     progress.update(&Update::Started { run, base: settings.base.to_string() });
-    work(around, &workspace, &repository, &config, &journal, run, settings, agent, progress)
+    tell(&hold, progress);
+    work(around, &workspace, &repository, &config, &journal, run, settings, agent, hold, progress)
 }
 
 /// Goes on with a run from its first step without a result.
@@ -105,10 +109,32 @@ pub fn resume(
         settings.budget += more;
     }
     let agent = backend(around, &config, &settings.backend, settings.scenario.as_deref())?;
+    let hold = Hold::find(&config, &settings.backend)?;
+    settings.sandbox = Some(hold.clone());
     let reaped = reap(&config, &journal, run.id, around)?;
+    Sandboxes { around, workspace: &workspace, config: &config, run: run.id }.clean_up();
     reopen(around, &journal, &run, &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
-    work(around, &workspace, &repository, &config, &journal, run.id, settings, agent, progress)
+    tell(&hold, progress);
+    work(
+        around,
+        &workspace,
+        &repository,
+        &config,
+        &journal,
+        run.id,
+        settings,
+        agent,
+        hold,
+        progress,
+    )
+}
+
+/// Says what nobody holds the run to. It is on record with the run's settings, too.
+fn tell(hold: &Hold, progress: &mut dyn Progress) {
+    for note in &hold.notes {
+        progress.update(&Update::NotHeld { note: note.clone() });
+    }
 }
 
 /// The run that a bounce or session belongs to: it is the one that can be resumed.
@@ -145,6 +171,7 @@ fn work(
     run: RunId,
     settings: RunSettings,
     agent: Arc<dyn Agent>,
+    hold: Hold,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     spine::flush(around, workspace, journal)?;
@@ -164,6 +191,7 @@ fn work(
         trace: run.into(),
         settings,
         agent,
+        hold,
         budget,
         reserved: None,
         progress,
@@ -232,6 +260,7 @@ fn settle_settings(
         allow: config.commit.allow.clone(),
         setup: config.checkout.setup.clone(),
         copy: config.checkout.copy.clone(),
+        sandbox: None,
     })
 }
 

@@ -18,6 +18,7 @@ use spore_store::{Journal, Knowledge};
 use crate::checkouts::Checkouts;
 use crate::gate_runs::{Checked, GateRuns, bug};
 use crate::prompts::{self, TaskFile};
+use crate::sandbox::{Hold, Sandboxes};
 use crate::sessions::Part;
 use crate::settings::RunSettings;
 use crate::spine::{self, Events};
@@ -35,6 +36,8 @@ pub(crate) struct Orchestration<'a> {
     pub(crate) trace: TraceId,
     pub(crate) settings: RunSettings,
     pub(crate) agent: Arc<dyn Agent>,
+    /// What holds its sessions and gates.
+    pub(crate) hold: Hold,
     pub(crate) budget: BudgetTree,
     /// Set aside for the session that is running.
     pub(crate) reserved: Option<BudgetId>,
@@ -260,6 +263,7 @@ impl Orchestration<'_> {
             "reason": conclusion.reason,
             "commit": conclusion.commit,
             "tree": conclusion.tree,
+            "sandbox": self.hold,
             "sessions": ledger.len(),
             "cost": ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>(),
         });
@@ -282,6 +286,15 @@ impl Orchestration<'_> {
         }
     }
 
+    pub(crate) fn sandboxes(&self) -> Sandboxes<'_> {
+        Sandboxes {
+            around: self.around,
+            workspace: self.workspace,
+            config: self.config,
+            run: self.run,
+        }
+    }
+
     /// Runs `act` with the gates and, apart from them, the progress.
     fn with_gates<T>(
         &mut self,
@@ -297,6 +310,13 @@ impl Orchestration<'_> {
         let gates = GateRuns {
             checkouts: &checkouts,
             journal: self.journal,
+            sandboxes: Sandboxes {
+                around: self.around,
+                workspace: self.workspace,
+                config: self.config,
+                run: self.run,
+            },
+            hold: &self.hold,
             runner: Runner::new(
                 spore_effects::session::Shim::new(self.around.exe.clone()),
                 environment(self.config, self.around, &[]),

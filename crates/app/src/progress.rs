@@ -27,6 +27,10 @@ pub enum Update {
         run: RunId,
         reaped: u32,
     },
+    /// Something that no sandbox holds agents or gates to.
+    NotHeld {
+        note: String,
+    },
     Gates {
         what: String,
     },
@@ -96,6 +100,7 @@ impl fmt::Display for Update {
             Self::Resumed { run, reaped } => {
                 write!(f, "Run {} goes on; {reaped} processes left behind were ended.", run.short())
             }
+            Self::NotHeld { note } => f.write_str(note),
             Self::Gates { what } => write!(f, "gates: checking {what}"),
             Self::GateEnded { line } => write!(f, "gates: {line}"),
             Self::Session { role, bounce, max_bounces, backend } => {

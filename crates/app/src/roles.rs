@@ -1,11 +1,13 @@
 //! What each role of a run may use, in the words of the agent that plays it.
 //!
-//! Until a sandbox holds an agent, its shell is limited to the gates' own commands, to the
+//! A coder's shell is free only inside a sandbox that is enforced, or where a person said so.
+//! Otherwise, and for everybody else always, it is limited to the gates' own commands, to the
 //! letter: that is all a coder or a verifier needs to check its work.
 
 use std::path::Path;
 
 use spore_agent::ToolPolicy;
+use spore_agent::acp::Preset;
 
 use crate::prompts;
 
@@ -35,12 +37,21 @@ pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str) -> Role
     Role { text: text.to_owned(), native: None }
 }
 
-/// Returns the tools of `role` on `backend`, with `commands` as the only ones it may run.
-pub(crate) fn tools(backend: &str, role: &str, commands: &[String]) -> ToolPolicy {
+/// Returns the tools of `role` on `backend`, with `commands` as the only ones it may run
+/// unless its shell is `free`, which only a coder's can be.
+pub(crate) fn tools(backend: &str, role: &str, commands: &[String], free: bool) -> ToolPolicy {
+    let free = free && role == "coder";
     let (plain, denied, shell): (&[&str], &[&str], &str) = match (backend, role) {
         ("claude", "coder") => (&["Read", "Write", "Edit"], &["Grep", "Glob", "Task"], "Bash"),
         ("claude", _) => {
             (&["Read", "Grep", "Glob"], &["Write", "Edit", "NotebookEdit", "Task"], "Bash")
+        }
+        // Agents that ask before they act are answered by the kind of the deed.
+        (name, "coder") if asks_by_kind(name) => {
+            (&["read", "think", "edit", "other"], &["search"], "execute")
+        }
+        (name, _) if asks_by_kind(name) => {
+            (&["read", "search", "think", "other"], &["edit"], "execute")
         }
         // The registry of our own tools knows the roles by itself.
         ("api", _) => (&[], &[], "run"),
@@ -48,8 +59,17 @@ pub(crate) fn tools(backend: &str, role: &str, commands: &[String]) -> ToolPolic
     };
     let words = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     let mut allow = words(plain);
-    allow.extend(commands.iter().map(|command| format!("{shell}({command})")));
-    ToolPolicy { allow, deny: words(denied), skip_permissions: false }
+    match (free, allow.is_empty()) {
+        (false, _) => allow.extend(commands.iter().map(|command| format!("{shell}({command})"))),
+        (true, false) => allow.push(shell.to_owned()),
+        // An empty list leaves the tools to the role, and commands to the model.
+        (true, true) => {}
+    }
+    ToolPolicy { allow, deny: words(denied), skip_permissions: free }
+}
+
+fn asks_by_kind(backend: &str) -> bool {
+    backend == "codex" || backend.starts_with("acp:") || Preset::named(backend).is_some()
 }
 
 #[cfg(test)]
@@ -79,13 +99,34 @@ mod tests {
     fn a_verifier_cannot_write_and_nobody_has_a_free_shell() {
         let gates = ["cargo test".to_owned()];
         for role in ["coder", "verifier", "summarizer"] {
-            let policy = tools("claude", role, &gates);
+            let policy = tools("claude", role, &gates, false);
             assert!(!policy.skip_permissions);
             assert!(policy.allow.contains(&"Bash(cargo test)".to_owned()));
             assert!(!policy.allow.contains(&"Bash".to_owned()));
             let writes = policy.allow.contains(&"Write".to_owned());
             assert_eq!(writes, role == "coder", "{role}");
         }
-        assert_eq!(tools("api", "coder", &gates).allow, ["run(cargo test)"]);
+        assert_eq!(tools("api", "coder", &gates, false).allow, ["run(cargo test)"]);
+        for backend in ["codex", "opencode", "gemini", "acp:mine"] {
+            let verifier = tools(backend, "verifier", &gates, false);
+            assert!(verifier.allow.contains(&"execute(cargo test)".to_owned()), "{backend}");
+            assert!(!verifier.allow.contains(&"edit".to_owned()), "{backend}");
+            assert!(tools(backend, "coder", &gates, false).allow.contains(&"edit".to_owned()));
+        }
+    }
+
+    #[test]
+    fn only_a_coder_has_a_free_shell_and_only_if_it_is_held() {
+        let gates = ["cargo test".to_owned()];
+        let coder = tools("claude", "coder", &gates, true);
+        assert_eq!(coder.allow, ["Read", "Write", "Edit", "Bash"]);
+        assert!(coder.skip_permissions && coder.deny.contains(&"Grep".to_owned()));
+        let api = tools("api", "coder", &gates, true);
+        assert!(api.allow.is_empty() && api.skip_permissions);
+        for backend in ["claude", "api"] {
+            let verifier = tools(backend, "verifier", &gates, true);
+            assert_eq!(verifier, tools(backend, "verifier", &gates, false));
+            assert!(!verifier.skip_permissions);
+        }
     }
 }

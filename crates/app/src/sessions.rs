@@ -9,9 +9,11 @@ use spore_model::{
 use spore_pipeline::{SessionSummary, Step, Ticket};
 use spore_store::RunChange;
 
-use crate::attendance::{Attendance, cost_of, idle};
+use crate::attendance::{Attendance, idle};
 use crate::backends::model;
 use crate::orchestration::Orchestration;
+use crate::prices::cost_of;
+use crate::sandbox::free_shell;
 use crate::{Error, Result, Update, roles};
 
 /// One session to be run.
@@ -48,7 +50,8 @@ impl Orchestration<'_> {
             backend: self.agent.name().to_owned(),
         });
         let report = self.attend(&part, session, &dir)?;
-        let cost = cost_of(self.config, &report);
+        let asked = model(self.config, self.agent.name(), self.settings.model.as_deref());
+        let cost = cost_of(self.config, &report, asked.as_deref())?;
         self.progress.update(&Update::SessionEnded {
             role: part.role.to_owned(),
             outcome: report.reason.clone().unwrap_or_else(|| "done".to_owned()),
@@ -71,6 +74,16 @@ impl Orchestration<'_> {
 
     /// Lets the agent work, its process on record before it starts.
     fn attend(&mut self, part: &Part<'_>, session: RunId, dir: &std::path::Path) -> Result<Report> {
+        let token = self.around.ids.session_token();
+        let (sandbox, scratch) =
+            self.sandboxes().of_session(&self.hold, self.agent.name(), &part.dir, dir, &token)?;
+        let mut env = self.session_environment();
+        if let Some(scratch) = &scratch {
+            scratch.tell(&mut env);
+            env.retain(|(name, _)| name != "IS_SANDBOX");
+            env.push(("IS_SANDBOX".to_owned(), "1".to_owned()));
+        }
+        let free = free_shell(self.config, &sandbox);
         let role = roles::prompt(self.workspace.root(), &part.dir, self.agent.name(), part.role);
         let request = Request {
             role: part.role.to_owned(),
@@ -80,8 +93,9 @@ impl Orchestration<'_> {
             prompt: part.prompt.clone(),
             model: model(self.config, self.agent.name(), self.settings.model.as_deref()),
             dir: part.dir.clone(),
-            env: self.session_environment(),
-            tools: roles::tools(self.agent.name(), part.role, &self.gate_commands()),
+            env,
+            tools: roles::tools(self.agent.name(), part.role, &self.gate_commands(), free),
+            sandbox,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
@@ -91,7 +105,7 @@ impl Orchestration<'_> {
                 idle: idle(self.agent.as_ref(), self.config),
                 usd: self.budget.left(spore_model::BudgetTree::ROOT).usd,
             },
-            token: self.around.ids.session_token(),
+            token,
             transcript: dir.join("transcript.jsonl"),
         };
         let agent = self.agent.clone();

@@ -8,6 +8,8 @@ use spore_gates::Gate;
 use spore_model::{CommitId, Usd};
 use spore_pipeline::Rules;
 
+use crate::sandbox::Hold;
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct RunSettings {
     pub(crate) task: String,
@@ -30,6 +32,9 @@ pub(crate) struct RunSettings {
     pub(crate) allow: Vec<String>,
     pub(crate) setup: Vec<String>,
     pub(crate) copy: Vec<String>,
+    /// What held the run when it was last started or resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<Hold>,
 }
 
 impl RunSettings {

@@ -16,9 +16,10 @@ use spore_model::{
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
-use crate::attendance::{Attendance, cost_of, idle};
+use crate::attendance::{Attendance, idle};
 use crate::backends::{backend, model};
 use crate::gate_runs::bug;
+use crate::prices::cost_of;
 use crate::roles::{self, Role};
 use crate::spine::{self, Events};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -26,6 +27,9 @@ use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 /// Where nesting is counted. The seeds' own names are understood too.
 const DEPTH_VARS: [&str; 2] = ["SPORE_SPAWN_DEPTH", "AGENTIC_SPAWN_DEPTH"];
 const TRACE_VARS: [&str; 2] = ["SPORE_TRACE_ID", "AGENTIC_TRACE_ID"];
+
+/// Said and recorded, because runs in a checkout are held.
+const NOT_HELD: &str = "No sandbox holds this session: it works in your own directory.";
 
 /// What to spawn. What is left out comes from the configuration.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +80,7 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
     let nesting = Nesting::read(around, &config, asked)?;
+    refuse_if_sandbox_required(&config)?;
     let name = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
     let scenario = asked.scenario.as_deref().map(canonical).transpose()?;
     let agent = backend(around, &config, &name, scenario.as_deref())?;
@@ -101,12 +106,13 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
         .map_err(|source| Error::io(format!("cannot create {}", run_dir.display()), source))?;
     let _lock = spore_effects::files::Lock::try_take(&workspace.run_lock(id))?;
 
+    progress.update(&Update::NotHeld { note: NOT_HELD.to_owned() });
     let mut request = desk.request(asked, &nesting, dir, &run_dir);
     request.limits.idle = idle(agent.as_ref(), &config);
     let attempt = desk.open(asked, &nesting, agent.name())?;
     let attendance = Attendance { around, journal: &journal, progress, root: id, session: id };
     let report = attendance.attend(agent.as_ref(), &request)?;
-    let cost = cost_of(&config, &report);
+    let cost = cost_of(&config, &report, request.model.as_deref())?;
     desk.close(&asked.role, agent.name(), attempt, &report, cost)?;
     spine::flush(around, &workspace, &journal)?;
     Ok(Spawned {
@@ -191,6 +197,7 @@ impl Desk<'_> {
             dir,
             env,
             tools: ToolPolicy { allow: asked.allowed_tools.clone(), ..ToolPolicy::default() },
+            sandbox: spore_agent::Sandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: asked
@@ -220,7 +227,12 @@ impl Desk<'_> {
             model: asked.model.clone(),
             ..Run::begin(self.id, RunKind::Spawn, title, self.around.clock.now())
         };
-        let payload = json!({ "role": asked.role, "backend": backend, "depth": nesting.depth });
+        let payload = json!({
+            "role": asked.role,
+            "backend": backend,
+            "depth": nesting.depth,
+            "sandbox": { "notes": [NOT_HELD] },
+        });
         let event = self.event("session.started", payload);
         self.journal.create_run(&run, &[event])?;
         let now = self.around.clock.now();
@@ -282,6 +294,16 @@ impl Desk<'_> {
         let events = Events { around: self.around, trace: self.trace.clone() };
         events.make(SourceKind::Runner, "spawn", what, self.id, payload)
     }
+}
+
+/// A spawned session works where the person is, and may spawn others.
+fn refuse_if_sandbox_required(config: &Config) -> Result<()> {
+    if config.sandbox.mode != "required" {
+        return Ok(());
+    }
+    Err(Error::new(Fault::Missing, "a sandbox is required, and a spawned session has none").hint(
+        "let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = \"auto\"`",
+    ))
 }
 
 fn step() -> Result<StepKey> {

@@ -201,7 +201,7 @@ fn directory_name(root: &Path) -> String {
 }
 
 /// FNV-1a: stable between builds, which the standard hasher does not promise.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

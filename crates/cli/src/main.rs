@@ -1,8 +1,9 @@
 //! The `spore` command: argv in, exit code out.
 //!
-//! Three programs in one file. Two are modes of our own that a person never types: the shim
-//! that every session starts through, and the replayed agent. They are recognised before
-//! anything else is set up, because they are started often. The third is the command line.
+//! Four programs in one file. Three are modes of our own that a person never types: the shim
+//! that every session starts through, the replayed agent, and the MCP server of the
+//! conformance suite. They are recognised before anything else is set up, because they are
+//! started often. The fourth is the command line.
 
 mod commands;
 mod error;
@@ -23,6 +24,11 @@ fn main() -> ExitCode {
             let args: Vec<String> = words.collect();
             let (mut input, mut output) = (std::io::stdin(), std::io::stdout());
             ExitCode::from(replay::play(&args, &mut input, &mut output, &mut std::io::stderr()))
+        }
+        Some(spore_conformance::ECHO_ARG) => {
+            let args: Vec<String> = words.collect();
+            let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout());
+            ExitCode::from(spore_conformance::serve_echo(&args, &mut input, &mut output))
         }
         _ => ExitCode::from(run()),
     }

@@ -47,6 +47,36 @@ impl Ui {
         self.json
     }
 
+    /// Returns whether more is wanted than what matters most.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Prints one of many answers: a line of JSON, or `text`.
+    pub(crate) fn line(&mut self, data: &impl Serialize, text: impl FnOnce() -> String) {
+        let line = if self.json {
+            serde_json::to_string(data).unwrap_or_default()
+        } else {
+            text().trim_end().to_owned()
+        };
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+
+    /// Returns whether nobody wants to see progress.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Returns whether progress is to be whole lines even on a terminal.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.style == ProgressStyle::Plain
+    }
+
+    /// Returns whether a program reads the progress.
+    pub(crate) fn progress_in_json(&self) -> bool {
+        self.style == ProgressStyle::Json
+    }
+
     /// Answers in JSON from now on, whatever the flags said.
     pub(crate) fn answer_in_json(&mut self) {
         self.json = true;

@@ -105,8 +105,10 @@ fn a_run_that_fills_the_disk_of_the_repository_goes_on_when_there_is_room() {
     env.write("check.sh", "if grep -q 42 answer.txt; then touch \"$HOME/full\"; fi\n");
     env.write(".gitignore", ".spore/\nballast\n");
     env.commit_all("a question");
-    env.write(".spore/config.toml", "[gates.commands.check]\nrun = \"sh check.sh\"\n");
-    // The coder itself uses up the disk, so that the run is well under way by then.
+    // The coder itself uses up the disk, so that the run is well under way by then. No sandbox
+    // would let it.
+    let settings = "[gates.commands.check]\nrun = \"sh check.sh\"\n[sandbox]\nmode = \"off\"\n";
+    env.write(".spore/config.toml", settings);
     let ballast = disk.ballast().display().to_string();
     let greedy = format!(
         "{{ run = \"test -e $HOME/greedy || {{ touch $HOME/greedy; cat /dev/zero > {ballast}; }}\" }}, {WRITE_42}"

@@ -84,10 +84,10 @@ fn collect(root: &Path, directory: &Path, files: &mut Vec<(String, FileFacts)>) 
         let path = entry.strip_prefix(root).unwrap_or(&entry).to_string_lossy().into_owned();
         if entry.is_dir() && !entry.is_symlink() {
             collect(root, &entry, files)?;
-        } else if let Some(language) = Language::of_path(&path) {
-            if let Ok(text) = fs::read_to_string(&entry) {
-                files.push((path.clone(), read(&path, &text, language)));
-            }
+        } else if let Some(language) = Language::of_path(&path)
+            && let Ok(text) = fs::read_to_string(&entry)
+        {
+            files.push((path.clone(), read(&path, &text, language)));
         }
     }
     Ok(())

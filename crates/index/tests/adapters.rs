@@ -1,6 +1,8 @@
 //! What the adapters for Rust and Python read out of a file that has every construct, and out
 //! of files that are not as they should be.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot write its own text has failed")]
+
 use std::fmt::Write as _;
 
 use spore_index::{Access, FileFacts, Language, Visibility, read};

@@ -1,7 +1,7 @@
 //! Texts that nobody wrote by hand: no panic, no deep recursion, no time without end.
 //!
 //! Every case runs for every language on a thread with a stack of one megabyte. Ordinary runs
-//! take a sixteenth of the size; `SPORE_HOSTILE=full` takes all of it, in a release build.
+//! take a thirty-second of the size; `SPORE_HOSTILE=full` takes all of it, in a release build.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
 

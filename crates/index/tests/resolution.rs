@@ -1,6 +1,8 @@
 //! Which definition a name means, case by case; how often it is right on whole projects is in
 //! `labelled.rs`.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
 use std::time::{Duration, Instant};
 
 use spore_index::{

@@ -94,8 +94,8 @@ impl Graph<'_> {
         let (depths, edges): (Vec<u8>, Vec<Edge>) = adjacent.found.into_iter().unzip();
         let rows = self.rows(edges)?;
         Ok(ExplainedEdge {
-            source_node: self.knowledge.node(&edge.source)?,
-            target_node: self.knowledge.node(&edge.target)?,
+            source_node: self.node(&edge.source)?,
+            target_node: self.node(&edge.target)?,
             adjacent_edges: depths
                 .into_iter()
                 .zip(rows)
@@ -115,8 +115,11 @@ impl Graph<'_> {
         not_superseded: bool,
     ) -> Result<Vec<RankedEdge>> {
         let node = self.find_node(typed)?;
+        let code_edges = self.code_edges(&node.id)?;
         let query = EdgeQuery { node: Some(node.id), not_superseded, ..EdgeQuery::default() };
-        let mut ranked = rank_for_context(self.knowledge.edges(&query)?);
+        let mut edges = self.knowledge.edges(&query)?;
+        edges.extend(code_edges);
+        let mut ranked = rank_for_context(edges);
         ranked.truncate(usize::try_from(top).unwrap_or(usize::MAX));
         let worth: Vec<(f64, f64)> =
             ranked.iter().map(|scored| (tidy(scored.score), tidy(scored.recency))).collect();
@@ -126,6 +129,13 @@ impl Graph<'_> {
             .zip(rows)
             .map(|((rank, (score, recency)), row)| RankedEdge { rank, score, recency, row })
             .collect())
+    }
+
+    fn node(&self, id: &NodeId) -> Result<Option<Node>> {
+        match self.knowledge.node(id)? {
+            Some(node) => Ok(Some(node)),
+            None => self.code_node(id),
+        }
     }
 
     /// Adds the edges of these nodes, until there is one more than is shown.

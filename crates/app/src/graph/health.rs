@@ -61,7 +61,7 @@ impl Graph<'_> {
             hub_threshold: size(asked.hub_threshold),
         };
         let mut survey = Survey::new();
-        self.knowledge.survey(&mut survey)?;
+        self.survey(&mut survey)?;
         Ok(analyze(&survey, &options))
     }
 }

@@ -7,6 +7,7 @@
 //! The answers are plain data in the words of the model. How a walk through the graph is done
 //! is the model's, how it is kept the store's.
 
+mod code;
 mod edges;
 mod garbage;
 mod health;
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use spore_model::graph::{Links, NodeName};
 use spore_model::{Edge, Node, NodeId};
-use spore_store::{Knowledge, SqliteKnowledge};
+use spore_store::{CodeIndex, Knowledge, SqliteKnowledge};
 
 use crate::{Result, Surroundings, Workspace};
 
@@ -38,6 +39,8 @@ pub struct Graph<'a> {
     around: &'a Surroundings,
     workspace: Workspace,
     knowledge: SqliteKnowledge,
+    /// None where the code was never indexed.
+    code: Option<CodeIndex>,
 }
 
 /// An edge with the names of its ends. A node that another store holds has no name here.
@@ -59,7 +62,8 @@ impl<'a> Graph<'a> {
         let workspace = Workspace::find(around)?;
         let config = workspace.config(around, &[])?;
         let knowledge = workspace.knowledge(&config)?;
-        Ok(Self { around, workspace, knowledge })
+        let code = crate::indexing::open_as_is(&workspace, &config)?;
+        Ok(Self { around, workspace, knowledge, code })
     }
 
     fn rows(&self, edges: Vec<Edge>) -> Result<Vec<EdgeRow>> {
@@ -75,7 +79,11 @@ impl<'a> Graph<'a> {
     }
 
     fn rows_with_contents(&self, edges: Vec<Edge>) -> Result<Vec<EdgeRow>> {
-        let ends = self.knowledge.nodes(&ends(&edges))?;
+        let ids = ends(&edges);
+        let mut ends = self.knowledge.nodes(&ids)?;
+        for id in &ids {
+            ends.extend(self.code_node(id)?);
+        }
         let ends: HashMap<&NodeId, &Node> = ends.iter().map(|node| (&node.id, node)).collect();
         let title = |id: &NodeId| ends.get(id).map(|node| node.title.clone());
         let content = |id: &NodeId| ends.get(id).map(|node| node.content.clone());
@@ -90,7 +98,7 @@ impl<'a> Graph<'a> {
     }
 
     fn titles(&self, edges: &[Edge]) -> Result<HashMap<NodeId, String>> {
-        let heads = self.knowledge.heads(&ends(edges))?;
+        let heads = self.heads(&ends(edges))?;
         Ok(heads.into_iter().map(|head| (head.id, head.title)).collect())
     }
 }

@@ -87,6 +87,7 @@ impl Graph<'_> {
         let limit = Some(u32::try_from(MAX_SHOWN + 1).unwrap_or(u32::MAX));
         let query = EdgeQuery { node: Some(node.id.clone()), limit, ..EdgeQuery::default() };
         let mut edges = self.knowledge.edges(&query)?;
+        edges.extend(self.code_edges(&node.id)?);
         let more_edges = edges.len() > MAX_SHOWN;
         edges.truncate(MAX_SHOWN);
         Ok(NodeView { edges: self.rows(edges)?, node, more_edges })
@@ -94,7 +95,10 @@ impl Graph<'_> {
 
     /// Reads what a node says.
     pub fn read_content(&self, typed: &str) -> Result<Content> {
-        let node = self.find_node(typed)?;
+        let mut node = self.find_node(typed)?;
+        if let Some(text) = self.code_text(&node).filter(|_| node.id.is_hash()) {
+            node.content = text;
+        }
         Ok(Content {
             id: node.id,
             title: node.title,
@@ -109,7 +113,8 @@ impl Graph<'_> {
     pub fn list_region(&self, typed: &str, asked: &RegionAsked) -> Result<Vec<RegionRow>> {
         let class = asked.class.as_deref().map(node_class).transpose()?;
         let root = self.find_node(typed)?;
-        let below = self.knowledge.region(&root.id, MAX_DEPTH)?;
+        let mut below = self.knowledge.region(&root.id, MAX_DEPTH)?;
+        below.extend(self.code_region(&root.id, MAX_DEPTH)?);
         Ok(below
             .into_iter()
             .filter(|(node, depth)| *depth > 0 && node.superseded_by.is_none())
@@ -155,7 +160,7 @@ impl Graph<'_> {
         stale: impl Fn(&NodeHead) -> bool,
     ) -> Result<Vec<Kin>> {
         let ids: Vec<NodeId> = ids.collect();
-        let heads = self.knowledge.heads(&ids)?.into_iter();
+        let heads = self.heads(&ids)?.into_iter();
         let mut heads: HashMap<NodeId, NodeHead> =
             heads.map(|head| (head.id.clone(), head)).collect();
         Ok(ids

@@ -22,9 +22,21 @@ impl Graph<'_> {
         }
         match named.as_slice() {
             [node] => Ok(node.clone()),
-            [] => Err(unknown_node(typed, &others)),
+            [] => self.find_code_node(typed, &others),
             several => {
                 Err(ambiguous(typed, "nodes", &several.iter().map(node_line).collect::<Vec<_>>()))
+            }
+        }
+    }
+
+    /// Returns the one piece of code that `typed` names.
+    fn find_code_node(&self, typed: &str, others: &[Node]) -> Result<Node> {
+        let found = self.find_code(typed)?;
+        match found.as_slice() {
+            [node] => Ok(node.clone()),
+            [] => Err(unknown_node(typed, others)),
+            several => {
+                Err(ambiguous(typed, "nodes", &several.iter().map(code_line).collect::<Vec<_>>()))
             }
         }
     }
@@ -99,6 +111,13 @@ fn listed(lines: &[String]) -> String {
 fn node_line(node: &Node) -> String {
     let title: String = node.title.chars().filter(|c| !c.is_control()).take(60).collect();
     format!("{}  {}  {title}", node.id, node.kind)
+}
+
+/// Names alike are told apart by where they stand.
+fn code_line(node: &Node) -> String {
+    let place = |key: &str| node.metadata.get(key).cloned().unwrap_or_default();
+    let (path, line) = (place("path"), place("first_line"));
+    format!("{}  {}:{line}", node_line(node), path.as_str().unwrap_or_default())
 }
 
 /// Reads the name of an edge type, in the spelling of people too.

@@ -71,7 +71,7 @@ impl Graph<'_> {
             not_superseded: false,
             limit: count(asked.limit),
         };
-        let mut found = paths_between(&self.knowledge, &from.id, &to.id, &options)?;
+        let mut found = paths_between(self, &from.id, &to.id, &options)?;
         found.paths.iter_mut().for_each(|path| path.cost = tidy(path.cost));
         Ok(Ways { from: name_of(&from), to: name_of(&to), found })
     }
@@ -93,7 +93,7 @@ impl Graph<'_> {
             items_only: asked.items_only,
             ..ExpandOptions::default()
         };
-        let reached = expand(&self.knowledge, &node.id, &options)?;
+        let reached = expand(self, &node.id, &options)?;
         let results: Vec<ContextRow> =
             (1..).zip(reached).map(|(rank, reached)| row(rank, reached)).collect();
         Ok(Context { source: name_of(&node), budget: asked.budget, count: results.len(), results })

@@ -1,14 +1,19 @@
 //! One file a command, all with the same beats: understand, act, tell.
 
+mod agents;
 mod config;
+mod context;
 mod demo;
 mod doctor;
 mod events;
 mod graph;
+mod index;
 mod init;
 mod orchestrate;
 mod resume;
 mod runs;
+mod search;
+mod setup;
 mod spawn;
 mod text;
 
@@ -75,6 +80,9 @@ pub(crate) enum ProgressStyle {
 #[derive(Subcommand)]
 enum Command {
     Init(init::InitArgs),
+    Index(index::IndexArgs),
+    Search(search::SearchArgs),
+    Context(context::ContextArgs),
     Orchestrate(orchestrate::OrchestrateArgs),
     Resume(resume::ResumeArgs),
     #[command(subcommand)]
@@ -85,8 +93,11 @@ enum Command {
     Events(events::EventsCommand),
     Spawn(spawn::SpawnArgs),
     #[command(subcommand)]
+    Agents(agents::AgentsCommand),
+    #[command(subcommand)]
     Config(config::ConfigCommand),
     Doctor(doctor::DoctorArgs),
+    Setup(setup::SetupArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -94,14 +105,19 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     let around = surroundings::read(&cli.global)?;
     match &cli.command {
         Command::Init(args) => init::run(ui, &around, args),
+        Command::Index(args) => index::run(ui, &around, args),
+        Command::Search(args) => search::run(ui, &around, args),
+        Command::Context(args) => context::run(ui, &around, args),
         Command::Orchestrate(args) => orchestrate::run(ui, &around, args),
         Command::Resume(args) => resume::run(ui, &around, args),
         Command::Runs(command) => runs::run(ui, &around, command),
         Command::Graph(command) => graph::run(ui, &around, command),
         Command::Events(command) => events::run(ui, &around, command),
         Command::Spawn(args) => spawn::run(ui, &around, args),
+        Command::Agents(command) => agents::run(ui, &around, command),
         Command::Config(command) => config::run(ui, &around, command),
         Command::Doctor(args) => doctor::run(ui, &around, args),
+        Command::Setup(args) => setup::run(ui, &around, args),
         Command::Demo(args) => demo::run(ui, around, args),
     }
 }

@@ -182,7 +182,8 @@ fn open<'t>(
     let kept = head.trim_end().trim_end_matches(':').len();
     definition.signature.end = definition.signature.start + kept;
     let doc = body.map(|body| docstring::of_body(reader, body)).unwrap_or_default();
-    let definition = definition.doc(doc).visibility(visibility(name)).starting_at(whole.start_byte());
+    let definition =
+        definition.doc(doc).visibility(visibility(name)).starting_at(whole.start_byte());
     reader.open(definition)
 }
 

@@ -236,3 +236,36 @@ fn what_cannot_be_used_is_said_to_be_unusable() {
     other.execute_batch("PRAGMA application_id = 1399867768; PRAGMA user_version = 99").unwrap();
     assert!(open().unwrap().ends_with("has version 99"));
 }
+
+#[test]
+fn a_text_is_found_by_its_hash_until_its_file_is_forgotten() {
+    let (_dir, index) = sample();
+    let nodes: Vec<NodeNo> = index
+        .units_at(&[(2, 0), (2, 1), (2, 2), (2, 9)])
+        .unwrap()
+        .into_iter()
+        .map(|row| row.map_or(0, |row| row.no))
+        .collect();
+    assert_eq!((nodes[0], nodes[3]), (2, 0), "the file itself, and nothing");
+    let put = |writer: &mut Writer<'_>| {
+        writer.put_text(nodes[1], 7)?;
+        writer.put_text(nodes[2], 7)
+    };
+    index.write(put).unwrap();
+    assert_eq!(index.nodes_of_texts(&[7, 8]).unwrap(), [vec![nodes[1], nodes[2]], vec![]]);
+    let parts = index.text_parts(&nodes).unwrap();
+    assert_eq!(parts[&nodes[1]].qualified, "m::f");
+    assert_eq!((parts[&2].qualified.as_str(), parts[&2].path.as_str()), ("", "a.rs"));
+    assert_eq!(index.texts().unwrap().len(), 2);
+    index.write(|writer: &mut Writer<'_>| writer.forget_texts(2)).unwrap();
+    assert_eq!(index.nodes_of_texts(&[7]).unwrap(), [Vec::<NodeNo>::new()]);
+}
+
+#[test]
+fn callers_are_counted_up_to_a_limit() {
+    let (_dir, index) = sample();
+    let rows = index.units_at(&[(6, 1)]).unwrap();
+    let called = rows[0].as_ref().unwrap().no;
+    let count = |most| index.count_incoming(&[called], &[EdgeKind::Calls], most).unwrap();
+    assert_eq!((count(64), count(0)), (vec![1], vec![0]));
+}

@@ -87,12 +87,7 @@ impl CodeIndex {
     }
 
     /// Counts the edges of these kinds that lead to each node, up to `most`.
-    pub fn count_incoming(
-        &self,
-        nodes: &[NodeNo],
-        of: &[EdgeKind],
-        most: u32,
-    ) -> Result<Vec<u32>> {
+    pub fn count_incoming(&self, nodes: &[NodeNo], of: &[EdgeKind], most: u32) -> Result<Vec<u32>> {
         let sql = "SELECT count(*) FROM
                    (SELECT 1 FROM edges WHERE target = ?1 AND kind = ?2 LIMIT ?3)";
         let of: Vec<i64> = of.iter().filter_map(|kind| kinds::number(*kind)).collect();

@@ -1,0 +1,151 @@
+//! Ranks the cases of the localisation benchmark, or writes down what spoke for each file.
+//!
+//!     localise rank     CASES CLONES OUT [--weights FILE] [--without SIGNAL] [--seed]
+//!     localise signals  CASES CLONES OUT
+//!
+//! CASES is what `localise_cases.py` made; CLONES has a clone of each repository under
+//! `owner+name`. Every case is answered from the index of its parent's tree, whose history
+//! ends there. Beside the ranks it says how many of the right files the task file names within
+//! 4,000 and 8,000 tokens; `--seed` ranks as the seed describes it.
+
+#![allow(clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use spore_app::indexing::{Silent, Source, open_for};
+use spore_app::{Interrupt, Surroundings, Workspace};
+use spore_context::rank::{Ranker, Signal, Weights};
+use spore_context::retrieve::{Limits, RankerKind, Sources, compile};
+use spore_context::task_file::{self, Before, Frame};
+use spore_context::{Compiled, Corpus};
+use spore_effects::{Ids, Probe, SystemClock};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [mode, cases, clones, out] = [0, 1, 2, 3].map(|place| words[place].as_str());
+    let flag = |name: &str| words.iter().position(|word| word == name);
+    let mut weights = match flag("--weights") {
+        Some(place) => Weights::read(&std::fs::read_to_string(&words[place + 1]).unwrap()).unwrap(),
+        None => Weights::built_in(),
+    };
+    if let Some(place) = flag("--without") {
+        let named = |signal: &&Signal| signal.as_str() == words[place + 1];
+        weights = weights.without(*Signal::ALL.iter().find(named).unwrap());
+    }
+    let mut out = std::io::BufWriter::new(std::fs::File::create(out).unwrap());
+    if mode == "signals" {
+        let names: Vec<&str> = Signal::ALL.iter().map(|signal| signal.as_str()).collect();
+        writeln!(out, "{}", json!({ "signals": names })).unwrap();
+    }
+    let cases = std::fs::read_to_string(cases).unwrap();
+    for (number, line) in cases.lines().enumerate() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let root = Path::new(clones).join(case["repo"].as_str().unwrap().replace('/', "+"));
+        let answer = answer(&root, &case, mode, &weights, flag("--seed").is_some());
+        writeln!(out, "{answer}").unwrap();
+        if number % 20 == 19 {
+            eprintln!("{} cases", number + 1);
+        }
+    }
+}
+
+fn answer(root: &Path, case: &Value, mode: &str, weights: &Weights, seed: bool) -> Value {
+    let around = surroundings(root);
+    let workspace = Workspace::find(&around).unwrap();
+    if !workspace.is_initialised() {
+        spore_app::init(&around).unwrap();
+    }
+    let config = workspace.config(&around, &[]).unwrap();
+    let source = Source::Tree(case["parent"].as_str().unwrap().to_owned());
+    let begun = Instant::now();
+    let (index, _) = open_for(&around, &workspace, &config, &source, &Silent).unwrap();
+    let index_ms = begun.elapsed().as_millis();
+    let begun = Instant::now();
+    let corpus = Corpus::open(&index).unwrap();
+    let ranker = Ranker::new(&corpus);
+    let open_ms = begun.elapsed().as_micros() as f64 / 1000.0;
+    let task = case["task"].as_str().unwrap();
+    let begun = Instant::now();
+    let ranking = ranker.rank(task, weights).unwrap();
+    let rank_ms = begun.elapsed().as_micros() as f64 / 1000.0;
+    let mut answer = json!({
+        "repo": case["repo"], "commit": case["commit"], "names_file": case["names_file"],
+        "gold": case["gold"],
+    });
+    if mode == "signals" {
+        let gold: Vec<&str> =
+            case["gold"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let files: Vec<Value> = (0..ranker.len())
+            .map(|file| {
+                let path = ranker.path(file as u32);
+                let values: Vec<f64> = Signal::ALL
+                    .iter()
+                    .map(|signal| {
+                        (f64::from(ranking.signals.value(*signal, file)) * 1e4).round() / 1e4
+                    })
+                    .collect();
+                json!({ "path": path, "gold": gold.contains(&path), "f": values })
+            })
+            .collect();
+        answer["files"] = files.into();
+    } else {
+        let kind = if seed { RankerKind::Seed } else { RankerKind::Fitted(weights.clone()) };
+        let begun = Instant::now();
+        let compiled = compiled(&corpus, task, &kind);
+        let compile_ms = begun.elapsed().as_micros() as f64 / 1000.0;
+        let ranked: Vec<&str> = if seed {
+            compiled.files.iter().map(|file| file.path.as_str()).collect()
+        } else {
+            ranking.order.iter().map(|file| ranker.path(*file)).collect()
+        };
+        answer["ranked"] = ranked.into();
+        for tokens in [4_000, 8_000] {
+            answer[format!("in_{tokens}")] = named(&compiled, tokens, &case["gold"]).into();
+        }
+        answer["ms"] = json!({
+            "index": index_ms, "open": open_ms, "rank": rank_ms, "compile": compile_ms,
+        });
+    }
+    answer
+}
+
+fn compiled(corpus: &Corpus<'_>, task: &str, kind: &RankerKind) -> Compiled {
+    let limits = Limits::default();
+    // Snippets are left out: they are of files that are named anyway.
+    let read = |_: &str| None;
+    let sources =
+        Sources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
+    compile(corpus, task, kind, &sources, &limits, &mut |_| {}).unwrap()
+}
+
+/// The share of the right files that a task file of so many tokens names.
+fn named(compiled: &Compiled, max_tokens: usize, gold: &Value) -> f64 {
+    let frame =
+        Frame { role: "coder", occasion: None, before: Before::Nothing, checks: &[], max_tokens };
+    let text = task_file::write(compiled, &frame).text;
+    let task_ends = text.find("\n## ").and_then(|at| text[at + 4..].find("\n## ").map(|n| at + n));
+    let told = &text[task_ends.unwrap_or(0)..];
+    let gold: Vec<&str> = gold.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let found = gold.iter().filter(|path| told.contains(&format!("`{path}`"))).count();
+    found as f64 / gold.len() as f64
+}
+
+fn surroundings(root: &Path) -> Surroundings {
+    let clock: Arc<dyn spore_effects::Clock> = Arc::new(SystemClock);
+    Surroundings {
+        ids: Ids::random(Arc::clone(&clock)),
+        clock,
+        probe: Probe::default(),
+        exe: PathBuf::new(),
+        cwd: root.to_owned(),
+        root: Some(root.to_owned()),
+        variables: std::env::vars().collect(),
+        config_file: PathBuf::from("/nonexistent"),
+        state_home: root.join(".spore/state"),
+        interrupt: Interrupt::default(),
+    }
+}

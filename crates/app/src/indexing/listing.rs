@@ -1,0 +1,237 @@
+//! Which files there are: in a work tree, or in a tree of git.
+//!
+//! Both give the same kind of list. In a work tree the ignore files count, hidden files do
+//! not, and no link is followed: what it leads to is either in the tree by itself or none of
+//! our business. A tree of git has what is in it, hidden files and `.sporeignore` apart.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::{WalkBuilder, WalkState};
+use spore_git::Repository;
+use spore_model::TreeId;
+use spore_store::Stamp;
+
+use super::classes::Class;
+use super::identity::blob_of_hex;
+use super::scope::Scope;
+use crate::{Error, Result};
+
+/// The name of the file that says what is not to be indexed, beside git's.
+const IGNORE_FILE: &str = ".sporeignore";
+
+/// A file that may be worth reading.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) class: Class,
+    pub(super) stamp: Stamp,
+    /// Where git knows the content: its name, in hex and in bytes.
+    pub(super) object: Option<(String, Vec<u8>)>,
+}
+
+/// All files of a tree that are in the scope.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// By path.
+    pub(super) files: Vec<Found>,
+    /// What could not even be listed, with the reason.
+    pub(super) unlisted: Vec<(String, &'static str)>,
+    /// Files that no index is for.
+    pub(super) others: u64,
+}
+
+impl Listing {
+    fn sorted(mut self) -> Self {
+        self.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.unlisted.sort_unstable();
+        self
+    }
+}
+
+/// Lists a work tree.
+pub(super) fn of_directory(root: &Path, scope: &Scope, threads: usize) -> Listing {
+    let others = AtomicU64::new(0);
+    let parts: Mutex<Listing> = Mutex::default();
+    let walk = walker(root, scope, threads);
+    walk.run(|| {
+        let mut part = Part { listing: Listing::default(), whole: &parts };
+        let others = &others;
+        Box::new(move |entry| {
+            see(root, scope, entry, &mut part.listing, others);
+            WalkState::Continue
+        })
+    });
+    let mut listing = parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    listing.others = others.into_inner();
+    listing.sorted()
+}
+
+/// What one thread found; it becomes part of the whole when the thread is done.
+struct Part<'a> {
+    listing: Listing,
+    whole: &'a Mutex<Listing>,
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        let mut whole = self.whole.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        whole.files.append(&mut self.listing.files);
+        whole.unlisted.append(&mut self.listing.unlisted);
+    }
+}
+
+fn walker(root: &Path, scope: &Scope, threads: usize) -> ignore::WalkParallel {
+    let (top, scope) = (root.to_owned(), scope.clone());
+    WalkBuilder::new(root)
+        .add_custom_ignore_filename(IGNORE_FILE)
+        // A project without git has ignore files all the same.
+        .require_git(false)
+        .follow_links(false)
+        .threads(threads)
+        .filter_entry(move |entry| match relative(&top, entry.path()) {
+            Some(path) => scope.leads_to(&path),
+            // Said to be unreadable when its turn comes.
+            None => true,
+        })
+        .build_parallel()
+}
+
+fn see(
+    root: &Path,
+    scope: &Scope,
+    entry: std::result::Result<ignore::DirEntry, ignore::Error>,
+    listing: &mut Listing,
+    others: &AtomicU64,
+) {
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(error) => {
+            if let Some(path) = path_of(&error).and_then(|path| relative(root, path)) {
+                listing.unlisted.push((path, reason_of(&error)));
+            }
+            return;
+        }
+    };
+    if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+        return;
+    }
+    let Some(path) = relative(root, entry.path()) else {
+        let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
+        listing.unlisted.push((path.to_string_lossy().into_owned(), "name is not text"));
+        return;
+    };
+    match Class::of(&path).filter(|class| scope.holds(&path, class.word())) {
+        None => {
+            others.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(class) => {
+            // Gone since it was listed: then it is not there.
+            let Ok(data) = entry.metadata() else { return };
+            let stamp = Stamp {
+                size: data.len(),
+                mtime_ns: data
+                    .mtime()
+                    .saturating_mul(1_000_000_000)
+                    .saturating_add(data.mtime_nsec()),
+                inode: data.ino(),
+            };
+            listing.files.push(Found { path, class, stamp, object: None });
+        }
+    }
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            path_of(err)
+        }
+        ignore::Error::Loop { child, .. } => Some(child),
+        _ => None,
+    }
+}
+
+fn reason_of(error: &ignore::Error) -> &'static str {
+    match error.io_error().map(std::io::Error::kind) {
+        Some(std::io::ErrorKind::PermissionDenied) => "permission denied",
+        _ => "cannot be read",
+    }
+}
+
+/// Returns a path from the root with forward slashes; `None` if it is no text.
+pub(super) fn relative(root: &Path, path: &Path) -> Option<String> {
+    Some(path.strip_prefix(root).ok()?.to_str()?.to_owned())
+}
+
+/// Lists a tree of git.
+pub(super) fn of_tree(repository: &Repository, tree: &TreeId, scope: &Scope) -> Result<Listing> {
+    let all = repository.tree_files(tree)?;
+    let ignored = Ignored::of(repository, &all)?;
+    let mut listing = Listing::default();
+    for file in all {
+        if file.path.split('/').any(|part| part.starts_with('.')) || ignored.covers(&file.path) {
+            continue;
+        }
+        match Class::of(&file.path).filter(|class| scope.holds(&file.path, class.word())) {
+            None => listing.others += 1,
+            Some(class) => {
+                let bytes = blob_of_hex(&file.blob);
+                listing.files.push(Found {
+                    path: file.path,
+                    class,
+                    stamp: Stamp { size: file.size, mtime_ns: 0, inode: 0 },
+                    object: Some((file.blob, bytes)),
+                });
+            }
+        }
+    }
+    Ok(listing.sorted())
+}
+
+/// The `.sporeignore` files of a tree.
+struct Ignored(Vec<(String, Gitignore)>);
+
+impl Ignored {
+    fn of(repository: &Repository, all: &[spore_git::TreeFile]) -> Result<Self> {
+        let is_list = |path: &str| path.rsplit('/').next() == Some(IGNORE_FILE);
+        let lists: Vec<_> = all.iter().filter(|file| is_list(&file.path)).collect();
+        let blobs: Vec<&str> = lists.iter().map(|file| file.blob.as_str()).collect();
+        let mut ignored = Vec::new();
+        for (file, content) in lists.iter().zip(repository.read_blobs(&blobs)?) {
+            let directory = file.path.rsplit_once('/').map_or("", |(directory, _)| directory);
+            let mut builder = GitignoreBuilder::new("");
+            for line in String::from_utf8_lossy(&content.unwrap_or_default()).lines() {
+                // A line that is no pattern covers nothing, as with git.
+                let _ = builder.add_line(None, line);
+            }
+            let built = builder.build().map_err(|source| {
+                let what = format!("{} cannot be understood", file.path);
+                Error::new(spore_model::Fault::BadInput, what).because(source)
+            })?;
+            ignored.push((directory.to_owned(), built));
+        }
+        // The nearest list has the last word.
+        ignored.sort_by_key(|(directory, _)| std::cmp::Reverse(directory.len()));
+        Ok(Self(ignored))
+    }
+
+    fn covers(&self, path: &str) -> bool {
+        for (directory, list) in &self.0 {
+            let below = if directory.is_empty() {
+                Some(path)
+            } else {
+                path.strip_prefix(directory.as_str()).and_then(|rest| rest.strip_prefix('/'))
+            };
+            let Some(below) = below else { continue };
+            let matched = list.matched_path_or_any_parents(below, false);
+            if !matched.is_none() {
+                return matched.is_ignore();
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,153 @@
+//! What there is to say about an index that was brought up to date.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use spore_store::{CodeCounts, CodeIndex, CodeIndexError};
+
+use super::Reporter;
+use super::applying::Done;
+use crate::Result;
+
+/// The parts of the work.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Which files there are.
+    Walk,
+    /// Which of them changed.
+    Compare,
+    /// Reading, parsing, and writing what was read.
+    Read,
+    /// What names and imports mean.
+    Resolve,
+    /// Edges and look-ups.
+    Write,
+    /// What git knows of the past.
+    History,
+    /// Vectors, when all else is done.
+    Embed,
+}
+
+impl Stage {
+    /// Those that an index is made in; vectors come after.
+    const ALL: [Self; 6] =
+        [Self::Walk, Self::Compare, Self::Read, Self::Resolve, Self::Write, Self::History];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Walk => "walk",
+            Self::Compare => "compare",
+            Self::Read => "read",
+            Self::Resolve => "resolve",
+            Self::Write => "write",
+            Self::History => "history",
+            Self::Embed => "embed",
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StageTime {
+    pub stage: Stage,
+    pub millis: u64,
+}
+
+/// How long each stage took.
+#[derive(Default)]
+pub(super) struct Stages([Duration; 7]);
+
+impl Stages {
+    pub(super) fn add(&mut self, stage: Stage, time: Duration) {
+        self.0[stage as usize] += time;
+    }
+
+    pub(super) fn times(&self) -> Vec<StageTime> {
+        let time = |stage: Stage| StageTime { stage, millis: millis(self.0[stage as usize]) };
+        Stage::ALL.into_iter().map(time).collect()
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What was done, and what there is now.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct IndexReport {
+    pub root: String,
+    /// `work tree`, or the id of a tree.
+    pub source: String,
+    pub commit: Option<String>,
+    pub index: String,
+    pub added: u64,
+    pub changed: u64,
+    pub removed: u64,
+    pub unchanged: u64,
+    /// Unchanged files whose names were looked up again.
+    pub resolved_again: u64,
+    /// Files that no index is for.
+    pub others: u64,
+    #[serde(flatten)]
+    pub counts: CodeCounts,
+    pub stages: Vec<StageTime>,
+    pub millis: u64,
+    /// Files that changed since and were left for later; for those who asked in a hurry.
+    #[serde(skip)]
+    pub behind: u64,
+}
+
+const COUNTS: &str = "counts";
+
+impl IndexReport {
+    pub(super) fn of(index: &CodeIndex, done: &Done, unchanged: u64) -> Result<Self> {
+        let counts = index.counts()?;
+        Self::keep(index, &counts)?;
+        Ok(Self {
+            index: index.path().display().to_string(),
+            added: done.added,
+            changed: done.changed,
+            removed: done.removed,
+            unchanged: unchanged + done.same,
+            resolved_again: done.resolved_again,
+            counts,
+            ..Self::default()
+        })
+    }
+
+    /// Reports that nothing was to do. Counting takes longer than seeing that, so the counts
+    /// are those that were kept.
+    pub(super) fn unchanged(index: &CodeIndex, unchanged: u64) -> Result<Self> {
+        let kept = index.meta(COUNTS)?;
+        let counts = match kept.and_then(|text| serde_json::from_str(&text).ok()) {
+            Some(counts) => counts,
+            None => index.counts()?,
+        };
+        let index = index.path().display().to_string();
+        Ok(Self { index, unchanged, counts, ..Self::default() })
+    }
+
+    /// Keeps the counts in an index before it is finished.
+    pub(super) fn remember(index: &CodeIndex) -> Result<()> {
+        let counts = index.counts()?;
+        Self::keep(index, &counts)
+    }
+
+    fn keep(index: &CodeIndex, counts: &CodeCounts) -> Result<()> {
+        let text = serde_json::to_string(counts).unwrap_or_default();
+        index.write(|writer| writer.set_meta(COUNTS, &text)).map_err(|e: CodeIndexError| e.into())
+    }
+
+    pub(super) fn took(&mut self, time: Duration) {
+        self.millis = millis(time);
+    }
+}
+
+/// For callers that do not listen.
+pub struct Silent;
+
+impl Reporter for Silent {
+    fn progress(&self, _: Stage, _: u64, _: u64) {}
+
+    fn note(&self, _: &str) {}
+}

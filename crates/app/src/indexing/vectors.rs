@@ -1,0 +1,227 @@
+//! The texts that say what nodes mean, on their way into the index as hashes.
+//!
+//! Tokens are the cost of a vector, so a text is short: the words of the qualified name, the
+//! first sentence of the documentation, and then the words of signature and path that were not
+//! said yet. Names are cut into words, because the model reads English and not `parseConfig`.
+//! The text of a node follows from its row alone: it is made once for the hash, and again when
+//! somebody embeds it.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use spore_embed::Key;
+use spore_index::ItemKind;
+use spore_store::{FileNo, NodeNo, TextParts, Writer};
+
+use super::{Seen, Sink};
+use crate::Result;
+
+/// The key in the index's meta under which it is said whether all texts have vectors.
+pub(crate) const TEXTS: &str = "texts";
+/// All texts had vectors when somebody looked last, and no text has changed since.
+pub(crate) const EMBEDDED: &str = "embedded";
+const CHANGED: &str = "changed";
+
+/// How many words a text has at most.
+const MAX_WORDS: usize = 40;
+/// How many words of the documentation's first sentence count.
+const MAX_DOC_WORDS: usize = 24;
+/// How much of the documentation is looked at for its first sentence.
+const MAX_DOC_BYTES: usize = 400;
+/// How many parts of a path count, from its end.
+const PATH_PARTS: usize = 3;
+
+/// Returns the text of a node; none where there is nothing to say.
+pub(crate) fn text(parts: &TextParts) -> Option<String> {
+    let mut text = Text::default();
+    text.add_words(&parts.qualified, MAX_WORDS);
+    let is_file = parts.qualified.is_empty();
+    if is_file {
+        text.add_path(&parts.path);
+    }
+    text.add_sentence(&parts.doc);
+    text.add_words(&parts.signature, MAX_WORDS);
+    if !is_file {
+        text.add_path(&parts.path);
+    }
+    (!text.words.is_empty()).then_some(text.text)
+}
+
+#[derive(Default)]
+struct Text {
+    text: String,
+    words: Vec<String>,
+}
+
+impl Text {
+    fn push(&mut self, word: &str) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(word);
+    }
+
+    /// Adds the words of names that were not said yet.
+    fn add_words(&mut self, names: &str, most: usize) {
+        for word in name_words(names) {
+            if self.words.len() >= most {
+                return;
+            }
+            if word.len() > 1 && !self.words.contains(&word) {
+                self.push(&word);
+                self.words.push(word);
+            }
+        }
+    }
+
+    /// Adds the first sentence as it stands: its grammar says something, too.
+    fn add_sentence(&mut self, doc: &str) {
+        let doc = &doc[..doc.floor_char_boundary(MAX_DOC_BYTES)];
+        let paragraph = doc.trim_start().split("\n\n").next().unwrap_or_default();
+        let end = paragraph.find(". ").or_else(|| paragraph.find(".\n")).unwrap_or(paragraph.len());
+        for word in paragraph[..end].split_whitespace().take(MAX_DOC_WORDS) {
+            self.push(word);
+            self.words.push(word.to_lowercase());
+        }
+    }
+
+    fn add_path(&mut self, path: &str) {
+        let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
+        let parts: Vec<&str> = path.rsplit('/').take(PATH_PARTS).collect();
+        for part in parts.into_iter().rev() {
+            self.add_words(part, MAX_WORDS);
+        }
+    }
+}
+
+/// Cuts names into words in lower case, where a joint or their case says so.
+fn name_words(names: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut letters = names.chars().peekable();
+    let mut before = ' ';
+    while let Some(letter) = letters.next() {
+        let ends_run = letters.peek().is_some_and(|next| next.is_lowercase());
+        let begins = letter.is_uppercase() && (before.is_lowercase() || ends_run);
+        if (begins || !letter.is_alphanumeric()) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        before = letter;
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Keeps the hashes of the texts of one change of the index.
+#[derive(Default)]
+pub(super) struct TextSink {
+    changed: AtomicBool,
+}
+
+/// The hash of a file's text, and those of its items by place.
+type Hashes = (Option<Key>, Vec<(usize, Key)>);
+
+impl Sink for TextSink {
+    fn prepare(&self, seen: &Seen<'_>) -> Box<dyn Any + Send> {
+        let mut hashes: Hashes = (None, Vec::new());
+        let key = |qualified: &str, signature: &str, doc: &str| {
+            let parts = TextParts {
+                qualified: qualified.to_owned(),
+                signature: signature.to_owned(),
+                doc: doc.to_owned(),
+                path: seen.path.to_owned(),
+            };
+            text(&parts).map(|text| Key::of(&text))
+        };
+        if let Some(facts) = seen.facts {
+            hashes.0 = key("", "", &facts.doc);
+            for (place, item) in facts.items.iter().enumerate() {
+                // An implementation says what its type and its methods say.
+                if item.kind != ItemKind::Impl {
+                    let key = key(&item.qualified, &item.signature, &item.doc);
+                    hashes.1.extend(key.map(|key| (place, key)));
+                }
+            }
+        }
+        Box::new(hashes)
+    }
+
+    fn store(
+        &self,
+        writer: &mut Writer<'_>,
+        file: FileNo,
+        items: &[NodeNo],
+        prepared: Box<dyn Any + Send>,
+    ) -> Result<()> {
+        let Ok(hashes) = prepared.downcast::<Hashes>() else { return Ok(()) };
+        let (of_file, of_items) = *hashes;
+        self.changed.store(true, Ordering::Relaxed);
+        if let Some(key) = of_file {
+            writer.put_text(file, key.0)?;
+        }
+        for (place, key) in of_items {
+            if let Some(node) = items.get(place) {
+                writer.put_text(*node, key.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, writer: &mut Writer<'_>, file: FileNo) -> Result<()> {
+        Ok(writer.forget_texts(file)?)
+    }
+
+    fn finish(&self, writer: &mut Writer<'_>) -> Result<()> {
+        if self.changed.swap(false, Ordering::Relaxed) {
+            writer.set_meta(TEXTS, CHANGED)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(parts: [&str; 4], expected: &str) {
+        let [qualified, signature, doc, path] = parts.map(str::to_owned);
+        let found = text(&TextParts { qualified, signature, doc, path });
+        assert_eq!(found.as_deref().unwrap_or_default(), expected);
+    }
+
+    #[test]
+    fn a_text_says_each_word_of_names_once_and_the_first_sentence_whole() {
+        check(
+            [
+                "Searcher::search_path",
+                "pub fn search_path<P>(&mut self, path: &HTTPPath) -> Result",
+                "Execute a search over the file. More of it.",
+                "crates/searcher/src/searcher/mod.rs",
+            ],
+            "searcher search path Execute a search over the file pub fn mut self http result src mod",
+        );
+        check(
+            ["", "", "Reads settings.\n\nLong.", "src/flask/config.py"],
+            "src flask config Reads settings.",
+        );
+        check(["", "", "", ".x"], "");
+    }
+
+    #[test]
+    fn a_text_is_short_whatever_there_is_to_say() {
+        let long = "word ".repeat(10_000);
+        let parts = TextParts {
+            qualified: "f".repeat(10),
+            signature: (0..500).map(|n| format!("a{n}, ")).collect(),
+            doc: long,
+            path: "ö/ä.rs".to_owned(),
+        };
+        assert!(text(&parts).unwrap().split(' ').count() <= MAX_WORDS + MAX_DOC_WORDS);
+    }
+}

@@ -1,0 +1,253 @@
+//! What agents and gates may reach, and whether anybody holds them to it.
+//!
+//! An agent writes in its checkout, in a temporary directory of its own and where it keeps its
+//! own state; gates write in theirs and where toolchains keep their caches. Both read
+//! everything but Spore's state, from which a verdict could be forged. The kernel holds them
+//! to it (see [`spore_effects::session::Confinement`]); where it cannot, the run says so.
+//!
+//! `spore spawn` is not held: it works in the person's own directory, of which Spore's state
+//! may be a part, and the sessions it starts may start sessions themselves.
+
+mod places;
+mod scratch;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use spore_agent::Sandbox;
+use spore_config::Config;
+use spore_effects::session::{Confinement, Enforced, enforceable};
+use spore_model::{Fault, RunId, SessionToken};
+
+use crate::{Error, Result, Surroundings, Workspace};
+use places::Places;
+use scratch::Scratch;
+
+/// What a run is held to, as it is written down with the run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Hold {
+    /// The kernel holds agents and gates; each session's files say to what, right by right.
+    pub(crate) held: bool,
+    /// What is not held, a sentence each, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+}
+
+/// Makes the sandboxes of one project.
+#[derive(Clone, Copy)]
+pub(crate) struct Sandboxes<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) config: &'a Config,
+    pub(crate) run: RunId,
+}
+
+impl Hold {
+    /// Finds out what can be held for runs of `backend`. Refuses to go on where a sandbox is
+    /// required and cannot be had.
+    pub(crate) fn find(config: &Config, backend: &str) -> Result<Self> {
+        let wanted = Confinement { no_tcp: denies_network(config), ..Confinement::default() };
+        let hold = judge(config, backend, enforceable(&wanted), &wanted);
+        if !hold.held && config.sandbox.mode == "required" {
+            return Err(Error::new(Fault::Missing, "a sandbox is required and cannot be enforced")
+                .hint(
+                    "use Linux 6.2 or later with Landlock, or set `[sandbox] mode = \"auto\"`; \
+                     `spore doctor` tells what the kernel has",
+                ));
+        }
+        Ok(hold)
+    }
+}
+
+impl Sandboxes<'_> {
+    /// The sandbox of an agent's session in `dir`, whose own files are in `files`.
+    pub(crate) fn of_session(
+        &self,
+        hold: &Hold,
+        backend: &str,
+        dir: &Path,
+        files: &Path,
+        token: &SessionToken,
+    ) -> Result<(Sandbox, Option<Scratch>)> {
+        if !hold.held {
+            let sandbox = if backend == "codex" { Sandbox::Own } else { Sandbox::None };
+            return Ok((sandbox, None));
+        }
+        let scratch = self.scratch(token)?;
+        let places = Places::new(self.around);
+        let mut confinement = self.base(&places, dir, &scratch);
+        confinement.write.extend(places.all_made(self.state_of(backend)));
+        confinement.read.push(files.to_owned());
+        // The commands of this backend are its only processes; the model is asked by us.
+        confinement.no_tcp = backend == "api" && denies_network(self.config);
+        Ok((Sandbox::Enforced(confinement), Some(scratch)))
+    }
+
+    /// The sandbox of one gate in `dir`; nothing where none is enforced.
+    pub(crate) fn of_gate(
+        &self,
+        hold: &Hold,
+        dir: &Path,
+        token: &SessionToken,
+    ) -> Result<Option<(Confinement, Scratch)>> {
+        if !hold.held {
+            return Ok(None);
+        }
+        let scratch = self.scratch(token)?;
+        let places = Places::new(self.around);
+        let mut confinement = self.base(&places, dir, &scratch);
+        confinement.write.extend(places.caches(&self.config.sandbox.caches));
+        confinement.no_tcp = denies_network(self.config);
+        Ok(Some((confinement, scratch)))
+    }
+
+    fn base(&self, places: &Places<'_>, dir: &Path, scratch: &Scratch) -> Confinement {
+        let settings = &self.config.sandbox;
+        let mut write = vec![dir.to_owned(), scratch.dir().to_owned()];
+        write.extend(places.all_made(&settings.write));
+        // Raw devices are doors past every rule about files.
+        let mut hide =
+            vec![self.workspace.spore_dir(), self.around.state_home.clone(), "/dev".into()];
+        hide.extend(places.all(&settings.hide));
+        let devices = places.all(&settings.devices);
+        Confinement { write, devices, hide, read: vec!["/dev/shm".into()], no_tcp: false }
+    }
+
+    fn scratch(&self, token: &SessionToken) -> Result<Scratch> {
+        Scratch::make(self.around, &self.workspace.run_state(self.run), token)
+    }
+
+    /// Removes what a killed process left of the run in temporary places.
+    pub(crate) fn clean_up(&self) {
+        Scratch::remove_left(self.around, &self.workspace.run_state(self.run));
+    }
+
+    fn state_of(&self, backend: &str) -> &[String] {
+        self.config.sandbox.agents.get(backend).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn denies_network(config: &Config) -> bool {
+    config.sandbox.network == "deny"
+}
+
+/// Whether a coder may run any command, its agent asking nobody.
+pub(crate) fn free_shell(config: &Config, sandbox: &Sandbox) -> bool {
+    match config.sandbox.free_shell.as_str() {
+        "always" => true,
+        "sandboxed" => sandbox.is_enforced(),
+        _ => false,
+    }
+}
+
+/// Says what is held and what is not, from what the kernel can do.
+fn judge(config: &Config, backend: &str, possible: Option<Enforced>, wanted: &Confinement) -> Hold {
+    let enforced = possible.filter(|_| config.sandbox.mode != "off");
+    let mut notes = Vec::new();
+    match &enforced {
+        None => {
+            let why = match config.sandbox.mode.as_str() {
+                "off" => "it is switched off",
+                _ => "the kernel has no Landlock of version 3 or later",
+            };
+            notes.push(format!("No sandbox holds agents and gates: {why}."));
+        }
+        Some(enforced) => {
+            let gaps = enforced.gaps(wanted);
+            if !gaps.is_empty() {
+                notes.push(format!("The sandbox does not hold here: {}.", gaps.join("; ")));
+            }
+        }
+    }
+    if wanted.no_tcp && backend != "api" {
+        notes.push(format!("The network is denied to gates, but not to {backend} itself."));
+    }
+    Hold { held: enforced.is_some(), notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use spore_config::{Layer, Origin};
+
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        let layer = Layer { origin: Origin::Flag("test".into()), text: text.to_owned() };
+        Config::load(&[layer]).unwrap().config
+    }
+
+    fn kernel(rights: &[&str]) -> Option<Enforced> {
+        Some(Enforced { abi: 3, rights: rights.iter().map(|&right| right.to_owned()).collect() })
+    }
+
+    #[track_caller]
+    fn check(text: &str, backend: &str, possible: Option<Enforced>, held: bool, notes: &[&str]) {
+        let config = config(text);
+        let wanted = Confinement { no_tcp: text.contains("deny"), ..Confinement::default() };
+        let hold = judge(&config, backend, possible, &wanted);
+        assert_eq!(
+            (hold.held, hold.notes),
+            (held, notes.iter().map(|&note| note.to_owned()).collect())
+        );
+    }
+
+    #[test]
+    fn what_is_not_held_is_said() {
+        let all = ["ioctl_dev", "signal", "abstract_unix_socket", "connect_tcp"];
+        check("", "claude", kernel(&all), true, &[]);
+        check(
+            "",
+            "claude",
+            kernel(&["ioctl_dev"]),
+            true,
+            &[
+                "The sandbox does not hold here: signals to processes outside of the session; abstract sockets of processes outside of the session.",
+            ],
+        );
+        check(
+            "",
+            "claude",
+            None,
+            false,
+            &[
+                "No sandbox holds agents and gates: the kernel has no Landlock of version 3 or later.",
+            ],
+        );
+        check(
+            "sandbox.mode = \"off\"",
+            "claude",
+            kernel(&all),
+            false,
+            &["No sandbox holds agents and gates: it is switched off."],
+        );
+        let deny = "sandbox.network = \"deny\"";
+        check(deny, "api", kernel(&all), true, &[]);
+        check(
+            deny,
+            "claude",
+            kernel(&all),
+            true,
+            &["The network is denied to gates, but not to claude itself."],
+        );
+        check(
+            deny,
+            "api",
+            kernel(&all[..3]),
+            true,
+            &["The sandbox does not hold here: TCP connections."],
+        );
+    }
+
+    #[test]
+    fn a_shell_is_free_only_in_a_sandbox_or_where_somebody_said_so() {
+        let inside = Sandbox::Enforced(Confinement::default());
+        for (word, enforced, own) in
+            [("sandboxed", true, false), ("always", true, true), ("never", false, false)]
+        {
+            let config = config(&format!("sandbox.free_shell = \"{word}\""));
+            assert_eq!(free_shell(&config, &inside), enforced, "{word}");
+            assert_eq!(free_shell(&config, &Sandbox::Own), own, "{word}");
+            assert_eq!(free_shell(&config, &Sandbox::None), own, "{word}");
+        }
+    }
+}

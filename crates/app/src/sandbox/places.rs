@@ -1,0 +1,99 @@
+//! Paths as people write them in the settings.
+
+use std::path::{Path, PathBuf};
+
+use crate::Surroundings;
+
+/// Knows the variables that a path may name.
+pub(super) struct Places<'a> {
+    variables: &'a [(String, String)],
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(around: &'a Surroundings) -> Self {
+        Self { variables: &around.variables }
+    }
+
+    /// Returns the paths that are meant; those that name an unset variable are none.
+    pub(super) fn all(&self, written: &[String]) -> Vec<PathBuf> {
+        written.iter().filter_map(|text| self.read(text)).collect()
+    }
+
+    /// The same, and makes the directories among them that are missing. One that cannot be
+    /// made will be missed by whoever needs it, who can say why.
+    pub(super) fn all_made(&self, written: &[String]) -> Vec<PathBuf> {
+        let made = |text: &String| {
+            let place = self.read(text)?;
+            if text.ends_with('/') {
+                let _ = std::fs::create_dir_all(&place);
+            }
+            Some(place)
+        };
+        written.iter().filter_map(made).collect()
+    }
+
+    /// The same for caches, which are only made for toolchains that are there.
+    pub(super) fn caches(&self, written: &[String]) -> Vec<PathBuf> {
+        let made = |text: &String| {
+            let place = self.read(text)?;
+            let parent = place.parent().unwrap_or(&place);
+            if text.ends_with('/') && (parent.is_dir() || parent.ends_with(".cache")) {
+                let _ = std::fs::create_dir_all(&place);
+            }
+            Some(place)
+        };
+        written.iter().filter_map(made).collect()
+    }
+
+    /// Reads `~/x`, `$NAME/x` or an absolute path; nothing else is a place.
+    fn read(&self, text: &str) -> Option<PathBuf> {
+        let (start, rest) = match text.split_once('/') {
+            Some(("", rest)) => return Some(Path::new("/").join(rest)),
+            Some(parts) => parts,
+            None => (text, ""),
+        };
+        let name = if start == "~" { "HOME" } else { start.strip_prefix('$')? };
+        let value = self.variables.iter().find(|(known, _)| known == name)?;
+        let start = Path::new(&value.1);
+        start.is_absolute().then(|| start.join(rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_begins_at_the_root_at_home_or_at_a_variable() {
+        let variables = [("HOME", "/h/me"), ("CACHE", "/c"), ("ODD", "relative")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let places = Places { variables: &variables };
+        for (text, expected) in [
+            ("/dev/shm", Some("/dev/shm")),
+            ("~/.claude/", Some("/h/me/.claude/")),
+            ("~", Some("/h/me")),
+            ("$CACHE/x", Some("/c/x")),
+            ("$CACHE", Some("/c")),
+            ("$UNSET/x", None),
+            ("$ODD/x", None),
+            ("plain", None),
+            ("~other/x", None),
+        ] {
+            assert_eq!(places.read(text), expected.map(PathBuf::from), "{text}");
+        }
+    }
+
+    #[test]
+    fn caches_are_made_only_where_their_toolchain_is() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".cargo")).unwrap();
+        let variables = [("HOME".to_owned(), home.path().display().to_string())];
+        let places = Places { variables: &variables };
+        let written =
+            ["~/.cargo/registry/", "~/.other/cache/", "~/.cache/pip/", "~/.npm"].map(str::to_owned);
+        assert_eq!(places.caches(&written).len(), 4);
+        let is_there = |name: &str| home.path().join(name).exists();
+        assert!(is_there(".cargo/registry") && is_there(".cache/pip"));
+        assert!(!is_there(".other") && !is_there(".npm"));
+    }
+}

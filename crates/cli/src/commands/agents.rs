@@ -1,0 +1,85 @@
+mod check;
+
+use spore_app::{AgentListing, Result, Surroundings};
+
+use crate::ui::Ui;
+
+/// See which agents can be used, and what each can do
+#[derive(clap::Subcommand)]
+pub(crate) enum AgentsCommand {
+    List(ListArgs),
+    Check(check::CheckArgs),
+}
+
+/// List every agent: whether it is here, its version, what it can do
+///
+/// Nothing is called but each program's `--version`. `-v` tells where each was found.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  spore agents list\n  spore agents list -v\n  spore agents list --json"
+)]
+pub(crate) struct ListArgs {}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &AgentsCommand) -> Result<u8> {
+    match command {
+        AgentsCommand::List(ListArgs {}) => list(ui, around),
+        AgentsCommand::Check(args) => check::run(ui, around, args),
+    }
+}
+
+fn list(ui: &mut Ui, around: &Surroundings) -> Result<u8> {
+    let agents = spore_app::list_agents(around)?;
+    let verbose = ui.is_verbose();
+    ui.answer(&agents, || table(&agents, verbose));
+    Ok(0)
+}
+
+const COLUMNS: [&str; 6] = ["RESUME", "PERMISSIONS", "STRUCTURED", "USAGE", "COST", "MCP"];
+
+fn table(agents: &[AgentListing], verbose: bool) -> String {
+    let mut text = format!("{:10}  {:12}  {:9}  {:7}", "AGENT", "VERSION", "SIGNED IN", "SANDBOX");
+    for column in COLUMNS {
+        text.push_str(&format!("  {column}"));
+    }
+    text.push('\n');
+    for agent in agents {
+        text.push_str(line(agent).trim_end());
+        text.push('\n');
+        if let Some(path) = agent.path.as_ref().filter(|_| verbose) {
+            text.push_str(&format!("{:12}{}\n", "", path.display()));
+        }
+    }
+    let missing: Vec<&AgentListing> =
+        agents.iter().filter(|agent| !agent.remedy.is_empty()).collect();
+    if !missing.is_empty() {
+        text.push('\n');
+    }
+    for agent in missing {
+        let verb = if agent.found { "sign in" } else { "get it" };
+        text.push_str(&format!("{:10}  {verb}: {}\n", agent.name, agent.remedy));
+    }
+    text
+}
+
+fn line(agent: &AgentListing) -> String {
+    let version = match (&agent.version, agent.found, &agent.program) {
+        (Some(version), ..) => version.as_str(),
+        (None, true, Some(_)) => "found",
+        (None, true, None) => "built in",
+        (None, false, _) => "not found",
+    };
+    let signed_in = match agent.signed_in {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "-",
+    };
+    let mut text = format!("{:10}  {version:12}  {signed_in:9}  {:7}", agent.name, agent.sandbox);
+    let can = agent.can;
+    let abilities =
+        [can.resume, can.permissions, can.structured_output, can.usage, can.cost, can.mcp];
+    for (column, able) in COLUMNS.iter().zip(abilities) {
+        let word = if able { "yes" } else { "-" };
+        text.push_str(&format!("  {word:width$}", width = column.len()));
+    }
+    text
+}

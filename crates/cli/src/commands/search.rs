@@ -1,0 +1,105 @@
+//! `spore search`: where something is, by name, path, words or meaning.
+
+use spore_app::search::{self, SearchAnswer, SearchQuery, VectorsUse};
+use spore_app::{Result, Surroundings};
+
+use super::index::bar::Bar;
+use crate::ui::Ui;
+
+/// Find files, functions, types and sections
+///
+/// A symbol (`Parser::next`, `parser.next`) or a path that is named outright comes first. Else
+/// what fits the words best: names count more than documentation, and documentation more than
+/// code. With the model of `spore setup` what is near in meaning is found, too. The index is
+/// made or brought up to date before.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  spore search Parser::next                    a symbol, in any language's spelling\n  spore search src/cli.rs                      a path, or the end of one\n  spore search \"where are settings merged\"     what something does\n  spore search retry --kind function --path src\n  spore search \"bad gateway\" --path '*.py' --json"
+)]
+pub(crate) struct SearchArgs {
+    /// What to look for; several words need no quotes
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+    /// Only these kinds: function, method, struct, class, enum, trait, interface, type, const,
+    /// macro, module, impl, test, section, file
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    kind: Vec<String>,
+    /// Only files at or below this path, or that this glob matches
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// How many hits at most
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    /// Go by words and names alone
+    #[arg(long)]
+    no_embed: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &SearchArgs) -> Result<u8> {
+    let query = SearchQuery {
+        text: args.query.join(" "),
+        kinds: args.kind.clone(),
+        path: args.path.clone(),
+        limit: args.limit,
+        no_embed: args.no_embed,
+    };
+    let bar = Bar::new(ui);
+    let answer = search::search(around, &query, &bar)?;
+    bar.clear();
+    let verbose = ui.is_verbose();
+    ui.answer(&answer, || text(&answer, verbose));
+    Ok(0)
+}
+
+fn text(answer: &SearchAnswer, verbose: bool) -> String {
+    if answer.hits.is_empty() {
+        return format!("Nothing found for {}.", shown(&answer.query, 80));
+    }
+    let mut text = String::new();
+    for hit in &answer.hits {
+        let place = format!("{}:{}", hit.path, hit.first_line);
+        let name = if hit.kind == "file" { "" } else { &hit.qualified };
+        text.push_str(format!("{place}  {}  {name}", hit.kind).trim_end());
+        text.push('\n');
+        let about = if hit.signature.is_empty() { &hit.doc } else { &hit.signature };
+        if !about.is_empty() && *about != hit.qualified {
+            text.push_str(&format!("    {}\n", shown(about, 110)));
+        }
+        text.push_str(&format!("    {}\n", hit.why.join(" · ")));
+    }
+    if verbose {
+        let times = answer.timings_ms;
+        let vectors = match answer.vectors {
+            VectorsUse::Used => "all",
+            VectorsUse::Partial => "some",
+            VectorsUse::Absent => "no",
+        };
+        text.push_str(&format!(
+            "\n{vectors} vectors; {:.1} ms: refresh {:.1}, open {:.1}, embed {:.1}, scan {:.1}, search {:.1}\n",
+            times.total, times.refresh, times.open, times.embed, times.scan, times.search
+        ));
+    }
+    text
+}
+
+/// One line of at most so many characters, without what would drive the terminal.
+fn shown(text: &str, most: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let mut short: String = line.chars().filter(|c| !c.is_control()).take(most).collect();
+    if line.chars().count() > most || text.lines().nth(1).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_shown_short_and_without_control_characters() {
+        assert_eq!(shown("a\x1b[31mb", 10), "a[31mb");
+        assert_eq!(shown("abc\ndef", 10), "abc…");
+        assert_eq!(shown(&"ö".repeat(20), 3), "ööö…");
+    }
+}

@@ -1,0 +1,118 @@
+//! A tree and its history, opened for questions.
+//!
+//! What every question needs is read once: files, which units they have, which commits
+//! touched them. What a single question needs (the postings of its terms, the items behind
+//! the best units) is read when it is asked.
+
+use rustc_hash::FxHashMap;
+use spore_lexical::{Collection, TermMatches};
+use spore_store::{CodeIndex, CodeIndexError, FileNo, StoredFile, Words};
+
+/// An index, with what all questions share in memory.
+pub struct Corpus<'i> {
+    pub(crate) index: &'i CodeIndex,
+    /// By path.
+    pub(crate) files: Vec<StoredFile>,
+    pub(crate) code: Searched,
+    /// Newest first.
+    pub(crate) commits: Vec<Past>,
+    pub(crate) messages: Searched,
+}
+
+/// A commit as the ranking sees it; its age is its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Past {
+    pub(crate) subject: String,
+    /// The files it touched that are still there, by place.
+    pub(crate) files: Vec<u32>,
+    /// How many it touched in all.
+    pub(crate) touched: u32,
+}
+
+/// A collection, and what its documents are: the place of a file or of a commit.
+pub(crate) struct Searched {
+    words: Words,
+    segments: Vec<u32>,
+    pub(crate) collection: Collection,
+    /// For every document of the collection.
+    pub(crate) places: Vec<u32>,
+    /// For every file or commit, its document.
+    pub(crate) documents: Vec<Option<u32>>,
+}
+
+impl Searched {
+    pub(crate) fn open(
+        index: &CodeIndex,
+        words: Words,
+        count: usize,
+        place_of: impl Fn(u32) -> Option<u32>,
+    ) -> Result<Self, CodeIndexError> {
+        let stored = index.segments(words)?;
+        let segments: Vec<u32> = stored.heads.iter().map(|(no, _)| *no).collect();
+        let heads: Vec<&[u8]> = stored.heads.iter().map(|(_, head)| head.as_slice()).collect();
+        let is_alive = |segment: usize, document: u32| {
+            stored.alive.get(&document) == segments.get(segment) && place_of(document).is_some()
+        };
+        let collection = Collection::new(&heads, is_alive);
+        let places: Vec<u32> = collection
+            .documents()
+            .iter()
+            .map(|document| place_of(document.number).unwrap_or_default())
+            .collect();
+        let mut documents = vec![None; count];
+        for (document, place) in (0..).zip(&places) {
+            documents[*place as usize] = Some(document);
+        }
+        Ok(Self { words, segments, collection, places, documents })
+    }
+
+    /// Returns what holds each of these terms.
+    pub(crate) fn matches(
+        &self,
+        index: &CodeIndex,
+        terms: &[&str],
+    ) -> Result<Vec<TermMatches>, CodeIndexError> {
+        let lists = index.postings(self.words, terms)?;
+        let matches = lists.iter().map(|lists| {
+            let known = lists.iter().filter_map(|(no, list)| {
+                // A segment that was written since is not part of this collection.
+                Some((self.segments.iter().position(|known| known == no)?, list.as_slice()))
+            });
+            self.collection.matches(known)
+        });
+        Ok(matches.collect())
+    }
+}
+
+impl<'i> Corpus<'i> {
+    /// Reads what all questions share.
+    pub fn open(index: &'i CodeIndex) -> Result<Self, CodeIndexError> {
+        let files = index.files()?;
+        let places: FxHashMap<FileNo, u32> =
+            (0..).zip(&files).map(|(place, file)| (file.no, place)).collect();
+        let past = index.past()?;
+        let ages: FxHashMap<u32, u32> =
+            (0..).zip(&past).map(|(age, commit)| (commit.no, age)).collect();
+        let code = Searched::open(index, Words::Code, files.len(), |no| places.get(&no).copied())?;
+        let messages =
+            Searched::open(index, Words::Commits, past.len(), |no| ages.get(&no).copied())?;
+        let commits = past
+            .into_iter()
+            .map(|commit| Past {
+                subject: commit.subject,
+                files: commit.files.iter().filter_map(|no| places.get(no).copied()).collect(),
+                touched: commit.touched,
+            })
+            .collect();
+        Ok(Self { index, files, code, commits, messages })
+    }
+
+    /// Returns how many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}

@@ -1,0 +1,235 @@
+//! What the commits before say: which files change, which changed for a similar reason.
+//!
+//! Age is counted in commits, never in days: a project that slept for a year is not older.
+
+use spore_lexical::{TermMatches, inverse_frequency};
+
+use super::files::Sources;
+use super::signals::{Signal, Signals};
+use crate::corpus::Corpus;
+use crate::question::{Question, scopes_of};
+
+/// A commit that touched more files says nothing about any of them.
+const MAX_TOUCHED: u32 = 30;
+
+/// The history of a corpus by source file.
+pub(crate) struct History {
+    /// Newest first.
+    commits: Vec<PastChange>,
+}
+
+struct PastChange {
+    /// Sources that it touched.
+    files: Vec<u32>,
+    touched: u32,
+    /// How much it says about each of them; nothing if it touched too many.
+    weight: f32,
+    scopes: Vec<String>,
+    length: f32,
+}
+
+impl History {
+    pub(crate) fn of(corpus: &Corpus<'_>, sources: &Sources) -> Self {
+        let documents = corpus.messages.collection.documents();
+        let change = |(age, commit): (usize, &crate::corpus::Past)| {
+            let touched = commit.touched.max(1);
+            let length = corpus.messages.documents[age]
+                .map_or(0, |document| documents[document as usize].length);
+            #[expect(clippy::cast_precision_loss, reason = "small counts")]
+            PastChange {
+                files: commit
+                    .files
+                    .iter()
+                    .filter_map(|place| sources.source_of[*place as usize])
+                    .collect(),
+                touched,
+                weight: if touched <= MAX_TOUCHED { 1.0 / (touched as f32).sqrt() } else { 0.0 },
+                scopes: scopes_of(&commit.subject),
+                length: length as f32,
+            }
+        };
+        Self { commits: corpus.commits.iter().enumerate().map(change).collect() }
+    }
+
+    /// The commits with their ages.
+    fn seen(&self) -> impl Iterator<Item = (usize, &PastChange)> {
+        self.commits.iter().enumerate()
+    }
+
+    /// Sums over all commits what `worth` gives each, by file.
+    fn sum(&self, files: usize, worth: impl Fn(usize, &PastChange) -> f32) -> Vec<f32> {
+        let mut sums = vec![0.0; files];
+        for (age, commit) in self.seen() {
+            let worth = commit.weight * worth(age, commit);
+            if worth > 0.0 {
+                commit.files.iter().for_each(|file| sums[*file as usize] += worth);
+            }
+        }
+        sums
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an age in commits")]
+fn decay(age: usize, half_life: f32) -> f32 {
+    0.5_f32.powf(age as f32 / half_life)
+}
+
+/// How much a commit counts that is so old, if the last few count most: an exponential forgets
+/// the rare file too soon, and this never quite forgets.
+#[expect(clippy::cast_precision_loss, reason = "an age in commits")]
+fn fading(age: usize, slowness: f32, exponent: f32) -> f32 {
+    (1.0 + age as f32 / slowness).powf(-exponent)
+}
+
+/// Fills in what history says; `matches` are those of the question's terms in the messages.
+pub(super) fn fill(
+    signals: &mut Signals,
+    corpus: &Corpus<'_>,
+    sources: &Sources,
+    history: &History,
+    question: &Question,
+    matches: &[TermMatches],
+) {
+    fill_recency(signals, sources, history);
+    let sum = |worth: &dyn Fn(usize) -> f32| history.sum(sources.len(), |age, _| worth(age));
+    signals.set(Signal::ChangesNow, sum(&|age| fading(age, 5.0, 1.0)));
+    signals.set(Signal::ChangesOften, sum(&|age| decay(age, 50.0)));
+    let similarity = fill_words(signals, corpus, sources, history, question, matches);
+    fill_similar(signals, sources, history, &similarity);
+    fill_scopes(signals, sources, history, &question.scopes);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an age in commits")]
+fn fill_recency(signals: &mut Signals, sources: &Sources, history: &History) {
+    let mut recency = vec![0.0_f32; sources.len()];
+    for (age, commit) in history.seen() {
+        for file in &commit.files {
+            let known = &mut recency[*file as usize];
+            *known = known.max(1.0 / (1.0 + (age as f32).ln_1p()));
+        }
+    }
+    signals.set(Signal::Recency, recency);
+}
+
+/// Fills in what the words of past messages say; returns how similar each commit is, from 0
+/// to 1.
+#[expect(clippy::cast_precision_loss, reason = "counts of commits")]
+fn fill_words(
+    signals: &mut Signals,
+    corpus: &Corpus<'_>,
+    sources: &Sources,
+    history: &History,
+    question: &Question,
+    matches: &[TermMatches],
+) -> Vec<f32> {
+    let count = history.commits.len();
+    let lengths = history.seen().map(|(_, commit)| commit.length);
+    let mean = lengths.sum::<f32>() / count.max(1) as f32 + 1.0;
+    let all = history.sum(sources.len(), |age, _| fading(age, 20.0, 0.5));
+    let mut similarity = vec![0.0_f32; count];
+    let mut profile = MessageProfile::new(&all);
+    for (term, found) in question.terms.iter().zip(matches) {
+        let ages = ages_of(corpus, found);
+        let holding = u32::try_from(ages.len()).unwrap_or(u32::MAX);
+        let worth = term.weight() as f32 * inverse_frequency(count, holding) as f32;
+        for (age, times) in ages {
+            let commit = &history.commits[age];
+            let norm = 1.2 * (0.4 + 0.6 * commit.length / mean);
+            similarity[age] += worth * times * 2.2 / (times + norm);
+            let share = (times.min(2.0) / 2.0 + 0.5) * commit.weight;
+            profile.say(&commit.files, share * fading(age, 20.0, 0.5));
+        }
+        profile.end_term(worth);
+    }
+    signals.set(Signal::MessageWords, profile.score);
+    let most = similarity.iter().copied().fold(0.0, f32::max).max(1e-9);
+    similarity.iter_mut().for_each(|value| *value /= most);
+    similarity
+}
+
+/// Returns the commits whose message has a term, by age, and how often.
+fn ages_of(corpus: &Corpus<'_>, found: &TermMatches) -> Vec<(usize, f32)> {
+    let messages = &corpus.messages;
+    let units = messages.collection.units();
+    let age = |posting: &spore_lexical::Posting| {
+        let document = units[posting.unit as usize].document as usize;
+        (messages.places[document] as usize, f32::from(posting.count()))
+    };
+    found.postings.iter().map(age).collect()
+}
+
+/// What the messages of its commits say of each file, term by term: a term that all commits
+/// of a file have says no more than one that many have.
+struct MessageProfile<'a> {
+    score: Vec<f32>,
+    of_term: Vec<f32>,
+    said: Vec<u32>,
+    all: &'a [f32],
+}
+
+impl<'a> MessageProfile<'a> {
+    fn new(all: &'a [f32]) -> Self {
+        let zeros = vec![0.0; all.len()];
+        Self { score: zeros.clone(), of_term: zeros, said: Vec::new(), all }
+    }
+
+    fn say(&mut self, files: &[u32], share: f32) {
+        for file in files {
+            self.of_term[*file as usize] += share;
+            self.said.push(*file);
+        }
+    }
+
+    fn end_term(&mut self, worth: f32) {
+        for file in self.said.drain(..) {
+            let file = file as usize;
+            // A file that was touched twice is in the list twice, and counts once.
+            let said = std::mem::take(&mut self.of_term[file]);
+            if said > 0.0 {
+                self.score[file] += worth * said / (said + 0.2 + 0.02 * self.all[file]);
+            }
+        }
+    }
+}
+
+/// Fills in which files were touched for a similar reason.
+#[expect(clippy::cast_precision_loss, reason = "small counts")]
+fn fill_similar(signals: &mut Signals, sources: &Sources, history: &History, similarity: &[f32]) {
+    // Half as similar is an eighth as telling.
+    let cubed: Vec<f32> = similarity.iter().map(|value| value.powi(3)).collect();
+    let sum =
+        |fade: &dyn Fn(usize) -> f32| history.sum(sources.len(), |age, _| cubed[age] * fade(age));
+    signals.set(Signal::SimilarNow, sum(&|age| fading(age, 5.0, 1.0)));
+    signals.set(Signal::SimilarSoon, sum(&|age| fading(age, 5.0, 0.5)));
+    signals.set(Signal::DirectorySimilar, by_directory(sources, &sum(&|_| 1.0)));
+    let mut best = vec![0.0_f32; sources.len()];
+    for (age, commit) in history.seen().filter(|(_, commit)| commit.weight > 0.0) {
+        let worth = similarity[age] / (commit.touched as f32).powf(0.25);
+        for file in &commit.files {
+            best[*file as usize] = best[*file as usize].max(worth);
+        }
+    }
+    signals.set(Signal::SimilarBest, best);
+}
+
+/// Fills in which files were touched under the same prefix.
+#[expect(clippy::cast_precision_loss, reason = "small counts")]
+fn fill_scopes(signals: &mut Signals, sources: &Sources, history: &History, scopes: &[String]) {
+    if scopes.is_empty() {
+        return;
+    }
+    let shared = |commit: &PastChange| {
+        let shared = scopes.iter().filter(|scope| commit.scopes.contains(scope)).count();
+        shared as f32 / scopes.len() as f32
+    };
+    let sums = history.sum(sources.len(), |age, commit| shared(commit) * fading(age, 20.0, 0.7));
+    signals.set(Signal::ScopeHistory, sums);
+}
+
+fn by_directory(sources: &Sources, column: &[f32]) -> Vec<f32> {
+    let mut sums = vec![0.0; sources.directory_names.len()];
+    for (directory, value) in sources.directories.iter().zip(column) {
+        sums[*directory as usize] += value;
+    }
+    sources.directories.iter().map(|directory| sums[*directory as usize]).collect()
+}

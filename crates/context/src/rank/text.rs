@@ -1,0 +1,103 @@
+//! The question's words in the text of files and of their functions.
+
+use spore_lexical::{Bm25, TermMatches, inverse_frequency};
+
+use super::files::Sources;
+use super::signals::{Signal, Signals};
+use crate::corpus::Corpus;
+use crate::question::{Question, QuestionTerm};
+
+const WHOLE: Bm25 = Bm25 { saturation: 1.2, length: 0.75 };
+const UNIT: Bm25 = Bm25 { saturation: 1.2, length: 0.6 };
+
+/// Scores the question's terms; `matches` are those of `question.terms`, one for one. Returns
+/// the score of every unit of the corpus, for whoever wants the best of a file.
+pub(super) fn fill(
+    signals: &mut Signals,
+    corpus: &Corpus<'_>,
+    sources: &Sources,
+    question: &Question,
+    matches: &[TermMatches],
+) -> Vec<f32> {
+    let collection = &corpus.code.collection;
+    let mut sums = Sums {
+        all: vec![0.0; sources.len()],
+        subject: vec![0.0; sources.len()],
+        units: vec![0.0; collection.units().len()],
+    };
+    for (term, found) in question.terms.iter().zip(matches) {
+        sums.add(corpus, sources, found, term);
+    }
+    signals.set(Signal::Text, sums.all);
+    signals.set(Signal::TextSubject, sums.subject);
+    let best = |count: usize| best_of_each(corpus, sources, &sums.units, count);
+    signals.set(Signal::BestUnit, best(1));
+    signals.set(Signal::BestUnits, best(BEST));
+    sums.units
+}
+
+struct Sums {
+    all: Vec<f32>,
+    subject: Vec<f32>,
+    units: Vec<f32>,
+}
+
+impl Sums {
+    fn add(
+        &mut self,
+        corpus: &Corpus<'_>,
+        sources: &Sources,
+        found: &TermMatches,
+        term: &QuestionTerm,
+    ) {
+        let collection = &corpus.code.collection;
+        let (documents, units) = (collection.documents(), collection.units());
+        let worth = inverse_frequency(documents.len(), found.documents);
+        let holding = u32::try_from(found.postings.len()).unwrap_or(u32::MAX);
+        let unit_worth = inverse_frequency(units.len(), holding) * term.weight();
+        let (mean, mean_unit) = (collection.mean_length(), collection.mean_unit_length());
+        let of = |unit: u32| units[unit as usize].document as usize;
+        for postings in found.postings.chunk_by(|a, b| of(a.unit) == of(b.unit)) {
+            let document = of(postings[0].unit);
+            let place = corpus.code.places[document];
+            let Some(file) = sources.source_of[place as usize] else { continue };
+            let count: f64 = postings.iter().map(|posting| f64::from(posting.count())).sum();
+            let length = f64::from(documents[document].length) + 1.0;
+            let whole = worth * WHOLE.weight(count, length, mean);
+            self.all[file as usize] += (whole * term.weight()) as f32;
+            self.subject[file as usize] += (whole * term.in_subject) as f32;
+            for posting in postings {
+                let count = f64::from(posting.count()) + f64::from(u8::from(posting.in_doc()));
+                let length = f64::from(units[posting.unit as usize].length) + 1.0;
+                let score = unit_worth * UNIT.weight(count, length, mean_unit);
+                self.units[posting.unit as usize] += score as f32;
+            }
+        }
+    }
+}
+
+/// How many of a file's units count together.
+const BEST: usize = 3;
+
+/// Returns for each source the mean of its best units.
+#[expect(clippy::cast_precision_loss, reason = "three")]
+fn best_of_each(corpus: &Corpus<'_>, sources: &Sources, scores: &[f32], count: usize) -> Vec<f32> {
+    let documents = corpus.code.collection.documents();
+    let best = |place: &u32| {
+        let Some(document) = corpus.code.documents[*place as usize] else { return 0.0 };
+        let units = &documents[document as usize].units;
+        let scores = &scores[units.start as usize..units.end as usize];
+        if count == 1 {
+            return scores.iter().copied().fold(0.0, f32::max);
+        }
+        let mut best = [0.0_f32; BEST];
+        for score in scores {
+            if *score > best[BEST - 1] {
+                best[BEST - 1] = *score;
+                best.sort_unstable_by(|a, b| b.total_cmp(a));
+            }
+        }
+        best.iter().sum::<f32>() / BEST as f32
+    };
+    sources.files.iter().map(best).collect()
+}

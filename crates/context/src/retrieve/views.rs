@@ -1,0 +1,127 @@
+//! What is shown of the code that was found: a few lines of it, and who calls it.
+
+use spore_model::graph::{Direction, PathStep};
+use spore_model::{EdgeKind, NodeId};
+use spore_store::{CodeEdge, CodeIndexError};
+
+use super::View;
+use crate::compiled::{Anchor, CallGraph, ItemRef, RankedFile, Snippet};
+
+/// Shorter items are said by their signature, longer ones are not read at a glance.
+const SHOWN_LINES: std::ops::RangeInclusive<u32> = 3..=200;
+
+/// How the walk came to a node: the anchor, and the edges from it.
+pub(super) fn via(anchor: &str, path: &[PathStep]) -> String {
+    let mut via = anchor.to_owned();
+    for step in path {
+        let edge = step.edge.as_str();
+        via.push_str(&match step.direction {
+            Direction::Out => format!(" → {edge}"),
+            Direction::In => format!(" ← {edge}"),
+        });
+    }
+    via
+}
+
+/// Items worth a closer look, best first: the anchors, then the best of each file. Functions
+/// come before what only holds data.
+fn shown(anchors: &[Anchor], files: &[RankedFile]) -> Vec<ItemRef> {
+    let of_files = files.iter().flat_map(|file| file.nodes.first());
+    let mut items: Vec<ItemRef> = Vec::new();
+    for item in anchors.iter().map(|anchor| &anchor.item).chain(of_files) {
+        if items.iter().all(|known| known.id != item.id) {
+            items.push(item.clone());
+        }
+    }
+    items.sort_by_key(|item| !is_function(item));
+    items
+}
+
+fn is_function(item: &ItemRef) -> bool {
+    matches!(item.kind.as_str(), "function" | "method" | "test" | "macro")
+}
+
+pub(super) fn snippets(
+    view: &View<'_>,
+    anchors: &[Anchor],
+    files: &[RankedFile],
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<Snippet>, CodeIndexError> {
+    let mut snippets = Vec::new();
+    for item in shown(anchors, files) {
+        if snippets.len() >= view.limits.snippets {
+            break;
+        }
+        let lines = item.last_line.saturating_sub(item.first_line) + 1;
+        if !SHOWN_LINES.contains(&lines) {
+            continue;
+        }
+        let Some(text) = read(&item.path) else { continue };
+        let language = view.corpus.index.file(&item.path)?.map(|file| file.language);
+        let most = view.limits.snippet_lines.min(lines);
+        let skipped = item.first_line.saturating_sub(1) as usize;
+        let shown: Vec<&str> = text.lines().skip(skipped).take(most as usize).collect();
+        snippets.push(Snippet {
+            language: language.unwrap_or_default(),
+            text: shown.join("\n"),
+            more_lines: lines - most,
+            item,
+        });
+    }
+    Ok(snippets)
+}
+
+pub(super) fn calls(
+    view: &View<'_>,
+    anchors: &[Anchor],
+    files: &[RankedFile],
+) -> Result<Vec<CallGraph>, CodeIndexError> {
+    let mut calls = Vec::new();
+    for item in shown(anchors, files).into_iter().filter(is_function) {
+        if calls.len() >= view.limits.calls {
+            break;
+        }
+        let callers = others(view, &item.id, Direction::In)?;
+        let callees = others(view, &item.id, Direction::Out)?;
+        if !callers.is_empty() || !callees.is_empty() {
+            calls.push(CallGraph { item, callers, callees });
+        }
+    }
+    Ok(calls)
+}
+
+fn others(
+    view: &View<'_>,
+    id: &NodeId,
+    direction: Direction,
+) -> Result<Vec<ItemRef>, CodeIndexError> {
+    let edges: Vec<CodeEdge> = view.corpus.index.edges_of(id, &[EdgeKind::Calls])?;
+    let mut others = Vec::new();
+    for edge in edges.into_iter().filter(|edge| edge.direction == direction) {
+        if others.len() >= view.limits.neighbours_of_call {
+            break;
+        }
+        others.extend(item_of(view, &edge.far.id)?);
+    }
+    Ok(others)
+}
+
+/// Returns a node of the code as people know it.
+pub(super) fn item_of(view: &View<'_>, id: &NodeId) -> Result<Option<ItemRef>, CodeIndexError> {
+    let node = view.corpus.index.node(id)?;
+    Ok(node.map(|node| {
+        let text = |key: &str| node.metadata.get(key).and_then(serde_json::Value::as_str);
+        let number = |key: &str| {
+            let number = node.metadata.get(key).and_then(serde_json::Value::as_u64);
+            number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+        };
+        ItemRef {
+            id: id.clone(),
+            kind: node.kind.clone(),
+            name: node.title.clone(),
+            path: text("path").unwrap_or_default().to_owned(),
+            first_line: number("first_line"),
+            last_line: number("last_line"),
+        }
+    }))
+}

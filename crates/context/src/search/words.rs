@@ -1,0 +1,173 @@
+//! What the question's words say about units.
+
+use std::collections::HashSet;
+
+use spore_lexical::{Bm25, TermMatches, inverse_frequency, terms};
+use spore_store::UnitRow;
+
+use super::wanted::Wanted;
+use crate::corpus::Searched;
+
+const UNIT: Bm25 = Bm25 { saturation: 1.2, length: 0.5 };
+const WHOLE: Bm25 = Bm25 { saturation: 1.2, length: 0.75 };
+/// A term in these counts as if the body had it so many times more.
+const IN_NAME: f64 = 4.0;
+const IN_DOC: f64 = 2.0;
+const IN_PATH: f64 = 3.0;
+/// What the rest of its file says for a unit, and for the file itself.
+const OF_FILE: f32 = 0.2;
+const FOR_FILE: f32 = 0.35;
+
+/// The scores of all units and of their files.
+pub(super) struct Words {
+    matches: Vec<TermMatches>,
+    /// How telling each term is.
+    worths: Vec<f32>,
+    units: Vec<f32>,
+    documents: Vec<f32>,
+    /// How much of the question each unit holds, by what its terms are worth.
+    held: Vec<f32>,
+    best: f32,
+}
+
+impl Words {
+    /// Scores the question's terms; `matches` are theirs, one for one.
+    pub(super) fn of(code: &Searched, wanted: &Wanted, matches: Vec<TermMatches>) -> Self {
+        let collection = &code.collection;
+        let mut words = Self {
+            worths: Vec::with_capacity(wanted.terms.len()),
+            units: vec![0.0; collection.units().len()],
+            documents: vec![0.0; collection.documents().len()],
+            held: vec![0.0; collection.units().len()],
+            matches,
+            best: 0.0,
+        };
+        for at in 0..words.matches.len() {
+            words.add(code, at);
+        }
+        words.best = (0..)
+            .zip(&words.units)
+            .filter(|(_, score)| **score > 0.0)
+            .map(|(unit, _)| words.whole(code, unit))
+            .fold(0.0, f32::max);
+        words
+    }
+
+    fn add(&mut self, code: &Searched, at: usize) {
+        let collection = &code.collection;
+        let (units, documents) = (collection.units(), collection.documents());
+        let found = &self.matches[at];
+        let holding = u32::try_from(found.postings.len()).unwrap_or(u32::MAX);
+        let worth = inverse_frequency(units.len(), holding);
+        let worth_of_file = inverse_frequency(documents.len(), found.documents);
+        self.worths.push(worth as f32);
+        let (mean, mean_of_file) = (collection.mean_unit_length(), collection.mean_length());
+        let of = |unit: u32| units[unit as usize].document;
+        for postings in found.postings.chunk_by(|a, b| of(a.unit) == of(b.unit)) {
+            let document = of(postings[0].unit) as usize;
+            let mut in_file = 0.0;
+            for posting in postings {
+                let mut count = f64::from(posting.count());
+                in_file += count;
+                count += if posting.in_name() { IN_NAME } else { 0.0 };
+                count += if posting.in_doc() { IN_DOC } else { 0.0 };
+                count += if posting.in_path() { IN_PATH } else { 0.0 };
+                in_file += if posting.in_path() { IN_PATH } else { 0.0 };
+                self.held[posting.unit as usize] += worth as f32;
+                let length = f64::from(units[posting.unit as usize].length) + 1.0;
+                self.units[posting.unit as usize] +=
+                    (worth * UNIT.weight(count, length, mean)) as f32;
+            }
+            let length = f64::from(documents[document].length) + 1.0;
+            self.documents[document] +=
+                (worth_of_file * WHOLE.weight(in_file, length, mean_of_file)) as f32;
+        }
+    }
+
+    /// Returns the score of a unit together with what its file says for it.
+    fn whole(&self, code: &Searched, unit: u32) -> f32 {
+        let document = code.collection.units()[unit as usize].document as usize;
+        let is_file = code.collection.documents()[document].units.start == unit;
+        let share = if is_file { FOR_FILE } else { OF_FILE };
+        self.units[unit as usize] + share * self.documents[document]
+    }
+
+    /// Returns a unit's score as a share of the best one's.
+    pub(super) fn share_of(&self, code: &Searched, unit: u32) -> f32 {
+        if self.best > 0.0 { self.whole(code, unit) / self.best } else { 0.0 }
+    }
+
+    /// Returns how much of the question a unit holds, 0 to 1. All of a long question is no
+    /// accident: it is the message of an error, or a sentence of the documentation.
+    pub(super) fn coverage(&self, unit: u32) -> f32 {
+        let asked: f32 = self.worths.iter().sum();
+        if asked > 0.0 { self.held[unit as usize] / asked } else { 0.0 }
+    }
+
+    /// Returns how many terms were asked for.
+    pub(super) fn terms(&self) -> usize {
+        self.worths.len()
+    }
+
+    /// Returns the units that hold any of the words, the best first, of allowed documents.
+    pub(super) fn best_first(&self, code: &Searched, is_allowed: impl Fn(u32) -> bool) -> Vec<u32> {
+        /// Nobody asks for more, and sorting all of them takes longer than all the rest.
+        const MOST: usize = 20_000;
+        let units = code.collection.units();
+        let mut found: Vec<(f32, u32)> = (0..)
+            .zip(&self.units)
+            .filter(|(unit, score)| **score > 0.0 && is_allowed(units[*unit as usize].document))
+            .map(|(unit, _)| (self.whole(code, unit), unit))
+            .collect();
+        let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if found.len() > MOST {
+            found.select_nth_unstable_by(MOST, order);
+            found.truncate(MOST);
+        }
+        found.sort_unstable_by(order);
+        found.into_iter().map(|(_, unit)| unit).collect()
+    }
+
+    /// Returns how well the name of something, with what holds it, is what was asked for: how
+    /// much of the question is in it, and how much of it is in the question.
+    pub(super) fn name_fit(&self, wanted: &Wanted, row: &UnitRow, path: &str) -> f32 {
+        let of_name: HashSet<String> =
+            terms(&row.qualified.replace("::", " ")).into_iter().collect();
+        let stem = path.rsplit('/').next().unwrap_or(path);
+        let of_file: HashSet<String> = terms(stem).into_iter().collect();
+        let own: HashSet<String> = terms(&row.name).into_iter().collect();
+        let (mut asked, mut held) = (0.0_f32, 0.0_f32);
+        for (term, worth) in wanted.terms.iter().zip(&self.worths) {
+            let share = match &term.term {
+                term if own.contains(term) => 1.0,
+                term if of_name.contains(term) => 0.8,
+                term if of_file.contains(term) => 0.4,
+                _ => 0.0,
+            };
+            // A compound is already there with its parts.
+            let weight = if term.term.starts_with('#') { 0.5 } else { 1.0 };
+            asked += worth * weight;
+            held += worth * weight * share;
+        }
+        if asked <= 0.0 || own.is_empty() {
+            return 0.0;
+        }
+        let in_question =
+            own.iter().filter(|term| wanted.terms.iter().any(|known| known.term == **term)).count();
+        #[expect(clippy::cast_precision_loss, reason = "a few words")]
+        let said = in_question as f32 / own.len() as f32;
+        held / asked * (0.5 + 0.5 * said)
+    }
+
+    /// Returns the words of the question that a unit holds, as they were typed.
+    pub(super) fn held_by<'w>(&self, wanted: &'w Wanted, unit: u32) -> Vec<&'w str> {
+        let mut held: Vec<&str> = Vec::new();
+        for (term, found) in wanted.terms.iter().zip(&self.matches) {
+            let there = found.postings.binary_search_by_key(&unit, |posting| posting.unit).is_ok();
+            if there && !held.contains(&term.word.as_str()) {
+                held.push(&term.word);
+            }
+        }
+        held
+    }
+}

@@ -1,0 +1,11 @@
+//! How long a text is for a model: estimated, the same way everywhere.
+
+/// Returns the estimated tokens of so many bytes: one for each four, rounded up.
+pub const fn tokens_of_bytes(bytes: usize) -> usize {
+    bytes.div_ceil(4)
+}
+
+/// Returns the estimated tokens of a text.
+pub const fn tokens(text: &str) -> usize {
+    tokens_of_bytes(text.len())
+}
