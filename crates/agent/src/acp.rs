@@ -10,7 +10,7 @@
 //! which belong to `control`. So the few messages are read here, leniently.
 //!
 //! The agent asks before it writes or runs and is answered by the role's
-//! [`Policy`](crate::policy::Policy), by the kind of the deed and of the options, never by
+//! `Policy`, by the kind of the deed and of the options, never by
 //! their ids, which are every agent's own. We offer no files and no terminal: an agent works
 //! on its checkout itself. One that sends a write all the same gets it done inside of the
 //! checkout, through `tools`, if its role may write. A role is not part of the protocol: it

@@ -11,7 +11,7 @@
 //!
 //! Codex brings a sandbox of its own, which cannot start inside of ours. A session that we
 //! hold is told to leave it off; any other is held by it, wider or narrower by what the role
-//! may do. Its questions are answered by the role's [`Policy`](crate::policy::Policy).
+//! may do. Its questions are answered by the role's `Policy`.
 //!
 //! Prompt, role, schema and servers go over stdin: nothing of them is in the arguments.
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use spore_config::Config;
 use spore_effects::machine;
 use spore_git::Repository;
+use spore_index::{Language, Tier};
 use spore_model::RunId;
 use spore_store::{Journal, OpenError, SqliteJournal};
 
@@ -125,6 +126,7 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     findings.push(disk(&[&around.state_home, workspace.root()]));
     findings.push(sandbox(machine::landlock_abi()));
     findings.push(embeddings(&setup::model_dir(around)));
+    findings.push(languages());
     for Optional { program: name, remedy } in &TOOLCHAINS {
         findings.push(program(name, answers.of(name), remedy, false));
     }
@@ -333,6 +335,21 @@ fn embeddings(dir: &Path) -> Finding {
         false => format!("no model in {}", dir.display()),
     };
     finding("embeddings", ok, detail, "search goes by words alone: spore setup", false)
+}
+
+/// How much the index reads of which language.
+fn languages() -> Finding {
+    let of = |tier: Tier| {
+        let known = Language::ALL.iter().filter(|language| language.tier() == tier);
+        known.map(|language| language.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let detail = format!(
+        "in full {}; definitions and calls {}; sections {}",
+        of(Tier::Full),
+        of(Tier::Basic),
+        of(Tier::Document)
+    );
+    finding("languages", true, detail, "", false)
 }
 
 fn finding(name: &str, ok: bool, detail: String, remedy: &str, required: bool) -> Finding {

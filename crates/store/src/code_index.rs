@@ -1,7 +1,7 @@
 //! The code half of the graph: files, what is in them, and how it hangs together.
 //!
 //! One file of its own, derived from a tree and never precious: whatever is wrong with it
-//! (damage, another version, another program's file), the answer is [`OpenError::Unusable`],
+//! (damage, another version, another program's file), the answer is [`CodeIndexOpenError::Unusable`],
 //! and the caller makes it anew. It is concrete and local, with no trait in front: nobody
 //! would keep an index of their work tree on a server.
 //!
