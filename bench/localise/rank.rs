@@ -2,6 +2,7 @@
 //!
 //!     localise rank     CASES CLONES OUT [--weights FILE] [--without SIGNAL] [--seed]
 //!     localise signals  CASES CLONES OUT
+//!     localise speed    CASES ROOT OUT
 //!
 //! CASES is what `localise_cases.py` made; CLONES has a clone of each repository under
 //! `owner+name`. Every case is answered from the index of its parent's tree, whose history
@@ -10,6 +11,7 @@
 
 #![allow(clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark")]
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +21,16 @@ use serde_json::{Value, json};
 use spore_app::indexing::{Silent, Source, open_for};
 use spore_app::{Interrupt, Surroundings, Workspace};
 use spore_context::rank::{Ranker, Signal, Weights};
-use spore_context::retrieve::{Limits, RankerKind, Sources, compile};
+use spore_context::retrieve::{Limits, RankerKind, Sources, Stage, compile};
 use spore_context::task_file::{self, Before, Frame};
 use spore_context::{Compiled, Corpus};
 use spore_effects::{Ids, Probe, SystemClock};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if words[0] == "speed" {
+        return speed(&words[1], Path::new(&words[2]));
+    }
     let [mode, cases, clones, out] = [0, 1, 2, 3].map(|place| words[place].as_str());
     let flag = |name: &str| words.iter().position(|word| word == name);
     let mut weights = match flag("--weights") {
@@ -111,6 +116,54 @@ fn answer(root: &Path, case: &Value, mode: &str, weights: &Weights, seed: bool) 
         });
     }
     answer
+}
+
+/// How long each stage of a question takes in a process that holds the index of a work tree
+/// open: the median over the tasks of the cases, none of them warmed up by itself.
+fn speed(cases: &str, root: &Path) {
+    let around = surroundings(root);
+    let workspace = Workspace::find(&around).unwrap();
+    let config = workspace.config(&around, &[]).unwrap();
+    let (index, _) = open_for(&around, &workspace, &config, &Source::WorkTree, &Silent).unwrap();
+    let begun = Instant::now();
+    let corpus = Corpus::open(&index).unwrap();
+    let load = begun.elapsed();
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let mut laps: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for line in std::fs::read_to_string(cases).unwrap().lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let sources =
+            Sources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
+        let kind = RankerKind::Fitted(Weights::built_in());
+        let mut last = Instant::now();
+        let mut whole = 0.0;
+        let mut done = |stage: Stage| {
+            let millis = last.elapsed().as_secs_f64() * 1000.0;
+            last = Instant::now();
+            let name = match stage {
+                Stage::Open => "prepare (held by a server)",
+                Stage::Rank => "rank",
+                Stage::Expand => "expand",
+                Stage::Read => "read",
+            };
+            whole += if stage == Stage::Open { 0.0 } else { millis };
+            laps.entry(name).or_default().push(millis);
+        };
+        let task = case["task"].as_str().unwrap();
+        compile(&corpus, task, &kind, &sources, &Limits::default(), &mut done).unwrap();
+        laps.entry("a question in all").or_default().push(whole);
+    }
+    eprintln!("{} files, loaded in {:.0} ms", corpus.len(), load.as_secs_f64() * 1000.0);
+    for (name, mut millis) in laps {
+        millis.sort_by(f64::total_cmp);
+        let at = |share: f64| millis[((millis.len() - 1) as f64 * share) as usize];
+        eprintln!(
+            "{name}: median {:.1} ms, 95 % {:.1} ms (n = {})",
+            at(0.5),
+            at(0.95),
+            millis.len()
+        );
+    }
 }
 
 fn compiled(corpus: &Corpus<'_>, task: &str, kind: &RankerKind) -> Compiled {
