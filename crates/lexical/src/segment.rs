@@ -89,16 +89,20 @@ impl SegmentBuilder {
     }
 
     fn push_word(&mut self, word: &str, unit: u32, field: Field) {
-        if !self.known.contains_key(word) {
-            let mut scratch = std::mem::take(&mut self.scratch);
-            let mut places = Vec::new();
-            terms_of_word(word, &mut scratch, |term| places.push(self.place_of(term)));
-            self.scratch = scratch;
-            self.known.insert(word.into(), places.into());
+        let push = |words: &mut Vec<(u32, u32, u8)>, places: &[u32]| {
+            words.extend(places.iter().map(|place| (*place, unit, field.bit())));
+        };
+        // One look-up for a word that was met before: nearly all are.
+        if let Some(places) = self.known.get(word) {
+            push(&mut self.words, places);
+            return;
         }
-        let Self { known, words, .. } = self;
-        let places = known.get(word).map_or(&[][..], |places| places);
-        words.extend(places.iter().map(|place| (*place, unit, field.bit())));
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut places = Vec::new();
+        terms_of_word(word, &mut scratch, |term| places.push(self.place_of(term)));
+        self.scratch = scratch;
+        push(&mut self.words, &places);
+        self.known.insert(word.into(), places.into());
     }
 
     fn place_of(&mut self, term: &str) -> u32 {
