@@ -178,11 +178,16 @@ fn exited(exit: &Exit, is_whole: bool) -> String {
     }
 }
 
-/// Cuts at the first line and at the cap, with a mark where something is missing.
+/// The first line of a complaint, as much of it as people read.
 pub(crate) fn one_line(text: &str) -> String {
+    first_line(text, CAP)
+}
+
+/// Cuts at the first line and at so many characters, with a mark where something is missing.
+pub(crate) fn first_line(text: &str, most: usize) -> String {
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default().trim_end();
-    let mut short: String = line.chars().take(CAP).collect();
+    let mut short: String = line.chars().take(most).collect();
     if short.len() < text.len() {
         short.push('…');
     }

@@ -22,4 +22,5 @@ pub use compiled::{
 };
 pub use corpus::Corpus;
 pub use lessons::{LessonRules, choose as choose_lessons};
+pub use quoting::fenced;
 pub use tokens::{tokens, tokens_of_bytes};

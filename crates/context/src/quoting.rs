@@ -2,7 +2,7 @@
 //! in them can pass for a heading, a fence or an instruction of ours.
 
 /// Returns the text between fences that it cannot close, whatever it holds.
-pub(crate) fn fenced(language: &str, text: &str) -> String {
+pub fn fenced(language: &str, text: &str) -> String {
     let fence = fence_for(text);
     let text = text.trim_end_matches('\n');
     format!("{fence}{language}\n{text}\n{fence}\n")

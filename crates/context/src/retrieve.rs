@@ -105,12 +105,12 @@ pub fn compile(
 ) -> Result<Compiled, RetrieveError> {
     let ranker = Ranker::new(corpus);
     done(Stage::Open);
-    let built_in = Weights::built_in();
+    // The seed's ranking looks at what the words gave each function and at no weight.
     let weights = match kind {
-        RankerKind::Fitted(weights) => weights,
-        RankerKind::Seed => &built_in,
+        RankerKind::Fitted(weights) => weights.clone(),
+        RankerKind::Seed => Weights::none(),
     };
-    let ranking = ranker.rank(task, weights)?;
+    let ranking = ranker.rank(task, &weights)?;
     done(Stage::Rank);
     let view = View { corpus, ranker: &ranker, ranking: &ranking, limits };
     let anchors = match kind {
@@ -119,7 +119,7 @@ pub fn compile(
     };
     let nodes = expanded(&view, &anchors, sources)?;
     let files = match kind {
-        RankerKind::Fitted(_) => ranked_files(&view, weights)?,
+        RankerKind::Fitted(_) => ranked_files(&view, &weights)?,
         RankerKind::Seed => seed::files(&view, &anchors, &nodes)?,
     };
     done(Stage::Expand);

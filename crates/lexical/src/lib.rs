@@ -19,14 +19,12 @@
 
 mod bytes;
 mod collection;
-mod query;
 mod score;
 mod segment;
 mod terms;
 
 pub use collection::{Collection, Document, Posting, TermMatches, Unit};
-pub use query::{Query, QueryTerm};
-pub use score::{Bm25, document_scores, inverse_frequency, unit_scores};
+pub use score::{Bm25, inverse_frequency};
 pub use segment::{DocumentTerms, Field, Merge, Segment, SegmentBuilder};
 pub use terms::{
     compound_term, for_each_term, for_each_word, is_common, name_term, plain_name, terms,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::AgentEvent;
+use crate::signs::first_line;
 
 /// Characters of a summary.
 const CAP: usize = 120;
@@ -34,15 +35,8 @@ fn inside(path: &str, dir: Option<&str>) -> String {
     dir.and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/')).unwrap_or(path).to_owned()
 }
 
-/// Cuts at the first line and at the cap, with a mark where something is missing.
 pub(super) fn one_line(text: &str) -> String {
-    let text = text.trim();
-    let line = text.lines().next().unwrap_or_default().trim_end();
-    let mut short: String = line.chars().take(CAP).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    first_line(text, CAP)
 }
 
 #[cfg(test)]

@@ -28,7 +28,12 @@ impl Weights {
     /// Returns the weights that are built in.
     pub fn built_in() -> Self {
         // A test holds that they can be read; whoever breaks them gets no ranking at all.
-        Self::read(BUILT_IN).unwrap_or_else(|_| Self(vec![0.0; Signal::ALL.len()]))
+        Self::read(BUILT_IN).unwrap_or_else(|_| Self::none())
+    }
+
+    /// Returns weights under which nothing counts.
+    pub fn none() -> Self {
+        Self(vec![0.0; Signal::ALL.len()])
     }
 
     /// Reads weights: a number for each signal that counts.

@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, params};
 use spore_model::Timestamp;
 
+use super::rows::FileNo;
+
 /// A commit to keep.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoggedCommit {
@@ -86,7 +88,7 @@ pub(super) fn commits(connection: &Connection) -> rusqlite::Result<Vec<CommitRow
 pub(super) struct Touched {
     files: HashMap<i64, Vec<String>>,
     renames: HashMap<i64, Vec<(String, String)>>,
-    there: HashSet<String>,
+    there: HashMap<String, FileNo>,
     now: HashMap<String, String>,
 }
 
@@ -95,7 +97,7 @@ impl Touched {
         let mut touched = Self {
             files: HashMap::new(),
             renames: HashMap::new(),
-            there: HashSet::new(),
+            there: HashMap::new(),
             now: HashMap::new(),
         };
         let mut statement =
@@ -110,10 +112,16 @@ impl Touched {
         while let Some(row) = rows.next()? {
             touched.renames.entry(row.get(0)?).or_default().push((row.get(1)?, row.get(2)?));
         }
-        let mut statement = connection.prepare_cached("SELECT path FROM files")?;
-        touched.there =
-            statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let mut statement = connection.prepare_cached("SELECT path, no FROM files")?;
+        touched.there = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
         Ok(touched)
+    }
+
+    /// Returns the number of a file that is there.
+    pub(super) fn number(&self, path: &str) -> Option<FileNo> {
+        self.there.get(path).copied()
     }
 
     /// Returns the files of the next older commit.
@@ -129,7 +137,7 @@ impl Touched {
         for (old, new) in self.renames.remove(&commit).unwrap_or_default() {
             let now = self.now.get(&new).cloned().unwrap_or(new);
             // Whoever has the old name today is another file.
-            if !self.there.contains(&old) && self.there.contains(&now) {
+            if !self.there.contains_key(&old) && self.there.contains_key(&now) {
                 self.now.insert(old, now);
             }
         }

@@ -1,7 +1,5 @@
 //! The history as a ranking needs it: which files each commit touched, by number.
 
-use std::collections::HashMap;
-
 use spore_model::Timestamp;
 
 use super::history::Touched;
@@ -26,10 +24,6 @@ impl CodeIndex {
     pub fn past(&self) -> Result<Vec<PastCommit>, CodeIndexError> {
         self.read(|connection| {
             let mut touched = Touched::read(connection)?;
-            let mut statement = connection.prepare_cached("SELECT path, no FROM files")?;
-            let numbers: HashMap<String, FileNo> = statement
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<rusqlite::Result<_>>()?;
             let sql =
                 "SELECT no, time, substr(message, 1, instr(message || char(10), char(10)) - 1)
                        FROM commits ORDER BY time DESC, id";
@@ -41,7 +35,7 @@ impl CodeIndex {
                         no: row.get(0)?,
                         time: Timestamp::from_millis(row.get(1)?),
                         subject: row.get(2)?,
-                        files: paths.iter().filter_map(|path| numbers.get(path).copied()).collect(),
+                        files: paths.iter().filter_map(|path| touched.number(path)).collect(),
                         touched: u32::try_from(paths.len()).unwrap_or(u32::MAX),
                     })
                 })?

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::grammar::{GO, Kind};
+use super::types::PREDECLARED_TYPES;
 use super::{Local, Visit, Walk};
 use crate::{Access, ReferenceKind};
 
@@ -12,31 +13,6 @@ const PREDECLARED: &[&str] = &[
     "append", "cap", "close", "complex", "copy", "delete", "imag", "len", "make", "new", "panic",
     "real", "recover",
 ];
-/// A type's name in the place of a function's is a conversion.
-const CONVERSIONS: &[&str] = &[
-    "any",
-    "bool",
-    "byte",
-    "complex128",
-    "complex64",
-    "error",
-    "float32",
-    "float64",
-    "int",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
-    "rune",
-    "string",
-    "uint",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
-    "uintptr",
-];
-
 impl Walk<'_, '_> {
     pub(super) fn call(&mut self, node: Node<'_>) -> Visit {
         let Some(function) = GO.field(node, GO.function).map(without_type_arguments) else {
@@ -53,7 +29,8 @@ impl Walk<'_, '_> {
     fn call_by_name(&mut self, function: Node<'_>) {
         let name = self.reader.of(function);
         let is_known = PREDECLARED.binary_search(&name).is_ok()
-            || CONVERSIONS.binary_search(&name).is_ok()
+            // A type's name in the place of a function's is a conversion.
+            || PREDECLARED_TYPES.binary_search(&name).is_ok()
             || self.local(function).is_some();
         if !is_known {
             self.reader.refer(ReferenceKind::Call, name, Access::Bare, function.start_byte());

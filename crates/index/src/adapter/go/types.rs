@@ -7,7 +7,7 @@ use super::{Local, Span, Walk};
 use crate::{Access, ReferenceKind};
 
 /// Types that every file knows.
-const PREDECLARED: &[&str] = &[
+pub(super) const PREDECLARED_TYPES: &[&str] = &[
     "any",
     "bool",
     "byte",
@@ -55,7 +55,7 @@ impl Walk<'_, '_> {
         if let Some((package, name)) = text.split_once('.') {
             let access = Access::Path(package.trim().to_owned());
             self.record_type(kind, name.trim(), access, node);
-        } else if PREDECLARED.binary_search(&text).is_err() && self.local(node).is_none() {
+        } else if PREDECLARED_TYPES.binary_search(&text).is_err() && self.local(node).is_none() {
             self.record_type(kind, text, Access::Bare, node);
         }
     }
