@@ -36,10 +36,18 @@ pub(crate) fn write_clone(
     let tags = tags(repository)?;
     remove(scratch).map_err(failed)?;
     write_files(repository.git_dir(), scratch, &config, &tags, commit).map_err(failed)?;
-    fs::copy(index, scratch.join("index")).map_err(GitError::io(index))?;
+    copy_index(index, &scratch.join("index")).map_err(GitError::io(index))?;
     let place = dir.join(".git");
     remove(&place).map_err(GitError::io(&place))?;
     fs::rename(scratch, &place).map_err(GitError::io(&place))
+}
+
+/// Copies the index with its time: by that, git knows which files may have changed since
+/// without looking like it.
+fn copy_index(index: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(index, to)?;
+    let written = fs::metadata(index)?.modified()?;
+    fs::File::options().write(true).open(to)?.set_modified(written)
 }
 
 fn write_files(

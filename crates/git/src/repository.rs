@@ -218,9 +218,12 @@ impl Repository {
         call.env("GIT_WORK_TREE", &self.root)
     }
 
-    /// A call on the work tree `dir` through the index file `index`.
+    /// A call on the work tree `dir` through the index file `index`. It runs in `dir`: what
+    /// edits the index without looking at files does not go there by itself, and then takes a
+    /// file that changed within the second it was checked out in for unchanged.
     pub(crate) fn git_on(&self, action: &'static str, dir: &Path, index: &Path) -> Git {
-        self.git(action)
+        Git::new(action, dir)
+            .env("GIT_DIR", &self.common)
             .env("GIT_WORK_TREE", dir)
             .env("GIT_INDEX_FILE", index)
             .without_filters(&self.filters)

@@ -35,6 +35,27 @@ fn new_changed_and_removed_files_enter() {
     check("echo 1 > a", "rm a", "D a");
 }
 
+/// Git's index knows a file by its size and the second of its time.
+#[test]
+fn an_edit_of_the_same_size_in_the_second_of_the_checkout_enters() {
+    let world = World::with("echo 1 > a; echo 1 > gone");
+    let mut met = false;
+    for _ in 0..4 {
+        let (checkout, commit) = world.checkout();
+        world.sh(checkout.dir(), "echo 2 > a; rm gone");
+        let second = |name: &str| world.sh(checkout.dir(), &format!("stat -c %Y {name}"));
+        met |= second("a") == second("../coder.index");
+        world.sh(checkout.dir(), "while [ $(date +%s) = $(stat -c %Y a) ]; do sleep 0.02; done");
+        let tree = checkout.snapshot(&commit, &exclusions()).unwrap();
+        assert_eq!(changes(&world.repo(), &commit, &tree), "M a\nD gone");
+        checkout.discard().unwrap();
+        if met {
+            break;
+        }
+    }
+    assert!(met, "no edit fell into the second of its checkout");
+}
+
 #[test]
 fn a_path_may_change_its_kind() {
     check("echo 1 > a", "rm a; mkdir a; echo 2 > a/b", "D a\nA a/b");
