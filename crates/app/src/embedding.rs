@@ -16,7 +16,7 @@ use spore_embed::{EmbedError, Key, Kind, Limits, Model, Vector, Vectors, Vectors
 use spore_store::{CodeIndex, CodeIndexError, NodeNo, TextOf};
 
 use crate::indexing::vectors::{EMBEDDED, TEXTS, text};
-use crate::indexing::{self, Reporter, Stage};
+use crate::indexing::{Indexed, Reporter, Stage};
 use crate::{Error, Result, Surroundings, Workspace, setup};
 
 /// How many texts are embedded and written at a time: the most that a kill loses.
@@ -66,16 +66,13 @@ impl Filled {
 /// Makes vectors for the index of the work tree, for as long as `time` or the settings say.
 pub fn embed(
     around: &Surroundings,
+    indexed: &Indexed,
     time: Option<Duration>,
     reporter: &dyn Reporter,
 ) -> Result<Filled> {
-    let workspace = Workspace::find(around)?;
-    let config = workspace.config(around, &[])?;
-    let Some(index) = indexing::open_as_is(&workspace, &config)? else {
-        return Ok(Filled::nothing(FillState::Partial));
-    };
-    let filler = Filler { around, workspace: &workspace, config: &config, reporter };
-    filler.fill(&index, time.unwrap_or(config.index.embed_for))
+    let Indexed { index, workspace, config, .. } = indexed;
+    let filler = Filler { around, workspace, config, reporter };
+    filler.fill(index, time.unwrap_or(config.index.embed_for))
 }
 
 /// Returns where the vectors of a project are.

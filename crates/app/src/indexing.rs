@@ -40,13 +40,15 @@ use spore_effects::files::{Lock, LockError};
 use spore_git::{GitError, Repository};
 use spore_index::FileFacts;
 use spore_model::{CommitId, Timestamp};
-use spore_store::{CodeIndex, CodeIndexOpenError, FileNo, NodeNo, Writer};
+use spore_store::{
+    CodeCounts, CodeIndex, CodeIndexOpenError, FileNo, Known, KnownState, KnownTree, NodeNo, Writer,
+};
 
 use crate::{Error, Result, Surroundings, Workspace};
 use applying::{Contents, Done, Engine};
 use listing::Listing;
 use places::Place;
-use plan::Plan;
+use plan::{Comparison, Plan};
 use report::Stages;
 use scope::Scope;
 
@@ -121,8 +123,20 @@ pub trait Sink: Sync {
 
     fn forget(&self, writer: &mut Writer<'_>, file: FileNo) -> Result<()>;
 
+    /// All files have passed: what is held for them can be written and let go, before names
+    /// are resolved and memory is wanted for that.
+    fn settle(&self, writer: &mut Writer<'_>) -> Result<()>;
+
     /// Comes last, when all files have passed and the history is known.
     fn finish(&self, writer: &mut Writer<'_>) -> Result<()>;
+}
+
+/// An index that is up to date, still open for whoever goes on with it.
+pub struct Indexed {
+    pub report: IndexReport,
+    pub(crate) index: CodeIndex,
+    pub(crate) workspace: Workspace,
+    pub(crate) config: Config,
 }
 
 /// Brings an index up to date and says what was done.
@@ -130,7 +144,7 @@ pub fn index(
     around: &Surroundings,
     asked: &IndexAsked,
     reporter: &dyn Reporter,
-) -> Result<IndexReport> {
+) -> Result<Indexed> {
     let workspace = Workspace::find(around)?;
     if !workspace.is_initialised() {
         crate::init(around)?;
@@ -139,8 +153,8 @@ pub fn index(
     let config = workspace.config(around, &[])?;
     let scope = Scope::typed(workspace.root(), &around.cwd, &asked.paths, &asked.languages)?;
     let indexer = Indexer { around, workspace: &workspace, config: &config, reporter, most: None };
-    let (_, report) = indexer.run(&asked.source, &scope, asked.full)?;
-    Ok(report)
+    let (index, report) = indexer.run(&asked.source, &scope, asked.full)?;
+    Ok(Indexed { report, index, workspace, config })
 }
 
 /// Opens the index of a tree, up to date.
@@ -231,17 +245,21 @@ impl Indexer<'_> {
         let place = Place::work_tree(self.workspace);
         place.prepare()?;
         let _lock = self.lock(&place)?;
-        let existing = if full { None } else { self.open(&place)? };
+        let mut existing = if full { None } else { self.open(&place)? };
         let mut stages = Stages::default();
         self.reporter.progress(Stage::Walk, 0, 0);
         let root = self.workspace.root();
         // HEAD is read before the files: a branch switch meanwhile is seen the next time.
         let head = self.head()?;
-        let listing = listing::of_directory(root, scope, self.threads());
-        self.check_paths(scope, &listing, existing.as_ref())?;
+        let known = self.known(&mut existing)?;
+        let comparison = Comparison::with(&known, self.config.index.max_file_bytes);
+        let listing = listing::of_directory(root, scope, &comparison, self.threads());
+        self.check_paths(scope, &listing, &known)?;
         stages.add(Stage::Walk, begun.elapsed());
+        let others = listing.others;
+        let plan = stages.time(Stage::Compare, || Plan::of(listing, &comparison, scope));
         let contents = Contents::Directory(root);
-        let step = Step { place: &place, contents, listing, scope, head, existing };
+        let step = Step { place: &place, contents, plan, others, head, existing };
         let (index, mut report) = self.step(step, stages)?;
         report.root = root.display().to_string();
         report.source = "work tree".to_owned();
@@ -274,10 +292,14 @@ impl Indexer<'_> {
                 let listing = listing::of_tree(&repository, &tree, scope)?;
                 stages.add(Stage::Walk, begun.elapsed());
                 let contents = Contents::Tree(&repository);
-                let existing = if full { None } else { self.nearest(&place, &listing)? };
+                let mut existing = if full { None } else { self.nearest(&place, &listing)? };
                 let root = repository.root().to_owned();
                 let head = commit.map(|head| Past { head, root });
-                let step = Step { place: &place, contents, listing, scope, head, existing };
+                let known = self.known(&mut existing)?;
+                let comparison = Comparison::with(&known, self.config.index.max_file_bytes);
+                let others = listing.others;
+                let plan = stages.time(Stage::Compare, || Plan::of(listing, &comparison, scope));
+                let step = Step { place: &place, contents, plan, others, head, existing };
                 self.step(step, stages)?
             }
         };
@@ -318,6 +340,20 @@ impl Indexer<'_> {
             Err(spore_store::CodeIndexError::Damaged { .. }) => {
                 self.reporter.note("The index is damaged: making it anew.");
                 Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns what an index knows of files. One that cannot say so is of no use.
+    fn known(&self, existing: &mut Option<CodeIndex>) -> Result<KnownTree> {
+        let Some(index) = existing else { return Ok(KnownTree::default()) };
+        match index.known_tree() {
+            Ok(known) => Ok(known),
+            Err(spore_store::CodeIndexError::Damaged { .. }) => {
+                self.reporter.note("The index is damaged: making it anew.");
+                *existing = None;
+                Ok(KnownTree::default())
             }
             Err(error) => Err(error.into()),
         }
@@ -369,22 +405,12 @@ impl Indexer<'_> {
     }
 
     /// Refuses a path that nobody has ever heard of.
-    fn check_paths(
-        &self,
-        scope: &Scope,
-        listing: &Listing,
-        existing: Option<&CodeIndex>,
-    ) -> Result<()> {
+    fn check_paths(&self, scope: &Scope, listing: &Listing, known: &KnownTree) -> Result<()> {
         for path in scope.paths() {
             let part = Scope::of_paths(vec![path.clone()]);
-            let there = self.workspace.root().join(path).symlink_metadata().is_ok()
-                || listing.files.iter().any(|found| part.holds_path(&found.path));
-            let known = match existing {
-                Some(index) if !there => {
-                    index.known_files()?.iter().any(|file| part.holds_path(&file.path))
-                }
-                _ => there,
-            };
+            let known = self.workspace.root().join(path).symlink_metadata().is_ok()
+                || listing.files.iter().any(|found| part.holds_path(&found.path))
+                || known.iter().any(|file| part.holds_path(file.path));
             if !known {
                 let message = format!("there is no file or directory {path}");
                 return Err(Error::new(spore_model::Fault::BadInput, message)
@@ -399,23 +425,16 @@ impl Indexer<'_> {
 struct Step<'a> {
     place: &'a Place,
     contents: Contents<'a>,
-    listing: Listing,
-    scope: &'a Scope,
+    plan: Plan,
+    /// Files that no index is for.
+    others: u64,
     head: Option<Past>,
     existing: Option<CodeIndex>,
 }
 
 impl Indexer<'_> {
     fn step(&self, step: Step<'_>, mut stages: Stages) -> Result<(CodeIndex, IndexReport)> {
-        let Step { place, contents, listing, scope, head, existing } = step;
-        let others = listing.others;
-        let begun = Instant::now();
-        let (known, skipped) = match &existing {
-            Some(index) => (index.known_files()?, index.skipped()?),
-            None => (Vec::new(), Vec::new()),
-        };
-        let plan = Plan::of(listing, known, skipped, scope, self.config.index.max_file_bytes);
-        stages.add(Stage::Compare, begun.elapsed());
+        let Step { place, contents, plan, others, head, existing } = step;
         let unchanged = plan.unchanged;
         if let (Some(most), Some(index)) = (self.most, &existing)
             && (plan.is_empty() || plan.files() > most)
@@ -457,8 +476,8 @@ impl Indexer<'_> {
             fresh,
         };
         let done = self.change(&engine, &index, plan, head.as_ref(), &mut stages)?;
-        let index = self.settle(place, index, fresh, &mut stages)?;
-        let mut report = IndexReport::of(&index, &done, unchanged)?;
+        let (index, counts) = self.settle(place, index, fresh, &mut stages)?;
+        let mut report = IndexReport::of(&index, counts, &done, unchanged);
         report.others = others;
         report.commit = head.map(|past| past.head.to_string());
         report.stages = stages.times();
@@ -524,26 +543,27 @@ impl Indexer<'_> {
         )
     }
 
-    /// Puts what was made beside into its place.
+    /// Counts what there is, and puts what was made beside into its place.
     fn settle(
         &self,
         place: &Place,
         index: CodeIndex,
         fresh: bool,
         stages: &mut Stages,
-    ) -> Result<CodeIndex> {
+    ) -> Result<(CodeIndex, CodeCounts)> {
         if !fresh && !place.is_scratch(&index) {
-            return Ok(index);
+            let counts = IndexReport::count(&index)?;
+            return Ok((index, counts));
         }
         let begun = Instant::now();
         self.reporter.progress(Stage::Write, 0, 0);
         index.add_lookups()?;
-        IndexReport::remember(&index)?;
+        let counts = IndexReport::count(&index)?;
         index.finish()?;
         let patience = self.config.store.busy_timeout;
         self.around.probe.around(Effect::File, "index", || place.install(patience))?;
         stages.add(Stage::Write, begun.elapsed());
-        self.reopen(place)
+        Ok((self.reopen(place)?, counts))
     }
 
     fn reopen(&self, place: &Place) -> Result<CodeIndex> {
@@ -560,11 +580,15 @@ fn nanoseconds(time: Timestamp) -> i64 {
     time.as_millis().saturating_mul(1_000_000)
 }
 
+fn is_read(file: &Known<'_>) -> bool {
+    matches!(file.state, KnownState::Read { .. })
+}
+
 /// Counts the files of a tree that an index has with the same content.
 fn in_common(index: &CodeIndex, listing: &Listing) -> Result<usize> {
-    let known = index.known_files()?;
+    let known = index.known_tree()?;
     let known: std::collections::HashMap<&str, &[u8]> =
-        known.iter().map(|file| (file.path.as_str(), file.blob.as_slice())).collect();
+        known.iter().filter(is_read).map(|file| (file.path, file.blob)).collect();
     let same = |found: &&listing::Found| {
         let object = found.object.as_ref().map(|(_, bytes)| bytes.as_slice());
         object.is_some() && known.get(found.path.as_str()).copied() == object

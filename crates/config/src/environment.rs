@@ -23,7 +23,7 @@ pub const RESERVED: &[&str] = &[
 /// One that only looks like it is an error when it is loaded: a limit that is misspelt is a
 /// limit that does not hold.
 pub fn env_layers(variables: &[(String, String)]) -> Vec<Layer> {
-    let schema = Schema::of_defaults().unwrap_or_default();
+    let Ok(schema) = Schema::of_defaults() else { return Vec::new() };
     let mut settings: Vec<&(String, String)> = variables
         .iter()
         .filter(|(name, _)| name.starts_with(PREFIX) && !RESERVED.contains(&name.as_str()))
@@ -31,7 +31,7 @@ pub fn env_layers(variables: &[(String, String)]) -> Vec<Layer> {
     settings.sort_unstable();
     settings
         .into_iter()
-        .map(|(name, value)| Layer::single(Origin::Env(name.clone()), &key(&schema, name), value))
+        .map(|(name, value)| Layer::single(Origin::Env(name.clone()), &key(schema, name), value))
         .collect()
 }
 
@@ -104,7 +104,7 @@ mod tests {
     fn no_two_keys_share_a_variable_and_none_is_reserved() {
         let schema = Schema::of_defaults().unwrap();
         for wanted in schema.keys() {
-            assert_eq!(key(&schema, &variable(wanted)), wanted);
+            assert_eq!(key(schema, &variable(wanted)), wanted);
             assert!(!RESERVED.contains(&variable(wanted).as_str()), "{wanted}");
         }
     }

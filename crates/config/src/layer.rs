@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use toml_edit::{Document, TableLike};
 
@@ -117,10 +118,10 @@ fn written(key: &str) -> String {
 impl Config {
     /// Puts `layers` on the defaults, the last one on top, and reads what comes out.
     pub fn load(layers: &[Layer]) -> Result<Loaded, ConfigError> {
-        let mut entries = default_entries()?;
-        let schema = Schema::of_entries(&entries);
+        let Defaults { entries, schema } = defaults()?;
+        let mut entries = entries.clone();
         for layer in layers.iter().filter(|layer| layer.origin != Origin::Defaults) {
-            let mut reader = Reader::new(layer, Some(&schema));
+            let mut reader = Reader::new(layer, Some(schema));
             reader.read()?;
             entries.extend(reader.entries);
         }
@@ -129,8 +130,8 @@ impl Config {
 }
 
 impl Schema {
-    pub(crate) fn of_defaults() -> Result<Self, ConfigError> {
-        Ok(Self::of_entries(&default_entries()?))
+    pub(crate) fn of_defaults() -> Result<&'static Self, ConfigError> {
+        Ok(&defaults()?.schema)
     }
 
     fn of_entries(defaults: &BTreeMap<String, Entry>) -> Self {
@@ -140,11 +141,24 @@ impl Schema {
     }
 }
 
-fn default_entries() -> Result<BTreeMap<String, Entry>, ConfigError> {
+/// What the compiled-in text says.
+struct Defaults {
+    entries: BTreeMap<String, Entry>,
+    schema: Schema,
+}
+
+/// Reads the defaults, once a process: the smallest command asks for them several times, and
+/// they were most of what it did.
+fn defaults() -> Result<&'static Defaults, ConfigError> {
+    static READ: OnceLock<Defaults> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read);
+    }
     let layer = Layer { origin: Origin::Defaults, text: DEFAULTS.to_owned() };
     let mut reader = Reader::new(&layer, None);
     reader.read()?;
-    Ok(reader.entries)
+    let entries = reader.entries;
+    Ok(READ.get_or_init(|| Defaults { schema: Schema::of_entries(&entries), entries }))
 }
 
 /// Reads the settings of one layer.

@@ -24,6 +24,13 @@ impl Mapping {
         unsafe { memmap2::Mmap::map(file) }.map(Self)
     }
 
+    /// Gives the memory of what was read back; the next look reads it from the file again.
+    /// Where that is not possible, nothing happens.
+    pub(crate) fn let_go(&self) {
+        // SAFETY: the mapping is of a file and never written to, so its pages come back the same.
+        let _ = unsafe { self.0.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }

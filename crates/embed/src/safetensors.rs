@@ -55,6 +55,11 @@ impl Tensors {
         Ok(start..end)
     }
 
+    /// Gives back the memory of what was copied out.
+    pub(crate) fn let_go(&self) {
+        self.file.let_go();
+    }
+
     /// Copies a tensor out.
     pub(crate) fn read(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EmbedError> {
         let range = self.range(name, shape)?;

@@ -136,6 +136,8 @@ impl Weights {
                 .map(|layer| layer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect::<Result<Vec<_>, _>>()
         })?;
+        // All but the words was copied, and a word is looked up a row at a time.
+        tensors.let_go();
         Ok(Self { words, places, first_norm, layers, tensors })
     }
 

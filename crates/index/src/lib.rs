@@ -9,6 +9,7 @@ mod adapter;
 mod document;
 mod facts;
 mod language;
+mod parse;
 mod places;
 mod reader;
 mod resolve;

@@ -4,12 +4,12 @@
 //! long. An adapter is asked about every node on the way down and says what it is; which item
 //! everything belongs to follows from what is open at that point.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
-use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
+use tree_sitter::{Node, Tree};
 
+use crate::parse::parse;
 use crate::{
     Access, FileFacts, Import, Item, ItemKind, Language, Lines, Reference, ReferenceKind,
     Visibility,
@@ -25,19 +25,6 @@ const MAX_REFERENCES: usize = 50_000;
 /// How long the names before a name may be. A text that nests fifty thousand deep would be
 /// gigabytes of them.
 const MAX_PREFIX: usize = 240;
-/// How many steps a parser may take. Code takes about one for a byte, and the worst file that
-/// was measured two; a text that is not the language's can take as many as it has bytes for
-/// each of them. Counted, not timed, so that the same text gives the same facts.
-const STEPS_FOR_A_BYTE: usize = 6;
-const STEPS_AT_LEAST: usize = 20_000;
-/// How often the parser asks whether to go on.
-const STEPS_BETWEEN_LOOKS: usize = 100;
-/// A grammar's own scanner may look ahead to the end of the text for each of its tokens, which
-/// counts as no step. So the text is handed out in pieces, and these are counted.
-const PIECE: usize = 4_096;
-const TIMES_HANDED: usize = 64;
-const HANDED_AT_LEAST: usize = 4 << 20;
-
 /// How far back a type that is named again is looked for.
 const RECENT: usize = 24;
 /// How many variables are told apart at one place.
@@ -492,11 +479,6 @@ impl<'t> Reader<'t> {
     }
 }
 
-thread_local! {
-    /// A parser is made once a thread and language: making one is dearer than a small file.
-    static PARSERS: RefCell<HashMap<Language, Parser>> = RefCell::new(HashMap::new());
-}
-
 /// Reads a text with a grammar and walks its tree.
 pub(crate) fn read_with(
     adapter: &dyn Adapter,
@@ -511,39 +493,6 @@ pub(crate) fn read_with(
         reader.facts.syntax_errors = 1;
     }
     reader.finish()
-}
-
-fn parse(adapter: &dyn Adapter, text: &str, language: Language) -> Option<Tree> {
-    PARSERS.with_borrow_mut(|parsers| {
-        let parser = parsers.entry(language).or_insert_with(|| {
-            let mut parser = Parser::new();
-            // A grammar of another ABI than the library's leaves the parser without one, and
-            // every parse without a tree: a golden test of each language would fail.
-            drop(parser.set_language(&adapter.grammar()));
-            parser
-        });
-        let mut steps = 0;
-        let most_steps = STEPS_AT_LEAST + text.len() * STEPS_FOR_A_BYTE;
-        let most_handed = HANDED_AT_LEAST + text.len() * TIMES_HANDED;
-        let handed = Cell::new(0);
-        let mut watch = |_: &ParseState| {
-            steps += STEPS_BETWEEN_LOOKS;
-            let is_too_much = steps > most_steps || handed.get() > most_handed;
-            if is_too_much { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let options = ParseOptions::new().progress_callback(&mut watch);
-        let mut from = |at: usize, _| {
-            let end = if handed.get() > most_handed { at } else { text.len().min(at + PIECE) };
-            handed.set(handed.get() + PIECE);
-            text.as_bytes().get(at..end).unwrap_or(&[])
-        };
-        let tree = parser.parse_with_options(&mut from, None, Some(options));
-        if tree.is_none() {
-            // It would go on with this text when it is given the next one.
-            parser.reset();
-        }
-        tree.filter(|_| handed.get() <= most_handed)
-    })
 }
 
 fn walk(adapter: &dyn Adapter, reader: &mut Reader<'_>, tree: &Tree) {

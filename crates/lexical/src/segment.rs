@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::bytes::{Numbers, put};
-use crate::terms::{for_each_word, name_term, terms_of_word};
+use crate::terms::{for_each_word, put_name_term, terms_of_word};
 
 /// Where in a unit a term stands. One that stands in several counts in each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,33 @@ impl Field {
     }
 }
 
+/// A word of a document: the place of its term, its unit and its field, in the order in which
+/// postings are written. One number, because all words of all files are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Spot(u64);
+
+/// More units than this no document is cut into: what is left is the last one's.
+const MAX_UNIT: u32 = (1 << 24) - 1;
+
+impl Spot {
+    fn new(place: u32, unit: u32, field: Field) -> Self {
+        let unit = u64::from(unit.min(MAX_UNIT));
+        Self(u64::from(place) << 32 | unit << 8 | u64::from(field.bit()))
+    }
+
+    const fn place(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    const fn unit(self) -> u32 {
+        (self.0 >> 8) as u32 & MAX_UNIT
+    }
+
+    const fn bits(self) -> u8 {
+        self.0 as u8
+    }
+}
+
 /// Gathers documents into a segment. One for each thread: segments are joined afterwards.
 #[derive(Default)]
 pub struct SegmentBuilder {
@@ -47,8 +74,8 @@ pub struct SegmentBuilder {
     lists: Vec<List>,
     documents: Vec<u32>,
     lengths: Vec<Vec<u32>>,
-    /// Of the document that is being read: term, unit and field of every word.
-    words: Vec<(u32, u32, u8)>,
+    /// Every word of the document that is being read.
+    words: Vec<Spot>,
 }
 
 impl SegmentBuilder {
@@ -64,8 +91,8 @@ impl SegmentBuilder {
         self.lengths.push(lengths);
         self.words.sort_unstable();
         let mut words = std::mem::take(&mut self.words);
-        for of_term in words.chunk_by(|a, b| a.0 == b.0) {
-            self.lists[of_term[0].0 as usize].push(ordinal, of_term);
+        for of_term in words.chunk_by(|a, b| a.place() == b.place()) {
+            self.lists[of_term[0].place() as usize].push(ordinal, of_term);
         }
         words.clear();
         self.words = words;
@@ -89,8 +116,8 @@ impl SegmentBuilder {
     }
 
     fn push_word(&mut self, word: &str, unit: u32, field: Field) {
-        let push = |words: &mut Vec<(u32, u32, u8)>, places: &[u32]| {
-            words.extend(places.iter().map(|place| (*place, unit, field.bit())));
+        let push = |words: &mut Vec<Spot>, places: &[u32]| {
+            words.extend(places.iter().map(|place| Spot::new(*place, unit, field)));
         };
         // One look-up for a word that was met before: nearly all are.
         if let Some(places) = self.known.get(word) {
@@ -140,8 +167,11 @@ impl DocumentTerms<'_> {
     /// Adds what a unit is called: its words, and the whole name.
     pub fn add_name(&mut self, unit: u32, name: &str) {
         self.add(unit, Field::Name, name);
-        let whole = self.builder.place_of(&name_term(name));
-        self.builder.words.push((whole, unit, Field::Name.bit()));
+        let mut term = std::mem::take(&mut self.builder.scratch);
+        put_name_term(name, &mut term);
+        let whole = self.builder.place_of(&term);
+        self.builder.scratch = term;
+        self.builder.words.push(Spot::new(whole, unit, Field::Name));
     }
 }
 
@@ -156,21 +186,21 @@ struct List {
 
 impl List {
     /// Adds what one document holds of the term, by unit.
-    fn push(&mut self, ordinal: u32, words: &[(u32, u32, u8)]) {
+    fn push(&mut self, ordinal: u32, words: &[Spot]) {
         if self.bytes.is_empty() {
             self.first = ordinal;
         } else {
             put(&mut self.bytes, ordinal - self.last);
         }
         self.last = ordinal;
-        let units = words.chunk_by(|a, b| a.1 == b.1);
+        let units = words.chunk_by(|a, b| a.unit() == b.unit());
         put(&mut self.bytes, units.clone().count() as u32);
         let mut before = 0;
         for unit in units {
-            put(&mut self.bytes, unit[0].1 - before);
-            before = unit[0].1;
-            let in_body = unit.iter().filter(|word| word.2 == 0).count();
-            let fields = unit.iter().fold(0, |bits, word| bits | word.2);
+            put(&mut self.bytes, unit[0].unit() - before);
+            before = unit[0].unit();
+            let in_body = unit.iter().filter(|word| word.bits() == 0).count();
+            let fields = unit.iter().fold(0, |bits, word| bits | word.bits());
             self.bytes.push(in_body.min(usize::from(MAX_COUNT)) as u8 | fields);
         }
     }

@@ -74,6 +74,12 @@ CREATE TABLE skipped (
   blob     BLOB NOT NULL
 ) WITHOUT ROWID;
 
+-- What files and skipped say about what changed, in one row; see known.rs.
+CREATE TABLE known (
+  no    INTEGER PRIMARY KEY,
+  bytes BLOB NOT NULL
+);
+
 CREATE TABLE commits (
   no      INTEGER PRIMARY KEY,
   id      TEXT NOT NULL,

@@ -20,6 +20,7 @@ mod failure;
 mod find;
 mod history;
 mod kinds;
+mod known;
 mod links;
 mod past;
 mod reads;
@@ -40,6 +41,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 pub use describe::CodeEdge;
 pub use failure::CodeIndexError;
 pub use history::{CommitRow, LoggedCommit};
+pub use known::{Known, KnownState, KnownTree};
 pub use past::PastCommit;
 pub use reads::{CodeCounts, Namesake};
 pub use rows::{
@@ -53,7 +55,7 @@ pub use writer::Writer;
 
 /// Raised with every change of the schema or of what the rows mean: an index of another
 /// version is made anew.
-pub const CODE_INDEX_VERSION: i64 = 3;
+pub const CODE_INDEX_VERSION: i64 = 4;
 
 /// "SpIx" in ASCII, for `file` and for us.
 const APPLICATION_ID: i64 = 0x5370_4978;
@@ -172,6 +174,7 @@ impl CodeIndex {
         let transaction = begun.map_err(CodeIndexError::from)?;
         let mut writer = Writer::new(&transaction)?;
         let done = act(&mut writer)?;
+        writer.finish()?;
         transaction.commit().map_err(CodeIndexError::from)?;
         Ok(done)
     }

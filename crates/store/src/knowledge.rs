@@ -87,6 +87,15 @@ pub trait Knowledge: Links<Error = KnowledgeError> + Send + Sync {
         edges: &[Edge],
     ) -> Result<Succession, KnowledgeError>;
 
+    /// Adds nodes and puts some of them in the places of others, all at once: each pair of
+    /// `places` is a node and the one that takes its place, as [`Self::supersede_node`] does
+    /// it. Several may give way to the same one. The same call again changes nothing.
+    ///
+    /// Refused as a whole with [`KnowledgeError::NoSuchNode`] if either of a pair is missing,
+    /// and with [`KnowledgeError::Superseded`] if a place is taken.
+    fn succeed(&self, nodes: &[Node], places: &[(NodeId, NodeId)])
+    -> Result<Added, KnowledgeError>;
+
     /// Puts `new` in the place of `old`; adds it unless it is there. The same call again
     /// changes nothing. Refused with [`KnowledgeError::Superseded`] if another edge has taken
     /// the place, or if `new` has lost its own: so no chain bites its tail.

@@ -20,9 +20,10 @@ mod sqlite;
 
 pub use code_index::{
     CODE_INDEX_VERSION, CodeCounts, CodeEdge, CodeIndex, CodeIndexError, CodeIndexOpenError,
-    CommitRow, FileMarks, FileNo, FileRow, ItemRow, KnownFile, LoggedCommit, Namesake, NodeKey,
-    NodeNo, PastCommit, SegmentNo, Segments, SkippedFile, Spot, Stamp, StoredEdge, StoredFile,
-    StoredItem, TermLists, TextOf, TextParts, UnitDetails, UnitRow, Visible, Words, Writer,
+    CommitRow, FileMarks, FileNo, FileRow, ItemRow, Known, KnownFile, KnownState, KnownTree,
+    LoggedCommit, Namesake, NodeKey, NodeNo, PastCommit, SegmentNo, Segments, SkippedFile, Spot,
+    Stamp, StoredEdge, StoredFile, StoredItem, TermLists, TextOf, TextParts, UnitDetails, UnitRow,
+    Visible, Words, Writer,
 };
 pub use journal::{
     Cause, Journal, JournalError, PendingEvent, ProcessRow, RunChange, RunQuery, Step, StepBegun,

@@ -27,7 +27,7 @@ use spore_model::Event;
 
 pub use backwards::Backwards;
 pub use outbox::{FlushError, flush};
-pub use reader::{DEDUP_WINDOW, Flaw, Problem, Reader};
+pub use reader::{DEDUP_WINDOW, Flaw, Problem, ReadLine, Reader};
 
 /// The longest line, without its newline, that is written or understood.
 pub const MAX_LINE_BYTES: usize = 1 << 20;

@@ -77,6 +77,7 @@ impl Engine<'_> {
             writer.remove_skipped(path)?;
         }
         self.read_all(writer, plan.jobs, &mut work)?;
+        self.sinks.iter().try_for_each(|sink| sink.settle(writer))?;
         work.clear_directories(writer)?;
         stages.add(Stage::Read, begun.elapsed());
         let begun = Instant::now();

@@ -4,10 +4,10 @@
 //! not, and no link is followed: what it leads to is either in the tree by itself or none of
 //! our business. A tree of git has what is in it, hidden files and `.sporeignore` apart.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{WalkBuilder, WalkState};
@@ -17,6 +17,7 @@ use spore_store::Stamp;
 
 use super::classes::Class;
 use super::identity::blob_of_hex;
+use super::plan::{Comparison, Unchanged};
 use super::scope::Scope;
 use crate::{Error, Result};
 
@@ -36,8 +37,10 @@ pub(super) struct Found {
 /// All files of a tree that are in the scope.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// By path.
+    /// By path; without those that turned out to be unchanged on the way.
     pub(super) files: Vec<Found>,
+    /// How many of those there were.
+    pub(super) unchanged: u64,
     /// What could not even be listed, with the reason.
     pub(super) unlisted: Vec<(String, &'static str)>,
     /// Files that no index is for.
@@ -52,22 +55,30 @@ impl Listing {
     }
 }
 
-/// Lists a work tree.
-pub(super) fn of_directory(root: &Path, scope: &Scope, threads: usize) -> Listing {
-    let others = AtomicU64::new(0);
+/// A tree of fewer files is walked by one thread: before a second one has found something to
+/// do, the first is done.
+const FEW_FILES: usize = 1_000;
+
+/// Lists a work tree. What is known and looks like it did is only counted.
+pub(super) fn of_directory(
+    root: &Path,
+    scope: &Scope,
+    comparison: &Comparison<'_>,
+    threads: usize,
+) -> Listing {
+    let is_small = (1..FEW_FILES).contains(&comparison.len());
     let parts: Mutex<Listing> = Mutex::default();
-    let walk = walker(root, scope, threads);
+    let walk = walker(root, scope, if is_small { 1 } else { threads });
+    let lookout = Lookout { root, scope, comparison };
     walk.run(|| {
         let mut part = Part { listing: Listing::default(), whole: &parts };
-        let others = &others;
+        let lookout = &lookout;
         Box::new(move |entry| {
-            see(root, scope, entry, &mut part.listing, others);
+            lookout.see(entry, &mut part.listing);
             WalkState::Continue
         })
     });
-    let mut listing = parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    listing.others = others.into_inner();
-    listing.sorted()
+    parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).sorted()
 }
 
 /// What one thread found; it becomes part of the whole when the thread is done.
@@ -81,66 +92,100 @@ impl Drop for Part<'_> {
         let mut whole = self.whole.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         whole.files.append(&mut self.listing.files);
         whole.unlisted.append(&mut self.listing.unlisted);
+        whole.unchanged += self.listing.unchanged;
+        whole.others += self.listing.others;
     }
 }
 
 fn walker(root: &Path, scope: &Scope, threads: usize) -> ignore::WalkParallel {
-    let (top, scope) = (root.to_owned(), scope.clone());
-    WalkBuilder::new(root)
+    let mut builder = WalkBuilder::new(root);
+    builder
         .add_custom_ignore_filename(IGNORE_FILE)
         // A project without git has ignore files all the same.
         .require_git(false)
         .follow_links(false)
-        .threads(threads)
-        .filter_entry(move |entry| match relative(&top, entry.path()) {
-            Some(path) => scope.leads_to(&path),
+        .threads(threads);
+    if !scope.is_everything() {
+        let (top, scope) = (root.to_owned(), scope.clone());
+        builder.filter_entry(move |entry| match relative(&top, entry.path()) {
+            Some(path) => scope.leads_to(path),
             // Said to be unreadable when its turn comes.
             None => true,
-        })
-        .build_parallel()
+        });
+    }
+    builder.build_parallel()
 }
 
-fn see(
-    root: &Path,
-    scope: &Scope,
-    entry: std::result::Result<ignore::DirEntry, ignore::Error>,
-    listing: &mut Listing,
-    others: &AtomicU64,
-) {
-    let entry = match entry {
-        Ok(entry) => entry,
-        Err(error) => {
-            if let Some(path) = path_of(&error).and_then(|path| relative(root, path)) {
-                listing.unlisted.push((path, reason_of(&error)));
+/// Looks at what the walk meets.
+struct Lookout<'a> {
+    root: &'a Path,
+    scope: &'a Scope,
+    comparison: &'a Comparison<'a>,
+}
+
+impl Lookout<'_> {
+    fn see(
+        &self,
+        entry: std::result::Result<ignore::DirEntry, ignore::Error>,
+        listing: &mut Listing,
+    ) {
+        match entry {
+            Ok(entry) => self.see_file(&entry, listing),
+            Err(error) => {
+                if let Some(path) = path_of(&error).and_then(|path| relative(self.root, path)) {
+                    listing.unlisted.push((path.to_owned(), reason_of(&error)));
+                }
             }
+        }
+    }
+
+    fn see_file(&self, entry: &ignore::DirEntry, listing: &mut Listing) {
+        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             return;
         }
-    };
-    if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-        return;
+        let Some(path) = relative(self.root, entry.path()) else {
+            let path = entry.path().strip_prefix(self.root).unwrap_or(entry.path());
+            listing.unlisted.push((path.to_string_lossy().into_owned(), "name is not text"));
+            return;
+        };
+        let known = self.comparison.place_of(path).filter(|_| self.scope.is_everything());
+        let class = match known {
+            // It had a class when it was read, and a name keeps its own.
+            Some(_) => None,
+            None => {
+                let Some(class) = self.class_of(path) else {
+                    listing.others += 1;
+                    return;
+                };
+                Some(class)
+            }
+        };
+        // Gone since it was listed: then it is not there.
+        let Ok(data) = entry.metadata() else { return };
+        let stamp = stamp_of(&data);
+        match known.and_then(|place| self.comparison.settles(place, stamp)) {
+            Some(Unchanged::Read) => listing.unchanged += 1,
+            Some(Unchanged::LeftOut) => {}
+            None => match class.or_else(|| self.class_of(path)) {
+                None => listing.others += 1,
+                Some(class) => {
+                    let path = path.to_owned();
+                    listing.files.push(Found { path, class, stamp, object: None });
+                }
+            },
+        }
     }
-    let Some(path) = relative(root, entry.path()) else {
-        let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
-        listing.unlisted.push((path.to_string_lossy().into_owned(), "name is not text"));
-        return;
-    };
-    match Class::of(&path).filter(|class| scope.holds(&path, class.word())) {
-        None => {
-            others.fetch_add(1, Ordering::Relaxed);
-        }
-        Some(class) => {
-            // Gone since it was listed: then it is not there.
-            let Ok(data) = entry.metadata() else { return };
-            let stamp = Stamp {
-                size: data.len(),
-                mtime_ns: data
-                    .mtime()
-                    .saturating_mul(1_000_000_000)
-                    .saturating_add(data.mtime_nsec()),
-                inode: data.ino(),
-            };
-            listing.files.push(Found { path, class, stamp, object: None });
-        }
+
+    fn class_of(&self, path: &str) -> Option<Class> {
+        Class::of(path).filter(|class| self.scope.holds(path, class.word()))
+    }
+}
+
+fn stamp_of(data: &std::fs::Metadata) -> Stamp {
+    Stamp {
+        size: data.len(),
+        mtime_ns: data.mtime().saturating_mul(1_000_000_000).saturating_add(data.mtime_nsec()),
+        inode: data.ino(),
     }
 }
 
@@ -162,9 +207,17 @@ fn reason_of(error: &ignore::Error) -> &'static str {
     }
 }
 
-/// Returns a path from the root with forward slashes; `None` if it is no text.
-pub(super) fn relative(root: &Path, path: &Path) -> Option<String> {
-    Some(path.strip_prefix(root).ok()?.to_str()?.to_owned())
+/// Returns a path from the root with forward slashes; `None` if it is no text, or elsewhere.
+pub(super) fn relative<'p>(root: &Path, path: &'p Path) -> Option<&'p str> {
+    let (root, path) = (root.as_os_str().as_bytes(), path.as_os_str().as_bytes());
+    // Both are plain, and a walk asks this of every file: no need to go by components.
+    let below = match path.strip_prefix(root)? {
+        [] => &[],
+        [b'/', below @ ..] => below,
+        below if root.ends_with(b"/") => below,
+        _ => return None,
+    };
+    std::str::from_utf8(below).ok()
 }
 
 /// Lists a tree of git.
@@ -233,5 +286,24 @@ impl Ignored {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_told_as_seen_from_the_root_or_not_at_all() {
+        let check = |root: &str, path: &str, expected: Option<&str>| {
+            assert_eq!(relative(Path::new(root), Path::new(path)), expected, "{root} {path}");
+        };
+        check("/r", "/r/a/b.rs", Some("a/b.rs"));
+        check("/r", "/r", Some(""));
+        check("/r", "/rest/a.rs", None);
+        check("/r", "/x/a.rs", None);
+        check("/", "/a.rs", Some("a.rs"));
+        let odd = std::ffi::OsStr::from_bytes(b"/r/\xff.rs");
+        assert_eq!(relative(Path::new("/r"), Path::new(odd)), None);
     }
 }

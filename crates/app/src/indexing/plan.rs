@@ -1,12 +1,84 @@
 //! What has to be done to an index so that it is that of a tree.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use spore_store::{KnownFile, SkippedFile, Stamp};
+use rustc_hash::FxBuildHasher;
+use spore_store::{Known, KnownFile, KnownState, KnownTree, SkippedFile, Stamp};
 
 use super::listing::{Found, Listing};
 use super::reading::TOO_LARGE;
 use super::scope::Scope;
+
+/// What is known, ready to be asked about files as they are found, on any thread.
+pub(super) struct Comparison<'k> {
+    known: &'k KnownTree,
+    places: HashMap<&'k str, usize, FxBuildHasher>,
+    /// By place: whether the file is still there.
+    seen: Vec<AtomicBool>,
+    /// Files of more bytes are left out.
+    most: u64,
+}
+
+impl<'k> Comparison<'k> {
+    pub(super) fn with(known: &'k KnownTree, most: u64) -> Self {
+        let places = known.iter().enumerate().map(|(place, file)| (file.path, place)).collect();
+        let seen = (0..known.len()).map(|_| AtomicBool::new(false)).collect();
+        Self { known, places, seen, most }
+    }
+
+    /// Returns how many files are known.
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Returns where a file is among those that are known.
+    pub(super) fn place_of(&self, path: &str) -> Option<usize> {
+        self.places.get(path).copied()
+    }
+
+    /// Returns whether a known file looks like it did, so that there is nothing to do about
+    /// it; the answer says whether it is one that was read.
+    pub(super) fn settles(&self, place: usize, stamp: Stamp) -> Option<Unchanged> {
+        let known = self.known.get(place)?;
+        let same = is_same(&known, stamp, None);
+        let settled = match known.state {
+            KnownState::Read { .. } if same && stamp.size <= self.most => Unchanged::Read,
+            KnownState::LeftOut { reason } if (reason == TOO_LARGE) == (stamp.size > self.most) => {
+                (same || reason == TOO_LARGE).then_some(Unchanged::LeftOut)?
+            }
+            _ => return None,
+        };
+        self.see(place);
+        Some(settled)
+    }
+
+    fn see(&self, place: usize) {
+        if let Some(seen) = self.seen.get(place) {
+            seen.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns what is known of a path, which is there.
+    fn take(&self, path: &str) -> Option<Known<'k>> {
+        let place = self.place_of(path)?;
+        self.see(place);
+        self.known.get(place)
+    }
+
+    /// Returns what is known and was not met.
+    fn rest(&self) -> impl Iterator<Item = Known<'k>> {
+        let unseen = self.seen.iter().enumerate().filter(|(_, seen)| !seen.load(Ordering::Relaxed));
+        unseen.filter_map(|(place, _)| self.known.get(place))
+    }
+}
+
+/// A file about which there is nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unchanged {
+    Read,
+    LeftOut,
+}
 
 /// A file to read, and what is known of it.
 pub(super) struct Job {
@@ -40,55 +112,66 @@ impl Plan {
     }
 
     /// Compares what there is with what is known.
-    pub(super) fn of(
-        listing: Listing,
-        known: Vec<KnownFile>,
-        skipped: Vec<SkippedFile>,
-        scope: &Scope,
-        most: u64,
-    ) -> Self {
-        let mut plan = Self::default();
-        let mut known: HashMap<String, KnownFile> =
-            known.into_iter().map(|file| (file.path.clone(), file)).collect();
-        let mut skipped: HashMap<String, SkippedFile> =
-            skipped.into_iter().map(|file| (file.path.clone(), file)).collect();
+    pub(super) fn of(listing: Listing, comparison: &Comparison<'_>, scope: &Scope) -> Self {
+        let mut plan = Self { unchanged: listing.unchanged, ..Self::default() };
         for found in listing.files {
-            let (file, left_out) = (known.remove(&found.path), skipped.remove(&found.path));
-            if found.stamp.size > most {
-                plan.leave_out(&found.path, TOO_LARGE, found.stamp, left_out.as_ref());
-                plan.removed.extend(file);
-            } else if file.as_ref().is_some_and(|file| same(&found, file.stamp, &file.blob)) {
+            let before = comparison.take(&found.path);
+            let same = before.is_some_and(|before| {
+                is_same(&before, found.stamp, found.object.as_ref().map(|(_, blob)| &blob[..]))
+            });
+            let left_out = before.and_then(|before| reason_of(&before));
+            let known = || before.and_then(|before| before.to_file());
+            if found.stamp.size > comparison.most {
+                plan.leave_out(&found.path, TOO_LARGE, found.stamp, left_out);
+                plan.removed.extend(known());
+            } else if same && left_out.is_none() {
                 plan.unchanged += 1;
-            } else if left_out.as_ref().is_none_or(|file| {
-                file.reason == TOO_LARGE || !same(&found, file.stamp, &file.blob)
-            }) {
-                plan.jobs.push(Job { found, known: file, was_skipped: left_out.is_some() });
+            } else if !same || left_out == Some(TOO_LARGE) {
+                let (known, was_skipped) = (known(), left_out.is_some());
+                plan.jobs.push(Job { found, known, was_skipped });
             }
         }
         for (path, reason) in listing.unlisted {
-            let left_out = skipped.remove(&path);
-            plan.leave_out(&path, reason, Stamp::default(), left_out.as_ref());
+            let left_out = comparison.take(&path).and_then(|before| reason_of(&before));
+            plan.leave_out(&path, reason, Stamp::default(), left_out);
         }
-        let gone = known.into_values().filter(|file| scope.holds(&file.path, &file.language));
-        plan.removed.extend(gone);
+        for gone in comparison.rest() {
+            match gone.state {
+                KnownState::Read { language, .. } if scope.holds(gone.path, language) => {
+                    plan.removed.extend(gone.to_file());
+                }
+                KnownState::LeftOut { .. } if scope.holds_path(gone.path) => {
+                    plan.unskipped.push(gone.path.to_owned());
+                }
+                _ => {}
+            }
+        }
         plan.removed.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        plan.unskipped.extend(skipped.into_keys().filter(|path| scope.holds_path(path)));
         plan
     }
 
-    fn leave_out(&mut self, path: &str, reason: &str, stamp: Stamp, before: Option<&SkippedFile>) {
-        if before.is_none_or(|before| before.reason != reason) {
+    fn leave_out(&mut self, path: &str, reason: &str, stamp: Stamp, before: Option<&str>) {
+        if before != Some(reason) {
             let (path, reason) = (path.to_owned(), reason.to_owned());
             self.skipped.push(SkippedFile { path, reason, stamp, blob: Vec::new() });
         }
     }
 }
 
-/// Returns whether a file is the one that is known, as far as can be told without reading it.
-fn same(found: &Found, stamp: Stamp, blob: &[u8]) -> bool {
-    match &found.object {
-        Some((_, object)) => object == blob,
-        None => stamp.mtime_ns != 0 && stamp == found.stamp,
+/// Why a file was left out; nothing if it was read.
+fn reason_of<'k>(known: &Known<'k>) -> Option<&'k str> {
+    match known.state {
+        KnownState::LeftOut { reason } => Some(reason),
+        KnownState::Read { .. } => None,
+    }
+}
+
+/// Returns whether a file is the one that is known, as far as can be told without reading it:
+/// by git's name of the content where there is one, else by its looks.
+fn is_same(known: &Known<'_>, stamp: Stamp, object: Option<&[u8]>) -> bool {
+    match object {
+        Some(object) => object == known.blob,
+        None => known.stamp.mtime_ns != 0 && known.stamp == stamp,
     }
 }
 
@@ -112,11 +195,21 @@ mod tests {
         }
     }
 
+    fn before() -> KnownTree {
+        [known("a", 1, 5), known("b", 1, 5), known("d", 1, 5), known("x/e", 1, 5)]
+            .into_iter()
+            .collect()
+    }
+
+    fn files() -> Vec<Found> {
+        vec![found("a", 1, 5), found("b", 1, 6), found("c", 1, 5), found("d", 9, 5)]
+    }
+
     fn check(scope: &Scope, expected: (&[&str], &[&str], u64)) {
-        let files = vec![found("a", 1, 5), found("b", 1, 6), found("c", 1, 5), found("d", 9, 5)];
-        let before = vec![known("a", 1, 5), known("b", 1, 5), known("d", 1, 5), known("x/e", 1, 5)];
-        let listing = Listing { files, ..Listing::default() };
-        let plan = Plan::of(listing, before, Vec::new(), scope, 8);
+        let before = before();
+        let comparison = Comparison::with(&before, 8);
+        let listing = Listing { files: files(), ..Listing::default() };
+        let plan = Plan::of(listing, &comparison, scope);
         let jobs: Vec<&str> = plan.jobs.iter().map(|job| job.found.path.as_str()).collect();
         let removed: Vec<&str> = plan.removed.iter().map(|file| file.path.as_str()).collect();
         assert_eq!((jobs.as_slice(), removed.as_slice(), plan.unchanged), expected);
@@ -133,7 +226,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_settled_on_the_way_is_neither_listed_nor_gone() {
+        let before = before();
+        let comparison = Comparison::with(&before, 8);
+        let mut listing = Listing::default();
+        for file in files() {
+            let settled = comparison
+                .place_of(&file.path)
+                .and_then(|place| comparison.settles(place, file.stamp));
+            match settled {
+                Some(_) => listing.unchanged += 1,
+                None => listing.files.push(file),
+            }
+        }
+        assert_eq!((listing.unchanged, listing.files.len()), (1, 3));
+        let plan = Plan::of(listing, &comparison, &Scope::default());
+        let removed: Vec<&str> = plan.removed.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!((plan.jobs.len(), removed, plan.unchanged), (2, vec!["d", "x/e"], 1));
+    }
+
+    #[test]
     fn a_stamp_that_is_not_trusted_is_never_the_same() {
-        assert!(!same(&found("a", 1, 0), Stamp { size: 1, mtime_ns: 0, inode: 1 }, &[]));
+        let before: KnownTree = [known("a", 1, 0)].into_iter().collect();
+        let comparison = Comparison::with(&before, 8);
+        assert_eq!(comparison.settles(0, Stamp { size: 1, mtime_ns: 0, inode: 1 }), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What there is to say about an index that was brought up to date.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use spore_store::{CodeCounts, CodeIndex, CodeIndexError};
@@ -62,6 +62,14 @@ impl Stages {
         self.0[stage as usize] += time;
     }
 
+    /// Times one piece of work.
+    pub(super) fn time<T>(&mut self, stage: Stage, work: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let done = work();
+        self.add(stage, begun.elapsed());
+        done
+    }
+
     pub(super) fn times(&self) -> Vec<StageTime> {
         let time = |stage: Stage| StageTime { stage, millis: millis(self.0[stage as usize]) };
         Stage::ALL.into_iter().map(time).collect()
@@ -100,10 +108,8 @@ pub struct IndexReport {
 const COUNTS: &str = "counts";
 
 impl IndexReport {
-    pub(super) fn of(index: &CodeIndex, done: &Done, unchanged: u64) -> Result<Self> {
-        let counts = index.counts()?;
-        Self::keep(index, &counts)?;
-        Ok(Self {
+    pub(super) fn of(index: &CodeIndex, counts: CodeCounts, done: &Done, unchanged: u64) -> Self {
+        Self {
             index: index.path().display().to_string(),
             added: done.added,
             changed: done.changed,
@@ -112,7 +118,7 @@ impl IndexReport {
             resolved_again: done.resolved_again,
             counts,
             ..Self::default()
-        })
+        }
     }
 
     /// Reports that nothing was to do. Counting takes longer than seeing that, so the counts
@@ -127,15 +133,14 @@ impl IndexReport {
         Ok(Self { index, unchanged, counts, ..Self::default() })
     }
 
-    /// Keeps the counts in an index before it is finished.
-    pub(super) fn remember(index: &CodeIndex) -> Result<()> {
+    /// Counts what there is, and keeps the counts for whoever finds nothing to do.
+    pub(super) fn count(index: &CodeIndex) -> Result<CodeCounts> {
         let counts = index.counts()?;
-        Self::keep(index, &counts)
-    }
-
-    fn keep(index: &CodeIndex, counts: &CodeCounts) -> Result<()> {
-        let text = serde_json::to_string(counts).unwrap_or_default();
-        index.write(|writer| writer.set_meta(COUNTS, &text)).map_err(|e: CodeIndexError| e.into())
+        let text = serde_json::to_string(&counts).unwrap_or_default();
+        let kept: std::result::Result<(), CodeIndexError> =
+            index.write(|writer| writer.set_meta(COUNTS, &text));
+        kept?;
+        Ok(counts)
     }
 
     pub(super) fn took(&mut self, time: Duration) {

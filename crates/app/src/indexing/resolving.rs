@@ -4,7 +4,7 @@
 //! name. So for a whole tree all definitions are brought together first, and after a change
 //! only those of the names that matter; the rest of the way is the same, on all cores.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use spore_index::{
@@ -333,15 +333,23 @@ impl<'a> Ready<'a> {
     }
 
     fn imports_of(&self, site: Site<'_>, no: FileNo, edges: &mut Vec<StoredEdge>) {
+        let mut files: Vec<(&str, FileNo)> = Vec::new();
+        let mut paths: Vec<&str> = Vec::new();
         for import in &site.facts.imports {
             let names = spore_index::imported_file_names(import);
-            let files = names.iter().filter_map(|name| self.imports.get(name.as_ref())).flatten();
-            let files: BTreeMap<&str, FileNo> =
-                files.map(|(path, no)| (path.as_str(), *no)).collect();
-            let paths: Vec<&str> = files.keys().copied().collect();
+            files.clear();
+            for list in names.iter().filter_map(|name| self.imports.get(name.as_ref())) {
+                files.extend(list.iter().map(|(path, no)| (path.as_str(), *no)));
+            }
+            // Each list is sorted, and mostly there is one.
+            if !files.is_sorted() {
+                files.sort_unstable();
+            }
+            files.dedup();
+            paths.clear();
+            paths.extend(files.iter().map(|(path, _)| path));
             for meaning in spore_index::resolve_import(site, import, &paths) {
-                let target = paths.get(meaning.candidate).and_then(|path| files.get(path));
-                if let Some(target) = target {
+                if let Some((_, target)) = files.get(meaning.candidate) {
                     let confidence = thousandths(meaning.confidence);
                     let kind = EdgeKind::Imports;
                     push(edges, StoredEdge { source: no, kind, target: *target, confidence });

@@ -16,11 +16,13 @@ use crate::Interrupt;
 /// A project in a directory of its own.
 struct Project {
     dir: TempDir,
+    /// How many times something was written.
+    written: std::cell::Cell<u64>,
 }
 
 impl Project {
     fn new() -> Self {
-        let project = Self { dir: tempfile::tempdir().unwrap() };
+        let project = Self { dir: tempfile::tempdir().unwrap(), written: Default::default() };
         std::fs::create_dir_all(project.root().join(".spore")).unwrap();
         project
     }
@@ -38,7 +40,17 @@ impl Project {
     fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
+        std::fs::write(&path, content).unwrap();
+        // Long before the clock of the test, so that the stamp is trusted, and never twice at
+        // the same time. What git writes has today's date and is read again.
+        self.written.set(self.written.get() + 1);
+        self.set_time(&path, self.written.get());
+    }
+
+    fn set_time(&self, path: &Path, second: u64) {
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + second);
+        let file = std::fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(time).unwrap();
     }
 
     fn remove(&self, path: &str) {
@@ -82,7 +94,7 @@ impl Project {
     }
 
     fn index(&self, asked: &IndexAsked) -> IndexReport {
-        index(&self.around(), asked, &Silent).unwrap()
+        index(&self.around(), asked, &Silent).unwrap().report
     }
 
     fn refresh(&self) -> IndexReport {
@@ -174,9 +186,18 @@ fn nothing_to_do_is_seen_without_reading() {
     project.refresh();
     let dump = project.dump();
     let again = project.refresh();
-    assert_eq!((again.added, again.changed, again.removed), (0, 0, 0));
+    assert_eq!((again.added, again.changed, again.removed, again.unchanged), (0, 0, 0, 4));
     assert_eq!(again.counts, project.open().counts().unwrap());
     assert_eq!(project.dump(), dump);
+    // A change that nothing shows from outside is one that only a reader would see.
+    let path = project.root().join("src/price.rs");
+    let seconds = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let seconds = seconds.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    std::fs::write(&path, PRICE.replace('7', "8")).unwrap();
+    project.set_time(&path, seconds - 1_700_000_000);
+    assert_eq!(project.refresh().unchanged, 4);
+    project.set_time(&path, 500);
+    assert_eq!(project.refresh().changed, 1);
 }
 
 #[test]
@@ -344,7 +365,9 @@ fn odd_files_are_left_out_and_counted() {
 fn a_file_that_vanishes_before_it_is_read_is_not_there() {
     let project = Project::new();
     project.write("a.rs", "fn a() {}\n");
-    let found = listing::of_directory(&project.root(), &Scope::default(), 1).files;
+    let nothing = spore_store::KnownTree::default();
+    let comparison = Comparison::with(&nothing, u64::MAX);
+    let found = listing::of_directory(&project.root(), &Scope::default(), &comparison, 1).files;
     project.remove("a.rs");
     let outcome = reading::content(&project.root(), &found[0], 1000);
     assert!(matches!(outcome, Err(reading::Outcome::Gone)));

@@ -34,26 +34,39 @@ const PATH_PARTS: usize = 3;
 /// Returns the text of a node; none where there is nothing to say.
 pub(crate) fn text(parts: &TextParts) -> Option<String> {
     let mut text = Text::default();
-    text.add_words(&parts.qualified, MAX_WORDS);
-    let is_file = parts.qualified.is_empty();
-    if is_file {
-        text.add_path(&parts.path);
-    }
-    text.add_sentence(&parts.doc);
-    text.add_words(&parts.signature, MAX_WORDS);
-    if !is_file {
-        text.add_path(&parts.path);
-    }
-    (!text.words.is_empty()).then_some(text.text)
+    let TextParts { qualified, signature, doc, path } = parts;
+    text.say(qualified, signature, doc, path).map(str::to_owned)
 }
 
+/// A text on its way. It can be used for one after the other.
 #[derive(Default)]
 struct Text {
     text: String,
-    words: Vec<String>,
+    /// What was said, in lower case: `said` holds the words, one behind the other, and this
+    /// where each ends.
+    ends: Vec<usize>,
+    said: String,
+    word: String,
 }
 
 impl Text {
+    fn say(&mut self, qualified: &str, signature: &str, doc: &str, path: &str) -> Option<&str> {
+        self.text.clear();
+        self.ends.clear();
+        self.said.clear();
+        self.add_words(qualified);
+        let is_file = qualified.is_empty();
+        if is_file {
+            self.add_path(path);
+        }
+        self.add_sentence(doc);
+        self.add_words(signature);
+        if !is_file {
+            self.add_path(path);
+        }
+        (!self.ends.is_empty()).then_some(&self.text)
+    }
+
     fn push(&mut self, word: &str) {
         if !self.text.is_empty() {
             self.text.push(' ');
@@ -61,16 +74,46 @@ impl Text {
         self.text.push_str(word);
     }
 
-    /// Adds the words of names that were not said yet.
-    fn add_words(&mut self, names: &str, most: usize) {
-        for word in name_words(names) {
-            if self.words.len() >= most {
-                return;
+    fn was_said(&self, word: &str) -> bool {
+        let mut start = 0;
+        self.ends.iter().any(|end| {
+            let said = &self.said[start..*end];
+            start = *end;
+            said == word
+        })
+    }
+
+    /// Adds the words of names that were not said yet. Names are cut where a joint or their
+    /// case says so.
+    fn add_words(&mut self, names: &str) {
+        let mut word = std::mem::take(&mut self.word);
+        word.clear();
+        let mut letters = names.chars().peekable();
+        let mut before = ' ';
+        while let Some(letter) = letters.next() {
+            let ends_run = letters.peek().is_some_and(|next| next.is_lowercase());
+            let begins = letter.is_uppercase() && (before.is_lowercase() || ends_run);
+            if begins || !letter.is_alphanumeric() {
+                self.add_word(&word);
+                word.clear();
+                if self.ends.len() >= MAX_WORDS {
+                    break;
+                }
             }
-            if word.len() > 1 && !self.words.contains(&word) {
-                self.push(&word);
-                self.words.push(word);
+            if letter.is_alphanumeric() {
+                word.extend(letter.to_lowercase());
             }
+            before = letter;
+        }
+        self.add_word(&word);
+        self.word = word;
+    }
+
+    fn add_word(&mut self, word: &str) {
+        if word.len() > 1 && self.ends.len() < MAX_WORDS && !self.was_said(word) {
+            self.push(word);
+            self.said.push_str(word);
+            self.ends.push(self.said.len());
         }
     }
 
@@ -81,7 +124,8 @@ impl Text {
         let end = paragraph.find(". ").or_else(|| paragraph.find(".\n")).unwrap_or(paragraph.len());
         for word in paragraph[..end].split_whitespace().take(MAX_DOC_WORDS) {
             self.push(word);
-            self.words.push(word.to_lowercase());
+            self.said.push_str(&word.to_lowercase());
+            self.ends.push(self.said.len());
         }
     }
 
@@ -89,32 +133,9 @@ impl Text {
         let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
         let parts: Vec<&str> = path.rsplit('/').take(PATH_PARTS).collect();
         for part in parts.into_iter().rev() {
-            self.add_words(part, MAX_WORDS);
+            self.add_words(part);
         }
     }
-}
-
-/// Cuts names into words in lower case, where a joint or their case says so.
-fn name_words(names: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut word = String::new();
-    let mut letters = names.chars().peekable();
-    let mut before = ' ';
-    while let Some(letter) = letters.next() {
-        let ends_run = letters.peek().is_some_and(|next| next.is_lowercase());
-        let begins = letter.is_uppercase() && (before.is_lowercase() || ends_run);
-        if (begins || !letter.is_alphanumeric()) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if letter.is_alphanumeric() {
-            word.extend(letter.to_lowercase());
-        }
-        before = letter;
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
 }
 
 /// Keeps the hashes of the texts of one change of the index.
@@ -129,14 +150,9 @@ type Hashes = (Option<Key>, Vec<(usize, Key)>);
 impl Sink for TextSink {
     fn prepare(&self, seen: &Seen<'_>) -> Box<dyn Any + Send> {
         let mut hashes: Hashes = (None, Vec::new());
-        let key = |qualified: &str, signature: &str, doc: &str| {
-            let parts = TextParts {
-                qualified: qualified.to_owned(),
-                signature: signature.to_owned(),
-                doc: doc.to_owned(),
-                path: seen.path.to_owned(),
-            };
-            text(&parts).map(|text| Key::of(&text))
+        let mut text = Text::default();
+        let mut key = |qualified: &str, signature: &str, doc: &str| {
+            text.say(qualified, signature, doc, seen.path).map(Key::of)
         };
         if let Some(facts) = seen.facts {
             hashes.0 = key("", "", &facts.doc);
@@ -174,6 +190,10 @@ impl Sink for TextSink {
 
     fn forget(&self, writer: &mut Writer<'_>, file: FileNo) -> Result<()> {
         Ok(writer.forget_texts(file)?)
+    }
+
+    fn settle(&self, _: &mut Writer<'_>) -> Result<()> {
+        Ok(())
     }
 
     fn finish(&self, writer: &mut Writer<'_>) -> Result<()> {

@@ -44,7 +44,7 @@ pub fn watch(
     })
     .map_err(failed)?;
     watcher.watch(workspace.root(), RecursiveMode::Recursive).map_err(failed)?;
-    tell(&super::index(around, asked, reporter)?);
+    tell(&super::index(around, asked, reporter)?.report);
     let config = workspace.config(around, &[])?;
     let indexer = Indexer { around, workspace: &workspace, config: &config, reporter, most: None };
     let asked = Scope::typed(workspace.root(), &around.cwd, &asked.paths, &asked.languages)?;
@@ -108,7 +108,7 @@ fn next_storm(
     paths.sort_unstable();
     paths.dedup();
     let named: Option<Vec<String>> =
-        paths.iter().map(|path| relative(workspace.root(), path)).collect();
+        paths.iter().map(|path| relative(workspace.root(), path).map(str::to_owned)).collect();
     match named {
         Some(named)
             if !everything && named.len() <= STORM && !named.iter().any(String::is_empty) =>

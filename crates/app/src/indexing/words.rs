@@ -56,7 +56,7 @@ impl Sink for WordSink {
         Ok(writer.remove_document(Words::Code, file)?)
     }
 
-    fn finish(&self, writer: &mut Writer<'_>) -> Result<()> {
+    fn settle(&self, writer: &mut Writer<'_>) -> Result<()> {
         let builders = std::mem::take(&mut *lock(&self.shelf));
         let mut segment =
             Segment::concat(builders.into_iter().map(SegmentBuilder::finish).collect());
@@ -66,7 +66,10 @@ impl Sink for WordSink {
             *number = files.get(number).copied().unwrap_or(u32::MAX);
         }
         let documents: Vec<u32> = files.into_values().collect();
-        add(writer, Words::Code, &segment, &documents)?;
+        add(writer, Words::Code, &segment, &documents)
+    }
+
+    fn finish(&self, writer: &mut Writer<'_>) -> Result<()> {
         add_messages(writer)?;
         for words in [Words::Code, Words::Commits] {
             tidy(writer, words)?;

@@ -1,6 +1,9 @@
 //! Any text as any language. The first byte says which.
 //!
-//!     cargo +nightly fuzz run read --fuzz-dir crates/index/fuzz -- -max_len=65536
+//!     RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir crates/index/fuzz -s none read -- -max_len=65536
+//!
+//! The variable lets a stable compiler take the flags that a fuzzer needs, and `-s none` leaves
+//! out the address sanitizer, for speed. `cargo install cargo-fuzz` comes first.
 //!
 //! `tests/random.rs` runs the same function over seeded random texts with a stable compiler.
 

@@ -87,13 +87,12 @@ fn unanchored_files(site: Site<'_>, words: &[&str], paths: &[&str], most: f64) -
     }
     let mut found: Vec<(usize, &str, f64)> = Vec::new();
     let mut lead = 0.0;
-    for (place, path) in paths.iter().enumerate() {
-        let module = module_of(path);
-        let sure = unanchored(words, path, None, site);
-        let is_end = words.last().is_some_and(|word| ends_with(module, word));
-        let Some(sure) = sure.filter(|_| is_end || site.facts.language == Language::Rust) else {
-            continue;
-        };
+    let may_end = |path: &str| {
+        site.facts.language == Language::Rust
+            || words.last().is_some_and(|word| ends_with(module_of(path), word))
+    };
+    for (place, path) in paths.iter().enumerate().filter(|(_, path)| may_end(path)) {
+        let Some(sure) = unanchored(words, path, None, site) else { continue };
         if sure > lead {
             found.clear();
             lead = sure;
@@ -146,7 +145,8 @@ fn directory_name(words: Vec<&str>) -> &str {
 }
 
 fn ends_with(module: &str, word: &str) -> bool {
-    module.rsplit('/').next() == Some(word)
+    let before = module.strip_suffix(word);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/')) && !word.contains('/')
 }
 
 fn stem(word: &str) -> &str {

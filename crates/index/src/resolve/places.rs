@@ -60,13 +60,19 @@ impl<'w> Place<'w> {
 /// Returns whether the file is in the module that the words name from the root (true), below
 /// it (false), or elsewhere (nothing).
 fn match_words(module: &str, words: &[&str]) -> Option<bool> {
-    let mut rest = module.split('/').filter(|word| !word.is_empty());
+    let mut rest = module;
     for word in words {
-        if rest.next() != Some(*word) {
-            return None;
-        }
+        // Every candidate of every import comes here, and most differ in the first word: no
+        // need to look where that ends.
+        rest = rest.strip_prefix(word)?;
+        rest = match rest.as_bytes() {
+            _ if word.is_empty() || word.contains('/') => return None,
+            [] => "",
+            [b'/', ..] => &rest[1..],
+            _ => return None,
+        };
     }
-    Some(rest.next().is_none())
+    Some(rest.is_empty())
 }
 
 /// Returns the path of the module that a file is: without its ending, and without its name if

@@ -8,10 +8,7 @@ use spore_model::EdgeKind;
 
 use super::history::{self, CommitRow};
 use super::kinds;
-use super::rows::{
-    FileMarks, FileNo, KnownFile, NodeKey, NodeNo, SkippedFile, Stamp, StoredFile, StoredItem,
-    Visible,
-};
+use super::rows::{FileMarks, FileNo, NodeKey, NodeNo, StoredFile, StoredItem, Visible};
 use super::{CodeIndex, CodeIndexError};
 
 type Result<T> = std::result::Result<T, CodeIndexError>;
@@ -42,41 +39,6 @@ pub struct CodeCounts {
 }
 
 impl CodeIndex {
-    /// Returns all files as it takes to see which changed.
-    pub fn known_files(&self) -> Result<Vec<KnownFile>> {
-        self.read(|connection| {
-            let sql = "SELECT no, path, language, size, mtime_ns, inode, blob FROM files";
-            let mut statement = connection.prepare(sql)?;
-            let file = |row: &Row<'_>| {
-                Ok(KnownFile {
-                    no: row.get(0)?,
-                    path: row.get(1)?,
-                    language: row.get(2)?,
-                    stamp: stamp(row, 3)?,
-                    blob: row.get(6)?,
-                })
-            };
-            statement.query_map([], file)?.collect()
-        })
-    }
-
-    /// Returns what was left out.
-    pub fn skipped(&self) -> Result<Vec<SkippedFile>> {
-        self.read(|connection| {
-            let sql = "SELECT path, reason, size, mtime_ns, inode, blob FROM skipped ORDER BY path";
-            let mut statement = connection.prepare(sql)?;
-            let skipped = |row: &Row<'_>| {
-                Ok(SkippedFile {
-                    path: row.get(0)?,
-                    reason: row.get(1)?,
-                    stamp: stamp(row, 2)?,
-                    blob: row.get(5)?,
-                })
-            };
-            statement.query_map([], skipped)?.collect()
-        })
-    }
-
     /// Returns all files, by path.
     pub fn files(&self) -> Result<Vec<StoredFile>> {
         let sql = format!("SELECT {FILE} FROM files ORDER BY path");
@@ -245,14 +207,6 @@ pub(super) fn namesakes(connection: &Connection, name: &str) -> rusqlite::Result
             })
         })?
         .collect()
-}
-
-fn stamp(row: &Row<'_>, first: usize) -> rusqlite::Result<Stamp> {
-    Ok(Stamp {
-        size: number(row, first)?,
-        mtime_ns: row.get(first + 1)?,
-        inode: number(row, first + 2)?,
-    })
 }
 
 fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {

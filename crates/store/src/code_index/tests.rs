@@ -269,3 +269,45 @@ fn callers_are_counted_up_to_a_limit() {
     let count = |most| index.count_incoming(&[called], &[EdgeKind::Calls], most).unwrap();
     assert_eq!((count(64), count(0)), (vec![1], vec![0]));
 }
+
+#[test]
+fn the_row_of_known_files_says_what_the_tables_say() {
+    let (_dir, index) = sample();
+    let check = |expected: &[&str]| {
+        let known = index.known_tree().unwrap();
+        assert_eq!(known, index.read(known::gather).unwrap());
+        let paths: Vec<&str> = known.iter().map(|file| file.path).collect();
+        assert_eq!(paths, expected);
+        known
+    };
+    let known = check(&["a.rs", "b.rs"]);
+    let one = known.get(0).unwrap().to_file().unwrap();
+    let stamp = Stamp { size: 1, mtime_ns: 2, inode: 3 };
+    let left_out = SkippedFile {
+        path: "c.rs".to_owned(),
+        reason: "binary".to_owned(),
+        stamp,
+        blob: Vec::new(),
+    };
+    type Deed<'d> = Box<dyn FnOnce(&mut Writer<'_>) -> Result<(), CodeIndexError> + 'd>;
+    let deeds: [(Deed<'_>, &[&str]); 4] = [
+        (Box::new(|writer| writer.put_skipped(&left_out)), &["a.rs", "b.rs", "c.rs"]),
+        (
+            Box::new(|writer| writer.restamp(&KnownFile { stamp, ..one.clone() })),
+            &["a.rs", "b.rs", "c.rs"],
+        ),
+        (Box::new(|writer| writer.remove_file(one.no)), &["b.rs", "c.rs"]),
+        (Box::new(|writer| writer.remove_skipped("c.rs")), &["b.rs"]),
+    ];
+    for (deed, expected) in deeds {
+        index.write(deed).unwrap();
+        check(expected);
+    }
+}
+
+#[test]
+fn a_row_of_known_files_that_nobody_wrote_is_damage() {
+    let (_dir, index) = sample();
+    index.lock().execute("UPDATE known SET bytes = x'0102'", []).unwrap();
+    assert!(matches!(index.known_tree(), Err(CodeIndexError::Damaged { .. })));
+}

@@ -11,6 +11,7 @@ use spore_model::EdgeKind;
 use super::CodeIndexError;
 use super::history::{self, CommitRow, LoggedCommit};
 use super::kinds::{self, CHANGED_WITH, IMPORTS, LAST_RESOLVED};
+use super::known;
 use super::reads::{self, Namesake};
 use super::rows::{
     FileNo, FileRow, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile, StoredEdge, StoredItem,
@@ -23,6 +24,8 @@ type Result<T> = std::result::Result<T, CodeIndexError>;
 pub struct Writer<'c> {
     pub(super) connection: &'c Connection,
     next: NodeNo,
+    /// Whether the row of known files says something else than the tables now.
+    known_changed: bool,
 }
 
 impl<'c> Writer<'c> {
@@ -30,7 +33,15 @@ impl<'c> Writer<'c> {
         let next =
             connection
                 .query_row("SELECT coalesce(max(no), 0) + 1 FROM nodes", [], |row| row.get(0))?;
-        Ok(Self { connection, next })
+        Ok(Self { connection, next, known_changed: false })
+    }
+
+    /// Comes last in every transaction.
+    pub(super) fn finish(self) -> Result<()> {
+        if self.known_changed {
+            known::keep(self.connection)?;
+        }
+        Ok(())
     }
 
     fn number(&mut self) -> NodeNo {
@@ -82,6 +93,7 @@ impl<'c> Writer<'c> {
         parent: NodeNo,
         row: &FileRow,
     ) -> Result<FileNo> {
+        self.known_changed = true;
         let no = known.unwrap_or_else(|| self.number());
         let name = row.path.rsplit('/').next().unwrap_or(&row.path);
         self.put_place(no, row.key, "file", Some(no), Some(parent), name, &row.path, &row.doc)?;
@@ -111,6 +123,7 @@ impl<'c> Writer<'c> {
 
     /// Notes that a file looks the same as before, whatever its clock says.
     pub fn restamp(&mut self, file: &KnownFile) -> Result<()> {
+        self.known_changed = true;
         let sql = "UPDATE files SET size = ?2, mtime_ns = ?3, inode = ?4 WHERE no = ?1";
         self.connection.prepare_cached(sql)?.execute(params![
             file.no,
@@ -170,6 +183,7 @@ impl<'c> Writer<'c> {
 
     /// Removes a file with all that is in it.
     pub fn remove_file(&mut self, no: FileNo) -> Result<()> {
+        self.known_changed = true;
         for item in self.items_of(no)? {
             self.remove_node(item.no)?;
         }
@@ -195,6 +209,7 @@ impl<'c> Writer<'c> {
     }
 
     pub fn put_skipped(&mut self, skipped: &SkippedFile) -> Result<()> {
+        self.known_changed = true;
         let sql = "INSERT OR REPLACE INTO skipped VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.connection.prepare_cached(sql)?.execute(params![
             skipped.path,
@@ -208,6 +223,7 @@ impl<'c> Writer<'c> {
     }
 
     pub fn remove_skipped(&mut self, path: &str) -> Result<()> {
+        self.known_changed = true;
         self.connection.prepare_cached("DELETE FROM skipped WHERE path = ?1")?.execute([path])?;
         Ok(())
     }

@@ -26,6 +26,7 @@ pub(crate) const SUITE: &[(&str, Check)] = suite![
     links_are_seen_from_both_ends,
     a_survey_has_every_node_and_every_live_edge,
     metadata_is_merged,
+    many_places_are_taken_at_once,
     garbage_is_what_nothing_needs,
     what_is_removed_is_exported_first,
     queries::a_node_is_found_by_what_a_person_types,
@@ -182,6 +183,26 @@ fn metadata_is_merged(graph: &dyn Knowledge) {
     assert_eq!((node.metadata, node.updated), (merged, at(70)));
     let refused = graph.update_metadata(&id(2), &json!({}), at(0));
     assert!(matches!(refused, Err(KnowledgeError::NoSuchNode { node }) if node == id(2)));
+}
+
+fn many_places_are_taken_at_once(graph: &dyn Knowledge) {
+    graph.add(&[node(1, "a"), node(2, "b"), node(3, "c")], &[]).unwrap();
+    let places = [(id(1), id(4)), (id(2), id(4)), (id(3), id(5))];
+    let new = [node(4, "d"), node(5, "e")];
+    assert_eq!(graph.succeed(&new, &places).unwrap().nodes, 2);
+    let live = |graph: &dyn Knowledge| -> Vec<NodeId> {
+        let listed = graph.list(&crate::NodeQuery::default()).unwrap();
+        listed.into_iter().map(|node| node.id).collect()
+    };
+    assert_eq!(live(graph), [id(5), id(4)]);
+    assert_eq!(graph.node(&id(2)).unwrap().unwrap().superseded_by, Some(id(4)));
+    // Again: nothing. Otherwise: refused, and nothing of it happened.
+    assert_eq!(graph.succeed(&new, &places).unwrap().nodes, 0);
+    let taken = graph.succeed(&[node(6, "f")], &[(id(1), id(6))]);
+    assert!(matches!(taken, Err(KnowledgeError::Superseded { .. })), "{taken:?}");
+    let missing = graph.succeed(&[node(6, "f")], &[(id(9), id(6))]);
+    assert!(matches!(missing, Err(KnowledgeError::NoSuchNode { .. })), "{missing:?}");
+    assert_eq!(graph.node(&id(6)).unwrap(), None);
 }
 
 fn garbage_is_what_nothing_needs(graph: &dyn Knowledge) {

@@ -111,7 +111,33 @@ impl Reader {
         }
     }
 
-    fn advance(&mut self) -> Result<Option<Result<Event, Problem>>, SpineError> {
+    /// Reads on to the next line that `read` makes something of, for readers with an idea of
+    /// their own of what an event is; empty lines are passed over, and repetitions are not
+    /// noticed. `read` gets the place of the line and its bytes, and says what is wrong with
+    /// it, or nothing to pass over it. The last line of a closed partition may lack its end:
+    /// what is wrong with that one is that it is torn.
+    ///
+    /// `None` means: nothing more for now.
+    pub fn next_with<T>(&mut self, read: &mut ReadLine<'_, T>) -> Option<Result<T, Problem>> {
+        let item = self.advance(&mut |at, text, _| {
+            if text.trim_ascii_start().is_empty() {
+                return None;
+            }
+            read(at, text).map(|item| item.map_err(Flaw::Garbage))
+        });
+        item.unwrap_or_else(|error| self.stopped(error))
+    }
+
+    /// Opened anew when asked again.
+    fn stopped<T>(&mut self, error: SpineError) -> Option<Result<T, Problem>> {
+        self.file = None;
+        Some(Err(flawed(&self.cursor, Flaw::Unreadable(error))))
+    }
+
+    fn advance<T>(
+        &mut self,
+        judge: &mut Judge<'_, T>,
+    ) -> Result<Option<Result<T, Problem>>, SpineError> {
         loop {
             if self.file.is_none() {
                 match self.open()? {
@@ -122,7 +148,7 @@ impl Reader {
             }
             match self.find()? {
                 Found::Line => {
-                    let judged = judge(&self.line, &mut self.seen);
+                    let judged = judge(&self.cursor, &self.line, &mut self.seen);
                     let item = judged.map(|item| item.map_err(|what| flawed(&self.cursor, what)));
                     self.cursor.offset += self.line.len() as u64 + 1;
                     if item.is_some() {
@@ -134,7 +160,7 @@ impl Reader {
                     self.cursor.offset += bytes + 1;
                     return Ok(Some(Err(problem)));
                 }
-                Found::End(rest) => match self.leave(&self.cursor.clone(), &rest)? {
+                Found::End(rest) => match self.leave(&self.cursor.clone(), &rest, judge)? {
                     Left::Stays => return Ok(None),
                     Left::Again => {}
                     Left::Item(item) => return Ok(Some(item)),
@@ -144,7 +170,12 @@ impl Reader {
     }
 
     /// Decides at the end of a partition whether to wait or to move on.
-    fn leave(&mut self, at: &Cursor, rest: &Unfinished) -> Result<Left, SpineError> {
+    fn leave<T>(
+        &mut self,
+        at: &Cursor,
+        rest: &Unfinished,
+        judge: &mut Judge<'_, T>,
+    ) -> Result<Left<T>, SpineError> {
         let Some(next) = self.partition_after(&at.partition)? else {
             return Ok(Left::Stays);
         };
@@ -161,8 +192,8 @@ impl Reader {
             return Ok(Left::Item(Err(flawed(at, Flaw::Oversized(rest.bytes)))));
         }
         // Without its newline an event may still be whole.
-        Ok(match judge(&rest.text, &mut self.seen) {
-            Some(Ok(event)) => Left::Item(Ok(event)),
+        Ok(match judge(at, &rest.text, &mut self.seen) {
+            Some(Ok(item)) => Left::Item(Ok(item)),
             Some(Err(_)) => Left::Item(Err(flawed(at, Flaw::Torn))),
             None => Left::Again,
         })
@@ -233,8 +264,14 @@ impl Reader {
     }
 }
 
-/// Turns a whole line into an item; nothing for an empty line or a repetition.
-fn judge(text: &[u8], seen: &mut Window) -> Option<Result<Event, Flaw>> {
+/// Makes something of a line at a place, says what is wrong with it, or passes over it.
+pub type ReadLine<'a, T> = dyn FnMut(&Cursor, &[u8]) -> Option<Result<T, String>> + 'a;
+
+/// Makes something of a line at a place, or passes over it.
+type Judge<'a, T> = dyn FnMut(&Cursor, &[u8], &mut Window) -> Option<Result<T, Flaw>> + 'a;
+
+/// Turns a whole line into an event; nothing for an empty line or a repetition.
+fn event_of(text: &[u8], seen: &mut Window) -> Option<Result<Event, Flaw>> {
     if text.trim_ascii_start().is_empty() {
         return None;
     }
@@ -289,11 +326,8 @@ impl Iterator for Reader {
     type Item = Result<(Event, Cursor), Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let item = self.advance().unwrap_or_else(|error| {
-            // Opened anew when asked again.
-            self.file = None;
-            Some(Err(flawed(&self.cursor, Flaw::Unreadable(error))))
-        })?;
+        let item = self.advance(&mut |_, text, seen| event_of(text, seen));
+        let item = item.unwrap_or_else(|error| self.stopped(error))?;
         Some(item.map(|event| (event, self.cursor.clone())))
     }
 }
@@ -304,10 +338,10 @@ enum Opened {
     Nothing,
 }
 
-enum Left {
+enum Left<T> {
     Stays,
     Again,
-    Item(Result<Event, Problem>),
+    Item(Result<T, Problem>),
 }
 
 fn flawed(at: &Cursor, what: Flaw) -> Problem {
@@ -355,7 +389,8 @@ mod tests {
         append("2026-01-01", 2);
         append("2026-01-02", 3);
         let at = reader.cursor().clone();
-        assert!(matches!(reader.leave(&at, &rest).unwrap(), Left::Again));
+        let mut judge = |_: &Cursor, text: &[u8], seen: &mut Window| event_of(text, seen);
+        assert!(matches!(reader.leave(&at, &rest, &mut judge).unwrap(), Left::Again));
         let read: Vec<Event> = reader.map(|item| item.unwrap().0).collect();
         assert_eq!(read, [event(2), event(3)]);
     }

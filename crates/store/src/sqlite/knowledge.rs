@@ -160,6 +160,14 @@ impl Knowledge for SqliteKnowledge {
         self.write(|connection| writes::supersede_node(connection, old, new, edges))
     }
 
+    fn succeed(
+        &self,
+        nodes: &[Node],
+        places: &[(NodeId, NodeId)],
+    ) -> Result<Added, KnowledgeError> {
+        self.write(|connection| writes::succeed(connection, nodes, places))
+    }
+
     fn supersede_edge(&self, old: EdgeId, new: &Edge) -> Result<(), KnowledgeError> {
         self.write(|connection| writes::supersede_edge(connection, old, new))
     }

@@ -118,8 +118,9 @@ impl Filter {
         filter.and("node.class = 'operational'");
         filter.and_if("node.created < ?", Some(query.older_than.as_millis()));
         for use_of_it in [
-            "SELECT 1 FROM edge WHERE source = node.id",
-            "SELECT 1 FROM edge WHERE target = node.id",
+            // An edge to itself says how a run went; it connects nothing.
+            "SELECT 1 FROM edge WHERE source = node.id AND target <> node.id",
+            "SELECT 1 FROM edge WHERE target = node.id AND source <> node.id",
             "SELECT 1 FROM node AS child WHERE child.parent = node.id",
             "SELECT 1 FROM node AS older WHERE older.superseded_by = node.id",
         ] {

@@ -99,6 +99,21 @@ pub(super) fn supersede_node(
     hand_over(connection, old, new).map_err(knowledge_error)
 }
 
+pub(super) fn succeed(
+    connection: &Connection,
+    nodes: &[Node],
+    places: &[(NodeId, NodeId)],
+) -> Result<Added, KnowledgeError> {
+    let added = add(connection, nodes, &[]).map_err(knowledge_error)?;
+    for (old, new) in places {
+        let new = reads::node(connection, new)
+            .map_err(knowledge_error)?
+            .ok_or_else(|| KnowledgeError::NoSuchNode { node: new.clone() })?;
+        supersede_node(connection, old, &new, &[])?;
+    }
+    Ok(added)
+}
+
 /// Marks the old node and gives its edges to the new one.
 fn hand_over(connection: &Connection, old: &NodeId, new: &Node) -> rusqlite::Result<Succession> {
     let words = ["supersedes", new.id.as_str(), old.as_str()];
