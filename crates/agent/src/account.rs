@@ -115,7 +115,8 @@ pub(crate) fn conclude(ending: &Ending, is_whole: bool) -> Report {
             (Outcome::Failure, Some(reason))
         }
     };
-    Report::ended(outcome, ending.by.reason().or(fallback))
+    let exit = (ending.by == EndedBy::Itself).then_some(code);
+    Report { exit, ..Report::ended(outcome, ending.by.reason().or(fallback)) }
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@
 //! ending early.
 //!
 //! Keys come from the request's environment alone, go into one header, and are struck out of
-//! everything that is kept or told. There is no resume and no MCP here, which
-//! [`Capabilities`] says.
+//! everything that is kept or told. There is no resume here, which [`Capabilities`] says. Of
+//! MCP servers only Spore's own is used: its tools are asked for at the broker's socket, and
+//! no program is started for them.
 
 mod chat;
 mod conversation;
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 use spore_effects::Clock;
 use spore_effects::session::Shim;
 use spore_model::{Outcome, Usage};
+use spore_tools::remote::Remote;
 use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool, may};
 
 use endpoint::{Endpoint, without_keys};
@@ -42,7 +44,8 @@ pub use retry::Retries;
 
 pub use crate::prices::{Price, Prices};
 use crate::{
-    Agent, AgentError, Capabilities, Report, Request, ToolPolicy, Watch, Watchdog, control,
+    Agent, AgentError, Capabilities, McpServer, Report, Request, ToolPolicy, Watch, Watchdog,
+    control,
 };
 
 /// The name of the tool that hands in a structured result.
@@ -97,7 +100,7 @@ impl Api {
         Self { shim, clock, watchdog, settings }
     }
 
-    fn tools(&self, request: &Request, root: &Arc<Root>) -> Registry {
+    fn tools(&self, request: &Request, root: &Arc<Root>, served: Vec<Tool>) -> Registry {
         let runner = CommandRunner {
             shim: self.shim.clone(),
             commands: commands(&request.tools),
@@ -110,6 +113,7 @@ impl Api {
             output_cap: self.settings.command_output,
         };
         let mut tools = Registry::of_checkout(root, Some(runner));
+        served.into_iter().for_each(|tool| tools.add(tool));
         tools.retain(|tool| is_allowed(&request.tools, &request.role, tool));
         if let Some(schema) = &request.schema {
             let description =
@@ -121,18 +125,47 @@ impl Api {
 
     /// What has to be there before there can be a session.
     fn prepare<'a>(&self, request: &'a Request) -> Result<(Endpoint, &'a str, Arc<Root>), String> {
-        if let Some(server) = request.mcp_servers.iter().find(|server| server.required) {
-            return Err(format!(
-                "the MCP server {} is needed, which this backend cannot use",
-                server.name
-            ));
-        }
         let model = request.model.as_deref().ok_or("no model was named")?;
         let endpoint = Endpoint::find(self.settings.protocol, &request.env)?;
         let root = Root::open(&request.dir)
             .map_err(|error| format!("cannot work in {}: {error}", request.dir.display()))?;
         Ok((endpoint, model, Arc::new(root)))
     }
+}
+
+/// What the session's MCP servers have for it.
+#[derive(Default)]
+struct Served {
+    tools: Vec<Tool>,
+    /// Each server, and whether it was reached.
+    states: Vec<(String, String)>,
+}
+
+/// Asks Spore's own server for its tools, and says how each server fared. A server that is
+/// needed and was not reached is the end.
+fn served(servers: &[McpServer]) -> Result<Served, String> {
+    let mut served = Served::default();
+    for server in servers {
+        let name = &server.name;
+        let asked = Remote::of_environment(&server.env).map(|remote| remote.tools());
+        let state = match asked {
+            Some(Ok(found)) => {
+                served.tools.extend(found);
+                "connected"
+            }
+            None if server.required => {
+                return Err(format!(
+                    "the MCP server {name} is needed, which this backend cannot use"
+                ));
+            }
+            Some(Err(error)) if server.required => {
+                return Err(format!("the MCP server {name} is needed: {error}"));
+            }
+            Some(Err(_)) | None => "failed",
+        };
+        served.states.push((name.clone(), state.to_owned()));
+    }
+    Ok(served)
 }
 
 impl Agent for Api {
@@ -146,6 +179,7 @@ impl Agent for Api {
             tool_limits: true,
             cost: true,
             usage: true,
+            mcp_status: true,
             tool_in_flight: true,
             interrupt: true,
             ..Capabilities::default()
@@ -157,7 +191,9 @@ impl Agent for Api {
             |source| AgentError::Transcript { path: request.transcript.clone(), source };
         control::ensure_parent(&request.transcript).map_err(unwritten)?;
         let file = File::create(&request.transcript).map_err(unwritten)?;
-        let (endpoint, model, root) = match self.prepare(request) {
+        let prepared =
+            served(&request.mcp_servers).and_then(|served| Ok((served, self.prepare(request)?)));
+        let (served, (endpoint, model, root)) = match prepared {
             Ok(prepared) => prepared,
             Err(missing) => return Ok(Report::ended(Outcome::Failure, Some(missing))),
         };
@@ -181,7 +217,8 @@ impl Agent for Api {
             settings: &self.settings,
             model,
             price: self.settings.prices.of(model),
-            tools: self.tools(request, &root),
+            tools: self.tools(request, &root, served.tools),
+            mcp: served.states,
             exchange,
             notes: Notes { file, left: self.watchdog.transcript_cap, endpoint: &endpoint },
             progress: Progress::default(),

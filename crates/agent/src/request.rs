@@ -195,6 +195,9 @@ pub struct Report {
     pub resets_at: Option<Timestamp>,
     /// Processes that outlived the agent and were ended.
     pub swept: u32,
+    /// What the program exited with by itself, where that may mean something: programs that
+    /// speak our own event format and plain commands may use the exit codes of Spore.
+    pub exit: Option<i32>,
     /// From the call to the answer; whoever attends the session fills it in.
     pub duration: Duration,
 }
@@ -216,6 +219,7 @@ impl Report {
             mcp: Vec::new(),
             resets_at: None,
             swept: 0,
+            exit: None,
             duration: Duration::ZERO,
         }
     }

@@ -17,6 +17,8 @@ pub struct Scenario {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
     pub(crate) role: String,
+    /// Left out for a session that belongs to no bounce: a summarizer's.
+    #[serde(default)]
     pub(crate) bounce: u32,
     #[serde(default)]
     pub(crate) steps: Vec<RawStep>,
@@ -94,6 +96,11 @@ impl Scenario {
             part.script()?;
         }
         Ok(scenario)
+    }
+
+    /// Returns whether anybody plays `role` in it.
+    pub fn has_role(&self, role: &str) -> bool {
+        self.sessions.iter().any(|part| part.role == role)
     }
 
     pub(crate) fn part(&self, role: &str, bounce: u32) -> Result<&Part, ScenarioError> {

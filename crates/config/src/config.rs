@@ -15,6 +15,8 @@ use crate::{Entry, Origin, Value, parse_duration};
 pub struct Config {
     pub orchestrate: Orchestrate,
     pub spawn: Spawn,
+    pub flows: Flows,
+    pub sentinel: Sentinel,
     pub verdict: VerdictRules,
     pub session: SessionLimits,
     pub claude: Claude,
@@ -33,7 +35,10 @@ pub struct Config {
     pub spine: Spine,
     pub diff: Diff,
     pub index: Index,
+    pub scan: Scan,
     pub search: Search,
+    pub context: Context,
+    pub memory: Memory,
     pub show: Show,
     pub tiers: BTreeMap<String, Tier>,
     pub roles: BTreeMap<String, Role>,
@@ -69,11 +74,31 @@ pub struct Spawn {
     pub max_depth: u32,
 }
 
+/// What holds for every flow that does not say otherwise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flows {
+    pub exec_depth: u32,
+    pub stage_depth: u32,
+    pub phase_depth: u32,
+    pub heals: u32,
+    pub retries: u32,
+    pub max_attempts: u32,
+    pub max_parallel: u32,
+    pub diagnosis_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sentinel {
+    pub max_cycles: u32,
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct VerdictRules {
     pub min_confidence: f64,
     pub phrase_confidence: f64,
     pub verifier_retry_pause: Duration,
+    /// Patterns of files that agents obey without being asked to.
+    pub instructions: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,6 +152,11 @@ pub struct Gates {
     pub log_cap_bytes: u64,
     pub evidence_bytes: u64,
     pub allow_red: bool,
+    pub allow_test_changes: bool,
+    /// Patterns for test files, on top of the conventions; with a `!` in front, for others.
+    pub tests: Vec<String>,
+    pub protected: Vec<String>,
+    pub cache_cap_bytes: u64,
     pub commands: BTreeMap<String, GateCommand>,
 }
 
@@ -137,12 +167,18 @@ pub struct GateCommand {
     pub kind: String,
     pub parser: String,
     pub timeout: Option<Duration>,
+    /// Where it runs, from the root; empty for the root itself.
+    pub dir: String,
+    /// Report files it writes, for the parser that reads files.
+    pub reports: Vec<String>,
+    pub needs: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Commit {
     pub exclude: Vec<String>,
     pub allow: Vec<String>,
+    pub allow_secrets: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -222,10 +258,36 @@ pub struct Index {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Context {
+    pub tokens: u32,
+    pub first_index_files: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scan {
+    pub depth: u32,
+    pub width: u32,
+    pub whole_file_bytes: u64,
+    pub large_bytes: u64,
+    pub large_lines: u32,
+    pub recent: u32,
+    pub top_directories: u32,
+    pub listed: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Search {
     pub limit: u32,
     pub refresh_files: u32,
     pub embed_for: Duration,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memory {
+    pub fragments_per_pass: u32,
+    pub pending_per_line: u32,
+    pub dossiers_per_pass: u32,
+    pub wrong_before_removal: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -244,11 +306,18 @@ pub struct Tier {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
     pub tier: String,
+    /// Its own agent; otherwise that of the run.
+    pub backend: Option<String>,
+    /// Its own model, by tier or by name.
+    pub model: Option<String>,
 }
 
 const TIERS: &[&str] = &["low", "medium", "high"];
 const GATE_KINDS: &[&str] = &["build", "test", "lint"];
-const PARSERS: &[&str] = &["cargo", "pytest", "unittest", "plain"];
+const PARSERS: &[&str] = &[
+    "cargo", "pytest", "unittest", "jest", "vitest", "mocha", "tap", "go", "ctest", "dotnet",
+    "junit", "auto", "plain",
+];
 
 impl Config {
     pub(crate) fn from_entries(entries: &BTreeMap<String, Entry>) -> Result<Self, ConfigError> {
@@ -256,10 +325,13 @@ impl Config {
         Ok(Self {
             orchestrate: all.orchestrate()?,
             spawn: Spawn { max_depth: all.positive("spawn.max_depth")? },
+            flows: all.flows()?,
+            sentinel: Sentinel { max_cycles: all.positive("sentinel.max_cycles")? },
             verdict: VerdictRules {
                 min_confidence: all.fraction("verdict.min_confidence")?,
                 phrase_confidence: all.fraction("verdict.phrase_confidence")?,
                 verifier_retry_pause: all.time("verdict.verifier_retry_pause")?,
+                instructions: all.list("verdict.instructions")?,
             },
             session: all.session()?,
             claude: Claude { program: all.text("claude.program")? },
@@ -275,6 +347,7 @@ impl Config {
             commit: Commit {
                 exclude: all.list("commit.exclude")?,
                 allow: all.list("commit.allow")?,
+                allow_secrets: all.list("commit.allow_secrets")?,
             },
             checkout: Checkout {
                 setup: all.list("checkout.setup")?,
@@ -299,7 +372,13 @@ impl Config {
             spine: Spine { line_cap_bytes: all.bytes("spine.line_cap_bytes")? },
             diff: Diff { cap_bytes: all.bytes("diff.cap_bytes")? },
             index: all.index()?,
+            scan: all.scan()?,
             search: all.search()?,
+            memory: all.memory()?,
+            context: Context {
+                tokens: all.positive("context.tokens")?,
+                first_index_files: all.count("context.first_index_files")?,
+            },
             show: Show { limit: all.count("show.limit")? },
             tiers: all.members("tiers", |all, path| all.tier(path))?,
             roles: all.members("roles", |all, path| all.role(path))?,
@@ -321,8 +400,21 @@ impl<'a> Entries<'a> {
             timeout: self.time("orchestrate.timeout")?,
             turn_time: self.time("orchestrate.turn_time")?,
             min_time: self.time("orchestrate.min_time")?,
-            apply: self.word("orchestrate.apply", &["branch"])?,
+            apply: self.word("orchestrate.apply", &["branch", "merge", "patch", "none"])?,
             summarize: self.flag("orchestrate.summarize")?,
+        })
+    }
+
+    fn flows(self) -> Result<Flows, ConfigError> {
+        Ok(Flows {
+            exec_depth: self.positive("flows.exec_depth")?,
+            stage_depth: self.positive("flows.stage_depth")?,
+            phase_depth: self.positive("flows.phase_depth")?,
+            heals: self.count("flows.heals")?,
+            retries: self.count("flows.retries")?,
+            max_attempts: self.positive("flows.max_attempts")?,
+            max_parallel: self.positive("flows.max_parallel")?,
+            diagnosis_bytes: self.bytes("flows.diagnosis_bytes")?,
         })
     }
 
@@ -361,6 +453,10 @@ impl<'a> Entries<'a> {
             log_cap_bytes: self.bytes("gates.log_cap_bytes")?,
             evidence_bytes: self.bytes("gates.evidence_bytes")?,
             allow_red: self.flag("gates.allow_red")?,
+            allow_test_changes: self.flag("gates.allow_test_changes")?,
+            tests: self.list("gates.tests")?,
+            protected: self.list("gates.protected")?,
+            cache_cap_bytes: self.bytes("gates.cache_cap_bytes")?,
             commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
         })
     }
@@ -375,6 +471,28 @@ impl<'a> Entries<'a> {
             keep_trees: self.positive("index.keep_trees")?,
             debounce: self.time("index.debounce")?,
             embed_for: self.time("index.embed_for")?,
+        })
+    }
+
+    fn scan(self) -> Result<Scan, ConfigError> {
+        Ok(Scan {
+            depth: self.count("scan.depth")?,
+            width: self.positive("scan.width")?,
+            whole_file_bytes: self.bytes("scan.whole_file_bytes")?,
+            large_bytes: self.bytes("scan.large_bytes")?,
+            large_lines: self.positive("scan.large_lines")?,
+            recent: self.count("scan.recent")?,
+            top_directories: self.count("scan.top_directories")?,
+            listed: self.count("scan.listed")?,
+        })
+    }
+
+    fn memory(self) -> Result<Memory, ConfigError> {
+        Ok(Memory {
+            fragments_per_pass: self.positive("memory.fragments_per_pass")?,
+            pending_per_line: self.positive("memory.pending_per_line")?,
+            dossiers_per_pass: self.positive("memory.dossiers_per_pass")?,
+            wrong_before_removal: self.positive("memory.wrong_before_removal")?,
         })
     }
 
@@ -397,12 +515,35 @@ impl<'a> Entries<'a> {
         if run.trim().is_empty() {
             return Err(self.bad(&key("run"), "must not be empty"));
         }
+        let texts = |field: &str| match self.0.contains_key(&key(field)) {
+            true => self.list(&key(field)),
+            false => Ok(Vec::new()),
+        };
+        let parser = word("parser", "plain", PARSERS)?;
+        let reports = texts("reports")?;
+        if parser == "junit" && reports.is_empty() {
+            let problem = "reads files: say which, as in reports = [\"build/**/*.xml\"]";
+            return Err(self.bad(&key("parser"), problem));
+        }
         Ok(GateCommand {
             run,
             kind: word("kind", "test", GATE_KINDS)?,
-            parser: word("parser", "plain", PARSERS)?,
+            parser,
             timeout: self.0.contains_key(&timeout).then(|| self.time(&timeout)).transpose()?,
+            dir: self.folder(&key("dir"))?,
+            reports,
+            needs: texts("needs")?,
         })
+    }
+
+    /// Reads an optional path of a folder inside the project.
+    fn folder(self, key: &str) -> Result<String, ConfigError> {
+        if !self.0.contains_key(key) {
+            return Ok(String::new());
+        }
+        let dir = self.text(key)?;
+        let inside = dir.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if inside { Ok(dir) } else { Err(self.bad(key, "must be a folder inside the project")) }
     }
 
     fn sandbox(self) -> Result<Sandbox, ConfigError> {
@@ -442,7 +583,14 @@ impl<'a> Entries<'a> {
     }
 
     fn role(self, path: &str) -> Result<Role, ConfigError> {
-        Ok(Role { tier: self.word(&format!("{path}.tier"), TIERS)? })
+        let own = |field: &str| {
+            let key = format!("{path}.{field}");
+            self.0.contains_key(&key).then(|| self.text(&key)).transpose()
+        };
+        let tier = format!("{path}.tier");
+        let tier =
+            if self.0.contains_key(&tier) { self.word(&tier, TIERS)? } else { "high".into() };
+        Ok(Role { tier, backend: own("backend")?, model: own("model")? })
     }
 
     /// Reads every member of the open table `prefix`.

@@ -13,11 +13,12 @@ pub struct Position {
 }
 
 impl Position {
-    pub(crate) fn of(text: &str, offset: usize) -> Self {
+    /// Returns where the byte at `offset` of `text` is.
+    pub fn of(text: &str, offset: usize) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
         Self {
-            line: before.matches('\n').count() + 1,
+            line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
     }

@@ -19,9 +19,9 @@ mod time;
 mod value;
 
 pub use config::{
-    Api, Checkout, Claude, Command, Commit, Config, Diff, Environment, GateCommand, Gates, Index,
-    ModelPrice, Orchestrate, Prices, Role, Sandbox, Search, SessionLimits, Show, Spawn, Spine,
-    Store, Tier, VerdictRules,
+    Api, Checkout, Claude, Command, Commit, Config, Context, Diff, Environment, Flows, GateCommand,
+    Gates, Index, ModelPrice, Orchestrate, Prices, Role, Sandbox, Scan, Search, Sentinel,
+    SessionLimits, Show, Spawn, Spine, Store, Tier, VerdictRules,
 };
 pub use distance::distance;
 pub use edit::set;

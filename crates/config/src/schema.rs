@@ -42,6 +42,9 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
             ("kind", Kind::Text),
             ("parser", Kind::Text),
             ("timeout", Kind::Duration),
+            ("dir", Kind::Text),
+            ("reports", Kind::List),
+            ("needs", Kind::List),
         ],
         of_models: false,
     },
@@ -50,7 +53,11 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
         fields: &[("low", Kind::Text), ("medium", Kind::Text), ("high", Kind::Text)],
         of_models: false,
     },
-    OpenTable { prefix: "roles", fields: &[("tier", Kind::Text)], of_models: false },
+    OpenTable {
+        prefix: "roles",
+        fields: &[("tier", Kind::Text), ("backend", Kind::Text), ("model", Kind::Text)],
+        of_models: false,
+    },
     OpenTable { prefix: "acp", fields: &[("command", Kind::List)], of_models: false },
     OpenTable { prefix: "sandbox.agents", fields: &[("write", Kind::List)], of_models: false },
     OpenTable {

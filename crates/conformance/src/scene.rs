@@ -228,7 +228,8 @@ fn scenario(kit: &dyn Kit, place: &Place, steps: &[Step]) -> Scenario {
         Step::Write(name) => kit.write(place, name),
         Step::Shell(command) => kit.shell(command),
         Step::ShellAgain(command) => kit.shell(command).sticky(),
-        Step::Ping => kit.ping(json!({ "x": 1 })),
+        Step::Ping => kit.served("echo", "ping", json!({ "x": 1 })),
+        Step::Spore(tool, name, text) => kit.served("spore", tool, json!({ (*name): text })),
         Step::Say(text) => Turn::says(text),
         Step::SayOn(heard, text) => {
             let tool_result_contains = Some((*heard).to_owned());

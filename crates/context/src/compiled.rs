@@ -3,6 +3,8 @@
 use serde::Serialize;
 use spore_model::NodeId;
 
+use crate::impact::Impact;
+
 /// Everything that an agent might want to know for one task, best first.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Compiled {
@@ -15,6 +17,9 @@ pub struct Compiled {
     pub calls: Vec<CallGraph>,
     pub lessons: Vec<CarriedLesson>,
     pub memory: Vec<MemoryLine>,
+    /// What a change reaches; for somebody who has to judge it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impact: Option<Impact>,
 }
 
 /// A file, and why it is where it is.

@@ -68,10 +68,27 @@ pub fn choose(
 fn applies(lesson: &Lesson, paths: &[&str]) -> bool {
     lesson.scope.is_empty()
         || paths.is_empty()
-        || lesson
-            .scope
-            .iter()
-            .any(|scope| paths.iter().any(|path| path.starts_with(scope.as_str())))
+        || lesson.scope.iter().any(|scope| paths.iter().any(|path| holds(scope, path)))
+}
+
+/// Returns whether a place is a path, or a directory that it is in.
+fn holds(place: &str, path: &str) -> bool {
+    let place = place.trim_end_matches('/');
+    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns how much two lessons say the same, from 0 to 1, by their words.
+pub fn likeness(a: &Lesson, b: &Lesson) -> f64 {
+    overlap_of_texts(&text_of(a), &text_of(b))
+}
+
+/// Returns how many words two texts have in common, from 0 to 1.
+pub fn overlap_of_texts(a: &str, b: &str) -> f64 {
+    overlap(&terms(a).into_iter().collect(), &terms(b).into_iter().collect())
+}
+
+fn text_of(lesson: &Lesson) -> String {
+    format!("{} {} {}", lesson.title, lesson.pattern, lesson.fix)
 }
 
 struct Weighed<'l> {
@@ -87,8 +104,7 @@ impl<'l> Weighed<'l> {
         of_task: &HashSet<String>,
         nearness: &dyn Fn(&NodeId) -> Option<f64>,
     ) -> Self {
-        let text = format!("{} {} {}", lesson.title, lesson.pattern, lesson.fix);
-        let terms: HashSet<String> = terms(&text).into_iter().collect();
+        let terms: HashSet<String> = terms(&text_of(lesson)).into_iter().collect();
         let similarity = nearness(&lesson.id).unwrap_or_else(|| overlap(&terms, of_task));
         // A lesson nobody has tried counts fully; one that never helped counts half.
         let value = similarity * (0.5 + lesson.record.standing());
@@ -170,6 +186,7 @@ mod tests {
         let lessons = [first, again, elsewhere];
         assert_eq!(titles(&lessons, "trailing slash", &["src/cache.rs"]), ["Cache keys"]);
         assert_eq!(titles(&lessons, "colours", &["src/terminal/x.rs"]).len(), 2);
+        assert_eq!(titles(&lessons, "colours", &["src/terminal_colours.rs"]).len(), 1);
     }
 
     #[test]

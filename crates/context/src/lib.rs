@@ -7,6 +7,8 @@
 
 mod compiled;
 mod corpus;
+pub mod impact;
+mod items;
 mod lessons;
 mod question;
 mod quoting;
@@ -21,6 +23,6 @@ pub use compiled::{
     Reason, Snippet,
 };
 pub use corpus::Corpus;
-pub use lessons::{LessonRules, choose as choose_lessons};
-pub use quoting::fenced;
+pub use lessons::{LessonRules, choose as choose_lessons, likeness, overlap_of_texts};
+pub use quoting::{fenced, inline, quoted};
 pub use tokens::{tokens, tokens_of_bytes};

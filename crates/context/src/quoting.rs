@@ -16,7 +16,7 @@ fn fence_for(text: &str) -> String {
 
 /// Returns the text on one line, without what Markdown would read as a mark: for a cell of a
 /// table or an entry of a list.
-pub(crate) fn inline(text: &str, most: usize) -> String {
+pub fn inline(text: &str, most: usize) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn inline(text: &str, most: usize) -> String {
 }
 
 /// Returns the text line by line behind `> `.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     text.lines().map(|line| format!("> {line}\n")).collect()
 }
 

@@ -17,6 +17,7 @@ use spore_store::{CodeIndexError, KnowledgeError, StoredItem};
 
 use crate::compiled::{Anchor, Compiled, ContextNode, ItemRef, MemoryLine, RankedFile, Reason};
 use crate::corpus::Corpus;
+use crate::items::stored_ref;
 use crate::lessons::{LessonRules, choose};
 use crate::rank::{Ranker, Ranking, Signal, Weights};
 use graph::Translated;
@@ -140,6 +141,7 @@ pub fn compile(
         calls,
         lessons,
         memory: sources.memory.to_vec(),
+        impact: None,
     })
 }
 
@@ -153,14 +155,7 @@ struct View<'v> {
 
 impl View<'_> {
     fn item_ref(&self, path: &str, item: &StoredItem) -> ItemRef {
-        ItemRef {
-            id: item.key.id(),
-            kind: item.kind.clone(),
-            name: item.qualified.clone(),
-            path: path.to_owned(),
-            first_line: item.lines.0,
-            last_line: item.lines.1,
-        }
+        stored_ref(path, item)
     }
 
     /// Returns the units of a file that the words spoke for, best first.

@@ -10,11 +10,14 @@ mod entries;
 
 use std::fmt::Write;
 
+use serde::{Deserialize, Serialize};
+use spore_model::NodeId;
+
 use crate::compiled::Compiled;
 use crate::quoting::{fenced, inline, quoted};
 use crate::tokens::tokens;
 
-use entries::{Entry, Section};
+use entries::{About, Entry, Section};
 
 /// What a task file says besides what was found.
 #[derive(Clone, PartialEq, Debug)]
@@ -85,16 +88,9 @@ pub struct TaskFile {
 pub fn write(compiled: &Compiled, frame: &Frame<'_>) -> TaskFile {
     let head = head(compiled, frame);
     let tail = checklist(frame);
-    let mut room = (frame.max_tokens * 4).saturating_sub(head.len() + tail.len());
+    let room = (frame.max_tokens * 4).saturating_sub(head.len() + tail.len());
     let entries = entries::of(compiled);
-    let mut taken = vec![false; entries.len()];
-    for place in by_value(&entries) {
-        let needed = entries[place].text.len() + opening_cost(&entries, &taken, place);
-        if needed <= room {
-            room -= needed;
-            taken[place] = true;
-        }
-    }
+    let taken = most_valuable(&entries, room);
     let mut text = head;
     for section in Section::ALL {
         text.push_str(&written(section, &entries, &taken));
@@ -104,6 +100,70 @@ pub fn write(compiled: &Compiled, frame: &Frame<'_>) -> TaskFile {
     let text = cut(&text, frame.max_tokens * 4);
     let left_out = taken.iter().filter(|taken| !**taken).count();
     TaskFile { tokens: tokens(&text), text, left_out }
+}
+
+/// What was found, without a frame: for a task file that somebody else writes around it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sections {
+    pub text: String,
+    pub tokens: usize,
+    /// How many entries did not fit.
+    pub left_out: usize,
+    pub told: Told,
+}
+
+/// What a text really told its reader about, each once, in the order of the text.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Told {
+    pub files: Vec<String>,
+    /// Pieces of code, as `path:name`.
+    pub symbols: Vec<String>,
+    pub lessons: Vec<NodeId>,
+    /// Lines of the broadcast file, counted from 1.
+    pub memory: Vec<u32>,
+}
+
+/// Writes the sections alone, within a budget of estimated tokens. Nothing found is no text.
+pub fn sections(compiled: &Compiled, max_tokens: usize) -> Sections {
+    let entries = entries::of(compiled);
+    let taken = most_valuable(&entries, max_tokens * 4);
+    let text: String =
+        Section::ALL.into_iter().map(|section| written(section, &entries, &taken)).collect();
+    let mut told = Told::default();
+    for (entry, _) in entries.iter().zip(&taken).filter(|(_, taken)| **taken) {
+        entry.about.iter().for_each(|about| told.add(about));
+    }
+    let left_out = taken.iter().filter(|taken| !**taken).count();
+    Sections { tokens: tokens(&text), text, left_out, told }
+}
+
+impl Told {
+    fn add(&mut self, about: &About) {
+        fn once<T: PartialEq + Clone>(known: &mut Vec<T>, new: &T) {
+            if !known.contains(new) {
+                known.push(new.clone());
+            }
+        }
+        match about {
+            About::File(path) => once(&mut self.files, path),
+            About::Symbol(name) => once(&mut self.symbols, name),
+            About::Lesson(id) => once(&mut self.lessons, id),
+            About::Memory(line) => once(&mut self.memory, line),
+        }
+    }
+}
+
+/// Takes the most valuable entries, as long as they fit into so many bytes.
+fn most_valuable(entries: &[Entry], mut room: usize) -> Vec<bool> {
+    let mut taken = vec![false; entries.len()];
+    for place in by_value(entries) {
+        let needed = entries[place].text.len() + opening_cost(entries, &taken, place);
+        if needed <= room {
+            room -= needed;
+            taken[place] = true;
+        }
+    }
+    taken
 }
 
 /// The most valuable first; of equals, the earlier.

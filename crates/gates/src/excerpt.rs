@@ -74,8 +74,38 @@ fn choose(lines: &[&str], max_bytes: usize, line_bytes: usize) -> BTreeSet<usize
 
 fn is_telling(line: &str) -> bool {
     let line = line.trim();
-    let starts = ["error", "FAILED ", "FAIL: ", "ERROR", "E  ", "thread '", "Traceback", "---- "];
-    let holds = ["panicked at", "... FAILED", "assertion ", "AssertionError", ": error", "fatal:"];
+    let starts = [
+        "error",
+        "FAILED ",
+        "FAIL: ",
+        "ERROR",
+        "E  ",
+        "thread '",
+        "Traceback",
+        "---- ",
+        "not ok ",
+        "--- FAIL: ",
+        "FAIL\t",
+        "FAIL ",
+        "panic: ",
+        "● ",
+        "✕ ",
+        "✖ ",
+        "× ",
+        "[ERROR] ",
+    ];
+    let holds = [
+        "panicked at",
+        "... FAILED",
+        "assertion ",
+        "AssertionError",
+        ": error",
+        "fatal:",
+        "***Failed",
+        "***Exception",
+        "> FAILED",
+        " FAILED",
+    ];
     starts.iter().any(|start| line.starts_with(start))
         || holds.iter().any(|part| line.contains(part))
 }

@@ -17,6 +17,70 @@ pub struct Gate {
     pub parser: Parser,
     #[serde(rename = "timeout_ms", with = "millis")]
     pub timeout: Duration,
+    /// Where it runs, from the root of the project; empty for the root itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dir: String,
+    /// What must be installed: a program, or a program with the words that ask one of its
+    /// parts for its version (`python3 -m pytest`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// Report files that the command writes, as patterns from its directory; see
+    /// [`Parser::Junit`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<String>,
+    /// Files that decide how it runs and are not the product: a change may not touch them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<String>,
+    /// The same of parts of files, the rest of which a change may well touch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
+    /// Set where it only brings what the gates behind it need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<Install>,
+}
+
+impl Gate {
+    /// A gate at the root of a project that needs nothing but a shell.
+    pub fn new(
+        name: impl Into<String>,
+        command: impl Into<String>,
+        kind: GateKind,
+        parser: Parser,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            command: command.into(),
+            kind,
+            parser,
+            timeout,
+            dir: String::new(),
+            needs: Vec::new(),
+            reports: Vec::new(),
+            guards: Vec::new(),
+            held: Vec::new(),
+            install: None,
+        }
+    }
+}
+
+/// A part of a file that must be in a change as it is in the base.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "part", rename_all = "snake_case")]
+pub enum Held {
+    /// What a dotted key holds in a JSON, TOML or INI file, by the file's name.
+    Key { file: String, key: String },
+    /// Lines with one of the words `keep` must still be there, and no new one may have one of
+    /// the words `refuse`: for files that nobody but their own tool can read.
+    Lines { file: String, keep: Vec<String>, refuse: Vec<String> },
+}
+
+/// When a gate that installs has to run at all: if `product` is missing, or if one of the
+/// `inputs` differs from the base.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Install {
+    pub product: String,
+    pub inputs: Vec<String>,
 }
 
 mod millis {
@@ -88,6 +152,18 @@ words!(
         Cargo = "cargo",
         Pytest = "pytest",
         Unittest = "unittest",
+        Jest = "jest",
+        Vitest = "vitest",
+        Mocha = "mocha",
+        /// The Test Anything Protocol, and what `node --test` prints instead of it.
+        Tap = "tap",
+        Go = "go",
+        Ctest = "ctest",
+        Dotnet = "dotnet",
+        /// Not what it prints but the XML files it writes.
+        Junit = "junit",
+        /// Whoever of the above understands it.
+        Auto = "auto",
         /// Nobody: the exit code is all there is.
         Plain = "plain",
     }
@@ -99,16 +175,19 @@ mod tests {
 
     #[test]
     fn a_gate_survives_the_settings_of_its_run() {
-        let gate = Gate {
-            name: "cargo-test".into(),
-            command: "cargo test".into(),
-            kind: GateKind::Test,
-            parser: Parser::Cargo,
-            timeout: Duration::from_millis(1500),
-        };
+        let millis = Duration::from_millis(1500);
+        let mut gate = Gate::new("cargo-test", "cargo test", GateKind::Test, Parser::Cargo, millis);
         let json = serde_json::to_value(&gate).unwrap();
         assert_eq!(json["timeout_ms"], 1500);
         assert_eq!(json["parser"], "cargo");
+        assert_eq!(json.as_object().unwrap().len(), 5, "{json}");
+        assert_eq!(serde_json::from_value::<Gate>(json).unwrap(), gate);
+        gate.dir = "tools".into();
+        gate.held.push(Held::Key { file: "Cargo.toml".into(), key: "profile.test".into() });
+        gate.install =
+            Some(Install { product: "node_modules".into(), inputs: vec!["package.json".into()] });
+        let json = serde_json::to_value(&gate).unwrap();
+        assert_eq!(json["held"][0]["part"], "key");
         assert_eq!(serde_json::from_value::<Gate>(json).unwrap(), gate);
     }
 
@@ -122,7 +201,7 @@ mod tests {
             assert_eq!(kind.as_str().parse(), Ok(kind));
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
-        let error = "jest".parse::<Parser>().unwrap_err();
-        assert_eq!(error.to_string(), "\"jest\" is not one of cargo, pytest, unittest, plain");
+        let error = "rspec".parse::<GateKind>().unwrap_err();
+        assert_eq!(error.to_string(), "\"rspec\" is not one of build, test, lint");
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! [`detect()`] finds the commands in the base tree, [`Runner`] runs one of them in a checkout,
 //! [`parse`] reads what it printed, and [`judge()`] compares it with the same gate at the base
-//! commit, so that what was broken before is not held against the change.
+//! commit, so that what was broken before is not held against the change. [`tampering`] says
+//! what in a change decides how it is checked, [`Restoration`] how the base's own tests are
+//! put back over it, and [`Cache`] keeps build output that no change has touched.
 //!
 //! The decision behind all of it: the exit code is the witness, the parsed report only
 //! explains it. A report can turn a success into a red, and tell an old failure from a new
@@ -12,17 +14,26 @@
 //! Nothing here knows what a run or a bounce is, and nothing decides what happens next: that
 //! is the `pipeline` crate.
 
+mod cache;
 mod detect;
 mod excerpt;
 mod gate;
+mod guard;
 mod judge;
 mod log;
+mod paths;
 mod report;
+mod report_files;
 mod runner;
+mod test_files;
 
+pub use cache::{Cache, CacheError};
 pub use detect::{Detection, detect};
 pub use excerpt::excerpt;
-pub use gate::{Gate, GateKind, Parser, UnknownWord};
-pub use judge::{GateResult, Standing, judge};
-pub use report::{TestReport, parse};
+pub use gate::{Gate, GateKind, Held, Install, Parser, UnknownWord};
+pub use guard::{Read, Tampering, parts_of_command, tampering};
+pub use judge::{Absence, GateResult, Standing, judge};
+pub use paths::matches;
+pub use report::{TestReport, parse, parse_files};
 pub use runner::{BoxError, GateError, Runner};
+pub use test_files::{How, Restoration, Touched, is_test_file, touches_inline_tests};

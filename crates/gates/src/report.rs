@@ -9,8 +9,20 @@
 //! Reading never fails: output of another program is data, whatever it holds.
 
 mod cargo;
+mod ctest;
+mod dotnet;
+mod golang;
+mod jest;
+mod junit;
+mod mocha;
+mod outline;
 mod pytest;
+mod tap;
 mod unittest;
+mod vitest;
+
+#[cfg(test)]
+mod golden;
 
 use crate::Parser;
 
@@ -24,22 +36,73 @@ pub struct TestReport {
     /// Names of the tests that failed, sorted, each once. A name is the same in every run of
     /// the same tests, so it holds no line numbers and no times.
     pub failures: Vec<String>,
+    /// Names of all tests that ran, whatever came of it, sorted, each once; empty where the
+    /// report does not name each. Not spelled like failures where the runner spells them
+    /// differently.
+    pub ran: Vec<String>,
     /// Whether the output was understood whole and agrees with itself.
     pub recognised: bool,
 }
 
+impl TestReport {
+    /// Drops the names of what ran if they are not all: a list with holes would be missed
+    /// tests to whoever compares it.
+    fn keep_whole_list(&mut self) {
+        let ran = u64::from(self.passed) + u64::from(self.failed);
+        if self.ran.len() as u64 != ran {
+            self.ran.clear();
+        }
+        self.ran.sort_unstable();
+        self.ran.dedup();
+    }
+}
+
 /// Returns what `output` says, to the best of our understanding.
 pub fn parse(parser: Parser, output: &[u8]) -> TestReport {
-    let text = plain_text(output);
+    read(parser, &plain_text(output))
+}
+
+/// Returns what the report files say that a command wrote; see [`Parser::Junit`].
+pub fn parse_files(files: &[Vec<u8>]) -> TestReport {
+    junit::parse_files(files)
+}
+
+fn read(parser: Parser, text: &str) -> TestReport {
     let mut report = match parser {
-        Parser::Cargo => cargo::parse(&text),
-        Parser::Pytest => pytest::parse(&text),
-        Parser::Unittest => unittest::parse(&text),
-        Parser::Plain => TestReport::default(),
+        Parser::Cargo => cargo::parse(text),
+        Parser::Pytest => pytest::parse(text),
+        Parser::Unittest => unittest::parse(text),
+        Parser::Jest => jest::parse(text),
+        Parser::Vitest => vitest::parse(text),
+        Parser::Mocha => mocha::parse(text),
+        Parser::Tap => tap::parse(text),
+        Parser::Go => golang::parse(text),
+        Parser::Ctest => ctest::parse(text),
+        Parser::Dotnet => dotnet::parse(text),
+        Parser::Auto => return guess(text),
+        Parser::Junit | Parser::Plain => TestReport::default(),
     };
     report.failures.sort_unstable();
     report.failures.dedup();
     report
+}
+
+/// Returns the report of whoever understands the text and sees most tests in it.
+fn guess(text: &str) -> TestReport {
+    let readers = Parser::ALL.iter().filter(|&&parser| parser != Parser::Auto);
+    let reports = readers.map(|&parser| read(parser, text));
+    let recognised =
+        reports.filter(|report| report.recognised && report.passed + report.failed > 0);
+    recognised.max_by_key(|report| report.passed + report.failed).unwrap_or_default()
+}
+
+/// Reads `2 failed, 3 passed, 5 total`; nothing if a part is no count.
+fn counts<'l>(line: &'l str, separator: &str) -> Option<Vec<(u32, &'l str)>> {
+    let read = |part: &'l str| {
+        let (count, word) = part.trim().split_once(' ')?;
+        Some((count.parse().ok()?, word))
+    };
+    line.trim().split(separator).map(read).collect()
 }
 
 /// Returns `output` as text without colours and other orders to a terminal.

@@ -21,7 +21,7 @@ use spore_effects::session::{
 use spore_model::{SessionToken, TreeId};
 
 use crate::log::{Log, Written};
-use crate::{Gate, GateResult, Standing, TestReport, judge, parse};
+use crate::{Absence, Gate, GateResult, Parser, Standing, TestReport, judge, parse, report_files};
 
 /// How often the clock and the person are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -45,6 +45,12 @@ pub enum GateError {
     #[error("cannot write the log {path}", path = .path.display())]
     Log {
         path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the report files of {gate} cannot be read")]
+    Reports {
+        gate: String,
         #[source]
         source: io::Error,
     },
@@ -84,7 +90,8 @@ impl Runner {
         &mut self.env
     }
 
-    /// Runs `gate` in `dir`, which holds `tree`, and writes what it prints to `log`.
+    /// Runs `gate` in its place below `dir`, which holds `tree`, and writes what it prints to
+    /// `log`.
     ///
     /// `on_start` is told the process before the command starts; if it fails, the command
     /// never does. `cancel` is asked again and again, and ends the gate once it says so.
@@ -101,10 +108,13 @@ impl Runner {
     ) -> Result<GateResult, GateError> {
         let lost = |source| GateError::Session { gate: gate.name.clone(), source };
         let unwritten = |source| GateError::Log { path: log.to_owned(), source };
+        let place = if gate.dir.is_empty() { dir.to_owned() } else { dir.join(&gate.dir) };
+        let unread = |source| GateError::Reports { gate: gate.name.clone(), source };
+        report_files::clear(&place, &gate.reports).map_err(unread)?;
         let output = Log::create(log, self.output_cap).map_err(unwritten)?;
         let output = Arc::new(Mutex::new(output));
 
-        let waiting = self.shim.prepare(&self.plan(gate, dir, token)).map_err(lost)?;
+        let waiting = self.shim.prepare(&self.plan(gate, &place, token)).map_err(lost)?;
         on_start(waiting.identity()).map_err(|source| GateError::NotRecorded {
             gate: gate.name.clone(),
             source: source.into(),
@@ -130,10 +140,15 @@ impl Runner {
             Ending::OutOfTime => None,
             Ending::Cancelled => return Err(GateError::Cancelled { gate: gate.name.clone() }),
         };
-        let mut report = parse(gate.parser, &std::fs::read(log).map_err(unwritten)?);
-        report.recognised &= written.is_whole;
+        let report = if gate.parser == Parser::Junit {
+            crate::parse_files(&report_files::read(&place, &gate.reports).map_err(unread)?)
+        } else {
+            let mut report = parse(gate.parser, &std::fs::read(log).map_err(unwritten)?);
+            report.recognised &= written.is_whole;
+            report
+        };
         let mut result = result(gate, tree, log, exit, report, written, duration_ms);
-        judge(&mut result, None);
+        judge(&mut result, None, Absence::IsRed);
         Ok(result)
     }
 
@@ -171,6 +186,9 @@ fn result(
         skipped: report.skipped,
         failures: report.failures,
         new_failures: Vec::new(),
+        ran: report.ran,
+        missing: Vec::new(),
+        restored: false,
         recognised: report.recognised,
         log: log.to_owned(),
         log_bytes: written.bytes,

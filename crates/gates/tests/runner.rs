@@ -38,13 +38,7 @@ impl Bench {
         on_start: &mut dyn FnMut(&ProcessIdentity) -> Result<(), String>,
         cancel: &dyn Fn() -> bool,
     ) -> Result<GateResult, GateError> {
-        let gate = Gate {
-            name: "check".into(),
-            command: command.into(),
-            kind: GateKind::Test,
-            parser: self.parser,
-            timeout: self.timeout,
-        };
+        let gate = Gate::new("check", command, GateKind::Test, self.parser, self.timeout);
         let env = vec![("PATH".into(), std::env::var("PATH").unwrap())];
         let grace = Grace { interrupt_ms: 50, terminate_ms: 50 };
         let runner = Runner::new(self.shim.clone(), env, self.output_cap, grace);
@@ -176,13 +170,7 @@ fn a_real_test_run_is_read() {
 fn a_checkout_that_is_gone_is_an_error_and_not_a_red() {
     let bench = Bench::new("gone");
     let away = bench.dir.path().join("away");
-    let gate = Gate {
-        name: "check".into(),
-        command: "true".into(),
-        kind: GateKind::Build,
-        parser: Parser::Plain,
-        timeout: bench.timeout,
-    };
+    let gate = Gate::new("check", "true", GateKind::Build, Parser::Plain, bench.timeout);
     let runner = Runner::new(bench.shim.clone(), Vec::new(), 100, Grace::default());
     let tree = TreeId::new("0".repeat(40)).unwrap();
     let mut on_start = |_: &ProcessIdentity| Ok::<(), String>(());

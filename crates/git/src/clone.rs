@@ -44,7 +44,7 @@ pub(crate) fn write_clone(
 
 /// Copies the index with its time: by that, git knows which files may have changed since
 /// without looking like it.
-fn copy_index(index: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_index(index: &Path, to: &Path) -> io::Result<()> {
     fs::copy(index, to)?;
     let written = fs::metadata(index)?.modified()?;
     fs::File::options().write(true).open(to)?.set_modified(written)

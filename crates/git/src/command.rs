@@ -13,29 +13,35 @@ use spore_effects::{Tool, ToolError, ToolOutput};
 
 use crate::GitError;
 
-const SETTINGS: [&str; 17] = [
+/// For every call, also on the user's own files.
+const CAREFUL: [&str; 12] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
-    "core.untrackedCache=false",
     "gc.auto=0",
     "maintenance.auto=false",
     "commit.gpgSign=false",
-    // A split index keeps its other half in the user's git directory.
-    "core.splitIndex=false",
-    // The user may look at a part of the repository; a checkout has all of it.
-    "core.sparseCheckout=false",
-    "index.sparse=false",
     // An agent can set a file's mtime back, but not its ctime.
     "core.trustctime=true",
     "core.checkStat=default",
     "core.safecrlf=false",
     // Never start a git inside a submodule's directory.
     "submodule.recurse=false",
-    "diff.ignoreSubmodules=all",
     "i18n.commitEncoding=UTF-8",
     // A ref must not survive a power cut that its objects do not.
     "core.fsync=committed",
     "core.fsyncMethod=batch",
+];
+
+/// For checkouts, which are ours, and for reading: here the shape of the user's index and
+/// the part of the files that they look at do not count.
+const OF_OURS: [&str; 5] = [
+    "core.untrackedCache=false",
+    // A split index keeps its other half in the user's git directory.
+    "core.splitIndex=false",
+    // The user may look at a part of the repository; a checkout has all of it.
+    "core.sparseCheckout=false",
+    "index.sparse=false",
+    "diff.ignoreSubmodules=all",
 ];
 
 /// The oldest git that understands our calls: `rev-parse --path-format` and settings by
@@ -48,6 +54,7 @@ pub const OLDEST_GIT: (u32, u32) = (2, 31);
 pub const SOUND_GIT: (u32, u32) = (2, 41);
 
 /// A call being put together. `action` completes "cannot …" in an error.
+#[derive(Clone)]
 pub(crate) struct Git {
     tool: Tool,
     action: &'static str,
@@ -56,6 +63,11 @@ pub(crate) struct Git {
 
 impl Git {
     pub(crate) fn new(action: &'static str, cwd: &Path) -> Self {
+        Self::careful(action, cwd).set(&OF_OURS)
+    }
+
+    /// A call that may write the user's own index: its shape stays theirs.
+    pub(crate) fn careful(action: &'static str, cwd: &Path) -> Self {
         let inherited = std::env::vars_os().map(|(name, _)| name);
         let tool = inherited
             .filter(|name| name.as_bytes().starts_with(b"GIT_"))
@@ -64,8 +76,13 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("LC_ALL", "C")
             .cwd(cwd);
-        let tool = SETTINGS.iter().fold(tool, |tool, setting| tool.arg("-c").arg(setting));
-        Self { tool, action, cwd: cwd.to_owned() }
+        Self { tool, action, cwd: cwd.to_owned() }.set(&CAREFUL)
+    }
+
+    /// Adds settings. To be called before the first argument.
+    pub(crate) fn set(mut self, settings: &[&str]) -> Self {
+        self.tool = settings.iter().fold(self.tool, |tool, setting| tool.arg("-c").arg(setting));
+        self
     }
 
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
@@ -78,23 +95,29 @@ impl Git {
         self
     }
 
-    /// Takes the programs of these filter drivers away. Not by `-c`: a driver's name may
-    /// hold an equals sign.
-    pub(crate) fn without_filters(mut self, drivers: &[OsString]) -> Self {
+    /// Takes the programs of these filter drivers away.
+    pub(crate) fn without_filters(self, drivers: &[OsString]) -> Self {
+        let settings = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+        let keys = drivers.iter().flat_map(|driver| {
+            settings.map(|(variable, value)| (key("filter", driver, variable), value))
+        });
+        self.configured(keys)
+    }
+
+    /// Puts a program that always gives up in the place of these merge drivers: what they
+    /// would have merged is a conflict.
+    pub(crate) fn without_merge_drivers(self, drivers: &[OsString]) -> Self {
+        self.configured(drivers.iter().map(|driver| (key("merge", driver, "driver"), "false")))
+    }
+
+    /// Sets configuration in a way that takes any key. Only the last call counts.
+    fn configured<'a>(mut self, pairs: impl Iterator<Item = (OsString, &'a str)>) -> Self {
         let mut count = 0;
-        for driver in drivers {
-            for (variable, value) in
-                [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")]
-            {
-                let mut key = OsString::from("filter.");
-                key.push(driver);
-                key.push(".");
-                key.push(variable);
-                self = self
-                    .env(&format!("GIT_CONFIG_KEY_{count}"), key)
-                    .env(&format!("GIT_CONFIG_VALUE_{count}"), value);
-                count += 1;
-            }
+        for (key, value) in pairs {
+            self = self
+                .env(&format!("GIT_CONFIG_KEY_{count}"), key)
+                .env(&format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
         }
         self.env("GIT_CONFIG_COUNT", count.to_string())
     }
@@ -125,6 +148,14 @@ impl Git {
     pub(crate) fn failure(&self, answer: &ToolOutput) -> GitError {
         GitError::of_answer(self.action, &self.cwd, answer)
     }
+}
+
+/// The key of a driver's setting. Not for `-c`: a driver's name may hold an equals sign.
+fn key(family: &str, driver: &OsStr, variable: &str) -> OsString {
+    let mut key = OsString::from(format!("{family}."));
+    key.push(driver);
+    key.push(format!(".{variable}"));
+    key
 }
 
 /// Splits what git prints with `-z`.

@@ -28,6 +28,9 @@ pub enum GitError {
     /// Moving the branch would move what the user has checked out.
     #[error("branch {name} is checked out in {dir}", dir = .dir.display())]
     CheckedOut { name: String, dir: PathBuf },
+    /// The git on PATH cannot do it yet.
+    #[error("cannot {action}: that takes git {needs} or newer")]
+    TooOld { action: &'static str, needs: &'static str },
     /// Another git is at work in the user's repository, or died there. Worth another try;
     /// the lock is the user's to remove.
     #[error("cannot {action}: another git holds a lock: {complaint}")]

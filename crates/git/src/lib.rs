@@ -4,7 +4,9 @@
 //! do anything to. What a checkout holds becomes a tree by [`Checkout::snapshot`], and the
 //! results live in the user's repository as objects and as refs under `refs/spore/` and
 //! `refs/heads/spore/`. Nothing else of the user's is ever written: no file, no index, no
-//! stash, no config, no other ref.
+//! stash, no config, no other ref. The one exception is what the user asks for: then
+//! [`Repository::move_branch`] moves the branch they are on, and [`Repository::turn`] lets
+//! their files follow, both only if nothing of theirs is in the way.
 //!
 //! The one decision: Spore never runs git *inside* a repository that an agent can write,
 //! because `.git/config` can name programs to run. A checkout has a `.git` of its own, made
@@ -17,9 +19,10 @@
 //! checked out as they are stored. And a repository inside the checkout is just a directory
 //! with files: its `.git` is left out, its files are kept, no submodule comes from it.
 //!
-//! Not done here: fetching, merging, deciding what is worth keeping, and keeping two runs
+//! Not done here: fetching, deciding what is worth keeping, and keeping two runs
 //! out of one checkout at the same time.
 
+mod additions;
 mod bulk;
 mod checkout;
 mod clone;
@@ -28,15 +31,22 @@ mod diff;
 mod error;
 mod exclusions;
 mod history;
+mod landing;
 mod listing;
+mod mail;
+mod merging;
+mod mixing;
 mod patch;
+mod present;
 mod refs;
 mod removal;
 mod repository;
 mod settings;
 mod snapshot;
+mod standing;
 mod survey;
 
+pub use additions::Additions;
 pub use bulk::{TouchingCommit, TreeFile, head_at_a_glance};
 pub use checkout::Checkout;
 pub use command::{OLDEST_GIT, SOUND_GIT};
@@ -44,5 +54,8 @@ pub use diff::{Change, ChangedFile, Diff, Treeish};
 pub use error::GitError;
 pub use exclusions::Exclusions;
 pub use history::{Commit, Direction, Lines};
+pub use landing::Obstacle;
+pub use merging::Merged;
 pub use patch::{FilePatch, Hunk, Patch};
 pub use repository::Repository;
+pub use standing::{Spot, Standing};

@@ -1,4 +1,5 @@
-//! The refs Spore adds to the user's repository, and no others.
+//! The refs Spore adds to the user's repository, and no others; and the one way in which a
+//! branch of the user's is moved, when they asked for that.
 
 use std::path::PathBuf;
 
@@ -24,6 +25,60 @@ impl Repository {
         let call = self.git("set a ref").args(["update-ref", "--no-deref", "-m", "spore"]);
         call.args(["--", name, commit.as_str()]).run()?;
         Ok(())
+    }
+
+    /// Removes one of Spore's refs that still points at `commit`. One that is gone is fine; one
+    /// that points elsewhere by now, or that somebody has checked out, stays: then this is
+    /// false.
+    pub fn remove_ref(&self, name: &str, commit: &CommitId) -> Result<bool, GitError> {
+        if !OURS.iter().any(|ours| name.len() > ours.len() && name.starts_with(ours)) {
+            return Err(GitError::ForeignRef { name: name.to_owned() });
+        }
+        match self.ref_target(name)? {
+            None => return Ok(true),
+            Some(target) if target != *commit => return Ok(false),
+            Some(_) => {}
+        }
+        if !self.work_trees_on(name)?.is_empty() {
+            return Ok(false);
+        }
+        let call = self.git("remove a ref").args(["update-ref", "--no-deref", "-m", "spore", "-d"]);
+        let call = call.args(["--", name, commit.as_str()]);
+        let answer = call.answer()?;
+        if answer.is_success() {
+            return Ok(true);
+        }
+        match self.ref_target(name)? {
+            None => Ok(true),
+            Some(target) if target != *commit => Ok(false),
+            Some(_) => Err(call.failure(&answer)),
+        }
+    }
+
+    /// Moves a branch of the user's from one commit to another, if it is still on the first.
+    /// Returns whether it was. The branch's own log and that of HEAD say `why`; no file and
+    /// no index follows by itself.
+    pub fn move_branch(
+        &self,
+        branch: &str,
+        from: &CommitId,
+        to: &CommitId,
+        why: &str,
+    ) -> Result<bool, GitError> {
+        if !branch.starts_with("refs/heads/") || branch.starts_with("refs/heads/spore/") {
+            return Err(GitError::ForeignRef { name: branch.to_owned() });
+        }
+        // From the user's own work tree: the log of its HEAD tells of the move.
+        let call = self.on_users_files("move a branch").args(["update-ref", "-m", why, "--"]);
+        let call = call.args([branch, to.as_str(), from.as_str()]);
+        let answer = call.answer()?;
+        if answer.is_success() {
+            return Ok(true);
+        }
+        if self.ref_target(branch)?.as_ref() == Some(from) {
+            return Err(call.failure(&answer));
+        }
+        Ok(false)
     }
 
     /// Returns what a ref, given by its full name, points at.

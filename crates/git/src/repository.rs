@@ -151,6 +151,11 @@ impl Repository {
 
     /// Counts the user's uncommitted files, tracked or new; `.spore/` is ours.
     pub fn dirty_files(&self) -> Result<u32, GitError> {
+        Ok(u32::try_from(self.uncommitted()?.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the user's uncommitted files, tracked or new; `.spore/` is ours.
+    pub fn uncommitted(&self) -> Result<Vec<String>, GitError> {
         let call = self.at_home("look for uncommitted changes").args([
             "status",
             "--porcelain=v1",
@@ -167,8 +172,8 @@ impl Repository {
                 .split(|byte| *byte == b'/')
                 .any(|part| part == b".spore")
         };
-        let count = records(&answer.stdout).filter(|record| !ours(record)).count();
-        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+        let dirty = records(&answer.stdout).filter(|record| !ours(record));
+        Ok(dirty.filter_map(|record| record.get(3..)).map(text).collect())
     }
 
     /// Makes a commit, without a ref that keeps it. The same inputs give the same id: the
@@ -180,11 +185,23 @@ impl Repository {
         message: &str,
         when: Timestamp,
     ) -> Result<CommitId, GitError> {
+        self.commit_with_parents(tree, &[parent], message, when)
+    }
+
+    /// Like [`Self::commit_tree`], with any number of parents.
+    pub fn commit_with_parents(
+        &self,
+        tree: &TreeId,
+        parents: &[&CommitId],
+        message: &str,
+        when: Timestamp,
+    ) -> Result<CommitId, GitError> {
         let (name, email) = self.settings()?.identity();
         let date = format!("@{} +0000", when.as_seconds().max(0));
         let call = self
             .git("commit")
-            .args(["commit-tree", tree.as_str(), "-p", parent.as_str()])
+            .args(["commit-tree", tree.as_str()])
+            .args(parents.iter().flat_map(|parent| ["-p", parent.as_str()]))
             .env("GIT_AUTHOR_NAME", &name)
             .env("GIT_AUTHOR_EMAIL", &email)
             .env("GIT_AUTHOR_DATE", &date)
@@ -210,6 +227,24 @@ impl Repository {
     /// A call on objects, refs and config: no work tree, no index.
     pub(crate) fn git(&self, action: &'static str) -> Git {
         Git::new(action, &self.common).env("GIT_DIR", &self.common)
+    }
+
+    /// A call on the user's own work tree and index, in the shape that they gave them. No
+    /// filter of theirs runs.
+    pub(crate) fn on_users_files(&self, action: &'static str) -> Git {
+        Git::careful(action, &self.root)
+            .env("GIT_DIR", &self.own)
+            .env("GIT_WORK_TREE", &self.root)
+            .without_filters(&self.filters)
+    }
+
+    /// Returns the git directory of the user's work tree alone: HEAD and index are there.
+    pub(crate) fn own_git_dir(&self) -> &Path {
+        &self.own
+    }
+
+    pub(crate) fn filters(&self) -> &[OsString] {
+        &self.filters
     }
 
     /// A call on the user's own work tree. Only reads.

@@ -36,13 +36,25 @@ impl Settings {
     /// Returns the names of the configured filters, but for Git LFS, whose program is never
     /// one of the work tree.
     pub(crate) fn filter_drivers(&self) -> Vec<OsString> {
+        let mut drivers = self.drivers(b"filter.", b"");
+        drivers.retain(|name| name != "lfs");
+        drivers
+    }
+
+    /// Returns the names of the merge drivers that are programs.
+    pub(crate) fn merge_drivers(&self) -> Vec<OsString> {
+        self.drivers(b"merge.", b"driver")
+    }
+
+    /// Returns what is named between `family` and a last part, which `variable` is, if given.
+    fn drivers(&self, family: &[u8], variable: &[u8]) -> Vec<OsString> {
         let driver = |key: &Vec<u8>| {
-            let key = key.strip_prefix(b"filter.")?;
+            let key = key.strip_prefix(family)?;
             let dot = key.iter().rposition(|byte| *byte == b'.')?;
-            Some(OsStr::from_bytes(&key[..dot]).to_owned())
+            let wanted = variable.is_empty() || &key[dot + 1..] == variable;
+            wanted.then(|| OsStr::from_bytes(&key[..dot]).to_owned())
         };
-        let mut drivers: Vec<OsString> =
-            self.0.keys().filter_map(driver).filter(|name| name != "lfs").collect();
+        let mut drivers: Vec<OsString> = self.0.keys().filter_map(driver).collect();
         drivers.dedup();
         drivers
     }
@@ -63,10 +75,12 @@ mod tests {
     fn the_last_value_wins_and_filters_are_named_without_lfs() {
         let settings = Settings::parse(
             b"user.name\nOne\0user.name\nTwo\0filter.lfs.clean\nx\0filter.a.b=c.clean\ny\0\
-              filter.a.b=c.smudge\nz\0core.bare\0",
+              filter.a.b=c.smudge\nz\0core.bare\0merge.ours.driver\ntrue\0merge.ours.name\nn\0\
+              merge.conflictstyle\ndiff3\0",
         );
         assert_eq!(settings.identity(), ("Two".to_owned(), "spore@localhost".to_owned()));
         assert_eq!(settings.filter_drivers(), ["a.b=c"]);
+        assert_eq!(settings.merge_drivers(), ["ours"]);
         assert_eq!(settings.get("core.bare").as_deref(), Some("true"));
     }
 }

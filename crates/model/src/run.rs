@@ -11,6 +11,8 @@ use crate::{CommitId, Cost, Outcome, RunId, Timestamp, TraceId, TreeId, Usage};
 pub enum RunKind {
     /// A whole task: context, bounces, verdict, commit.
     Orchestrate,
+    /// One role's session in a checkout of its own; nobody judges it.
+    Solo,
     /// One coder → gates → verifier round.
     Bounce,
     /// One agent session.
@@ -19,19 +21,50 @@ pub enum RunKind {
     Spawn,
     /// The project's own commands on one tree.
     Gates,
+    /// L1 of a flow: one action of an executor on one target.
+    Exec,
+    /// L2 of a flow: an orchestrator's stages, in order.
+    Stage,
+    /// L3 of a flow: a coordinator's phases.
+    Phase,
+    /// Cycles of the project's checks, graded.
+    Sentinel,
+    /// A directory looked at, and what is known about it brought up to date.
+    Investigate,
+    /// A pass of memory: scan, crystallize, update or undo.
+    Memory,
 }
 
 impl RunKind {
-    pub const ALL: [Self; 5] =
-        [Self::Orchestrate, Self::Bounce, Self::Session, Self::Spawn, Self::Gates];
+    pub const ALL: [Self; 12] = [
+        Self::Orchestrate,
+        Self::Solo,
+        Self::Bounce,
+        Self::Session,
+        Self::Spawn,
+        Self::Gates,
+        Self::Exec,
+        Self::Stage,
+        Self::Phase,
+        Self::Sentinel,
+        Self::Investigate,
+        Self::Memory,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Orchestrate => "orchestrate",
+            Self::Solo => "solo",
             Self::Bounce => "bounce",
             Self::Session => "session",
             Self::Spawn => "spawn",
             Self::Gates => "gates",
+            Self::Exec => "exec",
+            Self::Stage => "stage",
+            Self::Phase => "phase",
+            Self::Sentinel => "sentinel",
+            Self::Investigate => "investigate",
+            Self::Memory => "memory",
         }
     }
 

@@ -1,10 +1,11 @@
 //! The policy of a run as a state machine. Never blocks, never fails, never looks at a clock.
 
 use spore_model::propagation::{Action, Layer, Left, decide};
-use spore_model::{Fault, Outcome, Park, Ruling, TreeId, Verdict};
+use spore_model::{Fault, Finding, Outcome, Park, Ruling, TreeId, Verdict};
 
 use crate::{
-    Conclusion, Done, Evidence, GateSummary, SessionSummary, Shortfall, Step, read_verdict,
+    Conclusion, Done, Evidence, GateSummary, Machine, SessionSummary, Shortfall, Step,
+    read_verdict, settle_verdict,
 };
 
 /// What the person and the configuration decided beforehand.
@@ -15,6 +16,8 @@ pub struct Rules {
     pub phrase_confidence: f64,
     /// Whether a project whose gates fail at the base may be worked on.
     pub allow_red: bool,
+    /// Whether a decided run is summed up by one more session.
+    pub summarize: bool,
 }
 
 /// How often a verifier session is started before the run waits for a person.
@@ -38,6 +41,50 @@ pub struct Bounce {
     /// A tree that a gate or a verifier has turned down: handing it in again is no change.
     rejected_tree: Option<TreeId>,
     evidence: Option<Evidence>,
+    /// The last bounce that was closed.
+    bounce: u32,
+}
+
+/// What a verifier's session came to.
+struct Judged<'a> {
+    session: &'a SessionSummary,
+    intact: bool,
+    submitted: &'a Option<Verdict>,
+}
+
+impl Machine for Bounce {
+    fn start(&self) -> Next {
+        Next::Do(Step::Prepare)
+    }
+
+    fn apply(&mut self, step: &Step, done: &Done) -> Next {
+        match (step, done) {
+            (_, Done::Stopped { park, reason }) => park_for(*park, reason),
+            (Step::Prepare, Done::Prepared { tree, .. }) => {
+                self.base_tree = Some(tree.clone());
+                Next::Do(Step::Baseline)
+            }
+            (Step::Commit { tree, .. }, Done::Committed { commit }) => {
+                let conclusion = Conclusion {
+                    commit: Some(commit.clone()),
+                    tree: Some(tree.clone()),
+                    ..conclusion(Outcome::Success, "verified")
+                };
+                Next::Do(Step::Apply { commit: commit.clone(), conclusion })
+            }
+            (Step::Apply { conclusion, .. }, Done::Applied { .. }) => {
+                self.wind_up(conclusion.clone())
+            }
+            (Step::Escalate { reason, .. }, Done::Escalated) => {
+                self.wind_up(conclusion(Outcome::NeedsEscalation, reason))
+            }
+            (Step::Summarize { conclusion, .. }, Done::Summarized { .. }) => {
+                finish(conclusion.clone())
+            }
+            (Step::Finish { conclusion }, Done::Finished) => Next::End(conclusion.clone()),
+            (step, done) => self.within(step, done),
+        }
+    }
 }
 
 impl Bounce {
@@ -49,60 +96,51 @@ impl Bounce {
             coder: None,
             rejected_tree: None,
             evidence: None,
+            bounce: 0,
         }
     }
 
-    pub fn start(&self) -> Next {
-        Next::Do(Step::Prepare)
-    }
-
-    /// Takes what `step` came to and says what is next.
-    pub fn apply(&mut self, step: &Step, done: &Done) -> Next {
+    /// What follows a step of a bounce.
+    fn within(&mut self, step: &Step, done: &Done) -> Next {
         match (step, done) {
-            (_, Done::Stopped { park, reason }) => park_for(*park, reason),
-            (Step::Prepare, Done::Prepared { tree, .. }) => {
-                self.base_tree = Some(tree.clone());
-                Next::Do(Step::Baseline)
-            }
             (Step::Baseline, Done::Baseline(gates)) => self.after_baseline(gates),
             (Step::Coder { bounce, .. }, Done::Coder(session)) => {
                 self.after_coder(*bounce, session)
             }
-            (Step::Snapshot { bounce }, Done::Snapshot { tree, .. }) => {
-                self.after_snapshot(*bounce, tree)
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, secrets, .. }) => {
+                self.after_snapshot(*bounce, tree, secrets)
             }
             (Step::Gates { bounce, tree }, Done::Gates(gates)) => {
                 self.after_gates(*bounce, tree, gates)
             }
-            (Step::Verifier { bounce, tree, attempt }, Done::Verifier { session, intact }) => {
-                self.after_verifier(*bounce, tree, *attempt, session, *intact)
-            }
+            (
+                Step::Verifier { bounce, tree, attempt },
+                Done::Verifier { session, intact, submitted },
+            ) => self.after_verifier(
+                *bounce,
+                tree,
+                *attempt,
+                Judged { session, intact: *intact, submitted },
+            ),
             (Step::Close { bounce, outcome, reason, .. }, Done::Closed) => {
+                self.bounce = *bounce;
                 self.after_bounce(*bounce, *outcome, reason)
             }
-            (Step::Commit { tree, .. }, Done::Committed { commit }) => finish(Conclusion {
-                commit: Some(commit.clone()),
-                tree: Some(tree.clone()),
-                ..conclusion(Outcome::Success, "verified")
-            }),
-            (Step::Escalate { reason, .. }, Done::Escalated) => {
-                finish(conclusion(Outcome::NeedsEscalation, reason))
-            }
-            (Step::Finish { conclusion }, Done::Finished) => Next::End(conclusion.clone()),
-            // The journal belongs to another version of this machine: stop before harm.
-            (step, _) => finish(Conclusion {
-                fault: Some(Fault::Bug),
-                ..conclusion(
-                    Outcome::Failure,
-                    &format!("the record of step {} does not fit the step", step.key()),
-                )
-            }),
+            (step, _) => misfit(step),
         }
+    }
+
+    /// A run that is decided is summed up, if anybody wants that, and closed.
+    fn wind_up(&self, conclusion: Conclusion) -> Next {
+        if self.rules.summarize {
+            return Next::Do(Step::Summarize { bounce: self.bounce, conclusion });
+        }
+        finish(conclusion)
     }
 
     fn after_baseline(&self, gates: &GateSummary) -> Next {
         if gates.green || self.rules.allow_red {
-            return Next::Do(Step::Coder { bounce: 1, evidence: None });
+            return Next::Do(Step::Coder { bounce: 1, evidence: None, conversation: None });
         }
         finish(Conclusion {
             fault: Some(Fault::BadInput),
@@ -128,7 +166,7 @@ impl Bounce {
         }
     }
 
-    fn after_snapshot(&mut self, bounce: u32, tree: &TreeId) -> Next {
+    fn after_snapshot(&mut self, bounce: u32, tree: &TreeId, secrets: &[Finding]) -> Next {
         let untouched = self.base_tree.as_ref() == Some(tree);
         let failed = self.coder.as_ref().filter(|coder| coder.outcome != Outcome::Success);
         if let Some(coder) = failed
@@ -153,6 +191,14 @@ impl Bounce {
                 evidence(bounce, Shortfall::NoChange, reason),
             );
         }
+        if !secrets.is_empty() {
+            self.rejected_tree = Some(tree.clone());
+            let evidence = Evidence {
+                findings: secrets.to_vec(),
+                ..evidence(bounce, Shortfall::Secret, "the change holds what looks like a secret")
+            };
+            return self.fall_short(bounce, Outcome::Failure, None, evidence);
+        }
         self.tree = Some(tree.clone());
         Next::Do(Step::Gates { bounce, tree: tree.clone() })
     }
@@ -174,9 +220,9 @@ impl Bounce {
         bounce: u32,
         tree: &TreeId,
         attempt: u32,
-        session: &SessionSummary,
-        intact: bool,
+        judged: Judged<'_>,
     ) -> Next {
+        let Judged { session, intact, submitted } = judged;
         let reason = session.reason.as_deref().unwrap_or("the verifier's session had to stop");
         match session.outcome {
             Outcome::Success => {}
@@ -201,7 +247,8 @@ impl Bounce {
             }
         }
         let verdict = if intact {
-            read_verdict(&session.final_text, self.rules.phrase_confidence)
+            let said = read_verdict(&session.final_text, self.rules.phrase_confidence);
+            settle_verdict(submitted.clone(), said)
         } else {
             Verdict::unknown(
                 "the verifier changed the tree it was to judge, so its verdict is void",
@@ -252,7 +299,9 @@ impl Bounce {
                 None => finish(conclusion(Outcome::Failure, "nothing was ever handed in")),
             },
             Action::NextBounce => {
-                Next::Do(Step::Coder { bounce: bounce + 1, evidence: self.evidence.clone() })
+                let conversation = self.conversation();
+                let evidence = self.evidence.clone();
+                Next::Do(Step::Coder { bounce: bounce + 1, evidence, conversation })
             }
             Action::Raise(outcome) => finish(conclusion(
                 outcome,
@@ -263,6 +312,12 @@ impl Bounce {
                 reason: format!("not verified by bounce {bounce}, the last: {reason}"),
             }),
         }
+    }
+
+    /// A conversation that ended in trouble is not a good one to go on with.
+    fn conversation(&self) -> Option<String> {
+        let ended_well = self.coder.as_ref().filter(|coder| coder.outcome == Outcome::Success);
+        ended_well.and_then(|coder| coder.session_id.clone())
     }
 
     fn left(&self, bounce: u32) -> Left {
@@ -285,15 +340,26 @@ fn evidence(bounce: u32, shortfall: Shortfall, reason: &str) -> Evidence {
     }
 }
 
-fn conclusion(outcome: Outcome, reason: &str) -> Conclusion {
+pub(crate) fn conclusion(outcome: Outcome, reason: &str) -> Conclusion {
     Conclusion { outcome, fault: None, reason: reason.into(), commit: None, tree: None }
 }
 
-fn finish(conclusion: Conclusion) -> Next {
+pub(crate) fn finish(conclusion: Conclusion) -> Next {
     Next::Do(Step::Finish { conclusion })
 }
 
-fn park_of(outcome: Outcome) -> Park {
+/// The journal belongs to another version of this machine: stop before harm.
+pub(crate) fn misfit(step: &Step) -> Next {
+    finish(Conclusion {
+        fault: Some(Fault::Bug),
+        ..conclusion(
+            Outcome::Failure,
+            &format!("the record of step {} does not fit the step", step.key()),
+        )
+    })
+}
+
+pub(crate) fn park_of(outcome: Outcome) -> Park {
     match outcome {
         Outcome::QuotaParked => Park::Quota,
         Outcome::Interrupted => Park::Interrupt,
@@ -301,7 +367,7 @@ fn park_of(outcome: Outcome) -> Park {
     }
 }
 
-fn park_for(park: Park, reason: &str) -> Next {
+pub(crate) fn park_for(park: Park, reason: &str) -> Next {
     let outcome = match park {
         Park::Budget | Park::Human => Outcome::NeedsHuman,
         Park::Quota => Outcome::QuotaParked,

@@ -3,7 +3,14 @@
 use serde_json::Value;
 use spore_model::{Outcome, Park};
 
-use crate::{Bounce, Conclusion, Done, Next, Step};
+use crate::{Conclusion, Done, Next, Step};
+
+/// A policy: which step is next, given what the last one came to. Never blocks, never fails,
+/// never looks at a clock; the same answers lead to the same steps.
+pub trait Machine {
+    fn start(&self) -> Next;
+    fn apply(&mut self, step: &Step, done: &Done) -> Next;
+}
 
 /// A step that has begun: which attempt this is, and what exactly was meant to be done when
 /// it was first begun. Doing it again must do that very thing.
@@ -47,7 +54,7 @@ pub enum End {
 }
 
 /// Runs `machine` to its end or until it has to wait.
-pub fn drive<W: World>(machine: &mut Bounce, world: &mut W) -> Result<End, W::Error> {
+pub fn drive<W: World>(machine: &mut dyn Machine, world: &mut W) -> Result<End, W::Error> {
     let mut next = machine.start();
     loop {
         let step = match next {

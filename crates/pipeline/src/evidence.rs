@@ -11,6 +11,8 @@ pub enum Shortfall {
     /// The coder said it was done and had changed nothing.
     NoChange,
     RedGate,
+    /// The change holds what looks like a key or a password.
+    Secret,
     /// The verifier contradicted.
     Rejected,
     /// The verifier said nothing that could be read.
@@ -38,6 +40,10 @@ impl Evidence {
         text.push_str(match self.shortfall {
             Shortfall::NoChange => "no file was changed.",
             Shortfall::RedGate => "the project's own checks fail on your change.",
+            Shortfall::Secret => {
+                "it holds what looks like a secret. Take it out of the files: read it from the \
+                 environment, or use an obvious dummy."
+            }
             Shortfall::Rejected => "the verifier rejected it.",
             Shortfall::Unread => {
                 "the verifier gave no readable verdict, so it does not count as passed. \

@@ -12,11 +12,17 @@
 mod bounce;
 mod driver;
 mod evidence;
+mod proposals;
+mod solo;
 mod step;
 mod verdict_text;
 
 pub use bounce::{Bounce, Next, Rules};
-pub use driver::{Begun, End, Ticket, World, drive};
+pub use driver::{Begun, End, Machine, Ticket, World, drive};
 pub use evidence::{Evidence, Shortfall};
+pub use proposals::{
+    Places, Problem, Proposed, ProposedLesson, ProposedSummary, hold, normalised, read_summary,
+};
+pub use solo::Solo;
 pub use step::{Conclusion, Done, GateSummary, SessionSummary, Step};
-pub use verdict_text::read_verdict;
+pub use verdict_text::{read_verdict, settle_verdict};

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use spore_model::{
-    CommitId, Cost, EffectClass, Fault, Outcome, Park, RunId, StepKey, TreeId, Usage, Verdict,
+    CommitId, Cost, EffectClass, Fault, Finding, Outcome, Park, RunId, StepKey, TreeId, Usage,
+    Verdict,
 };
 
 use crate::Evidence;
@@ -15,8 +16,9 @@ pub enum Step {
     Prepare,
     /// Run the gates on the base, so that old failures are not the coder's.
     Baseline,
-    /// One coder session, with what was wrong with the bounce before.
-    Coder { bounce: u32, evidence: Option<Evidence> },
+    /// One coder session, with what was wrong with the bounce before. `conversation` is the
+    /// one that bounce ended well in, to go on with.
+    Coder { bounce: u32, evidence: Option<Evidence>, conversation: Option<String> },
     /// Turn the checkout's content into a tree that can be judged.
     Snapshot { bounce: u32 },
     /// Run the gates on that tree.
@@ -26,10 +28,17 @@ pub enum Step {
     Verifier { bounce: u32, tree: TreeId, attempt: u32 },
     /// Record how the bounce ended.
     Close { bounce: u32, outcome: Outcome, verdict: Option<Verdict>, reason: String },
-    /// Make the verified tree a commit on the run's branch.
+    /// Make the verified tree a commit.
     Commit { bounce: u32, tree: TreeId },
+    /// Bring the commit where the person asked for it.
+    Apply { commit: CommitId, conclusion: Conclusion },
     /// Leave a record for the person who has to take over.
     Escalate { bounce: u32, reason: String },
+    /// One session that sums up a run which is already decided. Nothing that happens in it
+    /// changes the conclusion.
+    Summarize { bounce: u32, conclusion: Conclusion },
+    /// One session of a single role, for its own sake: nobody judges it.
+    Solo { role: String },
     /// Close the run.
     Finish { conclusion: Conclusion },
 }
@@ -46,7 +55,10 @@ impl Step {
             Self::Verifier { bounce, attempt, .. } => format!("verifier/{bounce}/{attempt}"),
             Self::Close { bounce, .. } => format!("close/{bounce}"),
             Self::Commit { .. } => "commit".to_owned(),
+            Self::Apply { .. } => "apply".to_owned(),
             Self::Escalate { .. } => "escalate".to_owned(),
+            Self::Summarize { .. } => "summarize".to_owned(),
+            Self::Solo { .. } => "solo".to_owned(),
             Self::Finish { .. } => "finish".to_owned(),
         };
         #[expect(clippy::expect_used, reason = "the words above are all graphic ASCII")]
@@ -55,7 +67,10 @@ impl Step {
 
     pub const fn class(&self) -> EffectClass {
         match self {
-            Self::Coder { .. } | Self::Verifier { .. } => EffectClass::Paid,
+            Self::Coder { .. }
+            | Self::Verifier { .. }
+            | Self::Summarize { .. }
+            | Self::Solo { .. } => EffectClass::Paid,
             Self::Baseline | Self::Gates { .. } => EffectClass::Fenced,
             _ => EffectClass::Keyed,
         }
@@ -127,21 +142,40 @@ pub enum Done {
     },
     Baseline(GateSummary),
     Coder(SessionSummary),
+    /// `secrets` are places in the change that look like one, never the text itself.
     Snapshot {
         tree: TreeId,
         changed_files: u32,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        secrets: Vec<Finding>,
     },
     Gates(GateSummary),
-    /// `intact` is false when the session changed the tree it was to judge.
+    /// `intact` is false when the session changed the tree it was to judge; `submitted` is
+    /// what it handed in through the tool that is there for it.
     Verifier {
         session: SessionSummary,
         intact: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        submitted: Option<Verdict>,
     },
     Closed,
     Committed {
         commit: CommitId,
     },
+    /// `record` is the caller's own account of it. Verified work that could not be brought
+    /// where it was asked to be is verified all the same.
+    Applied {
+        record: serde_json::Value,
+    },
     Escalated,
+    /// `session` is missing where none was started: the budget was spent.
+    Summarized {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionSummary>,
+        /// One line for people: what was kept of it.
+        note: String,
+    },
+    Solo(SessionSummary),
     Finished,
     /// The step did not come to an end and will be done again: interrupt, quota, budget.
     /// Never recorded as a result.

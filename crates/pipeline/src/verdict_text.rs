@@ -19,6 +19,17 @@ pub fn read_verdict(text: &str, phrase_confidence: f64) -> Verdict {
     }
 }
 
+/// Returns the verdict of a verifier that may have `submitted` one through the tool and said
+/// one in its last message. The tool's counts, being the form that cannot be misread; but a
+/// contradiction counts wherever it was made.
+pub fn settle_verdict(submitted: Option<Verdict>, said: Verdict) -> Verdict {
+    match submitted {
+        Some(_) if said.ruling == Ruling::Contradicts => said,
+        Some(submitted) => submitted,
+        None => said,
+    }
+}
+
 fn last_block(text: &str) -> Option<&str> {
     let (_, rest) = text.rsplit_once("<verdict>")?;
     // An unclosed block is a cut message.
@@ -144,6 +155,21 @@ mod tests {
         check("Verdict: PASS", Supports, Unknown);
         check("verdict: pass, or is it verdict: fail", Unknown, Unknown);
         check("All good!", Unknown, Unknown);
+    }
+
+    #[test]
+    fn the_tools_verdict_counts_unless_the_last_word_contradicts() {
+        let formal =
+            |ruling| Verdict { ruling, source: VerdictSource::Tool, ..Verdict::unknown("tool") };
+        let worth = |submitted: Option<Ruling>, text: &str| {
+            settle_verdict(submitted.map(formal), read_verdict(text, 0.5)).ruling
+        };
+        let block = |word: &str| format!(r#"<verdict>{{"verdict":"{word}"}}</verdict>"#);
+        assert_eq!(worth(Some(Supports), "All good."), Supports);
+        assert_eq!(worth(Some(Supports), &block("fail")), Contradicts);
+        assert_eq!(worth(Some(Contradicts), &block("pass")), Contradicts);
+        assert_eq!(worth(Some(Unknown), &block("pass")), Unknown);
+        assert_eq!(worth(None, &block("pass")), Supports);
     }
 
     #[test]

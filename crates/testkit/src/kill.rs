@@ -67,9 +67,27 @@ enum Blow<'a> {
     After(f64),
 }
 
+/// What is special about a command.
+#[derive(Clone, Copy, Default)]
+pub struct Manner {
+    /// It does several things at once, so that the order of what it leaves says nothing.
+    pub parallel: bool,
+    /// Kill it at one effect of each kind only, for a test that has to be quick.
+    pub one_of_each: bool,
+}
+
 /// Runs the whole matrix, on as many threads as there are cores.
 pub fn matrix(crime: &Crime<'_>) -> Tally {
-    let (points, reference, took) = undisturbed(crime);
+    matrix_of(crime, Manner::default())
+}
+
+/// Like [`matrix`], for a command with a manner of its own.
+pub fn matrix_of(crime: &Crime<'_>, manner: Manner) -> Tally {
+    let (mut points, reference, took) = undisturbed(crime, manner);
+    if manner.one_of_each {
+        let mut seen = BTreeSet::new();
+        points.retain(|point| seen.insert(kind_of(point)));
+    }
     let mut seed = 0x5eed_u64;
     let mut random = || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -84,7 +102,7 @@ pub fn matrix(crime: &Crime<'_>) -> Tally {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(blow) = blows.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = strike(crime, blow, &reference, took);
+                    let found = strike(crime, manner, blow, &reference, took);
                     tally.lock().unwrap().add(found);
                 }
             });
@@ -93,14 +111,37 @@ pub fn matrix(crime: &Crime<'_>) -> Tally {
     tally.into_inner().unwrap()
 }
 
-fn strike(crime: &Crime<'_>, blow: &Blow<'_>, reference: &Value, took: Duration) -> Tally {
+/// The kind of effect a point stands for: its side, what it is, and its name without what
+/// tells one stage or attempt from another.
+fn kind_of(point: &str) -> String {
+    let (point, _) = point.rsplit_once('#').unwrap_or((point, ""));
+    let mut parts = point.splitn(3, ':');
+    let (side, effect) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let name = parts.next().unwrap_or_default();
+    let mut words = name.split(' ');
+    let (first, last) = (words.next().unwrap_or_default(), words.next_back().unwrap_or_default());
+    let file = first.rsplit('/').next().unwrap_or_default();
+    let file = if first.contains(".signals/") { "signal" } else { file };
+    let last = last.split('/').next().unwrap_or_default();
+    // The last word of an opening is the name of what is opened.
+    let last = if first == "open" { "" } else { last };
+    format!("{side}:{effect}:{file} {last}")
+}
+
+fn strike(
+    crime: &Crime<'_>,
+    manner: Manner,
+    blow: &Blow<'_>,
+    reference: &Value,
+    took: Duration,
+) -> Tally {
     let mut tally = Tally::default();
     let env = (crime.scene)();
     match blow {
         Blow::At(point) => {
             let killed = env.spore_in(&env.repo(), crime.command, &[("SPORE_KILL_AT", point)]);
             if killed.code == 137 {
-                examine(crime, &env, point, reference, &mut tally);
+                examine(crime, manner, &env, point, reference, &mut tally);
             } else {
                 tally.divergent.push(format!("{point}: was not killed: {}", killed.render()));
             }
@@ -113,13 +154,14 @@ fn strike(crime: &Crime<'_>, blow: &Blow<'_>, reference: &Value, took: Duration)
             }
             let _ = child.kill();
             let _ = env.finish(child);
-            examine(crime, &env, &format!("after {share:.3} of it"), reference, &mut tally);
+            let point = format!("after {share:.3} of it");
+            examine(crime, manner, &env, &point, reference, &mut tally);
         }
     }
     tally
 }
 
-fn undisturbed(crime: &Crime<'_>) -> (Vec<String>, Value, Duration) {
+fn undisturbed(crime: &Crime<'_>, manner: Manner) -> (Vec<String>, Value, Duration) {
     let env = (crime.scene)();
     let log = env.dir().join("effects.log");
     let start = Instant::now();
@@ -134,13 +176,20 @@ fn undisturbed(crime: &Crime<'_>) -> (Vec<String>, Value, Duration) {
         std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert!(!points.is_empty(), "the command has no effects");
     let mut tally = Tally::default();
-    let state = canonical(&env, "undisturbed", &mut tally);
+    let state = canonical(&env, manner, "undisturbed", &mut tally);
     assert_eq!(tally.duplicates, Vec::<String>::new());
     (points, state, took)
 }
 
 /// Brings a killed run to its end and compares.
-fn examine(crime: &Crime<'_>, env: &TestEnv, point: &str, reference: &Value, tally: &mut Tally) {
+fn examine(
+    crime: &Crime<'_>,
+    manner: Manner,
+    env: &TestEnv,
+    point: &str,
+    reference: &Value,
+    tally: &mut Tally,
+) {
     tally.killed += 1;
     // The shims end what they started by themselves, within their grace.
     for (pid, command) in wait_until_none(env.dir(), Duration::from_secs(8)) {
@@ -163,14 +212,14 @@ fn examine(crime: &Crime<'_>, env: &TestEnv, point: &str, reference: &Value, tal
     for (pid, command) in wait_until_none(env.dir(), Duration::from_secs(8)) {
         tally.left_running.push(format!("{point}: after resume: {pid} {command}"));
     }
-    let state = canonical(env, point, tally);
+    let state = canonical(env, manner, point, tally);
     if state != *reference {
         tally.divergent.push(format!("{point}: {}", difference(reference, &state)));
     }
 }
 
 /// Everything a finished run leaves, with ids and times taken out.
-fn canonical(env: &TestEnv, point: &str, tally: &mut Tally) -> Value {
+fn canonical(env: &TestEnv, manner: Manner, point: &str, tally: &mut Tally) -> Value {
     // Carries over what a kill left in the outbox.
     let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
     let run = listed[0]["id"].as_str().unwrap().to_owned();
@@ -181,12 +230,38 @@ fn canonical(env: &TestEnv, point: &str, tally: &mut Tally) -> Value {
         "status": shown["status"],
         "tree": shown["run"]["tree_hash"],
         "bounces": bounces(&shown),
+        "parts": parts(&shown, &lost),
         "refs": refs(env, &run),
-        "ledger": ledger(&shown, point, tally),
-        "events": events(env, &run, &lost, point, tally),
+        "ledger": in_order(manner, ledger(&shown, point, tally)),
+        "events": in_order(manner, events(env, &run, &lost, point, tally)),
         "graph": graph(env, &run),
         "files": files(&env.repo().join(".spore/runs").join(&run), &run),
     })
+}
+
+/// The order counts, unless several things happened at once.
+fn in_order(manner: Manner, mut values: Vec<Value>) -> Vec<Value> {
+    if manner.parallel {
+        values.sort_by_key(Value::to_string);
+    }
+    values
+}
+
+/// The layers of a flow. What a session costs that was run again is not compared.
+fn parts(shown: &Value, lost: &BTreeSet<String>) -> Vec<String> {
+    let parts = shown["parts"].as_array().cloned().unwrap_or_default();
+    let mut told: Vec<String> = parts
+        .iter()
+        .filter(|part| !lost.contains(part["id"].as_str().unwrap_or_default()))
+        .map(|part| {
+            let attempt = if part["kind"] == "session" { &Value::Null } else { &part["attempt"] };
+            let what = [&part["kind"], &part["name"], attempt, &part["depth"]];
+            let how = [&part["status"], &part["outcome"], &part["reason"], &part["turns"]];
+            format!("{what:?} {how:?}")
+        })
+        .collect();
+    told.sort();
+    told
 }
 
 fn lost_sessions(shown: &Value) -> BTreeSet<String> {
@@ -218,7 +293,7 @@ fn bounces(shown: &Value) -> Vec<Value> {
 fn refs(env: &TestEnv, run: &str) -> Vec<String> {
     env.git(&["for-each-ref", "--format=%(refname) %(tree)"])
         .lines()
-        .map(|line| line.replace(run, "RUN"))
+        .map(|line| plain(&line.replace(run, "RUN")))
         .filter(|line| !line.starts_with("refs/spore/RUN/left/"))
         .collect()
 }
@@ -267,7 +342,7 @@ fn events(
                 continue;
             }
             *keys.entry(format!("{kind} of {about}")).or_default() += 1;
-            let payload = event["payload"].to_string().replace(run, "RUN");
+            let payload = plain(&event["payload"].to_string().replace(run, "RUN"));
             kept.push(json!([event["source"], kind, without_commit(&payload)]));
         }
     }
@@ -322,13 +397,48 @@ fn files(dir: &Path, run: &str) -> BTreeMap<String, String> {
                 continue;
             }
             let content = match name.as_str() {
-                _ if name.ends_with(".log") || name == "report.json" => String::new(),
-                _ => std::fs::read_to_string(&path).unwrap().replace(run, "RUN"),
+                _ if name.ends_with(".log") || name.ends_with("results.json") => String::new(),
+                "report.json" => String::new(),
+                _ => plain(&std::fs::read_to_string(&path).unwrap().replace(run, "RUN")),
             };
+            let content = if name == ".live-report" { sorted(&content) } else { content };
             found.insert(name, content);
         }
     }
     found
+}
+
+fn sorted(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// A text without other runs' ids, times, and how long something took: a run that was killed
+/// has others.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        let is_id = word.len() == 26 && word.starts_with('0') && !word.contains(char::is_lowercase);
+        let is_time = word.len() == 2 && word.parse::<u32>().is_ok() && plain.ends_with(':');
+        let took = ["elapsed_ms\":", "elapsed_seconds: ", "elapsed_seconds: 0."];
+        let is_span = took.iter().any(|key| plain.ends_with(key));
+        match word {
+            _ if is_id => plain.push_str("ID"),
+            _ if is_time || is_span => plain.push('0'),
+            _ if word.contains('T') && word.len() == 5 && word.starts_with(char::is_numeric) => {
+                plain.push('0');
+            }
+            word => plain.push_str(word),
+        }
+        let gap = after.find(|c: char| c.is_ascii_alphanumeric()).unwrap_or(after.len());
+        plain.push_str(&after[..gap]);
+        rest = &after[gap..];
+    }
+    plain
 }
 
 /// The first place in which two states differ.

@@ -16,8 +16,10 @@
 
 mod change;
 mod files;
+pub mod graph;
 mod grep;
 mod registry;
+pub mod remote;
 mod root;
 mod run;
 mod schema;

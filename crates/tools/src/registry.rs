@@ -26,6 +26,8 @@ pub enum Reach {
     Run,
     /// Hands in a result; changes nothing.
     Submit,
+    /// Hands in something for others to decide on. Who may is for them to say.
+    Propose,
 }
 
 /// Says whether `role` is trusted with tools of this reach. The coder does not search: the
@@ -33,7 +35,7 @@ pub enum Reach {
 /// and touch nothing.
 pub fn may(role: &str, reach: Reach) -> bool {
     match (role, reach) {
-        (_, Reach::Read | Reach::Submit) | ("operator", _) => true,
+        (_, Reach::Read | Reach::Submit | Reach::Propose) | ("operator", _) => true,
         ("coder", Reach::Search) => false,
         (_, Reach::Search) => true,
         (_, Reach::Write) => role == "coder",
@@ -42,7 +44,7 @@ pub fn may(role: &str, reach: Reach) -> bool {
 }
 
 /// What a model hears back.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ToolAnswer {
     pub text: String,
     /// The call did not do what it was for; the text says why.

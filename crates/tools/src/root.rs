@@ -117,6 +117,16 @@ impl Root {
         Ok((text, shown))
     }
 
+    /// Reads the first `cap` bytes of a file; says how large it is, and its path without links.
+    pub fn read_part(&self, path: &str, cap: u64) -> Result<(Vec<u8>, u64, String), RootError> {
+        let (file, size, shown) = self.open_file(path)?;
+        let mut bytes = Vec::new();
+        file.take(cap)
+            .read_to_end(&mut bytes)
+            .map_err(|source| RootError::Io { path: path.to_owned(), source })?;
+        Ok((bytes, size, shown))
+    }
+
     /// Replaces or makes a file; tells whether it was new.
     pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<(bool, String), RootError> {
         let place = self.walk(path, Way::Make)?;

@@ -27,6 +27,8 @@ pub(super) struct Session<'a> {
     pub(super) model: &'a str,
     pub(super) price: Option<Price>,
     pub(super) tools: Registry,
+    /// Servers, and whether they were reached.
+    pub(super) mcp: Vec<(String, String)>,
     pub(super) exchange: Exchange<'a>,
     pub(super) notes: Notes<'a>,
     pub(super) progress: Progress,
@@ -246,10 +248,8 @@ impl Session<'_> {
         };
         let more = [("outcome", json!(outcome)), ("reason", json!(reason))];
         self.notes.add(watch, &AgentEvent::Result(result), &more);
-        let servers = self.request.mcp_servers.iter();
         Report {
-            // None of them was asked.
-            mcp: servers.map(|server| (server.name.clone(), "failed".to_owned())).collect(),
+            mcp: self.mcp,
             final_text,
             structured: self.progress.structured.take(),
             turns,

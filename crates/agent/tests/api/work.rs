@@ -1,12 +1,17 @@
 //! Sessions whose model does what it should, and the limits they are held to.
 
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spore_agent::api::Protocol;
 use spore_agent::{AgentEvent, McpServer, Report, Request, ToolPolicy};
 use spore_model::{Outcome, Usage};
 use spore_scripted_model::{Scenario, Server, Stop, Turn, When};
+use spore_tools::ToolAnswer;
+use spore_tools::graph::declared_for;
+use spore_tools::remote::{Answerer, Ask, Asked, Listening, SOCKET_VARIABLE, TOKEN_VARIABLE, Told};
 
 use crate::scene::{PROTOCOLS, Scene, Witness, check, check_with, usd};
 
@@ -297,4 +302,84 @@ fn a_server_that_is_not_there_is_a_failure() {
     let report = scene.play();
     assert_eq!(report.outcome, Outcome::Failure);
     assert!(report.reason.unwrap().starts_with("the model cannot be reached"));
+}
+
+/// Stands in for the broker of a run.
+struct Broker;
+
+impl Answerer for Broker {
+    fn answer(&self, asked: Asked) -> Told {
+        match asked.ask {
+            _ if asked.token != "the token" => Told::Refused,
+            Ask::Tools => Told::Tools(declared_for("verifier")),
+            Ask::Call { tool, arguments } => {
+                Told::Answer(ToolAnswer::ok(format!("{tool} was asked {arguments}")))
+            }
+            _ => Told::Refused,
+        }
+    }
+}
+
+fn spore_server(socket: &Path, token: &str, required: bool) -> McpServer {
+    McpServer {
+        name: "spore".to_owned(),
+        command: "/nowhere/spore".into(),
+        args: vec!["mcp".to_owned()],
+        env: vec![
+            (SOCKET_VARIABLE.to_owned(), socket.display().to_string()),
+            (TOKEN_VARIABLE.to_owned(), token.to_owned()),
+        ],
+        required,
+    }
+}
+
+#[test]
+fn the_tools_of_a_runs_broker_are_the_models_too_and_a_proposal_ends_nothing() {
+    let scenario = Scenario::new()
+        .turn(Turn::calls("search", json!({ "query": "sum" })))
+        .turn(
+            Turn::calls(
+                "submit_verdict",
+                json!({ "verdict": "supports", "confidence": 0.9, "reason": "it adds up" }),
+            )
+            .when(When {
+                tool_result_contains: Some("search was asked {\"query\":\"sum\"}".into()),
+                ..When::default()
+            }),
+        )
+        .turn(Turn::says("Done.").when(When {
+            tool_result_contains: Some("submit_verdict was asked".into()),
+            ..When::default()
+        }));
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("s");
+    let _listening = Listening::start(&socket, Arc::new(Broker)).unwrap();
+    for protocol in PROTOCOLS {
+        let mut scene = Scene::new(protocol, scenario.clone());
+        scene.request.role = "verifier".to_owned();
+        scene.request.mcp_servers = vec![spore_server(&socket, "the token", true)];
+        let report = scene.play();
+        assert_eq!(report.outcome, Outcome::Success, "{:?}", report.reason);
+        assert_eq!((report.final_text.as_str(), &report.structured), ("Done.", &None));
+        assert_eq!(report.mcp, [("spore".to_owned(), "connected".to_owned())]);
+    }
+}
+
+#[test]
+fn a_broker_that_refuses_is_a_failure_only_where_it_is_needed() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("s");
+    let _listening = Listening::start(&socket, Arc::new(Broker)).unwrap();
+    let play = |required: bool, token: &str| {
+        let mut scene = Scene::new(Protocol::Messages, Scenario::new().turn(Turn::says("Hello.")));
+        scene.request.mcp_servers = vec![spore_server(&socket, token, required)];
+        scene.play()
+    };
+    let refused = play(true, "void");
+    assert_eq!(refused.outcome, Outcome::Failure);
+    let reason = "the MCP server spore is needed: the session was refused";
+    assert_eq!(refused.reason.as_deref(), Some(reason));
+    let welcome = play(false, "void");
+    assert_eq!(welcome.outcome, Outcome::Success);
+    assert_eq!(welcome.mcp, [("spore".to_owned(), "failed".to_owned())]);
 }

@@ -55,8 +55,8 @@ impl Kit for ApiKit {
         Turn::calls("run", json!({ "command": command }))
     }
 
-    fn ping(&self, input: Value) -> Turn {
-        Turn::calls("ping", input)
+    fn served(&self, _: &str, tool: &str, input: Value) -> Turn {
+        Turn::calls(tool, input)
     }
 
     fn permission(&self, grant: Grant) -> String {

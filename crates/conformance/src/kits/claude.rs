@@ -54,8 +54,8 @@ impl Kit for ClaudeKit {
         Turn::calls("Bash", json!({ "command": command, "description": "as told" }))
     }
 
-    fn ping(&self, input: Value) -> Turn {
-        Turn::calls("mcp__echo__ping", input)
+    fn served(&self, server: &str, tool: &str, input: Value) -> Turn {
+        Turn::calls(&format!("mcp__{server}__{tool}"), input)
     }
 
     fn permission(&self, grant: Grant) -> String {

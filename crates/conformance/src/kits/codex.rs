@@ -62,7 +62,7 @@ stream_idle_timeout_ms = 60000
         Turn::calls("exec_command", json!({ "cmd": command, "yield_time_ms": 30000 }))
     }
 
-    fn ping(&self, input: Value) -> Turn {
-        Turn::silent().call_in("mcp__echo", "ping", input)
+    fn served(&self, server: &str, tool: &str, input: Value) -> Turn {
+        Turn::silent().call_in(&format!("mcp__{server}"), tool, input)
     }
 }

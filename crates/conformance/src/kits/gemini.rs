@@ -45,7 +45,7 @@ impl Kit for GeminiKit {
         Turn::calls("run_shell_command", json!({ "command": command, "description": "as told" }))
     }
 
-    fn ping(&self, input: Value) -> Turn {
-        Turn::calls("mcp_echo_ping", input)
+    fn served(&self, server: &str, tool: &str, input: Value) -> Turn {
+        Turn::calls(&format!("mcp_{server}_{tool}"), input)
     }
 }

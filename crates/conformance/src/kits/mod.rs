@@ -53,6 +53,8 @@ pub enum Step {
     ShellAgain(&'static str),
     /// Call for the tool `ping` of the MCP server `echo`.
     Ping,
+    /// Call for this tool of the MCP server `spore`, with one text argument of this name.
+    Spore(&'static str, &'static str, &'static str),
     Say(&'static str),
     /// Say it if a tool's result has this word in it.
     SayOn(&'static str, &'static str),
@@ -106,8 +108,8 @@ pub trait Kit: Sync {
 
     fn shell(&self, command: &str) -> Turn;
 
-    /// A turn that calls the tool `ping` of the MCP server `echo`.
-    fn ping(&self, input: Value) -> Turn;
+    /// A turn that calls a tool of an MCP server.
+    fn served(&self, server: &str, tool: &str, input: Value) -> Turn;
 
     /// What the agent calls such a permission. Those that ask are answered by these words.
     fn permission(&self, grant: Grant) -> String {

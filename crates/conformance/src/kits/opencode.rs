@@ -66,8 +66,8 @@ impl Kit for OpencodeKit {
         Turn::calls("bash", json!({ "command": command, "description": "as told" }))
     }
 
-    fn ping(&self, input: Value) -> Turn {
-        Turn::calls("echo_ping", input)
+    fn served(&self, server: &str, tool: &str, input: Value) -> Turn {
+        Turn::calls(&format!("{server}_{tool}"), input)
     }
 
     fn price(&self) -> Option<Price> {

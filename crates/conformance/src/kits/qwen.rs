@@ -50,7 +50,7 @@ impl Kit for QwenKit {
         Turn::calls("run_shell_command", json!({ "command": command, "description": "as told" }))
     }
 
-    fn ping(&self, input: Value) -> Turn {
-        Turn::calls("mcp__echo__ping", input)
+    fn served(&self, server: &str, tool: &str, input: Value) -> Turn {
+        Turn::calls(&format!("mcp__{server}__{tool}"), input)
     }
 }

@@ -54,7 +54,7 @@ impl Kit for ReplayKit {
         Turn::silent()
     }
 
-    fn ping(&self, _: Value) -> Turn {
+    fn served(&self, _: &str, _: &str, _: Value) -> Turn {
         Turn::silent()
     }
 
@@ -81,7 +81,9 @@ fn scenario(steps: &[Step]) -> DocumentMut {
                 ("say", *text)
             }
             Step::FallSilent => ("hang", ""),
-            Step::Ping | Step::SayOn(..) | Step::Refuse(_) | Step::Cut => continue,
+            Step::Ping | Step::Spore(..) | Step::SayOn(..) | Step::Refuse(_) | Step::Cut => {
+                continue;
+            }
         };
         let mut table = InlineTable::new();
         match key {

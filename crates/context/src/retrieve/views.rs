@@ -6,6 +6,7 @@ use spore_store::{CodeEdge, CodeIndexError};
 
 use super::View;
 use crate::compiled::{Anchor, CallGraph, ItemRef, RankedFile, Snippet};
+use crate::items::item_ref;
 
 /// Shorter items are said by their signature, longer ones are not read at a glance.
 const SHOWN_LINES: std::ops::RangeInclusive<u32> = 3..=200;
@@ -108,20 +109,5 @@ fn others(
 
 /// Returns a node of the code as people know it.
 pub(super) fn item_of(view: &View<'_>, id: &NodeId) -> Result<Option<ItemRef>, CodeIndexError> {
-    let node = view.corpus.index.node(id)?;
-    Ok(node.map(|node| {
-        let text = |key: &str| node.metadata.get(key).and_then(serde_json::Value::as_str);
-        let number = |key: &str| {
-            let number = node.metadata.get(key).and_then(serde_json::Value::as_u64);
-            number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
-        };
-        ItemRef {
-            id: id.clone(),
-            kind: node.kind.clone(),
-            name: node.title.clone(),
-            path: text("path").unwrap_or_default().to_owned(),
-            first_line: number("first_line"),
-            last_line: number("last_line"),
-        }
-    }))
+    item_ref(view.corpus.index, id)
 }

@@ -3,7 +3,11 @@
 //! A value is the section's own times how far down its list the entry stands. Paths are cheap
 //! and an agent can read a file by itself, so where to look comes before what is there.
 
+mod judging;
+
 use std::fmt::Write;
+
+use spore_model::NodeId;
 
 use crate::compiled::{CallGraph, Compiled, ItemRef, RankedFile};
 use crate::quoting::{fenced, inline};
@@ -11,6 +15,9 @@ use crate::quoting::{fenced, inline};
 /// In the order in which they are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Section {
+    Reach,
+    Exercises,
+    Untouched,
     GraphContext,
     CodeLocations,
     Snippets,
@@ -21,7 +28,10 @@ pub(super) enum Section {
 }
 
 impl Section {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 10] = [
+        Self::Reach,
+        Self::Exercises,
+        Self::Untouched,
         Self::GraphContext,
         Self::CodeLocations,
         Self::Snippets,
@@ -33,6 +43,15 @@ impl Section {
 
     pub(super) const fn heading(self) -> &'static str {
         match self {
+            Self::Reach => {
+                "\n## What the Change Reaches\n\nFrom the code before and after, not from what \
+                 anybody says of it:\n\n"
+            }
+            Self::Exercises => "\n## Tests That Exercise It\n\n",
+            Self::Untouched => {
+                "\n## Not Touched\n\nWhat the task or the history points at and the change left \
+                 alone, rightly or not:\n\n"
+            }
             Self::GraphContext => {
                 "\n## Graph Context\n\n| # | Node | ID | Relevance | Via |\n|---|---|---|---|---|\n"
             }
@@ -52,6 +71,9 @@ impl Section {
     /// What the first entry is worth, and how much less each later one.
     const fn worth(self) -> (f64, f64) {
         match self {
+            Self::Reach => (98.0, 1.0),
+            Self::Exercises => (92.0, 1.5),
+            Self::Untouched => (86.0, 3.0),
             Self::Files => (100.0, 2.0),
             Self::Memory => (95.0, 2.0),
             Self::Lessons => (90.0, 6.0),
@@ -69,45 +91,79 @@ pub(super) struct Entry {
     pub(super) section: Section,
     pub(super) value: f64,
     pub(super) text: String,
+    /// What a reader of it was told about.
+    pub(super) about: Vec<About>,
 }
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum About {
+    File(String),
+    Symbol(String),
+    Lesson(NodeId),
+    Memory(u32),
+}
+
+impl About {
+    fn item(item: &ItemRef) -> Vec<Self> {
+        if item.name.is_empty() || item.kind == "file" {
+            return vec![Self::File(item.path.clone())];
+        }
+        vec![Self::File(item.path.clone()), Self::Symbol(format!("{}:{}", item.path, item.name))]
+    }
+}
+
+/// An entry before it has its value.
+type Told = (String, Vec<About>);
 
 /// Returns all entries, section by section in the order of their lists.
 pub(super) fn of(compiled: &Compiled) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let mut add = |section: Section, texts: Vec<String>| {
+    let mut add = |section: Section, told: Vec<Told>| {
         let (first, step) = section.worth();
         let mut value = first;
-        for text in texts {
-            entries.push(Entry { section, value, text });
+        for (text, about) in told {
+            entries.push(Entry { section, value, text, about });
             value -= step;
         }
     };
+    if let Some(impact) = &compiled.impact {
+        add(Section::Reach, judging::reach(impact));
+        add(Section::Exercises, judging::exercises(impact));
+        add(Section::Untouched, judging::untouched(impact, &compiled.files));
+    }
     add(Section::GraphContext, graph_rows(compiled));
     add(Section::CodeLocations, locations(compiled));
     add(Section::Snippets, snippets(compiled));
-    add(Section::Files, compiled.files.iter().map(file_line).collect());
+    // Whoever judges a change has been told which files the task points at.
+    if compiled.impact.is_none() {
+        add(Section::Files, compiled.files.iter().map(file_line).collect());
+    }
     add(Section::Calls, compiled.calls.iter().map(call_lines).collect());
     add(Section::Lessons, lessons(compiled));
     add(Section::Memory, memory(compiled));
     entries
 }
 
-fn graph_rows(compiled: &Compiled) -> Vec<String> {
+fn graph_rows(compiled: &Compiled) -> Vec<Told> {
     let row = |(number, node): (usize, &crate::compiled::ContextNode)| {
-        format!(
+        let text = format!(
             "| {} | {} | `{}` | {:.0}% | {} |\n",
             number + 1,
             inline(&node.title, 80),
             node.id.short(),
             node.relevance * 100.0,
             inline(&node.via, 80)
-        )
+        );
+        (text, Vec::new())
     };
     compiled.nodes.iter().enumerate().map(row).collect()
 }
 
 /// Where the items are that the ranked files were chosen for.
-fn locations(compiled: &Compiled) -> Vec<String> {
+fn locations(compiled: &Compiled) -> Vec<Told> {
+    if compiled.impact.is_some() {
+        return Vec::new();
+    }
     let anchors = compiled.anchors.iter().map(|anchor| &anchor.item);
     let of_files = compiled.files.iter().flat_map(|file| file.nodes.iter().take(2));
     let mut seen = std::collections::HashSet::new();
@@ -117,12 +173,14 @@ fn locations(compiled: &Compiled) -> Vec<String> {
         .take(24)
         .map(|item| {
             let ItemRef { path, first_line, last_line, name, kind, .. } = item;
-            format!("- `{path}` L{first_line}-{last_line}: {kind} `{}`\n", inline(name, 80))
+            let name = inline(name, 80);
+            let text = format!("- `{path}` L{first_line}-{last_line}: {kind} `{name}`\n");
+            (text, About::item(item))
         })
         .collect()
 }
 
-fn snippets(compiled: &Compiled) -> Vec<String> {
+fn snippets(compiled: &Compiled) -> Vec<Told> {
     let text = |snippet: &crate::compiled::Snippet| {
         let ItemRef { path, first_line, .. } = &snippet.item;
         let mut text = format!(
@@ -132,39 +190,45 @@ fn snippets(compiled: &Compiled) -> Vec<String> {
         if snippet.more_lines > 0 {
             let _ = writeln!(text, "({} more lines)", snippet.more_lines);
         }
-        text
+        (text, About::item(&snippet.item))
     };
     compiled.snippets.iter().map(text).collect()
 }
 
-fn file_line(file: &RankedFile) -> String {
-    let names: Vec<String> =
-        file.nodes.iter().take(3).map(|node| format!("`{}`", inline(&node.name, 60))).collect();
-    if names.is_empty() {
+fn file_line(file: &RankedFile) -> Told {
+    let shown = || file.nodes.iter().take(3);
+    let names: Vec<String> = shown().map(|node| format!("`{}`", inline(&node.name, 60))).collect();
+    let mut about = vec![About::File(file.path.clone())];
+    about.extend(shown().flat_map(About::item));
+    let text = if names.is_empty() {
         format!("- `{}`\n", file.path)
     } else {
         format!("- `{}`: {}\n", file.path, names.join(", "))
-    }
+    };
+    (text, about)
 }
 
-fn call_lines(calls: &CallGraph) -> String {
-    let side = |items: &[ItemRef]| {
-        let names = items.iter().map(|item| {
-            format!("`{}` ({}:{})", inline(&item.name, 60), item.path, item.first_line)
-        });
-        names.collect::<Vec<_>>().join(", ")
-    };
+/// Names with their places, one after another.
+fn listed(items: &[ItemRef]) -> String {
+    let names = items
+        .iter()
+        .map(|item| format!("`{}` ({}:{})", inline(&item.name, 60), item.path, item.first_line));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn call_lines(calls: &CallGraph) -> Told {
     let mut text = format!("- `{}` ({})\n", inline(&calls.item.name, 80), calls.item.path);
     if !calls.callers.is_empty() {
-        let _ = writeln!(text, "  - called by {}", side(&calls.callers));
+        let _ = writeln!(text, "  - called by {}", listed(&calls.callers));
     }
     if !calls.callees.is_empty() {
-        let _ = writeln!(text, "  - calls {}", side(&calls.callees));
+        let _ = writeln!(text, "  - calls {}", listed(&calls.callees));
     }
-    text
+    let others = calls.callers.iter().chain(&calls.callees);
+    (text, std::iter::once(&calls.item).chain(others).flat_map(About::item).collect())
 }
 
-fn lessons(compiled: &Compiled) -> Vec<String> {
+fn lessons(compiled: &Compiled) -> Vec<Told> {
     let text = |lesson: &crate::compiled::CarriedLesson| {
         let mut text = format!("- {}\n", inline(&lesson.title, 200));
         if !lesson.pattern.is_empty() {
@@ -173,11 +237,14 @@ fn lessons(compiled: &Compiled) -> Vec<String> {
         if !lesson.fix.is_empty() {
             let _ = writeln!(text, "  - what helped: {}", inline(&lesson.fix, 400));
         }
-        text
+        (text, vec![About::Lesson(lesson.id.clone())])
     };
     compiled.lessons.iter().map(text).collect()
 }
 
-fn memory(compiled: &Compiled) -> Vec<String> {
-    compiled.memory.iter().map(|line| format!("- {}\n", inline(&line.text, 400))).collect()
+fn memory(compiled: &Compiled) -> Vec<Told> {
+    let line = |line: &crate::compiled::MemoryLine| {
+        (format!("- {}\n", inline(&line.text, 400)), vec![About::Memory(line.line)])
+    };
+    compiled.memory.iter().map(line).collect()
 }

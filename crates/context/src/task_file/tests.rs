@@ -5,6 +5,7 @@ use super::*;
 use crate::compiled::{
     Anchor, CallGraph, CarriedLesson, ContextNode, ItemRef, MemoryLine, RankedFile, Snippet,
 };
+use crate::impact::{Companion, Exercise, How, Impact, Removed, Touched};
 
 fn item(name: &str, path: &str, first_line: u32, last_line: u32) -> ItemRef {
     ItemRef {
@@ -56,6 +57,7 @@ fn sample() -> Compiled {
             similarity: Some(0.4),
         }],
         memory: vec![MemoryLine { line: 3, text: "Never print an absolute path.".into() }],
+        impact: None,
     }
 }
 
@@ -95,6 +97,69 @@ fn a_task_file_for_each_role_and_bounce() {
         assert_eq!((file.left_out, file.tokens), (0, tokens(&file.text)), "{name}");
         insta::assert_snapshot!(name, file.text);
     }
+}
+
+fn judged() -> Compiled {
+    let print = item("Printer::print_path", "src/printer.rs", 40, 60);
+    let main = item("main", "src/main.rs", 1, 9);
+    let test = item("prints_relative_paths", "tests/printer.rs", 12, 20);
+    let impact = Impact {
+        touched: vec![Touched {
+            how: How::Changed,
+            item: print,
+            users: vec![main.clone()],
+            more_users: 3,
+        }],
+        removed: vec![
+            Removed { item: item("unused", "src/printer.rs", 70, 72), still_used_by: Vec::new() },
+            Removed {
+                item: item("strip | `x`", "src/printer.rs", 80, 82),
+                still_used_by: vec![main],
+            },
+        ],
+        tests: vec![Exercise { test, exercises: "Printer::print_path".into(), touched: true }],
+        companions: vec![Companion {
+            path: "docs/paths.md".into(),
+            with: "src/printer.rs".into(),
+            confidence: 0.7,
+        }],
+        paths: vec!["src/printer.rs".into()],
+    };
+    Compiled {
+        impact: Some(impact),
+        anchors: vec![],
+        nodes: vec![],
+        snippets: vec![],
+        calls: vec![],
+        ..sample()
+    }
+}
+
+#[test]
+fn a_judge_is_told_what_the_change_reaches_and_what_it_left_alone() {
+    let sections = sections(&judged(), 2_000);
+    insta::assert_snapshot!("judge", sections.text);
+    assert_eq!(sections.left_out, 0);
+    assert_eq!(
+        sections.told.files,
+        ["src/printer.rs", "src/main.rs", "tests/printer.rs", "docs/paths.md"]
+    );
+}
+
+#[test]
+fn sections_tell_what_they_told() {
+    let all = sections(&sample(), 8_000);
+    assert_eq!(all.told.files, ["src/printer.rs", "src/main.rs"]);
+    assert_eq!(all.told.symbols, ["src/printer.rs:Printer::print_path", "src/main.rs:main"]);
+    assert_eq!((all.told.lessons.len(), &all.told.memory[..]), (1, &[3][..]));
+    assert!(all.text.starts_with("\n## Graph Context"));
+    assert!(all.text.lines().all(|line| line != "## Task" && line != "## Checklist"));
+    let none = sections(&sample(), 0);
+    assert_eq!(none, Sections { left_out: none.left_out, ..Sections::default() });
+    let nothing = sections(&Compiled::default(), 8_000);
+    assert_eq!(nothing, Sections::default());
+    let tight = sections(&sample(), 60);
+    assert!(tight.tokens <= 60 && tight.told.lessons.is_empty(), "{}", tight.text);
 }
 
 #[test]
@@ -168,5 +233,7 @@ proptest! {
         let file = write(&compiled, &frame);
         prop_assert!(file.tokens <= max_tokens);
         prop_assert_eq!(write(&compiled, &frame), file);
+        let sections = sections(&compiled, max_tokens);
+        prop_assert!(sections.tokens <= max_tokens);
     }
 }

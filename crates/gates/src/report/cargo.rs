@@ -33,6 +33,8 @@ struct Section {
     tests: u32,
     /// From lines such as `test a ... FAILED`.
     seen: Vec<String>,
+    /// Those and the ones that passed.
+    ran: Vec<String>,
     /// From the list at the end.
     listed: Vec<String>,
     /// Past the first `failures:`, where captured output is repeated.
@@ -81,6 +83,8 @@ impl Reader {
         self.report.passed = self.report.passed.saturating_add(summary.passed);
         self.report.failed = self.report.failed.saturating_add(summary.failed);
         self.report.skipped = self.report.skipped.saturating_add(summary.ignored);
+        let ran = section.ran.iter().map(|test| format!("{} {test}", self.target));
+        self.report.ran.extend(ran);
         self.waiting.extend(section.listed);
     }
 
@@ -116,6 +120,7 @@ impl Reader {
     fn finish(mut self) -> TestReport {
         self.end_target();
         self.report.recognised = self.sections > 0 && !self.muddled;
+        self.report.keep_whole_list();
         self.report
     }
 }
@@ -132,10 +137,16 @@ impl Section {
                 _ => self.in_list = false,
             }
         } else if !self.in_details
-            && let Some((name, "FAILED")) =
+            && let Some((name, word)) =
                 line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "))
         {
-            self.seen.push(name.to_owned());
+            if word == "FAILED" {
+                self.seen.push(name.to_owned());
+            }
+            if word == "FAILED" || word == "ok" {
+                let plain = name.strip_suffix(" - should panic").unwrap_or(name);
+                self.ran.push(without_line(plain).to_owned());
+            }
         }
     }
 

@@ -16,13 +16,27 @@ pub(super) fn parse(text: &str) -> TestReport {
         Some(_) => end.iter().filter_map(|line| failure(line)).collect(),
         None => Vec::new(),
     };
-    TestReport {
+    // In the list only as of late, and only if asked for; what is missing is all missing.
+    let passed = end.iter().filter_map(|line| line.strip_prefix("PASSED "));
+    let mut ran: Vec<String> = passed.map(|name| name.trim().to_owned()).collect();
+    let listed = ran.len();
+    ran.extend(failures.iter().cloned());
+    let mut report = TestReport {
         passed: last.passed,
         failed: last.failed,
         skipped: last.skipped,
         recognised: totals.next().is_none() && failures.len() == last.failed as usize,
         failures,
+        ran,
+    };
+    // Passed against expectation is passed, and not in this list.
+    if listed + last.unexpected as usize == last.passed as usize && report.recognised {
+        report.ran.sort_unstable();
+        report.ran.dedup();
+    } else {
+        report.ran.clear();
     }
+    report
 }
 
 fn is_list_title(line: &str) -> bool {
@@ -34,6 +48,7 @@ struct Totals {
     passed: u32,
     failed: u32,
     skipped: u32,
+    unexpected: u32,
 }
 
 impl Totals {
@@ -50,6 +65,9 @@ impl Totals {
         for part in counts.split(", ") {
             let (count, word) = part.split_once(' ')?;
             let count: u32 = count.parse().ok()?;
+            if word == "xpassed" {
+                totals.unexpected = totals.unexpected.saturating_add(count);
+            }
             let sum = match word {
                 "passed" | "xpassed" => &mut totals.passed,
                 "failed" | "error" | "errors" => &mut totals.failed,
@@ -87,7 +105,23 @@ mod tests {
         let report = crate::parse(crate::Parser::Pytest, text.as_bytes());
         let (passed, failed, skipped) = counts;
         let failures = failures.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(report, TestReport { passed, failed, skipped, failures, recognised });
+        let ran = report.ran.clone();
+        assert_eq!(report, TestReport { passed, failed, skipped, failures, ran, recognised });
+    }
+
+    #[test]
+    fn the_list_of_what_passed_counts_only_if_it_is_whole() {
+        let list = "=========================== short test summary info ============================\n\
+             PASSED test_a.py::test_ok\n\
+             PASSED test_a.py::test_p[1]\n\
+             FAILED test_a.py::test_p[a b - c] - AssertionError: no\n\
+             1 failed, 3 passed, 1 skipped, 1 xfailed, 1 xpassed in 0.07s\n";
+        let ran = |text: &str| crate::parse(crate::Parser::Pytest, text.as_bytes()).ran;
+        assert_eq!(ran(list), Vec::<String>::new());
+        assert_eq!(
+            ran(&list.replace("3 passed", "2 passed")),
+            ["test_a.py::test_ok", "test_a.py::test_p[1]", "test_a.py::test_p[a b - c]"]
+        );
     }
 
     #[test]

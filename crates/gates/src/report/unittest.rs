@@ -14,6 +14,12 @@ pub(super) fn parse(text: &str) -> TestReport {
         reader.line(line);
     }
     reader.report.recognised = reader.runs > 0 && !reader.muddled && reader.ran.is_none();
+    // Subtests fail many times over, and are one test; so tests are counted and not failures.
+    reader.names.sort_unstable();
+    reader.names.dedup();
+    if reader.names.len() as u64 == reader.tests {
+        reader.report.ran = reader.names;
+    }
     reader.report
 }
 
@@ -27,6 +33,9 @@ struct Reader {
     ran: Option<u32>,
     runs: u32,
     muddled: bool,
+    /// Tests that began, by the line that says so, and how many did by the totals.
+    names: Vec<String>,
+    tests: u64,
 }
 
 #[derive(Default)]
@@ -54,6 +63,8 @@ impl Reader {
             self.heading(line);
         } else if is_fixture(line) && line.contains(") ... skipped ") {
             self.headings.skipped_fixtures += 1;
+        } else if let Some(name) = begun(line) {
+            self.names.push(name.to_owned());
         }
     }
 
@@ -86,6 +97,7 @@ impl Reader {
             .saturating_sub(u32::try_from(failed.len()).unwrap_or(u32::MAX))
             .saturating_sub(totals.unexpected)
             .saturating_sub(skipped);
+        self.tests += u64::from(ran.saturating_sub(skipped));
         let report = &mut self.report;
         report.passed = report.passed.saturating_add(passed);
         report.failed = report.failed.saturating_add(totals.failed + totals.unexpected);
@@ -93,6 +105,20 @@ impl Reader {
         report.failures.extend(headings.failures);
         report.failures.extend(headings.unexpected);
     }
+}
+
+/// Returns the test that a line such as `test_a (test_m.T.test_a) ... ok` tells of, unless it
+/// was skipped. The test's first line of prose stands on a line of its own, before the dots.
+fn begun(line: &str) -> Option<&str> {
+    let end = line.find(')')? + 1;
+    let (name, rest) = line.split_at(end);
+    let (test, place) = name.split_once(" (")?;
+    let is_word = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+    };
+    let is_name = is_word(test) && is_word(&place[..place.len() - 1]) && !is_fixture(name);
+    let runs = rest.is_empty() || rest.starts_with(" ... ") && !rest.starts_with(" ... skipped");
+    (is_name && runs).then_some(name)
 }
 
 fn is_rule(line: &str) -> bool {
@@ -150,7 +176,8 @@ mod tests {
         let report = crate::parse(crate::Parser::Unittest, text.as_bytes());
         let (passed, failed, skipped) = counts;
         let failures = failures.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(report, TestReport { passed, failed, skipped, failures, recognised });
+        let ran = report.ran.clone();
+        assert_eq!(report, TestReport { passed, failed, skipped, failures, ran, recognised });
     }
 
     const GREEN: &str = "\

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use spore_model::{CommitId, Cost, RunId, StepKey, Usage};
 
 use super::*;
-use crate::{Begun, End, Ticket, World, drive};
+use crate::{Begun, End, Solo, Ticket, World, drive};
 
 /// Plays answers by step name: `coder/1 ok`, `gates/1 red`, `verifier/2 pass`, … What the
 /// script does not mention goes well; trees are named by a letter.
@@ -34,7 +34,7 @@ fn session(outcome: Outcome, text: &str) -> SessionSummary {
         outcome,
         reason: None,
         final_text: text.into(),
-        session_id: None,
+        session_id: Some("talk".into()),
         turns: 1,
         usage: Usage::default(),
         cost: Cost::default(),
@@ -77,7 +77,11 @@ impl Script {
             },
             Step::Snapshot { bounce } => {
                 let letter = answer.chars().next().unwrap_or(char::from(b'0' + *bounce as u8));
-                Done::Snapshot { tree: tree(letter), changed_files: 1 }
+                let secrets = match answer {
+                    "secret" => vec![Finding { file: None, line: None, message: "key".into() }],
+                    _ => Vec::new(),
+                };
+                Done::Snapshot { tree: tree(letter), changed_files: 1, secrets }
             }
             Step::Gates { .. } => Done::Gates(gates(answer != "red")),
             Step::Verifier { .. } => {
@@ -90,13 +94,27 @@ impl Script {
                     "quota" => (Outcome::QuotaParked, ""),
                     _ => (Outcome::Success, r#"<verdict>{"verdict":"pass"}</verdict>"#),
                 };
-                Done::Verifier { session: session(outcome, text), intact: answer != "tampers" }
+                Done::Verifier {
+                    session: session(outcome, text),
+                    intact: answer != "tampers",
+                    submitted: None,
+                }
             }
             Step::Close { .. } => Done::Closed,
             Step::Commit { .. } => {
                 Done::Committed { commit: CommitId::new("c".repeat(40)).unwrap() }
             }
+            Step::Apply { .. } => Done::Applied { record: serde_json::Value::Null },
             Step::Escalate { .. } => Done::Escalated,
+            Step::Summarize { .. } => match answer {
+                "interrupted" => Done::Stopped { park: Park::Interrupt, reason: answer.into() },
+                _ => Done::Summarized { session: None, note: "nothing".into() },
+            },
+            Step::Solo { .. } => match answer {
+                "fails" => Done::Solo(session(Outcome::Failure, "")),
+                "quota" => Done::Solo(session(Outcome::QuotaParked, "")),
+                _ => Done::Solo(session(Outcome::Success, "done")),
+            },
             Step::Finish { .. } => Done::Finished,
         }
     }
@@ -127,7 +145,13 @@ impl World for Script {
 }
 
 fn rules() -> Rules {
-    Rules { max_bounces: 3, min_confidence: 0.6, phrase_confidence: 0.5, allow_red: false }
+    Rules {
+        max_bounces: 3,
+        min_confidence: 0.6,
+        phrase_confidence: 0.5,
+        allow_red: false,
+        summarize: true,
+    }
 }
 
 fn told(end: &End) -> String {
@@ -153,7 +177,7 @@ fn check(script: &str, steps: &str, end: &str) {
 fn work_that_holds_at_once_is_committed() {
     check(
         "",
-        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit finish",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize finish",
         "Success",
     );
 }
@@ -163,7 +187,7 @@ fn a_red_gate_goes_back_to_the_coder_without_asking_the_verifier() {
     check(
         "gates/1 red",
         "prepare baseline coder/1 snapshot/1 gates/1 close/1
-         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit finish",
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit apply summarize finish",
         "Success",
     );
 }
@@ -176,7 +200,7 @@ fn a_run_that_never_holds_is_escalated() {
          verifier/3 fail",
         "prepare baseline coder/1 snapshot/1 gates/1 close/1
          coder/2 snapshot/2 gates/2 verifier/2 close/2
-         coder/3 snapshot/3 gates/3 verifier/3 close/3 escalate finish",
+         coder/3 snapshot/3 gates/3 verifier/3 close/3 escalate summarize finish",
         "NeedsEscalation",
     );
 }
@@ -208,7 +232,7 @@ fn a_coder_that_fails_and_changes_nothing_ends_the_run() {
 fn a_coder_that_fails_with_changes_is_still_checked() {
     check(
         "coder/1 fails",
-        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit finish",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize finish",
         "Success",
     );
 }
@@ -218,7 +242,7 @@ fn a_coder_that_claims_success_without_a_change_is_bounced() {
     check(
         "snapshot/1 0",
         "prepare baseline coder/1 snapshot/1 close/1
-         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit finish",
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit apply summarize finish",
         "Success",
     );
 }
@@ -230,7 +254,7 @@ fn the_rejected_tree_handed_in_again_is_no_change() {
          snapshot/2 1",
         "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1
          coder/2 snapshot/2 close/2
-         coder/3 snapshot/3 gates/3 verifier/3 close/3 commit finish",
+         coder/3 snapshot/3 gates/3 verifier/3 close/3 commit apply summarize finish",
         "Success",
     );
 }
@@ -241,7 +265,7 @@ fn a_tree_nobody_could_judge_may_be_handed_in_again() {
         "verifier/1 mumble
          snapshot/2 1",
         "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1
-         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit finish",
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit apply summarize finish",
         "Success",
     );
 }
@@ -250,7 +274,7 @@ fn a_tree_nobody_could_judge_may_be_handed_in_again() {
 fn a_verifier_that_breaks_is_started_once_more_and_then_a_person_is_asked() {
     check(
         "verifier/1 breaks",
-        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 verifier/1/2 close/1 commit finish",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 verifier/1/2 close/1 commit apply summarize finish",
         "Success",
     );
     check(
@@ -276,6 +300,55 @@ fn what_has_to_wait_parks_and_leaves_its_step_undone() {
         "prepare baseline coder/1 snapshot/1 gates/1 verifier/1",
         "parked Quota",
     );
+}
+
+#[test]
+fn a_secret_goes_back_before_anything_runs() {
+    check(
+        "snapshot/1 secret",
+        "prepare baseline coder/1 snapshot/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit apply summarize finish",
+        "Success",
+    );
+}
+
+#[test]
+fn summing_up_may_wait_and_never_changes_the_end() {
+    check(
+        "summarize interrupted",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize",
+        "parked Interrupt",
+    );
+    let mut world = Script::new("");
+    let silent = Rules { summarize: false, ..rules() };
+    let end = drive(&mut Bounce::new(silent), &mut world).unwrap();
+    assert_eq!(told(&end), "Success");
+    assert!(!world.steps.contains(&"summarize".to_owned()));
+}
+
+#[test]
+fn a_single_role_is_kept_and_judged_by_nobody() {
+    let ends = |script: &str| {
+        let mut world = Script::new(script);
+        let end = drive(&mut Solo::new("operator"), &mut world).unwrap();
+        (world.steps.join(" "), told(&end))
+    };
+    let whole = "prepare solo snapshot/1 finish".to_owned();
+    assert_eq!(ends(""), (whole.clone(), "Success".into()));
+    assert_eq!(ends("solo fails"), (whole, "Failure".into()));
+    assert_eq!(ends("solo quota"), ("prepare solo".into(), "parked Quota".into()));
+}
+
+#[test]
+fn the_next_coder_goes_on_with_a_conversation_that_ended_well() {
+    let conversation = |script: &str| {
+        let mut machine = Bounce::new(rules());
+        let mut world = Script::new(script);
+        drive(&mut machine, &mut world).unwrap();
+        machine.conversation()
+    };
+    assert_eq!(conversation("coder/1 fails\ngates/1 red"), Some("talk".into()));
+    assert_eq!(conversation("coder/1 fails"), None);
 }
 
 #[test]

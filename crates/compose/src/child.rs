@@ -1,0 +1,89 @@
+//! How a child run came to its end, as the layer above sees it.
+
+use serde::{Deserialize, Serialize};
+use spore_model::{Outcome, Park, RunId};
+
+use crate::manifest::StageEntry;
+use crate::sentinel::Grade;
+
+/// What the journal keeps of a child: all that the layer above decides by, so that a resumed
+/// run decides the same again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ChildEnd {
+    pub run: RunId,
+    pub outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Set where the child has not ended but waits, and what for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub park: Option<Park>,
+    /// The file it left, below the project's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
+    /// What another attempt should know, capped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diagnosis: String,
+    /// Whether anything was left to try again with.
+    pub budget_left: bool,
+    /// The stages of an orchestrator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
+}
+
+impl ChildEnd {
+    /// An end with nothing but an outcome; the rest is for the caller to fill in.
+    pub fn new(run: RunId, outcome: Outcome, reason: Option<String>) -> Self {
+        Self {
+            run,
+            outcome,
+            reason,
+            park: None,
+            artifact: None,
+            diagnosis: String::new(),
+            budget_left: true,
+            stages: Vec::new(),
+            grade: None,
+        }
+    }
+
+    pub(crate) fn told(&self) -> String {
+        self.reason.clone().unwrap_or_else(|| "no reason was given".to_owned())
+    }
+}
+
+/// A run that stops and can go on later.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parked {
+    pub outcome: Outcome,
+    pub park: Park,
+    pub reason: String,
+}
+
+impl Parked {
+    /// Returns what the layer above waits for where a child with this end stops it.
+    pub(crate) fn because(name: &str, outcome: Outcome, end: &ChildEnd) -> Self {
+        let park = end.park.unwrap_or(match outcome {
+            Outcome::QuotaParked => Park::Quota,
+            Outcome::Interrupted => Park::Interrupt,
+            _ => Park::Human,
+        });
+        Self { outcome, park, reason: format!("{name}: {}", end.told()) }
+    }
+}
+
+/// What an earlier attempt came to, for the one that is to do better.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// The attempt that it speaks of.
+    pub attempt: u32,
+    pub reason: String,
+    pub output: String,
+}
+
+impl Diagnosis {
+    pub(crate) fn of(attempt: u32, end: &ChildEnd) -> Self {
+        Self { attempt, reason: end.told(), output: end.diagnosis.clone() }
+    }
+}

@@ -1,0 +1,52 @@
+//! Layers of runs: executor, orchestrator, coordinator and sentinel, as pure state machines.
+//!
+//! A flow file names the parts, a plan is one call of them with every name looked up, and a
+//! machine leads the plan to its end: it is told what a child came to and says what is next.
+//! What a layer does with a child's end is never decided here but by
+//! [`spore_model::propagation`], the one table for all layers.
+//!
+//! Each layer calls only the one below it, as a child run with steps of its own. So a run that
+//! was killed is the same machines fed with what is on record, layer by layer.
+//!
+//! Nothing here touches a file, a clock, a thread or an agent: `app` performs the steps.
+
+mod child;
+mod documents;
+mod flow;
+mod manifest;
+mod phases;
+mod plan;
+mod reading;
+mod sentinel;
+mod signal;
+mod stages;
+mod template;
+
+pub use child::{ChildEnd, Diagnosis, Parked};
+pub use documents::{prompt, read_status, refinement};
+pub use flow::Flows;
+pub use manifest::{
+    CoordinatorManifest, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus, StageEntry,
+    StageManifest, Summary,
+};
+pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
+pub use plan::{
+    CoordinatorPlan, ExecPlan, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan, PlanError,
+    StagePlan, Work,
+};
+pub use reading::FlowFile;
+pub use sentinel::{
+    Check, Comparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext, SentinelStep,
+    SentinelSummary, Severity, Verification,
+};
+pub use signal::{Pointer, Signal, layer, live_lines, signal, status};
+pub use stages::{StageNext, StageStep, Stages, StagesEnding};
+
+/// Turns the name of a step into its key.
+fn step_key(text: String) -> spore_model::StepKey {
+    #[expect(
+        clippy::expect_used,
+        reason = "names of stages and phases are letters, digits, - and _"
+    )]
+    spore_model::StepKey::new(text).expect("a step's name is a key")
+}

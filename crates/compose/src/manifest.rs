@@ -1,0 +1,133 @@
+//! What a layer hands upwards: the stage manifest and the phase report, in the seed's shapes.
+
+use serde::{Deserialize, Serialize};
+use spore_model::{Outcome, RunId};
+
+use crate::sentinel::Grade;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartStatus {
+    Success,
+    Failure,
+    /// It was not begun: what it needs had failed, or everything stopped before it.
+    Skipped,
+}
+
+/// One stage of a manifest.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StageEntry {
+    pub name: String,
+    pub status: PartStatus,
+    /// Nothing where it was not begun.
+    pub exit_code: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub attempts: u32,
+    /// The run of the last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    pub total: usize,
+    pub passed: usize,
+    pub failed: usize,
+    pub exit_code: u8,
+}
+
+impl Summary {
+    fn of(statuses: impl Iterator<Item = PartStatus> + Clone, outcome: Outcome) -> Self {
+        let count = |wanted| statuses.clone().filter(|status| *status == wanted).count();
+        Self {
+            total: statuses.clone().count(),
+            passed: count(PartStatus::Success),
+            failed: count(PartStatus::Failure),
+            exit_code: outcome.exit_code(),
+        }
+    }
+}
+
+/// What an orchestrator tells its coordinator.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StageManifest {
+    pub orchestrator: String,
+    pub modifier: String,
+    pub target: String,
+    pub stages: Vec<StageEntry>,
+    pub summary: Summary,
+}
+
+impl StageManifest {
+    pub(crate) fn summed(
+        (orchestrator, modifier, target): (&str, &str, &str),
+        stages: Vec<StageEntry>,
+        outcome: Outcome,
+    ) -> Self {
+        let summary = Summary::of(stages.iter().map(|stage| stage.status), outcome);
+        Self {
+            orchestrator: orchestrator.to_owned(),
+            modifier: modifier.to_owned(),
+            target: target.to_owned(),
+            stages,
+            summary,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseStatus {
+    Complete,
+    Failure,
+    Skipped,
+}
+
+/// One attempt of an orchestrator in a phase report.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OrchestratorEntry {
+    pub name: String,
+    /// Where its manifest is, below the run's directory.
+    pub manifest: String,
+    pub exit_code: u8,
+    pub run: RunId,
+}
+
+/// What a coordinator tells of one phase.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PhaseReport {
+    pub phase: String,
+    pub status: PhaseStatus,
+    pub exit_code: Option<u8>,
+    pub orchestrators: Vec<OrchestratorEntry>,
+    pub artifacts: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sentinel_grade: Option<Grade>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What a coordinator tells of all of them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CoordinatorManifest {
+    pub coordinator: String,
+    pub phases: Vec<PhaseReport>,
+    pub summary: Summary,
+}
+
+impl CoordinatorManifest {
+    pub(crate) fn summed(coordinator: &str, phases: Vec<PhaseReport>, outcome: Outcome) -> Self {
+        let statuses = phases.iter().map(|phase| match phase.status {
+            PhaseStatus::Complete => PartStatus::Success,
+            PhaseStatus::Failure => PartStatus::Failure,
+            PhaseStatus::Skipped => PartStatus::Skipped,
+        });
+        let summary = Summary::of(statuses, outcome);
+        Self { coordinator: coordinator.to_owned(), phases, summary }
+    }
+}

@@ -1,0 +1,357 @@
+//! L3 as a state machine: phases, as soon as what they wait for is done.
+//!
+//! Several phases may be under way at once, and their ends may come in any order. What becomes
+//! of a phase depends on its own ends and on those it waits for, never on who was first, so a
+//! resumed run that is fed the same ends in another order arrives at the same place. That is
+//! also why a phase that failed for good stops those that wait for it and no others; only what
+//! concerns everybody (a limit, an interrupt, a question to a person) stops the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::{Outcome, StepKey};
+
+use crate::child::{ChildEnd, Parked};
+use crate::documents;
+use crate::manifest::{
+    CoordinatorManifest, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus,
+};
+use crate::plan::{CoordinatorPlan, OrchestratorPlan, PhasePlan};
+use crate::stages::may_be_missed;
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum PhaseStep {
+    /// Run a phase's orchestrator, perhaps not for the first time.
+    Run { phase: usize, attempt: u32, orchestrator: OrchestratorPlan },
+    /// Write the reports and close the run.
+    Finish { ending: PhasesEnding },
+}
+
+/// How the phases as a whole ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PhasesEnding {
+    pub outcome: Outcome,
+    pub reason: String,
+    pub manifest: CoordinatorManifest,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum PhaseNext {
+    Do(PhaseStep),
+    Park(Parked),
+    End(PhasesEnding),
+}
+
+/// A coordinator on its way through its phases.
+#[derive(Clone, Debug)]
+pub struct Phases {
+    plan: CoordinatorPlan,
+    done: Vec<Progress>,
+}
+
+/// How far one phase is.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    state: State,
+    retries: u32,
+    resolves: u32,
+    /// Every attempt that is over.
+    ends: Vec<ChildEnd>,
+    /// How the next attempt differs from the plan.
+    next: Option<OrchestratorPlan>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+enum State {
+    #[default]
+    Waiting,
+    Running,
+    Passed,
+    Failed(Outcome),
+    /// What it waits for will never be done.
+    Skipped,
+    Parked(Parked),
+}
+
+impl Phases {
+    pub fn new(plan: CoordinatorPlan) -> Self {
+        let done = plan.phases.iter().map(|_| Progress::default()).collect();
+        Self { plan, done }
+    }
+
+    pub fn plan(&self) -> &CoordinatorPlan {
+        &self.plan
+    }
+
+    /// Returns what can begin now. From here on it counts as begun.
+    pub fn due(&mut self) -> Vec<PhaseStep> {
+        self.skip();
+        let mut due = Vec::new();
+        while !self.is_stopped() && self.running() < self.plan.max_parallel as usize {
+            let Some(phase) = (0..self.done.len()).find(|&at| self.is_free(at)) else { break };
+            let progress = &mut self.done[phase];
+            progress.state = State::Running;
+            let planned = || self.plan.phases[phase].orchestrator.clone();
+            let orchestrator = progress.next.take().unwrap_or_else(planned);
+            let attempt = u32::try_from(progress.ends.len()).unwrap_or(u32::MAX) + 1;
+            due.push(PhaseStep::Run { phase, attempt, orchestrator });
+        }
+        due
+    }
+
+    /// Takes what a phase came to. Returns false where that has to wait: then it is no result,
+    /// and resume does it again.
+    pub fn apply(&mut self, phase: usize, end: &ChildEnd) -> bool {
+        let plan = self.plan.phases[phase].clone();
+        let action = decide(Layer::Phase, end.outcome, self.left(phase, &plan, end));
+        let state = match action {
+            Action::Park(outcome)
+            | Action::RaiseAndCleanUp(outcome)
+            | Action::Raise(outcome @ Outcome::NeedsHuman) => {
+                self.done[phase].state = State::Parked(Parked::because(&plan.name, outcome, end));
+                return false;
+            }
+            Action::Advance => State::Passed,
+            Action::Retry => {
+                self.done[phase].retries += 1;
+                self.again(phase, &plan, end, None, Vec::new())
+            }
+            Action::RetryFailedParts => {
+                self.done[phase].retries += 1;
+                let passed = |status: &PartStatus| *status == PartStatus::Success;
+                let passed = end.stages.iter().filter(|entry| passed(&entry.status)).cloned();
+                self.again(phase, &plan, end, None, passed.collect())
+            }
+            Action::Resolve => {
+                self.done[phase].resolves += 1;
+                let resolution = documents::resolution(&plan.name, end);
+                self.again(phase, &plan, end, Some(resolution), Vec::new())
+            }
+            _ => State::Failed(end.outcome),
+        };
+        self.done[phase].state = state;
+        self.done[phase].ends.push(end.clone());
+        true
+    }
+
+    /// Says what is next once nothing runs and nothing is due.
+    pub fn rest(&self) -> PhaseNext {
+        let parked = |outcome: Option<Outcome>| {
+            self.done.iter().find_map(|one| match &one.state {
+                State::Parked(parked) if outcome.is_none_or(|wanted| parked.outcome == wanted) => {
+                    Some(PhaseNext::Park(parked.clone()))
+                }
+                _ => None,
+            })
+        };
+        // What no layer absorbs comes first.
+        if let Some(park) = parked(Some(Outcome::Interrupted)) {
+            return park;
+        }
+        let raised = |wanted: &dyn Fn(Outcome) -> bool| {
+            let all = self.plan.phases.iter().zip(&self.done);
+            all.filter_map(|(phase, one)| match one.state {
+                State::Failed(outcome) if wanted(outcome) => Some((phase, outcome, one)),
+                _ => None,
+            })
+            .next()
+        };
+        let concerns_all = |outcome| !may_be_missed(outcome);
+        if let Some((phase, outcome, one)) = raised(&|o| o == Outcome::DepthExceeded) {
+            return self.finish(outcome, told(phase, one));
+        }
+        if let Some(park) = parked(None) {
+            return park;
+        }
+        if let Some((phase, outcome, one)) = raised(&concerns_all) {
+            return self.finish(outcome, told(phase, one));
+        }
+        self.conclude()
+    }
+
+    /// Returns the phases whose fate is decided, with their reports.
+    pub fn settled(&self) -> impl Iterator<Item = (usize, PhaseReport)> {
+        let settled = |state: &State| matches!(state, State::Passed | State::Failed(_));
+        (0..self.done.len())
+            .filter(move |&at| settled(&self.done[at].state))
+            .map(|at| (at, self.report(at)))
+    }
+
+    fn conclude(&self) -> PhaseNext {
+        let all = || self.plan.phases.iter().zip(&self.done);
+        let names = |wanted: &dyn Fn(&State) -> bool| {
+            let found: Vec<&str> = all()
+                .filter(|(_, one)| wanted(&one.state))
+                .map(|(phase, _)| &*phase.name)
+                .collect();
+            found.join(", ")
+        };
+        for (phase, one) in all().filter(|(phase, _)| phase.required) {
+            if let State::Failed(outcome) = one.state {
+                return self.finish(outcome, told(phase, one));
+            }
+        }
+        let missed = |state: &State| *state != State::Passed;
+        let skipped = all().find(|(phase, one)| phase.required && one.state == State::Skipped);
+        match (skipped, all().filter(|(_, one)| missed(&one.state)).count()) {
+            (Some((phase, _)), _) => self.finish(
+                Outcome::Failure,
+                format!("{} could not begin: what it waits for failed", phase.name),
+            ),
+            (None, 0) => self.finish(Outcome::Success, "every phase passed".to_owned()),
+            (None, count) if count == self.done.len() => {
+                self.finish(Outcome::Failure, format!("no phase passed: {}", names(&missed)))
+            }
+            (None, _) => {
+                self.finish(Outcome::Partial, format!("not every phase passed: {}", names(&missed)))
+            }
+        }
+    }
+
+    fn finish(&self, outcome: Outcome, reason: String) -> PhaseNext {
+        let reports = (0..self.done.len()).map(|at| self.report(at)).collect();
+        let manifest = CoordinatorManifest::summed(&self.plan.coordinator, reports, outcome);
+        PhaseNext::Do(PhaseStep::Finish { ending: PhasesEnding { outcome, reason, manifest } })
+    }
+
+    fn report(&self, at: usize) -> PhaseReport {
+        let (plan, one) = (&self.plan.phases[at], &self.done[at]);
+        let orchestrators = one.ends.iter().enumerate().map(|(index, end)| OrchestratorEntry {
+            name: plan.orchestrator.orchestrator.clone(),
+            manifest: format!("{}/manifest.json", attempt_dir(at, &plan.name, index + 1)),
+            exit_code: end.outcome.exit_code(),
+            run: end.run,
+        });
+        let last = one.ends.last();
+        let stages = || last.iter().flat_map(|end| &end.stages);
+        PhaseReport {
+            phase: plan.name.clone(),
+            status: match one.state {
+                State::Passed => PhaseStatus::Complete,
+                State::Failed(_) => PhaseStatus::Failure,
+                _ => PhaseStatus::Skipped,
+            },
+            exit_code: last.map(|end| end.outcome.exit_code()),
+            orchestrators: orchestrators.collect(),
+            artifacts: stages().filter_map(|stage| stage.artifact.clone()).collect(),
+            sentinel_grade: stages().filter_map(|stage| stage.grade).max(),
+            error: match one.state {
+                State::Failed(_) => last.map(ChildEnd::told),
+                _ => None,
+            },
+        }
+    }
+
+    /// Prepares another attempt. Attempts of a stage count together, whoever asks for them.
+    fn again(
+        &mut self,
+        at: usize,
+        plan: &PhasePlan,
+        end: &ChildEnd,
+        resolution: Option<String>,
+        passed: Vec<crate::manifest::StageEntry>,
+    ) -> State {
+        let spent = self.spent(at, end);
+        let planned = plan.orchestrator.clone();
+        self.done[at].next = Some(OrchestratorPlan { spent, passed, resolution, ..planned });
+        State::Waiting
+    }
+
+    fn spent(&self, at: usize, end: &ChildEnd) -> BTreeMap<String, u32> {
+        let mut spent: BTreeMap<String, u32> = BTreeMap::new();
+        // A stage that passed is carried on into later manifests, as the run it was.
+        let mut counted = BTreeSet::new();
+        for entry in self.done[at].ends.iter().chain([end]).flat_map(|end| &end.stages) {
+            if counted.insert(entry.run) {
+                *spent.entry(entry.name.clone()).or_default() += entry.attempts;
+            }
+        }
+        spent
+    }
+
+    fn left(&self, at: usize, plan: &PhasePlan, end: &ChildEnd) -> Left {
+        let most = plan.orchestrator.max_attempts;
+        let spent = self.spent(at, end);
+        // Another attempt at the phase is one more at each of its stages, or of those that
+        // failed.
+        let passed = |name: &str| {
+            let mut entries = end.stages.iter().filter(|entry| entry.name == name);
+            entries.any(|entry| entry.status == PartStatus::Success)
+        };
+        let parts_only = end.outcome == Outcome::Partial;
+        let mut counted = spent.iter().filter(|(name, _)| !(parts_only && passed(name)));
+        let more = counted.all(|(_, spent)| *spent < most);
+        let left = |allowed: u32, used: u32| if more { allowed.saturating_sub(used) } else { 0 };
+        Left {
+            retries: left(plan.retries, self.done[at].retries),
+            heals: left(plan.resolves, self.done[at].resolves),
+            idempotent: plan.orchestrator.stages.iter().all(|stage| stage.idempotent),
+            budget: end.budget_left,
+        }
+    }
+
+    fn running(&self) -> usize {
+        self.done.iter().filter(|one| one.state == State::Running).count()
+    }
+
+    /// Returns whether anything has happened that concerns all phases.
+    fn is_stopped(&self) -> bool {
+        self.done.iter().any(|one| match &one.state {
+            State::Parked(_) => true,
+            State::Failed(outcome) => !may_be_missed(*outcome),
+            _ => false,
+        })
+    }
+
+    fn is_free(&self, at: usize) -> bool {
+        let done = |name: &String| self.state_of(name) == Some(&State::Passed);
+        self.done[at].state == State::Waiting && self.plan.phases[at].depends_on.iter().all(done)
+    }
+
+    fn state_of(&self, name: &str) -> Option<&State> {
+        let at = self.plan.phases.iter().position(|phase| phase.name == name)?;
+        Some(&self.done[at].state)
+    }
+
+    /// Gives up what waits in vain, and what waits for that.
+    fn skip(&mut self) {
+        let lost = |state: Option<&State>| matches!(state, Some(State::Failed(_) | State::Skipped));
+        while let Some(at) = (0..self.done.len()).find(|&at| {
+            self.done[at].state == State::Waiting
+                && self.plan.phases[at].depends_on.iter().any(|name| lost(self.state_of(name)))
+        }) {
+            self.done[at].state = State::Skipped;
+        }
+    }
+}
+
+fn told(phase: &PhasePlan, one: &Progress) -> String {
+    let reason = one.ends.last().map_or_else(String::new, ChildEnd::told);
+    format!("{}: {reason}", phase.name)
+}
+
+/// Where the files of one attempt at a phase are, below the run's directory.
+pub fn attempt_dir(at: usize, name: &str, attempt: usize) -> String {
+    format!("{}/attempt-{attempt}", phase_dir(at, name))
+}
+
+pub fn phase_dir(at: usize, name: &str) -> String {
+    format!("phases/{:02}-{name}", at + 1)
+}
+
+impl PhaseStep {
+    /// The same step has the same key in every process that works on the run.
+    pub fn key(&self, plan: &CoordinatorPlan) -> StepKey {
+        let text = match self {
+            Self::Run { phase, attempt, .. } => {
+                format!("phase/{}/{attempt}", plan.phases[*phase].name)
+            }
+            Self::Finish { .. } => "finish".to_owned(),
+        };
+        crate::step_key(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

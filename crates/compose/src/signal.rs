@@ -1,0 +1,116 @@
+//! Signals and the live report: what others watch to see how far a flow is.
+//!
+//! Both are projections of run rows. Nothing ever reads them back to decide anything, and
+//! whatever is missing after a crash is written again from the rows.
+
+use serde::Serialize;
+use spore_model::{Outcome, Run, RunKind, Timestamp};
+
+/// One file under `.signals/`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Signal {
+    pub file: String,
+    pub text: String,
+}
+
+/// What a signal points at, relative to the project, and its size.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pointer {
+    pub path: String,
+    pub bytes: u64,
+}
+
+/// Tells the end of `run` under a name that no other part of the flow has.
+pub fn signal(run: &Run, name: &str, pointer: &Pointer) -> Option<Signal> {
+    let (outcome, ended) = (run.outcome?, run.ended?);
+    let (suffix, status) = match outcome {
+        Outcome::Success => ("done", "success"),
+        Outcome::NeedsRefinement => ("refine", "needs-refinement"),
+        _ => ("fail", "fail"),
+    };
+    let layer = layer(run.kind);
+    let elapsed = ended.as_millis().saturating_sub(run.started.as_millis());
+    let text = format!(
+        "path: {}\nsize: {}\nstatus: {status}\nexit_code: {}\ncreated_at: {}\ncompleted_at: {ended}\n\
+         trace_id: {}\nlayer: {layer}\nname: {name}\nelapsed_seconds: {}\nrun: {}\nversion: 1\n",
+        quoted(&pointer.path),
+        pointer.bytes,
+        outcome.exit_code(),
+        run.started,
+        run.trace,
+        seconds(elapsed),
+        run.id
+    );
+    Some(Signal { file: format!("{layer}-{}.{suffix}", plain(name)), text })
+}
+
+/// The layer's word in signals and reports.
+pub fn layer(kind: RunKind) -> &'static str {
+    match kind {
+        RunKind::Stage => "orch",
+        RunKind::Phase => "coord",
+        RunKind::Sentinel => "sentinel",
+        _ => "exec",
+    }
+}
+
+/// Lines of the live report that `run` gives rise to: its start and, once it is over, its end.
+pub fn live_lines(run: &Run) -> Vec<String> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        ts: Timestamp,
+        layer: &'a str,
+        stage: &'a str,
+        status: String,
+        run: String,
+        trace_id: String,
+        depth: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        elapsed_ms: Option<i64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        detail: Option<&'a str>,
+    }
+    let line = |ts, status, elapsed_ms, detail| Line {
+        ts,
+        layer: layer(run.kind),
+        stage: &run.name,
+        status,
+        run: run.id.to_string(),
+        trace_id: run.trace.to_string(),
+        depth: run.depth,
+        elapsed_ms,
+        detail,
+    };
+    let mut lines = vec![line(run.started, "STARTING".to_owned(), None, None)];
+    if let (Some(outcome), Some(ended)) = (run.outcome, run.ended) {
+        let elapsed = ended.as_millis().saturating_sub(run.started.as_millis());
+        let reason = run.reason.as_deref().filter(|_| outcome != Outcome::Success);
+        lines.push(line(ended, status(outcome), Some(elapsed), reason));
+    }
+    lines.iter().filter_map(|line| serde_json::to_string(line).ok()).collect()
+}
+
+/// The word for an end, as reports and progress have it.
+pub fn status(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Success => "COMPLETE".to_owned(),
+        Outcome::TimedOut => "TIMEOUT".to_owned(),
+        Outcome::Interrupted => "INTERRUPTED".to_owned(),
+        other => format!("FAILED:exit={}", other.exit_code()),
+    }
+}
+
+fn seconds(millis: i64) -> String {
+    format!("{}.{:03}", millis / 1000, millis % 1000)
+}
+
+/// A name as part of a file's name.
+fn plain(name: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.chars().map(|c| if fits(c) { c } else { '_' }).take(160).collect()
+}
+
+/// A path as YAML takes it, whatever it is called.
+fn quoted(path: &str) -> String {
+    serde_json::to_string(path).unwrap_or_default()
+}

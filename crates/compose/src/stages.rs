@@ -1,0 +1,220 @@
+//! L2 as a state machine: stages one after the other, healed and retried by the one table.
+//!
+//! It is told what a stage came to and says what is next. It never looks at a clock or a
+//! file, so a run that was killed is this machine fed with what is on record.
+
+use serde::{Deserialize, Serialize};
+use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::{Outcome, StepKey};
+
+use crate::child::{ChildEnd, Diagnosis, Parked};
+use crate::manifest::{PartStatus, StageEntry, StageManifest};
+use crate::plan::{OrchestratorPlan, StagePlan};
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum StageStep {
+    /// Do the work of one stage, perhaps not for the first time.
+    Run { stage: usize, attempt: u32, diagnosis: Option<Diagnosis> },
+    /// Write the manifest and close the run.
+    Finish { ending: StagesEnding },
+}
+
+/// How the stages as a whole ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StagesEnding {
+    pub outcome: Outcome,
+    pub reason: String,
+    pub manifest: StageManifest,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum StageNext {
+    Do(StageStep),
+    Park(Parked),
+    End(StagesEnding),
+}
+
+/// An orchestrator on its way through its stages.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    plan: OrchestratorPlan,
+    done: Vec<Progress>,
+}
+
+/// How far one stage is.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    attempts: u32,
+    heals: u32,
+    retries: u32,
+    settled: Option<StageEntry>,
+}
+
+impl Stages {
+    pub fn new(plan: OrchestratorPlan) -> Self {
+        let earlier = |stage: &StagePlan| Progress {
+            settled: plan.passed.iter().find(|entry| entry.name == stage.name).cloned(),
+            ..Progress::default()
+        };
+        let done = plan.stages.iter().map(earlier).collect();
+        Self { plan, done }
+    }
+
+    pub fn plan(&self) -> &OrchestratorPlan {
+        &self.plan
+    }
+
+    pub fn start(&mut self) -> StageNext {
+        self.go_on()
+    }
+
+    /// Takes what `step` came to and says what is next.
+    pub fn apply(&mut self, step: &StageStep, end: &ChildEnd) -> StageNext {
+        match step {
+            StageStep::Run { stage, attempt, .. } => self.after(*stage, *attempt, end),
+            StageStep::Finish { ending } => StageNext::End(ending.clone()),
+        }
+    }
+
+    /// Returns the stages whose fate is decided, by their place in the plan.
+    pub fn settled(&self) -> impl Iterator<Item = (usize, &StageEntry)> {
+        let own = |entry: &&StageEntry| !self.plan.passed.contains(entry);
+        let all = self.done.iter().enumerate();
+        all.filter_map(move |(at, one)| Some((at, one.settled.as_ref().filter(own)?)))
+    }
+
+    fn after(&mut self, at: usize, attempt: u32, end: &ChildEnd) -> StageNext {
+        self.done[at].attempts = attempt;
+        let name = self.plan.stages[at].name.clone();
+        match decide(Layer::Stage, end.outcome, self.left(at, end)) {
+            Action::Advance => {
+                self.settle(at, PartStatus::Success, end);
+                self.go_on()
+            }
+            Action::Heal => {
+                self.done[at].heals += 1;
+                again(at, attempt, Some(Diagnosis::of(attempt, end)))
+            }
+            // One session has no parts that could be done alone, but it may know which.
+            Action::RetryFailedParts => {
+                self.done[at].retries += 1;
+                again(at, attempt, Some(Diagnosis::of(attempt, end)))
+            }
+            Action::Retry => {
+                self.done[at].retries += 1;
+                again(at, attempt, None)
+            }
+            Action::Park(outcome) | Action::RaiseAndCleanUp(outcome) => {
+                StageNext::Park(Parked::because(&name, outcome, end))
+            }
+            Action::Raise(outcome @ Outcome::NeedsHuman) => {
+                StageNext::Park(Parked::because(&name, outcome, end))
+            }
+            _ => {
+                self.settle(at, PartStatus::Failure, end);
+                if may_be_missed(end.outcome) && !self.plan.stages[at].required {
+                    return self.go_on();
+                }
+                self.finish(end.outcome, format!("{name}: {}", end.told()))
+            }
+        }
+    }
+
+    /// What may still be tried with a stage, of its own and of what caps the product.
+    fn left(&self, at: usize, end: &ChildEnd) -> Left {
+        let (stage, done) = (&self.plan.stages[at], &self.done[at]);
+        let spent = self.plan.spent.get(&stage.name).copied().unwrap_or(0) + done.attempts;
+        let more = self.plan.max_attempts.saturating_sub(spent);
+        Left {
+            retries: stage.retries.saturating_sub(done.retries).min(more),
+            heals: stage.heals.saturating_sub(done.heals).min(more),
+            idempotent: stage.idempotent,
+            budget: end.budget_left,
+        }
+    }
+
+    fn settle(&mut self, at: usize, status: PartStatus, end: &ChildEnd) {
+        self.done[at].settled = Some(StageEntry {
+            name: self.plan.stages[at].name.clone(),
+            status,
+            exit_code: Some(end.outcome.exit_code()),
+            artifact: end.artifact.clone(),
+            error: (status == PartStatus::Failure).then(|| end.told()),
+            attempts: self.done[at].attempts,
+            run: Some(end.run),
+            grade: end.grade,
+        });
+    }
+
+    fn go_on(&mut self) -> StageNext {
+        match self.done.iter().position(|one| one.settled.is_none()) {
+            Some(stage) => StageNext::Do(StageStep::Run { stage, attempt: 1, diagnosis: None }),
+            None => self.conclude(),
+        }
+    }
+
+    /// All stages are settled, and none that failed was required.
+    fn conclude(&self) -> StageNext {
+        let failed: Vec<&StageEntry> = self
+            .done
+            .iter()
+            .filter_map(|one| one.settled.as_ref())
+            .filter(|entry| entry.status == PartStatus::Failure)
+            .collect();
+        let names = || failed.iter().map(|entry| &*entry.name).collect::<Vec<_>>().join(", ");
+        match failed.len() {
+            0 => self.finish(Outcome::Success, "every stage passed".to_owned()),
+            all if all == self.done.len() => {
+                self.finish(Outcome::Failure, format!("no stage passed: {}", names()))
+            }
+            _ => self.finish(Outcome::Partial, format!("not every stage passed: {}", names())),
+        }
+    }
+
+    fn finish(&self, outcome: Outcome, reason: String) -> StageNext {
+        let entries = self.plan.stages.iter().zip(&self.done).map(|(stage, done)| {
+            done.settled.clone().unwrap_or_else(|| StageEntry {
+                name: stage.name.clone(),
+                status: PartStatus::Skipped,
+                exit_code: None,
+                artifact: None,
+                error: None,
+                attempts: 0,
+                run: None,
+                grade: None,
+            })
+        });
+        let named = (&*self.plan.orchestrator, &*self.plan.modifier, &*self.plan.target);
+        let manifest = StageManifest::summed(named, entries.collect(), outcome);
+        StageNext::Do(StageStep::Finish { ending: StagesEnding { outcome, reason, manifest } })
+    }
+}
+
+impl StageStep {
+    /// The same step has the same key in every process that works on the run.
+    pub fn key(&self, plan: &OrchestratorPlan) -> StepKey {
+        let text = match self {
+            Self::Run { stage, attempt, .. } => {
+                format!("stage/{}/{attempt}", plan.stages[*stage].name)
+            }
+            Self::Finish { .. } => "finish".to_owned(),
+        };
+        crate::step_key(text)
+    }
+}
+
+fn again(stage: usize, attempt: u32, diagnosis: Option<Diagnosis>) -> StageNext {
+    StageNext::Do(StageStep::Run { stage, attempt: attempt + 1, diagnosis })
+}
+
+/// Returns whether a part that is not required may end so without ending the whole. A limit,
+/// an interrupt and a question to a person concern everybody.
+pub(crate) fn may_be_missed(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Failure | Outcome::NeedsRefinement | Outcome::Partial | Outcome::TimedOut
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,425 @@
+//! Build output that only the base's own code has touched.
+//!
+//! Gates run the change's code, and that code can write into the checkout's ignored folders:
+//! patch a dependency, plant an object file that looks up to date, leave a result for the next
+//! bounce to find. So a copy of these folders is kept where no gate can write, taken after
+//! gates ran on a base, and put back before they run on a change. What one change left behind
+//! is gone before the next is looked at, and nobody builds from nothing.
+//!
+//! Nothing is read to find out what was touched. A file's inode and the time of its last
+//! change of any kind (which no program can set, other than its time of writing) are
+//! written down when it is copied; a file that still has both is as it was.
+//!
+//! What is tracked is none of its business: the checkout takes care of that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, FileTimes, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use spore_effects::files::write_atomic;
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep build output in order at {path}", path = .path.display())]
+pub struct CacheError {
+    path: PathBuf,
+    #[source]
+    pub source: io::Error,
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> CacheError {
+    let path = path.to_owned();
+    |source| CacheError { path, source }
+}
+
+/// The copy for one checkout.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    dir: PathBuf,
+    cap_bytes: u64,
+}
+
+/// What is known of a file or link in the checkout, by which a touched one is found out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Print {
+    inode: u64,
+    /// Seconds and nanoseconds.
+    changed: (i64, i64),
+    size: u64,
+}
+
+/// Everything of the checkout that is not tracked, by path.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Listing {
+    files: BTreeMap<String, Print>,
+    folders: BTreeSet<String>,
+}
+
+impl Cache {
+    /// A cache in `dir`, which nobody else uses, of at most `cap_bytes`.
+    pub fn new(dir: PathBuf, cap_bytes: u64) -> Self {
+        Self { dir, cap_bytes }
+    }
+
+    /// Makes the copy like the checkout. If there is too much, there is no copy.
+    pub fn keep(&self, work: &Path, tracked: &dyn Fn(&str) -> bool) -> Result<(), CacheError> {
+        let known = self.listing().unwrap_or_default();
+        let list = self.dir.join("list.json");
+        // Until it is whole again it is no copy of anything.
+        remove(&list)?;
+        let found = survey(work, tracked)?;
+        if found.files.values().map(|print| print.size).sum::<u64>() > self.cap_bytes {
+            return remove(&self.dir);
+        }
+        let copy = self.copy();
+        fs::create_dir_all(&copy).map_err(at(&copy))?;
+        for gone in known.files.keys().filter(|name| !found.files.contains_key(*name)) {
+            remove(&copy.join(gone))?;
+        }
+        for gone in known.folders.iter().rev().filter(|name| !found.folders.contains(*name)) {
+            remove(&copy.join(gone))?;
+        }
+        for folder in &found.folders {
+            make_folder(&copy.join(folder))?;
+        }
+        for (name, print) in &found.files {
+            if known.files.get(name) != Some(print)
+                || fs::symlink_metadata(copy.join(name)).is_err()
+            {
+                replace(&work.join(name), &copy.join(name))?;
+            }
+        }
+        write_list(&list, &found)
+    }
+
+    /// Makes the checkout like the copy; false if there is none.
+    pub fn restore(&self, work: &Path, tracked: &dyn Fn(&str) -> bool) -> Result<bool, CacheError> {
+        let Some(mut known) = self.listing() else { return Ok(false) };
+        // A tracked link where a folder was would lead our writing out of the checkout.
+        let free = |name: &str| {
+            !tracked(name) && !name.match_indices('/').any(|(end, _)| tracked(&name[..end]))
+        };
+        known.files.retain(|name, _| free(name));
+        known.folders.retain(|name| free(name));
+        let found = survey(work, tracked)?;
+        for name in found.files.keys().filter(|name| !known.files.contains_key(*name)) {
+            remove(&work.join(name))?;
+        }
+        for name in found.folders.iter().rev().filter(|name| !known.folders.contains(*name)) {
+            // One with tracked files in it stays.
+            let _ = fs::remove_dir(work.join(name));
+        }
+        for folder in &known.folders {
+            make_folder(&work.join(folder))?;
+        }
+        let touched: Vec<&String> = known
+            .files
+            .iter()
+            .filter(|(name, print)| found.files.get(*name) != Some(*print))
+            .map(|(name, _)| name)
+            .collect();
+        for name in &touched {
+            replace(&self.copy().join(name), &work.join(name))?;
+        }
+        if !touched.is_empty() {
+            // What was left out is still in the copy, and has no print that anything fits.
+            let mut fresh = self.listing().unwrap_or_default();
+            for name in touched {
+                let path = work.join(name);
+                let metadata = fs::symlink_metadata(&path).map_err(at(&path))?;
+                fresh.files.insert(name.clone(), Print::of(&metadata));
+            }
+            write_list(&self.dir.join("list.json"), &fresh)?;
+        }
+        Ok(true)
+    }
+
+    /// Forgets the copy.
+    pub fn forget(&self) -> Result<(), CacheError> {
+        // The list goes first: without it nothing else counts.
+        remove(&self.dir.join("list.json"))?;
+        remove(&self.dir)
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.dir.join("files")
+    }
+
+    fn listing(&self) -> Option<Listing> {
+        serde_json::from_slice(&fs::read(self.dir.join("list.json")).ok()?).ok()
+    }
+}
+
+impl Print {
+    fn of(metadata: &Metadata) -> Self {
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        Self { inode: metadata.ino(), changed, size: metadata.size() }
+    }
+}
+
+fn write_list(path: &Path, listing: &Listing) -> Result<(), CacheError> {
+    let text = serde_json::to_vec(listing).map_err(io::Error::from).map_err(at(path))?;
+    write_atomic(path, &text).map_err(at(path))
+}
+
+/// Lists what is in `work` and not tracked. Sockets and the like are on the list, so that they
+/// are removed, and can never be put back.
+fn survey(work: &Path, tracked: &dyn Fn(&str) -> bool) -> Result<Listing, CacheError> {
+    let mut listing = Listing::default();
+    let mut open = vec![String::new()];
+    while let Some(folder) = open.pop() {
+        let dir = work.join(&folder);
+        open_up(&dir)?;
+        for entry in fs::read_dir(&dir).map_err(at(&dir))? {
+            let entry = entry.map_err(at(&dir))?;
+            // A name that is no text cannot be on the list. Build tools do not write any.
+            let Ok(own) = entry.file_name().into_string() else {
+                remove(&entry.path())?;
+                continue;
+            };
+            let name = if folder.is_empty() { own } else { format!("{folder}/{own}") };
+            if name == ".git" || tracked(&name) {
+                continue;
+            }
+            let metadata = fs::symlink_metadata(entry.path()).map_err(at(&entry.path()))?;
+            if metadata.is_dir() {
+                open.push(name.clone());
+                listing.folders.insert(name);
+            } else {
+                listing.files.insert(name, Print::of(&metadata));
+            }
+        }
+    }
+    Ok(listing)
+}
+
+fn make_folder(path: &Path) -> Result<(), CacheError> {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    if is_folder {
+        return open_up(path);
+    }
+    remove(path)?;
+    fs::create_dir_all(path).map_err(at(path))
+}
+
+/// Copies a file or link with its times, so that a build tool takes it for the same.
+fn replace(from: &Path, to: &Path) -> Result<(), CacheError> {
+    remove(to)?;
+    let metadata = fs::symlink_metadata(from).map_err(at(from))?;
+    if metadata.file_type().is_symlink() {
+        let target = fs::read_link(from).map_err(at(from))?;
+        return std::os::unix::fs::symlink(target, to).map_err(at(to));
+    }
+    if !metadata.is_file() {
+        return Ok(());
+    }
+    fs::copy(from, to).map_err(at(to))?;
+    let modified = metadata.modified().map_err(at(from))?;
+    let times = FileTimes::new().set_modified(modified).set_accessed(modified);
+    let writable = metadata.permissions().mode() | 0o200;
+    fs::set_permissions(to, Permissions::from_mode(writable)).map_err(at(to))?;
+    let file = File::options().write(true).open(to).map_err(at(to))?;
+    file.set_times(times).map_err(at(to))?;
+    fs::set_permissions(to, metadata.permissions()).map_err(at(to))
+}
+
+/// Gives ourselves all rights on a folder that some tool made read-only.
+fn open_up(dir: &Path) -> Result<(), CacheError> {
+    let metadata = fs::symlink_metadata(dir).map_err(at(dir))?;
+    let mode = metadata.permissions().mode();
+    if metadata.is_dir() && mode & 0o700 != 0o700 {
+        fs::set_permissions(dir, Permissions::from_mode(mode | 0o700)).map_err(at(dir))?;
+    }
+    Ok(())
+}
+
+/// Removes whatever is at `path`. No link is followed.
+fn remove(path: &Path) -> Result<(), CacheError> {
+    let metadata = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(()),
+        metadata => metadata.map_err(at(path))?,
+    };
+    if !metadata.is_dir() {
+        return fs::remove_file(path).map_err(at(path));
+    }
+    open_up(path)?;
+    for entry in fs::read_dir(path).map_err(at(path))? {
+        remove(&entry.map_err(at(path))?.path())?;
+    }
+    fs::remove_dir(path).map_err(at(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    struct Scene {
+        dir: tempfile::TempDir,
+        cache: Cache,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let cache = Cache::new(dir.path().join("cache"), 1000);
+            let scene = Self { dir, cache };
+            scene.write("src/a.rs", "tracked");
+            scene.write(".git/HEAD", "git");
+            scene.write("target/debug/a.o", "built");
+            scene.write("target/debug/deps/b.o", "built too");
+            std::os::unix::fs::symlink("debug/a.o", scene.work().join("target/link")).unwrap();
+            scene
+        }
+
+        fn work(&self) -> PathBuf {
+            self.dir.path().join("work")
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            let path = self.work().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn keep(&self) {
+            self.cache.keep(&self.work(), &|name| name == "src/a.rs").unwrap();
+        }
+
+        fn restore(&self) -> bool {
+            self.cache.restore(&self.work(), &|name| name == "src/a.rs").unwrap()
+        }
+
+        /// All that is in the checkout, with its times of writing.
+        fn all(&self) -> BTreeMap<String, (String, Option<SystemTime>)> {
+            let listing = survey(&self.work(), &|_| false).unwrap();
+            let told = |name: &String| {
+                let path = self.work().join(name);
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                let link = path.is_symlink();
+                let time = (!link).then(|| fs::metadata(&path).unwrap().modified().unwrap());
+                (name.clone(), (text, time))
+            };
+            let folders = listing.folders.iter().map(|name| (name.clone(), (String::new(), None)));
+            listing.files.keys().map(told).chain(folders).collect()
+        }
+    }
+
+    /// Sets a file's time of writing back to what it was: what a forger would do.
+    fn forge(path: &Path, text: &str) {
+        let before = fs::metadata(path).unwrap().modified().unwrap();
+        fs::write(path, text).unwrap();
+        let times = FileTimes::new().set_modified(before);
+        File::options().write(true).open(path).unwrap().set_times(times).unwrap();
+    }
+
+    #[test]
+    fn what_a_change_did_to_build_output_is_undone() {
+        let scene = Scene::new();
+        assert!(!scene.restore(), "there is no copy yet");
+        scene.keep();
+        let before = scene.all();
+        // Of the same size, with the same time of writing.
+        forge(&scene.work().join("target/debug/a.o"), "BUILT");
+        scene.write("target/debug/planted.o", "new");
+        scene.write("node_modules/.cache/x", "new");
+        fs::remove_dir_all(scene.work().join("target/debug/deps")).unwrap();
+        fs::write(scene.work().join("target/debug/deps"), "a file now").unwrap();
+        fs::remove_file(scene.work().join("target/link")).unwrap();
+        std::os::unix::fs::symlink("../../elsewhere", scene.work().join("target/link")).unwrap();
+        assert!(scene.restore());
+        assert_eq!(scene.all(), before);
+        assert_eq!(
+            fs::read_link(scene.work().join("target/link")).unwrap(),
+            Path::new("debug/a.o")
+        );
+        // And again, now that some files have been put back.
+        forge(&scene.work().join("target/debug/a.o"), "again");
+        assert!(scene.restore());
+        assert_eq!(scene.all(), before);
+    }
+
+    #[test]
+    fn what_was_not_touched_is_not_copied() {
+        let scene = Scene::new();
+        scene.keep();
+        let copied = |name: &str| {
+            fs::metadata(scene.dir.path().join("cache/files").join(name)).unwrap().ino()
+        };
+        let (a, b) = (copied("target/debug/a.o"), copied("target/debug/deps/b.o"));
+        scene.write("target/debug/a.o", "built anew");
+        fs::remove_file(scene.work().join("target/link")).unwrap();
+        scene.keep();
+        assert_ne!(copied("target/debug/a.o"), a);
+        assert_eq!(copied("target/debug/deps/b.o"), b);
+        assert!(!scene.dir.path().join("cache/files/target/link").is_symlink());
+        let inode = fs::metadata(scene.work().join("target/debug/deps/b.o")).unwrap().ino();
+        assert!(scene.restore());
+        assert_eq!(fs::metadata(scene.work().join("target/debug/deps/b.o")).unwrap().ino(), inode);
+    }
+
+    #[test]
+    fn a_file_that_is_tracked_now_is_left_alone() {
+        let scene = Scene::new();
+        scene.keep();
+        scene.write("target/debug/a.o", "of the change");
+        let tracked = |name: &str| ["src/a.rs", "target/debug/a.o"].contains(&name);
+        assert!(scene.cache.restore(&scene.work(), &tracked).unwrap());
+        let text = fs::read_to_string(scene.work().join("target/debug/a.o")).unwrap();
+        assert_eq!(text, "of the change");
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_that_a_change_brought() {
+        let scene = Scene::new();
+        scene.keep();
+        let outside = scene.dir.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        for (link, is_tracked) in [("target/debug", false), ("target", true)] {
+            let path = scene.work().join(link);
+            fs::remove_dir_all(&path).unwrap();
+            std::os::unix::fs::symlink(&outside, &path).unwrap();
+            let tracked = |name: &str| name == "src/a.rs" || is_tracked && name == link;
+            assert!(scene.cache.restore(&scene.work(), &tracked).unwrap());
+            assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+            assert_eq!(path.is_symlink(), is_tracked);
+        }
+        fs::remove_file(scene.work().join("target")).unwrap();
+        assert!(scene.restore());
+        assert!(scene.work().join("target/debug/deps/b.o").is_file());
+    }
+
+    #[test]
+    fn a_copy_that_was_cut_off_or_would_be_too_large_is_none() {
+        let scene = Scene::new();
+        scene.keep();
+        fs::remove_file(scene.dir.path().join("cache/list.json")).unwrap();
+        assert!(!scene.restore());
+        scene.keep();
+        scene.write("target/large", &"x".repeat(2000));
+        scene.keep();
+        assert!(!scene.restore() && !scene.dir.path().join("cache").exists());
+        scene.cache.forget().unwrap();
+    }
+
+    #[test]
+    fn times_of_writing_survive_the_way_there_and_back() {
+        let scene = Scene::new();
+        let path = scene.work().join("target/debug/a.o");
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_nanos(1_234_567_890_123_456_789);
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_times(FileTimes::new().set_modified(long_ago)).unwrap();
+        drop(file);
+        fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+        scene.keep();
+        fs::remove_file(&path).unwrap();
+        assert!(scene.restore());
+        let metadata = fs::metadata(&path).unwrap();
+        assert_eq!(metadata.modified().unwrap(), long_ago);
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o444);
+    }
+}

@@ -1,0 +1,127 @@
+//! Python: pytest where the project is set up for it, unittest where it has tests at all.
+
+use std::collections::BTreeSet;
+
+use super::{Scope, as_name, file_name, folder, quoted, words};
+use crate::{Gate, GateKind, Held, Parser};
+
+/// -B: checkouts follow each other within a second, and a .pyc file is called fresh when its
+/// source has the same size and the same second.
+const INTERPRETER: &str = "python3 -B";
+
+/// Modules that would be found in the project before the real ones. A folder is one only with
+/// an `__init__.py`.
+const SHADOWS: [&str; 9] = [
+    "pytest.py",
+    "pytest/__init__.py",
+    "_pytest/__init__.py",
+    "pluggy.py",
+    "pluggy/__init__.py",
+    "unittest.py",
+    "unittest/__init__.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+];
+
+const SETTINGS: [(&str, &str, &str); 4] = [
+    ("pytest.ini", "[pytest]", "pytest"),
+    ("pyproject.toml", "[tool.pytest", "tool.pytest"),
+    ("setup.cfg", "[tool:pytest]", "tool:pytest"),
+    ("tox.ini", "[pytest]", "pytest"),
+];
+
+pub(super) fn gates(scope: &Scope<'_>) -> Vec<Gate> {
+    if uses_pytest(scope) {
+        // The closing list has the passed as well: a test that is gone must be missed.
+        let command = format!("{INTERPRETER} -m pytest -q -rpfE --color=no -p no:cacheprovider");
+        let mut gate = scope.gate("pytest", command, GateKind::Test, Parser::Pytest);
+        gate.needs = words(&["python3 -m pytest"]);
+        gate.guards = words(&["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"]);
+        gate.guards.extend(words(&SHADOWS));
+        gate.held = SETTINGS
+            .iter()
+            .filter(|(file, ..)| *file != "pytest.ini")
+            .map(|(file, _, key)| Held::Key { file: (*file).into(), key: (*key).into() })
+            .collect();
+        return vec![gate];
+    }
+    let start = |start: &str| {
+        let command = format!("{INTERPRETER} -m unittest discover -v");
+        let mut gate = if start.is_empty() {
+            scope.gate("unittest", command, GateKind::Test, Parser::Unittest)
+        } else {
+            let name = format!("unittest-{}", as_name(start));
+            let command = format!("{command} -s {}", quoted(start));
+            scope.gate(&name, command, GateKind::Test, Parser::Unittest)
+        };
+        gate.needs = words(&["python3"]);
+        gate.guards = words(&SHADOWS);
+        gate
+    };
+    unittest_starts(scope).into_iter().map(start).collect()
+}
+
+/// A file of which both runners would say that it holds tests.
+fn is_test_file(path: &str) -> bool {
+    let name = file_name(path);
+    name.starts_with("test") && name.ends_with(".py")
+}
+
+/// Returns whether the project is set up for pytest. A project that is, but has nothing that
+/// pytest would collect, is not: its gate would be red for want of tests.
+fn uses_pytest(scope: &Scope<'_>) -> bool {
+    let collected = |path: &str| is_test_file(path) || path.ends_with("_test.py");
+    let tests: Vec<&str> = scope.own().filter(|path| collected(path)).collect();
+    let named_files = SETTINGS.iter().any(|(path, section, _)| {
+        scope.has(path) && scope.has_line(path, "python_files") && scope.has_line(path, section)
+    });
+    if tests.is_empty() && !named_files {
+        return false;
+    }
+    let imports =
+        |path: &&str| scope.has_line(path, "import pytest") || scope.has_line(path, "from pytest ");
+    // An empty pytest.ini counts: pytest itself takes it for the root of the project.
+    scope.has("pytest.ini")
+        || SETTINGS
+            .iter()
+            .any(|(path, section, _)| scope.has(path) && scope.has_line(path, section))
+        || scope.own().any(|path| file_name(path) == "conftest.py")
+        || scope.own().any(|path| is_requirements(path) && requires_pytest(scope, path))
+        || tests.iter().any(imports)
+}
+
+/// Returns whether `path` is like requirements.txt, requirements-dev.txt or
+/// requirements/test.txt.
+fn is_requirements(path: &str) -> bool {
+    path.ends_with(".txt")
+        && (file_name(path).contains("requirements") || file_name(folder(path)) == "requirements")
+}
+
+fn requires_pytest(scope: &Scope<'_>, path: &str) -> bool {
+    let names_it = |line: &str| {
+        let name_end = line
+            .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))
+            .unwrap_or(line.len());
+        // A plugin such as pytest-cov brings pytest with it.
+        let name = line[..name_end].to_ascii_lowercase();
+        name == "pytest" || name.starts_with("pytest-") || name.starts_with("pytest_")
+    };
+    scope.text(path).is_some_and(|text| text.lines().any(|line| names_it(line.trim_start())))
+}
+
+/// Returns the folders to start unittest's discovery in. Discovery goes down into packages
+/// only, and imports by the path from where it started; so a test's start is the nearest
+/// folder above it that is no package.
+fn unittest_starts<'a>(scope: &'a Scope<'_>) -> BTreeSet<&'a str> {
+    scope
+        .own()
+        .filter(|path| is_test_file(path))
+        .map(|path| {
+            let mut start = folder(path);
+            while !start.is_empty() && scope.has(&format!("{start}/__init__.py")) {
+                start = folder(start);
+            }
+            start
+        })
+        .collect()
+}

@@ -1,0 +1,207 @@
+//! Which files of a change are tests, and how the base's own tests are put back.
+//!
+//! Goes by the conventions of each ecosystem, by the path alone: what a file says of itself is
+//! the change's word. A person can name more, or take some away.
+
+use crate::paths::matches;
+
+/// What a change did to one file. A rename is two of these.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Touched {
+    pub path: String,
+    pub how: How,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// How to get from a change to the same change with the base's own tests.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Restoration {
+    /// To be as they are in the base.
+    pub bring_back: Vec<String>,
+    /// To be left out: a new test file can decide what the old ones see, with a `TestMain`, a
+    /// hook, or a patch when it is loaded.
+    pub leave_out: Vec<String>,
+}
+
+impl Restoration {
+    /// Returns nothing if the change has no part in any test file.
+    pub fn of(touched: &[Touched], patterns: &[String]) -> Option<Self> {
+        let mut restoration = Self::default();
+        for one in touched.iter().filter(|one| is_test_file(&one.path, patterns)) {
+            match one.how {
+                How::Added => restoration.leave_out.push(one.path.clone()),
+                How::Modified | How::Deleted => restoration.bring_back.push(one.path.clone()),
+            }
+        }
+        (restoration != Self::default()).then_some(restoration)
+    }
+
+    /// Returns all the files it is about.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.bring_back.iter().chain(&self.leave_out).map(String::as_str)
+    }
+}
+
+/// Returns whether the file at `path` is a test, or made for tests. A pattern counts before
+/// any convention, the last one first; with a `!` in front it says that a file is none.
+pub fn is_test_file(path: &str, patterns: &[String]) -> bool {
+    for pattern in patterns.iter().rev() {
+        match pattern.strip_prefix('!') {
+            Some(pattern) if matches(pattern, path) => return false,
+            None if matches(pattern, path) => return true,
+            _ => {}
+        }
+    }
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    folders.split('/').any(is_test_folder) || is_test_name(name)
+}
+
+fn is_test_folder(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "tests",
+        "test",
+        "__tests__",
+        "__mocks__",
+        "__snapshots__",
+        "testdata",
+        "integrationTest",
+        "androidTest",
+    ];
+    NAMES.contains(&name)
+        || [".Tests", ".UnitTests", ".IntegrationTests"].iter().any(|end| name.ends_with(end))
+}
+
+fn is_test_name(name: &str) -> bool {
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let ends = |ends: &[&str]| ends.iter().any(|end| stem.ends_with(end));
+    match ending {
+        "py" => {
+            stem.starts_with("test_")
+                || stem.ends_with("_test")
+                || matches!(stem, "test" | "tests" | "conftest")
+        }
+        "go" => stem.ends_with("_test"),
+        "rs" => stem == "tests" || ends(&["_test", "_tests"]),
+        "snap" => true,
+        "js" | "jsx" | "ts" | "tsx" | "mjs" | "cjs" | "mts" | "cts" | "vue" | "svelte" => {
+            ends(&[".test", ".spec", "_test", ".cy", "-test"])
+                || matches!(stem, "setupTests" | "jest.setup" | "vitest.setup" | "test")
+        }
+        "java" | "kt" | "groovy" | "scala" => ends(&["Test", "Tests", "IT", "Spec", "TestCase"]),
+        "cs" | "fs" | "vb" => ends(&["Test", "Tests"]),
+        "c" | "cc" | "cpp" | "cxx" | "h" | "hpp" => {
+            stem.starts_with("test_") || ends(&["_test", "_tests", "_unittest"])
+        }
+        "rb" => ends(&["_spec", "_test"]),
+        "bats" => true,
+        _ => false,
+    }
+}
+
+/// Returns whether a file has tests among its code and a change touched them. Those cannot be
+/// put back without the code around them, so a reader has to look.
+pub fn touches_inline_tests(path: &str, base: &str, now: &str) -> bool {
+    path.ends_with(".rs") && inline_tests(base) != inline_tests(now)
+}
+
+/// Returns the part of a Rust file that is compiled for tests only, line by line: whatever
+/// follows the first mark. By convention nothing else does.
+fn inline_tests(text: &str) -> Vec<&str> {
+    let marks = ["#[cfg(test)]", "#[cfg(all(test", "#[cfg(any(test", "#[test]"];
+    text.lines()
+        .map(str::trim)
+        .skip_while(|line| !marks.iter().any(|mark| line.starts_with(mark)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_known_by_the_conventions_of_their_language() {
+        for path in [
+            "tests/it.rs",
+            "crates/a/tests/data/x.json",
+            "src/parser/tests.rs",
+            "src/snapshots/a.snap",
+            "test_a.py",
+            "pkg/a_test.py",
+            "conftest.py",
+            "app/tests.py",
+            "pkg/a_test.go",
+            "pkg/testdata/in.txt",
+            "src/a.test.tsx",
+            "src/a.spec.ts",
+            "src/__tests__/a.js",
+            "src/__mocks__/fs.js",
+            "setupTests.ts",
+            "m/src/test/java/demo/Sum.java",
+            "m/src/main/java/demo/SumTest.java",
+            "App.Tests/Sum.cs",
+            "SumTests.cs",
+            "src/sum_test.cc",
+            "test/run.bats",
+        ] {
+            assert!(is_test_file(path, &[]), "{path}");
+        }
+        for path in [
+            "src/lib.rs",
+            "src/testing.rs",
+            "latest.py",
+            "contest/a.py",
+            "src/attest.ts",
+            "protest.go",
+            "Fastest.java",
+            "README.md",
+            "src/main/java/demo/Sum.java",
+        ] {
+            assert!(!is_test_file(path, &[]), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_person_can_name_tests_and_say_that_others_are_none() {
+        let patterns: Vec<String> =
+            ["!lib/test/", "checks/", "!checks/shared.py"].map(str::to_owned).to_vec();
+        for (path, expected) in [
+            ("lib/test/runner.js", false),
+            ("checks/a.py", true),
+            ("checks/shared.py", false),
+            ("tests/a.py", true),
+        ] {
+            assert_eq!(is_test_file(path, &patterns), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_bases_tests_come_back_and_new_ones_stay_out() {
+        let touched = |path: &str, how| Touched { path: path.into(), how };
+        let change = [
+            touched("src/lib.rs", How::Modified),
+            touched("tests/a.rs", How::Modified),
+            touched("tests/b.rs", How::Deleted),
+            touched("tests/c.rs", How::Added),
+        ];
+        let restoration = Restoration::of(&change, &[]).unwrap();
+        assert_eq!(restoration.bring_back, ["tests/a.rs", "tests/b.rs"]);
+        assert_eq!(restoration.leave_out, ["tests/c.rs"]);
+        assert_eq!(Restoration::of(&change[..1], &[]), None);
+    }
+
+    #[test]
+    fn tests_among_code_are_told_from_the_code() {
+        let base = "fn a() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n";
+        let weak = base.replace("fn t() {}", "fn t() { return; }");
+        assert!(touches_inline_tests("src/a.rs", base, &weak));
+        assert!(touches_inline_tests("src/a.rs", base, "fn a() {}\n"));
+        assert!(!touches_inline_tests("src/a.rs", base, &base.replace("fn a() {}", "fn a() { }")));
+        assert!(!touches_inline_tests("src/a.py", base, &weak));
+    }
+}

@@ -1,0 +1,80 @@
+//! Two lines of work made one, as a tree and nothing else: no file, index or ref is touched.
+//!
+//! The attributes that say how files merge are those of the user's own side, and no program
+//! runs: what a merge driver of theirs would have merged counts as a conflict.
+
+use spore_model::{CommitId, TreeId};
+
+use crate::command::records;
+use crate::repository::text;
+use crate::{GitError, Repository};
+
+/// What came of a merge.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Merged {
+    Clean(TreeId),
+    /// These files were changed on both sides.
+    Conflicts(Vec<String>),
+}
+
+impl Repository {
+    /// Returns whether all of `old` is in `new`.
+    pub fn is_ancestor(&self, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
+        let call = self.git("compare two commits");
+        let call = call.args(["merge-base", "--is-ancestor", old.as_str(), new.as_str()]);
+        let answer = call.answer()?;
+        match answer.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            _ => Err(call.failure(&answer)),
+        }
+    }
+
+    /// Merges what `theirs` has and `ours` has not.
+    pub fn merge(&self, ours: &CommitId, theirs: &CommitId) -> Result<Merged, GitError> {
+        self.merge_tree(&[], ours, theirs)
+    }
+
+    /// Brings the difference from `before` to `after` into `ours`.
+    pub fn transplant(
+        &self,
+        before: &CommitId,
+        after: &CommitId,
+        ours: &CommitId,
+    ) -> Result<Merged, GitError> {
+        self.merge_tree(&[format!("--merge-base={before}")], ours, after)
+    }
+
+    fn merge_tree(
+        &self,
+        options: &[String],
+        ours: &CommitId,
+        theirs: &CommitId,
+    ) -> Result<Merged, GitError> {
+        let action = "merge";
+        let call = self
+            .git(action)
+            .set(&["merge.renormalize=false"])
+            .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
+            .args(options)
+            .args([ours.as_str(), theirs.as_str()])
+            .env("GIT_ATTR_SOURCE", ours.as_str())
+            .without_merge_drivers(&self.settings()?.merge_drivers());
+        let answer = call.answer()?;
+        match answer.code {
+            0 | 1 => {}
+            129 => return Err(GitError::TooOld { action, needs: "2.40" }),
+            _ => return Err(call.failure(&answer)),
+        }
+        let mut parts = records(&answer.stdout).map(text);
+        let tree = parts.next().and_then(|tree| TreeId::new(tree.trim()).ok());
+        let tree = tree.ok_or_else(|| GitError::unreadable(action, &answer.stdout))?;
+        if answer.code == 0 {
+            return Ok(Merged::Clean(tree));
+        }
+        let mut files: Vec<String> = parts.collect();
+        files.sort_unstable();
+        files.dedup();
+        Ok(Merged::Conflicts(files))
+    }
+}

@@ -1,0 +1,51 @@
+//! One tree with some of its files as they are in another.
+//!
+//! Works on an index of its own, at a place that the caller owns: no work tree is involved,
+//! and nothing of the user's but the object store is written.
+
+use std::path::Path;
+
+use spore_model::{CommitId, TreeId};
+
+use crate::removal::remove;
+use crate::repository::tree_id;
+use crate::{GitError, Repository};
+
+impl Repository {
+    /// Returns `tree` with the files `bring_back` as they are in `from`, and without the files
+    /// `leave_out`. A file that `from` does not have is left as it is. `index` is a path where
+    /// nothing is, and nothing is afterwards.
+    pub fn mix(
+        &self,
+        tree: &TreeId,
+        from: &CommitId,
+        bring_back: &[String],
+        leave_out: &[String],
+        index: &Path,
+    ) -> Result<TreeId, GitError> {
+        let known = self.listing(from)?;
+        let nothing = "0".repeat(tree.as_str().len());
+        let mut lines = Vec::new();
+        for name in leave_out {
+            lines.extend(format!("0 {nothing}\t{name}\0").into_bytes());
+        }
+        for name in bring_back {
+            if let Some(entry) = known.entries.get(name.as_bytes()) {
+                lines.extend(format!("{} {}\t{name}\0", entry.mode, entry.object).into_bytes());
+            }
+        }
+        remove(index).map_err(GitError::io(index))?;
+        let mixed = self.write_mixed(tree, lines, index);
+        remove(index).map_err(GitError::io(index))?;
+        mixed
+    }
+
+    fn write_mixed(&self, tree: &TreeId, lines: Vec<u8>, index: &Path) -> Result<TreeId, GitError> {
+        let git = |action| self.git(action).env("GIT_INDEX_FILE", index);
+        git("read a tree").args(["read-tree", tree.as_str()]).run()?;
+        let call = git("mix two trees").stdin(lines);
+        call.args(["update-index", "-z", "--index-info"]).run()?;
+        let answer = git("store a tree").args(["write-tree"]).run()?;
+        tree_id("store a tree", &answer)
+    }
+}

@@ -1,0 +1,88 @@
+//! The user's own files as they are now, as a tree: committed or not.
+//!
+//! Their index is neither read nor written: a scratch one is made from HEAD and thrown away.
+//! It knows nothing about any file, so every file is read, and an edit that keeps a file's
+//! size and time is seen like any other.
+
+use std::path::Path;
+
+use spore_effects::files::create_private_dir;
+use spore_model::TreeId;
+
+use crate::command::records;
+use crate::listing::{Entry, Name};
+use crate::removal::remove;
+use crate::repository::tree_id;
+use crate::survey::{Kind, Names, Scope, survey};
+use crate::{Exclusions, GitError, Repository};
+
+impl Repository {
+    /// Stores the user's files, tracked or new and not ignored, and returns their tree. What
+    /// is excluded stays as HEAD has it. `scratch` is a place for an index, outside the work
+    /// tree. The objects are in the repository; a ref has to keep them.
+    pub fn present(&self, scratch: &Path, exclusions: &Exclusions) -> Result<TreeId, GitError> {
+        if let Some(parent) = scratch.parent() {
+            create_private_dir(parent).map_err(GitError::io(parent))?;
+        }
+        remove(scratch).map_err(GitError::io(scratch))?;
+        let tree = self.store_present(scratch, exclusions);
+        remove(scratch).map_err(GitError::io(scratch))?;
+        tree
+    }
+
+    fn store_present(&self, scratch: &Path, exclusions: &Exclusions) -> Result<TreeId, GitError> {
+        let git = |action| self.git_on(action, self.root(), scratch);
+        let head = self.head()?;
+        let base = self.listing(&head)?;
+        git("read a commit").args(["read-tree", head.as_str()]).run()?;
+        let skip = |name: &[u8], kind: Kind| match kind {
+            Kind::Foreign => true,
+            Kind::File => exclusions.excludes_file(name),
+            Kind::Directory => exclusions.excludes_directory(name),
+        };
+        let ignored = |names: &[&Name]| self.ignored_on_disk(names, scratch);
+        let found = survey(self.root(), &base, &Scope { skip: &skip, ignored: &ignored })?;
+        let kept = |name: &Name| exclusions.excludes_file(name);
+        let gone = base.entries.iter().filter(|(name, entry)| {
+            !entry.is_submodule() && !kept(name) && !found.tracked.contains(&name[..])
+        });
+        let lines: Vec<u8> = gone.flat_map(|(name, entry)| removal_line(entry, name)).collect();
+        if !lines.is_empty() {
+            let call = git("correct the index").stdin(lines);
+            call.args(["update-index", "-z", "--index-info"]).run()?;
+        }
+        let there = found.tracked.iter().filter(|name| !kept(name));
+        let mut names: Vec<&Name> = there.chain(&found.untracked).collect();
+        names.sort_unstable();
+        let question: Vec<u8> = names.iter().flat_map(|name| [&name[..], b"\0"].concat()).collect();
+        let call = git("store files").stdin(question);
+        call.args(["update-index", "--add", "-z", "--stdin"]).run()?;
+        tree_id("store a tree", &git("store a tree").args(["write-tree"]).run()?)
+    }
+
+    /// Returns those of `names` that the ignore rules cover.
+    fn ignored_on_disk(&self, names: &[&Name], scratch: &Path) -> Result<Names, GitError> {
+        if names.is_empty() {
+            return Ok(Names::new());
+        }
+        // The prefix keeps a name such as `:(top)` from being read as a pattern.
+        let question: Vec<u8> =
+            names.iter().flat_map(|name| [b"./", &name[..], b"\0"].concat()).collect();
+        let call = self.git_on("check the ignore rules", self.root(), scratch).stdin(question);
+        let call = call.args(["check-ignore", "-z", "--stdin", "--no-index"]);
+        let answer = call.answer()?;
+        if answer.code > 1 {
+            return Err(call.failure(&answer));
+        }
+        let name = |record: &[u8]| record.strip_prefix(b"./").unwrap_or(record).to_vec();
+        Ok(records(&answer.stdout).map(name).collect())
+    }
+}
+
+/// Takes a path out of an index.
+fn removal_line(entry: &Entry, name: &[u8]) -> Vec<u8> {
+    let mut line = format!("0 {}\t", "0".repeat(entry.object.len())).into_bytes();
+    line.extend_from_slice(name);
+    line.push(0);
+    line
+}

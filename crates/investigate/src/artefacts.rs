@@ -1,0 +1,42 @@
+//! The files that an investigation leaves under `runs/<id>/`, with the seed's shapes.
+//!
+//! Those that only a model's passes write (plan, plan evaluation, flags) come with them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use spore_model::{RunId, Timestamp};
+
+pub const META: &str = "meta.json";
+pub const LOG: &str = "investigation.log";
+pub const BRIEF: &str = "brief.md";
+pub const SCAN: &str = "scan.json";
+
+/// What an investigation is of: `meta.json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Meta {
+    pub investigation_id: RunId,
+    /// From the project's root; `.` is the root itself.
+    pub target: String,
+    /// None where no model took part.
+    pub model: Option<String>,
+    pub started_at: Timestamp,
+    pub directories: u64,
+    pub files: u64,
+    /// Of all that was seen, and what was looked at.
+    pub hash: String,
+    pub scope: String,
+    /// Which version of Spore wrote it.
+    pub version: String,
+}
+
+/// One line of `investigation.log`: what was done, never what it said.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LogLine {
+    pub directory: String,
+    pub turn: u32,
+    pub timestamp: Timestamp,
+    pub tool: String,
+    pub args: Value,
+    /// In bytes.
+    pub result_length: u64,
+}

@@ -1,0 +1,64 @@
+//! Investigation: what a directory holds, told by counting first and by a model later.
+//!
+//! The base scan here needs no model, no git and no project. It reads each file once and
+//! gives a [`Tree`]: sizes, categories, languages and lines (tokei's), and a hash for every
+//! file and directory. From it come the [`ScanReport`] that people read, the entries that the
+//! graph keeps ([`Counting`]), and, by the hashes alone, which entries of last time still hold
+//! ([`Standing`]).
+//!
+//! One decision shapes it: a hash is of content, never of times, so that a summary is stale
+//! when its place has changed and at no other time.
+//!
+//! It reads files and writes nothing: recording a run and its artefacts is the business of
+//! `app`. The clock is the caller's.
+
+pub mod artefacts;
+mod brief;
+mod category;
+mod counted;
+mod entry;
+mod hash;
+mod outline;
+mod reading;
+mod report;
+mod scope;
+mod shown;
+mod signals;
+mod staleness;
+mod tree;
+mod walk;
+
+use std::path::PathBuf;
+
+pub use category::Category;
+pub use counted::Counting;
+pub use entry::{Entry, EntryKind, Problem, problems};
+pub use hash::Hash;
+pub use outline::{Branch, BranchKind};
+pub use reading::FileKind;
+pub use report::{
+    ClassifiedFile, DiskUse, LanguageRow, LargeFile, Lines, PlainFile, RecentFile, ScanReport,
+    Told, Totals, Unreadable,
+};
+pub use scope::{KEPT_OUT, Limits, Scope};
+pub use shown::{age_text, number_text, on_one_line, path_text, size_text};
+pub use signals::{Signals, Tally};
+pub use staleness::{Place, Standing};
+pub use tree::{Dir, File, Pass, Sums, Tree, Watch};
+
+/// Why a directory could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    #[error("{path} cannot be read", path = .path.display())]
+    Target {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    /// What was to be left out cannot be understood.
+    #[error("{pattern:?} is no name or pattern to leave out: {reason}")]
+    Pattern { pattern: String, reason: String },
+    /// Somebody asked to stop; nothing was changed.
+    #[error("the scan was stopped")]
+    Stopped,
+}

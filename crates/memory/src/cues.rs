@@ -1,0 +1,298 @@
+//! What in a line can be recognised in an event, word for word.
+//!
+//! Pointers to dossiers, paths, terms in quotes or backticks, and the words after "when" or
+//! "before". What a line means beyond its letters is for a judge; nothing is guessed here.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The two kinds of dossier.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DossierKind {
+    Entity,
+    Topic,
+}
+
+impl DossierKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Entity => "entity",
+            Self::Topic => "topic",
+        }
+    }
+
+    /// Returns the directory below the memory's own.
+    pub const fn directory(self) -> &'static str {
+        match self {
+            Self::Entity => "entities",
+            Self::Topic => "topics",
+        }
+    }
+}
+
+/// `[[entity-X]]` or `[[topic-X]]`: a dossier that a line rests on.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Pointer {
+    pub kind: DossierKind,
+    /// Letters, digits, `-`, `_` and `.`, and no path: it becomes the name of a file.
+    pub slug: String,
+}
+
+impl Pointer {
+    /// Reads what stands between the brackets.
+    pub fn parse(inner: &str) -> Option<Self> {
+        let (kind, slug) = match inner.split_once('-')? {
+            ("entity", slug) => (DossierKind::Entity, slug),
+            ("topic", slug) => (DossierKind::Topic, slug),
+            _ => return None,
+        };
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let fits = !slug.is_empty() && slug.len() <= 80 && !slug.starts_with('.');
+        (fits && slug.chars().all(is_plain)).then(|| Self { kind, slug: slug.to_owned() })
+    }
+
+    /// Returns every pointer in `text`, once each, in order.
+    pub fn all_in(text: &str) -> Vec<Self> {
+        let mut found = Vec::new();
+        for rest in text.split("[[").skip(1) {
+            let pointer = rest.split_once("]]").and_then(|(inner, _)| Self::parse(inner));
+            push_new(&mut found, pointer);
+        }
+        found
+    }
+
+    /// Returns the dossier's path below the memory's directory.
+    pub fn dossier(&self) -> String {
+        format!("{}/{}.md", self.kind.directory(), self.slug)
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[[{}-{}]]", self.kind.as_str(), self.slug)
+    }
+}
+
+/// Everything in a line that can be recognised.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Cues {
+    pub pointers: Vec<Pointer>,
+    /// Files and directories.
+    pub paths: Vec<String>,
+    /// What has to be seen for the line to apply.
+    pub triggers: Vec<String>,
+    /// What the line wants done. Seeing it proves nothing yet.
+    pub actions: Vec<String>,
+}
+
+/// Words after which a condition stands.
+const CONDITIONS: [&str; 8] =
+    ["when", "whenever", "if", "before", "after", "while", "once", "unless"];
+
+/// A longer condition is never met to the letter.
+const CONDITION_WORDS: usize = 8;
+const CUE_CHARS: usize = 80;
+
+impl Cues {
+    pub fn of(text: &str) -> Self {
+        let mut cues = Self { pointers: Pointer::all_in(text), ..Self::default() };
+        let clauses = clauses(text);
+        for term in quoted(text) {
+            let inside = clauses.iter().any(|clause| clause.contains(&term.at));
+            if is_path(term.text, true) {
+                push_new(&mut cues.paths, Some(term.text.to_owned()));
+            } else if inside || clauses.is_empty() {
+                push_new(&mut cues.triggers, Some(term.text.to_owned()));
+            } else {
+                push_new(&mut cues.actions, Some(term.text.to_owned()));
+            }
+        }
+        for word in text.split_whitespace() {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !"/._~".contains(c));
+            let word = word.trim_end_matches(['.', '…']);
+            if is_path(word, false) {
+                push_new(&mut cues.paths, Some(word.to_owned()));
+            }
+        }
+        for clause in clauses {
+            push_new(&mut cues.triggers, condition(&text[clause]));
+        }
+        cues
+    }
+}
+
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: Option<T>) {
+    if let Some(item) = item
+        && !list.contains(&item)
+    {
+        list.push(item);
+    }
+}
+
+/// A term in quotes, and where its first letter is.
+struct Term<'a> {
+    at: usize,
+    text: &'a str,
+}
+
+fn quoted(text: &str) -> Vec<Term<'_>> {
+    let mut found = Vec::new();
+    let mut rest = 0;
+    while let Some((open, mark)) = text[rest..].char_indices().find(|(_, c)| closing(*c).is_some())
+    {
+        let start = rest + open + mark.len_utf8();
+        let close = closing(mark).unwrap_or(mark);
+        let Some(length) = text[start..].find(close) else {
+            rest = start;
+            continue;
+        };
+        let inner = &text[start..start + length];
+        let term = inner.trim();
+        if (2..=CUE_CHARS).contains(&term.chars().count()) {
+            found.push(Term { at: start + (inner.len() - inner.trim_start().len()), text: term });
+        }
+        rest = start + length + close.len_utf8();
+    }
+    found
+}
+
+fn closing(open: char) -> Option<char> {
+    match open {
+        '`' => Some('`'),
+        '"' => Some('"'),
+        '“' => Some('”'),
+        '«' => Some('»'),
+        _ => None,
+    }
+}
+
+/// Where conditions stand: from behind the word that opens one to the next pause.
+fn clauses(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+    let mut at = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        let bare = word.trim().trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let start = at + word.len();
+        at = start;
+        let within = found.last().is_some_and(|last| start <= last.end);
+        if !within && CONDITIONS.contains(&bare.as_str()) {
+            found.push(start..start + pause(&text[start..]));
+        }
+    }
+    found
+}
+
+/// How far it is to a comma, colon, dash or the end of the sentence.
+fn pause(text: &str) -> usize {
+    let mut quote = None;
+    for (index, c) in text.char_indices() {
+        let next = text[index + c.len_utf8()..].chars().next();
+        let ends_word = next.is_none_or(char::is_whitespace);
+        match quote {
+            Some(close) if c == close => quote = None,
+            Some(_) => {}
+            None if matches!(c, ',' | ';' | ':' | '.' | '!' | '?') && ends_word => return index,
+            None if matches!(c, '—' | '→') => return index,
+            None => quote = closing(c),
+        }
+    }
+    text.len()
+}
+
+/// The words of a condition, if they can be met to the letter.
+fn condition(clause: &str) -> Option<String> {
+    let plain: String =
+        clause.chars().filter(|c| !matches!(c, '`' | '"' | '“' | '”' | '*')).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    let text = words.join(" ");
+    let fits = (1..=CONDITION_WORDS).contains(&words.len())
+        && (4..=CUE_CHARS).contains(&text.chars().count())
+        && !text.contains("[[");
+    fits.then_some(text)
+}
+
+/// Whether a word names a file or directory. Outside of quotes `and/or` must not.
+fn is_path(word: &str, quoted: bool) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "/._-+~@*".contains(c);
+    let plain = word.chars().all(is_part) && word.chars().any(char::is_alphanumeric);
+    if !plain || word.chars().count() > CUE_CHARS {
+        return false;
+    }
+    let name = word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let has_ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty()
+            && (1..=5).contains(&ending.len())
+            && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+            && ending.bytes().all(|b| b.is_ascii_alphanumeric())
+    });
+    let has_slash = word.contains('/');
+    if quoted { has_slash || has_ending } else { has_slash && (has_ending || word.ends_with('/')) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pointers, paths, triggers and actions, each list after its letter.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let cues = Cues::of(text);
+        let pointers: Vec<String> = cues.pointers.iter().map(Pointer::dossier).collect();
+        let lists = [('p', pointers), ('f', cues.paths), ('t', cues.triggers), ('a', cues.actions)];
+        let told: Vec<String> = lists
+            .iter()
+            .filter(|(_, list)| !list.is_empty())
+            .map(|(letter, list)| format!("{letter}: {}", list.join(" | ")))
+            .collect();
+        assert_eq!(told.join("; "), expected, "{text}");
+    }
+
+    #[test]
+    fn pointers_name_dossiers() {
+        check(
+            "See [[entity-ada]] and [[topic-release.notes]].",
+            "p: entities/ada.md | topics/release.notes.md",
+        );
+        check("[[entity-ada]] [[entity-ada]]", "p: entities/ada.md");
+        check(
+            "[[person-ada]] [[entity-]] [[entity-../x]] [[entity-a b]] [[entity-.x]] [[entity-ada]",
+            "",
+        );
+    }
+
+    #[test]
+    fn paths_are_told_from_words_with_a_slash() {
+        check(
+            "SQL stays in crates/store/src/ and `src/main.rs`",
+            "f: src/main.rs | crates/store/src/",
+        );
+        check("read/write and/or I/O, see docs/notes.md.", "f: docs/notes.md");
+        check("`Cargo.toml` but not `v2`, https://example.org/a.html", "f: Cargo.toml; t: v2");
+    }
+
+    #[test]
+    fn what_stands_after_a_condition_is_a_trigger() {
+        check("When the build is red, run `cargo test`.", "t: the build is red; a: cargo test");
+        check("Run `make lint` before committing.", "t: committing; a: make lint");
+        check(
+            "If you see \"lock poisoned\": restart, don't retry",
+            "t: lock poisoned | you see lock poisoned",
+        );
+        check("Prefer “small steps”", "t: small steps");
+        check("Say why, never how", "");
+    }
+
+    #[test]
+    fn a_condition_that_can_never_be_met_to_the_letter_is_no_cue() {
+        check("when one two three four five six seven eight nine happen", "");
+        check("if so, wait", "");
+    }
+
+    #[test]
+    fn quotes_that_never_close_hold_nothing() {
+        check("an odd ` mark and `one` more", "t: mark and");
+        check("5\" wide", "");
+    }
+}

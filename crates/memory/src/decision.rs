@@ -1,0 +1,130 @@
+//! What the ledger asks to be done with a line.
+//!
+//! A rule removes a line only where people or their tools said repeatedly, and with the reason
+//! to change its content, that it is wrong, and nothing has spoken for it since. Everything
+//! short of that is kept: help is a reason to keep, silence is none to drop, and a failure
+//! whose cause nobody saw is for a judge.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::{RootCause, Trajectory};
+use crate::ledger::{Entry, Row};
+
+/// What a rule can do about a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Nothing is known about it.
+    Untested,
+    /// It helped, and nothing since says otherwise.
+    Keep,
+    /// It has been seen waiting for its trigger and no more.
+    Waiting,
+    /// It failed, and what to do about that is not for a rule.
+    Judge,
+    Remove,
+}
+
+/// When evidence is enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Enough {
+    /// How many times a line must have been said to be wrong.
+    pub wrong: u32,
+}
+
+/// Kinds whose word a rule may act on: people, and what their own tools measured. A verifier
+/// is a model, and a channel may be anybody.
+const TRUSTED: [&str; 4] = ["human", "git", "ci", "check"];
+
+/// Decides about a line from its evidence.
+pub fn decide(entry: Option<&Entry>, enough: Enough) -> Decision {
+    let Some(entry) = entry else { return Decision::Untested };
+    let tested: Vec<&Row> =
+        entry.rows().filter(|row| row.trajectory != Trajectory::Neutral).collect();
+    // What was seen after the line helped the last time.
+    let since = tested
+        .iter()
+        .rposition(|row| row.trajectory == Trajectory::Strengthening)
+        .map_or(0, |at| at + 1);
+    let after = &tested[since..];
+    let wrong = after.iter().filter(|row| is_wrong(row)).count();
+    match (tested.is_empty(), after.is_empty()) {
+        (true, _) => Decision::Waiting,
+        (false, true) => Decision::Keep,
+        _ if u32::try_from(wrong).unwrap_or(u32::MAX) >= enough.wrong.max(1) => Decision::Remove,
+        _ => Decision::Judge,
+    }
+}
+
+fn is_wrong(row: &Row) -> bool {
+    row.root_cause == Some(RootCause::DirectionWrong) && TRUSTED.contains(&row.kind.as_str())
+}
+
+/// Returns whether a line's content may be changed at all: it failed, and not merely because
+/// nobody looked behind it.
+pub(crate) fn may_change(entry: Option<&Entry>) -> bool {
+    let against = |row: &Row| {
+        row.trajectory == Trajectory::Weakening && row.root_cause != Some(RootCause::RecallMiss)
+    };
+    entry.is_some_and(|entry| entry.rows().any(against))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::Fragment;
+    use crate::fragment::tests::fragment;
+    use crate::ledger::Ledger;
+    use crate::lines::LineHash;
+
+    /// `+` helped, `-` missed, `x` wrong, `m` not recalled, `o` waiting, `v` wrong by a
+    /// verifier's word, `c` by a channel's: one event after the other.
+    #[track_caller]
+    fn check(seen: &str, wrong: u32, expected: Decision) {
+        let mut ledger = Ledger::default();
+        for (at, what) in seen.chars().enumerate() {
+            let (trajectory, root_cause) = match what {
+                '+' => (Trajectory::Strengthening, None),
+                'o' => (Trajectory::Neutral, None),
+                '-' => (Trajectory::Weakening, None),
+                'm' => (Trajectory::Weakening, Some(RootCause::RecallMiss)),
+                _ => (Trajectory::Weakening, Some(RootCause::DirectionWrong)),
+            };
+            let kind = match what {
+                'v' => "verifier",
+                'c' => "channel",
+                _ => "human",
+            };
+            ledger.fold(&Fragment {
+                ts: format!("2026-01-{:02}T00:00:00.000Z", at + 1),
+                event: format!("e{at}"),
+                kind: kind.into(),
+                root_cause,
+                ..fragment("a", trajectory)
+            });
+        }
+        let entry = ledger.entry(&LineHash::of("a"));
+        assert_eq!(decide(entry, Enough { wrong }), expected, "{seen}");
+    }
+
+    #[test]
+    fn only_repeated_and_uncontradicted_words_remove_a_line() {
+        check("xx", 2, Decision::Remove);
+        check("+xx", 2, Decision::Remove);
+        check("x-oxm", 2, Decision::Remove);
+        check("x", 1, Decision::Remove);
+        check("x", 0, Decision::Remove);
+        for kept in ["x", "--", "mmm", "vvv", "ccc", "xv", "x+x", "-"] {
+            check(kept, 2, Decision::Judge);
+        }
+    }
+
+    #[test]
+    fn help_keeps_a_line_and_silence_does_not_drop_it() {
+        check("", 2, Decision::Untested);
+        check("oo", 2, Decision::Waiting);
+        check("+", 2, Decision::Keep);
+        check("xx+", 2, Decision::Keep);
+        check("-+oo", 2, Decision::Keep);
+    }
+}

@@ -1,0 +1,140 @@
+//! The words in which evidence is given: what an event did to a line's standing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Text that is none of the words it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a {kind}")]
+pub struct UnknownWord {
+    kind: &'static str,
+    text: String,
+}
+
+/// A closed set of words, each the same in text and in JSON.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
+                    UnknownWord { kind: $kind, text: text.chars().take(80).collect() }
+                })
+            }
+        }
+    };
+}
+
+words!(
+    /// Which way an event moved a line.
+    Trajectory, "trajectory", {
+        /// The line's trigger was there, and what was done matched the line.
+        Strengthening = "STRENGTHENING",
+        /// The trigger was there, and the line was not followed, or was wrong.
+        Weakening = "WEAKENING",
+        /// Nothing that would test the line. Not a reason to drop it.
+        Neutral = "NEUTRAL",
+        /// Worth remembering, and no line says it.
+        NewSignal = "NEW_SIGNAL",
+    }
+);
+
+words!(
+    /// What became of the line. Follows from the trajectory.
+    Activation, "activation", {
+        Activated = "activated",
+        Missed = "missed",
+        Waiting = "waiting",
+        /// There is no line.
+        None = "none",
+    }
+);
+
+words!(
+    /// Why a line failed. Only for a weakening, and only where somebody who saw it said so.
+    RootCause, "root cause", {
+        /// The line was right, and nobody looked behind it.
+        RecallMiss = "recall-miss",
+        /// The line itself is wrong or out of date.
+        DirectionWrong = "direction-wrong",
+    }
+);
+
+words!(
+    /// What kind of evidence it is: the rule that gave it.
+    Signal, "signal", {
+        /// Somebody said outright what a line did.
+        Statement = "statement",
+        /// Work that had carried the line had to be put right where the line points.
+        Correction = "correction",
+        /// Somebody gave a standing instruction.
+        Instruction = "instruction",
+        /// Somebody said what they prefer.
+        Preference = "preference",
+        /// A window of events in which nothing touched the line.
+        Coverage = "coverage",
+    }
+);
+
+impl Trajectory {
+    pub const fn activation(self) -> Activation {
+        match self {
+            Self::Strengthening => Activation::Activated,
+            Self::Weakening => Activation::Missed,
+            Self::Neutral => Activation::Waiting,
+            Self::NewSignal => Activation::None,
+        }
+    }
+}
+
+impl Activation {
+    /// Returns the trajectory of a line to which this happened.
+    pub const fn trajectory(self) -> Trajectory {
+        match self {
+            Self::Activated => Trajectory::Strengthening,
+            Self::Missed => Trajectory::Weakening,
+            Self::Waiting => Trajectory::Neutral,
+            Self::None => Trajectory::NewSignal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_the_same_in_text_and_in_json() {
+        for trajectory in Trajectory::ALL {
+            assert_eq!(serde_json::to_value(trajectory).unwrap(), trajectory.as_str());
+            assert_eq!(trajectory.as_str().parse(), Ok(*trajectory));
+            assert_eq!(trajectory.activation().trajectory(), *trajectory);
+        }
+        assert!("strengthening".parse::<Trajectory>().is_err());
+    }
+}

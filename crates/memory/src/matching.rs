@@ -1,0 +1,305 @@
+//! Which lines an event touches, to the letter.
+//!
+//! All cues of all lines are looked for in one pass over the payload. A payload is searched as
+//! the JSON it came as, with its escapes undone where it has any: no tree is built, and what
+//! stands in a key counts as well, for events have paths there.
+//!
+//! ASCII letters match in either case. A cue must stand alone: `parse` is not in `parser`.
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use crate::lines::{LineMap, reference};
+
+/// How an event touches a line, the strongest first.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// Names it by its hash.
+    Line,
+    /// Names it by a number, which may be that of another line by now.
+    Number,
+    /// Has a pointer that the line has.
+    Pointer,
+    /// Has a path that the line names, or that of a dossier it points to.
+    Path,
+    /// Has the name of a dossier that the line points to.
+    Slug,
+    /// Has one of the line's triggers.
+    Cue,
+}
+
+impl Relation {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Number => "number",
+            Self::Pointer => "pointer",
+            Self::Path => "path",
+            Self::Slug => "slug",
+            Self::Cue => "cue",
+        }
+    }
+}
+
+/// A line of the map that an event touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Related {
+    /// The line's place in the map.
+    pub line: usize,
+    pub relation: Relation,
+}
+
+/// Shorter ones are in every text.
+const SHORTEST_SLUG: usize = 3;
+
+/// How many bytes of cues are looked for in the fastest way there is.
+const SMALL: usize = 16 << 10;
+
+/// Finds the lines that a payload touches.
+pub struct Matcher {
+    search: Option<AhoCorasick>,
+    /// What each pattern stands for.
+    meaning: Vec<Vec<Related>>,
+    /// The strongest relation found for each line, cleared after use.
+    found: Vec<Option<Relation>>,
+    unescaped: Vec<u8>,
+}
+
+impl Matcher {
+    pub fn new(map: &LineMap) -> Self {
+        let mut patterns: Vec<String> = Vec::new();
+        let mut meaning: Vec<Vec<Related>> = Vec::new();
+        for (line, (pattern, relation)) in cues_of(map) {
+            let related = Related { line, relation };
+            let known = patterns.iter().position(|known| known.eq_ignore_ascii_case(&pattern));
+            match known {
+                Some(at) => meaning[at].push(related),
+                None => {
+                    patterns.push(pattern);
+                    meaning.push(vec![related]);
+                }
+            }
+        }
+        // Twice as fast, as long as its tables stay small.
+        let small = patterns.iter().map(String::len).sum::<usize>() <= SMALL;
+        let search = AhoCorasick::builder()
+            .kind(small.then_some(AhoCorasickKind::DFA))
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .build(&patterns)
+            .ok()
+            .filter(|_| !patterns.is_empty());
+        Self { search, meaning, found: vec![None; map.lines().len()], unescaped: Vec::new() }
+    }
+
+    /// Returns the lines that `payload` touches, in the order of the map, each with the
+    /// strongest relation there is.
+    pub fn related(&mut self, payload: &str, related: &mut Vec<Related>) {
+        related.clear();
+        let Some(search) = &self.search else { return };
+        let text = if memchr::memchr(b'\\', payload.as_bytes()).is_some() {
+            unescape(payload.as_bytes(), &mut self.unescaped);
+            self.unescaped.as_slice()
+        } else {
+            payload.as_bytes()
+        };
+        let mut any = false;
+        for hit in search.find_overlapping_iter(text) {
+            if !stands_alone(text, hit.start(), hit.end()) {
+                continue;
+            }
+            for &Related { line, relation } in &self.meaning[hit.pattern().as_usize()] {
+                let best = self.found[line].map_or(relation, |known| known.min(relation));
+                self.found[line] = Some(best);
+                any = true;
+            }
+        }
+        if any {
+            for (line, found) in self.found.iter_mut().enumerate() {
+                related.extend(found.take().map(|relation| Related { line, relation }));
+            }
+        }
+    }
+}
+
+/// Every text that stands for a line, with the place of the line.
+fn cues_of(map: &LineMap) -> Vec<(usize, (String, Relation))> {
+    let mut all = Vec::new();
+    for (at, line) in map.lines().iter().enumerate() {
+        let mut add = |text: String, relation| all.push((at, (text, relation)));
+        add(line.hash.to_string(), Relation::Line);
+        add(reference(line.number), Relation::Number);
+        for pointer in &line.cues.pointers {
+            add(pointer.to_string(), Relation::Pointer);
+            add(pointer.dossier(), Relation::Path);
+            if pointer.slug.chars().count() >= SHORTEST_SLUG {
+                add(pointer.slug.clone(), Relation::Slug);
+            }
+        }
+        for path in &line.cues.paths {
+            add(path.clone(), Relation::Path);
+        }
+        for trigger in &line.cues.triggers {
+            add(trigger.clone(), Relation::Cue);
+        }
+    }
+    all
+}
+
+/// Whether no word goes on over either end. A text that begins or ends with something else
+/// than a letter has its end in itself.
+fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
+    let is_word = |byte: Option<&u8>| {
+        byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80)
+    };
+    let before = start.checked_sub(1).and_then(|at| text.get(at));
+    let begins = !is_word(text.get(start)) || !is_word(before);
+    let ends = !is_word(text.get(end.wrapping_sub(1))) || !is_word(text.get(end));
+    begins && ends
+}
+
+/// Undoes the escapes of well-formed JSON; everything else stays. Half a surrogate pair
+/// becomes a replacement character.
+fn unescape(json: &[u8], into: &mut Vec<u8>) {
+    into.clear();
+    let mut rest = json;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        into.extend_from_slice(&rest[..at]);
+        let (taken, c) = escape(&rest[at + 1..]);
+        let mut buffer = [0; 4];
+        into.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        rest = rest.get(at + 1 + taken..).unwrap_or_default();
+    }
+    into.extend_from_slice(rest);
+}
+
+/// Reads what follows a backslash: how many bytes it takes, and what it stands for.
+fn escape(after: &[u8]) -> (usize, char) {
+    match after.first() {
+        Some(b'n') => (1, '\n'),
+        Some(b't') => (1, '\t'),
+        Some(b'r') => (1, '\r'),
+        Some(b'b') => (1, '\u{8}'),
+        Some(b'f') => (1, '\u{c}'),
+        Some(b'u') => {
+            let high = hex(&after[1..]);
+            let pair = after.get(5..7) == Some(b"\\u");
+            match (high, pair.then(|| hex(&after[7..]))) {
+                (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
+                    let code = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                    (11, char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
+                }
+                _ => (5, char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER)),
+            }
+        }
+        Some(byte) => (1, char::from(*byte)),
+        None => (0, '\\'),
+    }
+}
+
+fn hex(bytes: &[u8]) -> u32 {
+    let digits = bytes.get(..4).and_then(|digits| std::str::from_utf8(digits).ok());
+    digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const FILE: &str = "\
+- Ask [[entity-ada-lovelace]] about numbers
+- SQL stays in `crates/store/`
+- When the build is red, stop
+- Say `über` alles
+";
+
+    /// The numbers of the lines that `payload` touches, with how.
+    #[track_caller]
+    fn check(payload: &Value, expected: &str) {
+        let map = LineMap::read(FILE);
+        let mut matcher = Matcher::new(&map);
+        let mut related = Vec::new();
+        for _ in 0..2 {
+            matcher.related(&payload.to_string(), &mut related);
+            let told: Vec<String> = related
+                .iter()
+                .map(|r| format!("{} {}", map.lines()[r.line].number, r.relation.as_str()))
+                .collect();
+            assert_eq!(told.join(", "), expected, "{payload}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_touched_by_pointer_path_slug_name_and_cue() {
+        let hash = LineMap::read(FILE).lines()[2].hash.clone();
+        check(&json!({"text": "see [[entity-ada-lovelace]]"}), "1 pointer");
+        check(&json!({"path": "memory/entities/ada-lovelace.md"}), "1 path");
+        check(&json!("Ada-Lovelace said so"), "1 slug");
+        check(&json!({"files": {"crates/store/src/lib.rs": 2}}), "2 path");
+        check(&json!("the Build is RED again"), "3 cue");
+        check(&json!({"line": hash}), "3 line");
+        check(&json!("as memory/CLAUDE.md:L3 says: the build is red"), "3 number");
+        check(&json!(["the build is red", "crates/store/"]), "2 path, 3 cue");
+    }
+
+    #[test]
+    fn a_cue_must_stand_alone() {
+        check(&json!("ada-lovelaces, xada-lovelace"), "");
+        check(&json!("the build is reddish"), "");
+        check(&json!("memory/CLAUDE.md:L33"), "");
+        check(&json!("überall"), "");
+        check(&json!("sagt über!"), "4 cue");
+    }
+
+    #[test]
+    fn escapes_hide_nothing() {
+        let map = LineMap::read(FILE);
+        let mut matcher = Matcher::new(&map);
+        let mut related = Vec::new();
+        for payload in [
+            r#""the build\u0020is red""#,
+            r#""crates\/store\/""#,
+            r#""a\nthe build is red\tb""#,
+            r#""\u00fcber""#,
+        ] {
+            matcher.related(payload, &mut related);
+            assert_eq!(related.len(), 1, "{payload}");
+        }
+    }
+
+    #[test]
+    fn an_empty_map_touches_nothing() {
+        let mut related = vec![Related { line: 0, relation: Relation::Cue }];
+        Matcher::new(&LineMap::default()).related("\"anything\"", &mut related);
+        assert_eq!(related, []);
+    }
+
+    proptest! {
+        #[test]
+        fn unescaping_gives_back_any_text(text in any::<String>(), ascii in any::<bool>()) {
+            let json = if ascii {
+                let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+                format!("\"{}\"", units.collect::<String>())
+            } else {
+                serde_json::to_string(&text).unwrap()
+            };
+            let mut found = Vec::new();
+            unescape(json.as_bytes(), &mut found);
+            prop_assert_eq!(String::from_utf8(found).unwrap(), format!("\"{text}\""));
+        }
+
+        #[test]
+        fn a_cue_is_found_wherever_it_stands(before in "[ .,a-z]{0,9}", after in "[ .,a-z]{0,9}") {
+            let map = LineMap::read(FILE);
+            let payload = json!({ "text": format!("{before} the build is red {after}") });
+            let mut related = Vec::new();
+            Matcher::new(&map).related(&payload.to_string(), &mut related);
+            prop_assert_eq!(related, vec![Related { line: 2, relation: Relation::Cue }]);
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! One pass over new events: what they prove about the lines, and what they leave open.
+//!
+//! Events are read once, in the order of the spine, in bounded memory. Each is gated, matched
+//! and judged where it stands; what remains is fragments to be written, touches that a judge
+//! has to look at, counts, and the place to go on from. Nothing is written here: a pass that
+//! dies leaves everything as it was.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+use spore_store::spine::{Cursor, DEDUP_WINDOW, Flaw, Problem, Reader};
+
+use crate::evidence::{Signal, Trajectory};
+use crate::fragment::{Fragment, LineRef};
+use crate::gate::{Header, Heard, Passage};
+use crate::known::Known;
+use crate::lines::{LineHash, LineMap};
+use crate::matching::{Matcher, Related, Relation};
+use crate::pending::{Pending, Touch};
+use crate::plain;
+use crate::rules::{self, CarriedBy, Judged};
+
+/// How many different kinds are counted by name.
+const KINDS: usize = 64;
+/// How many flaws of the spine are told one by one.
+const FLAWS: usize = 20;
+/// How often somebody is asked whether to stop.
+const BREATH: u64 = 1024;
+
+/// What a pass is to look for.
+pub struct Scan<'a> {
+    pub map: &'a LineMap,
+    /// The fragments there are.
+    pub known: &'a Known,
+    /// The lines that have a place in the ledger.
+    pub in_ledger: &'a HashSet<LineHash>,
+    /// The lines that whoever asked wants to know about.
+    pub named: &'a [LineHash],
+    /// Whether to tell of every line that nothing touched.
+    pub coverage: bool,
+    /// How many fragments end the pass.
+    pub most: usize,
+    /// How many open touches are kept for each line.
+    pub pending_per_line: usize,
+    pub carried: &'a CarriedBy<'a>,
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// What a pass found.
+#[derive(Debug, Default)]
+pub struct Scanned {
+    pub events: u64,
+    /// How many events of each kind were heard, and how many were not.
+    pub accepted: BTreeMap<String, u64>,
+    pub rejected: BTreeMap<String, u64>,
+    /// Events whose kind is missing or no word.
+    pub unscannable: u64,
+    /// What is new, in the order of the events.
+    pub fragments: Vec<Fragment>,
+    /// Evidence that was found again, by line.
+    pub repeated: u64,
+    pub pending: Pending,
+    /// The first flaws of the spine, and how many there were.
+    pub flaws: Vec<SpineFlaw>,
+    pub flawed: u64,
+    pub from: Cursor,
+    pub to: Cursor,
+    pub last: Option<LastEvent>,
+    /// The pass ended early because it had found enough; the next one goes on.
+    pub full: bool,
+}
+
+/// The last event that was parsed, heard or not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LastEvent {
+    pub id: String,
+    pub ts: String,
+}
+
+/// A place on the spine that is no event.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SpineFlaw {
+    pub partition: String,
+    pub offset: u64,
+    pub what: String,
+}
+
+/// Why a pass did not come to its end. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    #[error("the scan was interrupted")]
+    Interrupted,
+    #[error(transparent)]
+    Unreadable(Problem),
+}
+
+/// Reads everything behind `reader`'s cursor.
+pub fn scan(reader: &mut Reader, task: &Scan<'_>) -> Result<Scanned, ScanError> {
+    let mut pass = Pass::new(task, reader.cursor().clone());
+    while !pass.done.full {
+        if pass.done.events.is_multiple_of(BREATH) && (task.stop)() {
+            return Err(ScanError::Interrupted);
+        }
+        match reader.next_with(&mut |at, line| Some(pass.take(at, line))) {
+            Some(Ok(())) => {}
+            Some(Err(Problem { what: Flaw::Unreadable(error), partition, offset })) => {
+                let what = Flaw::Unreadable(error);
+                return Err(ScanError::Unreadable(Problem { partition, offset, what }));
+            }
+            Some(Err(problem)) => pass.flaw(&problem),
+            None => break,
+        }
+    }
+    pass.cover();
+    Ok(pass.end(reader.cursor().clone()))
+}
+
+/// A pass under way.
+struct Pass<'a> {
+    task: &'a Scan<'a>,
+    matcher: Matcher,
+    seen: Recent,
+    /// The lines that anything touched.
+    touched: Vec<bool>,
+    /// The line of the last event that was heard: what a window without evidence ends with.
+    heard: Vec<u8>,
+    names: HashSet<String>,
+    /// Kept for its memory.
+    related: Vec<Related>,
+    /// The line of the last event of any kind.
+    last: Vec<u8>,
+    done: Scanned,
+}
+
+/// Where a fragment comes from.
+#[derive(Clone)]
+struct Origin {
+    event: String,
+    ts: String,
+    kind: String,
+    session_key: Option<String>,
+    what: String,
+}
+
+impl Origin {
+    /// Reads a line that was heard before.
+    fn read(line: &[u8]) -> Option<Self> {
+        let header = Header::read(line).ok()?;
+        match header.gate() {
+            Passage::External(kind) => header.hear(kind).ok().map(|heard| Self::of(&heard)),
+            _ => None,
+        }
+    }
+
+    fn of(heard: &Heard<'_>) -> Self {
+        Self {
+            event: heard.id.clone().into_owned(),
+            ts: plain::line(&heard.ts, 40),
+            kind: heard.kind.clone().into_owned(),
+            session_key: heard.session_key.as_deref().map(|key| plain::line(key, 200)),
+            what: plain::line(&heard.what, 100),
+        }
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn new(task: &'a Scan<'a>, from: Cursor) -> Self {
+        Self {
+            task,
+            matcher: Matcher::new(task.map),
+            seen: Recent::default(),
+            touched: vec![false; task.map.lines().len()],
+            heard: Vec::new(),
+            names: HashSet::new(),
+            related: Vec::new(),
+            last: Vec::new(),
+            done: Scanned {
+                pending: Pending::new(task.pending_per_line),
+                from,
+                ..Scanned::default()
+            },
+        }
+    }
+
+    /// Takes in one line of the spine.
+    fn take(&mut self, at: &Cursor, line: &[u8]) -> Result<(), String> {
+        let header = Header::read(line)?;
+        self.done.events += 1;
+        copy(line, &mut self.last);
+        match header.gate() {
+            Passage::Internal(kind) => count(&mut self.done.rejected, kind.as_str()),
+            Passage::Unscannable => self.done.unscannable += 1,
+            Passage::External(kind) => {
+                let heard = header.hear(kind)?;
+                if self.seen.admit(&heard.id) {
+                    copy(line, &mut self.heard);
+                    count(&mut self.done.accepted, &heard.kind);
+                    self.hear(at, &heard);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, at: &Cursor, heard: &Heard<'_>) {
+        let mut related = std::mem::take(&mut self.related);
+        self.matcher.related(heard.payload, &mut related);
+        let judged = rules::judge(heard, &related, self.task.map, self.task.carried);
+        for touch in &related {
+            self.touched[touch.line] = true;
+            if !judged.iter().any(|judged| judged.line == Some(touch.line)) {
+                self.leave_open(at, heard, Some(*touch));
+            }
+        }
+        let from_people = matches!(heard.kind.as_ref(), "human" | "channel");
+        if related.is_empty() && judged.is_empty() && from_people {
+            self.leave_open(at, heard, None);
+        }
+        for judged in judged {
+            self.decide(heard, &judged, &related);
+        }
+        self.related = related;
+    }
+
+    fn leave_open(&mut self, at: &Cursor, heard: &Heard<'_>, related: Option<Related>) {
+        let line = related.map(|related| self.task.map.lines()[related.line].hash.clone());
+        self.done.pending.add(Touch {
+            event: plain::line(&heard.id, 80),
+            ts: plain::line(&heard.ts, 40),
+            kind: heard.kind.clone().into_owned(),
+            what: plain::line(&heard.what, 100),
+            at: at.clone(),
+            line,
+            relation: related.map(|related| related.relation),
+        });
+    }
+
+    fn decide(&mut self, heard: &Heard<'_>, judged: &Judged, related: &[Related]) {
+        if let Some(line) = judged.line {
+            self.touched[line] = true;
+        }
+        let pointers = judged.line.filter(|line| {
+            let strong = |r: &Related| r.line == *line && r.relation == Relation::Pointer;
+            related.iter().any(strong)
+        });
+        let pointers = pointers.map(|line| self.task.map.lines()[line].cues.pointers.clone());
+        let fragment = self.fragment(Origin::of(heard), judged, pointers.unwrap_or_default());
+        self.write(fragment);
+    }
+
+    fn fragment(
+        &self,
+        origin: Origin,
+        judged: &Judged,
+        pointers: Vec<crate::cues::Pointer>,
+    ) -> Fragment {
+        let line = judged.line.map(|line| &self.task.map.lines()[line]);
+        Fragment {
+            event: origin.event,
+            ts: origin.ts,
+            kind: origin.kind,
+            session_key: origin.session_key,
+            what: origin.what,
+            signal: judged.signal,
+            line: line.map(|line| LineRef { number: line.number, hash: line.hash.clone() }),
+            trajectory: judged.trajectory,
+            root_cause: judged.root_cause,
+            evidence: judged.evidence.clone(),
+            note: judged.reason.clone(),
+            pointers,
+        }
+    }
+
+    /// Keeps a fragment unless the same evidence is there already.
+    fn write(&mut self, fragment: Fragment) {
+        let name = fragment.name();
+        if self.task.known.has(&name) || !self.names.insert(name) {
+            self.done.repeated += 1;
+            return;
+        }
+        self.done.fragments.push(fragment);
+        self.done.full = self.done.fragments.len() >= self.task.most;
+    }
+
+    /// Tells of lines that nothing touched, where somebody keeps account of them. A line that
+    /// is known to be waiting need not be said to wait once more.
+    fn cover(&mut self) {
+        let Some(origin) = Origin::read(&self.heard) else { return };
+        if self.done.full {
+            return;
+        }
+        for (at, line) in self.task.map.lines().iter().enumerate() {
+            let asked = self.task.coverage
+                || self.task.in_ledger.contains(&line.hash)
+                || self.task.named.contains(&line.hash);
+            let waits = self.task.known.latest(&line.hash) == Some(Trajectory::Neutral);
+            if !asked || waits || self.touched[at] {
+                continue;
+            }
+            let judged = Judged {
+                line: Some(at),
+                trajectory: Trajectory::Neutral,
+                signal: Signal::Coverage,
+                root_cause: None,
+                evidence: vec![
+                    "No event of this window has a pointer, path or cue that the line has.".into(),
+                ],
+                reason: format!(
+                    "`{}` is still waiting for its trigger; that is no reason to drop it.",
+                    line.reference()
+                ),
+            };
+            let fragment = self.fragment(origin.clone(), &judged, Vec::new());
+            self.write(fragment);
+        }
+    }
+
+    fn flaw(&mut self, problem: &Problem) {
+        self.done.flawed += 1;
+        if self.done.flaws.len() < FLAWS {
+            self.done.flaws.push(SpineFlaw {
+                partition: problem.partition.clone(),
+                offset: problem.offset,
+                what: plain::line(&problem.what.to_string(), 200),
+            });
+        }
+    }
+
+    fn end(mut self, to: Cursor) -> Scanned {
+        self.done.to = to;
+        self.done.last = Header::read(&self.last).ok().and_then(|header| {
+            let ts = header.ts().unwrap_or_default();
+            Some(LastEvent { id: plain::line(&header.id()?, 80), ts: plain::line(&ts, 40) })
+        });
+        self.done
+    }
+}
+
+/// Keeps a line in memory that is there already.
+fn copy(line: &[u8], into: &mut Vec<u8>) {
+    into.clear();
+    into.extend_from_slice(line);
+}
+
+/// Counts a kind; of too many kinds the later ones are counted together.
+fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
+    if let Some(count) = kinds.get_mut(kind) {
+        *count += 1;
+        return;
+    }
+    let name = if kinds.len() < KINDS { kind } else { "other" };
+    *kinds.entry(name.to_owned()).or_default() += 1;
+}
+
+/// The last ids that were heard: a writer that retried must not count twice.
+#[derive(Default)]
+struct Recent {
+    ids: HashSet<u64>,
+    order: VecDeque<u64>,
+}
+
+impl Recent {
+    fn admit(&mut self, id: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let id = hasher.finish();
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > DEDUP_WINDOW
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}

@@ -1,0 +1,336 @@
+//! Scans of real event files.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use spore_memory::fragment::Fragment;
+use spore_memory::known::Known;
+use spore_memory::lines::{LineHash, LineMap};
+use spore_memory::scan::{Scan, ScanError, Scanned, scan};
+use spore_store::spine::{Cursor, Spine};
+use tempfile::TempDir;
+
+const FILE: &str = "# Memory\n\n- Ask [[entity-ada]] first\n- SQL stays in `crates/store/`\n";
+const DAY: &str = "2026-01-01";
+
+struct World {
+    dir: TempDir,
+    map: LineMap,
+    known: Vec<String>,
+    in_ledger: HashSet<LineHash>,
+    coverage: bool,
+    most: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            map: LineMap::read(FILE),
+            known: Vec::new(),
+            in_ledger: HashSet::new(),
+            coverage: false,
+            most: 100,
+        }
+    }
+
+    fn raw(&self, day: &str, bytes: &[u8]) {
+        let path = self.dir.path().join(format!("{day}.jsonl"));
+        fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap()
+            .write_all(bytes)
+            .unwrap();
+    }
+
+    fn event(&self, number: u32, kind: &Value, what: &str, payload: &Value) {
+        let event = event(number, kind, what, payload);
+        self.raw(DAY, format!("{event}\n").as_bytes());
+    }
+
+    fn scan(&self, from: &Cursor) -> Scanned {
+        self.scan_until(from, &|| false).unwrap()
+    }
+
+    fn scan_until(&self, from: &Cursor, stop: &dyn Fn() -> bool) -> Result<Scanned, ScanError> {
+        let known = Known::of(self.known.clone());
+        let task = Scan {
+            map: &self.map,
+            known: &known,
+            in_ledger: &self.in_ledger,
+            named: &[],
+            coverage: self.coverage,
+            most: self.most,
+            pending_per_line: 50,
+            carried: &|_| Vec::new(),
+            stop,
+        };
+        scan(&mut Spine::new(self.dir.path()).read_from(from), &task)
+    }
+
+    /// As if the fragments had been written.
+    fn keep(&mut self, scanned: &Scanned) {
+        self.known.extend(scanned.fragments.iter().map(Fragment::name));
+    }
+}
+
+fn event(number: u32, kind: &Value, what: &str, payload: &Value) -> Value {
+    json!({
+        "id": format!("E{number:04}"),
+        "ts": format!("2026-01-01T00:00:{:02}.000Z", number % 60),
+        "source": { "kind": kind, "name": "test" },
+        "type": what,
+        "session_key": "s",
+        "payload": payload,
+    })
+}
+
+fn about(text: &str, activation: &str) -> Value {
+    json!({ "line": LineHash::of(text), "activation": activation })
+}
+
+fn names(scanned: &Scanned) -> Vec<String> {
+    scanned.fragments.iter().map(Fragment::name).collect()
+}
+
+const ADA: &str = "Ask [[entity-ada]] first";
+const SQL: &str = "SQL stays in `crates/store/`";
+
+#[test]
+fn a_rejected_a_missing_and_a_numeric_kind_leave_no_trace_of_what_they_say() {
+    let world = World::new();
+    let says = about(ADA, "missed");
+    for kind in ["cadence", "meta", "system", "runner", "route", "gateway"] {
+        world.event(1, &json!(kind), "memory.feedback", &says);
+        world.event(2, &json!(kind), "memory.instruction", &json!("always squash"));
+        world.event(3, &json!(kind), "chat.message", &json!("see [[entity-ada]]"));
+    }
+    for kind in [json!(7), json!(null), json!(true), json!([]), json!({}), json!("")] {
+        world.event(4, &kind, "memory.feedback", &says);
+    }
+    world.raw(
+        DAY,
+        format!("{}\n", json!({ "id": "E5", "type": "memory.feedback", "payload": says }))
+            .as_bytes(),
+    );
+    let scanned = world.scan(&Cursor::default());
+    assert_eq!((scanned.fragments.len(), scanned.pending.len(), scanned.flawed), (0, 0, 0));
+    assert!(scanned.accepted.is_empty());
+    let rejected: Vec<String> = scanned.rejected.iter().map(|(k, n)| format!("{k} {n}")).collect();
+    assert_eq!(rejected, ["cadence 3", "gateway 3", "meta 3", "route 3", "runner 3", "system 3"]);
+    assert_eq!((scanned.events, scanned.unscannable), (25, 7));
+    assert_eq!(scanned.last.unwrap().id, "E5");
+}
+
+#[test]
+fn every_external_kind_is_heard() {
+    let world = World::new();
+    let kinds = ["human", "git", "ci", "channel", "check", "verifier", "feishu"];
+    for (number, kind) in (1..).zip(kinds) {
+        world.event(number, &json!(kind), "memory.feedback", &about(ADA, "activated"));
+    }
+    let scanned = world.scan(&Cursor::default());
+    let found: Vec<&str> = scanned.fragments.iter().map(|f| f.kind.as_str()).collect();
+    assert_eq!(found, kinds);
+}
+
+#[test]
+fn scanning_twice_finds_nothing_new() {
+    let mut world = World::new();
+    world.coverage = true;
+    world.event(1, &json!("human"), "memory.feedback", &about(ADA, "missed"));
+    let first = world.scan(&Cursor::default());
+    assert_eq!(first.fragments.len(), 2, "one piece of evidence and one line that waits");
+    world.keep(&first);
+    let second = world.scan(&first.to);
+    assert_eq!((second.events, names(&second)), (0, vec![]));
+    // And without the cursor.
+    let again = world.scan(&Cursor::default());
+    assert_eq!((again.events, names(&again), again.repeated), (1, vec![], 1));
+}
+
+#[test]
+fn a_line_that_moved_is_still_the_one_the_evidence_is_about() {
+    let mut world = World::new();
+    world.event(1, &json!("human"), "memory.feedback", &about(SQL, "missed"));
+    let first = world.scan(&Cursor::default());
+    world.keep(&first);
+    world.map = LineMap::read(&format!("* {SQL}\n* something new\n* {ADA}\n"));
+    assert_eq!(names(&world.scan(&Cursor::default())), [] as [&str; 0]);
+    world.event(2, &json!("human"), "memory.feedback", &about(SQL, "missed"));
+    let second = world.scan(&first.to);
+    let line = second.fragments[0].line.clone().unwrap();
+    assert_eq!((line.number, line.hash), (1, LineHash::of(SQL)));
+    let known = Known::of(world.known.iter().cloned().chain(names(&second)));
+    assert_eq!(known.about(&LineHash::of(SQL)), 2);
+}
+
+#[test]
+fn torn_and_garbage_lines_are_passed_over_and_told() {
+    let world = World::new();
+    world.raw(DAY, b"not json\n\n{\"id\": 1\n");
+    world.event(1, &json!("human"), "memory.feedback", &about(ADA, "missed"));
+    world.raw(
+        DAY,
+        b"[\"E9\", \"\", {\"kind\": \"human\"}]\n\xff\xfe\n{\"source\": {\"kind\": \"human\"}, \"payload\": \"no id\"}\n",
+    );
+    world.raw(DAY, b"{\"id\": \"torn");
+    let open = world.scan(&Cursor::default());
+    assert_eq!((open.fragments.len(), open.flawed), (1, 5), "{:?}", open.flaws);
+    world.raw("2026-01-02", b"");
+    let rest = world.scan(&open.to);
+    let told: Vec<&str> = rest.flaws.iter().map(|flaw| flaw.what.as_str()).collect();
+    assert_eq!(told, ["the line was never finished"]);
+    assert_eq!(rest.to.partition, "2026-01-02");
+}
+
+#[test]
+fn what_no_rule_decides_is_left_to_a_judge() {
+    let world = World::new();
+    world.event(1, &json!("human"), "chat.message", &json!("what does Ada say?"));
+    world.event(2, &json!("ci"), "build.failed", &json!({ "files": ["crates/store/x.rs"] }));
+    world.event(3, &json!("human"), "chat.message", &json!("I like tabs"));
+    world.event(4, &json!("ci"), "build.passed", &json!({}));
+    world.event(
+        5,
+        &json!("human"),
+        "memory.feedback",
+        &json!({ "line": "L3", "activation": "missed" }),
+    );
+    let scanned = world.scan(&Cursor::default());
+    assert_eq!(names(&scanned), [] as [&str; 0]);
+    let open: Vec<String> = scanned
+        .pending
+        .touches()
+        .map(|touch| format!("{} {}", touch.event, touch.relation.map_or("-", |r| r.as_str())))
+        .collect();
+    let mut expected = vec!["E0003 -", "E0005 -", "E0001 slug", "E0002 path"];
+    expected.sort_unstable();
+    let mut open = open;
+    open.sort_unstable();
+    assert_eq!(open, expected);
+}
+
+#[test]
+fn a_line_that_nothing_touched_is_said_to_wait_once() {
+    let mut world = World::new();
+    world.in_ledger.insert(LineHash::of(ADA));
+    world.event(1, &json!("human"), "chat.message", &json!("good morning"));
+    let first = world.scan(&Cursor::default());
+    let waiting: Vec<LineHash> =
+        first.fragments.iter().filter_map(|f| f.line.as_ref()).map(|l| l.hash.clone()).collect();
+    assert_eq!(waiting, [LineHash::of(ADA)], "the other line has no place in the ledger");
+    world.keep(&first);
+    world.event(2, &json!("human"), "chat.message", &json!("good evening"));
+    let second = world.scan(&first.to);
+    assert_eq!(names(&second), [] as [&str; 0]);
+    // Something happened to it since.
+    world.event(3, &json!("human"), "memory.feedback", &about(ADA, "activated"));
+    let third = world.scan(&second.to);
+    world.keep(&third);
+    world.event(4, &json!("human"), "chat.message", &json!("good night"));
+    let fourth = world.scan(&third.to);
+    assert_eq!((third.fragments.len(), fourth.fragments.len()), (1, 1));
+}
+
+#[test]
+fn a_window_without_external_events_tests_no_line() {
+    let mut world = World::new();
+    world.coverage = true;
+    world.event(1, &json!("runner"), "run.started", &json!({}));
+    assert_eq!(names(&world.scan(&Cursor::default())), [] as [&str; 0]);
+}
+
+#[test]
+fn a_pass_that_has_found_enough_goes_on_the_next_time() {
+    let mut world = World::new();
+    world.most = 2;
+    for number in 1..=5 {
+        world.event(number, &json!("human"), "memory.feedback", &about(ADA, "missed"));
+    }
+    let mut cursor = Cursor::default();
+    let mut found = Vec::new();
+    for full in [true, true, false] {
+        let scanned = world.scan(&cursor);
+        assert_eq!(scanned.full, full);
+        found.extend(names(&scanned));
+        cursor = scanned.to;
+    }
+    assert_eq!(found.len(), 5);
+}
+
+#[test]
+fn a_writer_that_retried_counts_once() {
+    let world = World::new();
+    for _ in 0..3 {
+        world.event(1, &json!("human"), "chat.message", &json!("[[entity-ada]]"));
+    }
+    let scanned = world.scan(&Cursor::default());
+    assert_eq!((scanned.accepted["human"], scanned.pending.len()), (1, 1));
+}
+
+#[test]
+fn an_interrupted_scan_changes_nothing() {
+    let world = World::new();
+    world.event(1, &json!("human"), "chat.message", &json!("x"));
+    let stopped = world.scan_until(&Cursor::default(), &|| true);
+    assert!(matches!(stopped, Err(ScanError::Interrupted)));
+}
+
+#[test]
+fn a_spine_that_cannot_be_read_is_an_error_and_no_empty_scan() {
+    let world = World::new();
+    let place: &Path = &world.dir.path().join(format!("{DAY}.jsonl"));
+    fs::create_dir(place).unwrap();
+    let read = world.scan_until(&Cursor::default(), &|| false);
+    assert!(matches!(read, Err(ScanError::Unreadable(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However often a scan stops and goes on, and whatever lies between the events.
+    #[test]
+    fn scanning_in_pieces_finds_what_scanning_at_once_does(
+        deeds in prop::collection::vec((0_u32..8, 0_usize..5, any::<bool>()), 1..24)
+    ) {
+        let mut world = World::new();
+        let mut cursor = Cursor::default();
+        let (mut pieces, mut heard) = (Vec::new(), 0);
+        for (number, kind, pause) in &deeds {
+            let kind_word = ["human", "runner", "git", "channel", "meta"][*kind];
+            let what = ["memory.feedback", "chat.message", "memory.preference"][*number as usize % 3];
+            let payload = match number % 3 {
+                0 => about(SQL, "activated"),
+                1 => json!("ask ada"),
+                _ => json!("tabs"),
+            };
+            world.event(*number, &json!(kind_word), what, &payload);
+            if number % 4 == 3 {
+                world.raw(DAY, b"garbage\n");
+            }
+            if *pause {
+                let scanned = world.scan(&cursor);
+                pieces.extend(names(&scanned));
+                heard += scanned.events;
+                cursor = scanned.to.clone();
+                world.keep(&scanned);
+            }
+        }
+        let last = world.scan(&cursor);
+        pieces.extend(names(&last));
+        heard += last.events;
+        world.known.clear();
+        let whole = world.scan(&Cursor::default());
+        prop_assert_eq!(pieces, names(&whole));
+        prop_assert_eq!(heard, whole.events);
+    }
+}

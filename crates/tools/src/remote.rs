@@ -1,0 +1,362 @@
+//! Tools that another process of ours serves, over a socket.
+//!
+//! An agent's session is not trusted with the stores. What it calls goes to the broker in the
+//! orchestrating process: one connection a question, one line of JSON each way, and the
+//! session's token in every line. Whoever has no valid token is refused and learns nothing
+//! else, so there is one refusal and no reasons.
+//!
+//! Both ends are here: what the shim and the `api` backend ask with, and the loop that
+//! answers. Who may ask what is the answerer's business.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::graph::Declared;
+use crate::{Caller, Reach, Tool, ToolAnswer};
+
+/// Where the broker listens; set for the servers of a session.
+pub const SOCKET_VARIABLE: &str = "SPORE_BROKER";
+/// What admits the session.
+pub const TOKEN_VARIABLE: &str = "SPORE_BROKER_TOKEN";
+
+/// The longest question, and the longest answer.
+const ASK_BYTES: u64 = 1 << 20;
+const TOLD_BYTES: u64 = 16 << 20;
+/// A question that takes longer to arrive is none.
+const ASK_TIME: Duration = Duration::from_secs(10);
+/// How often somebody who waits for an answer looks up.
+const GLANCE: Duration = Duration::from_millis(100);
+/// Questions at a time, from all sessions together.
+const AT_ONCE: usize = 64;
+
+/// One line to the broker.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Asked {
+    pub token: String,
+    #[serde(flatten)]
+    pub ask: Ask,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Ask {
+    /// Which tools there are.
+    Tools,
+    Call {
+        tool: String,
+        arguments: Value,
+    },
+    /// What can be read as a whole.
+    Resources,
+    Read {
+        uri: String,
+    },
+}
+
+/// One line back.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    Tools(Vec<Declared>),
+    Answer(ToolAnswer),
+    Resources(Vec<Resource>),
+    /// `None` where there is no such thing.
+    Contents(Option<Contents>),
+    /// The token is none, or not any more.
+    Refused,
+}
+
+/// Something that a client can put before its model by name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Resource {
+    pub uri: String,
+    pub name: String,
+    pub description: String,
+    pub mime: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Contents {
+    pub mime: String,
+    pub text: String,
+}
+
+/// The asking end.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    socket: PathBuf,
+    token: String,
+}
+
+impl Remote {
+    pub fn new(socket: impl Into<PathBuf>, token: impl Into<String>) -> Self {
+        Self { socket: socket.into(), token: token.into() }
+    }
+
+    /// Finds the broker that an environment names. A socket without a token is asked too, and
+    /// refuses.
+    pub fn of_environment(variables: &[(String, String)]) -> Option<Self> {
+        let get = |name: &str| {
+            variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        };
+        let socket = get(SOCKET_VARIABLE).filter(|socket| !socket.is_empty())?;
+        Some(Self::new(socket, get(TOKEN_VARIABLE).unwrap_or_default()))
+    }
+
+    /// Asks and waits for the answer, or until `cancelled`.
+    pub fn ask(&self, ask: &Ask, cancelled: &dyn Fn() -> bool) -> io::Result<Told> {
+        let asked = Asked { token: self.token.clone(), ask: ask.clone() };
+        let mut line = serde_json::to_vec(&asked)?;
+        if line.len() as u64 >= ASK_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the arguments are too large"));
+        }
+        line.push(b'\n');
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_write_timeout(Some(ASK_TIME))?;
+        stream.write_all(&line)?;
+        stream.set_read_timeout(Some(GLANCE))?;
+        let bytes = read_patiently(&mut stream, cancelled)?;
+        if bytes.last() != Some(&b'\n') {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the answer was cut off"));
+        }
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+
+    /// Makes a registry's tools of those that the broker has for this session.
+    pub fn tools(&self) -> io::Result<Vec<Tool>> {
+        match self.ask(&Ask::Tools, &|| false)? {
+            Told::Tools(tools) => Ok(tools.into_iter().map(|tool| self.tool(tool)).collect()),
+            _ => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the session was refused")),
+        }
+    }
+
+    fn tool(&self, declared: Declared) -> Tool {
+        let reach = if declared.proposes { Reach::Propose } else { Reach::Read };
+        let (remote, name) = (self.clone(), declared.name.clone());
+        Tool::new(
+            &declared.name,
+            &declared.description,
+            reach,
+            declared.schema,
+            move |arguments, caller| remote.call(&name, arguments, caller),
+        )
+    }
+
+    fn call(&self, tool: &str, arguments: &Value, caller: &dyn Caller) -> ToolAnswer {
+        let ask = Ask::Call { tool: tool.to_owned(), arguments: arguments.clone() };
+        match self.ask(&ask, &|| caller.cancelled()) {
+            Ok(Told::Answer(answer)) => answer,
+            Ok(_) => ToolAnswer::error(format!("{tool} was refused")),
+            Err(error) => ToolAnswer::error(format!("{tool} could not be asked: {error}")),
+        }
+    }
+}
+
+fn read_patiently(stream: &mut UnixStream, cancelled: &dyn Fn() -> bool) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut part = [0; 64 << 10];
+    loop {
+        match stream.read(&mut part) {
+            Ok(0) => return Ok(bytes),
+            Ok(size) => bytes.extend_from_slice(&part[..size]),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {
+                if cancelled() {
+                    return Err(io::Error::new(io::ErrorKind::Interrupted, "it was interrupted"));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if bytes.len() as u64 > TOLD_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long"));
+        }
+    }
+}
+
+/// Answers each question; several at a time.
+pub trait Answerer: Send + Sync + 'static {
+    fn answer(&self, asked: Asked) -> Told;
+}
+
+/// The answering end, until it is dropped. A question in the making is answered still.
+pub struct Listening {
+    /// Closing it ends the loop.
+    hang_up: Option<UnixStream>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Listening {
+    /// Listens on a new socket that only this user can open, in a directory of its own.
+    pub fn start(socket: &Path, answerer: Arc<dyn Answerer>) -> io::Result<Self> {
+        let listener = UnixListener::bind(socket)?;
+        std::fs::set_permissions(socket, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        let (hang_up, hung_up) = UnixStream::pair()?;
+        let thread = std::thread::Builder::new()
+            .name("broker".to_owned())
+            .spawn(move || listen(&listener, &hung_up.into(), &answerer))?;
+        Ok(Self { hang_up: Some(hang_up), thread: Some(thread) })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.hang_up = None;
+        if let Some(thread) = self.thread.take() {
+            // It only accepts; a panic there would have been ours and is over.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen(listener: &UnixListener, hung_up: &OwnedFd, answerer: &Arc<dyn Answerer>) {
+    let busy = Arc::new(AtomicUsize::new(0));
+    loop {
+        let mut both = [
+            PollFd::new(listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(hung_up.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut both, PollTimeout::NONE) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return,
+        }
+        if both[1].revents().is_some_and(|events| !events.is_empty()) {
+            return;
+        }
+        let Ok((stream, _)) = listener.accept() else { continue };
+        let taken = Taken::one(&busy);
+        // Too many at once: whoever asks finds the line closed and may try again.
+        if busy.load(Ordering::Relaxed) > AT_ONCE {
+            continue;
+        }
+        let answerer = Arc::clone(answerer);
+        let serve = move || {
+            let _taken = taken;
+            // Whoever hangs up does not need an answer.
+            let _ = serve(stream, answerer.as_ref());
+        };
+        let _ = std::thread::Builder::new().name("broker-call".to_owned()).spawn(serve);
+    }
+}
+
+/// One of the questions that are being answered.
+struct Taken(Arc<AtomicUsize>);
+
+impl Taken {
+    fn one(busy: &Arc<AtomicUsize>) -> Self {
+        busy.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(busy))
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(stream: UnixStream, answerer: &dyn Answerer) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(ASK_TIME))?;
+    stream.set_write_timeout(Some(ASK_TIME))?;
+    let mut line = Vec::new();
+    BufReader::new((&stream).take(ASK_BYTES)).read_until(b'\n', &mut line)?;
+    // What cannot be read has no token either.
+    let told = match serde_json::from_slice::<Asked>(&line) {
+        Ok(asked) if line.ends_with(b"\n") => answerer.answer(asked),
+        _ => Told::Refused,
+    };
+    let mut line = serde_json::to_vec(&told)?;
+    line.push(b'\n');
+    (&stream).write_all(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Echo;
+
+    impl Answerer for Echo {
+        fn answer(&self, asked: Asked) -> Told {
+            match asked.ask {
+                _ if asked.token != "right" => Told::Refused,
+                Ask::Call { tool, arguments } => {
+                    Told::Answer(ToolAnswer::ok(format!("{tool} {arguments}")))
+                }
+                _ => Told::Tools(Vec::new()),
+            }
+        }
+    }
+
+    fn scene() -> (tempfile::TempDir, PathBuf, Listening) {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("s");
+        let listening = Listening::start(&socket, Arc::new(Echo)).unwrap();
+        (dir, socket, listening)
+    }
+
+    fn call(arguments: Value) -> Ask {
+        Ask::Call { tool: "echo".to_owned(), arguments }
+    }
+
+    #[test]
+    fn a_question_with_the_token_is_answered_and_any_other_refused() {
+        let (_dir, socket, _listening) = scene();
+        let ask = call(serde_json::json!({ "x": 1 }));
+        let told = |token: &str| Remote::new(&socket, token).ask(&ask, &|| false).unwrap();
+        assert_eq!(told("right"), Told::Answer(ToolAnswer::ok("echo {\"x\":1}")));
+        for wrong in ["", "wrong", "right "] {
+            assert_eq!(told(wrong), Told::Refused);
+        }
+    }
+
+    #[test]
+    fn what_is_no_question_is_refused_and_the_next_one_is_answered() {
+        let (_dir, socket, _listening) = scene();
+        for junk in
+            ["", "\n", "{}\n", "[1]\n", "{\"token\":\"right\",\"ask\":\"tools\"}", "\u{0}\n"]
+        {
+            let mut stream = UnixStream::connect(&socket).unwrap();
+            stream.write_all(junk.as_bytes()).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut told = String::new();
+            stream.read_to_string(&mut told).unwrap();
+            assert_eq!(told, "\"refused\"\n", "{junk:?}");
+        }
+        let told = Remote::new(&socket, "right").ask(&Ask::Tools, &|| false).unwrap();
+        assert_eq!(told, Told::Tools(Vec::new()));
+    }
+
+    #[test]
+    fn a_question_that_is_too_long_is_not_even_asked() {
+        let (_dir, socket, _listening) = scene();
+        let long = call(Value::String("x".repeat(2 << 20)));
+        let error = Remote::new(&socket, "right").ask(&long, &|| false).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn nobody_listens_after_the_end() {
+        let (_dir, socket, listening) = scene();
+        drop(listening);
+        assert!(Remote::new(&socket, "right").ask(&Ask::Tools, &|| false).is_err());
+    }
+
+    #[test]
+    fn only_the_owner_can_open_the_socket() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_dir, socket, _listening) = scene();
+        let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
