@@ -50,6 +50,7 @@ fn test(args: &[String]) -> Result<(), String> {
         ("the embedding model", "SPORE_MODEL_DIR", test_model()),
         ("the embedding model's wheel", "SPORE_TEST_WHEEL", test_wheel()),
     ];
+    tools.push(("the MCP SDK for JavaScript", "SPORE_TEST_MCP_SDK", test_mcp_sdk()));
     tools.extend(agents());
     let nextest = Command::new("cargo").args(["nextest", "--version"]).output();
     let runner: &[&str] = if nextest.is_ok_and(|output| output.status.success()) {
@@ -157,6 +158,21 @@ fn test_agent(package: &str, version: &str, program: &str) -> Option<PathBuf> {
         .ok()?;
     }
     works(&path, &["--version"]).then_some(path)
+}
+
+/// The official MCP client of another language, as a directory with its modules.
+fn test_mcp_sdk() -> Option<PathBuf> {
+    const VERSION: &str = "1.32.2";
+    let dir = cache()?.join(format!("mcp-sdk-{VERSION}"));
+    let package = dir.join("node_modules/@modelcontextprotocol/sdk/package.json");
+    if !package.exists() {
+        run(Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&dir)
+            .arg(format!("@modelcontextprotocol/sdk@{VERSION}")))
+        .ok()?;
+    }
+    package.exists().then_some(dir)
 }
 
 /// The wheel that `spore setup` is made for.

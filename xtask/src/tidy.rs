@@ -44,8 +44,8 @@ mod tests {
 
     /// Samples and recordings are what they are.
     fn is_sample(path: &Path) -> bool {
-        path.components()
-            .any(|part| part.as_os_str() == "samples" || part.as_os_str() == "transcripts")
+        let recorded = ["samples", "transcripts", "reports"];
+        path.components().any(|part| recorded.iter().any(|name| part.as_os_str() == *name))
     }
 
     #[test]

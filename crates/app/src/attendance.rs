@@ -1,8 +1,9 @@
 //! Attends one agent session: its process is on record before it starts and off it when
 //! nothing of it is left; what it says goes to the progress; an interrupt ends it.
 
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Report, Request, Watch};
 use spore_config::Config;
@@ -26,6 +27,15 @@ pub(crate) struct Attendance<'a> {
 impl Attendance<'_> {
     /// Lets the agent work until it is done.
     pub(crate) fn attend(self, agent: &dyn Agent, request: &Request) -> Result<Report> {
+        Ok(self.attend_noting(agent, request)?.0)
+    }
+
+    /// Like [`Self::attend`], and tells which tools it used.
+    pub(crate) fn attend_noting(
+        self,
+        agent: &dyn Agent,
+        request: &Request,
+    ) -> Result<(Report, ToolsUsed)> {
         let (journal, clock) = (self.journal, &self.around.clock);
         let token = request.token.clone();
         let mut watch = SessionWatch {
@@ -33,11 +43,13 @@ impl Attendance<'_> {
             token: token.clone(),
             role: request.role.clone(),
             thinking: request.transcript.with_file_name("thinking.log"),
+            tools: ToolsUsed::default(),
         };
         let started = std::time::Instant::now();
         let ran = agent.run(request, &mut watch);
         journal.process_ended(&token, clock.now())?;
-        let timed = |report| Report { duration: started.elapsed(), ..report };
+        let tools = std::mem::take(&mut watch.tools);
+        let timed = |report| (Report { duration: started.elapsed(), ..report }, tools);
         ran.map(timed).map_err(|error| match error {
             // What refused the start was the journal, and its error says more.
             AgentError::Refused(source) => match source.downcast::<Error>() {
@@ -55,6 +67,39 @@ struct SessionWatch<'a> {
     role: String,
     /// What the agent thought aloud, apart from what it said.
     thinking: PathBuf,
+    tools: ToolsUsed,
+}
+
+/// Which tools a session used, on which paths, and how often.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ToolsUsed(BTreeMap<(String, Option<String>), u32>);
+
+/// A session that touches more places than this is told about by its first ones.
+const MOST_TOOL_LINES: usize = 200;
+const TOOL_PATH_CHARS: usize = 300;
+
+impl ToolsUsed {
+    fn note(&mut self, tool: &str, path: Option<&str>) {
+        let short = |text: &str| text.chars().take(TOOL_PATH_CHARS).collect::<String>();
+        let key = (short(tool), path.map(short));
+        if self.0.len() < MOST_TOOL_LINES || self.0.contains_key(&key) {
+            *self.0.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Returns the payload of the event that tells about them; nothing if there were none.
+    /// Paths are those of the project, whatever checkout `dir` they were used in.
+    pub(crate) fn payload(&self, role: &str, dir: &Path) -> Option<serde_json::Value> {
+        let within = |path: &String| {
+            let below = Path::new(path).strip_prefix(dir);
+            below.map_or_else(|_| path.clone(), |path| path.display().to_string())
+        };
+        let lines = self.0.iter().map(|((tool, path), times)| {
+            serde_json::json!({ "tool": tool, "path": path.as_ref().map(within), "times": times })
+        });
+        let tools: Vec<_> = lines.collect();
+        (!tools.is_empty()).then(|| serde_json::json!({ "role": role, "tools": tools }))
+    }
 }
 
 impl SessionWatch<'_> {
@@ -94,6 +139,9 @@ impl Watch for SessionWatch<'_> {
     fn event(&mut self, event: &AgentEvent) {
         if let AgentEvent::Thinking { text } = event {
             self.keep_thought(text);
+        }
+        if let AgentEvent::ToolUse { tool, path, .. } = event {
+            self.tools.note(tool, path.as_deref());
         }
         let update = Update::Agent { role: self.role.clone(), event: event.clone() };
         self.desk.progress.update(&update);

@@ -32,7 +32,15 @@ impl Checkouts<'_> {
     pub(crate) fn verifier(&self, bounce: u32, commit: &CommitId) -> Result<Checkout> {
         let place = self.place(&format!("verifier-{bounce}"));
         self.remove(&place)?;
-        self.lay_out(&format!("verifier-{bounce}"), &place, commit)
+        let name = format!("verifier-{bounce}");
+        if self.settings.setup.is_empty() {
+            return self.lay_out(&name, &place, commit);
+        }
+        // Nobody holds the set-up's commands, so they see the base and never the change: its
+        // manifests can name programs, too.
+        let checkout = self.lay_out(&name, &place, &self.settings.base)?;
+        checkout.reset(commit)?;
+        Ok(checkout)
     }
 
     pub(crate) fn remove_verifiers(&self) -> Result<()> {
@@ -42,15 +50,22 @@ impl Checkouts<'_> {
         Ok(())
     }
 
-    /// Sets the gates' checkout to `commit`. Ignored files stay: they are the build cache.
-    pub(crate) fn gates(&self, commit: &CommitId) -> Result<Checkout> {
-        let place = self.workspace.gates_state().join("checkout");
-        let checkout = match Checkout::open(self.repository, &place) {
-            Some(checkout) => checkout,
-            None => self.lay_out("gates", &place, commit)?,
-        };
-        checkout.reset(commit)?;
-        Ok(checkout)
+    /// Returns the gates' checkout, whatever is in it; nothing if there is none that is whole.
+    pub(crate) fn gates(&self) -> Option<Checkout> {
+        let place = self.gates_place();
+        Checkout::open(self.repository, &place).filter(|_| prepared(&place).exists())
+    }
+
+    /// Makes the gates' checkout anew. Always at the base: what sets it up runs outside of any
+    /// sandbox, and must not be a change's.
+    pub(crate) fn gates_anew(&self) -> Result<Checkout> {
+        let place = self.gates_place();
+        self.remove(&place)?;
+        self.lay_out("gates", &place, &self.settings.base)
+    }
+
+    fn gates_place(&self) -> PathBuf {
+        self.workspace.gates_state().join("checkout")
     }
 
     pub(crate) fn exclusions(&self) -> Exclusions {

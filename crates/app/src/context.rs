@@ -15,11 +15,11 @@ use spore_context::retrieve::{
 use spore_context::task_file::{self, Before, Frame};
 use spore_context::{Compiled, Corpus, MemoryLine, Reason};
 use spore_git::Repository;
-use spore_model::{CommitId, Fault, LESSON_KIND, Lesson, NodeId};
-use spore_store::{CodeIndex, Knowledge, NodeQuery, SqliteKnowledge};
+use spore_model::{CommitId, Fault, Lesson, NodeId};
+use spore_store::{CodeIndex, SqliteKnowledge};
 
 use crate::indexing::{self, IndexReport, Reporter, Source};
-use crate::{Error, Result, Surroundings, Workspace, meaning};
+use crate::{Error, Result, Surroundings, Workspace, learning, meaning};
 
 /// What to compile, as typed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -223,8 +223,7 @@ impl Project {
     }
 
     fn lessons(&self) -> Result<Vec<Lesson>> {
-        let query = NodeQuery { kind: Some(LESSON_KIND.to_owned()), ..NodeQuery::default() };
-        Ok(self.knowledge.list(&query)?.iter().filter_map(Lesson::of_node).collect())
+        Ok(learning::standing_lessons(&self.knowledge)?)
     }
 
     /// Anchors by meaning; none for a revision, whose texts nobody has embedded.

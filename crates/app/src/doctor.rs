@@ -16,7 +16,7 @@ use spore_index::{Language, Tier};
 use spore_model::RunId;
 use spore_store::{Journal, OpenError, SqliteJournal};
 
-use crate::{Result, Surroundings, Workspace, backends, counted, orchestrate, setup};
+use crate::{Result, Surroundings, Workspace, backends, counted, gate_needs, project_gates, setup};
 use programs::{Answer, Answers, version};
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -235,19 +235,28 @@ fn database(workspace: &Workspace) -> Finding {
     finding("database", ok, detail, remedy, true)
 }
 
-/// What a task would be checked with. Nothing where there is no commit to look at.
+/// What a task would be checked with, and whether it can be. Nothing where there is no commit
+/// to look at.
 fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Option<Finding> {
     let repository = workspace.repository(around).ok()?;
     let base = repository.head().ok()?;
-    let (ok, detail) = match orchestrate::gates(workspace, &repository, &base, config) {
-        Ok(gates) => {
-            let told = gates.iter().map(|gate| format!("{}: {}", gate.name, gate.command));
-            (true, told.collect::<Vec<_>>().join(", "))
+    let gates = match project_gates::gates(workspace, &repository, &base, config) {
+        Ok(gates) => gates,
+        Err(error) => {
+            let remedy =
+                "no task can be checked: spore config set gates.commands.test.run \"make test\"";
+            return Some(finding("gates", false, error.to_string(), remedy, false));
         }
-        Err(error) => (false, error.to_string()),
     };
-    let remedy = "no task can be checked: spore config set gates.commands.test.run \"make test\"";
-    Some(finding("gates", ok, detail, remedy, false))
+    let told = gates.iter().map(|gate| match gate.dir.as_str() {
+        "" => format!("{}: {}", gate.name, gate.command),
+        dir => format!("{}: {} (in {dir})", gate.name, gate.command),
+    });
+    let detail = told.collect::<Vec<_>>().join(", ");
+    let missing = gate_needs::missing(around, &gates);
+    let needs: Vec<&str> = missing.iter().map(|one| one.need.as_str()).collect();
+    let remedy = format!("no run can start without {}: install it", needs.join(", "));
+    Some(finding("gates", missing.is_empty(), detail, &remedy, false))
 }
 
 fn checkouts(path: &Path) -> Finding {

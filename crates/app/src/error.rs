@@ -39,6 +39,16 @@ impl Error {
         Self { outcome: Some(Outcome::DepthExceeded), ..error }
     }
 
+    /// What was asked for was tried and cannot be had; nothing was changed.
+    pub(crate) fn in_vain(message: impl Into<String>) -> Self {
+        Self { outcome: Some(Outcome::Failure), ..Self::new(Fault::BadInput, message) }
+    }
+
+    /// Somebody stopped it; nothing was changed.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self { outcome: Some(Outcome::Interrupted), ..Self::new(Fault::Usage, message) }
+    }
+
     pub fn exit_code(&self) -> u8 {
         self.outcome.map_or_else(|| self.fault.exit_code(), Outcome::exit_code)
     }
@@ -109,6 +119,7 @@ impl From<GitError> for Error {
         };
         let (fault, hint) = match &error {
             GitError::NotInstalled => (Fault::Missing, "install git"),
+            GitError::TooOld { .. } => (Fault::Missing, "install a newer git"),
             GitError::NotARepository { .. } => {
                 (Fault::BadInput, "go to a git repository, or `git init`")
             }

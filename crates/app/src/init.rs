@@ -4,7 +4,7 @@ use std::fs;
 
 use spore_effects::files;
 
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::{Error, Result, Surroundings, Workspace, prompts};
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Initialised {
@@ -63,4 +63,21 @@ pub fn init(around: &Surroundings) -> Result<Initialised> {
         written,
         git: spore_git::Repository::discover(workspace.root()).is_ok(),
     })
+}
+
+/// Writes the built-in prompts of all roles out for editing, under `.spore/agents/`. One that
+/// is there already stays as it is.
+pub fn init_agents(around: &Surroundings) -> Result<Initialised> {
+    let mut made = init(around)?;
+    let dir = Workspace::find(around)?.spore_dir().join("agents");
+    let failed = |source| Error::io(format!("cannot write {}", dir.display()), source);
+    fs::create_dir_all(&dir).map_err(failed)?;
+    for (role, text) in prompts::BUILT_IN {
+        let path = dir.join(format!("{role}.md"));
+        if !path.exists() {
+            files::write_atomic(&path, text.as_bytes()).map_err(failed)?;
+            made.written.push(format!(".spore/agents/{role}.md"));
+        }
+    }
+    Ok(made)
 }

@@ -10,7 +10,8 @@ use std::fmt::Write;
 use serde_json::json;
 use spore_git::{ChangedFile, Diff};
 use spore_model::{
-    Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, Outcome, Ruling, Timestamp, TreeId, Verdict,
+    CommitId, Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, Outcome, Ruling, RunId, Timestamp,
+    TreeId, Verdict,
 };
 use spore_pipeline::{Done, SessionSummary, Step, Ticket};
 use spore_store::KnowledgeError;
@@ -26,6 +27,9 @@ const VERIFIER: &str = "spore:verifier";
 const WHOLE: f64 = 0.9;
 const PARTIAL: f64 = 0.5;
 
+/// How sure it is that an implementation is about the code it touched.
+const TOUCHED: f64 = 0.85;
+
 /// How much of what an agent said at the end is kept; its transcript has the rest.
 const SUMMARY_CAP: usize = 16 * 1024;
 const LISTED_FILES: usize = 200;
@@ -36,11 +40,15 @@ impl Orchestration<'_> {
         let keys = || Keys::of(self, ticket);
         match (step, done) {
             (Step::Prepare, Done::Prepared { .. }) => self.learn_task(&keys()?),
-            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files: 1.. }) => {
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files: 1.., .. })
+                if self.settings.solo.is_none() =>
+            {
                 self.learn_implementation(&keys()?, *bounce, tree)
             }
             (Step::Close { bounce, verdict: Some(verdict), .. }, Done::Closed) => {
-                self.learn_verdict(&keys()?, *bounce, verdict)
+                let keys = keys()?;
+                self.learn_touched(&keys, *bounce)?;
+                self.learn_verdict(&keys, *bounce, verdict)
             }
             (Step::Escalate { bounce, reason }, Done::Escalated) => {
                 self.learn_escalation(&keys()?, *bounce, reason)
@@ -56,7 +64,25 @@ impl Orchestration<'_> {
             metadata: json!({ "base": self.settings.base, "backend": self.settings.backend }),
             ..self.new_node(keys, keys.task(), "task", self.title())
         };
-        self.keep("task", &[Node { parent: None, ..task }], &[])
+        let before = self.tried_before(keys)?;
+        self.keep("task", &[Node { parent: None, ..task }], before.as_slice())
+    }
+
+    /// Joins the task of a run that tries again to that of the run before.
+    fn tried_before(&self, keys: &Keys) -> Result<Option<Edge>> {
+        let Some(run) = self.settings.retry_of else { return Ok(None) };
+        let Some(before) = self.journal.run(run)? else { return Ok(None) };
+        let task = Keys::new(run, before.started, keys.at).task();
+        if self.knowledge.node(&task)?.is_none() {
+            return Ok(None);
+        }
+        let edge = self.new_edge(keys, &["retry"], &keys.task(), &task, EdgeKind::DerivesFrom);
+        Ok(Some(Edge {
+            confidence: Some(1.0),
+            agent: Some(ORCHESTRATOR.to_owned()),
+            reason: Some("the same task, tried again".to_owned()),
+            ..edge
+        }))
     }
 
     fn learn_implementation(&self, keys: &Keys, bounce: u32, tree: &TreeId) -> Result<()> {
@@ -92,6 +118,40 @@ impl Orchestration<'_> {
             )
         };
         self.keep(&format!("implementation {bounce}"), &[node], &[edge])
+    }
+
+    /// Connects an implementation that was judged with the code it touched. Its tree was
+    /// indexed for whoever judged it; where it was not, nothing is indexed for this.
+    fn learn_touched(&self, keys: &Keys, bounce: u32) -> Result<()> {
+        let implementation = keys.implementation(bounce);
+        let found = self.bounce_commit(bounce).and_then(|commit| {
+            let paths = self.paths_of(&commit)?;
+            Ok(self.briefing().touched(&self.settings.base, &commit, &paths))
+        });
+        // The verdict is what counts here: without these edges the graph only says less.
+        let touched = found.unwrap_or_default();
+        let number = bounce.to_string();
+        let edges: Vec<Edge> = touched
+            .iter()
+            .map(|code| Edge {
+                confidence: Some(TOUCHED),
+                agent: Some(ORCHESTRATOR.to_owned()),
+                ..self.new_edge(
+                    keys,
+                    &["related", &number, code.as_str()],
+                    &implementation,
+                    code,
+                    EdgeKind::Related,
+                )
+            })
+            .collect();
+        if edges.is_empty() { Ok(()) } else { self.keep(&format!("touched {bounce}"), &[], &edges) }
+    }
+
+    fn paths_of(&self, commit: &CommitId) -> Result<Vec<String>> {
+        let base = self.repository.tree_of(&self.settings.base)?;
+        let diff = self.repository.diff(&base, &self.repository.tree_of(commit)?, 0)?;
+        Ok(diff.files.into_iter().map(|file| file.path).collect())
     }
 
     fn learn_verdict(&self, keys: &Keys, bounce: u32, verdict: &Verdict) -> Result<()> {
@@ -217,7 +277,7 @@ impl Orchestration<'_> {
 }
 
 /// The ids of a run's nodes and edges: the same in every process that works on it.
-struct Keys {
+pub(crate) struct Keys {
     run: String,
     started: Timestamp,
     /// When the step was first begun.
@@ -225,17 +285,26 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(world: &Orchestration<'_>, ticket: &Ticket) -> Result<Self> {
+    pub(crate) fn of(world: &Orchestration<'_>, ticket: &Ticket) -> Result<Self> {
         let at = Orchestration::planned_time(ticket)?;
         let started = world.journal.run(world.run)?.map_or(at, |run| run.started);
-        Ok(Self { run: world.run.to_string(), started, at })
+        Ok(Self::new(world.run, started, at))
     }
 
-    fn task(&self) -> NodeId {
+    pub(crate) fn new(run: RunId, started: Timestamp, at: Timestamp) -> Self {
+        Self { run: run.to_string(), started, at }
+    }
+
+    /// Returns when the step was first begun.
+    pub(crate) const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    pub(crate) fn task(&self) -> NodeId {
         self.node(&["task"])
     }
 
-    fn implementation(&self, bounce: u32) -> NodeId {
+    pub(crate) fn implementation(&self, bounce: u32) -> NodeId {
         self.node(&["implementation", &bounce.to_string()])
     }
 
@@ -243,11 +312,11 @@ impl Keys {
         self.node(&["verdict", &bounce.to_string()])
     }
 
-    fn node(&self, words: &[&str]) -> NodeId {
+    pub(crate) fn node(&self, words: &[&str]) -> NodeId {
         NodeId::keyed(self.started, &[&[self.run.as_str()], words].concat())
     }
 
-    fn edge(&self, words: &[&str]) -> EdgeId {
+    pub(crate) fn edge(&self, words: &[&str]) -> EdgeId {
         EdgeId::keyed(self.started, &[&[self.run.as_str()], words].concat())
     }
 }

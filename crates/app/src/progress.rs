@@ -68,13 +68,46 @@ pub enum Update {
         held: bool,
         reason: String,
     },
-    Committed {
-        branch: String,
+    /// The tree is read for the first time, which takes its time.
+    Reading,
+    /// What a session is told is less than it could be.
+    LessContext {
+        why: String,
+    },
+    /// What became of the verified commit.
+    Applied {
+        done: bool,
+        what: String,
         commit: String,
+    },
+    SummedUp {
+        note: String,
+    },
+    /// A layer of a flow begins or ends something: S4's structured event.
+    Layer {
+        layer: &'static str,
+        stage: String,
+        status: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
+    /// Sessions may be nested no deeper than the one that is about to start.
+    Shallow {
+        limit: u32,
     },
 }
 
 impl Update {
+    /// Tells of one layer of a flow.
+    pub(crate) fn layer(
+        layer: &'static str,
+        stage: &str,
+        status: String,
+        detail: Option<String>,
+    ) -> Self {
+        Self::Layer { layer, stage: stage.to_owned(), status, detail }
+    }
+
     /// Returns whether only `-v` shows it.
     pub fn is_detail(&self) -> bool {
         matches!(self, Self::Agent { .. })
@@ -103,6 +136,7 @@ impl fmt::Display for Update {
             Self::NotHeld { note } => f.write_str(note),
             Self::Gates { what } => write!(f, "gates: checking {what}"),
             Self::GateEnded { line } => write!(f, "gates: {line}"),
+            Self::Session { role, bounce: 0, backend, .. } => write!(f, "{role} ({backend})"),
             Self::Session { role, bounce, max_bounces, backend } => {
                 write!(f, "bounce {bounce}/{max_bounces}: {role} ({backend})")
             }
@@ -121,9 +155,23 @@ impl fmt::Display for Update {
             Self::Closed { bounce, held: false, reason } => {
                 write!(f, "bounce {bounce} does not hold: {}", first_line(reason))
             }
-            Self::Committed { branch, commit } => {
-                write!(f, "committed {} on {branch}", &commit[..12.min(commit.len())])
+            Self::Reading => write!(f, "reading the code for the first time"),
+            Self::LessContext { why } => write!(f, "{why}"),
+            Self::Applied { done: true, what, commit } => {
+                write!(f, "committed {}: {what}", &commit[..12.min(commit.len())])
             }
+            Self::Applied { done: false, what, commit } => {
+                write!(f, "committed {}, but not applied: {what}", &commit[..12.min(commit.len())])
+            }
+            Self::SummedUp { note } => write!(f, "summed up: {note}"),
+            Self::Layer { stage, status, detail: None, .. } => write!(f, "[{stage}] {status}"),
+            Self::Layer { stage, status, detail: Some(detail), .. } => {
+                write!(f, "[{stage}] {status} - {}", first_line(detail))
+            }
+            Self::Shallow { limit } => write!(
+                f,
+                "This is the last level of sessions that the limit of {limit} allows: they can start none."
+            ),
         }
     }
 }

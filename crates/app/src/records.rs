@@ -7,8 +7,9 @@ use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step, Ticket
 use spore_store::{RunChange, StepEntry};
 
 use crate::Result;
-use crate::gate_runs::{self, bug};
-use crate::orchestration::{Orchestration, branch};
+use crate::gate_runs::bug;
+use crate::gate_words;
+use crate::orchestration::Orchestration;
 
 impl Orchestration<'_> {
     /// Returns all that is to be recorded with the result of `step`.
@@ -31,11 +32,30 @@ impl Orchestration<'_> {
             (_, Done::Baseline(gates) | Done::Gates(gates)) => {
                 self.enter_gates(&mut entry, self.planned(ticket, "gates")?, gates);
             }
-            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files }) => {
-                let run = self.existing_bounce(*bounce)?;
+            (Step::Solo { role }, Done::Solo(session)) => {
+                self.enter_session(&mut entry, role, session);
+            }
+            (Step::Summarize { .. }, Done::Summarized { session, note }) => {
+                if let Some(session) = session {
+                    self.enter_session(&mut entry, "summarizer", session);
+                }
+                let payload = json!({ "note": note });
+                entry.events.push(self.event(
+                    SourceKind::Runner,
+                    "run.summarized",
+                    self.run,
+                    payload,
+                ));
+            }
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files, secrets }) => {
+                let run = match &self.settings.solo {
+                    Some(_) => self.run,
+                    None => self.existing_bounce(*bounce)?,
+                };
                 let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
                 entry.runs.push((run, change));
-                let payload = json!({ "tree": tree, "files": changed_files });
+                let payload =
+                    json!({ "tree": tree, "files": changed_files, "secrets": secrets.len() });
                 entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
             }
             (Step::Close { bounce, outcome, verdict, reason }, _) => {
@@ -44,8 +64,12 @@ impl Orchestration<'_> {
             (Step::Commit { tree, .. }, Done::Committed { commit }) => {
                 let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
                 entry.runs.push((self.run, change));
-                let payload = json!({ "commit": commit, "tree": tree, "branch": branch(self.run) });
+                let payload = json!({ "commit": commit, "tree": tree });
                 entry.events.push(self.event(SourceKind::Git, "commit.created", self.run, payload));
+            }
+            (Step::Apply { .. }, Done::Applied { record }) => {
+                let payload = record.clone();
+                entry.events.push(self.event(SourceKind::Git, "commit.applied", self.run, payload));
             }
             (Step::Escalate { reason, .. }, _) => {
                 let payload = json!({ "reason": reason });
@@ -85,7 +109,7 @@ impl Orchestration<'_> {
             ..RunChange::default()
         };
         entry.runs.push((run, change));
-        let payload = gate_runs::payload(&self.gate_results);
+        let payload = gate_words::payload(&self.gate_results);
         entry.events.push(self.event(SourceKind::Check, "gates.finished", run, payload));
     }
 

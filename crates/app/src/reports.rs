@@ -9,7 +9,8 @@ use spore_model::{
 use spore_pipeline::Done;
 use spore_store::{Journal, RunQuery};
 
-use crate::orchestration::branch;
+use crate::applying::Applied;
+use crate::parts::{PartRow, parts_of};
 use crate::spine;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -31,7 +32,15 @@ pub struct RunReport {
     pub branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
+    /// What became of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Applied>,
     pub bounces: Vec<BounceReport>,
+    /// Those of the run itself: a summarizer's, or a role's that worked alone.
+    pub sessions: Vec<SessionRow>,
+    /// The layers below, where the run has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartRow>,
     pub ledger: Vec<LedgerEntry>,
     pub cost: Cost,
     /// Task files, transcripts, diffs and logs.
@@ -124,12 +133,21 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
         Some(Done::Committed { commit }) => Some(commit),
         _ => None,
     };
-    let ledger = journal.ledger(id)?;
+    let applied = match recorded(journal, id, "apply")? {
+        Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
+        _ => None,
+    };
+    let (parts, books) = parts_of(journal, &run, alive)?;
+    let mut ledger = journal.ledger(id)?;
+    ledger.extend(books);
     Ok(RunReport {
         status: run.status(alive),
-        branch: commit.is_some().then(|| branch(id)),
+        branch: applied.as_ref().and_then(|applied| applied.branch.clone()),
+        applied,
         commit,
         bounces,
+        sessions: sessions_of(journal, id, alive)?,
+        parts,
         cost: ledger.iter().map(|entry| entry.cost).sum(),
         ledger,
         directory: format!(".spore/runs/{id}"),
@@ -148,10 +166,21 @@ fn bounce_report(
         Some(Done::Gates(gates)) => gates.lines,
         _ => Vec::new(),
     };
-    let sessions = journal
-        .children(bounce.id)?
-        .into_iter()
-        .filter(|child| child.kind == RunKind::Session)
+    Ok(BounceReport {
+        bounce: number,
+        // What the run waits for, its open bounce waits for.
+        status: if bounce.is_open() { root.status(alive) } else { bounce.status(alive) },
+        reason: bounce.reason.clone(),
+        tree: bounce.tree_hash.clone(),
+        gates,
+        verdict: recorded_verdict(journal, root.id, number)?,
+        sessions: sessions_of(journal, bounce.id, alive)?,
+    })
+}
+
+fn sessions_of(journal: &dyn Journal, run: RunId, alive: bool) -> Result<Vec<SessionRow>> {
+    let sessions = journal.children(run)?.into_iter().filter(|run| run.kind == RunKind::Session);
+    Ok(sessions
         .map(|session| SessionRow {
             id: session.id,
             role: session.role.clone().unwrap_or_default(),
@@ -162,24 +191,17 @@ fn bounce_report(
             started: session.started,
             ended: session.ended,
         })
-        .collect();
-    Ok(BounceReport {
-        bounce: number,
-        // What the run waits for, its open bounce waits for.
-        status: if bounce.is_open() { root.status(alive) } else { bounce.status(alive) },
-        reason: bounce.reason.clone(),
-        tree: bounce.tree_hash.clone(),
-        gates,
-        verdict: recorded_verdict(journal, root.id, number)?,
-        sessions,
-    })
+        .collect())
 }
 
 /// The verdict is read again from what the verifier said: the record is its words.
 fn recorded_verdict(journal: &dyn Journal, root: RunId, bounce: u32) -> Result<Option<Verdict>> {
     for key in [format!("verifier/{bounce}/2"), format!("verifier/{bounce}")] {
-        if let Some(Done::Verifier { session, intact: true }) = recorded(journal, root, &key)? {
-            return Ok(Some(spore_pipeline::read_verdict(&session.final_text, 0.5)));
+        if let Some(Done::Verifier { session, intact: true, submitted }) =
+            recorded(journal, root, &key)?
+        {
+            let said = spore_pipeline::read_verdict(&session.final_text, 0.5);
+            return Ok(Some(spore_pipeline::settle_verdict(submitted, said)));
         }
     }
     Ok(None)

@@ -11,6 +11,9 @@ use spore_agent::acp::Preset;
 
 use crate::prompts;
 
+/// Claude's name for all tools of our own server.
+const GRAPH: &str = "mcp__spore";
+
 /// Who the agent is and how it works.
 pub(crate) struct Role {
     pub(crate) text: String,
@@ -29,26 +32,31 @@ pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str) -> Role
     if plain && backend == "claude" && dir.join(".claude/agents").join(&file).is_file() {
         return Role { text: String::new(), native: Some(role.to_owned()) };
     }
-    let text = match role {
-        "coder" => prompts::CODER,
-        "verifier" => prompts::VERIFIER,
-        _ => "",
-    };
-    Role { text: text.to_owned(), native: None }
+    let built_in = prompts::BUILT_IN.iter().find(|(name, _)| *name == role);
+    Role { text: built_in.map_or("", |(_, text)| text).to_owned(), native: None }
 }
 
 /// Returns the tools of `role` on `backend`, with `commands` as the only ones it may run
-/// unless its shell is `free`, which only a coder's can be.
+/// unless its shell is `free`, which only that of a role that writes can be.
 pub(crate) fn tools(backend: &str, role: &str, commands: &[String], free: bool) -> ToolPolicy {
-    let free = free && role == "coder";
+    let writes = matches!(role, "coder" | "operator");
+    let free = free && writes;
     let (plain, denied, shell): (&[&str], &[&str], &str) = match (backend, role) {
-        ("claude", "coder") => (&["Read", "Write", "Edit"], &["Grep", "Glob", "Task"], "Bash"),
+        ("claude", "coder") => {
+            (&["Read", "Write", "Edit", GRAPH], &["Grep", "Glob", "Task"], "Bash")
+        }
+        ("claude", "operator") => {
+            (&["Read", "Write", "Edit", "Grep", "Glob", GRAPH], &["Task"], "Bash")
+        }
         ("claude", _) => {
-            (&["Read", "Grep", "Glob"], &["Write", "Edit", "NotebookEdit", "Task"], "Bash")
+            (&["Read", "Grep", "Glob", GRAPH], &["Write", "Edit", "NotebookEdit", "Task"], "Bash")
         }
         // Agents that ask before they act are answered by the kind of the deed.
         (name, "coder") if asks_by_kind(name) => {
             (&["read", "think", "edit", "other"], &["search"], "execute")
+        }
+        (name, "operator") if asks_by_kind(name) => {
+            (&["read", "search", "think", "edit", "other"], &[], "execute")
         }
         (name, _) if asks_by_kind(name) => {
             (&["read", "search", "think", "other"], &["edit"], "execute")
@@ -119,7 +127,7 @@ mod tests {
     fn only_a_coder_has_a_free_shell_and_only_if_it_is_held() {
         let gates = ["cargo test".to_owned()];
         let coder = tools("claude", "coder", &gates, true);
-        assert_eq!(coder.allow, ["Read", "Write", "Edit", "Bash"]);
+        assert_eq!(coder.allow, ["Read", "Write", "Edit", GRAPH, "Bash"]);
         assert!(coder.skip_permissions && coder.deny.contains(&"Grep".to_owned()));
         let api = tools("api", "coder", &gates, true);
         assert!(api.allow.is_empty() && api.skip_permissions);

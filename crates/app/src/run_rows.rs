@@ -16,7 +16,9 @@ impl Orchestration<'_> {
             Step::Coder { .. } => {
                 json!({ "at": at, "bounce": self.around.ids.run(), "session": self.around.ids.run() })
             }
-            Step::Verifier { .. } => json!({ "at": at, "session": self.around.ids.run() }),
+            Step::Verifier { .. } | Step::Summarize { .. } | Step::Solo { .. } => {
+                json!({ "at": at, "session": self.around.ids.run() })
+            }
             Step::Baseline | Step::Gates { .. } => {
                 json!({ "at": at, "gates": self.around.ids.run() })
             }
@@ -70,7 +72,8 @@ impl Orchestration<'_> {
         Run {
             parent: Some(self.run),
             trace: self.trace.clone(),
-            depth: 1,
+            depth: self.depth + 1,
+            experiment: self.settings.experiment.clone(),
             ..Run::begin(id, kind, name, self.around.clock.now())
         }
     }

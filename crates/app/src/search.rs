@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ignore::overrides::OverrideBuilder;
 use serde::Serialize;
 use spore_config::Config;
-use spore_context::search::{Hit, SearchAsked, Searcher};
+use spore_context::search::{Hit, NearNode, SearchAsked, Searcher};
 use spore_index::ItemKind;
 use spore_model::Fault;
 use spore_store::CodeIndex;
@@ -143,6 +143,30 @@ pub fn search(
         files_behind: behind,
         timings_ms: timings,
     })
+}
+
+/// Finds what somebody means in an index that is held open. What is near in meaning is for
+/// the holder to say.
+pub(crate) fn search_held(
+    around: &Surroundings,
+    searcher: &Searcher<'_>,
+    asked: &SearchQuery,
+    near: &[NearNode],
+) -> Result<Vec<Hit>> {
+    let text = typed(&asked.text)?;
+    let kinds = kinds(&asked.kinds)?;
+    let workspace = Workspace::find(around)?;
+    let path = asked.path.as_deref().map(|path| PathFilter::typed(path, &workspace, around));
+    let path = path.transpose()?;
+    let holds = path.as_ref().map(|filter| |path: &str| filter.holds(path));
+    let limit = asked.limit.unwrap_or(u32::MAX);
+    let asked = SearchAsked {
+        text,
+        kinds: &kinds,
+        path: holds.as_ref().map(|holds| holds as &dyn Fn(&str) -> bool),
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    Ok(searcher.search(&asked, near)?)
 }
 
 /// What a search works with.

@@ -19,17 +19,14 @@ use spore_store::{Journal, RunChange, StepEntry};
 use crate::attendance::{Attendance, idle};
 use crate::backends::{backend, model};
 use crate::gate_runs::bug;
+use crate::nesting::Nesting;
 use crate::prices::cost_of;
 use crate::roles::{self, Role};
 use crate::spine::{self, Events};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
-/// Where nesting is counted. The seeds' own names are understood too.
-const DEPTH_VARS: [&str; 2] = ["SPORE_SPAWN_DEPTH", "AGENTIC_SPAWN_DEPTH"];
-const TRACE_VARS: [&str; 2] = ["SPORE_TRACE_ID", "AGENTIC_TRACE_ID"];
-
 /// Said and recorded, because runs in a checkout are held.
-const NOT_HELD: &str = "No sandbox holds this session: it works in your own directory.";
+pub(crate) const NOT_HELD: &str = "No sandbox holds this session: it works in your own directory.";
 
 /// What to spawn. What is left out comes from the configuration.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +76,7 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     }
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
-    let nesting = Nesting::read(around, &config, asked)?;
+    let nesting = Nesting::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
     refuse_if_sandbox_required(&config)?;
     let name = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
     let scenario = asked.scenario.as_deref().map(canonical).transpose()?;
@@ -132,36 +129,6 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     })
 }
 
-/// How deep we are, and what we belong to.
-struct Nesting {
-    depth: u32,
-    trace: Option<TraceId>,
-}
-
-impl Nesting {
-    /// Reads the nesting from the environment. At the limit nothing is started.
-    fn read(around: &Surroundings, config: &Config, asked: &Spawn) -> Result<Self> {
-        let get = |names: [&str; 2]| {
-            let found = names.iter().find_map(|name| {
-                around.variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
-            });
-            found.filter(|value| !value.is_empty())
-        };
-        // A depth that cannot be read must not count as none: it would undo the limit.
-        let depth = match get(DEPTH_VARS) {
-            None => 0,
-            Some(text) => text.parse().map_err(|_| {
-                Error::new(Fault::BadInput, format!("the spawn depth {text:?} is not a number"))
-            })?,
-        };
-        let limit = asked.max_depth.unwrap_or(config.spawn.max_depth);
-        if depth >= limit {
-            return Err(Error::too_deep(depth, limit));
-        }
-        Ok(Self { depth, trace: get(TRACE_VARS).and_then(|text| TraceId::new(text).ok()) })
-    }
-}
-
 /// The parts of one spawn that its steps share.
 struct Desk<'a> {
     around: &'a Surroundings,
@@ -185,8 +152,7 @@ impl Desk<'_> {
         };
         let own = &self.config.environment.agent;
         let mut env = crate::orchestration::environment(self.config, self.around, own);
-        env.push((DEPTH_VARS[0].to_owned(), (nesting.depth + 1).to_string()));
-        env.push((TRACE_VARS[0].to_owned(), self.trace.to_string()));
+        nesting.tell(&self.trace, &mut env);
         Request {
             role: asked.role.clone(),
             bounce: 1,
@@ -297,7 +263,7 @@ impl Desk<'_> {
 }
 
 /// A spawned session works where the person is, and may spawn others.
-fn refuse_if_sandbox_required(config: &Config) -> Result<()> {
+pub(crate) fn refuse_if_sandbox_required(config: &Config) -> Result<()> {
     if config.sandbox.mode != "required" {
         return Ok(());
     }

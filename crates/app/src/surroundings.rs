@@ -1,6 +1,6 @@
 //! Everything a use case takes from outside, handed in by whoever composes the program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +23,25 @@ pub struct Surroundings {
     /// Where checkouts live, `$XDG_STATE_HOME/spore`.
     pub state_home: PathBuf,
     pub interrupt: Interrupt,
+}
+
+impl Surroundings {
+    /// The same for a thread of its own that works on one project and leaves nothing behind
+    /// that a run would have to know of.
+    pub(crate) fn apart(&self, root: &Path) -> Self {
+        Self {
+            clock: Arc::clone(&self.clock),
+            ids: Ids::random(Arc::clone(&self.clock)),
+            probe: Probe::idle(),
+            exe: self.exe.clone(),
+            cwd: root.to_owned(),
+            root: Some(root.to_owned()),
+            variables: self.variables.clone(),
+            config_file: self.config_file.clone(),
+            state_home: self.state_home.clone(),
+            interrupt: self.interrupt.clone(),
+        }
+    }
 }
 
 /// Set once by Ctrl-C; everything that waits looks at it.

@@ -30,10 +30,14 @@ impl Workspace {
             }
             return Ok(Self::at(root, around));
         }
-        let cwd = around
-            .cwd
+        Self::around_dir(around, &around.cwd)
+    }
+
+    /// Finds the project that a directory belongs to, wherever the command was called.
+    pub(crate) fn around_dir(around: &Surroundings, dir: &Path) -> Result<Self> {
+        let cwd = dir
             .canonicalize()
-            .map_err(|source| Error::io("cannot read the current directory", source))?;
+            .map_err(|source| Error::io(format!("cannot read {}", dir.display()), source))?;
         let marked = cwd.ancestors().find(|dir| dir.join(".spore").is_dir());
         let root = match marked {
             // Its `.git` is a file: a linked worktree, whose `.spore/` is only a copy of what

@@ -111,7 +111,7 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 
 /// What is the user's alone: all but Spore's own directory and refs. Objects are compared by
 /// what must still be there, since Spore adds some.
-struct Footprint {
+pub(crate) struct Footprint {
     places: BTreeMap<PathBuf, (u32, Vec<u8>)>,
     objects: BTreeMap<PathBuf, (u32, Vec<u8>)>,
 }
@@ -125,7 +125,7 @@ const OURS: [&str; 5] = [
 ];
 
 impl Footprint {
-    fn of(dir: &Path) -> Self {
+    pub(crate) fn of(dir: &Path) -> Self {
         let ours = |path: &Path| OURS.iter().any(|prefix| path.starts_with(prefix));
         let all = files(dir).into_iter().filter(|(path, _)| !ours(path));
         let (objects, places) = all.partition(|(path, _)| path.starts_with(".git/objects"));
@@ -133,7 +133,7 @@ impl Footprint {
     }
 
     #[track_caller]
-    fn still_holds(&self, dir: &Path) {
+    pub(crate) fn still_holds(&self, dir: &Path) {
         let now = Self::of(dir);
         let names = self.places.keys().chain(now.places.keys());
         let changed: Vec<&PathBuf> =

@@ -56,7 +56,7 @@ fn the_answer_is_one_json_document() {
     assert_eq!(output.stderr, "");
     let mut answer = output.json();
     assert_eq!(answer["status"], "verified");
-    assert_eq!(answer["cost"]["usd"], 1.25);
+    assert_eq!(answer["cost"]["usd"], 1.375);
     // Where the test lies is the test's.
     let scenario = answer["run"]["settings"]["scenario"].take();
     assert!(scenario.as_str().unwrap().ends_with("/scenario.toml"));
@@ -73,6 +73,7 @@ fn what_a_verifier_found_is_in_the_next_coders_task() {
     insta::assert_snapshot!("task_after_a_red_gate", task("bounce-2/coder/task.md"));
     insta::assert_snapshot!("task_of_the_verifier", task("bounce-2/verifier/task.md"));
     insta::assert_snapshot!("task_after_a_rejection", task("bounce-3/coder/task.md"));
+    insta::assert_snapshot!("task_of_the_summarizer", task("summarizer/task.md"));
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn a_run_that_has_spent_its_budget_waits_and_goes_on_with_more() {
     insta::assert_snapshot!("a_resume_without_more_budget", told(&again));
     let resumed = env.spore(&["resume", "--budget", "+5"]).code(0);
     insta::assert_snapshot!("a_resume_with_more_budget", told(&resumed));
-    assert_eq!(scenes::newest(&env)["cost"]["usd"], 1.25);
+    assert_eq!(scenes::newest(&env)["cost"]["usd"], 1.375);
 }
 
 #[test]
@@ -329,4 +330,98 @@ fn a_verbose_run_shows_what_agents_do_and_nothing_that_drives_a_terminal() {
     let (_, output) = check(&scenes::one_bounce(&format!("{steps}{WRITE_42}")), &["-v"], 0);
     insta::assert_snapshot!(told(&output));
     assert!(!output.stderr.contains('\u{1b}'));
+}
+
+#[test]
+fn the_experiment_without_context_is_told_nothing_but_its_task() {
+    let (env, output) =
+        check(&scenes::one_bounce(WRITE_42), &["--experiment", "no-context", "--json"], 0);
+    assert_eq!(output.json()["run"]["experiment"], "no-context");
+    let task = scenes::artefact(&env, "bounce-1/coder/task.md");
+    assert!(!task.contains("## Code Locations") && !task.contains("## Files Likely"), "{task}");
+}
+
+#[test]
+fn a_dry_run_tells_the_plan_and_does_nothing() {
+    let env = scenes::with_scenario(scenes::THREE_BOUNCES);
+    let all = || scenes::system(&env, "find", &["..", "-printf", "%p %s %T@\\n"]);
+    let before = all();
+    let output = orchestrate(&env, &["--dry-run", "--apply", "patch"]).code(0);
+    insta::assert_snapshot!(told(&output));
+    assert_eq!(all(), before);
+}
+
+#[test]
+fn a_single_role_is_recorded_and_judged_by_nobody() {
+    let scenario = "[[session]]\nrole = \"operator\"\ncost_usd = 0.25\nfinal = \"It is in answer.txt.\"\n\
+                    steps = [{ write = \"notes.txt\", content = \"found\\n\" }]\n";
+    let (env, output) = check(scenario, &["--agent", "operator"], 0);
+    insta::assert_snapshot!(told(&output));
+    no_branch(&env);
+    let id = scenes::newest_id(&env);
+    assert_eq!(env.git(&["show", &format!("refs/spore/{id}/bounce/1:notes.txt")]), "found");
+    assert_eq!(scenes::newest(&env)["status"], "finished");
+}
+
+#[test]
+fn a_task_that_is_tried_again_knows_the_run_before() {
+    let (env, _) = check(&scenes::one_bounce(WRITE_42), ONCE, 0);
+    let first = scenes::newest_id(&env);
+    let again = env.spore(&["retry", &first, "--max-bounces", "2", "--json"]).code(0).json();
+    assert_eq!(again["run"]["settings"]["retry_of"], first.as_str());
+    assert_eq!(again["run"]["settings"]["max_bounces"], 2);
+    assert_eq!(again["run"]["task"], "write the answer");
+    let nobody = env.spore(&["retry", "ZZZZ"]).code(65);
+    assert!(nobody.stderr.contains("spore runs list"), "{}", nobody.stderr);
+}
+
+#[test]
+fn what_looks_like_a_secret_goes_back_to_the_coder() {
+    // Put together here, so that no file of ours holds one.
+    let key = format!("AKIA{}", "Q3ZXCVMPKE7T5WZ2");
+    let leak = format!(r#"{{ write = "answer.txt", content = "aws = {key}\\n" }}"#);
+    let mend = "[[session]]\nrole = \"coder\"\nbounce = 2\ncost_usd = 0.5\nfinal = \"done\"\n\
+                steps = [{ expect = \"looks like a secret\" }, { expect = \"answer.txt:1\" }, "
+        .to_owned()
+        + WRITE_42
+        + "]\n[[session]]\nrole = \"verifier\"\nbounce = 2\nfinal = \'\'\'<verdict>{\"verdict\":\"supports\"}</verdict>\'\'\'\n";
+    let (env, _) = check(&(scenes::one_bounce(&leak) + &mend), &[], 0);
+    let told: String = ["bounce-2/coder/task.md", "bounce-1/change.diff"]
+        .map(|name| scenes::artefact(&env, name))
+        .concat();
+    assert!(!told.contains(&key), "{told}");
+    assert!(!env.spore(&["events", "tail", "--json"]).code(0).stdout.contains(&key));
+}
+
+#[test]
+fn verified_work_can_be_put_into_the_persons_own_files() {
+    let (env, output) = check(&scenes::one_bounce(WRITE_42), &["--in-place"], 0);
+    insta::assert_snapshot!(told(&output));
+    assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "42\n");
+    assert_eq!(env.git(&["diff", "--staged", "--name-only"]), "answer.txt");
+    let dirty = orchestrate(&env, &["--in-place"]).code(65);
+    assert!(dirty.stderr.contains("answer.txt"), "{}", dirty.stderr);
+}
+
+#[test]
+fn verified_work_can_be_merged_or_made_a_patch() {
+    let (env, output) = check(&scenes::one_bounce(WRITE_42), &["--apply", "merge"], 0);
+    insta::assert_snapshot!(told(&output));
+    assert_eq!(env.git(&["show", "main:answer.txt"]), "42");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let (env, _) = check(&scenes::one_bounce(WRITE_42), &["--apply", "patch"], 0);
+    no_branch(&env);
+    let patch = format!(".spore/runs/{}/result.patch", scenes::newest_id(&env));
+    env.git(&["am", "--quiet", &patch]);
+    assert_eq!(env.git(&["show", "HEAD:answer.txt"]), "42");
+}
+
+#[test]
+fn work_that_cannot_be_merged_is_verified_and_only_a_part_of_what_was_asked() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    env.write("answer.txt", "mine\n");
+    let output = orchestrate(&env, &["--apply", "merge"]).code(12);
+    insta::assert_snapshot!(told(&output));
+    assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "mine\n");
+    assert_eq!(scenes::newest(&env)["status"], "verified");
 }

@@ -81,6 +81,12 @@ role = "verifier"
 bounce = 3
 cost_usd = 0.125
 final = '''<verdict>{"verdict":"supports","confidence":0.95,"reason":"it says 42"}</verdict>'''
+
+[[session]]
+role = "summarizer"
+cost_usd = 0.125
+final = '''<summary>{"title": "The answer is written", "summary": "answer.txt says 42 now. The first attempt emptied kept.txt, which the check refuses; the second wrote 43.",
+"lessons": [{"title": "The check does not read the answer", "pattern": "A change of answer.txt to any text passes check.sh, which only looks whether the file is empty.", "fix": "Compare the content of answer.txt with what the task asks for before handing it in.", "scope": ["answer.txt"], "evidence": "bounce 2"}]}</summary>'''
 "#;
 
 pub(crate) const ORCHESTRATE: &[&str] =

@@ -7,6 +7,7 @@
 //! The answers are plain data in the words of the model. How a walk through the graph is done
 //! is the model's, how it is kept the store's.
 
+mod at_node;
 mod code;
 mod edges;
 mod garbage;
@@ -29,6 +30,7 @@ pub use edges::{AdjacentEdge, EdgesAsked, ExplainedEdge, RankedEdge};
 pub use garbage::{Garbage, GarbageAsked, GarbageRow};
 pub use health::{AnalysisAsked, Status};
 pub use nodes::{Content, Freshness, Kin, NodeView, RegionAsked, RegionRow};
+pub(crate) use typed::edge_kind;
 pub use walks::{Context, ContextAsked, ContextRow, PathsAsked, Ways};
 pub use writes::{
     CONTENT_CAP, CreatedEdge, CreatedMeta, EdgeAsked, MetaAsked, MetaChange, NewEdge, UpdatedMeta,
@@ -63,6 +65,16 @@ impl<'a> Graph<'a> {
         let config = workspace.config(around, &[])?;
         let knowledge = workspace.knowledge(&config)?;
         let code = crate::indexing::open_as_is(&workspace, &config)?;
+        Ok(Self { around, workspace, knowledge, code })
+    }
+
+    /// Opens the graph of a project over an index that is not, or not only, that of the work
+    /// tree.
+    pub(crate) fn over(around: &'a Surroundings, index: &std::path::Path) -> Result<Self> {
+        let workspace = Workspace::find(around)?;
+        let config = workspace.config(around, &[])?;
+        let knowledge = workspace.knowledge(&config)?;
+        let code = CodeIndex::open(index, config.store.busy_timeout).ok();
         Ok(Self { around, workspace, knowledge, code })
     }
 

@@ -12,7 +12,7 @@ const LISTED: usize = 8;
 
 impl Graph<'_> {
     /// Returns the one node that `typed` names by part of its id or by its title.
-    pub(super) fn find_node(&self, typed: &str) -> Result<Node> {
+    pub(crate) fn find_node(&self, typed: &str) -> Result<Node> {
         let (mut named, others): (Vec<Node>, Vec<Node>) =
             self.knowledge.find(typed)?.into_iter().partition(|node| is_named(node, typed));
         // A title outlives its node: who says it now means the one that is in force.
@@ -121,7 +121,7 @@ fn code_line(node: &Node) -> String {
 }
 
 /// Reads the name of an edge type, in the spelling of people too.
-pub(super) fn edge_kind(typed: &str) -> Result<EdgeKind> {
+pub(crate) fn edge_kind(typed: &str) -> Result<EdgeKind> {
     let word = typed.trim().to_ascii_lowercase().replace('-', "_");
     word.parse().map_err(|_| {
         let known: Vec<&str> = EdgeKind::ALL.iter().map(|kind| kind.as_str()).collect();

@@ -77,17 +77,18 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &IndexArgs) -> Resul
     if args.watch {
         return watch(ui, around, &asked, &bar);
     }
-    let report = indexing::index(around, &asked, &bar)?;
+    let indexed = indexing::index(around, &asked, &bar)?;
     let vectors = if args.no_embed || args.rev.is_some() {
         None
     } else {
         // Stopping here leaves nothing half done, and the table is still to come.
         listen_for_signals(&around.interrupt)?;
-        Some(embedding::embed(around, args.embed_for, &bar)?)
+        Some(embedding::embed(around, &indexed, args.embed_for, &bar)?)
     };
     bar.clear();
-    let answer = Answer { report: &report, vectors: vectors.as_ref() };
-    ui.answer(&answer, || text::report(&report) + &text::vectors(vectors.as_ref()));
+    let report = &indexed.report;
+    let answer = Answer { report, vectors: vectors.as_ref() };
+    ui.answer(&answer, || text::report(report) + &text::vectors(vectors.as_ref()));
     Ok(0)
 }
 

@@ -7,10 +7,14 @@ use crate::ui::Ui;
 /// Writes `.spore/` with a configuration to commit and an ignore file for what is local.
 /// What is already there stays as it is.
 #[derive(clap::Args)]
-pub(crate) struct InitArgs {}
+pub(crate) struct InitArgs {
+    /// Write the prompts of all roles to `.spore/agents/`, for editing
+    #[arg(long)]
+    agents: bool,
+}
 
-pub(crate) fn run(ui: &mut Ui, around: &Surroundings, _: &InitArgs) -> Result<u8> {
-    let made = spore_app::init(around)?;
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &InitArgs) -> Result<u8> {
+    let made = if args.agents { spore_app::init_agents(around)? } else { spore_app::init(around)? };
     ui.answer(&made, || {
         let mut text = if made.written.is_empty() {
             format!("{} is a Spore project already.\n", made.root)

@@ -6,15 +6,25 @@ mod context;
 mod demo;
 mod doctor;
 mod events;
+mod exec;
+mod flow;
 mod graph;
 mod index;
 mod init;
+mod investigate;
+mod mcp;
+mod memory;
 mod orchestrate;
+mod phase;
 mod resume;
+mod retry;
 mod runs;
+mod scan;
 mod search;
+mod sentinel;
 mod setup;
 mod spawn;
+mod stage;
 mod text;
 
 use std::path::PathBuf;
@@ -83,15 +93,25 @@ enum Command {
     Index(index::IndexArgs),
     Search(search::SearchArgs),
     Context(context::ContextArgs),
+    Scan(scan::ScanArgs),
+    Investigate(investigate::InvestigateArgs),
     Orchestrate(orchestrate::OrchestrateArgs),
     Resume(resume::ResumeArgs),
+    Retry(retry::RetryArgs),
     #[command(subcommand)]
     Runs(runs::RunsCommand),
     #[command(subcommand)]
     Graph(graph::GraphCommand),
     #[command(subcommand)]
     Events(events::EventsCommand),
+    #[command(subcommand)]
+    Memory(memory::MemoryCommand),
+    Mcp(mcp::McpArgs),
     Spawn(spawn::SpawnArgs),
+    Exec(exec::ExecArgs),
+    Stage(stage::StageArgs),
+    Phase(phase::PhaseArgs),
+    Sentinel(sentinel::SentinelArgs),
     #[command(subcommand)]
     Agents(agents::AgentsCommand),
     #[command(subcommand)]
@@ -108,12 +128,21 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
         Command::Index(args) => index::run(ui, &around, args),
         Command::Search(args) => search::run(ui, &around, args),
         Command::Context(args) => context::run(ui, &around, args),
+        Command::Scan(args) => scan::run(ui, &around, args),
+        Command::Investigate(args) => investigate::run(ui, &around, args),
         Command::Orchestrate(args) => orchestrate::run(ui, &around, args),
         Command::Resume(args) => resume::run(ui, &around, args),
+        Command::Retry(args) => retry::run(ui, &around, args),
         Command::Runs(command) => runs::run(ui, &around, command),
         Command::Graph(command) => graph::run(ui, &around, command),
         Command::Events(command) => events::run(ui, &around, command),
+        Command::Memory(command) => memory::run(ui, &around, command),
+        Command::Mcp(args) => mcp::run(ui, &around, args),
         Command::Spawn(args) => spawn::run(ui, &around, args),
+        Command::Exec(args) => exec::run(ui, &around, args),
+        Command::Stage(args) => stage::run(ui, &around, args),
+        Command::Phase(args) => phase::run(ui, &around, args),
+        Command::Sentinel(args) => sentinel::run(ui, &around, args),
         Command::Agents(command) => agents::run(ui, &around, command),
         Command::Config(command) => config::run(ui, &around, command),
         Command::Doctor(args) => doctor::run(ui, &around, args),
@@ -122,7 +151,11 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     }
 }
 
-/// The exit code of a run is its outcome's; without one, somebody stopped it.
+/// The exit code of a run is its outcome's; without one, somebody stopped it. Verified work
+/// that is not where it was asked to be is only a part of what was asked for.
 fn exit_code(report: &RunReport) -> u8 {
+    if report.applied.as_ref().is_some_and(|applied| !applied.done) {
+        return spore_model::Outcome::Partial.exit_code();
+    }
     report.run.outcome.unwrap_or(spore_model::Outcome::Interrupted).exit_code()
 }

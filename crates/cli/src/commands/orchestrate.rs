@@ -1,7 +1,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use spore_app::{Error, Orchestrate, Result, Surroundings};
+use spore_app::{Apply, Error, Orchestrate, Result, Surroundings};
 use spore_model::{Fault, Usd};
 
 use super::{exit_code, text};
@@ -11,27 +11,30 @@ use crate::ui::Ui;
 /// Work on a task until it is verified, or say why not
 ///
 /// The agent works in a private clone of HEAD. Your files, index, stash and branches are not
-/// touched; verified work arrives as a commit on a branch `spore/<run>`.
+/// touched; verified work arrives as a commit on a branch `spore/<run>`, or as `--apply` says.
 ///
 /// Exit codes: 0 verified, 1 failed, 3 parked for a person or for budget, 10 nobody could say,
-/// 11 escalated, 20 interrupted, 75 parked for quota. The call itself was wrong: 64 usage,
+/// 11 escalated, 12 verified but not applied, 20 interrupted, 75 parked for quota. The call itself was wrong: 64 usage,
 /// 65 input (a red project, no commit), 69 something is missing, 74 disk, 78 configuration.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore orchestrate \"make the parser accept tabs\"\n  spore orchestrate - < task.md\n  spore orchestrate \"fix the failing test\" --allow-red --max-bounces 5"
+    after_help = "Examples:\n  spore orchestrate \"make the parser accept tabs\"\n  spore orchestrate - < task.md\n  spore orchestrate \"fix the failing test\" --allow-red --max-bounces 5\n  spore orchestrate \"upgrade the parser\" --dry-run\n  spore orchestrate \"where is the cache flushed?\" --agent operator"
 )]
 pub(crate) struct OrchestrateArgs {
     /// What is to be done; `-` reads it from stdin
     task: String,
-    /// The agent to use
+    /// The agent to use for every role that has none of its own in `[roles.*]`
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
     /// The scenario that the replay agent plays
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// The model to use, by the agent's own name for it
+    /// The model of every role: low, medium, high, or the agent's own name for one
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// The same for the coder alone
+    #[arg(long, value_name = "NAME")]
+    coder_model: Option<String>,
     /// How often the coder may try
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_bounces: Option<u32>,
@@ -47,24 +50,64 @@ pub(crate) struct OrchestrateArgs {
     /// Go on although the project's checks fail already; only new failures count then
     #[arg(long)]
     allow_red: bool,
+    /// Let the change touch tests and what configures them
+    #[arg(long)]
+    allow_test_changes: bool,
+    /// Spend no session on summing up and on lessons
+    #[arg(long)]
+    no_summarize: bool,
+    /// What becomes of verified work: branch, merge, patch or none
+    #[arg(long, value_name = "HOW")]
+    apply: Option<Apply>,
+    /// Put the verified change into your own files, staged; refused if anything is uncommitted
+    #[arg(long)]
+    in_place: bool,
+    /// Run one session of this role and nothing around it: no gates, no verdict
+    #[arg(long, value_name = "ROLE")]
+    agent: Option<String>,
+    /// A label for comparing runs; `no-context` tells sessions nothing but their task
+    #[arg(long, value_name = "LABEL")]
+    experiment: Option<String>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &OrchestrateArgs) -> Result<u8> {
-    let asked = Orchestrate {
-        task: read_text(&args.task)?,
-        backend: args.backend.clone(),
-        scenario: args.scenario.clone(),
-        model: args.model.clone(),
-        max_bounces: args.max_bounces,
-        max_turns: args.max_turns,
-        budget: args.budget,
-        timeout: args.timeout,
-        allow_red: args.allow_red,
-    };
+    let asked = args.asked()?;
+    if args.dry_run {
+        let plan = spore_app::plan_run(around, &asked)?;
+        ui.answer(&plan, || text::plan(&plan));
+        return Ok(0);
+    }
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::orchestrate(around, &asked, ui)?;
     ui.answer(&report, || text::ending(&report));
     Ok(exit_code(&report))
+}
+
+impl OrchestrateArgs {
+    fn asked(&self) -> Result<Orchestrate> {
+        Ok(Orchestrate {
+            task: read_text(&self.task)?,
+            backend: self.backend.clone(),
+            scenario: self.scenario.clone(),
+            model: self.model.clone(),
+            coder_model: self.coder_model.clone(),
+            max_bounces: self.max_bounces,
+            max_turns: self.max_turns,
+            budget: self.budget,
+            timeout: self.timeout,
+            allow_red: self.allow_red,
+            allow_test_changes: self.allow_test_changes,
+            summarize: self.no_summarize.then_some(false),
+            apply: self.apply,
+            in_place: self.in_place,
+            agent: self.agent.clone(),
+            experiment: self.experiment.clone(),
+            retry_of: None,
+        })
+    }
 }
 
 /// Returns `typed`, or what is on stdin where it is `-`.

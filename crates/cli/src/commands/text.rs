@@ -1,16 +1,20 @@
 //! Runs as people read them.
 
-use spore_app::{BounceReport, RunReport, RunRow, SessionRow};
-use spore_model::{RunState, Status, Timestamp};
+use spore_app::{Applied, Apply, BounceReport, PartRow, RunPlan, RunReport, RunRow, SessionRow};
+use spore_model::{RunKind, RunState, Status, Timestamp};
 
 /// The last words of a command that worked on a run.
 pub(super) fn ending(report: &RunReport) -> String {
     let (id, cost) = (report.run.id.short(), report.cost);
     let reason = clean(report.run.reason.as_deref().unwrap_or_default());
-    match (report.status, &report.branch) {
-        (Status::Verified, Some(branch)) => format!(
-            "Verified after {} for {cost}. The work is on branch {branch}:\n  git diff HEAD...{branch}\n  git merge {branch}",
-            many(report.bounces.len(), "bounce"),
+    match (report.status, &report.applied) {
+        (Status::Verified, Some(applied)) => verified(report, applied),
+        (Status::Finished, _) if report.run.kind != RunKind::Solo => {
+            format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
+        }
+        (Status::Finished, _) => format!(
+            "Run {id} finished for {cost}; nobody judged it. What it said and left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
+            report.directory, report.run.id
         ),
         (Status::Interrupted, _) => format!(
             "Run {id} is interrupted, after {cost}. Nothing that was recorded is lost:\n  spore resume {id}"
@@ -36,6 +40,60 @@ pub(super) fn ending(report: &RunReport) -> String {
             "Run {id} {status}: {reason}\nIt cost {cost}. To see what was tried:\n  spore runs show {id}"
         ),
     }
+}
+
+fn verified(report: &RunReport, applied: &Applied) -> String {
+    let after = many(report.bounces.len(), "bounce");
+    let mut text = format!("Verified after {after} for {}. ", report.cost);
+    let in_files = report.run.settings["in_place"] == true;
+    match (&applied.how, &applied.branch) {
+        (Apply::Branch, Some(branch)) if !in_files => text.push_str(&format!(
+            "The work is on branch {branch}:\n  git diff HEAD...{branch}\n  git merge {branch}"
+        )),
+        _ => {
+            let not = if applied.done { "The work is" } else { "But the work is not applied:" };
+            text.push_str(&format!("{not} {}", applied.what));
+            if let Some(next) = &applied.next {
+                text.push_str(&format!("\n  {next}"));
+            }
+        }
+    }
+    text
+}
+
+/// What a run would do.
+pub(super) fn plan(plan: &RunPlan) -> String {
+    let mut text = format!("Would work on: {}\n", clean(plan.task.lines().next().unwrap_or("")));
+    line(&mut text, "base", &plan.base.as_str()[..12]);
+    if plan.left_out > 0 {
+        let files = spore_app::counted(plan.left_out, "uncommitted file");
+        line(&mut text, "without", &files);
+    }
+    for (role, player) in &plan.roles {
+        let model = player.model.as_deref().map(|model| format!(", {model}"));
+        line(&mut text, role, &format!("{}{}", player.backend, model.unwrap_or_default()));
+    }
+    for gate in &plan.gates {
+        line(&mut text, "gate", gate);
+    }
+    let limits = format!(
+        "{} of {} and {} s each, {} in all",
+        spore_app::counted(plan.max_bounces, "bounce"),
+        spore_app::counted(plan.max_turns, "turn"),
+        plan.session_seconds,
+        plan.budget_usd
+    );
+    line(&mut text, "limits", &limits);
+    let summed = if plan.summarize { "summed up" } else { "not summed up" };
+    let laid = if plan.in_place { " and put into your files" } else { "" };
+    line(&mut text, "result", &format!("applied as {}{laid}, {summed}", plan.apply));
+    let held = if plan.sandboxed { "the kernel holds agents and gates" } else { "none" };
+    line(&mut text, "sandbox", held);
+    for note in &plan.not_held {
+        line(&mut text, "", note);
+    }
+    text.push_str("Nothing was done.\n");
+    text
 }
 
 pub(super) fn table_of_runs(rows: &[RunRow]) -> String {
@@ -71,14 +129,36 @@ pub(super) fn run_in_full(report: &RunReport) -> String {
     if let Some(reason) = run.reason.as_deref().filter(|_| report.status != Status::Verified) {
         line(&mut text, "reason", reason);
     }
-    if let (Some(branch), Some(commit)) = (&report.branch, &report.commit) {
-        line(&mut text, "commit", &format!("{} on {branch}", &commit.as_str()[..12]));
+    if let (Some(applied), Some(commit)) = (&report.applied, &report.commit) {
+        let not = if applied.done { "" } else { "not applied: " };
+        line(&mut text, "commit", &format!("{}, {not}{}", &commit.as_str()[..12], applied.what));
     }
     line(&mut text, "files", &report.directory);
     for bounce in &report.bounces {
         bounce_in_full(&mut text, bounce);
     }
+    if !report.sessions.is_empty() {
+        text.push_str("\nThe run itself\n");
+        for session in &report.sessions {
+            session_line(&mut text, session);
+        }
+    }
+    let layers = report.parts.iter().filter(|part| part.kind != RunKind::Session);
+    for (at, part) in layers.enumerate() {
+        text.push_str(if at == 0 { "\nParts\n" } else { "" });
+        part_line(&mut text, part);
+    }
     text
+}
+
+fn part_line(text: &mut String, part: &PartRow) {
+    let indent = "  ".repeat(part.depth as usize);
+    let again =
+        if part.attempt > 1 { format!(", attempt {}", part.attempt) } else { String::new() };
+    let said = part.reason.as_deref().filter(|_| part.status != Status::Finished);
+    let said = said.map(|reason| format!(": {}", clean(reason))).unwrap_or_default();
+    let (kind, name) = (part.kind.as_str(), clean(&part.name));
+    text.push_str(&format!("{indent}{kind} {name}{again}  {}{said}\n", part.status));
 }
 
 fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
@@ -127,8 +207,8 @@ fn clean(text: &str) -> String {
 
 /// One named line; further lines of the value are set in below it.
 fn line(text: &mut String, name: &str, value: &str) {
-    let indented = clean(value).trim_end().replace('\n', &format!("\n{:12}", ""));
-    text.push_str(&format!("  {name:8}  {indented}\n"));
+    let indented = clean(value).trim_end().replace('\n', &format!("\n{:14}", ""));
+    text.push_str(&format!("  {name:10}  {indented}\n"));
 }
 
 pub(super) fn minute(time: Timestamp) -> String {

@@ -1,6 +1,7 @@
 //! What happened so far.
 
 mod list;
+mod rollback;
 mod show;
 
 use spore_app::{Result, Surroundings};
@@ -12,11 +13,13 @@ use crate::ui::Ui;
 pub(crate) enum RunsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Rollback(rollback::RollbackArgs),
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &RunsCommand) -> Result<u8> {
     match command {
         RunsCommand::List(args) => list::run(ui, around, args),
         RunsCommand::Show(args) => show::run(ui, around, args),
+        RunsCommand::Rollback(args) => rollback::run(ui, around, args),
     }
 }

@@ -1,0 +1,83 @@
+//! A verified change in the user's own files, without a commit on their branch.
+//!
+//! The one decision: in place is where the result ends up, not where the agent works. An agent
+//! in the user's directory could write its `.git`, whose configuration names programs that git,
+//! the user's and Spore's, would run; no sandbox that we have keeps it from that. So the agent
+//! works in its checkout as always, and the verified change is then laid into files and index,
+//! where `git diff --staged` shows it. The branch stays where it is.
+//!
+//! A tree with uncommitted files is refused beforehand: afterwards nobody could tell whose edit
+//! is whose.
+
+use serde::{Deserialize, Serialize};
+use spore_effects::Effect;
+use spore_git::{GitError, Repository};
+use spore_model::{CommitId, Fault, RunId};
+
+use super::{Site, listed};
+use crate::{Error, Result, Surroundings, Workspace};
+
+/// Whether the change is in the user's files now.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Laid {
+    pub(crate) done: bool,
+    /// One line for people.
+    pub(crate) what: String,
+}
+
+/// Refuses a work tree that has anything uncommitted, new files included.
+pub(crate) fn refuse_dirty(repository: &Repository) -> Result<()> {
+    let mut files = repository.uncommitted()?;
+    // No change brings anything there, so what is in it cannot be confused with one.
+    files.retain(|file| !file.starts_with(".spore/"));
+    if files.is_empty() {
+        return Ok(());
+    }
+    let message = format!("your work tree has uncommitted files: {}", listed(&files));
+    Err(Error::new(Fault::BadInput, message)
+        .hint("commit or stash them, or leave `--in-place` out: a branch needs no clean tree"))
+}
+
+/// Lays what `commit` changes against `base` into the user's files and index. Done again after
+/// a crash it comes to the same end; refused, it changes nothing.
+pub(crate) fn lay_down(
+    around: &Surroundings,
+    workspace: &Workspace,
+    repository: &Repository,
+    run: RunId,
+    base: &CommitId,
+    commit: &CommitId,
+) -> Result<Laid> {
+    let site = Site { around, workspace, repository, run };
+    site.set_ref(&site.own_ref("before"), base)?;
+    if repository.head()? != *base {
+        return Ok(not_laid("your branch has moved on since the run began"));
+    }
+    let note = site.note("in-place");
+    if note.exists() {
+        repository.mend_turn(base, commit)?;
+    } else {
+        let obstacles = repository.obstacles(base, commit, &site.scratch())?;
+        if !obstacles.is_empty() {
+            let told: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+            return Ok(not_laid(&listed(&told)));
+        }
+        site.write_file(&note, format!("{{ \"commit\": \"{commit}\" }}\n").as_bytes(), "in-place")?;
+    }
+    let turn = || repository.turn(base, commit);
+    match around.probe.around(Effect::Checkout, "files of the user", turn) {
+        Ok(()) => {
+            let what = "in your files and staged: git diff --staged".to_owned();
+            Ok(Laid { done: true, what })
+        }
+        Err(GitError::Failed { complaint, .. }) => {
+            site.remove_file(&note, "in-place")?;
+            Ok(not_laid(&complaint))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn not_laid(why: &str) -> Laid {
+    Laid { done: false, what: format!("not laid into your files: {why}") }
+}

@@ -1,0 +1,237 @@
+//! Serves the tools of agents' sessions from inside the orchestrating process.
+//!
+//! An agent is not trusted with the stores, so its `spore mcp` is only a shim: it passes each
+//! call to this broker over a socket that no other user can open. Who asks is known by a token
+//! that is good for one session alone. It is minted when the session's seat is taken, when
+//! every process of the session before is gone, and void when the seat is left; a wrong one,
+//! an old one and none get the same refusal.
+//!
+//! What a session writes is a proposal, kept here in memory with the session's stamp, and
+//! handed over when its seat is left. Nothing of it reaches a store from here: that is for
+//! whoever runs the session to decide, and a session that was lost has proposed nothing.
+
+mod home;
+mod proposals;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use spore_agent::McpServer;
+use spore_config::Config;
+use spore_model::{CommitId, RunId};
+use spore_tools::graph::{Declared, declared_for};
+use spore_tools::remote::{Answerer, Ask, Asked, Listening, SOCKET_VARIABLE, TOKEN_VARIABLE, Told};
+use spore_tools::{ToolAnswer, misfit};
+
+use crate::toolbox::{Toolbox, View};
+use crate::{Error, Result, Surroundings, Workspace};
+use home::Home;
+pub(crate) use proposals::Proposals;
+use proposals::Stamp;
+
+/// The name by which agents know our server.
+pub(crate) const SERVER_NAME: &str = "spore";
+
+/// A running broker; it ends when dropped, and every token with it.
+pub(crate) struct Broker {
+    seats: Arc<Seats>,
+    around: Arc<Surroundings>,
+    exe: PathBuf,
+    home: Home,
+    _listening: Listening,
+}
+
+/// Who is let in, and what it may see.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    pub(crate) session: RunId,
+    pub(crate) run: RunId,
+    pub(crate) role: String,
+    /// The session's checkout: files are read there.
+    pub(crate) dir: PathBuf,
+    /// Whose index answers: the base or the tree under judgement. The user's work tree where
+    /// none is named.
+    pub(crate) at: Option<CommitId>,
+}
+
+impl Broker {
+    pub(crate) fn start(
+        around: &Surroundings,
+        workspace: &Workspace,
+        _config: &Config,
+    ) -> Result<Self> {
+        let home = Home::make(around)?;
+        let seats = Arc::new(Seats::default());
+        let listening = Listening::start(&home.socket(), Arc::clone(&seats) as Arc<dyn Answerer>)
+            .map_err(|source| {
+            Error::io(format!("cannot listen on {}", home.socket().display()), source)
+        })?;
+        Ok(Self {
+            seats,
+            around: Arc::new(around.apart(workspace.root())),
+            exe: around.exe.clone(),
+            home,
+            _listening: listening,
+        })
+    }
+
+    /// Mints a token for one session. It is void when the seat is left or dropped.
+    pub(crate) fn admit(&self, admission: Admission) -> Seat {
+        let token = self.around.ids.session_token().as_str().to_owned();
+        let view = View::Session {
+            run: admission.run,
+            dir: admission.dir.clone(),
+            at: admission.at.clone(),
+        };
+        let stamp =
+            Stamp { session: admission.session, run: admission.run, role: admission.role.clone() };
+        let sitter = Arc::new(Sitter {
+            tools: declared_for(&admission.role),
+            toolbox: Toolbox::new(Arc::clone(&self.around), view),
+            proposals: Mutex::new(Proposals { by: Some(stamp), ..Proposals::default() }),
+            calls: Mutex::new(0),
+            ended: Condvar::new(),
+        });
+        self.seats.lock().insert(token.clone(), Arc::clone(&sitter));
+        Seat {
+            seats: Arc::clone(&self.seats),
+            sitter,
+            server: McpServer {
+                name: SERVER_NAME.to_owned(),
+                command: self.exe.clone(),
+                args: vec!["mcp".to_owned()],
+                env: vec![
+                    (SOCKET_VARIABLE.to_owned(), self.home.socket().display().to_string()),
+                    (TOKEN_VARIABLE.to_owned(), token.clone()),
+                ],
+                required: false,
+            },
+            token,
+        }
+    }
+}
+
+/// A session's place at the broker.
+pub(crate) struct Seat {
+    seats: Arc<Seats>,
+    sitter: Arc<Sitter>,
+    server: McpServer,
+    token: String,
+}
+
+impl Seat {
+    /// What the session's request carries: our own program, and how to find the broker.
+    pub(crate) fn server(&self) -> McpServer {
+        self.server.clone()
+    }
+
+    /// Voids the token, waits for a call in flight, and returns what was proposed.
+    pub(crate) fn leave(self) -> Proposals {
+        self.seats.void(&self.token);
+        std::mem::take(&mut *self.sitter.proposals())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.void(&self.token);
+    }
+}
+
+/// All seats that are taken, by token.
+#[derive(Default)]
+struct Seats(Mutex<HashMap<String, Arc<Sitter>>>);
+
+/// Whoever sits on a seat.
+struct Sitter {
+    tools: Vec<Declared>,
+    toolbox: Toolbox,
+    proposals: Mutex<Proposals>,
+    /// Calls in flight.
+    calls: Mutex<usize>,
+    ended: Condvar,
+}
+
+impl Seats {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Sitter>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a call in, if its token is good. It is counted before anybody can void the token.
+    fn enter(&self, token: &str) -> Option<InFlight> {
+        let seats = self.lock();
+        let sitter = seats.get(token)?;
+        *sitter.calls() += 1;
+        Some(InFlight(Arc::clone(sitter)))
+    }
+
+    /// Takes the token away and waits for what is in flight. No call begins after this, and
+    /// none goes on.
+    fn void(&self, token: &str) {
+        let Some(sitter) = self.lock().remove(token) else { return };
+        let mut calls = sitter.calls();
+        while *calls > 0 {
+            calls = sitter.ended.wait(calls).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A call that was let in.
+struct InFlight(Arc<Sitter>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        *self.0.calls() -= 1;
+        self.0.ended.notify_all();
+    }
+}
+
+impl Answerer for Seats {
+    fn answer(&self, asked: Asked) -> Told {
+        let Some(call) = self.enter(&asked.token) else { return Told::Refused };
+        let sitter = &call.0;
+        match asked.ask {
+            Ask::Tools => Told::Tools(sitter.tools.clone()),
+            Ask::Call { tool, arguments } => Told::Answer(sitter.call(&tool, &arguments)),
+            Ask::Resources => Told::Resources(sitter.toolbox.resources()),
+            Ask::Read { uri } => Told::Contents(sitter.toolbox.read(&uri)),
+        }
+    }
+}
+
+impl Sitter {
+    fn proposals(&self) -> MutexGuard<'_, Proposals> {
+        self.proposals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn calls(&self) -> MutexGuard<'_, usize> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls a tool of this session's role; there is no other.
+    fn call(&self, name: &str, arguments: &serde_json::Value) -> ToolAnswer {
+        let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
+            return ToolAnswer::error(format!("there is no tool {:?} here", shown(name)));
+        };
+        if let Some(misfit) = misfit(&tool.schema, arguments) {
+            return ToolAnswer::error(format!("{name} was not called: {misfit}"));
+        }
+        if !tool.proposes {
+            return self.toolbox.call(name, arguments);
+        }
+        let resolve = |typed: &str| self.toolbox.node_named(typed);
+        match proposals::read(name, arguments, &resolve) {
+            Ok(proposal) => self.proposals().take(proposal),
+            Err(why) => ToolAnswer::error(why),
+        }
+    }
+}
+
+/// A stranger's word, as far as it is worth repeating.
+fn shown(name: &str) -> &str {
+    &name[..name.floor_char_boundary(80)]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! What all layers of one flow stand on: its root, its budget, its place on disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use spore_config::Config;
+use spore_effects::{Effect, files};
+use spore_model::{
+    Allowance, BudgetId, BudgetTree, Cost, EffectClass, Exhausted, Outcome, Run, RunId, RunKind,
+    RunState, SourceKind, StepKey, Timestamp, TraceId, Usage, Usd,
+};
+use spore_store::{Journal, RunChange, StepEntry};
+
+use crate::gate_runs::bug;
+use crate::nesting::Nesting;
+use crate::spine::{self, Events};
+use crate::{Error, Result, Surroundings, Workspace};
+
+/// One flow at work. Shared by the threads of its phases.
+pub(crate) struct Ground<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) config: &'a Config,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) root: RunId,
+    pub(crate) trace: TraceId,
+    pub(crate) nesting: Nesting,
+    pub(crate) budget: Mutex<BudgetTree>,
+    /// By how much the budget was raised since the flow began; phases' own caps follow.
+    pub(crate) raised: Usd,
+    /// One projection at a time.
+    pub(crate) projecting: Mutex<()>,
+}
+
+/// Where a layer stands in its flow.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The run of the layer. Planned by the layer above, so that doing it again finds it.
+    pub(crate) run: RunId,
+    pub(crate) parent: Option<RunId>,
+    pub(crate) attempt: u32,
+    /// What people and signals call it.
+    pub(crate) name: String,
+    /// Its files, below the root's directory.
+    pub(crate) dir: PathBuf,
+    pub(crate) depth: u32,
+    pub(crate) budget: BudgetId,
+}
+
+/// How a layer ends, and what its signal points at, below the project's root.
+pub(crate) struct Ending<'a> {
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) points_at: Option<&'a str>,
+}
+
+/// A step that has begun and has no result.
+pub(crate) struct Ticket {
+    pub(crate) attempt: u32,
+    pub(crate) intent: Value,
+}
+
+pub(crate) enum Begun<T> {
+    Do(Ticket),
+    Done(T),
+}
+
+impl Ticket {
+    /// Returns an id that the step's first attempt planned with.
+    pub(crate) fn planned(&self, name: &str) -> Result<RunId> {
+        serde_json::from_value(self.intent[name].clone()).map_err(bug)
+    }
+}
+
+impl Ground<'_> {
+    /// Opens the row of a layer below the root, once.
+    pub(crate) fn open(&self, place: &Place, kind: RunKind, details: &Run) -> Result<()> {
+        if place.parent.is_none() {
+            return Ok(());
+        }
+        let run = Run {
+            id: place.run,
+            parent: place.parent,
+            trace: self.trace.clone(),
+            kind,
+            name: place.name.clone(),
+            attempt: place.attempt,
+            depth: place.depth,
+            ..details.clone()
+        };
+        let payload = json!({ "kind": kind, "name": place.name, "attempt": place.attempt });
+        let event =
+            self.event(SourceKind::Runner, kind.as_str(), "run.started", place.run, payload);
+        self.row(&format!("open {}", place.label()), || self.journal.create_run(&run, &[event]))?;
+        self.live_report()
+    }
+
+    pub(crate) fn blank(&self, run: RunId, kind: RunKind) -> Run {
+        Run::begin(run, kind, "", self.now())
+    }
+
+    /// Records the intent of a step, or finds its result.
+    pub(crate) fn begin<T: DeserializeOwned>(
+        &self,
+        place: &Place,
+        key: &StepKey,
+        class: EffectClass,
+        intent: &Value,
+    ) -> Result<Begun<T>> {
+        let begun = self.row(&format!("begin {} {key}", place.label()), || {
+            self.journal.begin_step(place.run, key, class, intent, self.now())
+        })?;
+        match begun.result {
+            Some(result) => Ok(Begun::Done(serde_json::from_value(result).map_err(bug)?)),
+            None => Ok(Begun::Do(Ticket { attempt: begun.attempt, intent: begun.intent })),
+        }
+    }
+
+    pub(crate) fn finish(
+        &self,
+        place: &Place,
+        key: &StepKey,
+        ticket: &Ticket,
+        entry: &StepEntry,
+    ) -> Result<()> {
+        self.row(&format!("finish {} {key}", place.label()), || {
+            self.journal.finish_step(place.run, key, ticket.attempt, entry)
+        })?;
+        spine::flush(self.around, self.workspace, self.journal)
+    }
+
+    /// An entry with nothing but a result; the rest is for the caller to fill in.
+    pub(crate) fn entry(&self, result: &impl serde::Serialize) -> Result<StepEntry> {
+        Ok(StepEntry {
+            result: serde_json::to_value(result).map_err(bug)?,
+            runs: Vec::new(),
+            new_runs: Vec::new(),
+            ledger: Vec::new(),
+            events: Vec::new(),
+            now: self.now(),
+        })
+    }
+
+    /// Ends a layer: begins its last step and, unless that has a result, writes what
+    /// `prepare` adds to it, closes the row, and records the end as the step's result.
+    ///
+    /// The end of the root is told to whoever watches before it is in its row, under the time
+    /// of the intent that is on record: after the row nobody would come back to tell.
+    pub(crate) fn end(
+        &self,
+        place: &Place,
+        kind: RunKind,
+        ending: &Ending<'_>,
+        result: &impl serde::Serialize,
+    ) -> Result<()> {
+        let key = StepKey::new("finish").map_err(bug)?;
+        let intent = json!({ "at": self.now() });
+        let begun = self.begin::<Value>(place, &key, EffectClass::Keyed, &intent)?;
+        let Begun::Do(ticket) = begun else { return Ok(()) };
+        let at: Timestamp = serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)?;
+        let mut entry = self.entry(result)?;
+        let below = self.journal.children(place.run)?;
+        self.stop_open(&below, &mut entry);
+        let change = RunChange {
+            state: Some(RunState::Ended),
+            outcome: Some(ending.outcome),
+            reason: ending.reason.map(str::to_owned),
+            ended: Some(at),
+            ..figures(below.iter())
+        };
+        entry.runs.push((place.run, change));
+        let payload = json!({
+            "kind": kind, "name": place.name, "attempt": place.attempt,
+            "outcome": ending.outcome, "reason": ending.reason,
+        });
+        let word = kind.as_str();
+        entry.events.push(self.event(SourceKind::Runner, word, "run.finished", place.run, payload));
+        if place.parent.is_none() {
+            self.announce(place, ending, at)?;
+        }
+        self.finish(place, &key, &ticket, &entry)?;
+        if place.parent.is_some() {
+            self.live_report()?;
+        }
+        Ok(())
+    }
+
+    /// Closes what a layer began and will never come back to.
+    fn stop_open(&self, below: &[Run], entry: &mut StepEntry) {
+        for open in below.iter().filter(|run| run.state != RunState::Ended) {
+            let change = RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(Outcome::Interrupted),
+                reason: Some("stopped with what it belongs to".to_owned()),
+                ended: Some(entry.now),
+                ..RunChange::default()
+            };
+            entry.runs.push((open.id, change));
+        }
+    }
+
+    /// Sets budget aside; of what is not named, all that is left.
+    pub(crate) fn reserve(
+        &self,
+        parent: BudgetId,
+        wanted: Option<Usd>,
+    ) -> std::result::Result<BudgetId, Exhausted> {
+        let mut budget = self.budget();
+        let left = budget.left(parent).usd;
+        let usd = match (wanted, left) {
+            (Some(wanted), Some(left)) => Some(wanted.min(left)),
+            (wanted, left) => wanted.or(left),
+        };
+        budget.reserve(parent, Allowance { usd, ..Allowance::default() })
+    }
+
+    pub(crate) fn settle(&self, node: BudgetId, spent: Usd) -> Usd {
+        let spent = Allowance { usd: Some(spent), ..Allowance::default() };
+        self.budget().settle(node, spent).usd
+    }
+
+    pub(crate) fn has_left(&self, node: BudgetId) -> bool {
+        self.budget().left(node).usd.is_none_or(|left| left > Usd::ZERO)
+    }
+
+    pub(crate) fn budget(&self) -> MutexGuard<'_, BudgetTree> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.around.clock.now()
+    }
+
+    pub(crate) fn event(
+        &self,
+        kind: SourceKind,
+        name: &str,
+        what: &str,
+        run: RunId,
+        payload: Value,
+    ) -> spore_model::Event {
+        let events = Events { around: self.around, trace: self.trace.clone() };
+        events.make(kind, name, what, run, payload)
+    }
+
+    pub(crate) fn row<T, E>(
+        &self,
+        name: &str,
+        act: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> Result<T>
+    where
+        Error: From<E>,
+    {
+        Ok(self.around.probe.around(Effect::Row, name, act)?)
+    }
+
+    /// The root's directory, in which all layers keep their files.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.workspace.run_dir(self.root)
+    }
+
+    /// A file of the flow as seen from the project's root.
+    pub(crate) fn path_of(&self, file: &Path) -> String {
+        format!(".spore/runs/{}/{}", self.root, file.display())
+    }
+
+    /// Writes a file of the flow, unless it is there just so.
+    pub(crate) fn write(&self, path: &Path, content: &str) -> Result<()> {
+        if std::fs::read(path).is_ok_and(|there| there == content.as_bytes()) {
+            return Ok(());
+        }
+        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
+        let dir = self.dir();
+        let name = path.strip_prefix(&dir).unwrap_or(path).display().to_string();
+        self.around
+            .probe
+            .around(Effect::File, &name, || files::write_atomic(path, content.as_bytes()))
+            .map_err(failed)
+    }
+
+    pub(crate) fn write_json(&self, path: &Path, value: &impl serde::Serialize) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(value).map_err(bug)?;
+        text.push('\n');
+        self.write(path, &text)
+    }
+}
+
+impl Place {
+    /// The layer in the names of effects: the same in every process, and of one layer only.
+    pub(crate) fn label(&self) -> String {
+        format!("{}/{}", self.name, self.attempt)
+    }
+}
+
+/// What a tree of runs has cost so far, whatever its layers have summed up yet.
+pub(crate) fn spent(journal: &dyn Journal, run: &Run) -> Result<Usd> {
+    match run.kind {
+        RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Sentinel => {
+            let below = journal.children(run.id)?;
+            below.iter().map(|child| spent(journal, child)).sum()
+        }
+        RunKind::Orchestrate => {
+            Ok(journal.ledger(run.id)?.iter().map(|entry| entry.cost.usd).sum())
+        }
+        _ => Ok(run.cost.cost_usd),
+    }
+}
+
+/// What several runs consumed together.
+fn figures<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> RunChange {
+    RunChange {
+        turns: Some(runs.clone().map(|run| run.turns).sum()),
+        tokens: Some(runs.clone().map(|run| run.tokens).sum::<Usage>()),
+        cost: Some(runs.map(|run| Cost::from(run.cost)).sum::<Cost>().into()),
+        ..RunChange::default()
+    }
+}

@@ -1,0 +1,130 @@
+//! What others can watch while a flow runs: signals and the live report.
+//!
+//! Both are made from run rows and from nothing else, and both can be made again at any time.
+//! The live report only ever grows, so that it can be followed; what a crash kept out of it is
+//! added by the next one who projects.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::sync::PoisonError;
+
+use spore_compose::{Pointer, live_lines, signal};
+use spore_effects::Effect;
+use spore_model::{Run, RunId, RunKind, Timestamp};
+
+use super::ground::{Ending, Ground, Place};
+use crate::{Error, Result};
+
+impl Ground<'_> {
+    /// Writes the signal of a run whose fate is decided. `path` is what it points at, below
+    /// the project's root.
+    pub(crate) fn signal(&self, run: RunId, name: &str, path: Option<&str>) -> Result<()> {
+        match self.journal.run(run)? {
+            Some(run) => self.write_signal(&run, name, path),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the end of the flow as its row is about to have it.
+    pub(crate) fn announce(&self, place: &Place, ending: &Ending<'_>, at: Timestamp) -> Result<()> {
+        let Some(run) = self.journal.run(place.run)? else { return Ok(()) };
+        let run = Run {
+            outcome: Some(ending.outcome),
+            reason: ending.reason.map(str::to_owned),
+            ended: Some(at),
+            ..run
+        };
+        self.write_signal(&run, &place.name, ending.points_at)?;
+        self.report_with(Some(&run))
+    }
+
+    fn write_signal(&self, run: &Run, name: &str, path: Option<&str>) -> Result<()> {
+        let pointer = path.map_or_else(Pointer::default, |path| self.pointer(path));
+        let Some(signal) = signal(run, name, &pointer) else { return Ok(()) };
+        self.write(&self.dir().join(".signals").join(signal.file), &signal.text)
+    }
+
+    fn pointer(&self, path: &str) -> Pointer {
+        let file = self.workspace.root().join(path);
+        let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
+        Pointer { path: path.to_owned(), bytes }
+    }
+
+    /// Adds to the live report what the rows say and it does not.
+    pub(crate) fn live_report(&self) -> Result<()> {
+        self.report_with(None)
+    }
+
+    fn report_with(&self, root: Option<&Run>) -> Result<()> {
+        let _one = self.projecting.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.dir().join(".live-report");
+        let mut lines = Vec::new();
+        let there = match root {
+            Some(root) => Some(root.clone()),
+            None => self.journal.run(self.root)?,
+        };
+        if let Some(root) = there {
+            self.lines_of(&root, &mut lines)?;
+        }
+        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+        self.around
+            .probe
+            .around(Effect::File, ".live-report", || append_missing(&path, &lines))
+            .map_err(failed)
+    }
+
+    fn lines_of(&self, run: &Run, lines: &mut Vec<String>) -> Result<()> {
+        let layers = [RunKind::Exec, RunKind::Stage, RunKind::Phase, RunKind::Sentinel];
+        if !layers.contains(&run.kind) && run.kind != RunKind::Orchestrate {
+            return Ok(());
+        }
+        lines.extend(live_lines(run));
+        if layers.contains(&run.kind) {
+            for child in self.journal.children(run.id)? {
+                self.lines_of(&child, lines)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends the lines that are not there yet. Half a line at the end, from a process that was
+/// killed while it wrote, is taken back first.
+fn append_missing(path: &Path, lines: &[String]) -> std::io::Result<()> {
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    let whole = there.rfind('\n').map_or(0, |end| end + 1);
+    let known: BTreeSet<&str> = there[..whole].lines().collect();
+    let missing: Vec<&str> =
+        lines.iter().map(String::as_str).filter(|line| !known.contains(line)).collect();
+    if missing.is_empty() && whole == there.len() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    if whole < there.len() {
+        file.set_len(whole as u64)?;
+    }
+    let text: String = missing.iter().map(|line| format!("{line}\n")).collect();
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_grows_by_what_is_missing_and_mends_half_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("runs/.live-report");
+        let lines = |all: &[&str]| all.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
+        append_missing(&path, &lines(&["a", "b"])).unwrap();
+        append_missing(&path, &lines(&["a", "b"])).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\nb\n");
+        std::fs::write(&path, "a\nb\nhal").unwrap();
+        append_missing(&path, &lines(&["a", "b", "half", "c"])).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\nb\nhalf\nc\n");
+    }
+}

@@ -1,0 +1,192 @@
+//! L2: an orchestrator's stages, each a child run of the layer below.
+
+use serde_json::json;
+use spore_compose::{
+    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, StageNext, StageStep, Stages,
+    StagesEnding, Work, refinement,
+};
+use spore_model::{EffectClass, Outcome, Run, RunKind};
+
+use super::execs::Exec;
+use super::ground::{Begun, Ending, Ground, Place, Ticket};
+use crate::{Progress, Result, Update};
+
+/// An orchestrator at work.
+pub(crate) struct Orchestrator<'a> {
+    pub(crate) ground: &'a Ground<'a>,
+    pub(crate) place: Place,
+    pub(crate) plan: OrchestratorPlan,
+    /// What the signals of its stages begin with: the phase they belong to.
+    pub(crate) prefix: String,
+}
+
+/// How far the stages came.
+pub(crate) enum StagesOver {
+    Ended(StagesEnding),
+    Parked(Parked),
+}
+
+impl Orchestrator<'_> {
+    /// Leads the stages to their end, or to where they have to wait.
+    pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<StagesOver> {
+        let task =
+            format!("{} {} {}", self.plan.orchestrator, self.plan.modifier, self.plan.target);
+        let details = Run { task: Some(task), ..self.ground.blank(self.place.run, RunKind::Stage) };
+        self.ground.open(&self.place, RunKind::Stage, &details)?;
+        let mut machine = Stages::new(self.plan.clone());
+        let mut next = machine.start();
+        loop {
+            let step = match next {
+                StageNext::Do(step) => step,
+                StageNext::Park(parked) => return Ok(StagesOver::Parked(parked)),
+                StageNext::End(ending) => return Ok(StagesOver::Ended(ending)),
+            };
+            next = self.step(&mut machine, &step, progress)?;
+            self.project(&machine)?;
+        }
+    }
+
+    /// What the layer above is to know.
+    pub(crate) fn told(&self, over: &StagesOver) -> Result<ChildEnd> {
+        let (outcome, reason) = match over {
+            StagesOver::Ended(ending) => (ending.outcome, &ending.reason),
+            StagesOver::Parked(parked) => (parked.outcome, &parked.reason),
+        };
+        let end = ChildEnd {
+            budget_left: self.ground.has_left(self.place.budget),
+            ..ChildEnd::new(self.place.run, outcome, Some(reason.clone()))
+        };
+        Ok(match over {
+            StagesOver::Parked(parked) => ChildEnd { park: Some(parked.park), ..end },
+            StagesOver::Ended(ending) => ChildEnd {
+                stages: ending.manifest.stages.clone(),
+                diagnosis: self.diagnosis(ending)?,
+                ..end
+            },
+        })
+    }
+
+    /// What the last stage that failed had to say.
+    fn diagnosis(&self, ending: &StagesEnding) -> Result<String> {
+        let stages = ending.manifest.stages.iter().enumerate();
+        let mut failed = stages.filter(|(_, entry)| entry.status == PartStatus::Failure);
+        match failed.next_back() {
+            Some((at, entry)) => Ok(self.recorded(at, entry.attempts)?.diagnosis),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn step(
+        &self,
+        machine: &mut Stages,
+        step: &StageStep,
+        progress: &mut dyn Progress,
+    ) -> Result<StageNext> {
+        let ground = self.ground;
+        let StageStep::Run { stage, attempt, diagnosis } = step else {
+            return self.conclude(machine, step);
+        };
+        let key = step.key(&self.plan);
+        let intent = json!({ "at": ground.now(), "child": ground.around.ids.run() });
+        let ticket = match ground.begin(&self.place, &key, EffectClass::Keyed, &intent)? {
+            Begun::Done(end) => return Ok(machine.apply(step, &end)),
+            Begun::Do(ticket) => ticket,
+        };
+        let place = self.child(*stage, *attempt, &ticket)?;
+        progress.update(&Update::layer("exec", &place.name, started(*attempt), None));
+        let end = self.run_stage(*stage, place, diagnosis.as_ref(), progress)?;
+        let next = machine.apply(step, &end);
+        // What has to wait has no result yet: resume does it again.
+        if !matches!(next, StageNext::Park(_)) {
+            ground.finish(&self.place, &key, &ticket, &ground.entry(&end)?)?;
+        }
+        Ok(next)
+    }
+
+    fn conclude(&self, machine: &mut Stages, step: &StageStep) -> Result<StageNext> {
+        let StageStep::Finish { ending } = step else { return Ok(machine.start()) };
+        self.finish(ending)?;
+        let end = ChildEnd::new(self.place.run, ending.outcome, Some(ending.reason.clone()));
+        Ok(machine.apply(step, &end))
+    }
+
+    fn child(&self, stage: usize, attempt: u32, ticket: &Ticket) -> Result<Place> {
+        let name = &self.plan.stages[stage].name;
+        Ok(Place {
+            run: ticket.planned("child")?,
+            parent: Some(self.place.run),
+            attempt,
+            name: format!("{}{name}", self.prefix),
+            dir: self.place.dir.join("stages").join(name).join(format!("attempt-{attempt}")),
+            depth: self.place.depth + 1,
+            budget: self.place.budget,
+        })
+    }
+
+    fn run_stage(
+        &self,
+        stage: usize,
+        place: Place,
+        diagnosis: Option<&Diagnosis>,
+        progress: &mut dyn Progress,
+    ) -> Result<ChildEnd> {
+        let plan = &self.plan.stages[stage];
+        let name = place.name.clone();
+        let end = match &plan.work {
+            Work::Exec(exec) => {
+                let resolution = self.plan.resolution.as_deref();
+                let (ground, budget) = (self.ground, plan.budget);
+                let exec = Exec { ground, place, plan: exec, diagnosis, resolution, budget };
+                exec.work(progress)?.end
+            }
+            Work::Orchestrate(task) => {
+                super::verified::run(self.ground, &place, task, plan.budget, diagnosis, progress)?
+            }
+            Work::Sentinel => super::checks::run(self.ground, &place, progress)?,
+        };
+        let status = spore_compose::status(end.outcome);
+        progress.update(&Update::layer("exec", &name, status, end.reason.clone()));
+        Ok(end)
+    }
+
+    fn finish(&self, ending: &StagesEnding) -> Result<()> {
+        let ground = self.ground;
+        let dir = ground.dir().join(&self.place.dir);
+        ground.write_json(&dir.join("manifest.json"), &ending.manifest)?;
+        let path = ground.path_of(&self.place.dir.join("manifest.json"));
+        let told = Ending {
+            outcome: ending.outcome,
+            reason: Some(&ending.reason),
+            points_at: Some(&path),
+        };
+        ground.end(&self.place, RunKind::Stage, &told, ending)
+    }
+
+    /// Tells whoever watches about the stages whose fate is decided.
+    fn project(&self, machine: &Stages) -> Result<()> {
+        for (at, entry) in machine.settled() {
+            let Some(run) = entry.run else { continue };
+            let name = format!("{}{}", self.prefix, self.plan.stages[at].name);
+            self.ground.signal(run, &name, entry.artifact.as_deref())?;
+            if entry.exit_code == Some(Outcome::NeedsRefinement.exit_code()) {
+                let end = self.recorded(at, entry.attempts)?;
+                let text = refinement(&name, &end, entry.attempts);
+                let path = self.ground.dir().join(format!("refinements/exec-{name}.md"));
+                self.ground.write(&path, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what is on record of an attempt at a stage.
+    fn recorded(&self, stage: usize, attempt: u32) -> Result<ChildEnd> {
+        let key = StageStep::Run { stage, attempt, diagnosis: None }.key(&self.plan);
+        let step = self.ground.journal.step(self.place.run, &key)?;
+        let result = step.and_then(|step| step.result).unwrap_or_default();
+        serde_json::from_value(result).map_err(crate::gate_runs::bug)
+    }
+}
+
+fn started(attempt: u32) -> String {
+    if attempt == 1 { "STARTING".to_owned() } else { format!("RETRY:{attempt}") }
+}

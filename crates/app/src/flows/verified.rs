@@ -1,0 +1,82 @@
+//! A stage that is a whole verified run: its own checkout, gates and verdict.
+
+use spore_compose::{ChildEnd, Diagnosis, OrchestratePlan};
+use spore_model::{Outcome, Run, RunState, Usd};
+
+use super::ground::{Ground, Place, spent};
+use crate::orchestrate::{Orchestrate, Under, within};
+use crate::{Progress, Result};
+
+/// Runs the task, goes on with it, or tells how it ended.
+pub(crate) fn run(
+    ground: &Ground<'_>,
+    place: &Place,
+    plan: &OrchestratePlan,
+    budget: Option<Usd>,
+    diagnosis: Option<&Diagnosis>,
+    progress: &mut dyn Progress,
+) -> Result<ChildEnd> {
+    if let Some(run) = ground.journal.run(place.run)?
+        && run.state == RunState::Ended
+    {
+        return Ok(told(ground, place, &run));
+    }
+    let before = cost(ground, place)?;
+    let Ok(node) = ground.reserve(place.budget, budget) else {
+        let reason = Some("the budget is spent".to_owned());
+        let end = ChildEnd::new(place.run, Outcome::NeedsHuman, reason);
+        return Ok(ChildEnd { park: Some(spore_model::Park::Budget), budget_left: false, ..end });
+    };
+    let left = ground.budget().left(node).usd.unwrap_or(ground.config.orchestrate.budget_usd);
+    let asked = Orchestrate {
+        task: task(plan, diagnosis),
+        backend: plan.backend.clone(),
+        scenario: plan.scenario.as_deref().map(|path| ground.workspace.root().join(path)),
+        model: plan.model.clone(),
+        max_bounces: plan.max_bounces,
+        max_turns: plan.max_turns,
+        // In all, of which some may be gone already.
+        budget: Some(left + before),
+        timeout: plan.timeout,
+        ..Orchestrate::default()
+    };
+    let under = Under {
+        id: place.run,
+        parent: place.parent.unwrap_or(ground.root),
+        trace: ground.trace.clone(),
+        depth: place.depth,
+    };
+    let ran = within(ground.around, &asked, &under, progress);
+    let more = cost(ground, place)?.as_nanos().saturating_sub(before.as_nanos());
+    ground.settle(node, Usd::from_nanos(more));
+    ground.live_report()?;
+    match (ran, ground.journal.run(place.run)?) {
+        (_, Some(run)) if run.state == RunState::Ended => Ok(told(ground, place, &run)),
+        (Ok(_), Some(run)) => Ok(ChildEnd { park: run.park, ..told(ground, place, &run) }),
+        // It could not even begin.
+        (Err(error), _) => Err(error),
+        (Ok(report), None) => Ok(told(ground, place, &report.run)),
+    }
+}
+
+fn cost(ground: &Ground<'_>, place: &Place) -> Result<Usd> {
+    ground.journal.run(place.run)?.map_or(Ok(Usd::ZERO), |run| spent(ground.journal, &run))
+}
+
+/// The task, and what an earlier run of it came to.
+fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
+    match diagnosis {
+        Some(diagnosis) => format!(
+            "{}\n\nAn earlier attempt at this was not accepted: {}\n",
+            plan.task.trim_end(),
+            diagnosis.reason
+        ),
+        None => plan.task.clone(),
+    }
+}
+
+fn told(ground: &Ground<'_>, place: &Place, run: &Run) -> ChildEnd {
+    let outcome = run.outcome.unwrap_or(Outcome::Interrupted);
+    let end = ChildEnd::new(run.id, outcome, run.reason.clone());
+    ChildEnd { budget_left: ground.has_left(place.budget), ..end }
+}

@@ -1,0 +1,225 @@
+//! `spore memory crystallize`: folds fragments into the ledger, and makes stubs for dossiers
+//! that a line points to and nobody has written.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use spore_memory::cues::Pointer;
+use spore_memory::dossier::{self, Stub};
+use spore_memory::fragment::Fragment;
+use spore_memory::inbox::{PassKind, Terminal};
+use spore_memory::known::split_count;
+use spore_memory::ledger::{LEDGER, Ledger};
+use spore_memory::lines::{BROADCAST, LineHash, LineMap};
+use std::collections::BTreeMap;
+
+use super::inbox::packet;
+use super::passes::{Ending, Pass, Report};
+use super::places::Places;
+use super::scanning::LineEvidence;
+use crate::{Result, Surroundings, Workspace, counted};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Crystallize {
+    /// A task of the inbox.
+    pub task: Option<String>,
+}
+
+/// What a crystallization did.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Crystallized {
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// Files that were written, by path.
+    pub written: Vec<String>,
+    pub lines: Vec<LineEvidence>,
+    /// Signals that no line says, new in the ledger.
+    pub new_signals: u32,
+    /// Fragments that were refused, with the reason.
+    pub refused: Vec<RefusedFragment>,
+    /// Dossiers that are left for the next pass.
+    pub dossiers_left: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RefusedFragment {
+    pub fragment: String,
+    pub reason: String,
+}
+
+impl Report for Crystallized {
+    fn ending(&mut self) -> &mut Ending {
+        &mut self.ending
+    }
+
+    fn told(&self) -> (&'static str, Value) {
+        let payload = json!({
+            "terminal": self.ending.terminal,
+            "written": self.written,
+            "lines": self.lines.iter().map(|line| &line.hash).collect::<Vec<_>>(),
+            "new_signals": self.new_signals,
+            "refused": self.refused.len(),
+        });
+        ("memory.crystallized", payload)
+    }
+}
+
+/// Brings ledger and dossiers up to date with the fragments.
+pub fn crystallize_memory(around: &Surroundings, asked: &Crystallize) -> Result<Crystallized> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    if let Some(name) = &asked.task {
+        packet(&workspace, name)?;
+    }
+    let settings = super::Settings::Crystallize(asked.clone());
+    let pass = Pass::begin(around, &workspace, &config, "memory crystallize", &settings)?;
+    perform(&pass, asked)
+}
+
+pub(super) fn perform(pass: &Pass<'_>, asked: &Crystallize) -> Result<Crystallized> {
+    pass.perform(Some(PassKind::Crystallize), asked.task.as_deref(), || {
+        let report: Crystallized = pass.step("read", || plan(pass))?;
+        let _: () = pass.step("write", || carry_out(pass, &report))?;
+        Ok(report)
+    })
+}
+
+/// The ledger with every fragment of this machine in it.
+pub(super) struct Folded {
+    pub(super) before: String,
+    pub(super) ledger: Ledger,
+    pub(super) map: LineMap,
+    /// How many rows are new, by line.
+    pub(super) added: BTreeMap<Option<LineHash>, u32>,
+    pub(super) refused: Vec<RefusedFragment>,
+}
+
+impl Folded {
+    /// Reads the ledger first, then what is to be folded into it.
+    pub(super) fn read(places: &Places) -> Result<Self> {
+        let before = places.read(&places.path(LEDGER))?.unwrap_or_default();
+        let mut folded = Self {
+            before,
+            ledger: places.ledger()?,
+            map: places.line_map()?,
+            added: BTreeMap::new(),
+            refused: Vec::new(),
+        };
+        for name in places.fragment_names()? {
+            let text = places.read(&places.fragments().join(&name));
+            match text.map(|text| Fragment::parse(&name, &text.unwrap_or_default())) {
+                Ok(Ok(fragment)) => {
+                    if folded.ledger.fold(&fragment) {
+                        let line = fragment.line.map(|line| line.hash);
+                        *folded.added.entry(line).or_default() += 1;
+                    }
+                }
+                Ok(Err(error)) => folded.refuse(name, error.to_string()),
+                Err(error) => folded.refuse(name, error.to_string()),
+            }
+        }
+        folded.ledger.refresh(&folded.map);
+        Ok(folded)
+    }
+
+    fn refuse(&mut self, fragment: String, reason: String) {
+        self.refused.push(RefusedFragment { fragment, reason });
+    }
+
+    /// What the file should hold; nothing where there is nothing to say.
+    fn after(&self) -> String {
+        if self.ledger.is_empty() { String::new() } else { self.ledger.render(&self.map) }
+    }
+}
+
+fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
+    let folded = Folded::read(&pass.places)?;
+    let (stubs, left) = stubs(pass, &folded.map);
+    let mut written: Vec<String> = Vec::new();
+    if folded.before != folded.after() {
+        written.push(LEDGER.to_owned());
+    }
+    written.extend(stubs.iter().map(|stub| format!("memory/{}", stub.path())));
+    let (terminal, result) = ending(&folded, &written, left);
+    Ok(Crystallized {
+        ending: Ending { run: Some(pass.run), terminal, result, acked: None, pending_task: None },
+        written,
+        lines: lines(&folded),
+        new_signals: folded.added.get(&None).copied().unwrap_or(0),
+        refused: folded.refused,
+        dossiers_left: left,
+    })
+}
+
+fn ending(folded: &Folded, written: &[String], left: u32) -> (Terminal, String) {
+    let rows: u32 = folded.added.values().sum();
+    let first = folded.before.is_empty() && written.iter().any(|path| path == LEDGER);
+    let terminal = match (left, written, first) {
+        (1.., ..) => Terminal::PartialUpdate,
+        (0, [], _) => Terminal::NoOp,
+        (0, _, true) => Terminal::Bootstrapped,
+        (0, _, false) => Terminal::Updated,
+    };
+    let result = match terminal {
+        Terminal::NoOp => format!("{terminal}: ledger and dossiers are up to date."),
+        Terminal::PartialUpdate => format!(
+            "{terminal}: {} folded in, {} left for the next pass.",
+            counted(rows, "fragment"),
+            counted(left, "dossier")
+        ),
+        _ => {
+            let files = counted(u32::try_from(written.len()).unwrap_or(u32::MAX), "file");
+            format!("{terminal}: {} folded in, {files} written.", counted(rows, "fragment"))
+        }
+    };
+    (terminal, result)
+}
+
+fn lines(folded: &Folded) -> Vec<LineEvidence> {
+    let mut lines: Vec<LineEvidence> = Vec::new();
+    for (hash, new) in &folded.added {
+        let Some(hash) = hash else { continue };
+        let total = folded.ledger.entry(hash).map_or(0, |entry| entry.rows().count());
+        let prior = u32::try_from(total).unwrap_or(u32::MAX).saturating_sub(*new);
+        let number = folded.map.by_hash(hash).map(|line| line.number);
+        lines.push(LineEvidence {
+            line: number
+                .map_or_else(|| "gone".to_owned(), |number| format!("{BROADCAST}:L{number}")),
+            hash: hash.clone(),
+            new: *new,
+            prior,
+            evidence: split_count(*new, prior),
+        });
+    }
+    let place = |line: &LineEvidence| folded.map.by_hash(&line.hash).map_or(u32::MAX, |l| l.number);
+    lines.sort_by_key(place);
+    lines
+}
+
+/// The dossiers to be made now, and how many are left for later.
+fn stubs(pass: &Pass<'_>, map: &LineMap) -> (Vec<Stub>, u32) {
+    let exists = |pointer: &Pointer| pass.places.path("memory").join(pointer.dossier()).exists();
+    let mut stubs = dossier::missing(map, &exists);
+    let most = pass.config.memory.dossiers_per_pass as usize;
+    let left = stubs.len().saturating_sub(most);
+    stubs.truncate(most);
+    (stubs, u32::try_from(left).unwrap_or(u32::MAX))
+}
+
+/// Writes what the plan names. Folding is a union, so folding again gives the same file.
+fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
+    let (places, probe) = (&pass.places, &pass.around.probe);
+    let folded = Folded::read(places)?;
+    let after = folded.after();
+    if folded.before != after {
+        places.write(probe, "ledger", &places.path(LEDGER), &after)?;
+    }
+    for stub in dossier::missing(&folded.map, &|_| false) {
+        let name = format!("memory/{}", stub.path());
+        let path = places.path(&name);
+        if report.written.contains(&name) && !path.exists() {
+            places.write(probe, "dossier", &path, &stub.render())?;
+        }
+    }
+    Ok(())
+}

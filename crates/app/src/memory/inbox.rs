@@ -1,0 +1,107 @@
+//! `spore memory inbox`: tasks for memory, one file each.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+
+use serde::Serialize;
+use spore_memory::inbox::{Packet, is_ack_name};
+use spore_model::Fault;
+
+use super::places::Places;
+use crate::{Error, Result, Surroundings, Workspace};
+
+/// A longer task is a document: its place is a file that the task names.
+const MOST_BYTES: usize = 64 << 10;
+
+/// A task that waits.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct InboxTask {
+    #[serde(flatten)]
+    pub packet: Packet,
+}
+
+/// Adds a task and returns it. Under a name that is taken nothing is written.
+pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> Result<InboxTask> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    if body.trim().is_empty() || body.len() > MOST_BYTES {
+        return Err(Error::new(Fault::Usage, "a task has between one byte and 64 KiB").hint(
+            "say what memory should look at: spore memory inbox add \"scan recent events\"",
+        ));
+    }
+    let name = match name {
+        Some(name) => checked(name)?.to_owned(),
+        None => format!("{}.md", around.ids.event().to_string().to_lowercase()),
+    };
+    let dir = Places::of(&workspace).inbox();
+    let path = dir.join(&name);
+    let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+    fs::create_dir_all(&dir).map_err(failed)?;
+    let written = around.probe.around(spore_effects::Effect::File, "inbox task", || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+        file.write_all(body.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Error::new(Fault::BadInput, format!("there is a task {name} already"))
+                .hint("choose another name, or leave it out")
+        }
+        _ => failed(error),
+    })?;
+    Ok(InboxTask { packet: Packet::new(&name, body) })
+}
+
+/// Lists the tasks that wait, by name.
+pub fn list_inbox(around: &Surroundings) -> Result<Vec<InboxTask>> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let names = inbox_names(&Places::of(&workspace))?;
+    names.iter().map(|name| Ok(InboxTask { packet: packet(&workspace, name)? })).collect()
+}
+
+/// Shows one task.
+pub fn show_inbox_task(around: &Surroundings, name: &str) -> Result<InboxTask> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    Ok(InboxTask { packet: packet(&workspace, name)? })
+}
+
+pub(super) fn inbox_names(places: &Places) -> Result<Vec<String>> {
+    let dir = places.inbox();
+    let failed = |source| Error::io(format!("cannot read {}", dir.display()), source);
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().into_string().ok();
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        names.extend(name.filter(|name| is_file && is_ack_name(name)));
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Reads a task of the inbox.
+pub(super) fn packet(workspace: &Workspace, name: &str) -> Result<Packet> {
+    let places = Places::of(workspace);
+    let body = places.read(&places.inbox().join(checked(name)?))?;
+    let body = body.ok_or_else(|| {
+        Error::new(Fault::BadInput, format!("the inbox has no task {name}"))
+            .hint("`spore memory inbox list` shows what is there")
+    })?;
+    Ok(Packet::new(name, &body))
+}
+
+fn checked(name: &str) -> Result<&str> {
+    if is_ack_name(name) {
+        return Ok(name);
+    }
+    let shown: String = name.chars().take(80).collect();
+    Err(Error::new(Fault::Usage, format!("{shown:?} cannot be the name of a task"))
+        .hint("letters, digits, `-`, `_` and `.`, at most 100, and not a dot in front"))
+}

@@ -1,0 +1,310 @@
+//! A pass of memory as a run: on record before it does anything, alone while it works, and
+//! able to go on where it was killed.
+//!
+//! Every pass first finds out what it will do and puts that on record, then does it, then
+//! records what came of it, then acknowledges the task it was given, then ends. Each of these
+//! is a step that has a result or is done again, and doing it again changes nothing.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use spore_config::Config;
+use spore_effects::Effect;
+use spore_effects::files::Lock;
+use spore_memory::inbox::{Packet, PassKind, Terminal};
+use spore_memory::rules::FEEDBACK;
+use spore_model::{
+    EffectClass, Event, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, StepKey,
+};
+use spore_store::{Journal, RunChange, SqliteJournal, StepEntry};
+
+use super::places::Places;
+use crate::gate_runs::bug;
+use crate::orchestrate::claim;
+use crate::spine::{self, Events};
+use crate::{Error, Result, Surroundings, Workspace};
+
+/// What is told of every pass, whatever it did.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ending {
+    /// Nothing where nothing was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    pub terminal: Terminal,
+    /// One line that begins with the terminal word.
+    pub result: String,
+    /// The task that was taken off the inbox, and the one that has to stay there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acked: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_task: Option<String>,
+}
+
+impl Ending {
+    pub fn outcome(&self) -> Outcome {
+        match self.terminal {
+            Terminal::PartialUpdate => Outcome::Partial,
+            _ => Outcome::Success,
+        }
+    }
+}
+
+/// What a pass reports: its own findings around the common ending.
+pub(super) trait Report: Serialize + DeserializeOwned {
+    fn ending(&mut self) -> &mut Ending;
+    /// What the spine is told: counts and references, never content.
+    fn told(&self) -> (&'static str, Value);
+    /// What the person who asked has said about lines by asking: evidence for the next scan.
+    fn statements(&self) -> Vec<Value> {
+        Vec::new()
+    }
+}
+
+/// One pass at work.
+pub(super) struct Pass<'a> {
+    pub(super) around: &'a Surroundings,
+    pub(super) workspace: &'a Workspace,
+    pub(super) config: &'a Config,
+    pub(super) places: Places,
+    pub(super) run: RunId,
+    journal: SqliteJournal,
+    trace: spore_model::TraceId,
+    _locks: [Lock; 2],
+}
+
+impl<'a> Pass<'a> {
+    /// Puts a new pass on record.
+    pub(super) fn begin(
+        around: &'a Surroundings,
+        workspace: &'a Workspace,
+        config: &'a Config,
+        name: &str,
+        settings: &impl Serialize,
+    ) -> Result<Self> {
+        let journal = workspace.journal(config)?;
+        let places = Places::of(workspace);
+        let alone = places.lock()?;
+        let id = around.ids.run();
+        let claimed = claim(workspace, id)?;
+        let run = Run {
+            settings: serde_json::to_value(settings).map_err(bug)?,
+            ..Run::begin(id, RunKind::Memory, name, around.clock.now())
+        };
+        let trace = run.trace.clone();
+        let pass = Self {
+            around,
+            workspace,
+            config,
+            places,
+            run: id,
+            journal,
+            trace,
+            _locks: [alone, claimed],
+        };
+        let event = pass.event(SourceKind::Runner, "run.started", json!({ "name": name }));
+        pass.row("create run", || pass.journal.create_run(&run, &[event]))?;
+        pass.flush()?;
+        Ok(pass)
+    }
+
+    /// Takes up a pass that was interrupted or killed.
+    pub(super) fn reopen(
+        around: &'a Surroundings,
+        workspace: &'a Workspace,
+        config: &'a Config,
+        run: &Run,
+    ) -> Result<Self> {
+        let journal = workspace.journal(config)?;
+        let places = Places::of(workspace);
+        let locks = [places.lock()?, claim(workspace, run.id)?];
+        let pass = Self {
+            around,
+            workspace,
+            config,
+            places,
+            run: run.id,
+            journal,
+            trace: run.trace.clone(),
+            _locks: locks,
+        };
+        let change =
+            RunChange { state: Some(RunState::Running), park: Some(None), ..RunChange::default() };
+        let event = pass.event(SourceKind::Runner, "run.resumed", json!({}));
+        pass.journal.update_run(run.id, &change, &[event])?;
+        pass.flush()?;
+        Ok(pass)
+    }
+
+    /// Does a pass from its first step to its end, however much of it is done already. What
+    /// cannot be done is the end of the run; what the machine refused can be gone on with.
+    pub(super) fn perform<R: Report>(
+        &self,
+        kind: Option<PassKind>,
+        task: Option<&str>,
+        act: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let done = act().and_then(|report| {
+            let mut report: R = self.step("result", || self.keep_report(report))?;
+            self.settle(kind, task, report.ending())?;
+            self.finish(&mut report)?;
+            Ok(report)
+        });
+        let done = done.inspect_err(|error| self.give_up(error));
+        self.flush()?;
+        done
+    }
+
+    /// Does a step unless its result is on record.
+    pub(super) fn step<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let begun = self.begin_step(key)?;
+        if let Some(result) = begun.result {
+            return serde_json::from_value(result).map_err(bug);
+        }
+        let done = act()?;
+        let result = serde_json::to_value(&done).map_err(bug)?;
+        self.end_step(key, begun.attempt, result, Vec::new(), Vec::new())?;
+        Ok(done)
+    }
+
+    fn begin_step(&self, key: &str) -> Result<spore_store::StepBegun> {
+        let (step, now) = (StepKey::new(key).map_err(bug)?, self.around.clock.now());
+        let intent = json!({ "at": now });
+        self.row(&format!("begin {key}"), || {
+            self.journal.begin_step(self.run, &step, EffectClass::Keyed, &intent, now)
+        })
+    }
+
+    fn end_step(
+        &self,
+        key: &str,
+        attempt: u32,
+        result: Value,
+        runs: Vec<(RunId, RunChange)>,
+        events: Vec<Event>,
+    ) -> Result<()> {
+        let step = StepKey::new(key).map_err(bug)?;
+        let now = self.around.clock.now();
+        let entry =
+            StepEntry { result, runs, new_runs: Vec::new(), ledger: Vec::new(), events, now };
+        self.row(&format!("end {key}"), || {
+            self.journal.finish_step(self.run, &step, attempt, &entry)
+        })
+    }
+
+    fn keep_report<R: Report>(&self, report: R) -> Result<R> {
+        let text = serde_json::to_string_pretty(&report).map_err(bug)?;
+        let path = self.workspace.run_dir(self.run).join("report.json");
+        self.places.write(&self.around.probe, "report", &path, &(text + "\n"))?;
+        Ok(report)
+    }
+
+    /// Takes the task off the inbox, now that the result is on record and settles it.
+    fn settle(
+        &self,
+        kind: Option<PassKind>,
+        task: Option<&str>,
+        ending: &mut Ending,
+    ) -> Result<()> {
+        let (Some(kind), Some(name)) = (kind, task) else { return Ok(()) };
+        let acked: bool = self.step("ack", || {
+            let path = self.places.inbox().join(name);
+            let Some(body) = self.places.read(&path)? else { return Ok(false) };
+            if !Packet::new(name, &body).is_settled_by(kind, ending.terminal) {
+                return Ok(false);
+            }
+            let kept = self.workspace.run_dir(self.run).join("task.md");
+            self.places.write(&self.around.probe, "task", &kept, &body)?;
+            let removed =
+                self.around.probe.around(Effect::File, "ack", || std::fs::remove_file(&path));
+            removed
+                .map(|()| true)
+                .map_err(|source| Error::io(format!("cannot remove {}", path.display()), source))
+        })?;
+        // Killed between the removal and its record, the file is gone and its copy is here.
+        let kept = self.workspace.run_dir(self.run).join("task.md").exists();
+        if acked || kept {
+            ending.acked = Some(name.to_owned());
+        } else {
+            ending.pending_task = Some(name.to_owned());
+        }
+        Ok(())
+    }
+
+    fn finish<R: Report>(&self, report: &mut R) -> Result<()> {
+        let begun = self.begin_step("finish")?;
+        if begun.result.is_some() {
+            return Ok(());
+        }
+        let (what, payload) = report.told();
+        let ending = report.ending().clone();
+        let change = RunChange {
+            state: Some(RunState::Ended),
+            outcome: Some(ending.outcome()),
+            reason: Some(ending.result.clone()),
+            ended: Some(self.around.clock.now()),
+            ..RunChange::default()
+        };
+        let finished = json!({ "outcome": ending.outcome(), "reason": ending.result });
+        let said = report.statements().into_iter();
+        let mut events: Vec<Event> =
+            said.map(|said| self.event(SourceKind::Human, FEEDBACK, said)).collect();
+        events.push(self.event(SourceKind::Meta, what, payload));
+        events.push(self.event(SourceKind::Runner, "run.finished", finished));
+        let runs = vec![(self.run, change)];
+        self.end_step("finish", begun.attempt, json!({}), runs, events)
+    }
+
+    /// Ends a run that can never do better, parks one that was interrupted, and leaves the
+    /// rest to be gone on with. Whoever hears of it hears of `error`, not of this.
+    fn give_up(&self, error: &Error) {
+        let interrupted = error.exit_code() == Outcome::Interrupted.exit_code();
+        let (change, what) = if interrupted {
+            let change = RunChange {
+                state: Some(RunState::Parked),
+                outcome: Some(Outcome::Interrupted),
+                park: Some(Some(Park::Interrupt)),
+                ..RunChange::default()
+            };
+            (change, "run.parked")
+        } else if matches!(error.fault, Fault::BadInput | Fault::Usage | Fault::Missing) {
+            let change = RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(Outcome::Failure),
+                ended: Some(self.around.clock.now()),
+                ..RunChange::default()
+            };
+            (change, "run.finished")
+        } else {
+            return;
+        };
+        let change = RunChange { reason: Some(error.to_string()), ..change };
+        let payload = json!({ "outcome": change.outcome, "reason": error.to_string() });
+        let event = self.event(SourceKind::Runner, what, payload);
+        let _ = self.journal.update_run(self.run, &change, &[event]);
+    }
+
+    fn event(&self, kind: SourceKind, what: &str, payload: Value) -> Event {
+        let events = Events { around: self.around, trace: self.trace.clone() };
+        events.make(kind, "memory", what, self.run, payload)
+    }
+
+    fn row<T>(
+        &self,
+        what: &str,
+        act: impl FnOnce() -> std::result::Result<T, spore_store::JournalError>,
+    ) -> Result<T> {
+        Ok(self.around.probe.around(Effect::Row, what, act)?)
+    }
+
+    pub(super) fn flush(&self) -> Result<()> {
+        spine::flush(self.around, self.workspace, &self.journal)
+    }
+
+    pub(super) fn journal(&self) -> &dyn Journal {
+        &self.journal
+    }
+}

@@ -1,0 +1,173 @@
+//! Where memory keeps its files, and how they are read and written.
+//!
+//! The broadcast file has one way in: [`Places::replace_broadcast`]. What is asked for is
+//! checked before; here it is only made sure that nobody's edit in between is lost.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use spore_effects::files::{self, Lock, LockError};
+use spore_effects::{Effect, Probe};
+use spore_memory::known::Known;
+use spore_memory::ledger::{LEDGER, Ledger};
+use spore_memory::lines::{BROADCAST, LineMap};
+use spore_memory::pending::Pending;
+use spore_model::Fault;
+
+use crate::{Error, Result, Workspace};
+
+pub(crate) struct Places {
+    /// The project, below which everything stays.
+    root: PathBuf,
+    spore: PathBuf,
+}
+
+impl Places {
+    pub(crate) fn of(workspace: &Workspace) -> Self {
+        Self { root: workspace.root().to_owned(), spore: workspace.spore_dir() }
+    }
+
+    /// Returns the place of what reports call `memory/…`.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.spore.join(name)
+    }
+
+    pub(crate) fn broadcast(&self) -> PathBuf {
+        self.path(BROADCAST)
+    }
+
+    pub(crate) fn fragments(&self) -> PathBuf {
+        self.path("memory/fragments")
+    }
+
+    pub(crate) fn inbox(&self) -> PathBuf {
+        self.path("memory/inbox")
+    }
+
+    pub(crate) fn pending(&self) -> PathBuf {
+        self.path("memory/state/pending.jsonl")
+    }
+
+    pub(crate) fn scanner_state(&self) -> PathBuf {
+        self.path("memory/state/spine-scanner.json")
+    }
+
+    /// Keeps other passes away until it is dropped.
+    pub(crate) fn lock(&self) -> Result<Lock> {
+        let dir = self.path("memory/state");
+        fs::create_dir_all(&dir)
+            .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
+        Lock::try_take(&dir.join("lock")).map_err(|error| match error {
+            LockError::Held { .. } => {
+                Error::new(Fault::BadInput, "another pass of memory is at work in this project")
+                    .hint("wait for it: `spore runs list` shows it; then try again")
+            }
+            other => other.into(),
+        })
+    }
+
+    /// Reads a text that may not be there.
+    pub(crate) fn read(&self, path: &Path) -> Result<Option<String>> {
+        match fs::read(path) {
+            Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
+                Error::new(Fault::BadInput, format!("{} is not UTF-8 text", path.display()))
+                    .hint("save it as UTF-8, then try again")
+            }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+        }
+    }
+
+    pub(crate) fn line_map(&self) -> Result<LineMap> {
+        Ok(LineMap::read(&self.read(&self.broadcast())?.unwrap_or_default()))
+    }
+
+    pub(crate) fn ledger(&self) -> Result<Ledger> {
+        let text = self.read(&self.path(LEDGER))?.unwrap_or_default();
+        Ledger::parse(&text).map_err(|error| {
+            Error::new(Fault::BadInput, error.to_string()).hint(format!(
+                "take your edit or the merge conflict out of .spore/{LEDGER}, then try again"
+            ))
+        })
+    }
+
+    /// Returns the names in the directory of fragments, in order.
+    pub(crate) fn fragment_names(&self) -> Result<Vec<String>> {
+        let dir = self.fragments();
+        let failed = |source| Error::io(format!("cannot read {}", dir.display()), source);
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            // What we did not write has other names; a leftover of a killed write as well.
+            names.extend(name.into_string().ok().filter(|name| name.ends_with(".md")));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    pub(crate) fn known(&self) -> Result<Known> {
+        Ok(Known::of(self.fragment_names()?))
+    }
+
+    /// Reads what waits for a judge. A line that cannot be read is let go of: it is only a
+    /// place on the spine, and the spine still has it.
+    pub(crate) fn read_pending(&self, most: usize) -> Result<Pending> {
+        let text = self.read(&self.pending())?.unwrap_or_default();
+        Ok(Pending::read(&text, most).0)
+    }
+
+    /// Writes a file whole, with the directories above it.
+    pub(crate) fn write(&self, probe: &Probe, what: &str, path: &Path, text: &str) -> Result<()> {
+        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        probe
+            .around(Effect::File, what, || files::write_atomic(path, text.as_bytes()))
+            .map_err(failed)
+    }
+
+    /// Puts `after` in the place of `before`. Where it stands already nothing happens; where
+    /// anything else stands somebody has edited the file, and it is left alone.
+    pub(crate) fn replace_broadcast(&self, probe: &Probe, before: &str, after: &str) -> Result<()> {
+        let path = self.resolved_broadcast()?;
+        let now = self.read(&path)?.unwrap_or_default();
+        if now == after {
+            return Ok(());
+        }
+        if now != before {
+            return Err(Error::new(
+                Fault::BadInput,
+                format!("{BROADCAST} was edited in the meantime, so nothing was written"),
+            )
+            .hint("look at it, then try again"));
+        }
+        self.write(probe, "broadcast", &path, after)
+    }
+
+    /// A project may keep the file elsewhere and link to it; the link stays. It may not lead
+    /// out of the project.
+    fn resolved_broadcast(&self) -> Result<PathBuf> {
+        let path = self.broadcast();
+        if !path.is_symlink() {
+            return Ok(path);
+        }
+        let target = path
+            .canonicalize()
+            .map_err(|source| Error::io(format!("cannot follow {}", path.display()), source))?;
+        if target.starts_with(&self.root) {
+            return Ok(target);
+        }
+        Err(Error::new(
+            Fault::BadInput,
+            format!("{BROADCAST} is a link that leads out of the project: {}", target.display()),
+        )
+        .hint("edit that file yourself, or put the file itself in the place of the link"))
+    }
+}

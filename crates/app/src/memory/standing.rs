@@ -1,0 +1,234 @@
+//! `spore memory status` and `why`: how the lines stand, and what that rests on.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spore_memory::decision::{Decision, Enough, decide};
+use spore_memory::dossier;
+use spore_memory::evidence::{RootCause, Signal, Trajectory};
+use spore_memory::ledger::{Entry, Ledger};
+use spore_memory::lines::{Line, LineHash, LineMap};
+use spore_memory::pending::Touch;
+use spore_store::spine::Cursor;
+
+use super::crystallizing::Folded;
+use super::inbox::inbox_names;
+use super::places::Places;
+use super::scanning::{OWN_EVENTS, ScannerState};
+use super::updating::{line_decision, no_such_line};
+use super::{LineDecision, ambiguous};
+use crate::{Result, Surroundings, Workspace};
+
+/// How memory stands.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MemoryStatus {
+    pub lines: Vec<LineStanding>,
+    /// Lines of the ledger that the file no longer has.
+    pub gone: usize,
+    /// Signals that no line says yet.
+    pub new_signals: usize,
+    pub fragments: usize,
+    /// Fragments that the ledger does not have yet.
+    pub not_folded: u32,
+    /// Fragments that cannot be.
+    pub refused_fragments: usize,
+    /// What waits for a judge; `older` is how many are no longer listed.
+    pub pending: usize,
+    pub pending_without_line: usize,
+    pub pending_older: u64,
+    /// Dossiers that a line points to and nobody has written.
+    pub missing_dossiers: Vec<String>,
+    pub inbox: Vec<String>,
+    /// How far the project's own events were read; how many bytes lie behind that.
+    pub scanned_to: Option<Cursor>,
+    pub unscanned_bytes: u64,
+}
+
+/// A line and how it stands.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LineStanding {
+    #[serde(flatten)]
+    pub decision: LineDecision,
+    pub text: String,
+    pub pending: usize,
+}
+
+pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    let places = Places::of(&workspace);
+    let folded = Folded::read(&places)?;
+    let on_record = places.ledger()?;
+    let pending = places.read_pending(config.memory.pending_per_line as usize)?;
+    let enough = Enough { wrong: config.memory.wrong_before_removal };
+    let standing = |line: &Line| LineStanding {
+        decision: decision(line, &on_record, enough),
+        text: line.text.clone(),
+        pending: pending.of_line(&line.hash).count(),
+    };
+    let exists = |pointer: &spore_memory::cues::Pointer| {
+        places.path("memory").join(pointer.dossier()).exists()
+    };
+    let missing = dossier::missing(&folded.map, &exists);
+    let scanned_to = scanned_to(&places)?;
+    Ok(MemoryStatus {
+        lines: folded.map.lines().iter().map(standing).collect(),
+        gone: on_record.entries().filter(|(hash, _)| folded.map.by_hash(hash).is_none()).count(),
+        new_signals: on_record.unsaid().count(),
+        fragments: places.fragment_names()?.len(),
+        not_folded: folded.added.values().sum(),
+        refused_fragments: folded.refused.len(),
+        pending: pending.len(),
+        pending_without_line: pending.touches().filter(|touch| touch.line.is_none()).count(),
+        pending_older: pending.older(),
+        missing_dossiers: missing.iter().map(|stub| format!("memory/{}", stub.path())).collect(),
+        inbox: inbox_names(&places)?,
+        unscanned_bytes: unscanned(&workspace, scanned_to.as_ref()),
+        scanned_to,
+    })
+}
+
+fn decision(line: &Line, ledger: &Ledger, enough: Enough) -> LineDecision {
+    let entry = ledger.entry(&line.hash);
+    let tally = entry.map(Entry::tally).unwrap_or_default();
+    line_decision(line, decide(entry, enough), tally)
+}
+
+fn scanned_to(places: &Places) -> Result<Option<Cursor>> {
+    let text = places.read(&places.scanner_state())?.unwrap_or_default();
+    let state: ScannerState = serde_json::from_str(&text).unwrap_or_default();
+    Ok(state.places.get(OWN_EVENTS).map(|known| known.cursor.clone()))
+}
+
+/// How much of the project's own events no scan has read.
+fn unscanned(workspace: &Workspace, from: Option<&Cursor>) -> u64 {
+    let Ok(entries) = std::fs::read_dir(workspace.events_dir()) else { return 0 };
+    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if let (Some(day), Ok(metadata)) = (name.strip_suffix(".jsonl"), entry.metadata()) {
+            sizes.insert(day.to_owned(), metadata.len());
+        }
+    }
+    let Some(from) = from else { return sizes.values().sum() };
+    let behind = |(day, size): (&String, &u64)| match day.cmp(&from.partition) {
+        std::cmp::Ordering::Less => 0,
+        std::cmp::Ordering::Equal => size.saturating_sub(from.offset),
+        std::cmp::Ordering::Greater => *size,
+    };
+    sizes.iter().map(behind).sum()
+}
+
+/// What is known about one line.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MemoryWhy {
+    /// Where it stands; nothing where the file no longer has it.
+    pub line: Option<String>,
+    pub hash: LineHash,
+    pub text: String,
+    pub decision: Decision,
+    pub why: String,
+    pub pointers: Vec<String>,
+    pub paths: Vec<String>,
+    pub triggers: Vec<String>,
+    pub actions: Vec<String>,
+    /// Oldest first.
+    pub evidence: Vec<EvidenceRow>,
+    pub pending: Vec<Touch>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct EvidenceRow {
+    pub ts: String,
+    pub trajectory: Trajectory,
+    pub signal: Signal,
+    pub kind: String,
+    pub root_cause: Option<RootCause>,
+    pub fragment: String,
+    /// Whether the fragment is on this machine.
+    pub here: bool,
+}
+
+/// Tells what a line rests on.
+pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    let places = Places::of(&workspace);
+    let (map, ledger) = (places.line_map()?, places.ledger()?);
+    let (hash, line) = find(&map, &ledger, typed)?;
+    let entry = ledger.entry(&hash);
+    let known = places.known()?;
+    let enough = Enough { wrong: config.memory.wrong_before_removal };
+    let decided = decide(entry, enough);
+    let pending = places.read_pending(config.memory.pending_per_line as usize)?;
+    let cues = line.map(|line| line.cues.clone()).unwrap_or_default();
+    Ok(MemoryWhy {
+        line: line.map(Line::reference),
+        text: line
+            .map(|line| line.text.clone())
+            .or_else(|| entry.map(|entry| entry.text.clone()))
+            .unwrap_or_default(),
+        decision: decided,
+        why: in_words(decided, enough),
+        pointers: cues
+            .pointers
+            .iter()
+            .map(|pointer| format!("memory/{}", pointer.dossier()))
+            .collect(),
+        paths: cues.paths,
+        triggers: cues.triggers,
+        actions: cues.actions,
+        evidence: entry
+            .into_iter()
+            .flat_map(Entry::rows)
+            .map(|row| EvidenceRow {
+                ts: row.ts.clone(),
+                trajectory: row.trajectory,
+                signal: row.signal,
+                kind: row.kind.clone(),
+                root_cause: row.root_cause,
+                here: known.has(&row.fragment),
+                fragment: format!("memory/fragments/{}", row.fragment),
+            })
+            .collect(),
+        pending: pending.of_line(&hash).cloned().collect(),
+        hash,
+    })
+}
+
+/// Finds a line of the file, or one that only the ledger still has.
+fn find<'m>(
+    map: &'m LineMap,
+    ledger: &Ledger,
+    typed: &str,
+) -> Result<(LineHash, Option<&'m Line>)> {
+    match map.find(typed).as_slice() {
+        [line] => return Ok((line.hash.clone(), Some(line))),
+        [] => {}
+        several => return Err(ambiguous(typed, several)),
+    }
+    let begins = |hash: &&LineHash| typed.len() >= 4 && hash.as_str().starts_with(typed);
+    let mut gone = ledger.entries().map(|(hash, _)| hash).filter(begins);
+    match (gone.next(), gone.next()) {
+        (Some(hash), None) => Ok((hash.clone(), None)),
+        _ => Err(no_such_line(typed)),
+    }
+}
+
+fn in_words(decision: Decision, enough: Enough) -> String {
+    match decision {
+        Decision::Untested => "no event has tested it yet".to_owned(),
+        Decision::Keep => "it helped, and nothing since says otherwise".to_owned(),
+        Decision::Waiting => "it waits for its trigger, which is no reason to drop it".to_owned(),
+        Decision::Judge => format!(
+            "it failed, but was not said to be wrong {} times by people or their tools since it \
+             last helped: what to do about it is for a judge",
+            enough.wrong
+        ),
+        Decision::Remove => {
+            "it was said to be wrong often enough; `spore memory update` removes it".to_owned()
+        }
+    }
+}

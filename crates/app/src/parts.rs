@@ -1,0 +1,76 @@
+//! The layers below a run that has any: stages, phases, sessions, as one list.
+//!
+//! Nothing here knows what a layer does. A run that is a task of its own is listed and not
+//! looked into: it has a report of its own.
+
+use serde::Serialize;
+use spore_model::{Cost, LedgerEntry, Outcome, Run, RunId, RunKind, Status, Timestamp};
+use spore_store::Journal;
+
+use crate::Result;
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PartRow {
+    pub id: RunId,
+    pub kind: RunKind,
+    pub name: String,
+    pub attempt: u32,
+    /// How far below the run it is; its own parts follow it.
+    pub depth: u32,
+    pub status: Status,
+    pub outcome: Option<Outcome>,
+    pub reason: Option<String>,
+    pub turns: u32,
+    pub cost: Cost,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+}
+
+/// Lists all parts of `run`, each before its own, and books of tasks among them.
+pub(crate) fn parts_of(
+    journal: &dyn Journal,
+    run: &Run,
+    alive: bool,
+) -> Result<(Vec<PartRow>, Vec<LedgerEntry>)> {
+    let (mut rows, mut books) = (Vec::new(), Vec::new());
+    if !is_task(run.kind) {
+        collect(journal, run, (1, alive), &mut rows, &mut books)?;
+    }
+    Ok((rows, books))
+}
+
+fn collect(
+    journal: &dyn Journal,
+    run: &Run,
+    (depth, alive): (u32, bool),
+    rows: &mut Vec<PartRow>,
+    books: &mut Vec<LedgerEntry>,
+) -> Result<()> {
+    for child in journal.children(run.id)? {
+        rows.push(PartRow {
+            id: child.id,
+            kind: child.kind,
+            name: child.name.clone(),
+            attempt: child.attempt,
+            depth,
+            status: child.status(alive),
+            outcome: child.outcome,
+            reason: child.reason.clone(),
+            turns: child.turns,
+            cost: child.cost.into(),
+            started: child.started,
+            ended: child.ended,
+        });
+        if is_task(child.kind) {
+            books.extend(journal.ledger(child.id)?);
+        } else {
+            collect(journal, &child, (depth + 1, alive), rows, books)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether runs of this kind tell of their parts themselves.
+fn is_task(kind: RunKind) -> bool {
+    matches!(kind, RunKind::Orchestrate | RunKind::Solo | RunKind::Bounce)
+}

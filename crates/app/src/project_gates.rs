@@ -1,0 +1,90 @@
+//! Which gates a project has: those that its configuration names, else those that the files of
+//! its base commit show. Never those of a change.
+
+use spore_config::Config;
+use spore_gates::Gate;
+use spore_git::Repository;
+use spore_model::{CommitId, Fault};
+
+use crate::{Error, Result, Workspace};
+
+/// The configured gates, else those that the base tree shows.
+pub(crate) fn gates(
+    workspace: &Workspace,
+    repository: &Repository,
+    base: &CommitId,
+    config: &Config,
+) -> Result<Vec<Gate>> {
+    let files = repository.list_files(base)?;
+    if !config.gates.commands.is_empty() {
+        let named = config.gates.commands.iter();
+        return Ok(named.map(|(name, command)| gate(name, command, config, &files)).collect());
+    }
+    let read = |path: &str| repository.read_file(base, path).ok().flatten();
+    let detection = spore_gates::Detection { timeout: config.gates.timeout };
+    let found = spore_gates::detect(&read, &files, &detection);
+    if found.is_empty() {
+        return Err(Error::new(
+            Fault::Config,
+            format!("no build or test command was found in {}", workspace.root().display()),
+        )
+        .hint("name one in .spore/config.toml:\n  [gates.commands.test]\n  run = \"make test\""));
+    }
+    Ok(found)
+}
+
+/// A gate as the configuration names it. The scripts that its command starts are as much a
+/// part of it as its words are, so they are guarded.
+fn gate(
+    name: &str,
+    command: &spore_config::GateCommand,
+    config: &Config,
+    files: &[String],
+) -> Gate {
+    let mut gate = Gate::new(
+        name,
+        &command.run,
+        command.kind.parse().unwrap_or(spore_gates::GateKind::Test),
+        command.parser.parse().unwrap_or(spore_gates::Parser::Plain),
+        command.timeout.unwrap_or(config.gates.timeout),
+    );
+    let from_root = |path: &str| match command.dir.as_str() {
+        "" => path.to_owned(),
+        dir => format!("{dir}/{path}"),
+    };
+    let is_file = |path: &str| files.contains(&from_root(path));
+    gate.guards = spore_gates::parts_of_command(&command.run, &is_file)
+        .iter()
+        .map(|part| match part.strip_prefix('/') {
+            Some(path) => format!("/{}", from_root(path)),
+            None => part.clone(),
+        })
+        .collect();
+    gate.dir.clone_from(&command.dir);
+    gate.reports.clone_from(&command.reports);
+    gate.needs.clone_from(&command.needs);
+    gate
+}
+
+/// A checkout leaves submodules empty, and a build that needs them fails for a reason nobody
+/// would guess.
+pub(crate) fn refuse_submodules(
+    repository: &Repository,
+    base: &CommitId,
+    config: &Config,
+) -> Result<()> {
+    let submodules = repository.submodules(base)?;
+    let accepted = config.checkout.submodules == "empty" || !config.checkout.setup.is_empty();
+    if submodules.is_empty() || accepted {
+        return Ok(());
+    }
+    let names = submodules.join(", ");
+    Err(Error::new(
+        Fault::BadInput,
+        format!("the repository has submodules, which Spore's checkouts leave empty: {names}"),
+    )
+    .hint(
+        "set `[checkout] setup = [\"git submodule update --init\"]`, or `submodules = \"empty\"` \
+         if the checks do not need them",
+    ))
+}

@@ -1,0 +1,233 @@
+//! Finding code: `search`, `explore`, `context`.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use spore_context::search::Hit;
+use spore_model::{Fault, Node, NodeClass, NodeId};
+use spore_store::{CodeIndex, Knowledge, NodeQuery};
+
+use super::page::{Found, bytes};
+use super::places::lines_of;
+use super::room::Opened;
+use super::{Asked, Toolbox, View};
+use crate::indexing::Silent;
+use crate::search::{SearchQuery, search_held};
+use crate::{ContextAsked, Error, MIN_TOKENS, Result};
+
+/// Hits where nobody said how many.
+const HITS: u32 = 20;
+const PLACES: u32 = 5;
+const SOURCE_LINES: u32 = 40;
+/// Notes that follow the hits.
+const NOTED: u32 = 5;
+/// Neighbours named with a place.
+const NEIGHBOURS: usize = 8;
+/// How long a task file may take to compile.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+impl Toolbox {
+    pub(super) fn search(&self, asked: &Asked<'_>) -> Result<Found> {
+        let query = query(asked, asked.number("limit").unwrap_or(HITS));
+        let heading = format!("Hits for {:?}, best first:", one_line(&query.text));
+        let noted = if query.kinds.is_empty() && query.path.is_none() {
+            self.noted(&query.text)?
+        } else {
+            Vec::new()
+        };
+        let (hits, note) = self.find(query)?;
+        let hits = (1..).zip(&hits).map(|(rank, hit)| hit_entry(rank, hit));
+        Ok(Found::new(heading, hits.chain(noted).collect())
+            .or("Nothing. Try the name of a symbol, part of a path, or other words.")
+            .note(note))
+    }
+
+    pub(super) fn explore(&self, asked: &Asked<'_>) -> Result<Found> {
+        let query = query(asked, asked.number("limit").unwrap_or(PLACES));
+        let heading = format!("What {:?} may mean, best first:", one_line(&query.text));
+        let most = asked.number("max_lines").unwrap_or(SOURCE_LINES);
+        let around = Arc::clone(&self.around);
+        let (hits, note) = self.room.with(move |opened| {
+            let near = opened.near(&around, &query.text);
+            let hits = search_held(&around, opened.searcher, &query, &near)?;
+            let looked_at = hits.into_iter().map(|hit| {
+                let near = Neighbours::of(opened.index, &hit.id)?;
+                Ok((hit, near))
+            });
+            Ok((looked_at.collect::<Result<Vec<_>>>()?, opened.note()))
+        })?;
+        let mut entries = Vec::new();
+        for (rank, (hit, near)) in (1..).zip(&hits) {
+            let source = self.source_of(&hit.path, hit.first_line, hit.last_line, most);
+            entries.push(format!("{}\n{source}\n{}", hit_entry(rank, hit), near.text()));
+        }
+        Ok(Found::new(heading, entries)
+            .or("Nothing. Try the name of a symbol, part of a path, or other words.")
+            .note(note))
+    }
+
+    /// Compiles a task file; its own budget is that of the answer.
+    pub(super) fn context(&self, asked: &Asked<'_>) -> Result<String> {
+        // Where the first index is still in the making, that is said and nobody waits here.
+        self.room.place()?;
+        let rev = match &self.view {
+            View::Session { at: Some(commit), .. } => Some(commit.to_string()),
+            _ => None,
+        };
+        let budget = bytes(asked.tool, asked.number("max_tokens")) / 4;
+        let question = ContextAsked {
+            task: asked.word("task").to_owned(),
+            rev,
+            role: "coder".to_owned(),
+            max_tokens: budget.max(MIN_TOKENS),
+            seed_ranker: false,
+            embed: true,
+        };
+        let around = Arc::clone(&self.around);
+        let (tell, told) = channel();
+        let compile = move || {
+            let _ = tell.send(crate::context(&around, &question, &Silent));
+        };
+        std::thread::Builder::new()
+            .name("context".to_owned())
+            .spawn(compile)
+            .map_err(|source| Error::io("cannot start a thread", source))?;
+        match told.recv_timeout(PATIENCE) {
+            Ok(compiled) => Ok(compiled?.text),
+            Err(_) => Err(Error::new(Fault::Missing, "the context is still being compiled")
+                .hint("ask again in a moment")),
+        }
+    }
+
+    /// What people and runs noted in these words; what Spore did itself is not part of it.
+    fn noted(&self, text: &str) -> Result<Vec<String>> {
+        let workspace = self.workspace()?;
+        let config = workspace.config(&self.around, &[])?;
+        let knowledge = workspace.knowledge(&config)?;
+        let mut noted = Vec::new();
+        for class in [NodeClass::Meta, NodeClass::Knowledge] {
+            let query = NodeQuery { class: Some(class), ..NodeQuery::default() };
+            noted.extend(knowledge.search(text, NOTED, &query)?);
+        }
+        noted.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        let entry = |(node, _): &(Node, f64)| {
+            let (title, text) = (one_line(&node.title), one_line(&node.content));
+            format!("noted: {} {title}  [{}]\n   {text}", node.kind, node.id.short())
+        };
+        Ok(noted.iter().take(NOTED as usize).map(entry).collect())
+    }
+
+    fn find(&self, query: SearchQuery) -> Result<(Vec<Hit>, Option<String>)> {
+        let around = Arc::clone(&self.around);
+        self.room.with(move |opened: &Opened<'_>| {
+            let near = opened.near(&around, &query.text);
+            let hits = search_held(&around, opened.searcher, &query, &near)?;
+            Ok((hits, opened.note()))
+        })
+    }
+
+    /// The lines of a piece of code as the index saw them, or why there are none.
+    pub(super) fn source_of(&self, path: &str, first: u32, last: u32, most: u32) -> String {
+        let read = self.places().and_then(|places| Ok((places, places.indexed(path)?)));
+        let (places, text) = match read {
+            Ok(read) => read,
+            Err(error) => return format!("({error})"),
+        };
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let part = lines_of(&text, first, last.max(first), most);
+        let mut source = part.numbered().join("\n");
+        if part.more > 0 {
+            source.push_str(&format!("\n… {} more lines", part.more));
+        }
+        if places.is_changed(path, &text) {
+            source.push_str("\n(as it was before your changes to this file)");
+        }
+        source
+    }
+}
+
+fn query(asked: &Asked<'_>, limit: u32) -> SearchQuery {
+    SearchQuery {
+        text: asked.word("query").to_owned(),
+        kinds: asked.list("kinds"),
+        path: asked.text("path").map(str::to_owned),
+        limit: Some(limit),
+        no_embed: false,
+    }
+}
+
+fn hit_entry(rank: u32, hit: &Hit) -> String {
+    let mut entry = format!(
+        "{rank}. {} {}  {}:{}  [{}]",
+        hit.kind,
+        hit.qualified,
+        hit.path,
+        hit.first_line.max(1),
+        hit.id.short()
+    );
+    for line in [&hit.signature, &hit.doc] {
+        let line = one_line(line);
+        if !line.is_empty() && hit.kind != "file" {
+            entry.push_str(&format!("\n   {line}"));
+        }
+    }
+    entry
+}
+
+/// What is nearest to a piece of code in the call graph.
+#[derive(Default)]
+pub(super) struct Neighbours {
+    called_by: Vec<String>,
+    calls: Vec<String>,
+    more: (usize, usize),
+}
+
+impl Neighbours {
+    pub(super) fn of(index: &CodeIndex, id: &NodeId) -> Result<Self> {
+        let (callers, callees) = (index.callers(id)?, index.callees(id)?);
+        let named = |edges: &[spore_store::CodeEdge]| -> Result<Vec<String>> {
+            edges.iter().take(NEIGHBOURS).map(|edge| place_of(index, &edge.far.id)).collect()
+        };
+        Ok(Self {
+            called_by: named(&callers)?,
+            calls: named(&callees)?,
+            more: (
+                callers.len().saturating_sub(NEIGHBOURS),
+                callees.len().saturating_sub(NEIGHBOURS),
+            ),
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let line = |word: &str, names: &[String], more: usize| {
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            (!names.is_empty()).then(|| format!("{word}: {}{more}\n", names.join(", ")))
+        };
+        let lines = [
+            line("called by", &self.called_by, self.more.0),
+            line("calls", &self.calls, self.more.1),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+}
+
+/// A node's name and where it stands.
+pub(super) fn place_of(index: &CodeIndex, id: &NodeId) -> Result<String> {
+    let Some(node) = index.node(id)? else { return Ok(id.short().to_owned()) };
+    let text = |key: &str| node.metadata.get(key).cloned().unwrap_or_default();
+    let (path, line) = (text("path"), text("first_line"));
+    Ok(match (path.as_str(), line.as_u64()) {
+        (Some(path), Some(line)) => format!("{} {path}:{line}", node.title),
+        (Some(path), None) if path != node.title => format!("{} {path}", node.title),
+        _ => node.title,
+    })
+}
+
+/// The first line of a text, not too long.
+pub(super) fn one_line(text: &str) -> String {
+    const MOST: usize = 160;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let kept = &line[..line.floor_char_boundary(MOST)];
+    if kept.len() < line.len() { format!("{kept}…") } else { kept.to_owned() }
+}

@@ -1,0 +1,43 @@
+//! What a question is near to in meaning, for somebody who asks many.
+//!
+//! The model is loaded at the first question that could use it and held. Without the model,
+//! without vectors, or for a commit, whose texts nobody has embedded, words and names answer
+//! alone; that is never an error.
+
+use std::cell::OnceCell;
+
+use spore_context::search::NearNode;
+use spore_embed::{Kind, Model};
+use spore_store::CodeIndex;
+
+use crate::embedding::vectors_file;
+use crate::{Surroundings, Workspace, meaning, setup};
+
+/// How many texts are looked at by meaning.
+const NEAR: usize = 100;
+
+#[derive(Default)]
+pub(super) struct Nearness {
+    /// None where there is no model, or none that can be read.
+    model: OnceCell<Option<Model>>,
+}
+
+impl Nearness {
+    pub(super) fn of(&self, around: &Surroundings, index: &CodeIndex, text: &str) -> Vec<NearNode> {
+        self.found(around, index, text).unwrap_or_default()
+    }
+
+    fn found(&self, around: &Surroundings, index: &CodeIndex, text: &str) -> Option<Vec<NearNode>> {
+        let workspace = Workspace::find(around).ok()?;
+        if !vectors_file(&workspace).exists() {
+            return None;
+        }
+        let load = || {
+            let dir = setup::model_dir(around);
+            if setup::is_installed(&dir) { Model::load(&dir).ok() } else { None }
+        };
+        let model = self.model.get_or_init(load).as_ref()?;
+        let question = model.embed(&[text], Kind::Query).into_iter().next()?;
+        meaning::near(&workspace, index, &question, NEAR).ok()?
+    }
+}

@@ -1,0 +1,126 @@
+//! What the project remembers: `lessons`, `run_show`, `memory`.
+
+use spore_context::{LessonRules, choose_lessons};
+use spore_model::{LESSON_KIND, Lesson};
+use spore_store::{Knowledge, NodeQuery};
+
+use super::finding::one_line;
+use super::page::Found;
+use super::{Asked, Toolbox, View};
+use crate::{Error, Result, RunReport, show_run};
+
+/// Lessons looked at for a task.
+const MOST_LESSONS: usize = 50;
+
+impl Toolbox {
+    pub(super) fn lessons(&self, asked: &Asked<'_>) -> Result<Found> {
+        let workspace = self.workspace()?;
+        let config = workspace.config(&self.around, &[])?;
+        let query = NodeQuery { kind: Some(LESSON_KIND.to_owned()), ..NodeQuery::default() };
+        let nodes = workspace.knowledge(&config)?.list(&query)?;
+        let lessons: Vec<Lesson> = nodes.iter().filter_map(Lesson::of_node).collect();
+        let nothing = "There are none yet.";
+        let Some(task) = asked.text("task") else {
+            let entries = lessons.iter().map(|lesson| {
+                entry(lesson.id.short(), &lesson.title, &lesson.pattern, &lesson.fix)
+            });
+            return Ok(Found::new("Lessons of earlier runs:", entries.collect()).or(nothing));
+        };
+        let rules = LessonRules { most: MOST_LESSONS, ..LessonRules::default() };
+        let chosen = choose_lessons(&lessons, task, &[], &|_| None, rules);
+        let entries = chosen
+            .iter()
+            .map(|lesson| entry(lesson.id.short(), &lesson.title, &lesson.pattern, &lesson.fix));
+        Ok(Found::new("Lessons of earlier runs, the nearest first:", entries.collect()).or(nothing))
+    }
+
+    pub(super) fn run_show(&self, asked: &Asked<'_>) -> Result<Found> {
+        let own = match &self.view {
+            View::Session { run, .. } => Some(run.to_string()),
+            View::WorkTree => None,
+        };
+        let named = asked.text("run").map(str::to_owned).or(own);
+        let report = match named {
+            Some(run) => show_run(&self.around, &run)?,
+            None => match crate::list_runs(&self.around, Some(1))?.first() {
+                Some(newest) => show_run(&self.around, &newest.run.id.to_string())?,
+                None => return Ok(Found::new("", Vec::new()).or("There is no run yet.")),
+            },
+        };
+        Ok(told(&report))
+    }
+
+    pub(super) fn memory(&self) -> Result<Found> {
+        let workspace = self.workspace()?;
+        let lines = crate::memory::broadcast_lines(&workspace)?;
+        let entries = lines.into_iter().map(|(_, text)| text);
+        let entries: Vec<String> = entries.filter(|line| !line.trim().is_empty()).collect();
+        Ok(Found::new("What every session is told (.spore/memory/CLAUDE.md):", entries)
+            .or("Nothing yet."))
+    }
+
+    /// The report of a run as one text.
+    pub(super) fn report(&self, run: &str) -> Result<String> {
+        let found = told(&show_run(&self.around, run)?);
+        Ok(format!("{}\n{}\n", found.heading, found.entries.join("\n")))
+    }
+
+    /// What a run was asked to do, in the words of whoever asked.
+    pub(super) fn task_of(&self, run: &str) -> Result<String> {
+        let report = show_run(&self.around, run)?;
+        report.run.task.ok_or_else(|| {
+            Error::new(spore_model::Fault::BadInput, format!("run {run} has no task of its own"))
+        })
+    }
+}
+
+fn entry(id: &str, title: &str, pattern: &str, fix: &str) -> String {
+    let mut entry = format!("- {}  [{id}]", one_line(title));
+    for (word, text) in [("when", pattern), ("then", fix)] {
+        if !text.trim().is_empty() {
+            entry.push_str(&format!("\n  {word}: {}", text.trim().replace('\n', "\n  ")));
+        }
+    }
+    entry
+}
+
+fn told(report: &RunReport) -> Found {
+    let run = &report.run;
+    let mut entries = vec![format!("task: {}", one_line(&run.name))];
+    let mut fact = |name: &str, value: Option<String>| {
+        entries.extend(value.map(|value| format!("{name}: {value}")));
+    };
+    fact("started", Some(run.started.to_string()));
+    fact("ended", run.ended.map(|ended| ended.to_string()));
+    fact("base", run.base_commit.as_ref().map(ToString::to_string));
+    fact("cost", Some(report.cost.to_string()));
+    fact("reason", run.reason.clone());
+    fact("commit", report.commit.as_ref().map(ToString::to_string));
+    fact("branch", report.branch.clone());
+    for bounce in &report.bounces {
+        entries.push(format!("bounce {}: {}", bounce.bounce, bounce.status));
+        entries.extend(bounce.reason.iter().map(|reason| format!("  {reason}")));
+        entries.extend(bounce.gates.iter().map(|gate| format!("  gate {gate}")));
+        if let Some(verdict) = &bounce.verdict {
+            let word = serde_json::to_value(verdict.ruling).unwrap_or_default();
+            entries.push(format!(
+                "  verdict {} ({:.2}): {}",
+                word.as_str().unwrap_or_default(),
+                verdict.confidence,
+                one_line(&verdict.reason)
+            ));
+            entries.extend(verdict.findings.iter().map(|finding| {
+                let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
+                let file = finding.file.as_deref().unwrap_or_default();
+                format!("    {file}{line} {}", one_line(&finding.message)).trim_end().to_owned()
+            }));
+        }
+        entries.extend(bounce.sessions.iter().map(|session| {
+            format!(
+                "  session {} {}: {} turns, {}",
+                session.role, session.status, session.turns, session.cost
+            )
+        }));
+    }
+    Found::new(format!("Run {}: {}", run.id, report.status), entries)
+}

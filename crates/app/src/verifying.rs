@@ -1,0 +1,114 @@
+//! The step of a verifier: a clean checkout, one session, what it handed in.
+//!
+//! Agents obey certain files of the directory they are started in (`CLAUDE.md` and the like).
+//! A coder that writes one would write instructions to its own judge, so the verifier's
+//! checkout has those of the base; what the change does to them stands in the diff.
+
+use spore_effects::files;
+use spore_git::{Change, ChangedFile, Exclusions};
+use spore_model::{CommitId, Outcome, TreeId};
+use spore_pipeline::{Done, Step, Ticket};
+
+use crate::orchestration::{Orchestration, interrupted};
+use crate::sessions::Part;
+use crate::{Error, Result};
+
+/// What a verifier is given to look at.
+struct Handed {
+    commit: CommitId,
+    tree: TreeId,
+    /// Instructions that the change touches, and that are the base's here.
+    withheld: Vec<String>,
+}
+
+impl Orchestration<'_> {
+    pub(crate) fn verify(
+        &mut self,
+        step: &Step,
+        ticket: &Ticket,
+        bounce: u32,
+        tree: &TreeId,
+        attempt: u32,
+    ) -> Result<Done> {
+        if let Some(stop) = self.out_of_budget() {
+            return Ok(stop);
+        }
+        if attempt > 1 && !self.pause(self.config.verdict.verifier_retry_pause) {
+            return Ok(interrupted());
+        }
+        let commit = self.bounce_commit(bounce)?;
+        let diff = self.diff(tree)?;
+        let handed = self.handed(ticket, &commit, tree, &diff.files)?;
+        let checkout = self.checkouts().verifier(bounce, &handed.commit)?;
+        let mut lines = self.recorded_gate_lines(bounce)?;
+        lines.extend(handed.withheld.iter().map(|path| {
+            format!("the change touches `{path}`, which agents obey: here it is the base's, and the change to it is in the diff alone")
+        }));
+        let changed: Vec<String> = diff.files.iter().map(|file| file.path.clone()).collect();
+        let brief = self.brief("verifier", &commit, &changed);
+        let run = self.run.to_string();
+        let file = self.task_file("verifier", bounce, &run);
+        let prompt = file.for_verifier(&brief.text, &lines, &diff.text);
+        let name = if attempt == 1 {
+            format!("bounce-{bounce}/verifier")
+        } else {
+            format!("bounce-{bounce}/verifier-{attempt}")
+        };
+        let part = Part {
+            role: "verifier",
+            bounce,
+            prompt,
+            conversation: None,
+            dir: checkout.dir().to_owned(),
+            at: commit,
+            name,
+            brief,
+        };
+        let (session, mut proposals) = self.run_session(step, ticket, part)?;
+        if attempt > 1 && session.outcome != Outcome::Success {
+            // A second breakdown parks the run, so no result of the step will book it.
+            self.book_stopped("verifier", &session)?;
+        } else {
+            self.book_if_stopped("verifier", &session)?;
+        }
+        // What a build leaves behind is new; what was handed over must be as it was.
+        let after = self.checkouts().snapshot(&checkout)?;
+        let touched = self.repository.diff(&handed.tree, &after, 0)?;
+        let intact = touched.files.iter().all(|file| file.status == Change::Added);
+        Ok(Done::Verifier { session, intact, submitted: proposals.verdicts.pop() })
+    }
+
+    /// The tree under check, with the base's own instructions to agents.
+    fn handed(
+        &self,
+        ticket: &Ticket,
+        commit: &CommitId,
+        tree: &TreeId,
+        files: &[ChangedFile],
+    ) -> Result<Handed> {
+        let obeyed = Exclusions::new(&self.config.verdict.instructions, &[]);
+        let (mut added, mut changed) = (Vec::new(), Vec::new());
+        for file in files {
+            if let Change::Renamed { from } = &file.status
+                && obeyed.excludes(from)
+            {
+                changed.push(from.clone());
+            }
+            if obeyed.excludes(&file.path) {
+                let is_new = matches!(file.status, Change::Added | Change::Renamed { .. });
+                if is_new { &mut added } else { &mut changed }.push(file.path.clone());
+            }
+        }
+        if added.is_empty() && changed.is_empty() {
+            return Ok(Handed { commit: commit.clone(), tree: tree.clone(), withheld: Vec::new() });
+        }
+        let state = self.workspace.run_state(self.run);
+        files::create_private_dir(&state)
+            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
+        let index = state.join("instructions.index");
+        let tree = self.repository.mix(tree, &self.settings.base, &changed, &added, &index)?;
+        let message = format!("for the verifier of run {}", self.run);
+        let commit = self.commit_tree("for the verifier", &tree, &message, ticket)?;
+        Ok(Handed { commit, tree, withheld: [added, changed].concat() })
+    }
+}

@@ -1,0 +1,46 @@
+//! Memory from the command line: what events prove about the lines that every agent is told.
+
+mod crystallize;
+mod inbox;
+mod scan;
+mod status;
+mod text;
+mod undo;
+mod update;
+mod why;
+
+use spore_app::{Result, Surroundings};
+
+use crate::ui::Ui;
+
+/// See what memory's lines are worth, and change them by evidence alone
+///
+/// The lines are those of `.spore/memory/CLAUDE.md`, which every task file carries. A scan
+/// turns events into evidence about single lines, a crystallization folds it into a ledger,
+/// and an update changes the file as far as the ledger defends it.
+#[derive(clap::Subcommand)]
+#[command(
+    after_help = "Examples:\n  spore memory scan && spore memory crystallize && spore memory update\n  spore memory status                  how every line stands\n  spore memory why L3                  what that rests on\n  spore memory undo                    take the last update back"
+)]
+pub(crate) enum MemoryCommand {
+    Scan(scan::ScanArgs),
+    Crystallize(crystallize::CrystallizeArgs),
+    Update(update::UpdateArgs),
+    Undo(undo::UndoArgs),
+    Status(status::StatusArgs),
+    Why(why::WhyArgs),
+    #[command(subcommand)]
+    Inbox(inbox::InboxCommand),
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &MemoryCommand) -> Result<u8> {
+    match command {
+        MemoryCommand::Scan(args) => scan::run(ui, around, args),
+        MemoryCommand::Crystallize(args) => crystallize::run(ui, around, args),
+        MemoryCommand::Update(args) => update::run(ui, around, args),
+        MemoryCommand::Undo(args) => undo::run(ui, around, args),
+        MemoryCommand::Status(args) => status::run(ui, around, args),
+        MemoryCommand::Why(args) => why::run(ui, around, args),
+        MemoryCommand::Inbox(command) => inbox::run(ui, around, command),
+    }
+}

@@ -1,0 +1,260 @@
+//! Memory as people read it. Reports of passes name files and lines and repeat nothing of what
+//! events said; `status` and `why` show a person their own lines.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use spore_app::Cursor;
+use spore_app::memory::Terminal;
+use spore_app::memory::{
+    Crystallized, Decision, Ending, InboxTask, LineDecision, LineEvidence, LineStanding,
+    MemoryScanned, MemoryStatus, MemoryUpdated, MemoryWhy,
+};
+
+/// How much of a line is shown in a table.
+const WIDTH: usize = 60;
+
+/// Without a fragment exactly the one sentence, and nothing with it.
+pub(super) fn scanned(scanned: &MemoryScanned) -> String {
+    if scanned.ending.terminal == Terminal::NoNewGradient {
+        return scanned.ending.result.clone();
+    }
+    let mut text = format!("{}\n\n", scanned.ending.result);
+    row(&mut text, "Scanned", &format!("{} to {}", place(&scanned.from), place(&scanned.to)));
+    row(&mut text, "Accepted", &kinds(&scanned.accepted));
+    row(&mut text, "Rejected", &kinds(&scanned.rejected));
+    if scanned.unscannable > 0 {
+        row(&mut text, "Unscannable", &scanned.unscannable.to_string());
+    }
+    text.push_str("Fragments:\n");
+    for path in &scanned.fragments {
+        let _ = writeln!(text, "  {path}");
+    }
+    evidence(&mut text, &scanned.lines);
+    if scanned.pending > 0 {
+        row(&mut text, "Pending for judgement", &scanned.pending.to_string());
+    }
+    row(&mut text, "State advanced", if scanned.state_advanced { "yes" } else { "no" });
+    task_rows(&mut text, &scanned.ending);
+    text
+}
+
+pub(super) fn crystallized(done: &Crystallized) -> String {
+    let mut text = format!("{}\n", done.ending.result);
+    if !done.written.is_empty() {
+        text.push_str("\nWritten:\n");
+        for path in &done.written {
+            let _ = writeln!(text, "  {path}");
+        }
+    }
+    evidence(&mut text, &done.lines);
+    if done.new_signals > 0 {
+        row(&mut text, "Signals that no line says", &format!("{} new", done.new_signals));
+    }
+    task_rows(&mut text, &done.ending);
+    text
+}
+
+pub(super) fn updated(updated: &MemoryUpdated) -> String {
+    let mut text = String::new();
+    if updated.dry_run {
+        text.push_str("Nothing was changed. An update would say:\n");
+    }
+    let _ = writeln!(text, "{}", updated.ending.result);
+    decisions(&mut text, "Removed", &updated.removed);
+    decisions(&mut text, "Kept", &updated.kept);
+    decisions(&mut text, "For a judge", &updated.for_judgement);
+    if !updated.diff.is_empty() {
+        let _ = write!(text, "\n{}", updated.diff);
+    }
+    task_rows(&mut text, &updated.ending);
+    text
+}
+
+fn decisions(text: &mut String, title: &str, lines: &[LineDecision]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{title}:");
+    for line in lines {
+        let _ = writeln!(text, "  {}: {}", line.line, tally(line));
+    }
+}
+
+fn tally(line: &LineDecision) -> String {
+    format!("{} helped, {} missed, {} waiting", line.helped, line.missed, line.waiting)
+}
+
+fn evidence(text: &mut String, lines: &[LineEvidence]) {
+    if lines.is_empty() {
+        return;
+    }
+    text.push_str("Lines:\n");
+    for line in lines {
+        let _ = writeln!(text, "  {}: {}", line.line, line.evidence);
+    }
+}
+
+fn task_rows(text: &mut String, ending: &Ending) {
+    if let Some(name) = &ending.acked {
+        row(text, "Done and off the inbox", name);
+    }
+    if let Some(name) = &ending.pending_task {
+        row(text, "Still in the inbox", name);
+    }
+}
+
+fn row(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "{name}: {value}");
+}
+
+fn kinds(kinds: &BTreeMap<String, u64>) -> String {
+    if kinds.is_empty() {
+        return "none".to_owned();
+    }
+    kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect::<Vec<_>>().join(", ")
+}
+
+fn place(cursor: &Cursor) -> String {
+    if cursor.partition.is_empty() {
+        return "the beginning".to_owned();
+    }
+    format!("{}@{}", cursor.partition, cursor.offset)
+}
+
+pub(super) fn status(status: &MemoryStatus) -> String {
+    let mut text = String::new();
+    if status.lines.is_empty() {
+        text.push_str("memory/CLAUDE.md has no lines yet: write what every agent should keep in mind into .spore/memory/CLAUDE.md.\n");
+    }
+    for line in &status.lines {
+        let _ = writeln!(text, "{}", standing(line));
+    }
+    text.push('\n');
+    let read = status.scanned_to.as_ref().map_or_else(|| "never".to_owned(), place);
+    row(&mut text, "Scanned to", &read);
+    let removable = status.lines.iter().filter(|l| l.decision.decision == Decision::Remove).count();
+    for (what, number, command) in [
+        ("Bytes of events no scan has read", status.unscanned_bytes, "spore memory scan"),
+        ("Fragments not in the ledger", status.not_folded.into(), "spore memory crystallize"),
+        ("Fragments that are refused", count(status.refused_fragments), ""),
+        ("Lines the ledger asks to remove", count(removable), "spore memory update"),
+        ("Dossiers missing", count(status.missing_dossiers.len()), "spore memory crystallize"),
+        ("Events waiting for a judge", count(status.pending) + status.pending_older, ""),
+        ("Signals that no line says", count(status.new_signals), ""),
+        ("Lines of the ledger no longer in the file", count(status.gone), ""),
+        ("Tasks in the inbox", count(status.inbox.len()), "spore memory inbox list"),
+    ] {
+        left(&mut text, what, number, command);
+    }
+    text
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// One thing that is left to do, with the command that does it.
+fn left(text: &mut String, what: &str, number: u64, command: &str) {
+    let _ = match (number, command) {
+        (0, _) => Ok(()),
+        (_, "") => writeln!(text, "{what}: {number}"),
+        _ => writeln!(text, "{what}: {number} (`{command}`)"),
+    };
+}
+
+fn standing(line: &LineStanding) -> String {
+    let number = line.decision.line.rsplit(':').next().unwrap_or_default();
+    let open = if line.pending > 0 { format!(", {} pending", line.pending) } else { String::new() };
+    format!(
+        "{number:<5} {}  {:<9} {}\n      {}{open}",
+        line.decision.hash,
+        word(line.decision.decision),
+        cut(&line.text),
+        tally(&line.decision)
+    )
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Untested => "untested",
+        Decision::Keep => "keep",
+        Decision::Waiting => "waiting",
+        Decision::Judge => "judge",
+        Decision::Remove => "remove",
+    }
+}
+
+pub(super) fn why(why: &MemoryWhy) -> String {
+    let at = why.line.as_deref().unwrap_or("no longer in memory/CLAUDE.md");
+    let mut text = format!("{at} {}\n  {}\n\n", why.hash, clean(&why.text));
+    let _ = writeln!(text, "{}: {}.", word(why.decision), why.why);
+    for (name, cues) in [
+        ("Points to", &why.pointers),
+        ("Paths", &why.paths),
+        ("Triggers", &why.triggers),
+        ("Actions", &why.actions),
+    ] {
+        if !cues.is_empty() {
+            row(&mut text, name, &clean(&cues.join(" | ")));
+        }
+    }
+    if !why.evidence.is_empty() {
+        text.push_str("\nEvidence:\n");
+    }
+    for row in &why.evidence {
+        let cause = row.root_cause.map_or(String::new(), |cause| format!(" ({cause})"));
+        let elsewhere = if row.here { "" } else { ", on another machine" };
+        let _ = writeln!(
+            text,
+            "  {} {} by {} from {}{cause}{elsewhere}\n    {}",
+            row.ts, row.trajectory, row.signal, row.kind, row.fragment
+        );
+    }
+    if !why.pending.is_empty() {
+        text.push_str("\nWaiting for a judge:\n");
+    }
+    for touch in &why.pending {
+        let relation = touch.relation.map_or("", |relation| relation.as_str());
+        let _ = writeln!(
+            text,
+            "  {} {} {} by {relation}: {}",
+            clean(&touch.ts),
+            clean(&touch.kind),
+            clean(&touch.what),
+            place(&touch.at)
+        );
+    }
+    text
+}
+
+pub(super) fn inbox(tasks: &[InboxTask]) -> String {
+    if tasks.is_empty() {
+        return "The inbox is empty.".to_owned();
+    }
+    let line = |task: &InboxTask| {
+        let passes: Vec<&str> = task.packet.passes.iter().map(|pass| pass.as_str()).collect();
+        format!("{}: {}  ({})\n", task.packet.ack, cut(&task.packet.body), passes.join(", "))
+    };
+    tasks.iter().map(line).collect()
+}
+
+pub(super) fn task(task: &InboxTask) -> String {
+    let passes: Vec<&str> = task.packet.passes.iter().map(|pass| pass.as_str()).collect();
+    let body: Vec<String> = task.packet.body.lines().map(clean).collect();
+    format!("{}: needs {}\n\n{}", task.packet.ack, passes.join(", "), body.join("\n"))
+}
+
+fn cut(text: &str) -> String {
+    let text = clean(text);
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// One line that moves no cursor.
+fn clean(text: &str) -> String {
+    let spaced = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+    spaced.filter(|c| !c.is_control()).collect()
+}

@@ -1,0 +1,33 @@
+use spore_app::{PhaseAsked, Result, Surroundings};
+
+use super::flow::{self, FlowArgs};
+use crate::surroundings::listen_for_signals;
+use crate::ui::Ui;
+
+/// Run the phases of a coordinator, each as soon as what it waits for is done
+///
+/// A coordinator is a graph of phases in `.spore/flows/*.toml`, each of which runs an
+/// orchestrator. Phases that do not wait for each other run at once, under one budget. With
+/// `--json` the report of all phases is printed.
+///
+/// Exit codes: 0 every phase passed, 1 failed, 2 nested too deep, 3 a person is needed,
+/// 10 needs refinement, 11 needs escalation, 12 a phase that is not required failed,
+/// 20 interrupted, 21 timed out, 75 parked for quota.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  spore phase release\n  spore phase release --budget 10 --json\n  spore resume                  go on where it was stopped"
+)]
+pub(crate) struct PhaseArgs {
+    /// The coordinator
+    name: String,
+    #[command(flatten)]
+    flow: FlowArgs,
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PhaseArgs) -> Result<u8> {
+    let asked = PhaseAsked { name: args.name.clone(), options: args.flow.options() };
+    listen_for_signals(&around.interrupt)?;
+    let report = spore_app::phase(around, &asked, ui)?;
+    ui.answer(&report, || flow::ending(&report));
+    Ok(report.exit_code)
+}

@@ -1,0 +1,45 @@
+use spore_app::{Result, Retry, Surroundings};
+use spore_model::Usd;
+
+use super::{exit_code, orchestrate, text};
+use crate::surroundings::listen_for_signals;
+use crate::ui::Ui;
+
+/// Start the task of an earlier run anew, from what HEAD is now
+///
+/// Agents, models and limits are those of the earlier run unless you say otherwise. The new
+/// run is linked to it.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  spore retry 7QX2\n  spore retry 7QX2 --max-bounces 5 --max-turns 80"
+)]
+pub(crate) struct RetryArgs {
+    /// Any unique beginning or end of the run's id
+    run: String,
+    /// How often the coder may try
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_bounces: Option<u32>,
+    /// Turns of one agent session
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+    /// US dollars the whole run may cost
+    #[arg(long, value_name = "USD", value_parser = orchestrate::dollars)]
+    budget: Option<Usd>,
+    /// Wall time of one agent session, such as 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
+    timeout: Option<std::time::Duration>,
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Result<u8> {
+    let asked = Retry {
+        run: args.run.clone(),
+        max_bounces: args.max_bounces,
+        max_turns: args.max_turns,
+        budget: args.budget,
+        timeout: args.timeout,
+    };
+    listen_for_signals(&around.interrupt)?;
+    let report = spore_app::retry(around, &asked, ui)?;
+    ui.answer(&report, || text::ending(&report));
+    Ok(exit_code(&report))
+}

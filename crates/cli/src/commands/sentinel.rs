@@ -1,0 +1,68 @@
+use spore_app::{Error, FlowReport, Result, SentinelAsked, Surroundings};
+use spore_model::Fault;
+
+use crate::surroundings::listen_for_signals;
+use crate::ui::Ui;
+
+/// Run the project's own checks on the files as they are now, and grade them
+///
+/// PASS: every check passed. WARN: only linters complain. FAIL: something has to be mended;
+/// then mend it and call this again for the next cycle, which is compared with the one before.
+/// It stops by rule: after the last cycle, or after two in a row that were no better. Nothing
+/// of yours is touched: the checks run in a checkout of their own.
+///
+/// Exit codes: 0 PASS or WARN, 10 FAIL, 11 FAIL and no better for two cycles, 20 interrupted.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  spore sentinel --checks-only\n  spore sentinel --checks-only --fresh --json"
+)]
+pub(crate) struct SentinelArgs {
+    /// Only check: whoever called mends what is found
+    #[arg(long)]
+    checks_only: bool,
+    /// Cycles before it is given up
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_cycles: Option<u32>,
+    /// Begin with cycle 1, although an earlier sentinel waits for its next one
+    #[arg(long)]
+    fresh: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &SentinelArgs) -> Result<u8> {
+    if !args.checks_only {
+        return Err(Error::new(Fault::Usage, "the sentinel cannot mend anything by itself yet")
+            .hint("add `--checks-only`: it checks and grades, and you or an agent mend"));
+    }
+    let asked = SentinelAsked { max_cycles: args.max_cycles, fresh: args.fresh };
+    listen_for_signals(&around.interrupt)?;
+    let report = spore_app::sentinel(around, &asked, ui)?;
+    ui.answer(&report, || text(&report));
+    Ok(report.exit_code)
+}
+
+fn text(report: &FlowReport) -> String {
+    let found = &report.told["verification"];
+    let grade = report.told["grade"].as_str().unwrap_or("none");
+    let mut text = format!("{grade} in cycle {}\n", found["cycle"]);
+    for check in found["checks"].as_array().into_iter().flatten() {
+        let word = |key: &str| check[key].as_str().unwrap_or_default();
+        let told = match (check["passed"].as_bool(), word("severity")) {
+            (Some(true), _) => "passed".to_owned(),
+            (_, "warning") => format!("warning, {} wrong", check["errors"]),
+            _ => format!("failed, {} wrong", check["errors"]),
+        };
+        text.push_str(&format!("  {:16}  {told}\n", word("name")));
+    }
+    if let Some(compared) = found.get("compared").filter(|compared| !compared.is_null()) {
+        text.push_str(&format!(
+            "  {} blocking, {} in cycle {}\n",
+            found["blocking_count"], compared["blocking_before"], compared["with_cycle"]
+        ));
+    }
+    let reason = report.reason.as_deref().unwrap_or_default();
+    text.push_str(&format!("{reason}\n  {}/sentinel\n", report.directory));
+    if report.exit_code == 10 && report.status == spore_model::Status::ParkedHuman {
+        text.push_str("When that is mended:\n  spore sentinel --checks-only\n");
+    }
+    text
+}

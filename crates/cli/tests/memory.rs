@@ -1,0 +1,451 @@
+//! `spore memory`: from events to evidence, from evidence to the file that agents are told.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use spore_testkit::TestEnv;
+
+use crate::scenes::{self, told};
+
+pub(crate) const FILE: &str = "\
+# What to keep in mind
+
+- SQL stays in `crates/store/`
+- When the build is red, ask [[entity-ada]]
+- Run `make lint` before committing
+";
+
+const NO_EVIDENCE: &str = "NO_NEW_GRADIENT: no external line-referenced evidence found.\n";
+
+/// A project with three lines of memory.
+pub(crate) fn project() -> TestEnv {
+    let env = scenes::small();
+    let _ = env.spore(&["init"]).code(0);
+    env.write(".spore/memory/CLAUDE.md", FILE);
+    env
+}
+
+/// Puts an event on the spine as somebody else's program would.
+pub(crate) fn event(env: &TestEnv, number: u32, kind: &str, what: &str, payload: &Value) {
+    let line = json!({
+        "id": format!("01KDZZZZZZ{number:016}"),
+        "ts": format!("2026-01-02T02:00:{number:02}.000Z"),
+        "source": { "kind": kind, "name": "test" },
+        "type": what,
+        "payload": payload,
+    });
+    raw(env, &format!("{line}\n"));
+}
+
+pub(crate) fn raw(env: &TestEnv, text: &str) {
+    let path = env.repo().join(".spore/events/2026-01-02.jsonl");
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    env.write_at(&path, &(before + text));
+}
+
+fn hash(env: &TestEnv, line: &str) -> String {
+    let why = env.spore(&["memory", "why", line, "--json"]).code(0).json();
+    why["hash"].as_str().unwrap().to_owned()
+}
+
+/// Somebody says that a line failed, and that it is wrong.
+pub(crate) fn wrong(env: &TestEnv, number: u32, line: &str) {
+    let payload = json!({
+        "line": line, "activation": "missed", "root_cause": "direction-wrong",
+        "note": "we use just\nnow",
+    });
+    event(env, number, "human", "memory.feedback", &payload);
+}
+
+#[track_caller]
+fn scan(env: &TestEnv) -> Value {
+    env.spore(&["memory", "scan", "--json"]).code(0).json()
+}
+
+fn broadcast(env: &TestEnv) -> String {
+    std::fs::read_to_string(env.repo().join(".spore/memory/CLAUDE.md")).unwrap()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn fragments(env: &TestEnv) -> Vec<String> {
+    names(&env.repo().join(".spore/memory/fragments"))
+}
+
+/// Two words against the third line, and one for the first.
+fn with_evidence() -> TestEnv {
+    let env = project();
+    wrong(&env, 1, "Run `make lint` before committing");
+    wrong(&env, 2, "Run `make lint` before committing");
+    let helped = json!({ "line": "SQL stays in `crates/store/`", "activation": "activated" });
+    event(&env, 3, "ci", "memory.feedback", &helped);
+    env
+}
+
+#[test]
+fn evidence_goes_from_event_to_edit_and_back() {
+    let env = with_evidence();
+    insta::assert_snapshot!("memory_scan", told(&env.spore(&["memory", "scan"]).code(0)));
+    let first = std::fs::read_to_string(
+        env.repo().join(".spore/memory/fragments").join(&fragments(&env)[0]),
+    );
+    insta::assert_snapshot!("memory_fragment", scenes::plain(&first.unwrap()));
+    let crystallize = ["memory", "crystallize"];
+    insta::assert_snapshot!("memory_crystallize", told(&env.spore(&crystallize).code(0)));
+    let dry = ["memory", "update", "--dry-run"];
+    insta::assert_snapshot!("memory_update_dry_run", told(&env.spore(&dry).code(0)));
+    assert_eq!(broadcast(&env), FILE);
+    insta::assert_snapshot!("memory_status", told(&env.spore(&["memory", "status"]).code(0)));
+    insta::assert_snapshot!("memory_why", told(&env.spore(&["memory", "why", "L5"]).code(0)));
+    insta::assert_snapshot!("memory_update", told(&env.spore(&["memory", "update"]).code(0)));
+    assert_eq!(broadcast(&env), FILE.replace("- Run `make lint` before committing\n", ""));
+    insta::assert_snapshot!("memory_update_again", told(&env.spore(&["memory", "update"]).code(0)));
+    insta::assert_snapshot!("memory_undo", told(&env.spore(&["memory", "undo"]).code(0)));
+    assert_eq!(broadcast(&env), FILE);
+    let nothing_left = env.spore(&["memory", "undo"]).code(65);
+    insta::assert_snapshot!("memory_undo_again", told(&nothing_left));
+    insta::assert_snapshot!("memory_runs", told(&env.spore(&["runs", "list"]).code(0)));
+}
+
+#[test]
+fn scanning_twice_writes_nothing_new() {
+    let env = with_evidence();
+    assert_eq!(scan(&env)["fragments"].as_array().unwrap().len(), 3);
+    let written = fragments(&env);
+    let again = env.spore(&["memory", "scan"]).code(0);
+    assert_eq!((again.stdout.as_str(), again.stderr.as_str()), (NO_EVIDENCE, ""));
+    // With no memory of how far it read, and from a place that is named.
+    std::fs::remove_file(env.repo().join(".spore/memory/state/spine-scanner.json")).unwrap();
+    assert_eq!(env.spore(&["memory", "scan"]).code(0).stdout, NO_EVIDENCE);
+    let from = ["memory", "scan", "--from", "2026-01-02@0"];
+    assert_eq!(env.spore(&from).code(0).stdout, NO_EVIDENCE);
+    assert_eq!(fragments(&env), written);
+}
+
+#[test]
+fn the_state_of_a_scan_is_a_place_and_no_content() {
+    let env = with_evidence();
+    event(&env, 4, "human", "chat.message", &json!("the build is red, says a secret"));
+    let scanned = scan(&env);
+    assert_eq!((&scanned["pending"], &scanned["state_advanced"]), (&json!(1), &json!(true)));
+    let state = env.repo().join(".spore/memory/state");
+    for name in names(&state) {
+        let text = std::fs::read_to_string(state.join(&name)).unwrap();
+        assert!(!text.contains("secret") && !text.contains("we use just"), "{name}: {text}");
+    }
+    let text = std::fs::read_to_string(state.join("spine-scanner.json")).unwrap();
+    let state: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(state["places"][".spore/events"]["cursor"]["partition"], "2026-01-02");
+}
+
+#[test]
+fn spores_own_chatter_and_events_without_a_kind_are_no_evidence() {
+    let env = project();
+    let says = json!({ "line": "SQL stays in `crates/store/`", "activation": "missed" });
+    for (number, kind) in (1..).zip(["cadence", "meta", "system", "runner", "route", "gateway"]) {
+        event(&env, number, kind, "memory.feedback", &says);
+    }
+    raw(&env, &format!("{}\n", json!({ "id": "a", "source": { "kind": 7 }, "payload": says })));
+    raw(&env, &format!("{}\n", json!({ "id": "b", "source": {}, "payload": says })));
+    let told = env.spore(&["memory", "scan", "--coverage"]).code(0);
+    assert_eq!(told.stdout, NO_EVIDENCE);
+    assert_eq!(fragments(&env), [] as [&str; 0]);
+    let run = scenes::newest_id(&env);
+    let report = env.repo().join(".spore/runs").join(run).join("report.json");
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+    // One more of the runner's: the scan itself.
+    assert_eq!(report["rejected"]["runner"], 2);
+    assert_eq!((&report["accepted"], &report["unscannable"]), (&json!({}), &json!(2)));
+}
+
+#[test]
+fn what_is_no_event_is_told_and_passed_over() {
+    let env = project();
+    raw(&env, "half an ev\n{\"id\": 1\n");
+    wrong(&env, 1, "SQL stays in `crates/store/`");
+    raw(&env, "[]\n");
+    let scanned = env.spore(&["memory", "scan"]).code(0);
+    insta::assert_snapshot!("memory_scan_of_garbage", told(&scanned));
+}
+
+#[test]
+fn a_moved_line_keeps_its_evidence() {
+    let env = with_evidence();
+    scan(&env);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let line = hash(&env, "L5");
+    env.write(
+        ".spore/memory/CLAUDE.md",
+        "1. Run `make lint`\n   before committing\n2. SQL stays in `crates/store/`\n",
+    );
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let why = env.spore(&["memory", "why", "L1", "--json"]).code(0).json();
+    assert_eq!((&why["hash"], &why["decision"]), (&json!(line), &json!("remove")));
+    assert_eq!(why["evidence"].as_array().unwrap().len(), 2);
+    let ledger = env.repo().join(".spore/memory/effectiveness/CLAUDE-md-effectiveness.md");
+    let text = std::fs::read_to_string(ledger).unwrap();
+    assert!(text.contains(&format!("## memory/CLAUDE.md:L1 `{line}`")), "{text}");
+    let _ = env.spore(&["memory", "update"]).code(0);
+    assert_eq!(broadcast(&env), "2. SQL stays in `crates/store/`\n");
+    // What is gone from the file is still in the books.
+    let why = env.spore(&["memory", "why", &line, "--json"]).code(0).json();
+    assert_eq!(why["line"], Value::Null);
+}
+
+#[test]
+fn crystallizing_twice_changes_nothing() {
+    let env = with_evidence();
+    scan(&env);
+    let memory = env.repo().join(".spore/memory");
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    assert_eq!(names(&memory.join("entities")), ["ada.md"]);
+    let ledger = memory.join("effectiveness/CLAUDE-md-effectiveness.md");
+    let before = std::fs::read_to_string(&ledger).unwrap();
+    env.write(".spore/memory/entities/ada.md", "Ada knows the build.\n");
+    let again = env.spore(&["memory", "crystallize"]).code(0);
+    assert_eq!(again.stdout, "NO-OP: ledger and dossiers are up to date.\n");
+    assert_eq!(std::fs::read_to_string(&ledger).unwrap(), before);
+    // On another machine the fragments are missing, and the ledger still stands.
+    std::fs::remove_dir_all(memory.join("fragments")).unwrap();
+    let elsewhere = env.spore(&["memory", "crystallize"]).code(0);
+    assert_eq!(elsewhere.stdout, "NO-OP: ledger and dossiers are up to date.\n");
+    let written = std::fs::read_to_string(memory.join("entities/ada.md")).unwrap();
+    assert_eq!(written, "Ada knows the build.\n");
+}
+
+#[test]
+fn an_edit_without_evidence_is_refused_whatever_asks_for_it() {
+    let env = with_evidence();
+    scan(&env);
+    // A ledger that lacks evidence defends nothing.
+    let behind = env.spore(&["memory", "update"]).code(65);
+    insta::assert_snapshot!("memory_update_behind", told(&behind));
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    // Nobody tested the one; everybody is for the other.
+    let untested = env.spore(&["memory", "update", "--remove", "L4"]).code(65);
+    insta::assert_snapshot!("memory_update_untested", told(&untested));
+    let _ = env.spore(&["memory", "update", "--remove", "L3"]).code(65);
+    let json = env.spore(&["memory", "update", "--remove", "L3", "--json"]).code(65);
+    assert_eq!(json.stdout, "");
+    assert_eq!(broadcast(&env), FILE);
+    // A task may ask as it likes.
+    let compress = "[memory:claude-compress] rewrite memory/CLAUDE.md, drop memory/CLAUDE.md:L3";
+    let _ = env.spore(&["memory", "inbox", "add", compress, "--name", "tidy"]).code(0);
+    let _ = env.spore(&["memory", "update", "--task", "tidy"]).code(0);
+    assert_eq!(broadcast(&env), FILE.replace("- Run `make lint` before committing\n", ""));
+}
+
+#[test]
+fn a_ledger_that_somebody_wrote_in_defends_nothing() {
+    let env = with_evidence();
+    scan(&env);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let path = env.repo().join(".spore/memory/effectiveness/CLAUDE-md-effectiveness.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    env.write_at(&path, &text.replace("2 missed", "many missed"));
+    let refused = env.spore(&["memory", "update"]).code(65);
+    insta::assert_snapshot!("memory_update_bad_ledger", told(&refused));
+    let _ = env.spore(&["memory", "crystallize"]).code(65);
+    assert!(std::fs::read_to_string(&path).unwrap().contains("many missed"), "nothing is lost");
+    assert_eq!(broadcast(&env), FILE);
+}
+
+#[test]
+fn a_fragment_that_nobody_could_have_written_is_left_out() {
+    let env = with_evidence();
+    scan(&env);
+    let dir = env.repo().join(".spore/memory/fragments");
+    let name = fragments(&env)[0].clone();
+    let text = std::fs::read_to_string(dir.join(&name)).unwrap();
+    env.write_at(&dir.join(&name), &text.replace("source_kind: human", "source_kind: runner"));
+    env.write_at(&dir.join("notes.md"), "my notes\n");
+    let done = env.spore(&["memory", "crystallize"]).code(0);
+    insta::assert_snapshot!("memory_crystallize_refused", told(&done));
+}
+
+#[test]
+fn a_file_that_was_edited_since_is_not_overwritten() {
+    let env = with_evidence();
+    scan(&env);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let _ = env.spore(&["memory", "update"]).code(0);
+    let edited = broadcast(&env) + "- A new thought\n";
+    env.write(".spore/memory/CLAUDE.md", &edited);
+    let refused = env.spore(&["memory", "undo"]).code(65);
+    insta::assert_snapshot!("memory_undo_of_an_edited_file", told(&refused));
+    assert_eq!(broadcast(&env), edited);
+}
+
+#[test]
+fn whoever_takes_a_removal_back_speaks_for_the_line() {
+    let env = with_evidence();
+    let pass = |pass: &str| env.spore(&["memory", pass, "--json"]).code(0).json();
+    for name in ["scan", "crystallize", "update", "undo", "scan", "crystallize"] {
+        pass(name);
+    }
+    assert_eq!(pass("update")["terminal"], "NO-OP");
+    assert_eq!(broadcast(&env), FILE);
+    assert_eq!(env.spore(&["memory", "why", "L5", "--json"]).code(0).json()["decision"], "keep");
+}
+
+#[test]
+fn a_link_is_followed_inside_the_project_alone() {
+    let env = with_evidence();
+    scan(&env);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let link = env.repo().join(".spore/memory/CLAUDE.md");
+    std::fs::remove_file(&link).unwrap();
+    let outside = env.dir().join("outside.md");
+    env.write_at(&outside, FILE);
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    let _ = env.spore(&["memory", "update"]).code(65);
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), FILE);
+    std::fs::remove_file(&link).unwrap();
+    env.write("CLAUDE.md", FILE);
+    std::os::unix::fs::symlink(env.repo().join("CLAUDE.md"), &link).unwrap();
+    let _ = env.spore(&["memory", "update"]).code(0);
+    assert!(link.is_symlink() && broadcast(&env).len() < FILE.len());
+}
+
+#[test]
+fn work_that_carried_a_line_and_had_to_be_put_right_weakens_it() {
+    let env = project();
+    let run = "01KDZZZZZZ0000000000000777";
+    let carried = json!({
+        "files": [], "symbols": [], "lessons": [], "memory_lines": [hash(&env, "L3")], "tokens": 0,
+    });
+    env.write(&format!(".spore/runs/{run}/bounce-1/coder/carried.json"), &carried.to_string());
+    let edited = json!({
+        "id": "01KDZZZZZZ0000000000000001", "ts": "2026-01-02T02:00:01.000Z",
+        "source": { "kind": "git", "name": "collect" }, "type": "correction.edited", "run": run,
+        "payload": { "commit": "c", "lines": 2, "files": { "crates/store/src/lib.rs": 2 } },
+    });
+    raw(&env, &format!("{edited}\n"));
+    let mut of_nobody = edited;
+    of_nobody["id"] = json!("01KDZZZZZZ0000000000000002");
+    of_nobody["run"] = json!("../../../etc");
+    raw(&env, &format!("{of_nobody}\n"));
+    let scanned = scan(&env);
+    assert_eq!(scanned["fragments"].as_array().unwrap().len(), 1);
+    assert_eq!(scanned["lines"][0]["line"], "memory/CLAUDE.md:L3");
+    assert_eq!(scanned["pending"], 1);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let why = env.spore(&["memory", "why", "L3", "--json"]).code(0).json();
+    assert_eq!(
+        (&why["decision"], &why["evidence"][0]["signal"]),
+        (&json!("judge"), &json!("correction"))
+    );
+}
+
+#[test]
+fn a_task_is_off_the_inbox_only_when_it_is_done() {
+    let env = with_evidence();
+    let inbox = env.repo().join(".spore/memory/inbox");
+    let add = |body: &str, name: &str| {
+        let _ = env.spore(&["memory", "inbox", "add", body, "--name", name]).code(0);
+    };
+    add("scan recent events", "look.md");
+    add("prune what failed", "prune.md");
+    insta::assert_snapshot!(
+        "memory_inbox_list",
+        told(&env.spore(&["memory", "inbox", "list"]).code(0))
+    );
+    let show = ["memory", "inbox", "show", "look.md"];
+    insta::assert_snapshot!("memory_inbox_show", told(&env.spore(&show).code(0)));
+    let scanned = env.spore(&["memory", "scan", "--task", "look.md", "--json"]).code(0).json();
+    assert_eq!(scanned["pending_task"], "look.md");
+    // It refuses, so the task stays.
+    let _ = env.spore(&["memory", "update", "--task", "prune.md"]).code(65);
+    assert_eq!(names(&inbox), ["look.md", "prune.md"]);
+    let folded =
+        env.spore(&["memory", "crystallize", "--task", "look.md", "--json"]).code(0).json();
+    assert_eq!((&folded["acked"], names(&inbox)), (&json!("look.md"), vec!["prune.md".to_owned()]));
+    assert_eq!(scenes::artefact(&env, "task.md"), "scan recent events");
+    let _ = env.spore(&["memory", "update", "--task", "prune.md"]).code(0);
+    assert_eq!(names(&inbox), [] as [&str; 0]);
+}
+
+#[test]
+fn a_task_about_a_line_that_needs_a_judge_stays() {
+    let env = project();
+    wrong(&env, 1, "SQL stays in `crates/store/`");
+    scan(&env);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let _ =
+        env.spore(&["memory", "inbox", "add", "prune memory/CLAUDE.md:L3", "--name", "a"]).code(0);
+    let updated = env.spore(&["memory", "update", "--task", "a", "--json"]).code(12).json();
+    assert_eq!(
+        (&updated["terminal"], &updated["pending_task"]),
+        (&json!("PARTIAL_UPDATE"), &json!("a"))
+    );
+    assert_eq!(broadcast(&env), FILE);
+}
+
+#[test]
+fn two_passes_at_once_exclude_each_other() {
+    let env = with_evidence();
+    let state = env.repo().join(".spore/memory/state");
+    std::fs::create_dir_all(&state).unwrap();
+    let held = std::fs::File::create(state.join("lock")).unwrap();
+    held.lock().unwrap();
+    let refused = env.spore(&["memory", "scan"]).code(65);
+    insta::assert_snapshot!("memory_locked", told(&refused));
+    for pass in ["crystallize", "update"] {
+        let _ = env.spore(&["memory", pass]).code(65);
+    }
+    assert_eq!(env.spore(&["runs", "list", "--json"]).code(0).json(), json!([]));
+    drop(held);
+    assert_eq!(scan(&env)["events"], 4);
+}
+
+#[test]
+fn bad_input_is_told_with_what_to_do() {
+    let env = project();
+    let told = |args: &[&str], code| told(&env.spore(args).code(code));
+    insta::assert_snapshot!("memory_no_such_line", told(&["memory", "why", "L99"], 65));
+    insta::assert_snapshot!(
+        "memory_no_such_events",
+        told(&["memory", "scan", "--events", "nowhere"], 64)
+    );
+    insta::assert_snapshot!(
+        "memory_bad_place",
+        told(&["memory", "scan", "--from", "yesterday"], 64)
+    );
+    insta::assert_snapshot!(
+        "memory_bad_task_name",
+        told(&["memory", "inbox", "show", "../spore.db"], 64)
+    );
+    insta::assert_snapshot!(
+        "memory_no_such_task",
+        told(&["memory", "scan", "--task", "none.md"], 65)
+    );
+    env.write_at(&env.repo().join(".spore/memory/CLAUDE.md"), "");
+    std::fs::write(env.repo().join(".spore/memory/CLAUDE.md"), b"\xff\xfe").unwrap();
+    insta::assert_snapshot!("memory_not_text", told(&["memory", "status"], 65));
+    let bare = scenes::env();
+    insta::assert_snapshot!(
+        "memory_no_project",
+        scenes::told(&bare.spore(&["memory", "scan"]).code(69))
+    );
+}
+
+#[test]
+fn a_project_without_memory_is_told_how_to_begin() {
+    let env = scenes::small();
+    let _ = env.spore(&["init"]).code(0);
+    insta::assert_snapshot!(
+        "memory_status_of_nothing",
+        told(&env.spore(&["memory", "status"]).code(0))
+    );
+    assert_eq!(env.spore(&["memory", "scan"]).code(0).stdout, NO_EVIDENCE);
+    let nothing = env.spore(&["memory", "crystallize"]).code(0);
+    assert_eq!(nothing.stdout, "NO-OP: ledger and dossiers are up to date.\n");
+    let _ = env.spore(&["memory", "update"]).code(0);
+    assert_eq!(names(&env.repo().join(".spore/memory")), ["state"]);
+}

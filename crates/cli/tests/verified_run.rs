@@ -1,0 +1,152 @@
+//! A whole run with real agents against a scripted model: a red gate, a rejection, a pass.
+//!
+//! What is held against the model's own books: what reached it on the wire, how many tokens
+//! were used and what they cost. `api` is our own loop; the real Claude Code is installed by
+//! `cargo xtask test`, and where it is not, its test says that it was skipped.
+
+use serde_json::{Value, json};
+use spore_model::Usd;
+use spore_scripted_model::{Exchange, Price, Scenario, Server, Turn, When};
+use spore_testkit::TestEnv;
+
+use crate::bystander::Footprint;
+use crate::scenes;
+
+const MODEL: &str = "claude-sonnet-4-5";
+const REASON: &str = "43 is not the answer";
+const SUPPORTS: &str =
+    r#"<verdict>{"verdict":"supports","confidence":0.9,"reason":"it says 42"}</verdict>"#;
+const SUMMARY: &str = r#"<summary>{"title": "The answer is written", "summary": "answer.txt says 42 after two attempts that fell short.", "lessons": []}</summary>"#;
+
+/// How an agent's tools are called.
+struct Tongue {
+    backend: &'static str,
+    shell: fn(&str) -> Turn,
+    submit: &'static str,
+    /// Whether it can go on with a conversation.
+    resumes: bool,
+}
+
+const CLAUDE: Tongue = Tongue {
+    backend: "claude",
+    shell: |command| Turn::calls("Bash", json!({ "command": command, "description": "as told" })),
+    submit: "mcp__spore__submit_verdict",
+    resumes: true,
+};
+
+const API: Tongue = Tongue {
+    backend: "api",
+    shell: |command| Turn::calls("run", json!({ "command": command })),
+    submit: "submit_verdict",
+    resumes: false,
+};
+
+/// The coder clears a file that must stay, then writes a wrong answer, then the right one.
+fn scenario(tongue: &Tongue) -> Scenario {
+    let coder = |when: &str, command: &str| {
+        (tongue.shell)(&format!("{command}; echo WRITTEN")).when(When::contains(when))
+    };
+    let after =
+        |result: &str| When { tool_result_contains: Some(result.to_owned()), ..When::default() };
+    let verdict = json!({
+        "verdict": "contradicts", "confidence": 0.9, "reason": REASON,
+        "findings": [{ "file": "answer.txt", "line": 1, "message": "must be 42" }],
+    });
+    let usd = |thousandths: i64| Usd::from_nanos(thousandths * 1_000_000);
+    let price =
+        Price { input: usd(3000), output: usd(15_000), cached: usd(300), written: usd(3750) };
+    Scenario::new()
+        .price("*", price)
+        .turn(Turn::says("done").when(after("WRITTEN")).sticky())
+        .turn(Turn::says("I have handed it in.").when(after("Taken")).sticky())
+        .turn(coder("coder in bounce 1", "printf 'gone\\n' > kept.txt"))
+        .turn(coder(
+            "Bounce 1 did not hold",
+            "printf 'keep me\\n' > kept.txt; echo 43 > answer.txt",
+        ))
+        .turn(Turn::calls(tongue.submit, verdict).when(When::contains("verifier in bounce 2")))
+        .turn(coder(REASON, "echo 42 > answer.txt"))
+        .turn(Turn::says(SUPPORTS).when(When::contains("verifier in bounce 3")))
+        .turn(Turn::says(SUMMARY).when(When::contains("to be summed up")))
+}
+
+/// Plays the run and holds it against the model's books.
+fn verify(tongue: &Tongue, more: &[(&str, &str)]) {
+    let env = scenes::small();
+    let server = Server::start(scenario(tongue)).unwrap();
+    let url = server.url();
+    let before = Footprint::of(&env.repo());
+    let args = ["orchestrate", "write the answer", "--backend", tongue.backend, "--model", MODEL];
+    let args = [&args[..], &["--json"]].concat();
+    let mut variables = vec![
+        ("ANTHROPIC_BASE_URL", url.as_str()),
+        ("ANTHROPIC_API_KEY", "no-key-at-all"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+    ];
+    variables.extend(more);
+    let output = env.spore_in(&env.repo(), &args, &variables);
+    assert_eq!(output.code, 0, "{}", output.render());
+    assert_eq!(server.unanswered().len(), 0);
+    let report = output.json();
+    three_bounces(&report);
+    the_books_agree(&report, &server);
+    the_rejection_was_on_the_wire(tongue, &server.requests());
+    the_graph_knows_it(&env);
+    before.still_holds(&env.repo());
+}
+
+fn three_bounces(report: &Value) {
+    let bounces = report["bounces"].as_array().unwrap();
+    let ends: Vec<&str> = bounces.iter().map(|bounce| bounce["status"].as_str().unwrap()).collect();
+    assert_eq!(ends, ["rejected", "rejected", "verified"], "{report:#}");
+    assert_eq!(bounces[1]["verdict"]["reason"], REASON);
+    assert_eq!(bounces[1]["verdict"]["source"], "tool");
+    assert_eq!(bounces[2]["verdict"]["source"], "block");
+    assert_eq!(report["sessions"][0]["role"], "summarizer");
+}
+
+fn the_books_agree(report: &Value, server: &Server) {
+    let totals = server.totals();
+    assert_eq!(totals.unpriced, 0);
+    assert_eq!(report["cost"]["usd"], json!(totals.cost_usd), "{report:#}");
+    assert_eq!(report["cost"]["estimated"], false);
+    assert_eq!(report["run"]["tokens"], json!(totals.usage), "{report:#}");
+}
+
+/// The coder of the third bounce was told why, and in the conversation that it had before if
+/// its agent can go on with one.
+fn the_rejection_was_on_the_wire(tongue: &Tongue, requests: &[Exchange]) {
+    let told = requests.iter().find(|exchange| exchange.turn() == Some(6)).unwrap();
+    let body = told.body.to_string();
+    for words in [REASON, "answer.txt:1: must be 42"] {
+        assert!(body.contains(words), "{words:?} is not in {body}");
+    }
+    for words in ["printf 'gone", "Bounce 1 did not hold"] {
+        assert_eq!(body.contains(words), tongue.resumes, "{words:?} in {body}");
+    }
+}
+
+fn the_graph_knows_it(env: &TestEnv) {
+    let count = |kind: &str| {
+        let listed = env.spore(&["graph", "query-edges", "--type", kind, "--json"]).code(0);
+        let all = listed.json();
+        all.as_array().unwrap().iter().filter(|edge| edge["superseded_by"].is_null()).count()
+    };
+    // The contradiction was superseded by the verdict that holds.
+    assert_eq!((count("supports"), count("contradicts")), (1, 0));
+    assert_eq!((count("derives_from"), count("summarizes")), (3, 1));
+}
+
+#[test]
+fn a_run_of_our_own_loop_is_rejected_twice_and_then_verified() {
+    verify(&API, &[]);
+}
+
+#[test]
+fn live_claude_is_rejected_twice_and_then_verified() {
+    match std::env::var("SPORE_TEST_CLAUDE") {
+        Ok(program) => verify(&CLAUDE, &[("SPORE_CLAUDE_PROGRAM", &program)]),
+        Err(_) => eprintln!("skipped: SPORE_TEST_CLAUDE names no program; `cargo xtask test` does"),
+    }
+}
