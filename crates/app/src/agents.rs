@@ -139,11 +139,11 @@ fn find(around: &Surroundings, program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(around.cwd.join(program)).filter(|path| is_program(path));
     }
-    let path = around.variables.iter().find(|(name, _)| name == "PATH")?;
-    std::env::split_paths(&path.1).map(|dir| dir.join(program)).find(|path| is_program(path))
+    let path = around.variable("PATH")?;
+    std::env::split_paths(path).map(|dir| dir.join(program)).find(|path| is_program(path))
 }
 
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

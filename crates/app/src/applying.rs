@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use spore_effects::{Effect, files};
+use spore_effects::Effect;
 use spore_git::Repository;
 use spore_model::{CommitId, RunId};
 
@@ -204,10 +204,7 @@ impl Site<'_> {
     }
 
     pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
-        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-        let write = || files::write_atomic(path, content);
-        self.around.probe.around(Effect::File, name, write).map_err(failed)
+        self.around.write_file(path, content, name)
     }
 
     /// Removes a file; one that is gone is fine.

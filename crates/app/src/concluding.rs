@@ -186,9 +186,7 @@ impl Orchestration<'_> {
             "sessions": ledger.len(),
             "cost": ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>(),
         });
-        let mut text = serde_json::to_string_pretty(&report).map_err(bug)?;
-        text.push('\n');
-        self.write_file(&self.run_dir().join("report.json"), text.as_bytes(), "report")?;
+        self.write_json(&self.run_dir().join("report.json"), &report, "report")?;
         Ok(Done::Finished)
     }
 

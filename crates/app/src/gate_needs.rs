@@ -1,6 +1,5 @@
 //! Whether what the gates need is on this machine: found out before an agent is paid.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use spore_effects::Tool;
 use spore_gates::Gate;
 use spore_model::Fault;
 
+use crate::agents::is_program;
 use crate::{Error, Result, Surroundings};
 
 /// How long a program may think about its own version.
@@ -57,8 +57,7 @@ pub(crate) fn require(around: &Surroundings, gates: &[Gate]) -> Result<()> {
 fn is_there(around: &Surroundings, need: &str) -> bool {
     let mut words = need.split_whitespace();
     let Some(program) = words.next() else { return true };
-    let path = around.variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
-    let found = path.is_some_and(|path| on_path(path, program));
+    let found = around.variable("PATH").is_some_and(|path| on_path(path, program));
     let rest: Vec<&str> = words.collect();
     if !found || rest.is_empty() {
         return found;
@@ -68,16 +67,14 @@ fn is_there(around: &Surroundings, need: &str) -> bool {
 }
 
 fn on_path(path: &str, program: &str) -> bool {
-    let is_program = |path: &Path| {
-        path.metadata()
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
     let mut dirs = path.split(':').filter(|dir| !dir.is_empty());
     dirs.any(|dir| is_program(&Path::new(dir).join(program)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -68,7 +68,6 @@ impl GateRuns<'_> {
         logs: &Path,
         progress: &mut dyn Progress,
     ) -> Result<Checked> {
-        gate_needs::require(self.checkouts.around, &self.checkouts.settings.gates)?;
         let green = |results: &Vec<GateResult>| {
             results.iter().all(|result| result.standing == Standing::Green)
         };

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use spore_effects::files;
 use spore_gates::{Absence, GateResult, Restoration, Runner, Standing};
 use spore_model::{CommitId, RunId, StepKey, TreeId};
 use spore_pipeline::{Done, GateSummary, Ticket};
@@ -13,7 +12,7 @@ use crate::gate_runs::{Against, Check, Checked, GateRuns, bug, expected_of_base_
 use crate::gate_words;
 use crate::orchestration::{Orchestration, environment, interrupted};
 use crate::sandbox::Sandboxes;
-use crate::{Error, Progress, Result, Update};
+use crate::{Progress, Result, Update};
 
 impl Orchestration<'_> {
     pub(crate) fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
@@ -77,7 +76,8 @@ impl Orchestration<'_> {
         };
         let is_red = results.iter().any(|result| result.standing == Standing::Red);
         let Some(restoration) = restoration.filter(|_| !is_red) else { return Ok(Some(results)) };
-        let mixed = self.with_base_tests(place.tree, restoration)?;
+        let Restoration { bring_back, leave_out, .. } = restoration;
+        let mixed = self.with_base_files(place.tree, bring_back, leave_out)?;
         let expected = expected_of_base_tests(&baseline, &results);
         if mixed == base_tree {
             // Nothing but tests was touched: what those of the base say of it is known.
@@ -98,25 +98,9 @@ impl Orchestration<'_> {
         Ok(Some(results))
     }
 
-    /// Returns the change's tree with the base's own tests in it.
-    fn with_base_tests(&self, tree: &TreeId, restoration: &Restoration) -> Result<TreeId> {
-        let state = self.workspace.run_state(self.run);
-        files::create_private_dir(&state)
-            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
-        Ok(self.repository.mix(
-            tree,
-            &self.settings.base,
-            &restoration.bring_back,
-            &restoration.leave_out,
-            &state.join("base-tests.index"),
-        )?)
-    }
-
     fn write_results(&self, logs: &Path, results: &[GateResult]) -> Result<()> {
-        let mut text = serde_json::to_string_pretty(results).map_err(bug)?;
-        text.push('\n');
         let name = logs.strip_prefix(self.run_dir()).unwrap_or(logs).display().to_string();
-        self.write_file(&logs.join("results.json"), text.as_bytes(), &format!("results of {name}"))
+        self.write_json(&logs.join("results.json"), &results, &format!("results of {name}"))
     }
 
     /// Returns what the gates of `bounce` said, from the record.

@@ -52,6 +52,7 @@ use plan::{Comparison, Plan};
 use report::Stages;
 use scope::Scope;
 
+pub(crate) use identity::node_key;
 pub use report::{IndexReport, Silent, Stage, StageTime};
 pub use watching::watch;
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_config::Config;
-use spore_effects::{Effect, files};
+use spore_effects::Effect;
 use spore_investigate::artefacts::{BRIEF, LOG, LogLine, META, Meta, SCAN};
 use spore_investigate::{ScanReport, Tree, path_text};
 use spore_model::{
@@ -28,6 +28,7 @@ use spore_store::{Journal, RunChange, SqliteJournal, StepEntry};
 use crate::gate_runs::bug;
 use crate::indexing::{Reporter, Silent};
 use crate::orchestrate::claim;
+use crate::orchestration::pretty;
 use crate::reports::{self, RunReport};
 use crate::scanning::{self, ScanAsked};
 use crate::spine::{self, Events};
@@ -293,11 +294,7 @@ impl<'a> Desk<'a> {
 
     fn write(&self, name: &str, content: &str) -> Result<()> {
         let path = self.workspace.run_dir(self.run).join(name);
-        let write = || files::write_atomic(&path, content.as_bytes());
-        self.around
-            .probe
-            .around(Effect::File, name, write)
-            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+        self.around.write_file(&path, content.as_bytes(), name)
     }
 
     fn event(&self, what: &str, payload: Value) -> Event {
@@ -311,10 +308,6 @@ impl<'a> Desk<'a> {
 struct Close {
     change: Option<RunChange>,
     events: Vec<Event>,
-}
-
-fn pretty(data: &impl Serialize) -> Result<String> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(data).map_err(bug)?))
 }
 
 fn log_line(tool: &str, settings: &Settings, at: Timestamp, args: Value, length: usize) -> LogLine {

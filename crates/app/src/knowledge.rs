@@ -339,7 +339,7 @@ fn account(diff: &Diff, session: Option<&SessionSummary>) -> String {
     text
 }
 
-fn stat(file: &ChangedFile) -> String {
+pub(crate) fn stat(file: &ChangedFile) -> String {
     match (file.added, file.removed) {
         (Some(added), Some(removed)) => format!(" (+{added} −{removed})"),
         _ => String::new(),
@@ -371,12 +371,7 @@ fn figures(
 fn findings(verdict: &Verdict) -> String {
     let mut text = verdict.reason.clone();
     for finding in &verdict.findings {
-        let place = match (&finding.file, finding.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}: "),
-            (Some(file), None) => format!("{file}: "),
-            _ => String::new(),
-        };
-        let _ = write!(text, "\n- {place}{}", finding.message);
+        let _ = write!(text, "\n- {finding}");
     }
     text
 }

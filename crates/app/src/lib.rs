@@ -35,6 +35,7 @@ mod init;
 mod investigating;
 mod knowledge;
 mod learning;
+mod lost_sessions;
 mod mcp_install;
 mod meaning;
 pub mod memory;

@@ -198,22 +198,18 @@ fn diff(name: &str, before: Option<&str>, after: Option<&str>) -> String {
 
 /// How a client finds us: by name where that leads here, since settings are shared.
 fn program(around: &Surroundings) -> String {
-    let path = variable(around, "PATH").unwrap_or_default();
+    let path = around.variable("PATH").unwrap_or_default();
     let ours = around.exe.canonicalize().ok();
     let is_here = |dir: PathBuf| dir.join("spore").canonicalize().ok() == ours && ours.is_some();
-    match std::env::split_paths(&path).any(is_here) {
+    match std::env::split_paths(path).any(is_here) {
         true => "spore".to_owned(),
         false => around.exe.display().to_string(),
     }
 }
 
 fn home(around: &Surroundings) -> Result<PathBuf> {
-    variable(around, "HOME").map(PathBuf::from).ok_or_else(|| {
+    let home = around.variable("HOME").filter(|home| !home.is_empty());
+    home.map(PathBuf::from).ok_or_else(|| {
         Error::new(Fault::Missing, "HOME is not set, so no client's settings can be found")
     })
-}
-
-fn variable(around: &Surroundings, name: &str) -> Option<String> {
-    let found = around.variables.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
 }

@@ -30,10 +30,8 @@ impl Nesting {
     /// Reads the nesting from the environment. At the limit nothing is started.
     pub(crate) fn read(around: &Surroundings, limit: u32) -> Result<Self> {
         let get = |names: [&str; 2]| {
-            let found = names.iter().find_map(|name| {
-                around.variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
-            });
-            found.filter(|value| !value.is_empty())
+            let found = names.iter().find_map(|name| around.variable(name));
+            found.filter(|value| !value.is_empty()).map(str::to_owned)
         };
         // A depth that cannot be read must not count as none: it would undo the limit.
         let depth = match get(DEPTH_VARS) {

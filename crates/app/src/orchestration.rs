@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use spore_agent::Environment;
 use spore_config::Config;
-use spore_effects::{Effect, files};
 use spore_gates::GateResult;
 use spore_git::Repository;
 use spore_model::{BudgetId, BudgetTree, Outcome, Park, RunId, SourceKind, TraceId};
@@ -143,12 +142,16 @@ impl Orchestration<'_> {
     }
 
     pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
-        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-        self.around
-            .probe
-            .around(Effect::File, name, || files::write_atomic(path, content))
-            .map_err(failed)
+        self.around.write_file(path, content, name)
+    }
+
+    pub(crate) fn write_json(
+        &self,
+        path: &Path,
+        value: &impl serde::Serialize,
+        name: &str,
+    ) -> Result<()> {
+        self.write_file(path, pretty(value)?.as_bytes(), name)
     }
 
     pub(crate) fn row<T, E>(
@@ -159,7 +162,7 @@ impl Orchestration<'_> {
     where
         Error: From<E>,
     {
-        Ok(self.around.probe.around(Effect::Row, name, act)?)
+        self.around.row(name, act)
     }
 
     /// Waits, unless interrupted.
@@ -217,6 +220,13 @@ impl Orchestration<'_> {
         variables.push(("SPORE_ROOT".to_owned(), self.workspace.root().display().to_string()));
         variables
     }
+}
+
+/// A document as people read it, with the end of its last line.
+pub(crate) fn pretty(value: &impl serde::Serialize) -> Result<String> {
+    let mut text = serde_json::to_string_pretty(value).map_err(bug)?;
+    text.push('\n');
+    Ok(text)
 }
 
 /// What everybody may see of the user's environment, and `more`.

@@ -1,6 +1,6 @@
 //! The trees of a run: commits under its own refs, and the checkout they come from.
 
-use spore_effects::Effect;
+use spore_effects::{Effect, files};
 use spore_model::{CommitId, Fault, TreeId};
 use spore_pipeline::Ticket;
 
@@ -70,6 +70,21 @@ impl Orchestration<'_> {
         let commit = self.repository.commit_tree(&tree, &self.settings.base, &message, now)?;
         let name = self.ref_name(&format!("left/{bounce}-{}", attempt - 1));
         Ok(self.repository.set_ref(&name, &commit)?)
+    }
+
+    /// Returns `tree` with the files `bring_back` as the base has them, and without the files
+    /// `leave_out`.
+    pub(crate) fn with_base_files(
+        &self,
+        tree: &TreeId,
+        bring_back: &[String],
+        leave_out: &[String],
+    ) -> Result<TreeId> {
+        let state = self.workspace.run_state(self.run);
+        files::create_private_dir(&state)
+            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
+        let index = state.join("mixed.index");
+        Ok(self.repository.mix(tree, &self.settings.base, bring_back, leave_out, &index)?)
     }
 
     pub(crate) fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {

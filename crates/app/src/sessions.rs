@@ -5,10 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use spore_agent::{Agent, Conversation, Limits, Report, Request};
 use spore_effects::files;
-use spore_model::{
-    CommitId, Cost, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SourceKind,
-    Usage, Usd,
-};
+use spore_model::{CommitId, LedgerEntry, Run, RunCost, RunId, RunKind, RunState, SourceKind};
 use spore_pipeline::{SessionSummary, Step, Ticket};
 use spore_store::RunChange;
 
@@ -16,7 +13,7 @@ use crate::attendance::{Attendance, ToolsUsed, idle};
 use crate::briefing::Brief;
 use crate::broker::{Admission, Proposals};
 use crate::cast::Player;
-use crate::gate_runs::bug;
+use crate::lost_sessions::{Lost, set_aside};
 use crate::orchestration::Orchestration;
 use crate::prices::cost_of;
 use crate::sandbox::free_shell;
@@ -93,10 +90,8 @@ impl Orchestration<'_> {
         if part.brief == Brief::default() {
             return Ok(());
         }
-        let mut text = serde_json::to_string_pretty(&part.brief.carried).map_err(bug)?;
-        text.push('\n');
         let name = format!("{} carried", part.name);
-        self.write_file(&dir.join("carried.json"), text.as_bytes(), &name)
+        self.write_json(&dir.join("carried.json"), &part.brief.carried, &name)
     }
 
     /// Lets the agent work, its process on record before it starts, with a seat at the broker
@@ -180,10 +175,8 @@ impl Orchestration<'_> {
         if proposals.is_empty() {
             return Ok(());
         }
-        let mut text = serde_json::to_string_pretty(proposals).map_err(bug)?;
-        text.push('\n');
         let name = format!("{} proposals", part.name);
-        self.write_file(&dir.join("proposals.json"), text.as_bytes(), &name)
+        self.write_json(&dir.join("proposals.json"), proposals, &name)
     }
 
     /// Opens the session's row below its bounce. An earlier attempt that nobody saw the end
@@ -193,11 +186,13 @@ impl Orchestration<'_> {
             0 => self.run,
             bounce => self.bounce_run(bounce, ticket)?,
         };
-        for old in self.journal.children(parent)? {
-            if old.kind == RunKind::Session && old.state == RunState::Running {
-                self.close_lost_session(&old)?;
-            }
-        }
+        let lost = Lost {
+            journal: self.journal,
+            config: self.config,
+            events: self.events(),
+            root: self.run,
+        };
+        lost.close_below(parent)?;
         let id = if ticket.attempt == 1 {
             self.planned(ticket, "session")?
         } else {
@@ -232,39 +227,6 @@ impl Orchestration<'_> {
         Ok(id)
     }
 
-    fn close_lost_session(&self, old: &Run) -> Result<()> {
-        let now = self.around.clock.now();
-        let entry = LedgerEntry {
-            session: old.id,
-            root: self.run,
-            role: old.role.clone().unwrap_or_default(),
-            backend: old.backend.clone().unwrap_or_default(),
-            model: None,
-            turns: 0,
-            usage: Usage::default(),
-            cost: Cost::estimated(self.lost_session_cost()),
-            interrupted: true,
-            booked: now,
-        };
-        self.journal.book(&entry)?;
-        let change = RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(Outcome::Interrupted),
-            reason: Some("its end was not seen".to_owned()),
-            ended: Some(now),
-            cost: Some(entry.cost.into()),
-            ..RunChange::default()
-        };
-        let event = self.events().make(
-            SourceKind::Runner,
-            old.role.as_deref().unwrap_or_default(),
-            "session.lost",
-            old.id,
-            json!({}),
-        );
-        Ok(self.journal.update_run(old.id, &change, &[event])?)
-    }
-
     pub(crate) fn ledger_entry(&self, role: &str, summary: &SessionSummary) -> LedgerEntry {
         let player = self.settings.player(role);
         LedgerEntry {
@@ -293,20 +255,4 @@ impl Orchestration<'_> {
             ..RunChange::default()
         }
     }
-
-    fn lost_session_cost(&self) -> Usd {
-        Usd::from_dollars(self.config.prices.lost_session_usd).unwrap_or_default()
-    }
-}
-
-/// Keeps what an earlier attempt wrote under a name of its own, so that a transcript is one
-/// session's alone.
-fn set_aside(dir: &std::path::Path, attempt: u32) -> Result<()> {
-    if attempt == 1 || !dir.exists() {
-        return Ok(());
-    }
-    let mut name = dir.as_os_str().to_owned();
-    name.push(format!(".lost-{}", attempt - 1));
-    std::fs::rename(dir, &name)
-        .map_err(|source| Error::io(format!("cannot set {} aside", dir.display()), source))
 }

@@ -69,10 +69,7 @@ pub enum SetUpAction {
 
 /// Returns where the model is looked for.
 pub fn model_dir(around: &Surroundings) -> PathBuf {
-    spore_embed::model_dir(|name| {
-        let found = around.variables.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.into())
-    })
+    spore_embed::model_dir(|name| around.variable(name).map(Into::into))
 }
 
 /// Returns whether the model's files are there and have the right size. Their checksums were

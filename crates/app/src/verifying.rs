@@ -4,14 +4,13 @@
 //! A coder that writes one would write instructions to its own judge, so the verifier's
 //! checkout has those of the base; what the change does to them stands in the diff.
 
-use spore_effects::files;
 use spore_git::{Change, ChangedFile, Exclusions};
 use spore_model::{CommitId, Outcome, TreeId};
 use spore_pipeline::{Done, Step, Ticket};
 
+use crate::Result;
 use crate::orchestration::{Orchestration, interrupted};
 use crate::sessions::Part;
-use crate::{Error, Result};
 
 /// What a verifier is given to look at.
 struct Handed {
@@ -102,11 +101,7 @@ impl Orchestration<'_> {
         if added.is_empty() && changed.is_empty() {
             return Ok(Handed { commit: commit.clone(), tree: tree.clone(), withheld: Vec::new() });
         }
-        let state = self.workspace.run_state(self.run);
-        files::create_private_dir(&state)
-            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
-        let index = state.join("instructions.index");
-        let tree = self.repository.mix(tree, &self.settings.base, &changed, &added, &index)?;
+        let tree = self.with_base_files(tree, &changed, &added)?;
         let message = format!("for the verifier of run {}", self.run);
         let commit = self.commit_tree("for the verifier", &tree, &message, ticket)?;
         Ok(Handed { commit, tree, withheld: [added, changed].concat() })

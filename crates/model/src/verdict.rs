@@ -1,5 +1,7 @@
 //! What a verifier said of a tree.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Three values, because not knowing is not passing.
@@ -33,6 +35,18 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     pub message: String,
+}
+
+/// The place as far as it is known, then the message: `src/a.rs:7: overflow`.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{file}:{line}: ")?,
+            (Some(file), None) => write!(f, "{file}: ")?,
+            (None, _) => {}
+        }
+        f.write_str(&self.message)
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -57,12 +57,7 @@ impl Evidence {
         if !self.findings.is_empty() {
             text.push_str("\nFindings:\n\n");
             for finding in &self.findings {
-                let place = match (&finding.file, finding.line) {
-                    (Some(file), Some(line)) => format!("{file}:{line}: "),
-                    (Some(file), None) => format!("{file}: "),
-                    (None, _) => String::new(),
-                };
-                text.push_str(&quote(&format!("{place}{}", finding.message)));
+                text.push_str(&quote(&finding.to_string()));
             }
         }
         if !self.output.is_empty() {

@@ -147,10 +147,7 @@ impl Known {
         if keys.is_empty() && self.files.is_empty() {
             return None;
         }
-        let value = |name: &str| {
-            let found = around.variables.iter().find(|(known, _)| known == name);
-            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
-        };
+        let value = |name: &str| around.variable(name).filter(|value| !value.is_empty());
         let home = value("HOME").map(Path::new);
         let has_file = |file: &&str| home.is_some_and(|home| home.join(file).is_file());
         Some(keys.iter().any(|key| value(key).is_some()) || self.files.iter().any(has_file))

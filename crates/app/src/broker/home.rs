@@ -52,10 +52,8 @@ impl Drop for Home {
 
 /// The places to try, best first.
 fn bases(around: &Surroundings) -> impl Iterator<Item = PathBuf> {
-    let set = |name: &str| {
-        let value = around.variables.iter().find(|(known, _)| known == name);
-        value.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
-    };
+    let set =
+        |name: &str| around.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let runtime = set("XDG_RUNTIME_DIR").filter(|dir| is_ours(dir));
     let temporary = set("TMPDIR").filter(|dir| dir.is_dir());
     runtime.into_iter().chain(temporary).chain(std::iter::once(PathBuf::from("/tmp")))

@@ -12,7 +12,7 @@ use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
 use spore_model::propagation::{Action, Layer, Left, decide};
 use spore_model::{
     Cost, EffectClass, LedgerEntry, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
-    StepKey, Usage, Usd,
+    StepKey, Usd,
 };
 use spore_store::RunChange;
 
@@ -20,6 +20,7 @@ use super::ground::{Begun, Ending, Ground, Place, Ticket};
 use crate::attendance::{Attendance, idle};
 use crate::backends::{backend, model};
 use crate::gate_runs::bug;
+use crate::lost_sessions::{Lost, set_aside};
 use crate::prices::cost_of;
 use crate::{Error, Progress, Result, Update, roles};
 
@@ -144,13 +145,7 @@ impl Exec<'_> {
     /// is set aside.
     fn files(&self, ticket: &Ticket) -> Result<PathBuf> {
         let dir = self.ground.dir().join(&self.place.dir).join("session");
-        if ticket.attempt > 1 && dir.exists() {
-            let mut aside = dir.as_os_str().to_owned();
-            aside.push(format!(".lost-{}", ticket.attempt - 1));
-            std::fs::rename(&dir, &aside).map_err(|source| {
-                Error::io(format!("cannot set {} aside", dir.display()), source)
-            })?;
-        }
+        set_aside(&dir, ticket.attempt)?;
         std::fs::create_dir_all(&dir)
             .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
         Ok(dir)
@@ -195,11 +190,13 @@ impl Exec<'_> {
     /// booked first: it may have cost something.
     fn open_session(&self, key: &StepKey, ticket: &Ticket, backend: &str) -> Result<RunId> {
         let ground = self.ground;
-        for old in ground.journal.children(self.place.run)? {
-            if old.kind == RunKind::Session && old.state == RunState::Running {
-                self.close_lost(&old)?;
-            }
-        }
+        let lost = Lost {
+            journal: ground.journal,
+            config: ground.config,
+            events: ground.events(),
+            root: ground.root,
+        };
+        lost.close_below(self.place.run)?;
         let id = match ticket.attempt {
             1 => ticket.planned("session")?,
             _ => ground.around.ids.run(),
@@ -223,36 +220,6 @@ impl Exec<'_> {
             ground.journal.amend_step(self.place.run, key, ticket.attempt, &run, &events)
         })?;
         Ok(id)
-    }
-
-    fn close_lost(&self, old: &Run) -> Result<()> {
-        let ground = self.ground;
-        let price = ground.config.prices.lost_session_usd;
-        let cost = Cost::estimated(Usd::from_dollars(price).unwrap_or_default());
-        let entry = LedgerEntry {
-            session: old.id,
-            root: ground.root,
-            role: old.role.clone().unwrap_or_default(),
-            backend: old.backend.clone().unwrap_or_default(),
-            model: None,
-            turns: 0,
-            usage: Usage::default(),
-            cost,
-            interrupted: true,
-            booked: ground.now(),
-        };
-        ground.journal.book(&entry)?;
-        let change = RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(Outcome::Interrupted),
-            reason: Some("its end was not seen".to_owned()),
-            ended: Some(ground.now()),
-            cost: Some(cost.into()),
-            ..RunChange::default()
-        };
-        let role = old.role.as_deref().unwrap_or_default();
-        let event = ground.event(SourceKind::Runner, role, "session.lost", old.id, json!({}));
-        Ok(ground.journal.update_run(old.id, &change, &[event])?)
     }
 
     /// Judges the session and writes it down. What has to wait has no result.

@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use spore_config::Config;
-use spore_effects::{Effect, files};
 use spore_model::{
     Allowance, BudgetId, BudgetTree, Cost, EffectClass, Exhausted, Outcome, Run, RunId, RunKind,
     RunState, SourceKind, StepKey, Timestamp, TraceId, Usage, Usd,
@@ -15,6 +14,7 @@ use spore_store::{Journal, RunChange, StepEntry};
 
 use crate::gate_runs::bug;
 use crate::nesting::Nesting;
+use crate::orchestration::pretty;
 use crate::spine::{self, Events};
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -241,8 +241,11 @@ impl Ground<'_> {
         run: RunId,
         payload: Value,
     ) -> spore_model::Event {
-        let events = Events { around: self.around, trace: self.trace.clone() };
-        events.make(kind, name, what, run, payload)
+        self.events().make(kind, name, what, run, payload)
+    }
+
+    pub(crate) fn events(&self) -> Events<'_> {
+        Events { around: self.around, trace: self.trace.clone() }
     }
 
     pub(crate) fn row<T, E>(
@@ -253,7 +256,7 @@ impl Ground<'_> {
     where
         Error: From<E>,
     {
-        Ok(self.around.probe.around(Effect::Row, name, act)?)
+        self.around.row(name, act)
     }
 
     /// The root's directory, in which all layers keep their files.
@@ -271,20 +274,13 @@ impl Ground<'_> {
         if std::fs::read(path).is_ok_and(|there| there == content.as_bytes()) {
             return Ok(());
         }
-        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
         let dir = self.dir();
         let name = path.strip_prefix(&dir).unwrap_or(path).display().to_string();
-        self.around
-            .probe
-            .around(Effect::File, &name, || files::write_atomic(path, content.as_bytes()))
-            .map_err(failed)
+        self.around.write_file(path, content.as_bytes(), &name)
     }
 
     pub(crate) fn write_json(&self, path: &Path, value: &impl serde::Serialize) -> Result<()> {
-        let mut text = serde_json::to_string_pretty(value).map_err(bug)?;
-        text.push('\n');
-        self.write(path, &text)
+        self.write(path, &pretty(value)?)
     }
 }
 

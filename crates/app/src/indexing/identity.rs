@@ -5,7 +5,7 @@ use spore_store::NodeKey;
 
 /// Returns the id of a node: of its kind, its path from the root, its qualified name, and
 /// which one it is of those that have all three in common.
-pub(super) fn node_key(kind: &str, path: &str, qualified: &str, ordinal: u32) -> NodeKey {
+pub(crate) fn node_key(kind: &str, path: &str, qualified: &str, ordinal: u32) -> NodeKey {
     let mut hash = Sha1::new();
     for word in [kind, path, qualified] {
         hash.update(word);

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha1::{Digest, Sha1};
 use spore_effects::Effect;
 use spore_investigate::{Counting, Entry, EntryKind, Place, Standing, Tree, problems};
 use spore_model::{Fault, Node, NodeClass, NodeId, Timestamp};
-use spore_store::{Journal, Knowledge, NodeKey, NodeQuery};
+use spore_store::{Journal, Knowledge, NodeQuery};
 
 use super::{Desk, Settings, named};
 use crate::gate_runs::bug;
@@ -140,19 +139,10 @@ impl Keeping<'_> {
 }
 
 /// The id that the code index gives a file or directory, whether it is indexed or not: the
-/// entry stands below it, so whoever asks for a place finds what was said about it. A test of
-/// the whole program holds the two together.
+/// entry stands below it, so whoever asks for a place finds what was said about it.
 fn place_node(kind: EntryKind, path: &str) -> NodeId {
     let path = if path == "." { "" } else { path };
-    let mut hash = Sha1::new();
-    for word in [kind.as_str(), path, ""] {
-        hash.update(word);
-        hash.update([0xff]);
-    }
-    hash.update(0_u32.to_le_bytes());
-    let mut key = [0; 16];
-    key.copy_from_slice(&hash.finalize()[..16]);
-    NodeKey(key).id()
+    crate::indexing::node_key(kind.as_str(), path, "", 0).id()
 }
 
 /// Who takes whose place: a new entry that of the stale one; for a place that is gone, the

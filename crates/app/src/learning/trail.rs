@@ -9,6 +9,7 @@ use spore_context::{inline, quoted};
 use spore_git::ChangedFile;
 use spore_model::{Lesson, Ruling, Verdict};
 
+use crate::knowledge::stat;
 use crate::prompts;
 
 /// How much of what a coder said at the end of one bounce is quoted.
@@ -67,11 +68,7 @@ impl Trail<'_> {
             text.push_str("Nothing was.\n");
         }
         for file in self.files.iter().take(FILES) {
-            let stat = match (file.added, file.removed) {
-                (Some(added), Some(removed)) => format!(" (+{added} −{removed})"),
-                _ => String::new(),
-            };
-            let _ = writeln!(text, "- `{}`{stat}", inline(&file.path, 300));
+            let _ = writeln!(text, "- `{}`{}", inline(&file.path, 300), stat(file));
         }
         if let Some(more) = self.files.len().checked_sub(FILES).filter(|more| *more > 0) {
             let _ = writeln!(text, "- … and {more} more");
@@ -129,12 +126,7 @@ fn verdict_text(verdict: &Verdict) -> String {
     let mut text = format!("The verifier: {ruling}\n\n");
     let mut words = verdict.reason.clone();
     for finding in verdict.findings.iter().take(FINDINGS) {
-        let place = match (&finding.file, finding.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}: "),
-            (Some(file), None) => format!("{file}: "),
-            _ => String::new(),
-        };
-        let _ = write!(words, "\n{place}{}", finding.message);
+        let _ = write!(words, "\n{finding}");
     }
     if !words.trim().is_empty() {
         let _ = writeln!(text, "{}", quoted(cut(&words, 2 * REASON_BYTES)));

@@ -69,12 +69,7 @@ fn json_with(
     key: &str,
     entry: Vec<(String, CstInputValue)>,
 ) -> Result<String> {
-    if text.trim().is_empty() {
-        let root = json(target, "{}\n")?;
-        put(target, &root, key, entry)?;
-        return Ok(root.to_string());
-    }
-    let root = json(target, text)?;
+    let root = json(target, if text.trim().is_empty() { "{}\n" } else { text })?;
     put(target, &root, key, entry)?;
     Ok(root.to_string())
 }

@@ -58,8 +58,7 @@ impl Drop for Scratch {
 
 /// By a hash: names in a shared directory are for all to see.
 fn home(around: &Surroundings, state: &Path) -> PathBuf {
-    let set = around.variables.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
-    let base = set.map_or("/tmp", |(_, value)| value.as_str());
+    let base = around.variable("TMPDIR").filter(|value| !value.is_empty()).unwrap_or("/tmp");
     let name = fnv1a(state.as_os_str().as_encoded_bytes());
     Path::new(base).join(format!("spore-{name:016x}"))
 }
