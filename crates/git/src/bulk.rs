@@ -9,7 +9,7 @@ use std::path::Path;
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::command::records;
-use crate::repository::{text, tree_id};
+use crate::repository::text;
 use crate::{GitError, Repository};
 
 /// A file of a tree; links and submodules are none.
@@ -34,19 +34,6 @@ pub struct TouchingCommit {
 }
 
 impl Repository {
-    /// Returns the tree that a commit or a tree stands for, as a person types it.
-    pub fn resolve_tree(&self, revision: &str) -> Result<TreeId, GitError> {
-        let wanted = format!("{revision}^{{tree}}");
-        let action = "resolve a revision";
-        let call = self.at_home(action).args(["rev-parse", "--verify", "--quiet"]);
-        let answer = call.args(["--end-of-options", &wanted]).answer()?;
-        if answer.is_success() {
-            tree_id(action, &answer)
-        } else {
-            Err(GitError::UnknownRevision { revision: revision.to_owned() })
-        }
-    }
-
     /// Returns the files of a tree, in git's order.
     pub fn tree_files(&self, tree: &TreeId) -> Result<Vec<TreeFile>, GitError> {
         let action = "list the files of a tree";

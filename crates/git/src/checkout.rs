@@ -29,22 +29,39 @@ pub struct Checkout {
 
 /// What a reset does with ignored files: build output, mostly.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ignored {
+pub(crate) enum Ignored {
     Keep,
     Remove,
+}
+
+/// What a sweep removed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Swept {
+    Rubbish,
+    /// A link in the place of a directory, too: the way to what should be in that.
+    AWay,
 }
 
 impl Repository {
     /// Makes a checkout of `commit` at `place`, or returns the one that was finished there
     /// earlier, untouched, whatever commit it is on by now.
     pub fn checkout(&self, place: &Path, commit: &CommitId) -> Result<Checkout, GitError> {
+        self.checkout_at(place, commit, None)
+    }
+
+    pub(crate) fn checkout_at(
+        &self,
+        place: &Path,
+        commit: &CommitId,
+        spares: Option<&Path>,
+    ) -> Result<Checkout, GitError> {
         let dir = std::path::absolute(place).map_err(GitError::io(place))?;
         let checkout = Checkout { repository: self.clone(), dir };
         let parent = checkout.dir.parent().unwrap_or(&checkout.dir);
         create_private_dir(parent).map_err(GitError::io(parent))?;
         let _lock = checkout.lock()?;
         if !checkout.is_finished() {
-            checkout.make(commit)?;
+            checkout.make(commit, spares)?;
         }
         Ok(checkout)
     }
@@ -78,6 +95,11 @@ impl Checkout {
     /// worth keeping.
     pub fn discard(self) -> Result<(), GitError> {
         let lock = self.lock()?;
+        self.clear(lock)
+    }
+
+    /// Removes what there is, the lock with it.
+    pub(crate) fn clear(&self, lock: Lock) -> Result<(), GitError> {
         self.wipe()?;
         // The state goes last: until then the place is known to be ours.
         for suffix in ["state", "lock"] {
@@ -88,7 +110,7 @@ impl Checkout {
         Ok(())
     }
 
-    fn make(&self, commit: &CommitId) -> Result<(), GitError> {
+    fn make(&self, commit: &CommitId, spares: Option<&Path>) -> Result<(), GitError> {
         self.repository.tree_of(commit)?;
         let state = self.beside("state");
         if !state.exists() && !is_free(&self.dir)? {
@@ -96,8 +118,11 @@ impl Checkout {
         }
         write_atomic(&state, b"begun\n").map_err(GitError::io(&state))?;
         self.wipe()?;
-        create_private_dir(&self.dir).map_err(GitError::io(&self.dir))?;
-        self.read_tree(commit)?;
+        if !spares.is_some_and(|spares| self.adopt_spare(spares, commit)) {
+            self.wipe()?;
+            create_private_dir(&self.dir).map_err(GitError::io(&self.dir))?;
+            self.read_tree(commit)?;
+        }
         self.write_clone(commit)?;
         let finished = format!("finished {commit}\n");
         write_atomic(&state, finished.as_bytes()).map_err(GitError::io(&state))
@@ -105,6 +130,12 @@ impl Checkout {
 
     fn reset_to(&self, commit: &CommitId, ignored: Ignored) -> Result<(), GitError> {
         let _lock = self.enter()?;
+        self.bring_to(commit, ignored)?;
+        self.write_clone(commit)
+    }
+
+    /// Makes the files those of `commit`.
+    pub(crate) fn bring_to(&self, commit: &CommitId, ignored: Ignored) -> Result<(), GitError> {
         let target = self.repository.listing(commit)?;
         // Line endings and the like follow the attributes. Where those change, files that
         // look up to date may be not, so all are written again.
@@ -112,12 +143,15 @@ impl Checkout {
             self.forget_index()?;
         }
         self.read_tree(commit)?;
-        self.sweep(&target, ignored)?;
-        self.write_clone(commit)
+        if self.sweep(&target, ignored)? == Swept::AWay {
+            // git took what lay behind a link for the files themselves.
+            self.read_tree(commit)?;
+        }
+        Ok(())
     }
 
     /// Removes what is not of the commit.
-    fn sweep(&self, target: &Listing, ignored: Ignored) -> Result<(), GitError> {
+    fn sweep(&self, target: &Listing, ignored: Ignored) -> Result<Swept, GitError> {
         let rules = |names: &[&Name]| match ignored {
             Ignored::Keep => self.ignored(names),
             Ignored::Remove => Ok(Names::new()),
@@ -130,9 +164,13 @@ impl Checkout {
             }
         };
         let Survey { untracked, foreign, folders, .. } = found;
+        let mut swept = Swept::Rubbish;
         for name in untracked.iter().chain(&foreign) {
             let path = below(&self.dir, name);
             remove(&path).map_err(GitError::io(&path))?;
+            if target.folders.contains(name) {
+                swept = Swept::AWay;
+            }
         }
         let is_submodule =
             |name: &Name| target.entries.get(name).is_some_and(|entry| entry.is_submodule());
@@ -145,11 +183,11 @@ impl Checkout {
                 _ => {}
             }
         }
-        Ok(())
+        Ok(swept)
     }
 
     /// Writes all files of the commit that differ from it on disk.
-    fn read_tree(&self, commit: &CommitId) -> Result<(), GitError> {
+    pub(crate) fn read_tree(&self, commit: &CommitId) -> Result<(), GitError> {
         let call = self.git("check out a commit").args(["read-tree", "--reset", "-u"]);
         // The attributes of the commit, not those that happen to lie around.
         call.env("GIT_ATTR_SOURCE", commit.as_str()).args([commit.as_str()]).run()?;
@@ -233,23 +271,23 @@ impl Checkout {
         fs::symlink_metadata(&self.dir).is_ok_and(|metadata| metadata.is_dir())
     }
 
-    fn lock(&self) -> Result<Lock, GitError> {
+    pub(crate) fn lock(&self) -> Result<Lock, GitError> {
         Ok(Lock::take(&self.beside("lock"))?)
     }
 
     fn wipe(&self) -> Result<(), GitError> {
-        let rest = ["index", "index.lock", "git"].map(|suffix| self.beside(suffix));
+        let rest = ["index", "index.lock", "git", "spare"].map(|suffix| self.beside(suffix));
         for path in [&self.dir].into_iter().chain(&rest) {
             remove(path).map_err(GitError::io(path))?;
         }
         Ok(())
     }
 
-    fn index(&self) -> PathBuf {
+    pub(crate) fn index(&self) -> PathBuf {
         self.beside("index")
     }
 
-    fn beside(&self, suffix: &str) -> PathBuf {
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
         let mut name = self.dir.file_name().unwrap_or_default().to_owned();
         name.push(".");
         name.push(suffix);
@@ -266,7 +304,7 @@ fn is_free(dir: &Path) -> Result<bool, GitError> {
     }
 }
 
-fn attributes(listing: &Listing) -> Vec<(&Name, &str)> {
+pub(crate) fn attributes(listing: &Listing) -> Vec<(&Name, &str)> {
     let is_attributes =
         |name: &[u8]| name.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes");
     let entries = listing.entries.iter().filter(|(name, _)| is_attributes(name));

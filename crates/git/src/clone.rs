@@ -32,7 +32,7 @@ pub(crate) fn write_clone(
     commit: &CommitId,
 ) -> Result<(), GitError> {
     let failed = |source| GitError::Io { path: scratch.to_owned(), source };
-    let config = config(repository, commit)?;
+    let config = config(repository, commit);
     let tags = tags(repository)?;
     remove(scratch).map_err(failed)?;
     write_files(repository.git_dir(), scratch, &config, &tags, commit).map_err(failed)?;
@@ -77,13 +77,13 @@ fn write_files(
     Ok(())
 }
 
-fn config(repository: &Repository, commit: &CommitId) -> Result<String, GitError> {
+fn config(repository: &Repository, commit: &CommitId) -> String {
     let is_sha256 = commit.as_str().len() == 64;
     let version = u8::from(is_sha256);
     let mut config = format!(
         "[core]\n\trepositoryformatversion = {version}\n\tbare = false\n\tlogallrefupdates = true\n"
     );
-    let settings = repository.settings()?;
+    let settings = repository.settings();
     for key in SHAPING {
         if let (Some(value), Some((_, name))) = (settings.get(key), key.split_once('.')) {
             config += &format!("\t{name} = {}\n", quoted(&value));
@@ -94,7 +94,7 @@ fn config(repository: &Repository, commit: &CommitId) -> Result<String, GitError
     }
     let (name, email) = settings.identity();
     config += &format!("[user]\n\tname = {}\n\temail = {}\n", quoted(&name), quoted(&email));
-    Ok(config)
+    config
 }
 
 fn quoted(value: &str) -> String {

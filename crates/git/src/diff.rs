@@ -66,12 +66,16 @@ impl Repository {
         max_bytes: usize,
     ) -> Result<Diff, GitError> {
         let (from, to) = (from.object_name(), to.object_name());
-        let facts = self.diff_tree(&["-z", "--raw", "--numstat"], from, to)?;
+        let mut format = vec!["-z", "--raw", "--numstat"];
+        if max_bytes > 0 {
+            format.push("--patch");
+        }
+        let answer = self.diff_tree(&format, from, to)?;
+        let (facts, patch) = facts_and_patch(&answer);
         let files =
-            parse_files(&facts).ok_or_else(|| GitError::unreadable("compare two trees", &facts))?;
-        let patch = self.diff_tree(&["--patch"], from, to)?;
-        let truncated = patch.len() > max_bytes;
-        let kept = if truncated { whole_lines(&patch[..max_bytes]) } else { &patch };
+            parse_files(facts).ok_or_else(|| GitError::unreadable("compare two trees", facts))?;
+        let truncated = patch.len() > max_bytes || (max_bytes == 0 && !files.is_empty());
+        let kept = if truncated { whole_lines(&patch[..max_bytes]) } else { patch };
         Ok(Diff { text: text(kept), truncated, files })
     }
 
@@ -83,6 +87,14 @@ impl Repository {
             .args(format)
             .args([from, to, "--"]);
         Ok(call.run()?.stdout)
+    }
+}
+
+/// The patch follows after an empty record; no other record is empty.
+fn facts_and_patch(answer: &[u8]) -> (&[u8], &[u8]) {
+    match answer.windows(2).position(|pair| pair == [0, 0]) {
+        Some(end) => (&answer[..=end], &answer[end + 2..]),
+        None => (answer, &[]),
     }
 }
 

@@ -38,11 +38,13 @@ mod merging;
 mod mixing;
 mod patch;
 mod present;
+mod recall;
 mod refs;
 mod removal;
 mod repository;
 mod settings;
 mod snapshot;
+mod spares;
 mod standing;
 mod survey;
 

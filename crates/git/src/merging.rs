@@ -7,6 +7,7 @@ use spore_model::{CommitId, TreeId};
 
 use crate::command::records;
 use crate::repository::text;
+use crate::settings::Settings;
 use crate::{GitError, Repository};
 
 /// What came of a merge.
@@ -52,6 +53,8 @@ impl Repository {
         theirs: &CommitId,
     ) -> Result<Merged, GitError> {
         let action = "merge";
+        // Asked now, not known from before: a driver is a program.
+        let settings = Settings::read(self.git("read the configuration"))?;
         let call = self
             .git(action)
             .set(&["merge.renormalize=false"])
@@ -59,7 +62,7 @@ impl Repository {
             .args(options)
             .args([ours.as_str(), theirs.as_str()])
             .env("GIT_ATTR_SOURCE", ours.as_str())
-            .without_merge_drivers(&self.settings()?.merge_drivers());
+            .without_merge_drivers(&settings.merge_drivers());
         let answer = call.answer()?;
         match answer.code {
             0 | 1 => {}

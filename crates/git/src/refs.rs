@@ -1,10 +1,13 @@
 //! The refs Spore adds to the user's repository, and no others; and the one way in which a
 //! branch of the user's is moved, when they asked for that.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use spore_model::CommitId;
 
+use crate::repository::text;
 use crate::{GitError, Repository};
 
 const OURS: [&str; 2] = ["refs/spore/", "refs/heads/spore/"];
@@ -16,11 +19,13 @@ impl Repository {
         if !OURS.iter().any(|ours| name.len() > ours.len() && name.starts_with(ours)) {
             return Err(GitError::ForeignRef { name: name.to_owned() });
         }
-        if self.ref_target(name)?.as_ref() == Some(commit) {
-            return Ok(());
-        }
-        if let Some(dir) = self.checked_out_in(name)? {
-            return Err(GitError::CheckedOut { name: name.to_owned(), dir });
+        if let Some((target, checked_out)) = self.ref_and_place(name)? {
+            if target == *commit {
+                return Ok(());
+            }
+            if let Some(dir) = checked_out {
+                return Err(GitError::CheckedOut { name: name.to_owned(), dir });
+            }
         }
         let call = self.git("set a ref").args(["update-ref", "--no-deref", "-m", "spore"]);
         call.args(["--", name, commit.as_str()]).run()?;
@@ -102,11 +107,24 @@ impl Repository {
         answer.text().lines().map(read).collect()
     }
 
-    fn checked_out_in(&self, name: &str) -> Result<Option<PathBuf>, GitError> {
-        let answer = self
-            .git("look for checked out branches")
-            .args(["for-each-ref", "--format=%(worktreepath)", "--", name])
-            .run()?;
-        Ok(Some(answer.text()).filter(|dir| !dir.is_empty()).map(PathBuf::from))
+    /// Returns what a ref points at, and the work tree that has it checked out.
+    fn ref_and_place(&self, name: &str) -> Result<Option<(CommitId, Option<PathBuf>)>, GitError> {
+        let action = "look for a ref";
+        let format = "--format=%(refname)%00%(objectname)%00%(worktreepath)%00";
+        let answer = self.git(action).args(["for-each-ref", format, "--", name]).run()?;
+        let mut fields = answer.stdout.split(|byte| *byte == 0);
+        while let (Some(found), Some(target), Some(dir)) =
+            (fields.next(), fields.next(), fields.next())
+        {
+            // Between two refs is the newline that ends the line of the first.
+            if found.strip_prefix(b"\n").unwrap_or(found) != name.as_bytes() {
+                continue;
+            }
+            let commit = CommitId::new(text(target));
+            let commit = commit.map_err(|_| GitError::unreadable(action, &answer.stdout))?;
+            let dir = (!dir.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(dir)));
+            return Ok(Some((commit, dir)));
+        }
+        Ok(None)
     }
 }

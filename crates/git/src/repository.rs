@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use spore_effects::ToolOutput;
 use spore_model::{CommitId, Timestamp, TreeId};
@@ -10,8 +11,12 @@ use spore_model::{CommitId, Timestamp, TreeId};
 use crate::GitError;
 use crate::command::{Git, records};
 use crate::listing::Listing;
+use crate::recall::Recall;
+use crate::settings::Settings;
 
 /// A work tree of the user's and the repository behind it. Cheap to clone; holds nothing open.
+/// The user's configuration is that of the moment it was found, and what can never change is
+/// asked of git once.
 #[derive(Clone, Debug)]
 pub struct Repository {
     root: PathBuf,
@@ -20,7 +25,9 @@ pub struct Repository {
     /// What belongs to the user's work tree alone: HEAD and index. Differs from `common` in a
     /// linked worktree.
     own: PathBuf,
-    filters: Vec<OsString>,
+    settings: Arc<Settings>,
+    filters: Arc<[OsString]>,
+    recall: Arc<Recall>,
 }
 
 impl Repository {
@@ -29,24 +36,12 @@ impl Repository {
         if !dir.is_dir() {
             return Err(GitError::NotARepository { dir: dir.to_owned() });
         }
-        let ask = |question: &[&str]| {
-            Git::new("find the repository", dir).args(["rev-parse"]).args(question).run()
-        };
-        // Each path by itself: one of them may hold a newline.
-        let kind = ask(&["--is-bare-repository", "--is-inside-work-tree"])?.text();
-        match kind.split_once('\n') {
-            Some(("true", "false")) => return Err(GitError::Bare { dir: dir.to_owned() }),
-            Some((_, "false")) => return Err(GitError::NotARepository { dir: dir.to_owned() }),
-            _ => {}
-        }
-        let mut repository = Self {
-            root: path(ask(&["--show-toplevel"])?),
-            common: path(ask(&["--path-format=absolute", "--git-common-dir"])?),
-            own: path(ask(&["--absolute-git-dir"])?),
-            filters: Vec::new(),
-        };
-        repository.filters = repository.settings()?.filter_drivers();
-        Ok(repository)
+        let Places { root, common, own } = Places::around(dir)?;
+        let settings =
+            Settings::read(Git::new("read the configuration", &common).env("GIT_DIR", &common))?;
+        let filters = settings.filter_drivers().into();
+        let (settings, recall) = (Arc::new(settings), Arc::default());
+        Ok(Self { root, common, own, settings, filters, recall })
     }
 
     /// Returns the root of the user's work tree.
@@ -82,24 +77,31 @@ impl Repository {
 
     /// Returns the commit that a revision, as a person types it, stands for.
     pub fn resolve(&self, revision: &str) -> Result<CommitId, GitError> {
-        let answer = self.peel(revision, "commit")?;
-        commit_id("resolve a revision", &answer)
+        let object = self.peel(revision, "commit")?;
+        CommitId::new(&object).map_err(|_| unreadable_revision(&object))
+    }
+
+    /// Returns the tree that a commit or a tree stands for, as a person types it.
+    pub fn resolve_tree(&self, revision: &str) -> Result<TreeId, GitError> {
+        let object = self.peel(revision, "tree")?;
+        TreeId::new(&object).map_err(|_| unreadable_revision(&object))
     }
 
     pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {
-        let answer = self.peel(commit.as_str(), "tree")?;
-        tree_id("resolve a revision", &answer)
+        self.resolve_tree(commit.as_str())
     }
 
-    fn peel(&self, revision: &str, kind: &str) -> Result<ToolOutput, GitError> {
+    fn peel(&self, revision: &str, kind: &str) -> Result<String, GitError> {
         let wanted = format!("{revision}^{{{kind}}}");
-        let call = self.at_home("resolve a revision").args(["rev-parse", "--verify", "--quiet"]);
-        let answer = call.args(["--end-of-options", &wanted]).answer()?;
-        if answer.is_success() {
-            Ok(answer)
-        } else {
-            Err(GitError::UnknownRevision { revision: revision.to_owned() })
-        }
+        self.recall.object(&wanted, || {
+            let call = self.at_home("resolve a revision").args(["rev-parse", "--verify"]);
+            let answer = call.args(["--quiet", "--end-of-options", &wanted]).answer()?;
+            if answer.is_success() {
+                Ok(answer.text())
+            } else {
+                Err(GitError::UnknownRevision { revision: revision.to_owned() })
+            }
+        })
     }
 
     /// Returns the paths of the submodules of a commit.
@@ -196,7 +198,7 @@ impl Repository {
         message: &str,
         when: Timestamp,
     ) -> Result<CommitId, GitError> {
-        let (name, email) = self.settings()?.identity();
+        let (name, email) = self.settings.identity();
         let date = format!("@{} +0000", when.as_seconds().max(0));
         let call = self
             .git("commit")
@@ -212,7 +214,11 @@ impl Repository {
         commit_id("commit", &call.run()?)
     }
 
-    pub(crate) fn listing(&self, commit: &CommitId) -> Result<Listing, GitError> {
+    pub(crate) fn listing(&self, commit: &CommitId) -> Result<Arc<Listing>, GitError> {
+        self.recall.listing(commit.as_str(), || self.list(commit))
+    }
+
+    fn list(&self, commit: &CommitId) -> Result<Listing, GitError> {
         let action = "list the files of a commit";
         let call = self.git(action).args(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]);
         let answer = call.run().map_err(|error| match error {
@@ -222,6 +228,11 @@ impl Repository {
             other => other,
         })?;
         Listing::parse(action, &answer.stdout)
+    }
+
+    /// Returns the user's configuration as it was when the repository was found.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// A call on objects, refs and config: no work tree, no index.
@@ -270,10 +281,50 @@ pub(crate) fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-fn path(answer: ToolOutput) -> PathBuf {
-    let mut bytes = answer.stdout;
-    bytes.pop_if(|byte| *byte == b'\n');
-    PathBuf::from(OsString::from_vec(bytes))
+fn unreadable_revision(object: &str) -> GitError {
+    GitError::unreadable("resolve a revision", object.as_bytes())
+}
+
+/// The three directories of a repository.
+struct Places {
+    root: PathBuf,
+    common: PathBuf,
+    own: PathBuf,
+}
+
+impl Places {
+    fn around(dir: &Path) -> Result<Self, GitError> {
+        let ask = |question: &[&str]| {
+            Git::new("find the repository", dir).args(["rev-parse"]).args(question).answer()
+        };
+        let common = ["--path-format=absolute", "--git-common-dir"];
+        let (root, own) = ("--show-toplevel", "--absolute-git-dir");
+        let kind = ["--is-bare-repository", "--is-inside-work-tree"];
+        let answer = ask(&[&kind[..], &[root, own], &common].concat())?;
+        let text = answer.stdout.strip_suffix(b"\n").unwrap_or(&answer.stdout);
+        let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+        if let ([_, b"true", root, own, common], true) = (&lines[..], answer.is_success()) {
+            return Ok(Self { root: path(root), common: path(common), own: path(own) });
+        }
+        // There is something to complain about, or a path holds a newline: each by itself.
+        let ask = |question: &[&str]| {
+            let call = Git::new("find the repository", dir).args(["rev-parse"]).args(question);
+            call.run().map(|answer| answer.stdout)
+        };
+        match ask(&kind)?.split(|byte| *byte == b'\n').collect::<Vec<_>>()[..] {
+            [b"true", b"false", ..] => return Err(GitError::Bare { dir: dir.to_owned() }),
+            [_, b"false", ..] => return Err(GitError::NotARepository { dir: dir.to_owned() }),
+            _ => {}
+        }
+        let asked = |question: &[&str]| {
+            ask(question).map(|answer| path(answer.strip_suffix(b"\n").unwrap_or(&answer)))
+        };
+        Ok(Self { root: asked(&[root])?, common: asked(&common)?, own: asked(&[own])? })
+    }
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
 
 pub(crate) fn commit_id(action: &'static str, answer: &ToolOutput) -> Result<CommitId, GitError> {

@@ -4,14 +4,20 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::command::records;
-use crate::{GitError, Repository};
+use crate::GitError;
+use crate::command::{Git, records};
 
 /// Values by key, the last one wins, as for git. A key is in lower case but for the part
 /// between its first and last dot.
+#[derive(Debug)]
 pub(crate) struct Settings(BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl Settings {
+    /// Asks git, by a call that is made for the right repository.
+    pub(crate) fn read(call: Git) -> Result<Self, GitError> {
+        Ok(Self::parse(&call.args(["config", "-z", "--list"]).run()?.stdout))
+    }
+
     fn parse(answer: &[u8]) -> Self {
         let pair = |record: &[u8]| match record.iter().position(|byte| *byte == b'\n') {
             Some(end) => (record[..end].to_vec(), record[end + 1..].to_vec()),
@@ -57,13 +63,6 @@ impl Settings {
         let mut drivers: Vec<OsString> = self.0.keys().filter_map(driver).collect();
         drivers.dedup();
         drivers
-    }
-}
-
-impl Repository {
-    pub(crate) fn settings(&self) -> Result<Settings, GitError> {
-        let call = self.git("read the configuration").args(["config", "-z", "--list"]);
-        Ok(Settings::parse(&call.run()?.stdout))
     }
 }
 

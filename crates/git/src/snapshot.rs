@@ -33,6 +33,20 @@ impl Checkout {
         tree_id("store a tree", &answer)
     }
 
+    /// Returns whether no tracked file was touched since the checkout was laid out or reset; what
+    /// is new does not count. Where this is false a snapshot tells whether that means anything.
+    pub fn looks_untouched(&self) -> Result<bool, GitError> {
+        let _lock = self.enter()?;
+        let call = self.git("look for changes");
+        let call = call.args(["diff-files", "--quiet", "--ignore-submodules=all"]);
+        let answer = call.answer()?;
+        match answer.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            _ => Err(call.failure(&answer)),
+        }
+    }
+
     /// Returns the files whose content on disk is to be stored.
     fn wanted(
         &self,

@@ -64,7 +64,10 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
     while !open.is_empty() {
         open.retain(|(name, kind)| !(scope.skip)(name, *kind));
         let names: Vec<&Name> = open.iter().map(|(name, _)| name).collect();
-        let ignored = (scope.ignored)(&names)?;
+        let mut ignored = (scope.ignored)(&names)?;
+        // Whatever the rules say of its name, a link where the commit has a directory is in the
+        // way of what is tracked there.
+        ignored.retain(|name| !commit.folders.contains(name));
         let mut next = Vec::new();
         for (name, kind) in open.into_iter().filter(|(name, _)| !ignored.contains(name)) {
             match kind {

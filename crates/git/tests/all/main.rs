@@ -13,4 +13,5 @@ mod present;
 mod reset;
 mod results;
 mod snapshot;
+mod spares;
 mod world;

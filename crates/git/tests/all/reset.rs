@@ -28,6 +28,15 @@ fn a_work_tree_becomes_exactly_the_commit() {
         "rm -f l; cp a l; chmod -x x; chmod +x a",
     );
     check("echo 1 > a", "mkdir -p e/m/p/ty; mkfifo pipe || true");
+    check(
+        "mkdir -p d/f; echo 2 > d/f/b; git add -f d; echo d > .gitignore",
+        "[ -L d ] || { mv d e; ln -s e d; }",
+    );
+    check("echo 1 > a; mkdir -p d/f; echo 2 > d/f/b", "[ -L d ] || { mv d e; ln -s e d; }");
+    check(
+        "echo 1 > a; mkdir -p d/f; echo 2 > d/f/b",
+        "[ -L d/f ] || { mv d/f .o; ln -s ../.o d/f; }",
+    );
     check("echo 1 > .env; echo 2 > x.db", "rm -f .env; echo x > x.db; touch y.db");
 }
 

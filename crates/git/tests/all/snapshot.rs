@@ -225,3 +225,26 @@ fn a_sha_256_repository_works_the_same() {
     checkout.reset(&base).unwrap();
     assert!(checkout.dir().join("b").exists());
 }
+
+#[test]
+fn a_checkout_looks_untouched_until_a_tracked_file_is_not_as_it_was() {
+    let world =
+        World::with("echo 1 > a; mkdir d; echo 2 > d/b; ln -s a l; echo '*.o' > .gitignore");
+    let (checkout, base) = world.checkout();
+    assert!(checkout.looks_untouched().unwrap());
+    world.sh(checkout.dir(), "mkdir new; touch new/file x.o; git add -A; git commit -q -m mine");
+    assert!(checkout.looks_untouched().unwrap());
+    for touch in [
+        "echo 3 > a",
+        "printf 9 | dd of=a conv=notrunc status=none; touch -d 2001-01-01 a",
+        "rm d/b",
+        "chmod +x a",
+        "rm l; cp a l",
+        "mv d e; ln -s e d",
+    ] {
+        world.sh(checkout.dir(), touch);
+        assert!(!checkout.looks_untouched().unwrap(), "{touch}");
+        checkout.reset_all(&base).unwrap();
+        assert!(checkout.looks_untouched().unwrap(), "after {touch}");
+    }
+}

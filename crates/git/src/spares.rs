@@ -1,0 +1,186 @@
+//! Checkouts that nobody needs any more, kept because the next one is mostly the same.
+//!
+//! Writing ten thousand files takes seconds; seeing that they are as they should be takes a
+//! tenth of that. A spare is one directory, a work tree and Spore's index of it: it is taken and
+//! given back by a rename, so two processes never have the same one, and whatever a kill leaves
+//! lies at a place that is marked as begun and is cleared.
+//!
+//! A spare may have been another agent's, so nothing of that one's may stay. What the commit
+//! does not have goes, ignored or not. Whether a file still is what was checked out is told by
+//! its ctime, which nobody can set; one that has a second name or an odd mode is written again.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use spore_effects::files::{create_private_dir, write_atomic};
+use spore_model::CommitId;
+
+use crate::checkout::{Checkout, Ignored, attributes};
+use crate::listing::{Entry, Listing, Name, below};
+use crate::removal::remove;
+use crate::{GitError, Repository};
+
+/// How many are kept: a run has a coder's and a verifier's.
+const MAX_SPARES: usize = 2;
+
+impl Repository {
+    /// Like [`Repository::checkout`], but a new one is made of a spare of this repository's, if
+    /// there is one in `spares`.
+    pub fn checkout_reusing(
+        &self,
+        spares: &Path,
+        place: &Path,
+        commit: &CommitId,
+    ) -> Result<Checkout, GitError> {
+        self.checkout_at(place, commit, Some(spares))
+    }
+
+    /// Removes all spares, and says how many there were.
+    pub fn remove_spares(spares: &Path) -> Result<u32, GitError> {
+        let mut removed = 0;
+        for number in 0..MAX_SPARES {
+            let spare = spares.join(number.to_string());
+            if spare.exists() {
+                remove(&spare).map_err(GitError::io(&spare))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+impl Checkout {
+    /// Gives up the checkout and keeps its files for another one, unless there are enough
+    /// spares. The caller knows that nothing in it is worth keeping.
+    pub fn retire(self, spares: &Path) -> Result<(), GitError> {
+        let lock = self.lock()?;
+        let state = self.beside("state");
+        write_atomic(&state, b"begun\n").map_err(GitError::io(&state))?;
+        // What cannot be kept is removed below: a spare is never worth an error.
+        let _ = self.keep_as_spare(spares);
+        self.clear(lock)
+    }
+
+    fn keep_as_spare(&self, spares: &Path) -> io::Result<()> {
+        create_private_dir(spares)?;
+        let free = |number: &usize| !spares.join(number.to_string()).exists();
+        if !(0..MAX_SPARES).any(|number| free(&number)) {
+            return Ok(());
+        }
+        let bundle = self.beside("spare");
+        remove(&bundle)?;
+        create_private_dir(&bundle)?;
+        fs::rename(self.dir(), bundle.join("tree"))?;
+        fs::rename(self.index(), bundle.join("index"))?;
+        remove(&bundle.join("tree/.git"))?;
+        // A directory that is not empty is not replaced: whoever was first has the place.
+        (0..MAX_SPARES)
+            .map(|number| fs::rename(&bundle, spares.join(number.to_string())))
+            .find(Result::is_ok)
+            .unwrap_or(Ok(()))
+    }
+
+    /// Turns a spare into this checkout's files, as `commit` has them. Returns whether there
+    /// was one that could be used; what was left of another is to be wiped.
+    pub(crate) fn adopt_spare(&self, spares: &Path, commit: &CommitId) -> bool {
+        let bundle = self.beside("spare");
+        let taken = (0..MAX_SPARES)
+            .any(|number| fs::rename(spares.join(number.to_string()), &bundle).is_ok());
+        taken && self.unpack(&bundle).is_ok() && self.renew(commit).is_ok()
+    }
+
+    fn unpack(&self, bundle: &Path) -> io::Result<()> {
+        let tree = bundle.join("tree");
+        // A link in its place would lead everything below to somebody else's files.
+        if !fs::symlink_metadata(&tree)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        fs::rename(tree, self.dir())?;
+        fs::rename(bundle.join("index"), self.index())?;
+        fs::remove_dir(bundle)
+    }
+
+    fn renew(&self, commit: &CommitId) -> Result<(), GitError> {
+        let scratch = self.beside("spare");
+        let usual = Usual::learn(&scratch).map_err(GitError::io(&scratch))?;
+        let indexed = self.indexed()?;
+        // One walk instead of two, while what is tracked is all that git has to change.
+        usual.straighten(self.dir(), &indexed)?;
+        let has_submodules = indexed.entries.values().any(Entry::is_submodule);
+        if has_submodules
+            || attributes(&indexed) != attributes(&*self.repository().listing(commit)?)
+        {
+            return self.bring_to(commit, Ignored::Remove);
+        }
+        self.read_tree(commit)
+    }
+}
+
+/// The modes that files and directories get here when they are made.
+struct Usual {
+    directory: u32,
+}
+
+impl Usual {
+    /// Makes a directory to see what comes of it: nobody tells the umask without changing it.
+    fn learn(scratch: &Path) -> io::Result<Self> {
+        fs::create_dir(scratch)?;
+        let directory = fs::symlink_metadata(scratch)?.mode() & 0o7777;
+        fs::remove_dir(scratch)?;
+        Ok(Self { directory })
+    }
+
+    /// Removes what is not in the index, and what is not as a checkout makes it; puts
+    /// directories right.
+    fn straighten(&self, root: &Path, indexed: &Listing) -> Result<(), GitError> {
+        let private = Permissions::from_mode(0o700);
+        fs::set_permissions(root, private).map_err(GitError::io(root))?;
+        let mut open = vec![Name::new()];
+        while let Some(folder) = open.pop() {
+            let path = below(root, &folder);
+            for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
+                let entry = entry.map_err(GitError::io(&path))?;
+                let name = inside(&folder, &entry.file_name());
+                let path = entry.path();
+                // Of the entry itself: no link is followed.
+                let metadata = entry.metadata().map_err(GitError::io(&path))?;
+                if metadata.is_dir() && indexed.folders.contains(&name) {
+                    self.open_up(&path, &metadata).map_err(GitError::io(&path))?;
+                    open.push(name);
+                } else if !self.is_kept(&metadata, indexed.entries.get(&name)) {
+                    remove(&path).map_err(GitError::io(&path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_kept(&self, found: &Metadata, tracked: Option<&Entry>) -> bool {
+        let Some(tracked) = tracked else { return false };
+        found.is_symlink()
+            || (found.is_file() && self.is_usual(found))
+            || (found.is_dir() && tracked.is_submodule())
+    }
+
+    fn is_usual(&self, file: &Metadata) -> bool {
+        let mode = file.mode() & 0o7777;
+        let runs = self.directory & 0o777;
+        file.nlink() == 1 && (mode == runs || mode == runs & 0o666)
+    }
+
+    fn open_up(&self, path: &Path, directory: &Metadata) -> io::Result<()> {
+        if directory.mode() & 0o7777 == self.directory {
+            return Ok(());
+        }
+        fs::set_permissions(path, Permissions::from_mode(self.directory))
+    }
+}
+
+fn inside(folder: &[u8], name: &OsStr) -> Name {
+    let separator: &[u8] = if folder.is_empty() { b"" } else { b"/" };
+    [folder, separator, name.as_bytes()].concat()
+}

@@ -1,0 +1,115 @@
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use spore_git::{Checkout, Repository};
+
+use crate::world::{World, exclusions, photograph};
+
+const BASE: &str = "echo 1 > a; mkdir d; echo 2 > d/b; echo 3 > d/run; chmod +x d/run; \
+                    ln -s a l; echo '*.o' > .gitignore";
+
+fn outside_git(name: &str) -> bool {
+    !name.starts_with(".git/") && name != ".git"
+}
+
+/// Lets an agent mess a checkout up and retires it; what is made of the spare must be what is
+/// made of nothing.
+#[track_caller]
+fn check(mess: &str) {
+    let world = World::with(BASE);
+    let spares = world.path("spares");
+    let (repo, commit) = (world.repo(), world.repo().head().unwrap());
+    let fresh = repo.checkout(&world.path("state/fresh"), &commit).unwrap();
+    let first = repo.checkout_reusing(&spares, &world.place(), &commit).unwrap();
+    let inode = fs::metadata(first.dir().join("d/b")).unwrap().ino();
+    world.sh(first.dir(), mess);
+    first.snapshot(&commit, &exclusions()).unwrap();
+    world.sh(first.dir(), mess);
+    first.retire(&spares).unwrap();
+    assert!(!world.place().exists() && !world.path("state/coder.state").exists());
+    let second = repo.checkout_reusing(&spares, &world.path("state/other"), &commit).unwrap();
+    let (now, then) =
+        (photograph(second.dir(), &outside_git), photograph(fresh.dir(), &outside_git));
+    assert_eq!(now, then, "{mess}");
+    assert_eq!(world.sh(second.dir(), "git status --porcelain"), "", "{mess}");
+    let links = "find . -path ./.git -prune -o -type f -printf '%m %n %p\\n' | sort";
+    assert_eq!(world.sh(second.dir(), links), world.sh(fresh.dir(), links), "{mess}");
+    if mess == "true" {
+        // It is the very same file: nothing was written again.
+        assert_eq!(fs::metadata(second.dir().join("d/b")).unwrap().ino(), inode);
+    }
+}
+
+#[test]
+fn a_spare_becomes_what_a_new_checkout_would_be() {
+    for mess in [
+        "true",
+        "echo x > a; rm -rf d; touch new new.o",
+        "touch -d '2001-01-01' d/b; printf 9 | dd of=d/b conv=notrunc status=none",
+        "chmod 4755 a; chmod 0400 d/b",
+        "ln -f d/b keep.o; ln -f d/b again",
+        "rm -rf d; ln -s . d",
+        "chmod 2777 d; mkdir -p cache.o/deep; touch cache.o/deep/file; chmod 0500 cache.o",
+        "rm -f l; ln -s d l; rm -rf a; mkdir a; touch a/b",
+        "rm -rf .git; git init -q d/sub; rm -f .gitignore",
+    ] {
+        check(mess);
+    }
+}
+
+#[test]
+fn a_spare_serves_another_commit_too() {
+    let world = World::with(BASE);
+    let (repo, spares) = (world.repo(), world.path("spares"));
+    let (checkout, _) = world.checkout();
+    checkout.retire(&spares).unwrap();
+    world.sh(&world.repo_dir(), "git rm -q -r d; echo 5 > a; git commit -q -a -m two");
+    let head = repo.head().unwrap();
+    let second = repo.checkout_reusing(&spares, &world.place(), &head).unwrap();
+    assert_eq!(world.sh(second.dir(), "ls; cat a; git status --porcelain"), "a\nl\n5");
+    let tree = second.snapshot(&head, &exclusions()).unwrap();
+    assert_eq!(tree, repo.tree_of(&head).unwrap());
+}
+
+#[test]
+fn no_more_spares_are_kept_than_are_of_use() {
+    let world = World::with(BASE);
+    let (repo, spares) = (world.repo(), world.path("spares"));
+    let head = repo.head().unwrap();
+    let places: Vec<_> = (0..4).map(|number| world.path(&format!("state/{number}"))).collect();
+    let all: Vec<Checkout> =
+        places.iter().map(|place| repo.checkout_reusing(&spares, place, &head).unwrap()).collect();
+    for checkout in all {
+        checkout.retire(&spares).unwrap();
+    }
+    assert_eq!(fs::read_dir(&spares).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(world.path("state")).unwrap().count(), 0);
+    assert_eq!(Repository::remove_spares(&spares).unwrap(), 2);
+    assert_eq!(fs::read_dir(&spares).unwrap().count(), 0);
+}
+
+#[test]
+fn a_spare_that_is_broken_costs_time_and_nothing_else() {
+    for damage in [
+        "rm -rf 0/tree",
+        "rm -f 0/index",
+        "echo nonsense > 0/index",
+        "rm -rf 0/tree; mkdir -m 0711 theirs; ln -s ../theirs 0/tree",
+        "mkdir 0/more",
+    ] {
+        let world = World::with(BASE);
+        let (repo, spares) = (world.repo(), world.path("spares"));
+        let (checkout, commit) = world.checkout();
+        checkout.retire(&spares).unwrap();
+        world.sh(&spares, damage);
+        let again = repo.checkout_reusing(&spares, &world.place(), &commit).unwrap();
+        let tree = again.snapshot(&commit, &exclusions()).unwrap();
+        assert_eq!(tree, repo.tree_of(&commit).unwrap(), "{damage}");
+        assert_eq!(world.sh(again.dir(), "git status --porcelain"), "", "{damage}");
+        assert!(!world.path("state/coder.spare").exists(), "{damage}");
+        // A link is not followed: what it points at is not ours.
+        let theirs =
+            world.sh(&spares, "test ! -d theirs || stat -c '%a' theirs; ls theirs || true");
+        assert!(["", "711"].contains(&theirs.as_str()), "{damage}: {theirs}");
+    }
+}
