@@ -209,7 +209,8 @@ fn a_flow_killed_at_any_effect_ends_like_one_that_was_not() {
         command: &["phase", "release", "--backend", "replay", "--scenario", "../parts.toml"],
         random: if whole { 40 } else { 2 },
     };
-    let tally = matrix_of(&crime, Manner { parallel: true, one_of_each: !whole });
+    let tally =
+        matrix_of(&crime, Manner { parallel: true, one_of_each: !whole, ..Manner::default() });
     println!("kill matrix of a flow: {}", tally.line());
     let nothing: Vec<String> = Vec::new();
     assert_eq!(tally.divergent, nothing, "{}", tally.line());

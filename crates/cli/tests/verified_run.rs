@@ -4,8 +4,10 @@
 //! were used and what they cost. `api` is our own loop; the real Claude Code is installed by
 //! `cargo xtask test`, and where it is not, its test says that it was skipped.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use spore_model::Usd;
+use spore_model::{Usage, Usd};
 use spore_scripted_model::{Exchange, Price, Scenario, Server, Turn, When};
 use spore_testkit::TestEnv;
 
@@ -42,7 +44,7 @@ const API: Tongue = Tongue {
 };
 
 /// The coder clears a file that must stay, then writes a wrong answer, then the right one.
-fn scenario(tongue: &Tongue) -> Scenario {
+fn turns(tongue: &Tongue) -> [Turn; 8] {
     let coder = |when: &str, command: &str| {
         (tongue.shell)(&format!("{command}; echo WRITTEN")).when(When::contains(when))
     };
@@ -52,39 +54,80 @@ fn scenario(tongue: &Tongue) -> Scenario {
         "verdict": "contradicts", "confidence": 0.9, "reason": REASON,
         "findings": [{ "file": "answer.txt", "line": 1, "message": "must be 42" }],
     });
+    [
+        // First: what is summed up quotes the others.
+        Turn::says(SUMMARY).when(When::contains("to be summed up")),
+        Turn::says("done").when(after("WRITTEN")).sticky(),
+        Turn::says("I have handed it in.").when(after("Taken")).sticky(),
+        coder("coder in bounce 1", "printf 'gone\\n' > kept.txt"),
+        coder("Bounce 1 did not hold", "printf 'keep me\\n' > kept.txt; echo 43 > answer.txt"),
+        Turn::calls(tongue.submit, verdict).when(When::contains("verifier in bounce 2")),
+        coder(REASON, "echo 42 > answer.txt"),
+        Turn::says(SUPPORTS).when(When::contains("verifier in bounce 3")),
+    ]
+}
+
+fn scenario(turns: impl IntoIterator<Item = Turn>) -> Scenario {
     let usd = |thousandths: i64| Usd::from_nanos(thousandths * 1_000_000);
     let price =
         Price { input: usd(3000), output: usd(15_000), cached: usd(300), written: usd(3750) };
-    Scenario::new()
-        .price("*", price)
-        .turn(Turn::says("done").when(after("WRITTEN")).sticky())
-        .turn(Turn::says("I have handed it in.").when(after("Taken")).sticky())
-        .turn(coder("coder in bounce 1", "printf 'gone\\n' > kept.txt"))
-        .turn(coder(
-            "Bounce 1 did not hold",
-            "printf 'keep me\\n' > kept.txt; echo 43 > answer.txt",
-        ))
-        .turn(Turn::calls(tongue.submit, verdict).when(When::contains("verifier in bounce 2")))
-        .turn(coder(REASON, "echo 42 > answer.txt"))
-        .turn(Turn::says(SUPPORTS).when(When::contains("verifier in bounce 3")))
-        .turn(Turn::says(SUMMARY).when(When::contains("to be summed up")))
+    turns.into_iter().fold(Scenario::new().price("*", price), Scenario::turn)
+}
+
+/// What is typed for a run of Claude Code.
+pub(crate) const CLAUDE_RUN: &[&str] = &[
+    "orchestrate",
+    "write the answer",
+    "--backend",
+    "claude",
+    "--model",
+    MODEL,
+    "--apply",
+    "merge",
+];
+
+/// A repository with a model of its own, which plays every turn as often as it is asked: a
+/// session that was cut short is run again. It takes its time with the last word, so that a
+/// session can be met in its middle.
+pub(crate) fn claude_scene(program: &str) -> TestEnv {
+    // The tokens of a turn are fixed: Claude Code sends its directory, the date and the
+    // model's address with every request, so their real number differs from place to place.
+    let patient = turns(&CLAUDE).into_iter().zip(1..).map(|(turn, number)| {
+        let usage = Usage {
+            input_tokens: 1000 * number,
+            output_tokens: 10 * number,
+            cache_read_tokens: 100 * number,
+            cache_write_tokens: number,
+        };
+        let last = [2, 3].contains(&number);
+        turn.usage(usage).sticky().delay(Duration::from_millis(if last { 500 } else { 0 }))
+    });
+    let server = Server::start(scenario(patient)).unwrap();
+    let env = variables(&server.url())
+        .into_iter()
+        .fold(scenes::small(), |env, (name, value)| env.with_variable(name, &value));
+    env.with_variable("SPORE_CLAUDE_PROGRAM", program).keeping(server)
+}
+
+fn variables(url: &str) -> [(&'static str, String); 4] {
+    [
+        ("ANTHROPIC_BASE_URL", url.to_owned()),
+        ("ANTHROPIC_API_KEY", "no-key-at-all".to_owned()),
+        ("DISABLE_TELEMETRY", "1".to_owned()),
+        ("CLAUDE_CODE_MAX_RETRIES", "1".to_owned()),
+    ]
 }
 
 /// Plays the run and holds it against the model's books.
 fn verify(tongue: &Tongue, more: &[(&str, &str)]) {
     let env = scenes::small();
-    let server = Server::start(scenario(tongue)).unwrap();
-    let url = server.url();
+    let server = Server::start(scenario(turns(tongue))).unwrap();
     let before = Footprint::of(&env.repo());
     let args = ["orchestrate", "write the answer", "--backend", tongue.backend, "--model", MODEL];
     let args = [&args[..], &["--json"]].concat();
-    let mut variables = vec![
-        ("ANTHROPIC_BASE_URL", url.as_str()),
-        ("ANTHROPIC_API_KEY", "no-key-at-all"),
-        ("DISABLE_TELEMETRY", "1"),
-        ("CLAUDE_CODE_MAX_RETRIES", "1"),
-    ];
-    variables.extend(more);
+    let variables = variables(&server.url());
+    let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
+    let variables: Vec<(&str, &str)> = variables.chain(more.iter().copied()).collect();
     let output = env.spore_in(&env.repo(), &args, &variables);
     assert_eq!(output.code, 0, "{}", output.render());
     assert_eq!(server.unanswered().len(), 0);
@@ -117,7 +160,7 @@ fn the_books_agree(report: &Value, server: &Server) {
 /// The coder of the third bounce was told why, and in the conversation that it had before if
 /// its agent can go on with one.
 fn the_rejection_was_on_the_wire(tongue: &Tongue, requests: &[Exchange]) {
-    let told = requests.iter().find(|exchange| exchange.turn() == Some(6)).unwrap();
+    let told = requests.iter().find(|exchange| exchange.turn() == Some(7)).unwrap();
     let body = told.body.to_string();
     for words in [REASON, "answer.txt:1: must be 42"] {
         assert!(body.contains(words), "{words:?} is not in {body}");

@@ -1,5 +1,6 @@
 //! A hermetic place to run `spore` in.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,8 @@ pub struct TestEnv {
     dir: TempDir,
     exe: PathBuf,
     commands: Cell<u64>,
+    variables: Vec<(String, String)>,
+    guests: Vec<Box<dyn Any + Send>>,
 }
 
 /// What a command said. Look at it: an output nobody checks hides a failure.
@@ -58,11 +61,27 @@ impl TestEnv {
             .tempdir_in(&place)
             .or_else(|_| tempfile::tempdir())
             .unwrap();
-        let env = Self { dir, exe: exe.into(), commands: Cell::new(0) };
+        let (variables, guests) = (Vec::new(), Vec::new());
+        let env = Self { dir, exe: exe.into(), commands: Cell::new(0), variables, guests };
         for name in ["home", "state", "config", "repo"] {
             std::fs::create_dir(env.dir.path().join(name)).unwrap();
         }
         env
+    }
+
+    /// Sets a variable for every command of this place.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Keeps something alive for as long as this place is there: a server, for instance, that
+    /// its variables name.
+    #[must_use]
+    pub fn keeping(mut self, guest: impl Any + Send) -> Self {
+        self.guests.push(Box::new(guest));
+        self
     }
 
     pub fn dir(&self) -> &Path {
@@ -167,7 +186,8 @@ impl TestEnv {
             .env("SPORE_TEST_CLOCK", clock(count))
             .env("SPORE_TEST_SEED", count.to_string())
             // What is played in the scenes leaves its marks at home.
-            .env("SPORE_SANDBOX_WRITE", "~");
+            .env("SPORE_SANDBOX_WRITE", "~")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 

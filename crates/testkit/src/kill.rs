@@ -7,15 +7,17 @@
 //! add is left out of the comparison and counted on its own: a paid session that was run
 //! again, and the record that it was lost.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+mod state;
+
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{TestEnv, wait_until_none};
+use crate::{Output, TestEnv, wait_until_none};
+use state::{canonical, difference};
 
 /// Something to be killed, and how to bring it to an end afterwards.
 pub struct Crime<'a> {
@@ -29,6 +31,8 @@ pub struct Crime<'a> {
 /// What the matrix came to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// The status of the run that nobody disturbed, which all others are held against.
+    pub ended: String,
     pub points: usize,
     pub killed: u32,
     pub divergent: Vec<String>,
@@ -61,8 +65,13 @@ impl Tally {
 }
 
 /// One way to kill the command.
-enum Blow<'a> {
+#[derive(Clone, Copy)]
+pub enum Blow<'a> {
+    /// Right at an effect, by the name that the list of effects has for it.
     At(&'a str),
+    /// As soon as this can be seen in the place: in the middle of a session, for instance,
+    /// which has no effect of its own. The name is for people.
+    Once(&'a str, fn(&TestEnv) -> bool),
     /// After this share of the time that an undisturbed run takes.
     After(f64),
 }
@@ -74,6 +83,8 @@ pub struct Manner {
     pub parallel: bool,
     /// Kill it at one effect of each kind only, for a test that has to be quick.
     pub one_of_each: bool,
+    /// A real agent plays in it: its transcripts are its own, and only their names compared.
+    pub foreign: bool,
 }
 
 /// Runs the whole matrix, on as many threads as there are cores.
@@ -83,7 +94,8 @@ pub fn matrix(crime: &Crime<'_>) -> Tally {
 
 /// Like [`matrix`], for a command with a manner of its own.
 pub fn matrix_of(crime: &Crime<'_>, manner: Manner) -> Tally {
-    let (mut points, reference, took) = undisturbed(crime, manner);
+    let reference = undisturbed(crime, manner);
+    let mut points: Vec<&String> = reference.points.iter().collect();
     if manner.one_of_each {
         let mut seen = BTreeSet::new();
         points.retain(|point| seen.insert(kind_of(point)));
@@ -95,14 +107,38 @@ pub fn matrix_of(crime: &Crime<'_>, manner: Manner) -> Tally {
     };
     let mut blows: Vec<Blow<'_>> = points.iter().map(|point| Blow::At(point)).collect();
     blows.extend((0..crime.random).map(|_| Blow::After(random())));
+    strike_all(crime, manner, &reference, &blows)
+}
+
+/// Kills the command in these ways only, for one that takes too long to be killed everywhere.
+pub fn sample(crime: &Crime<'_>, manner: Manner, blows: &[Blow<'_>]) -> Tally {
+    let reference = undisturbed(crime, manner);
+    strike_all(crime, manner, &reference, blows)
+}
+
+/// A run that nobody disturbed.
+struct Reference {
+    points: Vec<String>,
+    state: Value,
+    took: Duration,
+}
+
+fn strike_all(
+    crime: &Crime<'_>,
+    manner: Manner,
+    reference: &Reference,
+    blows: &[Blow<'_>],
+) -> Tally {
     let next = AtomicUsize::new(0);
-    let tally = Mutex::new(Tally { points: points.len(), ..Tally::default() });
+    let points = blows.iter().filter(|blow| !matches!(blow, Blow::After(_))).count();
+    let ended = reference.state["status"].as_str().unwrap().to_owned();
+    let tally = Mutex::new(Tally { ended, points, ..Tally::default() });
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(blow) = blows.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = strike(crime, manner, blow, &reference, took);
+                    let found = strike(crime, manner, *blow, reference);
                     tally.lock().unwrap().add(found);
                 }
             });
@@ -128,40 +164,44 @@ fn kind_of(point: &str) -> String {
     format!("{side}:{effect}:{file} {last}")
 }
 
-fn strike(
-    crime: &Crime<'_>,
-    manner: Manner,
-    blow: &Blow<'_>,
-    reference: &Value,
-    took: Duration,
-) -> Tally {
+fn strike(crime: &Crime<'_>, manner: Manner, blow: Blow<'_>, reference: &Reference) -> Tally {
     let mut tally = Tally::default();
     let env = (crime.scene)();
-    match blow {
+    let (point, ended) = match blow {
         Blow::At(point) => {
-            let killed = env.spore_in(&env.repo(), crime.command, &[("SPORE_KILL_AT", point)]);
-            if killed.code == 137 {
-                examine(crime, manner, &env, point, reference, &mut tally);
-            } else {
-                tally.divergent.push(format!("{point}: was not killed: {}", killed.render()));
-            }
+            let output = env.spore_in(&env.repo(), crime.command, &[("SPORE_KILL_AT", point)]);
+            (point.to_owned(), Some(output).filter(|output| output.code != 137))
+        }
+        Blow::Once(name, seen) => {
+            let output = kill_when(crime, &env, || seen(&env));
+            (name.to_owned(), Some(output).filter(|output| output.code != 137))
         }
         Blow::After(share) => {
-            let mut child = env.start_in(&env.repo(), crime.command, &[]);
-            let until = Instant::now() + took.mul_f64(*share);
-            while Instant::now() < until && child.try_wait().unwrap().is_none() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            let _ = child.kill();
-            let _ = env.finish(child);
-            let point = format!("after {share:.3} of it");
-            examine(crime, manner, &env, &point, reference, &mut tally);
+            let until = Instant::now() + reference.took.mul_f64(share);
+            let _ = kill_when(crime, &env, || Instant::now() >= until);
+            (format!("after {share:.3} of it"), None)
+        }
+    };
+    match ended {
+        None => examine(crime, manner, &env, &point, &reference.state, &mut tally),
+        Some(output) => {
+            tally.divergent.push(format!("{point}: was not killed: {}", output.render()));
         }
     }
     tally
 }
 
-fn undisturbed(crime: &Crime<'_>, manner: Manner) -> (Vec<String>, Value, Duration) {
+/// Runs the command and kills it when it is time, unless it has ended by then.
+fn kill_when(crime: &Crime<'_>, env: &TestEnv, is_time: impl Fn() -> bool) -> Output {
+    let mut child = env.start_in(&env.repo(), crime.command, &[]);
+    while !is_time() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let _ = child.kill();
+    env.finish(child)
+}
+
+fn undisturbed(crime: &Crime<'_>, manner: Manner) -> Reference {
     let env = (crime.scene)();
     let log = env.dir().join("effects.log");
     let start = Instant::now();
@@ -178,7 +218,7 @@ fn undisturbed(crime: &Crime<'_>, manner: Manner) -> (Vec<String>, Value, Durati
     let mut tally = Tally::default();
     let state = canonical(&env, manner, "undisturbed", &mut tally);
     assert_eq!(tally.duplicates, Vec::<String>::new());
-    (points, state, took)
+    Reference { points, state, took }
 }
 
 /// Brings a killed run to its end and compares.
@@ -215,252 +255,5 @@ fn examine(
     let state = canonical(env, manner, point, tally);
     if state != *reference {
         tally.divergent.push(format!("{point}: {}", difference(reference, &state)));
-    }
-}
-
-/// Everything a finished run leaves, with ids and times taken out.
-fn canonical(env: &TestEnv, manner: Manner, point: &str, tally: &mut Tally) -> Value {
-    // Carries over what a kill left in the outbox.
-    let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
-    let run = listed[0]["id"].as_str().unwrap().to_owned();
-    let shown = env.spore(&["runs", "show", &run, "--json"]).code(0).json();
-    let lost = lost_sessions(&shown);
-    tally.repeated_sessions += u32::try_from(lost.len()).unwrap();
-    json!({
-        "status": shown["status"],
-        "tree": shown["run"]["tree_hash"],
-        "bounces": bounces(&shown),
-        "parts": parts(&shown, &lost),
-        "refs": refs(env, &run),
-        "ledger": in_order(manner, ledger(&shown, point, tally)),
-        "events": in_order(manner, events(env, &run, &lost, point, tally)),
-        "graph": graph(env, &run),
-        "files": files(&env.repo().join(".spore/runs").join(&run), &run),
-    })
-}
-
-/// The order counts, unless several things happened at once.
-fn in_order(manner: Manner, mut values: Vec<Value>) -> Vec<Value> {
-    if manner.parallel {
-        values.sort_by_key(Value::to_string);
-    }
-    values
-}
-
-/// The layers of a flow. What a session costs that was run again is not compared.
-fn parts(shown: &Value, lost: &BTreeSet<String>) -> Vec<String> {
-    let parts = shown["parts"].as_array().cloned().unwrap_or_default();
-    let mut told: Vec<String> = parts
-        .iter()
-        .filter(|part| !lost.contains(part["id"].as_str().unwrap_or_default()))
-        .map(|part| {
-            let attempt = if part["kind"] == "session" { &Value::Null } else { &part["attempt"] };
-            let what = [&part["kind"], &part["name"], attempt, &part["depth"]];
-            let how = [&part["status"], &part["outcome"], &part["reason"], &part["turns"]];
-            format!("{what:?} {how:?}")
-        })
-        .collect();
-    told.sort();
-    told
-}
-
-fn lost_sessions(shown: &Value) -> BTreeSet<String> {
-    let rows = shown["ledger"].as_array().unwrap();
-    rows.iter()
-        .filter(|row| row["interrupted"] == true)
-        .map(|row| row["session"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-fn bounces(shown: &Value) -> Vec<Value> {
-    let bounces = shown["bounces"].as_array().unwrap();
-    bounces
-        .iter()
-        .map(|bounce| {
-            json!([
-                bounce["bounce"],
-                bounce["status"],
-                bounce["tree"],
-                bounce["reason"],
-                bounce["gates"],
-                bounce["verdict"]
-            ])
-        })
-        .collect()
-}
-
-/// Ref names with the trees they point to: a commit's id has its time in it.
-fn refs(env: &TestEnv, run: &str) -> Vec<String> {
-    env.git(&["for-each-ref", "--format=%(refname) %(tree)"])
-        .lines()
-        .map(|line| plain(&line.replace(run, "RUN")))
-        .filter(|line| !line.starts_with("refs/spore/RUN/left/"))
-        .collect()
-}
-
-fn ledger(shown: &Value, point: &str, tally: &mut Tally) -> Vec<Value> {
-    let rows = shown["ledger"].as_array().unwrap();
-    let mut seen = BTreeSet::new();
-    for row in rows {
-        if !seen.insert(row["session"].to_string()) {
-            tally.duplicates.push(format!("{point}: ledger row {}", row["session"]));
-        }
-    }
-    rows.iter()
-        .filter(|row| row["interrupted"] == false)
-        .map(|row| json!([row["role"], row["backend"], row["turns"], row["usage"], row["cost"]]))
-        .collect()
-}
-
-/// Events in order. Whatever only a crash causes is left out; anything else twice is a
-/// duplicate.
-fn events(
-    env: &TestEnv,
-    run: &str,
-    lost: &BTreeSet<String>,
-    point: &str,
-    tally: &mut Tally,
-) -> Vec<Value> {
-    let dir = env.repo().join(".spore/events");
-    let mut partitions: Vec<_> =
-        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    partitions.sort();
-    let mut kept = Vec::new();
-    let mut ids = BTreeSet::new();
-    let mut keys: BTreeMap<String, u32> = BTreeMap::new();
-    for path in partitions.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
-    {
-        for line in std::fs::read_to_string(path).unwrap().lines() {
-            let event: Value = serde_json::from_str(line)
-                .unwrap_or_else(|error| panic!("{point}: {error} in event {line}"));
-            if !ids.insert(event["id"].to_string()) {
-                tally.duplicates.push(format!("{point}: event {line}"));
-            }
-            let kind = event["type"].as_str().unwrap();
-            let about = event["run"].as_str().unwrap_or_default();
-            if ["run.resumed", "session.lost"].contains(&kind) || lost.contains(about) {
-                continue;
-            }
-            *keys.entry(format!("{kind} of {about}")).or_default() += 1;
-            let payload = plain(&event["payload"].to_string().replace(run, "RUN"));
-            kept.push(json!([event["source"], kind, without_commit(&payload)]));
-        }
-    }
-    for (key, count) in keys {
-        if count > 1 {
-            tally.duplicates.push(format!("{point}: {count} × {key}"));
-        }
-    }
-    kept
-}
-
-/// A commit's id depends on when it was first meant to be made.
-fn without_commit(payload: &str) -> Value {
-    let mut value: Value = serde_json::from_str(payload).unwrap();
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("commit");
-    }
-    value
-}
-
-/// What the run wrote into the knowledge graph, with ids and times taken out.
-fn graph(env: &TestEnv, run: &str) -> Vec<String> {
-    let edges = env.spore(&["graph", "query-edges", "--limit", "1000", "--json"]).code(0).json();
-    let mut told: Vec<String> = edges
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|edge| {
-            let live = edge["superseded_by"].is_null();
-            let title = |end: &str| edge[end].to_string().replace(run, "RUN");
-            format!("{} {} → {} {live}", edge["kind"], title("source_title"), title("target_title"))
-        })
-        .collect();
-    told.sort();
-    told
-}
-
-/// Files by name; content too, where it does not tell how long something took.
-fn files(dir: &Path, run: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut open = vec![dir.to_owned()];
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(dir).unwrap().display().to_string();
-            // What a session left that was cut short.
-            if name.contains(".lost-") {
-                continue;
-            }
-            let content = match name.as_str() {
-                _ if name.ends_with(".log") || name.ends_with("results.json") => String::new(),
-                "report.json" => String::new(),
-                _ => plain(&std::fs::read_to_string(&path).unwrap().replace(run, "RUN")),
-            };
-            let content = if name == ".live-report" { sorted(&content) } else { content };
-            found.insert(name, content);
-        }
-    }
-    found
-}
-
-fn sorted(text: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.sort_unstable();
-    lines.join("\n")
-}
-
-/// A text without other runs' ids, times, and how long something took: a run that was killed
-/// has others.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        let is_id = word.len() == 26 && word.starts_with('0') && !word.contains(char::is_lowercase);
-        let is_time = word.len() == 2 && word.parse::<u32>().is_ok() && plain.ends_with(':');
-        let took = ["elapsed_ms\":", "elapsed_seconds: ", "elapsed_seconds: 0."];
-        let is_span = took.iter().any(|key| plain.ends_with(key));
-        match word {
-            _ if is_id => plain.push_str("ID"),
-            _ if is_time || is_span => plain.push('0'),
-            _ if word.contains('T') && word.len() == 5 && word.starts_with(char::is_numeric) => {
-                plain.push('0');
-            }
-            word => plain.push_str(word),
-        }
-        let gap = after.find(|c: char| c.is_ascii_alphanumeric()).unwrap_or(after.len());
-        plain.push_str(&after[..gap]);
-        rest = &after[gap..];
-    }
-    plain
-}
-
-/// The first place in which two states differ.
-fn difference(reference: &Value, state: &Value) -> String {
-    match (reference, state) {
-        (Value::Object(expected), Value::Object(found)) => {
-            let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
-            let differs = names.into_iter().find(|name| expected.get(*name) != found.get(*name));
-            differs.map_or_else(String::new, |name| {
-                let none = Value::Null;
-                let (left, right) = (expected.get(name), found.get(name));
-                format!("{name}/{}", difference(left.unwrap_or(&none), right.unwrap_or(&none)))
-            })
-        }
-        (Value::Array(expected), Value::Array(found)) => {
-            let at = (0..expected.len().max(found.len()))
-                .find(|index| expected.get(*index) != found.get(*index))
-                .unwrap_or(0);
-            let none = Value::Null;
-            let (left, right) = (expected.get(at), found.get(at));
-            format!("{at}/{}", difference(left.unwrap_or(&none), right.unwrap_or(&none)))
-        }
-        _ => format!(": expected {reference}, found {state}"),
     }
 }

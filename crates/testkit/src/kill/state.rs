@@ -1,0 +1,274 @@
+//! What a run left, in a form that two runs can be compared in: ids and times taken out, and
+//! so is what only a crash causes, which is counted instead.
+//!
+//! The one decision: everything is compared unless there is a reason, written down here, why
+//! two good runs may differ in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Manner, Tally};
+use crate::TestEnv;
+
+/// Everything a finished run leaves, with ids and times taken out.
+pub(super) fn canonical(env: &TestEnv, manner: Manner, point: &str, tally: &mut Tally) -> Value {
+    // Carries over what a kill left in the outbox.
+    let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
+    let run = listed[0]["id"].as_str().unwrap().to_owned();
+    let shown = env.spore(&["runs", "show", &run, "--json"]).code(0).json();
+    let lost = lost_sessions(&shown);
+    tally.repeated_sessions += u32::try_from(lost.len()).unwrap();
+    json!({
+        "status": shown["status"],
+        "tree": shown["run"]["tree_hash"],
+        "bounces": bounces(&shown),
+        "parts": parts(&shown, &lost),
+        "refs": refs(env, &run),
+        "ledger": in_order(manner, ledger(&shown, point, tally)),
+        "events": in_order(manner, events(env, &run, &lost, point, tally)),
+        "graph": graph(env, &run),
+        "work_tree": env.git(&["status", "--porcelain"]),
+        "files": files(env, manner, &run),
+    })
+}
+
+/// The order counts, unless several things happened at once.
+fn in_order(manner: Manner, mut values: Vec<Value>) -> Vec<Value> {
+    if manner.parallel {
+        values.sort_by_key(Value::to_string);
+    }
+    values
+}
+
+/// The layers of a flow. What a session costs that was run again is not compared.
+fn parts(shown: &Value, lost: &BTreeSet<String>) -> Vec<String> {
+    let parts = shown["parts"].as_array().cloned().unwrap_or_default();
+    let mut told: Vec<String> = parts
+        .iter()
+        .filter(|part| !lost.contains(part["id"].as_str().unwrap_or_default()))
+        .map(|part| {
+            let attempt = if part["kind"] == "session" { &Value::Null } else { &part["attempt"] };
+            let what = [&part["kind"], &part["name"], attempt, &part["depth"]];
+            let how = [&part["status"], &part["outcome"], &part["reason"], &part["turns"]];
+            format!("{what:?} {how:?}")
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+fn lost_sessions(shown: &Value) -> BTreeSet<String> {
+    let rows = shown["ledger"].as_array().unwrap();
+    rows.iter()
+        .filter(|row| row["interrupted"] == true)
+        .map(|row| row["session"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn bounces(shown: &Value) -> Vec<Value> {
+    let bounces = shown["bounces"].as_array().unwrap();
+    bounces
+        .iter()
+        .map(|bounce| {
+            json!([
+                bounce["bounce"],
+                bounce["status"],
+                bounce["tree"],
+                bounce["reason"],
+                bounce["gates"],
+                bounce["verdict"]
+            ])
+        })
+        .collect()
+}
+
+/// Ref names with the trees they point to: a commit's id has its time in it.
+fn refs(env: &TestEnv, run: &str) -> Vec<String> {
+    env.git(&["for-each-ref", "--format=%(refname) %(tree)"])
+        .lines()
+        .map(|line| plain(&line.replace(run, "RUN")))
+        .filter(|line| !line.starts_with("refs/spore/RUN/left/"))
+        .collect()
+}
+
+fn ledger(shown: &Value, point: &str, tally: &mut Tally) -> Vec<Value> {
+    let rows = shown["ledger"].as_array().unwrap();
+    let mut seen = BTreeSet::new();
+    for row in rows {
+        if !seen.insert(row["session"].to_string()) {
+            tally.duplicates.push(format!("{point}: ledger row {}", row["session"]));
+        }
+    }
+    rows.iter()
+        .filter(|row| row["interrupted"] == false)
+        .map(|row| json!([row["role"], row["backend"], row["turns"], row["usage"], row["cost"]]))
+        .collect()
+}
+
+/// Events in order. Whatever only a crash causes is left out; anything else twice is a
+/// duplicate.
+fn events(
+    env: &TestEnv,
+    run: &str,
+    lost: &BTreeSet<String>,
+    point: &str,
+    tally: &mut Tally,
+) -> Vec<Value> {
+    let dir = env.repo().join(".spore/events");
+    let mut partitions: Vec<_> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    partitions.sort();
+    let mut kept = Vec::new();
+    let mut ids = BTreeSet::new();
+    let mut keys: BTreeMap<String, u32> = BTreeMap::new();
+    for path in partitions.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+    {
+        for line in std::fs::read_to_string(path).unwrap().lines() {
+            let event: Value = serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("{point}: {error} in event {line}"));
+            if !ids.insert(event["id"].to_string()) {
+                tally.duplicates.push(format!("{point}: event {line}"));
+            }
+            let kind = event["type"].as_str().unwrap();
+            let about = event["run"].as_str().unwrap_or_default();
+            if ["run.resumed", "session.lost"].contains(&kind) || lost.contains(about) {
+                continue;
+            }
+            *keys.entry(format!("{kind} of {about}")).or_default() += 1;
+            let payload = plain(&event["payload"].to_string().replace(run, "RUN"));
+            kept.push(json!([event["source"], kind, without_commit(&payload)]));
+        }
+    }
+    for (key, count) in keys {
+        if count > 1 {
+            tally.duplicates.push(format!("{point}: {count} × {key}"));
+        }
+    }
+    kept
+}
+
+/// A commit's id depends on when it was first meant to be made.
+fn without_commit(payload: &str) -> Value {
+    let mut value: Value = serde_json::from_str(payload).unwrap();
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|name, _| !["commit", "to"].contains(&name.as_str()));
+    }
+    value
+}
+
+/// What the run wrote into the knowledge graph, with ids and times taken out.
+fn graph(env: &TestEnv, run: &str) -> Vec<String> {
+    let edges = env.spore(&["graph", "query-edges", "--limit", "1000", "--json"]).code(0).json();
+    let mut told: Vec<String> = edges
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|edge| {
+            let live = edge["superseded_by"].is_null();
+            let title = |end: &str| edge[end].to_string().replace(run, "RUN");
+            format!("{} {} → {} {live}", edge["kind"], title("source_title"), title("target_title"))
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+/// Files by name; content too, where it does not tell how long something took.
+fn files(env: &TestEnv, manner: Manner, run: &str) -> BTreeMap<String, String> {
+    let dir = env.repo().join(".spore/runs").join(run);
+    let mut found = BTreeMap::new();
+    let mut open = vec![dir.clone()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&dir).unwrap().display().to_string();
+            // What a session left that was cut short.
+            if name.contains(".lost-") {
+                continue;
+            }
+            let content = match name.as_str() {
+                _ if name.ends_with(".log") || name.ends_with("results.json") => String::new(),
+                "report.json" => String::new(),
+                // A real agent makes up ids of its own and tells times and places all through.
+                _ if manner.foreign && name.ends_with("transcript.jsonl") => String::new(),
+                _ => plain(&without_place(env, &path).replace(run, "RUN")),
+            };
+            let content = match name.as_str() {
+                ".live-report" => sorted(&content),
+                "landing.json" | "in-place.json" => without_commit(&content).to_string(),
+                _ => content,
+            };
+            found.insert(name, content);
+        }
+    }
+    found
+}
+
+/// A file without the name of the place it is in, which is another one for every run.
+fn without_place(env: &TestEnv, path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.replace(&env.dir().display().to_string(), "PLACE")
+}
+
+fn sorted(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// A text without other runs' ids, times, and how long something took: a run that was killed
+/// has others.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        let is_id = word.len() == 26 && word.starts_with('0') && !word.contains(char::is_lowercase);
+        let is_time = word.len() == 2 && word.parse::<u32>().is_ok() && plain.ends_with(':');
+        let took = ["elapsed_ms\":", "elapsed_seconds: ", "elapsed_seconds: 0."];
+        let is_span = took.iter().any(|key| plain.ends_with(key));
+        match word {
+            _ if is_id => plain.push_str("ID"),
+            _ if is_time || is_span => plain.push('0'),
+            _ if word.contains('T') && word.len() == 5 && word.starts_with(char::is_numeric) => {
+                plain.push('0');
+            }
+            word => plain.push_str(word),
+        }
+        let gap = after.find(|c: char| c.is_ascii_alphanumeric()).unwrap_or(after.len());
+        plain.push_str(&after[..gap]);
+        rest = &after[gap..];
+    }
+    plain
+}
+
+/// The first place in which two states differ.
+pub(super) fn difference(reference: &Value, state: &Value) -> String {
+    match (reference, state) {
+        (Value::Object(expected), Value::Object(found)) => {
+            let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+            let differs = names.into_iter().find(|name| expected.get(*name) != found.get(*name));
+            differs.map_or_else(String::new, |name| {
+                let none = Value::Null;
+                let (left, right) = (expected.get(name), found.get(name));
+                format!("{name}/{}", difference(left.unwrap_or(&none), right.unwrap_or(&none)))
+            })
+        }
+        (Value::Array(expected), Value::Array(found)) => {
+            let at = (0..expected.len().max(found.len()))
+                .find(|index| expected.get(*index) != found.get(*index))
+                .unwrap_or(0);
+            let none = Value::Null;
+            let (left, right) = (expected.get(at), found.get(at));
+            format!("{at}/{}", difference(left.unwrap_or(&none), right.unwrap_or(&none)))
+        }
+        _ => format!(": expected {reference}, found {state}"),
+    }
+}
