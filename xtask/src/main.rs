@@ -51,6 +51,7 @@ fn test(args: &[String]) -> Result<(), String> {
         ("the embedding model's wheel", "SPORE_TEST_WHEEL", test_wheel()),
     ];
     tools.push(("the MCP SDK for JavaScript", "SPORE_TEST_MCP_SDK", test_mcp_sdk()));
+    tools.extend(package_managers());
     tools.extend(agents());
     let nextest = Command::new("cargo").args(["nextest", "--version"]).output();
     let runner: &[&str] = if nextest.is_ok_and(|output| output.status.success()) {
@@ -116,10 +117,19 @@ fn conformance() -> Result<(), String> {
 fn agents() -> [(&'static str, &'static str, Option<PathBuf>); 5] {
     [
         ("Claude Code", "SPORE_TEST_CLAUDE", test_claude()),
-        ("Codex", "SPORE_TEST_CODEX", test_agent("@openai/codex", "0.166.0", "codex")),
-        ("opencode", "SPORE_TEST_OPENCODE", test_agent("opencode-ai", "1.18.33", "opencode")),
-        ("Gemini CLI", "SPORE_TEST_GEMINI", test_agent("@google/gemini-cli", "0.61.0", "gemini")),
-        ("qwen-code", "SPORE_TEST_QWEN", test_agent("@qwen-code/qwen-code", "0.15.10", "qwen")),
+        ("Codex", "SPORE_TEST_CODEX", from_npm("@openai/codex", "0.166.0", "codex")),
+        ("opencode", "SPORE_TEST_OPENCODE", from_npm("opencode-ai", "1.18.33", "opencode")),
+        ("Gemini CLI", "SPORE_TEST_GEMINI", from_npm("@google/gemini-cli", "0.61.0", "gemini")),
+        ("qwen-code", "SPORE_TEST_QWEN", from_npm("@qwen-code/qwen-code", "0.15.10", "qwen")),
+    ]
+}
+
+/// The package managers of JavaScript that do not come with node.
+fn package_managers() -> [(&'static str, &'static str, Option<PathBuf>); 3] {
+    [
+        ("pnpm", "SPORE_TEST_PNPM", from_npm("pnpm", "12.18.0", "pnpm")),
+        ("yarn", "SPORE_TEST_YARN", from_npm("yarn", "1.22.22", "yarn")),
+        ("yarn of today", "SPORE_TEST_YARN_BERRY", from_npm("@yarnpkg/cli-dist", "4.18.1", "yarn")),
     ]
 }
 
@@ -141,12 +151,11 @@ fn test_python() -> Option<PathBuf> {
 /// The Claude Code that the recorded sessions were made with. It never leaves the loopback
 /// address: the tests bring the model.
 fn test_claude() -> Option<PathBuf> {
-    test_agent("@anthropic-ai/claude-code", "2.1.197", "claude")
+    from_npm("@anthropic-ai/claude-code", "2.1.197", "claude")
 }
 
-/// An agent from npm, of the version that its recordings were made with, under the package's
-/// name without its scope.
-fn test_agent(package: &str, version: &str, program: &str) -> Option<PathBuf> {
+/// A program from npm, of this version, under the package's name without its scope.
+fn from_npm(package: &str, version: &str, program: &str) -> Option<PathBuf> {
     let name = package.rsplit('/').next().unwrap_or(package).trim_end_matches("-ai");
     let dir = cache()?.join(format!("{name}-{version}"));
     let path = dir.join("node_modules/.bin").join(program);

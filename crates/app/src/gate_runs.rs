@@ -255,7 +255,7 @@ impl GateRuns<'_> {
             })
         };
         let interrupt = around.interrupt.clone();
-        let held = self.sandboxes.of_gate(self.hold, dir, &token)?;
+        let held = self.sandboxes.of_gate(self.hold, &gate.needs, dir, &token)?;
         let runner = match &held {
             Some((confinement, scratch)) => {
                 let mut runner = self.runner.clone().confined(Some(confinement.clone()));

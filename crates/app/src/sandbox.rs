@@ -83,10 +83,12 @@ impl Sandboxes<'_> {
         Ok((Sandbox::Enforced(confinement), Some(scratch)))
     }
 
-    /// The sandbox of one gate in `dir`; nothing where none is enforced.
+    /// The sandbox of one gate in `dir`, which needs these programs; nothing where none is
+    /// enforced.
     pub(crate) fn of_gate(
         &self,
         hold: &Hold,
+        needs: &[String],
         dir: &Path,
         token: &SessionToken,
     ) -> Result<Option<(Confinement, Scratch)>> {
@@ -96,7 +98,7 @@ impl Sandboxes<'_> {
         let scratch = self.scratch(token)?;
         let places = Places::new(self.around);
         let mut confinement = self.base(&places, dir, &scratch);
-        confinement.write.extend(places.caches(&self.config.sandbox.caches));
+        confinement.write.extend(places.caches(&self.config.sandbox.caches, needs));
         confinement.no_tcp = denies_network(self.config);
         Ok(Some((confinement, scratch)))
     }

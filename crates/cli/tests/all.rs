@@ -29,6 +29,7 @@ mod mcp_live;
 mod memory;
 mod memory_kills;
 mod orchestrate;
+mod package_managers;
 mod resume;
 mod rollback;
 mod runs;

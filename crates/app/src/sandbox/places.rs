@@ -32,12 +32,22 @@ impl<'a> Places<'a> {
         written.iter().filter_map(made).collect()
     }
 
-    /// The same for caches, which are only made for toolchains that are there.
-    pub(super) fn caches(&self, written: &[String]) -> Vec<PathBuf> {
+    /// The same for caches, which are only made for toolchains that are there: those whose
+    /// program, the word before the path, is among what is needed, and those without such a
+    /// word beside something of their own.
+    pub(super) fn caches(&self, written: &[String], needs: &[String]) -> Vec<PathBuf> {
+        let is_needed = |program: &str| {
+            needs.iter().any(|need| need.split_whitespace().next() == Some(program))
+        };
         let made = |text: &String| {
+            let (program, text) = whose(text);
             let place = self.read(text)?;
             let parent = place.parent().unwrap_or(&place);
-            if text.ends_with('/') && (parent.is_dir() || parent.ends_with(".cache")) {
+            let wanted = match program {
+                Some(program) => is_needed(program),
+                None => parent.is_dir() || parent.ends_with(".cache"),
+            };
+            if wanted && text.ends_with('/') {
                 let _ = std::fs::create_dir_all(&place);
             }
             Some(place)
@@ -56,6 +66,14 @@ impl<'a> Places<'a> {
         let value = self.variables.iter().find(|(known, _)| known == name)?;
         let start = Path::new(&value.1);
         start.is_absolute().then(|| start.join(rest))
+    }
+}
+
+/// Parts a cache from the program that keeps it, where one is named.
+fn whose(text: &str) -> (Option<&str>, &str) {
+    match text.split_once(' ') {
+        Some((program, place)) if !program.contains(['/', '~', '$']) => (Some(program), place),
+        _ => (None, text),
     }
 }
 
@@ -89,11 +107,23 @@ mod tests {
         std::fs::create_dir(home.path().join(".cargo")).unwrap();
         let variables = [("HOME".to_owned(), home.path().display().to_string())];
         let places = Places { variables: &variables };
-        let written =
-            ["~/.cargo/registry/", "~/.other/cache/", "~/.cache/pip/", "~/.npm"].map(str::to_owned);
-        assert_eq!(places.caches(&written).len(), 4);
+        let written = [
+            "~/.cargo/registry/",
+            "~/.other/cache/",
+            "~/.cache/pip/",
+            "npm ~/.npm/",
+            "yarn ~/.yarn/berry/",
+            "~/my caches/x/",
+        ];
+        let written = written.map(str::to_owned);
+        let needs = ["node", "yarn --flag"].map(str::to_owned);
+        let expected = written.each_ref().map(|text| {
+            let (_, place) = text.split_once("~/").unwrap();
+            home.path().join(place)
+        });
+        assert_eq!(places.caches(&written, &needs), expected);
         let is_there = |name: &str| home.path().join(name).exists();
-        assert!(is_there(".cargo/registry") && is_there(".cache/pip"));
-        assert!(!is_there(".other") && !is_there(".npm"));
+        assert!(is_there(".cargo/registry") && is_there(".cache/pip") && is_there(".yarn/berry"));
+        assert!(!is_there(".other") && !is_there(".npm") && !is_there("my caches"));
     }
 }

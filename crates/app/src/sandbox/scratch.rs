@@ -33,10 +33,13 @@ impl Scratch {
         &self.dir
     }
 
-    /// Points the programs of a session to it.
+    /// Points the programs of a session to it. Some keep their locks in `/tmp` whatever
+    /// `TMPDIR` says, unless there is a directory for this user's sockets and the like: pnpm.
     pub(crate) fn tell(&self, variables: &mut Vec<(String, String)>) {
-        variables.retain(|(name, _)| name != "TMPDIR");
-        variables.push(("TMPDIR".to_owned(), self.dir.display().to_string()));
+        for variable in ["TMPDIR", "XDG_RUNTIME_DIR"] {
+            variables.retain(|(name, _)| name != variable);
+            variables.push((variable.to_owned(), self.dir.display().to_string()));
+        }
     }
 
     /// Removes what sessions of the run left that were killed together with us.

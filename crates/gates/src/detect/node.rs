@@ -57,7 +57,8 @@ fn manager(scope: &Scope<'_>, manifest: &Map<String, Value>) -> Manager {
     let named = manifest.get("packageManager").and_then(Value::as_str).unwrap_or_default();
     let (name, version) = named.split_once('@').unwrap_or((named, ""));
     let yarn = || {
-        let old = version.starts_with("1.") || version.is_empty() && !scope.has(".yarnrc.yml");
+        let new = || scope.has(".yarnrc.yml") || scope.has_line("yarn.lock", "__metadata:");
+        let old = version.starts_with("1.") || version.is_empty() && !new();
         if old { Manager::Yarn } else { Manager::Berry }
     };
     match name {
@@ -141,8 +142,9 @@ impl Project<'_> {
         let command = match (self.manager, lock) {
             (Manager::Npm, Some(_)) => "npm ci --no-audit --no-fund",
             (Manager::Npm, None) => "npm install --no-audit --no-fund --no-package-lock",
-            (Manager::Pnpm, Some(_)) => "pnpm install --frozen-lockfile",
-            (Manager::Pnpm, None) => "pnpm install --no-lockfile",
+            // CI: it asks nobody before it replaces what was installed with other settings.
+            (Manager::Pnpm, Some(_)) => "CI=true pnpm install --frozen-lockfile",
+            (Manager::Pnpm, None) => "CI=true pnpm install --no-lockfile",
             (Manager::Yarn, Some(_)) => "yarn install --frozen-lockfile",
             (Manager::Yarn, None) => "yarn install --no-lockfile",
             (Manager::Berry, Some(_)) => "yarn install --immutable",
@@ -154,7 +156,17 @@ impl Project<'_> {
         gate.needs = words(&["node", program]);
         let mut inputs = words(&["package.json"]);
         inputs.extend(lock.map(str::to_owned));
-        gate.install = Some(Install { product: "node_modules".into(), inputs });
+        // Yarn's own way of installing has no such directory; what it notes for itself is
+        // there whichever way it installs.
+        let product = match self.manager {
+            Manager::Berry => ".yarn/install-state.gz",
+            _ => "node_modules",
+        };
+        // Where packages are is in a file of the project's, with paths from the place where it
+        // was written: it has to be written anew for every tree.
+        if !self.scope.has(".pnp.cjs") {
+            gate.install = Some(Install { product: product.into(), inputs });
+        }
         gate.guards = words(&MANAGERS);
         gate
     }

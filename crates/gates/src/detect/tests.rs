@@ -190,7 +190,7 @@ fn the_package_manager_is_the_one_the_project_names_or_locks_with() {
             plain.to_owned(),
             "pnpm-lock.yaml",
             "pnpm",
-            "pnpm install --frozen-lockfile",
+            "CI=true pnpm install --frozen-lockfile",
             flags.to_owned(),
         ),
         (plain.to_owned(), "yarn.lock", "yarn", "yarn install --frozen-lockfile", flags.to_owned()),
@@ -202,7 +202,7 @@ fn the_package_manager_is_the_one_the_project_names_or_locks_with() {
             "yarn install --frozen-lockfile",
             flags.to_owned(),
         ),
-        (named("pnpm@9.0.0"), "", "pnpm", "pnpm install --no-lockfile", flags.to_owned()),
+        (named("pnpm@9.0.0"), "", "pnpm", "CI=true pnpm install --no-lockfile", flags.to_owned()),
     ] {
         let mut tree = vec![("package.json", manifest.as_str())];
         if !lock.is_empty() {
@@ -224,6 +224,17 @@ fn a_gate_that_installs_says_when_it_has_to() {
     assert_eq!(install.product, "web/node_modules");
     assert_eq!(install.inputs, ["web/package.json", "web/package-lock.json"]);
     assert_eq!(gates[1].install, None);
+}
+
+#[test]
+fn what_yarn_installs_is_known_by_its_own_notes() {
+    let manifest = ("package.json", r#"{"scripts": {"test": "ava"}, "dependencies": {"a": "1"}}"#);
+    let lock = ("yarn.lock", "# a lock\n\n__metadata:\n  version: 8\n");
+    let gates = found(&[manifest, lock]);
+    assert_eq!(gates[0].command, "yarn install --immutable");
+    assert_eq!(gates[0].install.as_ref().unwrap().product, ".yarn/install-state.gz");
+    // Paths of another place are in it: it is made anew every time.
+    assert_eq!(found(&[manifest, lock, (".pnp.cjs", "")])[0].install, None);
 }
 
 #[test]
