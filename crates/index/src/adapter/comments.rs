@@ -68,9 +68,13 @@ fn is_first_on_its_line(text: &str, at: usize) -> bool {
 /// Returns whether nothing but one line's end stands between two bytes.
 fn is_next(text: &str, end: usize, start: usize) -> bool {
     let Some(between) = text.get(end..start) else { return false };
-    // A comment to the end of its line may or may not hold that end.
-    let breaks = between.matches('\n').count();
-    breaks <= 1 && between.chars().all(char::is_whitespace)
+    // A comment to the end of its line may or may not hold that end. The first mark ends the
+    // search: the comment may be the head of a file of ten thousand definitions.
+    let mut breaks = 0;
+    between.chars().all(|mark| {
+        breaks += usize::from(mark == '\n');
+        mark.is_whitespace() && breaks <= 1
+    })
 }
 
 /// Returns a comment's words without its marks and without notes to other programs.
