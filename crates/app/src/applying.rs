@@ -29,7 +29,7 @@ use spore_model::{CommitId, RunId};
 use crate::orchestration::branch;
 use crate::{Error, Result, Surroundings, Workspace};
 
-pub(crate) use in_place::{lay_down, refuse_dirty};
+pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
 pub(crate) use landing::{Landing, Reached, Refused, listed};
 pub(crate) use message::{commit_message, revert_message};
 

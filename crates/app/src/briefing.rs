@@ -6,8 +6,9 @@
 //! in mind.
 //!
 //! Nobody waits for a brief and no run fails for want of one: whatever goes wrong becomes a
-//! warning, and the brief is smaller or empty. The index of a tree is a file of its own that
-//! is made once from the nearest one there is, so a run never indexes everything again.
+//! warning, and the brief is smaller or empty. The index of a base is a file of its own that
+//! is made once from the nearest one there is, and that of a change a draft on top of it that
+//! is never written down, so a run never indexes everything again.
 
 mod memory_lines;
 #[cfg(test)]
@@ -129,12 +130,17 @@ impl Briefing<'_> {
         if self.is_first() && !self.is_small(question.at, heard)? {
             return Ok(None);
         }
-        let index = self.index(question.at, heard)?;
-        let tree = self.repository.tree_of(question.at)?;
         let judges = question.role == VERIFIER;
+        let base =
+            if judges { self.repository.resolve(&format!("{}^", question.at)).ok() } else { None };
+        let before = base.as_ref().and_then(|base| self.before(base, heard));
+        let index = match base.filter(|_| before.is_some()) {
+            Some(base) => self.change(&base, question.at, heard)?,
+            None => self.index(question.at, heard)?,
+        };
+        let tree = self.repository.tree_of(question.at)?;
         let mut compiled = self.ranked(&index, question, judges, heard)?;
         if judges {
-            let before = self.before(question.at, heard);
             let limits = ImpactLimits::default();
             compiled.impact = Some(impact::of(&index, before.as_ref(), question.changed, &limits)?);
         }
@@ -159,8 +165,25 @@ impl Briefing<'_> {
         Ok(indexing::open_for(self.around, self.workspace, self.config, &source, heard)?.0)
     }
 
+    /// Returns the index of a commit on top of another whose index there is.
+    fn change(&self, base: &CommitId, at: &CommitId, heard: &Heard) -> Result<CodeIndex> {
+        let (around, workspace, config) = (self.around, self.workspace, self.config);
+        match indexing::draft_of(around, workspace, config, base, at, heard) {
+            Ok(Some(index)) => Ok(index),
+            // Somebody else drafts for longer than one waits, say.
+            Ok(None) | Err(_) => self.index(at, heard),
+        }
+    }
+
+    /// Returns the index of a run's commit, if that of its base was made before.
+    pub(crate) fn seen(&self, at: &CommitId) -> Option<CodeIndex> {
+        let base = self.repository.resolve(&format!("{at}^")).ok()?;
+        self.made_before(&base)?;
+        self.change(&base, at, &Heard::default()).ok()
+    }
+
     /// Returns the index of a commit's tree if it was made before; nothing is made for it.
-    pub(crate) fn made_before(&self, at: &CommitId) -> Option<CodeIndex> {
+    fn made_before(&self, at: &CommitId) -> Option<CodeIndex> {
         let tree = self.repository.tree_of(at).ok()?;
         let trees = self.workspace.spore_dir().join("index");
         let is_of = |name: &str| {
@@ -173,7 +196,7 @@ impl Briefing<'_> {
 
     /// Returns the pieces of code that differ between two commits where both are indexed.
     pub(crate) fn touched(&self, base: &CommitId, at: &CommitId, paths: &[String]) -> Vec<NodeId> {
-        let (Some(before), Some(after)) = (self.made_before(base), self.made_before(at)) else {
+        let (Some(before), Some(after)) = (self.made_before(base), self.seen(at)) else {
             return Vec::new();
         };
         let limits = ImpactLimits {
@@ -201,9 +224,8 @@ impl Briefing<'_> {
 
     /// Returns the index of the tree that a snapshot started from. Without it the brief says
     /// less, so a failure is only told.
-    fn before(&self, at: &CommitId, heard: &Heard) -> Option<CodeIndex> {
-        let parent = self.repository.resolve(&format!("{at}^")).ok()?;
-        match self.index(&parent, heard) {
+    fn before(&self, base: &CommitId, heard: &Heard) -> Option<CodeIndex> {
+        match self.index(base, heard) {
             Ok(index) => Some(index),
             Err(error) => {
                 heard.refuse(format!("the code before the change was not looked at: {error}"));

@@ -31,7 +31,7 @@ impl Checkouts<'_> {
     /// Lays out a clean checkout for a verifier; what an earlier one left is removed.
     pub(crate) fn verifier(&self, bounce: u32, commit: &CommitId) -> Result<Checkout> {
         let place = self.place(&format!("verifier-{bounce}"));
-        self.remove(&place)?;
+        self.retire(&place)?;
         let name = format!("verifier-{bounce}");
         if self.settings.setup.is_empty() {
             return self.lay_out(&name, &place, commit);
@@ -43,11 +43,16 @@ impl Checkouts<'_> {
         Ok(checkout)
     }
 
-    pub(crate) fn remove_verifiers(&self) -> Result<()> {
+    pub(crate) fn retire_verifiers(&self) -> Result<()> {
         for bounce in 1..=self.settings.max_bounces {
-            self.remove(&self.place(&format!("verifier-{bounce}")))?;
+            self.retire(&self.place(&format!("verifier-{bounce}")))?;
         }
         Ok(())
+    }
+
+    /// Gives up the coder's checkout: all that was judged is kept by refs.
+    pub(crate) fn retire_coder(&self) -> Result<()> {
+        self.retire(&self.place("coder"))
     }
 
     /// Returns the gates' checkout, whatever is in it; nothing if there is none that is whole.
@@ -84,6 +89,15 @@ impl Checkouts<'_> {
         Ok(())
     }
 
+    /// Removes a checkout whose files the next one can be made of.
+    fn retire(&self, place: &Path) -> Result<()> {
+        let _ = std::fs::remove_file(prepared(place));
+        if let Some(checkout) = Checkout::open(self.repository, place) {
+            checkout.retire(&self.workspace.spares())?;
+        }
+        Ok(())
+    }
+
     fn place(&self, name: &str) -> PathBuf {
         self.workspace.run_state(self.run).join(name)
     }
@@ -100,7 +114,8 @@ impl Checkouts<'_> {
                     Error::io(format!("cannot create {}", parent.display()), source)
                 })?;
             }
-            let checkout = self.repository.checkout(place, commit)?;
+            let spares = self.workspace.spares();
+            let checkout = self.repository.checkout_reusing(&spares, place, commit)?;
             self.bring_along(checkout.dir())?;
             self.set_up(checkout.dir())?;
             files::write_atomic(&prepared(place), b"")

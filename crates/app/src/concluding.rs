@@ -46,7 +46,8 @@ impl Orchestration<'_> {
         let text = format!(
             "# Escalated: {}\n\nA person is needed: {reason}\n\n## What is kept\n\n\
              - The task files, transcripts, diffs and gate logs of every bounce: this directory.\n\
-             - The files as each bounce left them, as git refs: `git diff {} {}` shows the last.\n\n\
+             - The files as each bounce left them, but for secrets, as git refs: `git diff {} {}` \
+             shows the last.\n\n\
              `spore runs show {}` tells the whole story.\n",
             prompts::title(&self.settings.task),
             &self.settings.base.as_str()[..12],
@@ -145,7 +146,7 @@ impl Orchestration<'_> {
         proposals: &Proposals,
     ) -> std::result::Result<Proposed, Vec<Problem>> {
         let commit = self.bounce_commit(bounce);
-        let tree = commit.ok().map(|at| NamedPlaces::of(&self.briefing(), &at));
+        let tree = commit.ok().map(|at| NamedPlaces::of(self.briefing(), at));
         let places = |named: &str| tree.as_ref().map_or_else(Vec::new, |tree| tree.find(named));
         match proposals.proposed() {
             Some((summary, lessons)) => hold(summary, lessons, &places),
@@ -173,7 +174,14 @@ impl Orchestration<'_> {
 
     pub(crate) fn close_up(&mut self, ticket: &Ticket, conclusion: &Conclusion) -> Result<Done> {
         self.credit_lessons(ticket, conclusion)?;
-        self.checkouts().remove_verifiers()?;
+        self.let_go_of_secrets(ticket)?;
+        self.checkouts().retire_verifiers()?;
+        // Of a run that fell short somebody may want to see more than git keeps.
+        if conclusion.outcome == Outcome::Success && self.settings.solo.is_none() {
+            self.checkouts().retire_coder()?;
+            // Nothing else of it is there, unless something went wrong.
+            let _ = std::fs::remove_dir(self.workspace.run_state(self.run));
+        }
         let ledger = self.journal.ledger(self.run)?;
         let report = json!({
             "run": self.run,

@@ -287,11 +287,8 @@ fn stale(workspace: &Workspace) -> Option<Finding> {
         return None;
     }
     let detail = format!("{} of runs that are over", counted(count, "checkout"));
-    let remedy = format!(
-        "they only take up room, their work is kept by git: remove them from {}",
-        workspace.state().display()
-    );
-    Some(finding("stale", false, detail, &remedy, false))
+    let remedy = "they only take up room: `spore runs prune` removes those that git keeps";
+    Some(finding("stale", false, detail, remedy, false))
 }
 
 fn settings(file: &Path) -> Finding {

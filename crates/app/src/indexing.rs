@@ -41,7 +41,7 @@ use spore_git::{GitError, Repository};
 use spore_index::FileFacts;
 use spore_model::{CommitId, Timestamp};
 use spore_store::{
-    CodeCounts, CodeIndex, CodeIndexOpenError, FileNo, Known, KnownState, KnownTree, NodeNo, Writer,
+    CodeIndex, CodeIndexOpenError, FileNo, Known, KnownState, KnownTree, NodeNo, Writer,
 };
 
 use crate::{Error, Result, Surroundings, Workspace};
@@ -154,7 +154,10 @@ pub fn index(
     let config = workspace.config(around, &[])?;
     let scope = Scope::typed(workspace.root(), &around.cwd, &asked.paths, &asked.languages)?;
     let indexer = Indexer { around, workspace: &workspace, config: &config, reporter, most: None };
-    let (index, report) = indexer.run(&asked.source, &scope, asked.full)?;
+    let begun = Instant::now();
+    let (index, mut report) = indexer.run(&asked.source, &scope, asked.full)?;
+    report.count(&index)?;
+    report.took(begun.elapsed());
     Ok(Indexed { report, index, workspace, config })
 }
 
@@ -168,6 +171,19 @@ pub fn open_for(
 ) -> Result<(CodeIndex, IndexReport)> {
     let indexer = Indexer { around, workspace, config, reporter, most: None };
     indexer.run(source, &Scope::default(), false)
+}
+
+/// Opens an index of a commit on top of `base`, whose index there has to be. It is made from
+/// that one, seen by nobody else, and gone when it is closed.
+pub(crate) fn draft_of(
+    around: &Surroundings,
+    workspace: &Workspace,
+    config: &Config,
+    base: &CommitId,
+    commit: &CommitId,
+    reporter: &dyn Reporter,
+) -> Result<Option<CodeIndex>> {
+    Indexer { around, workspace, config, reporter, most: None }.draft(base, commit)
 }
 
 /// Opens the index of the work tree for somebody who waits: up to date if that takes at most
@@ -185,7 +201,7 @@ pub fn open_within(
     let is_held = matches!(Lock::try_take(&place.lock()), Err(LockError::Held { .. }));
     if is_held && let Some(index) = indexer.open(&place)? {
         reporter.note("Another process changes the index: answering from what is there.");
-        let report = IndexReport::unchanged(&index, 0)?;
+        let report = IndexReport::unchanged(&index, 0);
         return Ok((index, report));
     }
     indexer.run(&Source::WorkTree, &Scope::default(), false)
@@ -218,19 +234,6 @@ struct Indexer<'a> {
     reporter: &'a dyn Reporter,
     /// An index that is there and behind by more files than this is used as it is.
     most: Option<u64>,
-}
-
-/// The git side of a tree. Asking git takes longer than seeing that nothing changed, so the
-/// repository is only looked for when something did.
-struct Past {
-    head: CommitId,
-    root: PathBuf,
-}
-
-impl Past {
-    fn repository(&self) -> Result<Repository> {
-        Ok(Repository::discover(&self.root)?)
-    }
 }
 
 impl Indexer<'_> {
@@ -285,7 +288,7 @@ impl Indexer<'_> {
         let finished = if full { None } else { self.open(&place)? };
         let (index, mut report) = match finished {
             Some(index) => {
-                let report = IndexReport::unchanged(&index, 0)?;
+                let report = IndexReport::unchanged(&index, 0);
                 (index, report)
             }
             None => {
@@ -294,13 +297,11 @@ impl Indexer<'_> {
                 stages.add(Stage::Walk, begun.elapsed());
                 let contents = Contents::Tree(&repository);
                 let mut existing = if full { None } else { self.nearest(&place, &listing)? };
-                let root = repository.root().to_owned();
-                let head = commit.map(|head| Past { head, root });
                 let known = self.known(&mut existing)?;
                 let comparison = Comparison::with(&known, self.config.index.max_file_bytes);
                 let others = listing.others;
                 let plan = stages.time(Stage::Compare, || Plan::of(listing, &comparison, scope));
-                let step = Step { place: &place, contents, plan, others, head, existing };
+                let step = Step { place: &place, contents, plan, others, head: commit, existing };
                 self.step(step, stages)?
             }
         };
@@ -362,11 +363,10 @@ impl Indexer<'_> {
 
     /// Copies the index that has most files in common with a tree to the place of its own.
     fn nearest(&self, place: &Place, listing: &Listing) -> Result<Option<CodeIndex>> {
+        let patience = self.config.store.busy_timeout;
         let mut best: Option<(usize, CodeIndex)> = None;
         for path in place.others(self.workspace) {
-            let Ok(index) = CodeIndex::open(&path, self.config.store.busy_timeout) else {
-                continue;
-            };
+            let Ok(index) = CodeIndex::open(&path, patience) else { continue };
             let usable = index.meta("reader").ok().flatten().as_deref() == Some(READER);
             let common = if usable { in_common(&index, listing)? } else { 0 };
             if common > best.as_ref().map_or(0, |(most, _)| *most) {
@@ -374,9 +374,53 @@ impl Indexer<'_> {
             }
         }
         let Some((_, nearest)) = best else { return Ok(None) };
+        place.clear_scratch()?;
         let scratch = place.scratch();
-        nearest.copy_to(&scratch, self.config.store.busy_timeout)?;
-        Ok(CodeIndex::open(&scratch, self.config.store.busy_timeout).ok())
+        nearest.duplicate(&scratch, patience)?;
+        Ok(Some(CodeIndex::open_alone(&scratch)?))
+    }
+
+    /// Changes the index of `base` into that of a commit on top of it, for this process and for
+    /// as long as it is open. None where the base has no index. The past is the base's: what
+    /// somebody is working on is no history yet.
+    fn draft(&self, base: &CommitId, commit: &CommitId) -> Result<Option<CodeIndex>> {
+        let repository = self.workspace.repository(self.around)?;
+        let place = Place::tree(self.workspace, &repository.tree_of(base)?);
+        let Some(index) = self.open(&place)? else { return Ok(None) };
+        let paths = changed_paths(&repository, base, commit)?;
+        if paths.is_empty() {
+            return Ok(Some(index));
+        }
+        let scope = listing::scope_of_change(paths);
+        let found = listing::of_tree(&repository, &repository.tree_of(commit)?, &scope)?;
+        let known = index.known_tree()?;
+        let comparison = Comparison::with(&known, self.config.index.max_file_bytes);
+        let plan = Plan::of(found, &comparison, &scope);
+        let (words, texts) = (words::WordSink::default(), vectors::TextSink::default());
+        let sinks: [&dyn Sink; 2] = [&words, &texts];
+        let engine = self.engine(Contents::Tree(&repository), &sinks, false);
+        let draft = index.draft(|writer| {
+            engine.apply(writer, plan, &mut Stages::default())?;
+            sinks.iter().try_for_each(|sink| sink.finish(writer))
+        });
+        draft.map(Some)
+    }
+
+    fn engine<'e>(
+        &'e self,
+        contents: Contents<'e>,
+        sinks: &'e [&'e dyn Sink],
+        fresh: bool,
+    ) -> Engine<'e> {
+        Engine {
+            contents,
+            threads: self.threads(),
+            max_file_bytes: self.config.index.max_file_bytes,
+            trusted_before_ns: nanoseconds(self.around.clock.now()) - RACY_NS,
+            sinks,
+            reporter: self.reporter,
+            fresh,
+        }
     }
 
     fn threads(&self) -> usize {
@@ -386,14 +430,15 @@ impl Indexer<'_> {
         }
     }
 
-    /// Returns the commit behind the work tree; a project need not have one.
-    fn head(&self) -> Result<Option<Past>> {
-        let root = self.workspace.root().to_owned();
-        if let Some(head) = spore_git::head_at_a_glance(&root) {
-            return Ok(Some(Past { head, root }));
+    /// Returns the commit behind the work tree; a project need not have one. Asking git takes
+    /// longer than seeing that nothing changed, so it is asked where nothing else helps.
+    fn head(&self) -> Result<Option<CommitId>> {
+        let root = self.workspace.root();
+        if let Some(head) = spore_git::head_at_a_glance(root) {
+            return Ok(Some(head));
         }
-        match Repository::discover(&root).and_then(|repository| repository.head()) {
-            Ok(head) => Ok(Some(Past { head, root })),
+        match Repository::discover(root).and_then(|repository| repository.head()) {
+            Ok(head) => Ok(Some(head)),
             // A project without git has an index all the same.
             Err(
                 GitError::NoCommits { .. }
@@ -429,7 +474,7 @@ struct Step<'a> {
     plan: Plan,
     /// Files that no index is for.
     others: u64,
-    head: Option<Past>,
+    head: Option<CommitId>,
     existing: Option<CodeIndex>,
 }
 
@@ -440,7 +485,7 @@ impl Indexer<'_> {
         if let (Some(most), Some(index)) = (self.most, &existing)
             && (plan.is_empty() || plan.files() > most)
         {
-            let mut report = IndexReport::unchanged(index, unchanged)?;
+            let mut report = IndexReport::unchanged(index, unchanged);
             report.behind = plan.files();
             return match existing {
                 Some(index) => Ok((index, report)),
@@ -452,7 +497,7 @@ impl Indexer<'_> {
             && !place.is_scratch(index)
             && index.meta("past")? == Some(self.past_of(head.as_ref()))
         {
-            let mut report = IndexReport::unchanged(index, unchanged)?;
+            let mut report = IndexReport::unchanged(index, unchanged);
             report.others = others;
             report.stages = stages.times();
             return match existing {
@@ -467,20 +512,13 @@ impl Indexer<'_> {
         };
         let words = words::WordSink::default();
         let texts = vectors::TextSink::default();
-        let engine = Engine {
-            contents,
-            threads: self.threads(),
-            max_file_bytes: self.config.index.max_file_bytes,
-            trusted_before_ns: nanoseconds(self.around.clock.now()) - RACY_NS,
-            sinks: &[&words, &texts],
-            reporter: self.reporter,
-            fresh,
-        };
+        let sinks: [&dyn Sink; 2] = [&words, &texts];
+        let engine = self.engine(contents, &sinks, fresh);
         let done = self.change(&engine, &index, plan, head.as_ref(), &mut stages)?;
-        let (index, counts) = self.settle(place, index, fresh, &mut stages)?;
-        let mut report = IndexReport::of(&index, counts, &done, unchanged);
+        let index = self.settle(place, index, fresh, &mut stages)?;
+        let mut report = IndexReport::of(&index, &done, unchanged);
         report.others = others;
-        report.commit = head.map(|past| past.head.to_string());
+        report.commit = head.map(|head| head.to_string());
         report.stages = stages.times();
         Ok((index, report))
     }
@@ -490,7 +528,7 @@ impl Indexer<'_> {
         engine: &Engine<'_>,
         index: &CodeIndex,
         plan: Plan,
-        head: Option<&Past>,
+        head: Option<&CommitId>,
         stages: &mut Stages,
     ) -> Result<Done> {
         self.around.probe.around(Effect::Row, "index", || {
@@ -499,6 +537,7 @@ impl Indexer<'_> {
                 self.history(writer, head, engine.fresh || done.files_changed, stages)?;
                 engine.sinks.iter().try_for_each(|sink| sink.finish(writer))?;
                 writer.set_meta("reader", READER)?;
+                IndexReport::forget_counts(writer)?;
                 Ok(done)
             })
         })
@@ -507,7 +546,7 @@ impl Indexer<'_> {
     fn history(
         &self,
         writer: &mut Writer<'_>,
-        head: Option<&Past>,
+        head: Option<&CommitId>,
         files_changed: bool,
         stages: &mut Stages,
     ) -> Result<()> {
@@ -519,8 +558,9 @@ impl Indexer<'_> {
         }
         let begun = Instant::now();
         self.reporter.progress(Stage::History, 0, 0);
-        let repository = head.map(|past| Ok::<_, Error>((past.repository()?, &past.head)));
-        let repository: Option<(Repository, &CommitId)> = repository.transpose()?;
+        let repository: Option<(Repository, &CommitId)> = head
+            .map(|head| Ok::<_, Error>((self.workspace.project_repository()?, head)))
+            .transpose()?;
         if moved {
             cochange::refresh(writer, repository.as_ref(), settings)?;
         }
@@ -533,38 +573,36 @@ impl Indexer<'_> {
     }
 
     /// What the edges between files that changed together follow from, in one line.
-    fn past_of(&self, head: Option<&Past>) -> String {
+    fn past_of(&self, head: Option<&CommitId>) -> String {
         let settings = &self.config.index;
         format!(
             "{} {} {} {}",
-            head.map_or("none", |past| past.head.as_str()),
+            head.map_or("none", CommitId::as_str),
             settings.history,
             settings.max_commit_files,
             settings.half_life.as_secs()
         )
     }
 
-    /// Counts what there is, and puts what was made beside into its place.
+    /// Puts what was made beside into its place.
     fn settle(
         &self,
         place: &Place,
         index: CodeIndex,
         fresh: bool,
         stages: &mut Stages,
-    ) -> Result<(CodeIndex, CodeCounts)> {
+    ) -> Result<CodeIndex> {
         if !fresh && !place.is_scratch(&index) {
-            let counts = IndexReport::count(&index)?;
-            return Ok((index, counts));
+            return Ok(index);
         }
         let begun = Instant::now();
         self.reporter.progress(Stage::Write, 0, 0);
         index.add_lookups()?;
-        let counts = IndexReport::count(&index)?;
         index.finish()?;
         let patience = self.config.store.busy_timeout;
         self.around.probe.around(Effect::File, "index", || place.install(patience))?;
         stages.add(Stage::Write, begun.elapsed());
-        Ok((self.reopen(place)?, counts))
+        self.reopen(place)
     }
 
     fn reopen(&self, place: &Place) -> Result<CodeIndex> {
@@ -583,6 +621,22 @@ fn nanoseconds(time: Timestamp) -> i64 {
 
 fn is_read(file: &Known<'_>) -> bool {
     matches!(file.state, KnownState::Read { .. })
+}
+
+/// Returns the paths, old and new, that differ between two commits.
+fn changed_paths(
+    repository: &Repository,
+    base: &CommitId,
+    commit: &CommitId,
+) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for file in repository.diff(base, commit, 0)?.files {
+        if let spore_git::Change::Renamed { from } = file.status {
+            paths.push(from);
+        }
+        paths.push(file.path);
+    }
+    Ok(paths)
 }
 
 /// Counts the files of a tree that an index has with the same content.

@@ -114,7 +114,12 @@ fn start(
     refuse_empty(&asked.task)?;
     let repository = workspace.repository(around)?;
     let config = workspace.config(around, &[])?;
-    let mut settings = RunSettings::settle(workspace, &repository, &config, asked)?;
+    // The one question that takes long in a large tree, asked meanwhile.
+    let (settings, dirty) = std::thread::scope(|scope| {
+        let dirty = scope.spawn(|| repository.dirty_files());
+        (RunSettings::settle(workspace, &repository, &config, asked), dirty.join())
+    });
+    let mut settings = settings?;
     crate::gate_needs::require(around, &settings.gates)?;
     let hold = Cast::hold(&config, &settings)?;
     settings.sandbox = Some(hold.clone());
@@ -127,7 +132,7 @@ fn start(
         progress.update(&Update::Initialised);
     }
     let journal = workspace.journal(&config)?;
-    let dirty = repository.dirty_files()?;
+    let dirty = dirty.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     if dirty > 0 {
         progress.update(&Update::NotInBase { files: dirty });
     }

@@ -9,7 +9,6 @@ use serde_json::json;
 use spore_config::Config;
 use spore_effects::files::Lock;
 use spore_effects::session::{self, ProcessIdentity};
-use spore_git::Repository;
 use spore_model::{Fault, Run, RunId, RunKind, RunState, SourceKind, Status, Usd};
 use spore_store::{Journal, RunChange};
 
@@ -91,7 +90,7 @@ pub(crate) fn go_on(
 ) -> Result<RunReport> {
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
-    let repository = Repository::discover(workspace.root())?;
+    let repository = workspace.project_repository()?;
     let _lock = claim(workspace, run.id)?;
     let mut settings = settings_of(run)?;
     settings.budget = budget.unwrap_or(settings.budget);

@@ -1,5 +1,5 @@
-//! Takes back what a run brought: out of the branch it was merged into, its own branch, its
-//! patch, and what it taught.
+//! Takes back what a run brought: out of the branch it was merged into or the files it was laid
+//! into, its own branch, its patch, and what it taught.
 //!
 //! Nothing is lost by it: `refs/spore/<run>/rolled-back` keeps the commit, and the run's
 //! record stays. What is to be done is worked out first, from the branches as they are now,
@@ -11,6 +11,7 @@
 //! rebased by hand is theirs; it is named, with the command that takes it back.
 
 mod knowledge;
+mod lifting;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ use crate::gate_runs::bug;
 use crate::orchestration::branch;
 use crate::spine::{self, Events};
 use crate::{Error, Result, Surroundings, Workspace, counted, reports};
+use lifting::Lift;
 
 /// Which run to take back.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +100,8 @@ struct Plan {
     back: Option<Landing>,
     /// The landing back that an earlier call began.
     begun: bool,
+    /// The user's files, on their way back.
+    lift: Option<Lift>,
     /// The run's own branch.
     own: Option<CommitId>,
     /// What the ref has to keep.
@@ -123,6 +127,7 @@ impl Undoing<'_> {
             _ => None,
         };
         self.plan_merge(&mut plan, commit.as_ref())?;
+        self.plan_lift(&mut plan)?;
         if let Some(commit) = commit {
             self.plan_branch(&mut plan, &commit)?;
             self.plan_strays(&mut plan, &commit)?;
@@ -271,6 +276,9 @@ impl Undoing<'_> {
         let at: Timestamp = serde_json::from_value(begun.intent["at"].clone()).map_err(bug)?;
         if let Some(back) = &plan.back {
             self.take_out(back, plan.begun)?;
+        }
+        if let Some(lift) = &plan.lift {
+            self.lift(lift)?;
         }
         if let Some(commit) = &plan.keep {
             self.site.set_ref(&self.site.own_ref("rolled-back"), commit)?;

@@ -4,7 +4,7 @@
 //! A coder that writes one would write instructions to its own judge, so the verifier's
 //! checkout has those of the base; what the change does to them stands in the diff.
 
-use spore_git::{Change, ChangedFile, Exclusions};
+use spore_git::{Change, ChangedFile, Checkout, Exclusions};
 use spore_model::{CommitId, Outcome, TreeId};
 use spore_pipeline::{Done, Step, Ticket};
 
@@ -70,11 +70,18 @@ impl Orchestration<'_> {
         } else {
             self.book_if_stopped("verifier", &session)?;
         }
-        // What a build leaves behind is new; what was handed over must be as it was.
-        let after = self.checkouts().snapshot(&checkout)?;
-        let touched = self.repository.diff(&handed.tree, &after, 0)?;
-        let intact = touched.files.iter().all(|file| file.status == Change::Added);
+        let intact = self.is_intact(&checkout, &handed.tree)?;
         Ok(Done::Verifier { session, intact, submitted: proposals.verdicts.pop() })
+    }
+
+    /// Returns whether what was handed over is as it was. What a build leaves behind is new.
+    fn is_intact(&self, checkout: &Checkout, handed: &TreeId) -> Result<bool> {
+        if checkout.looks_untouched()? {
+            return Ok(true);
+        }
+        let after = self.checkouts().snapshot(checkout)?;
+        let touched = self.repository.diff(handed, &after, 0)?;
+        Ok(touched.files.iter().all(|file| file.status == Change::Added))
     }
 
     /// The tree under check, with the base's own instructions to agents.

@@ -1,6 +1,7 @@
 //! Where a project's state is: `.spore/` in the repository, checkouts in the state directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use spore_config::{Config, Layer, Loaded, Origin};
 use spore_git::Repository;
@@ -12,6 +13,9 @@ use crate::{Error, Result, Surroundings};
 pub struct Workspace {
     root: PathBuf,
     state: PathBuf,
+    /// Found when it is first asked for: many commands never ask git.
+    project: OnceLock<Repository>,
+    here: OnceLock<Repository>,
 }
 
 impl Workspace {
@@ -53,17 +57,33 @@ impl Workspace {
     /// has a HEAD of its own, and that is the one meant. Another repository that happens to
     /// lie below the project is not.
     pub fn repository(&self, around: &Surroundings) -> Result<Repository> {
-        let project = Repository::discover(&self.root)?;
-        if around.root.is_some() {
+        if let Some(known) = self.here.get() {
+            return Ok(known.clone());
+        }
+        let project = self.project_repository()?;
+        let at_the_root = around.cwd.canonicalize().is_ok_and(|cwd| cwd == self.root);
+        if around.root.is_some() || at_the_root {
             return Ok(project);
         }
         let here = Repository::discover(&around.cwd).ok();
-        Ok(here.filter(|here| here.git_dir() == project.git_dir()).unwrap_or(project))
+        let here = here.filter(|here| here.git_dir() == project.git_dir()).unwrap_or(project);
+        Ok(self.here.get_or_init(|| here).clone())
+    }
+
+    /// Returns the repository around the project's root.
+    pub(crate) fn project_repository(&self) -> Result<Repository> {
+        match self.project.get() {
+            Some(known) => Ok(known.clone()),
+            None => {
+                let found = Repository::discover(&self.root)?;
+                Ok(self.project.get_or_init(|| found).clone())
+            }
+        }
     }
 
     fn at(root: PathBuf, around: &Surroundings) -> Self {
         let state = around.state_home.join(directory_name(&root));
-        Self { root, state }
+        Self { root, state, project: OnceLock::new(), here: OnceLock::new() }
     }
 
     pub fn root(&self) -> &Path {
@@ -124,6 +144,11 @@ impl Workspace {
     /// The gates' checkout, kept for its build cache.
     pub fn gates_state(&self) -> PathBuf {
         self.state.join("gates")
+    }
+
+    /// Checkouts that were given up, for the next ones to be made of.
+    pub fn spares(&self) -> PathBuf {
+        self.state.join("spares")
     }
 
     /// Refuses to work where there is no project.

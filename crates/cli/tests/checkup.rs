@@ -64,10 +64,17 @@ fn checkouts_of_runs_that_are_over_are_counted() {
     let env = scenes::with_scenario(&scenes::one_bounce(scenes::WRITE_42));
     let path = std::env::var("PATH").unwrap();
     assert_eq!(finding(&env, &path, "stale", 0), Value::Null);
+    // A verified run gives its checkouts up by itself.
     let _ = scenes::orchestrate(&env, &[]).code(0);
+    assert_eq!(finding(&env, &path, "stale", 0), Value::Null);
+    let nothing = scenes::one_bounce(r#"{ say = "done" }"#);
+    env.write_at(&env.dir().join("scenario.toml"), &nothing);
+    let _ = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(11);
     let stale = finding(&env, &path, "stale", 0);
     assert_eq!(stale["detail"], "1 checkout of runs that are over");
     assert_eq!(stale["required"], false);
+    let _ = env.spore(&["runs", "prune"]).code(0);
+    assert_eq!(finding(&env, &path, "stale", 0), Value::Null);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `--apply` and `spore runs rollback`, as a person meets them.
 
 use spore_testkit::TestEnv;
+use spore_testkit::kill::{Blow, Crime, Manner, sample};
 
 use crate::scenes::{self, WRITE_42, told};
 
@@ -61,11 +62,75 @@ fn a_conflict_of_a_rollback_is_told_with_the_next_step() {
     assert_eq!(scenes::newest(&env)["status"], "verified");
 }
 
+/// A verified run, laid into the person's own files.
+fn laid() -> TestEnv {
+    let steps = format!("{WRITE_42}, {{ write = \"notes/new.txt\", content = \"new\\n\" }}");
+    let env = scenes::with_scenario(&scenes::one_bounce(&steps));
+    let _ = scenes::orchestrate(&env, &["--in-place"]).code(0);
+    assert_eq!(env.git(&["status", "--porcelain"]), "M  answer.txt\nA  notes/new.txt");
+    env
+}
+
+#[test]
+fn what_was_laid_into_the_persons_files_is_taken_out_again() {
+    let env = laid();
+    env.write("kept.txt", "mine\n");
+    let planned = rollback(&env, &["--dry-run"]).code(0);
+    insta::assert_snapshot!("what_a_rollback_of_laid_files_would_mean", told(&planned));
+    assert_eq!(env.git(&["diff", "--staged", "--name-only"]), "answer.txt\nnotes/new.txt");
+    let done = rollback(&env, &["--yes", "--json"]).code(0);
+    assert_eq!(done.json()["state"], "done");
+    assert_eq!(env.git(&["status", "--porcelain"]), " M kept.txt");
+    assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "41\n");
+    assert!(!env.repo().join("notes").exists());
+    assert_eq!(scenes::newest(&env)["status"], "rolled-back");
+}
+
+#[test]
+fn files_that_the_person_went_on_with_are_named_and_stay() {
+    let env = laid();
+    env.write("answer.txt", "42, as far as I know\n");
+    let refused = rollback(&env, &["--yes"]).code(65);
+    insta::assert_snapshot!("a_rollback_of_files_that_were_edited", told(&refused));
+    assert_eq!(env.git(&["status", "--porcelain"]), "MM answer.txt\nA  notes/new.txt");
+    assert_eq!(scenes::newest(&env)["status"], "verified");
+    env.git(&["commit", "--quiet", "--all", "--message", "mine now"]);
+    let done = rollback(&env, &["--yes"]).code(0);
+    let left = "in commits of yours: answer.txt, notes/new.txt";
+    assert!(done.stdout.contains(left), "{}", done.stdout);
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_rollback_of_laid_files_killed_among_its_effects_is_called_again() {
+    for point in ["before:checkout:files of the user#1", "after:checkout:files of the user#1"] {
+        let env = laid();
+        let id = scenes::newest_id(&env);
+        let args = ["runs", "rollback", id.as_str(), "--yes"];
+        let killed = env.spore_in(&env.repo(), &args, &[("SPORE_KILL_AT", point)]);
+        assert_eq!(killed.code, 137, "{}", killed.render());
+        let done = rollback(&env, &["--yes"]).code(0);
+        assert!(done.stdout.contains("what was laid into your files goes back: 2 files"));
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        assert_eq!(scenes::newest(&env)["status"], "rolled-back");
+    }
+}
+
+/// Something that looks like a key. Put together here, so that no file of ours holds one.
+fn key() -> String {
+    format!("AK{}Q7ZK2LMX4VB6TR5W", "IA")
+}
+
+/// A coder that does its task and writes a key beside it.
+fn leaking() -> TestEnv {
+    let leak = format!("{{ write = \"deploy.py\", content = \"x = '{}'\\n\" }}", key());
+    let kept = r#"{ edit = "kept.txt", find = "keep me", replace = "keep me, please" }"#;
+    scenes::with_scenario(&scenes::one_bounce(&format!("{WRITE_42}, {kept}, {leak}")))
+}
+
 #[test]
 fn a_key_in_a_change_turns_it_down_and_is_never_said() {
-    let key = format!("AK{}Q7ZK2LMX4VB6TR5W", "IA");
-    let steps = format!("{WRITE_42}, {{ write = \"deploy.py\", content = \"x = '{key}'\\n\" }}");
-    let env = scenes::with_scenario(&scenes::one_bounce(&steps));
+    let (env, key) = (leaking(), key());
     let output = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(11);
     let shown = env.spore(&["runs", "show", &scenes::newest_id(&env)]).code(0);
     assert!(!output.stdout.contains(&key) && !output.stderr.contains(&key));
@@ -75,4 +140,53 @@ fn a_key_in_a_change_turns_it_down_and_is_never_said() {
     assert!(diff.contains("[an AWS access key]") && !diff.contains(&key), "{diff}");
     let events = env.spore(&["events", "tail", "--json"]).code(0).stdout;
     assert!(!events.contains(&key), "{events}");
+}
+
+#[test]
+fn a_key_that_was_turned_down_is_under_no_ref_when_the_run_is_over() {
+    let env = leaking();
+    let _ = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(11);
+    let blob = {
+        env.write_at(&env.dir().join("deploy.py"), &format!("x = '{}'\n", key()));
+        env.git(&["hash-object", "../deploy.py"])
+    };
+    // It was there: the object still is, until git tidies up.
+    assert_eq!(env.git(&["cat-file", "-t", &blob]), "blob");
+    let reachable = env.git(&["rev-list", "--objects", "--all"]);
+    assert!(!reachable.contains(&blob), "{reachable}");
+    // The rest of the work is kept.
+    let kept = format!("refs/spore/{}/bounce/1", scenes::newest_id(&env));
+    assert_eq!(env.git(&["diff", "--name-only", "HEAD", &kept]), "answer.txt\nkept.txt");
+    assert_eq!(env.git(&["show", &format!("{kept}:answer.txt")]), "42");
+}
+
+#[test]
+fn a_key_that_a_lost_session_left_behind_is_let_go_too() {
+    let leak =
+        format!(r#"{{ run = "test -e $HOME/waits || echo 'x = \"{}\"' > deploy.py" }}"#, key());
+    let steps = format!("{leak}, {}, {WRITE_42}", scenes::WAIT_ONCE);
+    let env = scenes::with_scenario(&scenes::one_bounce(&steps));
+    let mut child = env.start_in(&env.repo(), scenes::ORCHESTRATE, &[]);
+    scenes::wait_for("the agent", || env.dir().join("home/waits").exists());
+    child.kill().unwrap();
+    assert_eq!(env.finish(child).code, 137);
+    let _ = env.spore(&["resume"]).code(0);
+    let left = format!("refs/spore/{}/left/1-1", scenes::newest_id(&env));
+    let message = env.git(&["log", "-1", "--format=%s", &left]);
+    assert!(message.ends_with("without its secrets"), "{message}");
+    assert_eq!(env.git(&["diff", "--name-only", "HEAD", &left]), "");
+}
+
+#[test]
+fn a_run_that_is_killed_while_it_lets_go_of_a_key_ends_like_one_that_was_not() {
+    let command = [scenes::ORCHESTRATE, &["--max-bounces", "1"]].concat();
+    let crime = Crime { scene: &leaking, command: &command, random: 0 };
+    let points = [
+        "before:commit:bounce/1 without secrets#1",
+        "before:ref:refs/spore/RUN/bounce/1#2",
+        "after:ref:refs/spore/RUN/bounce/1#2",
+    ];
+    let tally = sample(&crime, Manner::default(), &points.map(Blow::At));
+    assert_eq!((tally.ended.as_str(), tally.killed), ("escalated", 3));
+    assert_eq!(tally.divergent, Vec::<String>::new(), "{}", tally.line());
 }

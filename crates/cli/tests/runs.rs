@@ -96,3 +96,37 @@ fn a_place_that_is_no_project_has_no_runs() {
     insta::assert_snapshot!(told(&output));
     assert!(!env.repo().join(".spore").exists());
 }
+
+#[test]
+fn pruning_removes_what_refs_keep_and_leaves_what_can_go_on_or_is_nowhere_else() {
+    let (env, ids) = history();
+    let prune = |more: &[&str]| {
+        let args: Vec<&str> = ["runs", "prune", "--json"].iter().chain(more).copied().collect();
+        env.spore(&args).code(0).json()
+    };
+    let names = |told: &serde_json::Value, part: &str| -> Vec<String> {
+        let all = told[part].as_array().unwrap().iter();
+        all.map(|one| one["run"].as_str().unwrap().to_owned()).collect()
+    };
+    let planned = prune(&["--dry-run"]);
+    // The verified one gave its checkouts up by itself; the last one waits for more budget.
+    assert_eq!(names(&planned, "runs"), ids[1..3], "{planned:#}");
+    assert_eq!(names(&planned, "left"), ids[3..], "{planned:#}");
+    assert!(planned["bytes"].as_u64().unwrap() > 0);
+    let dir = planned["left"][0]["dir"].as_str().unwrap();
+    let dir = dir.replace("$TEST_ENV", &env.dir().display().to_string());
+    let state = std::path::Path::new(&dir).parent().unwrap();
+    let touched = state.join(&ids[1]).join("coder/only-here.txt");
+    std::fs::write(&touched, "by hand\n").unwrap();
+    let done = prune(&[]);
+    assert_eq!((names(&done, "runs"), names(&done, "left").len()), (vec![ids[2].clone()], 2));
+    assert!(touched.exists() && !state.join(&ids[2]).exists());
+    let text = env.spore(&["runs", "prune"]).code(0);
+    assert!(text.stdout.contains("it holds work that no ref keeps"), "{}", text.render());
+    // What was left can go on, and a new run finds all it needs and leaves two spares.
+    let _ = env.spore(&["resume", &ids[3], "--budget", "5"]).code(0);
+    task(&env, "write the answer again", WRITE_42, &[], 0);
+    let last = prune(&[]);
+    assert_eq!((names(&last, "runs").len(), last["spares"].as_u64()), (0, Some(2)), "{last:#}");
+    assert_eq!(prune(&[])["spares"], 0);
+}

@@ -9,21 +9,36 @@
 //! A tree with uncommitted files is refused beforehand: afterwards nobody could tell whose edit
 //! is whose.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use spore_effects::Effect;
 use spore_git::{GitError, Repository};
 use spore_model::{CommitId, Fault, RunId};
 
 use super::{Site, listed};
+use crate::gate_runs::bug;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// Whether the change is in the user's files now.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Laid {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Laying {
     pub(crate) done: bool,
     /// One line for people.
     pub(crate) what: String,
 }
+
+/// What was laid, and where; written down before the first file is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Laid {
+    pub(crate) commit: CommitId,
+    /// The work tree; the project's own if it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) root: Option<PathBuf>,
+}
+
+/// The name of the note that holds it.
+const NOTE: &str = "in-place";
 
 /// Refuses a work tree that has anything uncommitted, new files included.
 pub(crate) fn refuse_dirty(repository: &Repository) -> Result<()> {
@@ -47,13 +62,13 @@ pub(crate) fn lay_down(
     run: RunId,
     base: &CommitId,
     commit: &CommitId,
-) -> Result<Laid> {
+) -> Result<Laying> {
     let site = Site { around, workspace, repository, run };
     site.set_ref(&site.own_ref("before"), base)?;
     if repository.head()? != *base {
         return Ok(not_laid("your branch has moved on since the run began"));
     }
-    let note = site.note("in-place");
+    let note = site.note(NOTE);
     if note.exists() {
         repository.mend_turn(base, commit)?;
     } else {
@@ -62,22 +77,31 @@ pub(crate) fn lay_down(
             let told: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
             return Ok(not_laid(&listed(&told)));
         }
-        site.write_file(&note, format!("{{ \"commit\": \"{commit}\" }}\n").as_bytes(), "in-place")?;
+        let root = Some(repository.root().to_owned());
+        let laid = serde_json::to_vec(&Laid { commit: commit.clone(), root }).map_err(bug)?;
+        site.write_file(&note, &laid, NOTE)?;
     }
     let turn = || repository.turn(base, commit);
     match around.probe.around(Effect::Checkout, "files of the user", turn) {
         Ok(()) => {
             let what = "in your files and staged: git diff --staged".to_owned();
-            Ok(Laid { done: true, what })
+            Ok(Laying { done: true, what })
         }
         Err(GitError::Failed { complaint, .. }) => {
-            site.remove_file(&note, "in-place")?;
+            site.remove_file(&note, NOTE)?;
             Ok(not_laid(&complaint))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn not_laid(why: &str) -> Laid {
-    Laid { done: false, what: format!("not laid into your files: {why}") }
+impl Site<'_> {
+    /// Returns what was laid into the user's files, if anything was.
+    pub(crate) fn laid(&self) -> Result<Option<Laid>> {
+        self.on_record(NOTE)
+    }
+}
+
+fn not_laid(why: &str) -> Laying {
+    Laying { done: false, what: format!("not laid into your files: {why}") }
 }

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_effects::Effect;
 use spore_git::{GitError, Merged, Repository, Spot, Standing};
@@ -191,6 +192,11 @@ impl Site<'_> {
     }
 
     pub(crate) fn landing_on_record(&self, name: &str) -> Result<Option<Landing>> {
+        self.on_record(name)
+    }
+
+    /// Reads a note about the user's files, if it was written.
+    pub(super) fn on_record<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let path = self.note(name);
         match std::fs::read(&path) {
             Ok(note) => serde_json::from_slice(&note).map(Some).map_err(|source| {

@@ -245,6 +245,17 @@ pub(super) fn of_tree(repository: &Repository, tree: &TreeId, scope: &Scope) -> 
     Ok(listing.sorted())
 }
 
+/// What has to be looked at where exactly these paths changed.
+pub(super) fn scope_of_change(paths: Vec<String>) -> Scope {
+    /// Beyond so many it is quicker to look at all.
+    const MOST: usize = 200;
+    let is_list = |path: &String| path.rsplit('/').next() == Some(IGNORE_FILE);
+    if paths.len() > MOST || paths.iter().any(is_list) {
+        return Scope::default();
+    }
+    Scope::of_paths(paths)
+}
+
 /// The `.sporeignore` files of a tree.
 struct Ignored(Vec<(String, Gitignore)>);
 

@@ -47,9 +47,14 @@ impl Place {
         index.path() == self.scratch()
     }
 
+    /// Removes what somebody who was killed left half made.
+    pub(super) fn clear_scratch(&self) -> Result<()> {
+        remove(&self.scratch())
+    }
+
     /// Starts a new index beside whatever is there.
     pub(super) fn create(&self) -> Result<CodeIndex> {
-        remove(&self.scratch())?;
+        self.clear_scratch()?;
         Ok(CodeIndex::create(&self.scratch())?)
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use spore_store::{CodeCounts, CodeIndex, CodeIndexError};
+use spore_store::{CodeCounts, CodeIndex, CodeIndexError, Writer};
 
 use super::Reporter;
 use super::applying::Done;
@@ -108,7 +108,7 @@ pub struct IndexReport {
 const COUNTS: &str = "counts";
 
 impl IndexReport {
-    pub(super) fn of(index: &CodeIndex, counts: CodeCounts, done: &Done, unchanged: u64) -> Self {
+    pub(super) fn of(index: &CodeIndex, done: &Done, unchanged: u64) -> Self {
         Self {
             index: index.path().display().to_string(),
             added: done.added,
@@ -116,31 +116,34 @@ impl IndexReport {
             removed: done.removed,
             unchanged: unchanged + done.same,
             resolved_again: done.resolved_again,
-            counts,
             ..Self::default()
         }
     }
 
-    /// Reports that nothing was to do. Counting takes longer than seeing that, so the counts
-    /// are those that were kept.
-    pub(super) fn unchanged(index: &CodeIndex, unchanged: u64) -> Result<Self> {
-        let kept = index.meta(COUNTS)?;
-        let counts = match kept.and_then(|text| serde_json::from_str(&text).ok()) {
-            Some(counts) => counts,
-            None => index.counts()?,
-        };
+    /// Reports that nothing was to do.
+    pub(super) fn unchanged(index: &CodeIndex, unchanged: u64) -> Self {
         let index = index.path().display().to_string();
-        Ok(Self { index, unchanged, counts, ..Self::default() })
+        Self { index, unchanged, ..Self::default() }
     }
 
-    /// Counts what there is, and keeps the counts for whoever finds nothing to do.
-    pub(super) fn count(index: &CodeIndex) -> Result<CodeCounts> {
-        let counts = index.counts()?;
-        let text = serde_json::to_string(&counts).unwrap_or_default();
-        let kept: std::result::Result<(), CodeIndexError> =
-            index.write(|writer| writer.set_meta(COUNTS, &text));
-        kept?;
-        Ok(counts)
+    /// Adds what there is, for people to read. Counting takes longer than seeing that nothing
+    /// changed, so the counts are kept until something does.
+    pub(super) fn count(&mut self, index: &CodeIndex) -> Result<()> {
+        let kept = index.meta(COUNTS)?;
+        if let Some(counts) = kept.and_then(|text| serde_json::from_str(&text).ok()) {
+            self.counts = counts;
+            return Ok(());
+        }
+        self.counts = index.counts()?;
+        let text = serde_json::to_string(&self.counts).unwrap_or_default();
+        index
+            .write(|writer| writer.set_meta(COUNTS, &text))
+            .map_err(|error: CodeIndexError| error.into())
+    }
+
+    /// To be called by whoever changes an index.
+    pub(super) fn forget_counts(writer: &mut Writer<'_>) -> Result<()> {
+        Ok(writer.set_meta(COUNTS, "")?)
     }
 
     pub(super) fn took(&mut self, time: Duration) {

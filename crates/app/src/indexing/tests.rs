@@ -470,3 +470,57 @@ proptest! {
         prop_assert!(kept == made, "{}", difference(&kept, &made));
     }
 }
+
+#[test]
+fn a_draft_is_the_index_of_the_change_and_leaves_nothing_behind() {
+    let changes: [&dyn Fn(&Project); 6] = [
+        &|project| project.write("src/price.rs", PRICE.replace("total", "sum")),
+        &|project| project.write("src/deep/more.rs", "pub fn more() { crate::price::total(); }\n"),
+        &|project| project.remove("src/price.rs"),
+        &|project| {
+            let root = project.root();
+            std::fs::rename(root.join("src/price.rs"), root.join("src/cost.rs")).unwrap();
+        },
+        &|project| project.write(".sporeignore", "src/price.rs\n"),
+        &|_| {},
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let project = shop();
+        // What somebody works on has the past of its base; without one the two are equal.
+        project.write(".spore/config.toml", "[index]\nhistory = 0\n");
+        let base = CommitId::new(project.git(&["rev-parse", "HEAD"])).unwrap();
+        let at_base = project.index(&IndexAsked::new(Source::Tree(base.to_string())));
+        change(&project);
+        project.commit("a change");
+        let commit = CommitId::new(project.git(&["rev-parse", "HEAD"])).unwrap();
+        let around = project.around();
+        let workspace = Workspace::find(&around).unwrap();
+        let config = workspace.config(&around, &[]).unwrap();
+        let files = || std::fs::read_dir(project.root().join(".spore/index")).unwrap().count();
+        let before = files();
+        let draft = draft_of(&around, &workspace, &config, &base, &commit, &Silent).unwrap();
+        let drafted = draft.unwrap().dump().unwrap();
+        assert_eq!(files(), before, "{number}");
+        let open = |report: &IndexReport| {
+            let index = CodeIndex::open(Path::new(&report.index), std::time::Duration::ZERO);
+            index.unwrap().dump().unwrap()
+        };
+        let full = IndexAsked { full: true, ..IndexAsked::new(Source::Tree(commit.to_string())) };
+        let made = open(&project.index(&full));
+        assert!(drafted == made, "{number}: {}", difference(&drafted, &made));
+        // The base's own is as it was.
+        let again = IndexAsked { full: true, ..IndexAsked::new(Source::Tree(base.to_string())) };
+        let kept = open(&at_base);
+        assert!(kept == open(&project.index(&again)), "{number}");
+    }
+}
+
+#[test]
+fn a_change_of_a_base_without_an_index_has_no_draft() {
+    let project = shop();
+    let base = CommitId::new(project.git(&["rev-parse", "HEAD"])).unwrap();
+    let around = project.around();
+    let workspace = Workspace::find(&around).unwrap();
+    let config = workspace.config(&around, &[]).unwrap();
+    assert!(draft_of(&around, &workspace, &config, &base, &base, &Silent).unwrap().is_none());
+}

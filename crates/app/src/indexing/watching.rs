@@ -53,7 +53,8 @@ pub fn watch(
             Storm::Paths(paths) if asked.is_everything() => Scope::of_paths(paths),
             _ => asked.clone(),
         };
-        let (_, report) = indexer.run(&Source::WorkTree, &scope, false)?;
+        let (index, mut report) = indexer.run(&Source::WorkTree, &scope, false)?;
+        report.count(&index)?;
         if report.added + report.changed + report.removed > 0 {
             tell(&report);
         }

@@ -1,5 +1,7 @@
 //! Which files somebody means by a path, the end of a path, or the name of a piece of code.
 
+use std::cell::OnceCell;
+
 use spore_model::{CommitId, NodeId};
 use spore_store::CodeIndex;
 
@@ -9,17 +11,20 @@ use crate::briefing::Briefing;
 const MAX_NAMESAKES: usize = 3;
 
 /// A tree whose places can be named.
-pub(crate) struct NamedPlaces {
+pub(crate) struct NamedPlaces<'a> {
+    briefing: Briefing<'a>,
+    at: CommitId,
     files: Vec<String>,
-    index: Option<CodeIndex>,
+    /// Opened for the first name that is no path.
+    index: OnceCell<Option<CodeIndex>>,
 }
 
-impl NamedPlaces {
-    /// Opens a commit's tree. Names of code are known where it is indexed already; what cannot
-    /// be read has no places.
-    pub(crate) fn of(briefing: &Briefing<'_>, at: &CommitId) -> Self {
-        let files = briefing.repository.list_files(at).unwrap_or_default();
-        Self { files, index: briefing.made_before(at) }
+impl<'a> NamedPlaces<'a> {
+    /// Opens the tree of a run's commit. Names of code are known where its base is indexed
+    /// already; what cannot be read has no places.
+    pub(crate) fn of(briefing: Briefing<'a>, at: CommitId) -> Self {
+        let files = briefing.repository.list_files(&at).unwrap_or_default();
+        Self { briefing, at, files, index: OnceCell::new() }
     }
 
     /// Returns the paths that `named` stands for; none if it names nothing of the tree.
@@ -42,7 +47,8 @@ impl NamedPlaces {
     }
 
     fn paths_of_code(&self, named: &str) -> Vec<String> {
-        let Some(index) = &self.index else { return Vec::new() };
+        let index = self.index.get_or_init(|| self.briefing.seen(&self.at));
+        let Some(index) = index else { return Vec::new() };
         let found = index.find(named.trim_end_matches("()")).unwrap_or_default();
         let path = |id: &NodeId| {
             let node = index.node(id).ok().flatten()?;

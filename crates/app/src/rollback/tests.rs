@@ -8,8 +8,8 @@ use spore_model::{Edge, EdgeId, EdgeKind, Lesson, Node, NodeClass, NodeId, Outco
 use spore_store::{EdgeQuery, NodeQuery};
 
 use super::*;
-use crate::applying::Apply;
 use crate::applying::tests::{BASE, CHANGE, NOW, Yard};
+use crate::applying::{Apply, lay_down};
 
 fn workspace(yard: &Yard) -> (Surroundings, Workspace) {
     let around = yard.around();
@@ -23,6 +23,20 @@ fn after_run(how: Apply) -> Yard {
     settle(&yard, RunState::Ended);
     assert!(yard.apply(how).done);
     yard
+}
+
+/// The same, laid into the user's own files.
+fn after_laying() -> Yard {
+    let yard = after_run(Apply::Branch);
+    lay(&yard, &yard.around());
+    yard
+}
+
+fn lay(yard: &Yard, around: &Surroundings) {
+    let workspace = Workspace::find(around).unwrap();
+    let repository = workspace.repository(around).unwrap();
+    let laid = lay_down(around, &workspace, &repository, yard.run, &yard.base, &yard.commit);
+    assert!(laid.unwrap().done);
 }
 
 fn settle(yard: &Yard, state: RunState) {
@@ -205,17 +219,59 @@ fn a_merge_into_a_branch_that_nobody_has_checked_out_is_undone_there() {
     assert_eq!(told.status(false), Status::RolledBack);
 }
 
+#[test]
+fn what_was_laid_into_files_goes_back_and_other_edits_stay() {
+    let yard = after_laying();
+    yard.sh("echo mine > b; echo s > d/x; git add d/x; echo new > untracked; git branch other");
+    assert_eq!(yard.sh("git status --porcelain a gone n"), "M  a\nD  gone\nA  n/new");
+    let planned = roll(&yard, true).unwrap();
+    assert_eq!(planned.deeds[0], "what was laid into your files goes back: 3 files");
+    assert_eq!(yard.sh("git status --porcelain a gone n"), "M  a\nD  gone\nA  n/new");
+    let done = roll(&yard, false).unwrap();
+    assert_eq!((done.state, &done.deeds), (RollbackState::Done, &planned.deeds));
+    assert_eq!(yard.sh("git status --porcelain"), " M b\nM  d/x\n?? untracked");
+    assert_eq!(yard.sh("cat gone; test ! -e n && git diff --stat HEAD -- a"), "1");
+    assert_eq!(yard.sh("git rev-parse main"), yard.base.as_str());
+    assert!(our_refs(&yard).contains(&format!("rolled-back {}", yard.commit)));
+}
+
+#[test]
+fn what_was_laid_goes_back_although_the_branch_went_on_elsewhere() {
+    let yard = after_laying();
+    yard.sh("echo later > d/x; git commit -q -m later d/x; git checkout -q -b elsewhere");
+    roll(&yard, false).unwrap();
+    assert_eq!(yard.sh("git status --porcelain; cat d/x gone"), "later\n1");
+}
+
+#[test]
+fn what_was_laid_into_another_work_tree_goes_back_there() {
+    let yard = after_run(Apply::Branch);
+    yard.sh("git worktree add -q -b side ../side");
+    let side = yard.repo().with_file_name("side");
+    let around = crate::applying::tests::surroundings(&side, Probe::idle());
+    lay(&yard, &around);
+    let before = yard.users();
+    let status = || yard.sh("git -C ../side status --porcelain");
+    assert_eq!(status(), "M  a\nD  gone\nA  n/new");
+    roll(&yard, false).unwrap();
+    assert_eq!((status(), yard.users()), (String::new(), before));
+}
+
 /// Checks that a rollback is refused with this code and these words, and changes nothing.
 #[track_caller]
 fn check_refused(how: Apply, prepare: &str, code: u8, expected: &str) {
-    let yard = after_run(how);
+    check_refused_in(&after_run(how), prepare, code, expected);
+}
+
+#[track_caller]
+fn check_refused_in(yard: &Yard, prepare: &str, code: u8, expected: &str) {
     yard.sh(prepare);
-    let (before, refs, known_before) = (yard.users(), our_refs(&yard), known(&yard));
-    let error = roll(&yard, false).unwrap_err();
+    let (before, refs, known_before) = (yard.users(), our_refs(yard), known(yard));
+    let error = roll(yard, false).unwrap_err();
     assert_eq!(error.exit_code(), code, "{prepare}: {error}");
     assert!(error.to_string().contains(expected) && error.hint_text().is_some(), "{error}");
-    assert_eq!((yard.users(), our_refs(&yard), known(&yard)), (before, refs, known_before));
-    assert_eq!(row(&yard).status(false), Status::Verified);
+    assert_eq!((yard.users(), our_refs(yard), known(yard)), (before, refs, known_before));
+    assert_eq!(row(yard).status(false), Status::Verified);
 }
 
 #[test]
@@ -230,15 +286,51 @@ fn a_rollback_that_cannot_be_done_changes_nothing() {
 }
 
 #[test]
+fn files_that_are_not_as_they_were_laid_are_named_and_nothing_is_touched() {
+    for (prepare, expected) in [
+        ("echo mine >> a", "your files: a is not as it was laid down"),
+        ("echo mine >> a; git add a; rm n/new", "a is not as it was laid down, n/new is not"),
+        ("git reset -q", "a is not as it was laid down, gone is not"),
+        ("git checkout -q HEAD a", "your files: a is not as it was laid down"),
+        ("echo mine > gone", "your files: gone is not tracked and would be overwritten"),
+        ("git rev-parse HEAD > .git/MERGE_HEAD", "a merge is under way in"),
+    ] {
+        let yard = after_laying();
+        check_refused_in(&yard, prepare, 65, expected);
+        assert!(roll(&yard, true).is_err(), "{prepare}: a dry run says so too");
+    }
+}
+
+/// What a rollback leaves to the person who did this to the work.
+#[track_caller]
+fn left_of(yard: &Yard, prepare: &str) -> String {
+    yard.sh(prepare);
+    let before = yard.users();
+    let done = roll(yard, false).unwrap();
+    assert_eq!(yard.users(), before, "{prepare}");
+    assert_eq!(row(yard).status(false), Status::RolledBack);
+    done.left.join("\n")
+}
+
+#[test]
+fn what_a_person_did_with_what_was_laid_is_left_alone_and_named() {
+    let all = left_of(&after_laying(), "git commit -qm mine");
+    assert_eq!(all, "what was laid into your files is in commits of yours: a, gone, n/new");
+    let part = left_of(&after_laying(), "git commit -qm mine a; echo more >> n/new");
+    assert_eq!(part, "what was laid into your files is in commits of yours: a");
+    let out = left_of(&after_laying(), "git stash -q");
+    assert_eq!(out, "your files no longer have what was laid into them: somebody took it out");
+    let yard = after_run(Apply::Branch);
+    yard.sh("git worktree add -q -b side ../side");
+    let side = yard.repo().with_file_name("side");
+    lay(&yard, &crate::applying::tests::surroundings(&side, Probe::idle()));
+    let gone = left_of(&yard, "git worktree remove --force ../side");
+    assert_eq!(gone, "the work tree that it was laid into is gone");
+}
+
+#[test]
 fn what_a_person_did_with_the_work_is_left_alone_and_named() {
-    let left = |how, prepare: &str| {
-        let yard = after_run(how);
-        yard.sh(prepare);
-        let before = yard.users();
-        let done = roll(&yard, false).unwrap();
-        assert_eq!(yard.users(), before, "{prepare}");
-        done.left.join("\n")
-    };
+    let left = |how, prepare: &str| left_of(&after_run(how), prepare);
     let by_hand =
         left(Apply::Branch, "git merge -q $(git branch --list 'spore/*' --format='%(refname)')");
     assert!(
@@ -349,4 +441,43 @@ fn a_revert_killed_at_any_effect_ends_like_one_that_was_not() {
     };
     // What is forgotten afterwards is the same as above.
     check_killed(&yard, &|point| !point.contains("forget"));
+}
+
+#[test]
+fn a_lifting_killed_at_any_effect_ends_like_one_that_was_not() {
+    let yard = || {
+        let yard = after_laying();
+        yard.sh("echo mine > b; echo new > untracked");
+        yard
+    };
+    // What follows on it is the same as above.
+    let own = ["rollback", "lifting", "files of the user", "rolled-back"];
+    check_killed(&yard, &|point| own.iter().any(|name| point.contains(name)));
+}
+
+#[test]
+fn a_lifting_that_was_cut_off_among_the_files_is_brought_to_its_end() {
+    let yard = after_laying();
+    let note = yard.repo().join(format!(".spore/runs/{}/lifting.json", yard.run));
+    std::fs::write(note, "{}").unwrap();
+    // Two files are back, one is not, and the index knows of none.
+    yard.sh("git show HEAD:gone > gone; rm -r n; echo mine > b");
+    roll(&yard, false).unwrap();
+    assert_eq!(yard.sh("git status --porcelain; cat gone"), " M b\n1");
+}
+
+#[test]
+fn a_lifting_waits_for_nobody_and_is_simply_called_again() {
+    let yard = after_laying();
+    let before = yard.users();
+    yard.sh("touch .git/index.lock");
+    let error = roll(&yard, false).unwrap_err();
+    assert!(error.hint_text().is_some(), "{error}");
+    assert_eq!(yard.users(), before);
+    yard.sh("rm .git/index.lock; echo mine >> a");
+    let error = roll(&yard, false).unwrap_err();
+    assert!(error.to_string().contains("a is not as it was laid down"), "{error}");
+    yard.sh("git checkout -q -- a");
+    roll(&yard, false).unwrap();
+    assert_eq!(yard.sh("git status --porcelain"), "");
 }

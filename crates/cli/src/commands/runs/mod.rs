@@ -1,6 +1,7 @@
 //! What happened so far.
 
 mod list;
+mod prune;
 mod rollback;
 mod show;
 
@@ -14,6 +15,7 @@ pub(crate) enum RunsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Rollback(rollback::RollbackArgs),
+    Prune(prune::PruneArgs),
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &RunsCommand) -> Result<u8> {
@@ -21,5 +23,6 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &RunsCommand) -> 
         RunsCommand::List(args) => list::run(ui, around, args),
         RunsCommand::Show(args) => show::run(ui, around, args),
         RunsCommand::Rollback(args) => rollback::run(ui, around, args),
+        RunsCommand::Prune(args) => prune::run(ui, around, args),
     }
 }

@@ -8,9 +8,10 @@ use crate::ui::Ui;
 /// Take back what a run brought: its merge, branch, patch and lessons
 ///
 /// Only what Spore did is undone. A merge is taken out of its branch again: by going back to
-/// the commit before it if nothing followed, else by a commit that reverts it. The run's own
-/// branch goes, and a ref keeps its commit. What the run taught no longer enters any context.
-/// A conflict, or an edited file of yours in the way, leaves everything as it is.
+/// the commit before it if nothing followed, else by a commit that reverts it. What `--in-place`
+/// laid into your files goes back, as long as it is there as it was laid. The run's own branch
+/// goes, and a ref keeps its commit. What the run taught no longer enters any context. A
+/// conflict, or an edited file of yours in the way, leaves everything as it is.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore runs rollback 7QX2 --dry-run  what it would mean\n  spore runs rollback 7QX2 --yes      do it without asking"

@@ -1,0 +1,49 @@
+use spore_app::{LeftCheckout, Pruned, Result, Surroundings, counted};
+
+use crate::ui::Ui;
+
+/// Remove the checkouts of runs that are over
+///
+/// A verified run gives its checkouts up by itself. Those of runs that fell short stay until
+/// they are pruned, so that you can look at them. Goes: what belongs to a run that has ended and
+/// is kept by a git ref of the run, and the files that are held ready for the next checkout.
+/// Stays: runs that can go on, and work that no ref keeps.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  spore runs prune --dry-run  what would be removed, and how much that is\n  spore runs prune"
+)]
+pub(crate) struct PruneArgs {
+    /// Only tell what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PruneArgs) -> Result<u8> {
+    let pruned = spore_app::prune(around, args.dry_run)?;
+    ui.answer(&pruned, || text(&pruned));
+    Ok(0)
+}
+
+fn text(pruned: &Pruned) -> String {
+    let runs = u32::try_from(pruned.runs.len()).unwrap_or(u32::MAX);
+    let mut lines = Vec::new();
+    if runs == 0 && pruned.spares == 0 {
+        lines.push("There is nothing to remove.".to_owned());
+    } else {
+        let word = if pruned.dry_run { "Would remove" } else { "Removed" };
+        let megabytes = pruned.bytes.div_ceil(1 << 20);
+        lines.push(format!(
+            "{word} the checkouts of {} and {}: {megabytes} MB.",
+            counted(runs, "run"),
+            counted(pruned.spares, "spare"),
+        ));
+    }
+    if !pruned.left.is_empty() {
+        lines.push("Left alone:".to_owned());
+        let line = |left: &LeftCheckout| {
+            format!("  - {} ({}): {}", left.run.short(), left.dir.display(), left.why)
+        };
+        lines.extend(pruned.left.iter().map(line));
+    }
+    lines.join("\n")
+}
