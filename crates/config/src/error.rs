@@ -24,6 +24,29 @@ impl Position {
     }
 }
 
+/// The lines of a text, for whoever asks for many positions in it.
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    /// Where each line starts.
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(end, _)| end + 1)).collect();
+        Self { text, starts }
+    }
+
+    /// Returns what [`Position::of`] returns.
+    pub(crate) fn position(&self, offset: usize) -> Position {
+        let offset = self.text.floor_char_boundary(offset);
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts[line - 1];
+        Position { line, column: self.text[start..offset].chars().count() + 1 }
+    }
+}
+
 /// Where a value was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
@@ -34,8 +57,21 @@ pub struct Place {
 
 impl Place {
     pub(crate) fn new(origin: &Origin, text: &str, offset: Option<usize>) -> Self {
+        Self::within(origin, offset, |offset| Position::of(text, offset))
+    }
+
+    /// Like [`Self::new`], in a text whose lines are known.
+    pub(crate) fn in_lines(origin: &Origin, lines: &Lines<'_>, offset: Option<usize>) -> Self {
+        Self::within(origin, offset, |offset| lines.position(offset))
+    }
+
+    fn within(
+        origin: &Origin,
+        offset: Option<usize>,
+        position: impl FnOnce(usize) -> Position,
+    ) -> Self {
         let is_file = !matches!(origin, Origin::Env(_) | Origin::Flag(_));
-        let position = offset.filter(|_| is_file).map(|offset| Position::of(text, offset));
+        let position = offset.filter(|_| is_file).map(position);
         Self { origin: origin.clone(), position }
     }
 }
@@ -104,5 +140,21 @@ impl ConfigError {
             | Self::BadValue { place, .. } => *place = Place { origin, position: None },
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_lines_give_the_same_positions() {
+        for text in ["", "\n", "a = 1\nb = \"ü\"\r\n\n[c]\n", "no end"] {
+            let lines = Lines::of(text);
+            for offset in 0..text.len() + 2 {
+                let expected = Position::of(text, offset);
+                assert_eq!(lines.position(offset), expected, "{offset} of {text:?}");
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use toml_edit::{Document, TableLike};
 
-use crate::error::{ConfigError, Place};
+use crate::error::{ConfigError, Lines, Place};
 use crate::schema::{Known, Schema, is_open, parts};
 use crate::value::{self, Kind};
 use crate::{Config, DEFAULTS, Value, parse_duration};
@@ -164,6 +164,7 @@ fn defaults() -> Result<&'static Defaults, ConfigError> {
 /// Reads the settings of one layer.
 struct Reader<'a> {
     layer: &'a Layer,
+    lines: Lines<'a>,
     /// Nothing while the defaults are read, which define it.
     schema: Option<&'a Schema>,
     entries: BTreeMap<String, Entry>,
@@ -171,11 +172,11 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(layer: &'a Layer, schema: Option<&'a Schema>) -> Self {
-        Self { layer, schema, entries: BTreeMap::new() }
+        Self { layer, lines: Lines::of(&layer.text), schema, entries: BTreeMap::new() }
     }
 
     fn place(&self, span: Option<std::ops::Range<usize>>) -> Place {
-        Place::new(&self.layer.origin, &self.layer.text, span.map(|span| span.start))
+        Place::in_lines(&self.layer.origin, &self.lines, span.map(|span| span.start))
     }
 
     fn read(&mut self) -> Result<(), ConfigError> {

@@ -11,10 +11,12 @@
 mod config;
 mod distance;
 mod edit;
+mod entries;
 mod environment;
 mod error;
 mod layer;
 mod schema;
+mod tables;
 mod time;
 mod value;
 

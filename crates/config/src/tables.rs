@@ -1,0 +1,313 @@
+//! From entries to the typed view, a table at a time: which keys there are, and which of their
+//! values make sense.
+
+use std::collections::BTreeMap;
+
+use crate::config::{
+    Api, Checkout, Claude, Codex, Command, Commit, Context, Diff, Environment, Flows, GateCommand,
+    Gates, Index, Memory, ModelPrice, Orchestrate, Prices, Role, Sandbox, Scan, Search, Sentinel,
+    SessionLimits, Show, Spawn, Spine, Store, Tier, VerdictRules,
+};
+use crate::entries::Entries;
+use crate::error::ConfigError;
+use crate::{Config, Entry};
+
+const TIERS: &[&str] = &["low", "medium", "high"];
+const GATE_KINDS: &[&str] = &["build", "test", "lint"];
+const PARSERS: &[&str] = &[
+    "cargo", "pytest", "unittest", "jest", "vitest", "mocha", "tap", "go", "ctest", "dotnet",
+    "junit", "auto", "plain",
+];
+
+impl Config {
+    pub(crate) fn from_entries(entries: &BTreeMap<String, Entry>) -> Result<Self, ConfigError> {
+        let all = Entries(entries);
+        Ok(Self {
+            orchestrate: all.orchestrate()?,
+            spawn: Spawn { max_depth: all.positive("spawn.max_depth")? },
+            flows: all.flows()?,
+            sentinel: Sentinel { max_cycles: all.positive("sentinel.max_cycles")? },
+            verdict: VerdictRules {
+                min_confidence: all.fraction("verdict.min_confidence")?,
+                phrase_confidence: all.fraction("verdict.phrase_confidence")?,
+                verifier_retry_pause: all.time("verdict.verifier_retry_pause")?,
+                instructions: all.list("verdict.instructions")?,
+            },
+            session: all.session()?,
+            claude: Claude { program: all.text("claude.program")? },
+            codex: Codex { program: all.text("codex.program")? },
+            acp: all.members("acp", |all, path| all.list(&format!("{path}.command")))?,
+            api: all.api()?,
+            command: Command {
+                program: all.text("command.program")?,
+                args: all.list("command.args")?,
+                output: all.word("command.output", &["text", "events"])?,
+            },
+            gates: all.gates()?,
+            commit: Commit {
+                exclude: all.list("commit.exclude")?,
+                allow: all.list("commit.allow")?,
+                allow_secrets: all.list("commit.allow_secrets")?,
+            },
+            checkout: Checkout {
+                setup: all.list("checkout.setup")?,
+                copy: all.list("checkout.copy")?,
+                submodules: all.word("checkout.submodules", &["refuse", "empty"])?,
+            },
+            environment: Environment {
+                allow: all.list("environment.allow")?,
+                agent: all.list("environment.agent")?,
+                deny: all.list("environment.deny")?,
+            },
+            sandbox: all.sandbox()?,
+            prices: Prices {
+                models: all.members("prices", |all, path| all.model_price(path))?,
+                fallback_input_usd_per_million: all
+                    .price("prices.fallback_input_usd_per_million")?,
+                fallback_output_usd_per_million: all
+                    .price("prices.fallback_output_usd_per_million")?,
+                lost_session_usd: all.price("prices.lost_session_usd")?,
+            },
+            store: Store { busy_timeout: all.time("store.busy_timeout")? },
+            spine: Spine { line_cap_bytes: all.bytes("spine.line_cap_bytes")? },
+            diff: Diff { cap_bytes: all.bytes("diff.cap_bytes")? },
+            index: all.index()?,
+            scan: all.scan()?,
+            search: all.search()?,
+            memory: all.memory()?,
+            context: Context {
+                tokens: all.positive("context.tokens")?,
+                first_index_files: all.count("context.first_index_files")?,
+            },
+            show: Show { limit: all.count("show.limit")? },
+            tiers: all.members("tiers", |all, path| all.tier(path))?,
+            roles: all.members("roles", |all, path| all.role(path))?,
+        })
+    }
+}
+
+impl Entries<'_> {
+    fn orchestrate(self) -> Result<Orchestrate, ConfigError> {
+        Ok(Orchestrate {
+            backend: self.text("orchestrate.backend")?,
+            max_bounces: self.positive("orchestrate.max_bounces")?,
+            max_turns: self.positive("orchestrate.max_turns")?,
+            budget_usd: self.money("orchestrate.budget_usd")?,
+            timeout: self.time("orchestrate.timeout")?,
+            turn_time: self.time("orchestrate.turn_time")?,
+            min_time: self.time("orchestrate.min_time")?,
+            apply: self.word("orchestrate.apply", &["branch", "merge", "patch", "none"])?,
+            summarize: self.flag("orchestrate.summarize")?,
+        })
+    }
+
+    fn flows(self) -> Result<Flows, ConfigError> {
+        Ok(Flows {
+            exec_depth: self.positive("flows.exec_depth")?,
+            stage_depth: self.positive("flows.stage_depth")?,
+            phase_depth: self.positive("flows.phase_depth")?,
+            heals: self.count("flows.heals")?,
+            retries: self.count("flows.retries")?,
+            max_attempts: self.positive("flows.max_attempts")?,
+            max_parallel: self.positive("flows.max_parallel")?,
+            diagnosis_bytes: self.bytes("flows.diagnosis_bytes")?,
+        })
+    }
+
+    fn session(self) -> Result<SessionLimits, ConfigError> {
+        Ok(SessionLimits {
+            first_output: self.time("session.first_output")?,
+            idle: self.time("session.idle")?,
+            exit_deadline: self.time("session.exit_deadline")?,
+            start_retry_pause: self.time("session.start_retry_pause")?,
+            interrupt_grace: self.time("session.interrupt_grace")?,
+            terminate_grace: self.time("session.terminate_grace")?,
+            line_cap_bytes: self.bytes("session.line_cap_bytes")?,
+            transcript_cap_bytes: self.bytes("session.transcript_cap_bytes")?,
+        })
+    }
+
+    fn api(self) -> Result<Api, ConfigError> {
+        Ok(Api {
+            protocol: self.word("api.protocol", &["messages", "responses", "chat"])?,
+            context_window: self.positive("api.context_window")?.into(),
+            max_output_tokens: self.positive("api.max_output_tokens")?,
+            retries: self.count("api.retries")?,
+            retry_pause: self.time("api.retry_pause")?,
+            longest_wait: self.time("api.longest_wait")?,
+            nudges: self.count("api.nudges")?,
+            command_timeout: self.time("api.command_timeout")?,
+            command_output_bytes: self.bytes("api.command_output_bytes")?,
+            line_cap_bytes: self.bytes("api.line_cap_bytes")?,
+            idle: self.time("api.idle")?,
+        })
+    }
+
+    fn gates(self) -> Result<Gates, ConfigError> {
+        Ok(Gates {
+            timeout: self.time("gates.timeout")?,
+            log_cap_bytes: self.bytes("gates.log_cap_bytes")?,
+            evidence_bytes: self.bytes("gates.evidence_bytes")?,
+            allow_red: self.flag("gates.allow_red")?,
+            allow_test_changes: self.flag("gates.allow_test_changes")?,
+            tests: self.list("gates.tests")?,
+            protected: self.list("gates.protected")?,
+            cache_cap_bytes: self.bytes("gates.cache_cap_bytes")?,
+            commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
+        })
+    }
+
+    fn index(self) -> Result<Index, ConfigError> {
+        Ok(Index {
+            threads: self.count("index.threads")?,
+            max_file_bytes: self.bytes("index.max_file_bytes")?,
+            history: self.count("index.history")?,
+            max_commit_files: self.positive("index.max_commit_files")?,
+            half_life: self.time("index.half_life")?,
+            keep_trees: self.positive("index.keep_trees")?,
+            debounce: self.time("index.debounce")?,
+            embed_for: self.time("index.embed_for")?,
+        })
+    }
+
+    fn scan(self) -> Result<Scan, ConfigError> {
+        Ok(Scan {
+            depth: self.count("scan.depth")?,
+            width: self.positive("scan.width")?,
+            whole_file_bytes: self.bytes("scan.whole_file_bytes")?,
+            large_bytes: self.bytes("scan.large_bytes")?,
+            large_lines: self.positive("scan.large_lines")?,
+            recent: self.count("scan.recent")?,
+            top_directories: self.count("scan.top_directories")?,
+            listed: self.count("scan.listed")?,
+        })
+    }
+
+    fn memory(self) -> Result<Memory, ConfigError> {
+        Ok(Memory {
+            fragments_per_pass: self.positive("memory.fragments_per_pass")?,
+            pending_per_line: self.positive("memory.pending_per_line")?,
+            dossiers_per_pass: self.positive("memory.dossiers_per_pass")?,
+            wrong_before_removal: self.positive("memory.wrong_before_removal")?,
+        })
+    }
+
+    fn search(self) -> Result<Search, ConfigError> {
+        Ok(Search {
+            limit: self.positive("search.limit")?,
+            refresh_files: self.count("search.refresh_files")?,
+            embed_for: self.time("search.embed_for")?,
+        })
+    }
+
+    fn gate_command(self, path: &str) -> Result<GateCommand, ConfigError> {
+        let key = |field: &str| format!("{path}.{field}");
+        let word = |field: &str, default: &str, known| match self.0.contains_key(&key(field)) {
+            true => self.word(&key(field), known),
+            false => Ok(default.to_owned()),
+        };
+        let timeout = key("timeout");
+        let run = self.text(&key("run"))?;
+        if run.trim().is_empty() {
+            return Err(self.bad(&key("run"), "must not be empty"));
+        }
+        let texts = |field: &str| match self.0.contains_key(&key(field)) {
+            true => self.list(&key(field)),
+            false => Ok(Vec::new()),
+        };
+        let parser = word("parser", "plain", PARSERS)?;
+        let reports = texts("reports")?;
+        if parser == "junit" && reports.is_empty() {
+            let problem = "reads files: say which, as in reports = [\"build/**/*.xml\"]";
+            return Err(self.bad(&key("parser"), problem));
+        }
+        Ok(GateCommand {
+            run,
+            kind: word("kind", "test", GATE_KINDS)?,
+            parser,
+            timeout: self.0.contains_key(&timeout).then(|| self.time(&timeout)).transpose()?,
+            dir: self.folder(&key("dir"))?,
+            reports,
+            needs: texts("needs")?,
+        })
+    }
+
+    /// Reads an optional path of a folder inside the project.
+    fn folder(self, key: &str) -> Result<String, ConfigError> {
+        if !self.0.contains_key(key) {
+            return Ok(String::new());
+        }
+        let dir = self.text(key)?;
+        let inside = dir.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if inside { Ok(dir) } else { Err(self.bad(key, "must be a folder inside the project")) }
+    }
+
+    fn sandbox(self) -> Result<Sandbox, ConfigError> {
+        Ok(Sandbox {
+            mode: self.word("sandbox.mode", &["auto", "off", "required"])?,
+            free_shell: self.word("sandbox.free_shell", &["sandboxed", "always", "never"])?,
+            network: self.word("sandbox.network", &["allow", "deny"])?,
+            write: self.list("sandbox.write")?,
+            hide: self.list("sandbox.hide")?,
+            caches: self.list("sandbox.caches")?,
+            devices: self.list("sandbox.devices")?,
+            agents: self
+                .members("sandbox.agents", |all, path| all.list(&format!("{path}.write")))?,
+        })
+    }
+
+    fn model_price(self, path: &str) -> Result<ModelPrice, ConfigError> {
+        let input = self.money(&format!("{path}.input"))?;
+        let or_input = |field: &str| {
+            let key = format!("{path}.{field}");
+            if self.0.contains_key(&key) { self.money(&key) } else { Ok(input) }
+        };
+        Ok(ModelPrice {
+            input,
+            cached_input: or_input("cached_input")?,
+            cache_write: or_input("cache_write")?,
+            output: self.money(&format!("{path}.output"))?,
+        })
+    }
+
+    fn tier(self, path: &str) -> Result<Tier, ConfigError> {
+        let model = |field: &str| {
+            let key = format!("{path}.{field}");
+            self.0.contains_key(&key).then(|| self.text(&key)).transpose()
+        };
+        Ok(Tier { low: model("low")?, medium: model("medium")?, high: model("high")? })
+    }
+
+    fn role(self, path: &str) -> Result<Role, ConfigError> {
+        let own = |field: &str| {
+            let key = format!("{path}.{field}");
+            self.0.contains_key(&key).then(|| self.text(&key)).transpose()
+        };
+        let tier = format!("{path}.tier");
+        let tier =
+            if self.0.contains_key(&tier) { self.word(&tier, TIERS)? } else { "high".into() };
+        Ok(Role { tier, backend: own("backend")?, model: own("model")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defaults() -> BTreeMap<String, Entry> {
+        let loaded = Config::load(&[]).unwrap();
+        loaded.entries().map(|(key, entry)| (key.to_owned(), entry.clone())).collect()
+    }
+
+    #[test]
+    fn every_default_is_read_by_the_typed_view() {
+        let all = defaults();
+        let is_open = |key: &str| key.starts_with("roles.") || key.starts_with("sandbox.agents.");
+        for key in all.keys().filter(|key| !is_open(key)) {
+            let mut less = all.clone();
+            less.remove(key);
+            let error = Config::from_entries(&less).unwrap_err();
+            assert_eq!(error.key(), Some(key.as_str()), "{error}");
+        }
+    }
+}
