@@ -76,7 +76,7 @@ impl Orchestration<'_> {
         let secrets = secrets_in(self.repository, &base, &tree, &self.config.commit.allow_secrets)?;
         let text = if secrets.is_empty() { diff.text } else { strike_out(&diff.text) };
         let path = self.run_dir().join(format!("bounce-{bounce}/change.diff"));
-        self.write_file(&path, text.as_bytes(), &format!("bounce-{bounce} diff"))?;
+        self.around.write_file(&path, text.as_bytes(), &format!("bounce-{bounce} diff"))?;
         let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
         self.progress.update(&Update::Snapshot { files: changed_files });
         let secrets = secrets.into_iter().map(|secret| Finding {

@@ -54,7 +54,11 @@ impl Orchestration<'_> {
             self.ref_name(&format!("bounce/{bounce}")),
             self.run.short()
         );
-        self.write_file(&self.run_dir().join("escalation.md"), text.as_bytes(), "escalation")?;
+        self.around.write_file(
+            &self.run_dir().join("escalation.md"),
+            text.as_bytes(),
+            "escalation",
+        )?;
         Ok(Done::Escalated)
     }
 
@@ -211,7 +215,8 @@ impl Orchestration<'_> {
             return Ok(());
         }
         let now = Self::planned_time(ticket)?;
-        self.row("credit lessons", || give_credit(self.knowledge, &carried, self.run, credit, now))
+        self.around
+            .row("credit lessons", || give_credit(self.knowledge, &carried, self.run, credit, now))
     }
 }
 

@@ -204,7 +204,7 @@ impl Orchestration<'_> {
             if old.kind != EdgeKind::Contradicts || old.superseded_by.is_some() {
                 continue;
             }
-            self.row(&format!("settle verdict {earlier}"), || {
+            self.around.row(&format!("settle verdict {earlier}"), || {
                 match self.knowledge.supersede_edge(id, supports) {
                     // Somebody corrected it by hand in the meantime: that stands.
                     Err(KnowledgeError::Superseded { .. }) => Ok(()),
@@ -246,7 +246,7 @@ impl Orchestration<'_> {
     }
 
     fn keep(&self, name: &str, nodes: &[Node], edges: &[Edge]) -> Result<()> {
-        self.row(&format!("know {name}"), || self.knowledge.add(nodes, edges))?;
+        self.around.row(&format!("know {name}"), || self.knowledge.add(nodes, edges))?;
         Ok(())
     }
 

@@ -57,7 +57,7 @@ impl World for Orchestration<'_> {
     fn begin(&mut self, step: &Step) -> Result<Begun> {
         let key = step.key();
         let intent = self.intent(step);
-        let begun = self.row(&format!("begin {key}"), || {
+        let begun = self.around.row(&format!("begin {key}"), || {
             self.journal.begin_step(self.run, &key, step.class(), &intent, self.around.clock.now())
         })?;
         match begun.result {
@@ -110,7 +110,7 @@ impl World for Orchestration<'_> {
         }
         let key = step.key();
         let entry = self.entry(step, ticket, done)?;
-        self.row(&format!("finish {key}"), || {
+        self.around.row(&format!("finish {key}"), || {
             self.journal.finish_step(self.run, &key, ticket.attempt, &entry)
         })?;
         for booked in &entry.ledger {
@@ -141,28 +141,13 @@ impl Orchestration<'_> {
         }
     }
 
-    pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
-        self.around.write_file(path, content, name)
-    }
-
     pub(crate) fn write_json(
         &self,
         path: &Path,
         value: &impl serde::Serialize,
         name: &str,
     ) -> Result<()> {
-        self.write_file(path, pretty(value)?.as_bytes(), name)
-    }
-
-    pub(crate) fn row<T, E>(
-        &self,
-        name: &str,
-        act: impl FnOnce() -> std::result::Result<T, E>,
-    ) -> Result<T>
-    where
-        Error: From<E>,
-    {
-        self.around.row(name, act)
+        self.around.write_file(path, pretty(value)?.as_bytes(), name)
     }
 
     /// Waits, unless interrupted.

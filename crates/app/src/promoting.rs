@@ -39,7 +39,8 @@ impl Orchestration<'_> {
         if nodes.is_empty() && edges.is_empty() {
             return Ok(());
         }
-        self.row(&format!("know proposals of {step}"), || self.knowledge.add(&nodes, &edges))?;
+        self.around
+            .row(&format!("know proposals of {step}"), || self.knowledge.add(&nodes, &edges))?;
         Ok(())
     }
 
@@ -89,7 +90,7 @@ impl Orchestration<'_> {
             }),
             ..Edge::new(keys.edge(&["run"]), task.clone(), task, EdgeKind::Tracks, keys.at())
         };
-        self.row("know run", || self.knowledge.add(&[], std::slice::from_ref(&edge)))?;
+        self.around.row("know run", || self.knowledge.add(&[], std::slice::from_ref(&edge)))?;
         Ok(())
     }
 }

@@ -48,7 +48,8 @@ impl Orchestration<'_> {
         };
         let payload = json!({ "bounce": bounce });
         let event = self.event(SourceKind::Runner, "bounce.started", id, payload);
-        self.row(&format!("open bounce {bounce}"), || self.journal.create_run(&run, &[event]))?;
+        self.around
+            .row(&format!("open bounce {bounce}"), || self.journal.create_run(&run, &[event]))?;
         Ok(id)
     }
 
@@ -64,7 +65,7 @@ impl Orchestration<'_> {
     pub(crate) fn open_gates(&self, ticket: &Ticket, parent: RunId, name: &str) -> Result<RunId> {
         let id = self.planned(ticket, "gates")?;
         let run = Run { parent: Some(parent), ..self.child(id, RunKind::Gates, name) };
-        self.row(&format!("open {name}"), || self.journal.create_run(&run, &[]))?;
+        self.around.row(&format!("open {name}"), || self.journal.create_run(&run, &[]))?;
         Ok(id)
     }
 

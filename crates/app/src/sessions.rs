@@ -50,7 +50,7 @@ impl Orchestration<'_> {
         let session = self.open_session(step, ticket, &part)?;
         let dir = self.run_dir().join(&part.name);
         set_aside(&dir, ticket.attempt)?;
-        self.write_file(
+        self.around.write_file(
             &dir.join("task.md"),
             part.prompt.as_bytes(),
             &format!("{} task", part.name),
@@ -165,7 +165,7 @@ impl Orchestration<'_> {
         let Some(payload) = tools.payload(part.role, &part.dir) else { return Ok(()) };
         let event =
             self.events().make(SourceKind::Runner, part.role, "tools.used", session, payload);
-        self.row(&format!("{} tools", part.name), || {
+        self.around.row(&format!("{} tools", part.name), || {
             self.journal.update_run(session, &RunChange::default(), &[event])
         })
     }
@@ -221,7 +221,7 @@ impl Orchestration<'_> {
             let source = SourceKind::Runner;
             events.push(self.events().make(source, part.role, "context.compiled", id, payload));
         }
-        self.row(&format!("open {}", step.key()), || {
+        self.around.row(&format!("open {}", step.key()), || {
             self.journal.amend_step(self.run, &step.key(), ticket.attempt, &[run], &events)
         })?;
         Ok(id)

@@ -217,7 +217,9 @@ impl Checks<'_> {
             name: format!("cycle {cycle}"),
             ..ground.blank(id, RunKind::Gates)
         };
-        ground.row(&format!("open cycle {cycle}"), || ground.journal.create_run(&run, &[]))?;
+        ground
+            .around
+            .row(&format!("open cycle {cycle}"), || ground.journal.create_run(&run, &[]))?;
         Ok(id)
     }
 

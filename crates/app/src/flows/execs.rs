@@ -215,7 +215,7 @@ impl Exec<'_> {
             json!({ "role": self.plan.role, "backend": backend, "name": self.place.name });
         let event =
             ground.event(SourceKind::Runner, &self.plan.role, "session.started", id, payload);
-        ground.row(&format!("open session {}", self.place.label()), || {
+        ground.around.row(&format!("open session {}", self.place.label()), || {
             let (run, events) = ([run], [event]);
             ground.journal.amend_step(self.place.run, key, ticket.attempt, &run, &events)
         })?;

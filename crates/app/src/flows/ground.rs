@@ -16,7 +16,7 @@ use crate::gate_runs::bug;
 use crate::nesting::Nesting;
 use crate::orchestration::pretty;
 use crate::spine::{self, Events};
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::{Result, Surroundings, Workspace};
 
 /// One flow at work. Shared by the threads of its phases.
 pub(crate) struct Ground<'a> {
@@ -93,7 +93,8 @@ impl Ground<'_> {
         let payload = json!({ "kind": kind, "name": place.name, "attempt": place.attempt });
         let event =
             self.event(SourceKind::Runner, kind.as_str(), "run.started", place.run, payload);
-        self.row(&format!("open {}", place.label()), || self.journal.create_run(&run, &[event]))?;
+        self.around
+            .row(&format!("open {}", place.label()), || self.journal.create_run(&run, &[event]))?;
         self.live_report()
     }
 
@@ -109,7 +110,7 @@ impl Ground<'_> {
         class: EffectClass,
         intent: &Value,
     ) -> Result<Begun<T>> {
-        let begun = self.row(&format!("begin {} {key}", place.label()), || {
+        let begun = self.around.row(&format!("begin {} {key}", place.label()), || {
             self.journal.begin_step(place.run, key, class, intent, self.now())
         })?;
         match begun.result {
@@ -125,7 +126,7 @@ impl Ground<'_> {
         ticket: &Ticket,
         entry: &StepEntry,
     ) -> Result<()> {
-        self.row(&format!("finish {} {key}", place.label()), || {
+        self.around.row(&format!("finish {} {key}", place.label()), || {
             self.journal.finish_step(place.run, key, ticket.attempt, entry)
         })?;
         spine::flush(self.around, self.workspace, self.journal)
@@ -246,17 +247,6 @@ impl Ground<'_> {
 
     pub(crate) fn events(&self) -> Events<'_> {
         Events { around: self.around, trace: self.trace.clone() }
-    }
-
-    pub(crate) fn row<T, E>(
-        &self,
-        name: &str,
-        act: impl FnOnce() -> std::result::Result<T, E>,
-    ) -> Result<T>
-    where
-        Error: From<E>,
-    {
-        self.around.row(name, act)
     }
 
     /// The root's directory, in which all layers keep their files.
