@@ -25,19 +25,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PruneArgs) -> Resul
 }
 
 fn text(pruned: &Pruned) -> String {
-    let runs = u32::try_from(pruned.runs.len()).unwrap_or(u32::MAX);
-    let mut lines = Vec::new();
-    if runs == 0 && pruned.spares == 0 {
-        lines.push("There is nothing to remove.".to_owned());
-    } else {
-        let word = if pruned.dry_run { "Would remove" } else { "Removed" };
-        let megabytes = pruned.bytes.div_ceil(1 << 20);
-        lines.push(format!(
-            "{word} the checkouts of {} and {}: {megabytes} MB.",
-            counted(runs, "run"),
-            counted(pruned.spares, "spare"),
-        ));
-    }
+    let mut lines = vec![summary(pruned)];
     if !pruned.left.is_empty() {
         lines.push("Left alone:".to_owned());
         let line = |left: &LeftCheckout| {
@@ -46,4 +34,21 @@ fn text(pruned: &Pruned) -> String {
         lines.extend(pruned.left.iter().map(line));
     }
     lines.join("\n")
+}
+
+fn summary(pruned: &Pruned) -> String {
+    let mut parts = Vec::new();
+    if !pruned.runs.is_empty() {
+        let runs = u32::try_from(pruned.runs.len()).unwrap_or(u32::MAX);
+        parts.push(format!("the checkouts of {}", counted(runs, "run")));
+    }
+    if pruned.spares > 0 {
+        parts.push(format!("{} kept for reuse", counted(pruned.spares, "checkout")));
+    }
+    if parts.is_empty() {
+        return "There is nothing to remove.".to_owned();
+    }
+    let word = if pruned.dry_run { "Would remove" } else { "Removed" };
+    let megabytes = pruned.bytes.div_ceil(1 << 20);
+    format!("{word} {}: {megabytes} MB.", parts.join(" and "))
 }
