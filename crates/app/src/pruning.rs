@@ -2,8 +2,9 @@
 //!
 //! A verified run gives its checkouts up by itself; those of other runs stay, for somebody may
 //! want to look at them. What is removed here is lost for good, so a checkout goes only if its
-//! run has ended, nobody works on it, and a ref keeps its files: one that holds anything else is
-//! left, and it is said where it is.
+//! run has ended, nobody works on it, and a ref keeps its files: one that holds other files is
+//! left, and it is said where it is. What git ignores, and what an agent committed in the
+//! checkout's own repository, does not count.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

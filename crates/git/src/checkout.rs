@@ -1,8 +1,11 @@
 //! A work tree for an agent or a gate, outside the user's.
 //!
-//! Beside the checkout, out of the reach of a sandboxed agent, lie three files of the same
+//! Beside the checkout, out of the reach of a sandboxed agent, lie four files of the same
 //! name: `.state` says whether it was ever finished, `.index` is Spore's view of it, `.lock`
-//! keeps two calls apart. Every step may be cut off by a kill. A checkout that was never
+//! keeps two calls apart. `.laid` is the index as it was when git had written the files. Whether
+//! a file changed since is only ever told by that one: git looks at whole seconds, and knows by
+//! a file's own time when that is not enough; in `.laid` those times are git's, later an agent
+//! may have set them. Every step may be cut off by a kill. A checkout that was never
 //! finished is made again; a finished one is kept as it is, for it may hold work. The index
 //! is a cache: lost or broken, it is built again.
 
@@ -13,7 +16,7 @@ use std::path::{Path, PathBuf};
 use spore_effects::files::{Lock, create_private_dir, write_atomic};
 use spore_model::CommitId;
 
-use crate::clone::write_clone;
+use crate::clone::{copy_index, write_clone};
 use crate::command::{Git, records};
 use crate::listing::{Listing, Name, below};
 use crate::removal::remove;
@@ -188,10 +191,23 @@ impl Checkout {
 
     /// Writes all files of the commit that differ from it on disk.
     pub(crate) fn read_tree(&self, commit: &CommitId) -> Result<(), GitError> {
+        self.recall_laid()?;
         let call = self.git("check out a commit").args(["read-tree", "--reset", "-u"]);
         // The attributes of the commit, not those that happen to lie around.
         call.env("GIT_ATTR_SOURCE", commit.as_str()).args([commit.as_str()]).run()?;
-        Ok(())
+        let laid = self.laid();
+        copy_index(&self.index(), &laid).map_err(GitError::io(&laid))
+    }
+
+    /// Goes back to the index of when the files were written, if there is one.
+    pub(crate) fn recall_laid(&self) -> Result<(), GitError> {
+        let laid = self.laid();
+        match copy_index(&laid, &self.index()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(GitError::Io { path: laid, source: error })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn write_clone(&self, commit: &CommitId) -> Result<(), GitError> {
@@ -225,8 +241,10 @@ impl Checkout {
     }
 
     pub(crate) fn forget_index(&self) -> Result<(), GitError> {
-        let index = self.index();
-        remove(&index).map_err(GitError::io(&index))
+        for path in [self.index(), self.laid()] {
+            remove(&path).map_err(GitError::io(&path))?;
+        }
+        Ok(())
     }
 
     /// Returns those of `names` that the ignore rules cover, as they are on disk now.
@@ -276,11 +294,16 @@ impl Checkout {
     }
 
     fn wipe(&self) -> Result<(), GitError> {
-        let rest = ["index", "index.lock", "git", "spare"].map(|suffix| self.beside(suffix));
+        let rest =
+            ["index", "index.lock", "laid", "git", "spare"].map(|suffix| self.beside(suffix));
         for path in [&self.dir].into_iter().chain(&rest) {
             remove(path).map_err(GitError::io(path))?;
         }
         Ok(())
+    }
+
+    pub(crate) fn laid(&self) -> PathBuf {
+        self.beside("laid")
     }
 
     pub(crate) fn index(&self) -> PathBuf {

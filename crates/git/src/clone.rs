@@ -19,7 +19,7 @@ use crate::removal::remove;
 use crate::{GitError, Repository};
 
 /// Settings of the user's that decide how git compares files with what is stored.
-const SHAPING: [&str; 5] =
+pub(crate) const SHAPING: [&str; 5] =
     ["core.filemode", "core.autocrlf", "core.eol", "core.symlinks", "core.ignorecase"];
 
 /// Replaces `dir/.git` by a fresh one on `commit`, with a copy of `index`. `scratch` is where

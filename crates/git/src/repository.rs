@@ -9,6 +9,7 @@ use spore_effects::ToolOutput;
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::GitError;
+use crate::clone::SHAPING;
 use crate::command::{Git, records};
 use crate::listing::Listing;
 use crate::recall::Recall;
@@ -228,6 +229,28 @@ impl Repository {
             other => other,
         })?;
         Listing::parse(action, &answer.stdout)
+    }
+
+    /// Returns what decides, besides a commit, how its files are written: settings, filters, and
+    /// the attributes that are no part of it.
+    pub(crate) fn shape(&self) -> Vec<u8> {
+        let mut shape = self.settings.all_of(b"filter.");
+        for key in SHAPING {
+            shape.extend(format!("{key}={:?}\n", self.settings.get(key)).into_bytes());
+        }
+        let mut lists = vec![self.common.join("info/attributes")];
+        // An old git does not know where the user's own are: then they are not looked at.
+        let global = self.git("find the attributes").args(["var", "GIT_ATTR_GLOBAL"]).answer();
+        if let Ok(answer) = global
+            && answer.is_success()
+        {
+            lists.push(PathBuf::from(answer.text()));
+        }
+        for list in lists {
+            shape.extend(std::fs::read(list).unwrap_or_default());
+            shape.push(0);
+        }
+        shape
     }
 
     /// Returns the user's configuration as it was when the repository was found.

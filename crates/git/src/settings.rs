@@ -32,6 +32,12 @@ impl Settings {
         Some(value.into_owned()).filter(|value| !value.trim().is_empty())
     }
 
+    /// Returns all keys that start with `family`, with their values, as text.
+    pub(crate) fn all_of(&self, family: &[u8]) -> Vec<u8> {
+        let of_family = self.0.iter().filter(|(key, _)| key.starts_with(family));
+        of_family.flat_map(|(key, value)| [key, &b"="[..], value, b"\n"].concat()).collect()
+    }
+
     /// Returns who commits: the user, as git knows them.
     pub(crate) fn identity(&self) -> (String, String) {
         let name = self.get("user.name").unwrap_or_else(|| "Spore".to_owned());

@@ -24,6 +24,7 @@ impl Checkout {
     /// The objects are in the user's repository; a ref has to keep them.
     pub fn snapshot(&self, base: &CommitId, exclusions: &Exclusions) -> Result<TreeId, GitError> {
         let _lock = self.enter()?;
+        self.recall_laid()?;
         let base = self.repository().listing(base)?;
         let kept = Kept::of(&base, exclusions);
         let wanted = self.wanted(&base, &kept, exclusions)?;
@@ -37,6 +38,7 @@ impl Checkout {
     /// is new does not count. Where this is false a snapshot tells whether that means anything.
     pub fn looks_untouched(&self) -> Result<bool, GitError> {
         let _lock = self.enter()?;
+        self.recall_laid()?;
         let call = self.git("look for changes");
         let call = call.args(["diff-files", "--quiet", "--ignore-submodules=all"]);
         let answer = call.answer()?;

@@ -7,7 +7,9 @@
 //!
 //! A spare may have been another agent's, so nothing of that one's may stay. What the commit
 //! does not have goes, ignored or not. Whether a file still is what was checked out is told by
-//! its ctime, which nobody can set; one that has a second name or an odd mode is written again.
+//! the index of when it was, whatever it would be stored as; one that has a second name or an
+//! odd mode is written again. Where the user's settings would write files otherwise by now, all
+//! are.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, Permissions};
@@ -42,13 +44,15 @@ impl Repository {
     /// Removes all spares, and says how many there were.
     pub fn remove_spares(spares: &Path) -> Result<u32, GitError> {
         let mut removed = 0;
+        let doomed = spares.join(format!("doomed-{}", std::process::id()));
         for number in 0..MAX_SPARES {
-            let spare = spares.join(number.to_string());
-            if spare.exists() {
-                remove(&spare).map_err(GitError::io(&spare))?;
+            remove(&doomed).map_err(GitError::io(&doomed))?;
+            // Moved first, as by whoever takes one: that one is not anybody's any more.
+            if fs::rename(spares.join(number.to_string()), &doomed).is_ok() {
                 removed += 1;
             }
         }
+        remove(&doomed).map_err(GitError::io(&doomed))?;
         Ok(removed)
     }
 }
@@ -75,7 +79,8 @@ impl Checkout {
         remove(&bundle)?;
         create_private_dir(&bundle)?;
         fs::rename(self.dir(), bundle.join("tree"))?;
-        fs::rename(self.index(), bundle.join("index"))?;
+        fs::rename(self.laid(), bundle.join("laid"))?;
+        fs::write(bundle.join("shape"), self.repository().shape())?;
         remove(&bundle.join("tree/.git"))?;
         // A directory that is not empty is not replaced: whoever was first has the place.
         (0..MAX_SPARES)
@@ -100,13 +105,17 @@ impl Checkout {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         fs::rename(tree, self.dir())?;
-        fs::rename(bundle.join("index"), self.index())?;
-        fs::remove_dir(bundle)
+        let same_shape = fs::read(bundle.join("shape"))? == self.repository().shape();
+        if same_shape {
+            fs::rename(bundle.join("laid"), self.laid())?;
+        }
+        remove(bundle)
     }
 
     fn renew(&self, commit: &CommitId) -> Result<(), GitError> {
         let scratch = self.beside("spare");
         let usual = Usual::learn(&scratch).map_err(GitError::io(&scratch))?;
+        self.recall_laid()?;
         let indexed = self.indexed()?;
         // One walk instead of two, while what is tracked is all that git has to change.
         usual.straighten(self.dir(), &indexed)?;
@@ -140,6 +149,7 @@ impl Usual {
         let private = Permissions::from_mode(0o700);
         fs::set_permissions(root, private).map_err(GitError::io(root))?;
         let mut open = vec![Name::new()];
+        let mut folders = Vec::new();
         while let Some(folder) = open.pop() {
             let path = below(root, &folder);
             for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
@@ -151,10 +161,15 @@ impl Usual {
                 if metadata.is_dir() && indexed.folders.contains(&name) {
                     self.open_up(&path, &metadata).map_err(GitError::io(&path))?;
                     open.push(name);
+                    folders.push(path);
                 } else if !self.is_kept(&metadata, indexed.entries.get(&name)) {
                     remove(&path).map_err(GitError::io(&path))?;
                 }
             }
+        }
+        // A directory that is empty by now would stay so; git makes those that it needs.
+        for folder in folders.iter().rev() {
+            let _ = fs::remove_dir(folder);
         }
         Ok(())
     }
@@ -162,14 +177,14 @@ impl Usual {
     fn is_kept(&self, found: &Metadata, tracked: Option<&Entry>) -> bool {
         let Some(tracked) = tracked else { return false };
         found.is_symlink()
-            || (found.is_file() && self.is_usual(found))
+            || (found.is_file() && self.is_usual(found, tracked))
             || (found.is_dir() && tracked.is_submodule())
     }
 
-    fn is_usual(&self, file: &Metadata) -> bool {
-        let mode = file.mode() & 0o7777;
+    fn is_usual(&self, file: &Metadata, tracked: &Entry) -> bool {
         let runs = self.directory & 0o777;
-        file.nlink() == 1 && (mode == runs || mode == runs & 0o666)
+        let proper = if tracked.mode == "100755" { runs } else { runs & 0o666 };
+        file.nlink() == 1 && file.mode() & 0o7777 == proper
     }
 
     fn open_up(&self, path: &Path, directory: &Metadata) -> io::Result<()> {

@@ -467,6 +467,21 @@ fn a_lifting_that_was_cut_off_among_the_files_is_brought_to_its_end() {
 }
 
 #[test]
+fn a_lifting_that_was_cut_off_overwrites_nothing_that_was_written_since() {
+    let yard = after_laying();
+    let note = yard.repo().join(format!(".spore/runs/{}/lifting.json", yard.run));
+    std::fs::write(note, "{}").unwrap();
+    // The file was deleted by the run and is ignored by now: git would not look at it.
+    yard.sh("echo gone >> .git/info/exclude; echo precious > gone");
+    let error = roll(&yard, false).unwrap_err();
+    assert!(error.to_string().contains("gone is not as it was laid down"), "{error}");
+    assert_eq!(yard.sh("cat gone"), "precious");
+    yard.sh("mv gone elsewhere");
+    roll(&yard, false).unwrap();
+    assert_eq!(yard.sh("cat gone elsewhere"), "1\nprecious");
+}
+
+#[test]
 fn a_lifting_waits_for_nobody_and_is_simply_called_again() {
     let yard = after_laying();
     let before = yard.users();

@@ -52,6 +52,7 @@ fn a_spare_becomes_what_a_new_checkout_would_be() {
         "chmod 2777 d; mkdir -p cache.o/deep; touch cache.o/deep/file; chmod 0500 cache.o",
         "rm -f l; ln -s d l; rm -rf a; mkdir a; touch a/b",
         "rm -rf .git; git init -q d/sub; rm -f .gitignore",
+        "chmod +x a; chmod -x d/run",
     ] {
         check(mess);
     }
@@ -92,8 +93,8 @@ fn no_more_spares_are_kept_than_are_of_use() {
 fn a_spare_that_is_broken_costs_time_and_nothing_else() {
     for damage in [
         "rm -rf 0/tree",
-        "rm -f 0/index",
-        "echo nonsense > 0/index",
+        "rm -f 0/laid",
+        "echo nonsense > 0/laid",
         "rm -rf 0/tree; mkdir -m 0711 theirs; ln -s ../theirs 0/tree",
         "mkdir 0/more",
     ] {
@@ -111,5 +112,68 @@ fn a_spare_that_is_broken_costs_time_and_nothing_else() {
         let theirs =
             world.sh(&spares, "test ! -d theirs || stat -c '%a' theirs; ls theirs || true");
         assert!(["", "711"].contains(&theirs.as_str()), "{damage}: {theirs}");
+    }
+}
+
+#[test]
+fn a_time_that_an_agent_set_hides_nothing() {
+    // Within one second, and with the size and the time of before: git alone sees no change.
+    let aligned = "python3 -c 'import time; t = time.time(); time.sleep(1.01 - t % 1)'";
+    let world = World::with("printf 'good\\n' > a; echo 1 > kept");
+    let (repo, spares) = (world.repo(), world.path("spares"));
+    let commit = repo.head().unwrap();
+    let first = repo.checkout_reusing(&spares, &world.place(), &commit).unwrap();
+    world.sh(first.dir(), &format!("{aligned}; printf 'good\\n' > a; touch -d @1000 a"));
+    let base = first.snapshot(&commit, &exclusions()).unwrap();
+    world.sh(first.dir(), "printf 'EVIL\\n' > a; touch -d @1000 a");
+    assert!(!first.looks_untouched().unwrap());
+    assert_ne!(first.snapshot(&commit, &exclusions()).unwrap(), base);
+    world.sh(first.dir(), "printf 'good\\n' > a; touch -d @1000 a");
+    assert_eq!(first.snapshot(&commit, &exclusions()).unwrap(), base);
+    world.sh(first.dir(), "printf 'EVIL\\n' > a; touch -d @1000 a");
+    first.retire(&spares).unwrap();
+    let second = repo.checkout_reusing(&spares, &world.path("state/other"), &commit).unwrap();
+    assert_eq!(world.sh(second.dir(), "cat a kept"), "good\n1");
+}
+
+#[test]
+fn what_is_stored_alike_is_written_again_all_the_same() {
+    let world = World::with(
+        "printf '*.c ident\\n*.txt text\\n' > .gitattributes
+         printf '$Id$\\n' > a.c; printf 'one\\ntwo\\n' > b.txt",
+    );
+    let (repo, spares) = (world.repo(), world.path("spares"));
+    let commit = repo.head().unwrap();
+    let fresh = repo.checkout(&world.path("state/fresh"), &commit).unwrap();
+    let first = repo.checkout_reusing(&spares, &world.place(), &commit).unwrap();
+    let mess =
+        "printf '$Id: a note to the next agent $\\n' > a.c; printf 'one\\r\\ntwo\\r\\n' > b.txt";
+    world.sh(first.dir(), mess);
+    let tree = first.snapshot(&commit, &exclusions()).unwrap();
+    assert_eq!(tree, repo.tree_of(&commit).unwrap(), "git stores the same");
+    first.retire(&spares).unwrap();
+    let second = repo.checkout_reusing(&spares, &world.path("state/other"), &commit).unwrap();
+    let (now, then) =
+        (photograph(second.dir(), &outside_git), photograph(fresh.dir(), &outside_git));
+    assert_eq!(now, then);
+}
+
+#[test]
+fn a_spare_follows_the_users_settings() {
+    for change in ["git config core.autocrlf true", "echo '* text eol=crlf' > .git/info/attributes"]
+    {
+        let world = World::with("printf 'one\\ntwo\\n' > b.txt; mkdir d; echo 1 > d/gone");
+        let spares = world.path("spares");
+        let first = world.repo().head().unwrap();
+        let old = world.repo().checkout_reusing(&spares, &world.place(), &first).unwrap();
+        old.retire(&spares).unwrap();
+        world.sh(&world.repo_dir(), &format!("git rm -qr d; git commit -qm two; {change}"));
+        let (repo, head) = (world.repo(), world.repo().head().unwrap());
+        let fresh = repo.checkout(&world.path("state/fresh"), &head).unwrap();
+        let reused = repo.checkout_reusing(&spares, &world.place(), &head).unwrap();
+        assert_eq!(world.sh(fresh.dir(), "wc -c < b.txt"), "10", "{change}");
+        let (now, then) =
+            (photograph(reused.dir(), &outside_git), photograph(fresh.dir(), &outside_git));
+        assert_eq!(now, then, "{change}");
     }
 }

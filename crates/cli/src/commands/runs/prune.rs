@@ -7,7 +7,8 @@ use crate::ui::Ui;
 /// A verified run gives its checkouts up by itself. Those of runs that fell short stay until
 /// they are pruned, so that you can look at them. Goes: what belongs to a run that has ended and
 /// is kept by a git ref of the run, and the files that are held ready for the next checkout.
-/// Stays: runs that can go on, and work that no ref keeps.
+/// Stays: runs that can go on, and work that no ref keeps. Ignored files are no such work: build
+/// output goes with the rest.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore runs prune --dry-run  what would be removed, and how much that is\n  spore runs prune"
