@@ -107,15 +107,11 @@ pub struct Applied {
 
 /// Brings the verified `commit`, made on `base`, where the person asked for it.
 pub(crate) fn apply(
-    around: &Surroundings,
-    workspace: &Workspace,
-    repository: &Repository,
-    run: RunId,
+    site: &Site<'_>,
     base: &CommitId,
     commit: &CommitId,
     how: Apply,
 ) -> Result<Applied> {
-    let site = Site { around, workspace, repository, run };
     site.set_ref(&site.result_ref(), commit)?;
     match how {
         Apply::None => Ok(site.kept(commit)),

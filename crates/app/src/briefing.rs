@@ -194,11 +194,11 @@ impl Briefing<'_> {
         names.any(|name| is_of(&name)).then(|| self.index(at, &Heard::default()).ok()).flatten()
     }
 
-    /// Returns the pieces of code that differ between two commits where both are indexed.
+    /// Returns the pieces of code that differ between a base and a commit on top of it, where
+    /// the base is indexed.
     pub(crate) fn touched(&self, base: &CommitId, at: &CommitId, paths: &[String]) -> Vec<NodeId> {
-        let (Some(before), Some(after)) = (self.made_before(base), self.seen(at)) else {
-            return Vec::new();
-        };
+        let Some(before) = self.made_before(base) else { return Vec::new() };
+        let Ok(after) = self.change(base, at, &Heard::default()) else { return Vec::new() };
         let limits = ImpactLimits {
             touched: usize::MAX,
             users: 0,

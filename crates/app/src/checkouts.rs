@@ -82,20 +82,19 @@ impl Checkouts<'_> {
     }
 
     fn remove(&self, place: &Path) -> Result<()> {
-        let _ = std::fs::remove_file(prepared(place));
-        if let Some(checkout) = Checkout::open(self.repository, place) {
-            checkout.discard()?;
-        }
-        Ok(())
+        self.given_up(place).map_or(Ok(()), |checkout| Ok(checkout.discard()?))
     }
 
     /// Removes a checkout whose files the next one can be made of.
     fn retire(&self, place: &Path) -> Result<()> {
+        let spares = self.workspace.spares();
+        self.given_up(place).map_or(Ok(()), |checkout| Ok(checkout.retire(&spares)?))
+    }
+
+    /// Returns a checkout that is no longer called prepared.
+    fn given_up(&self, place: &Path) -> Option<Checkout> {
         let _ = std::fs::remove_file(prepared(place));
-        if let Some(checkout) = Checkout::open(self.repository, place) {
-            checkout.retire(&self.workspace.spares())?;
-        }
-        Ok(())
+        Checkout::open(self.repository, place)
     }
 
     fn place(&self, name: &str) -> PathBuf {

@@ -4,7 +4,7 @@ use serde_json::json;
 use spore_model::{CommitId, Lesson, NodeId, Outcome, Park, TreeId};
 use spore_pipeline::{Conclusion, Done, Problem, Proposed, Step, Ticket, hold, read_summary};
 
-use crate::applying::{self, Apply, commit_message};
+use crate::applying::{self, Apply, Site, commit_message};
 use crate::broker::Proposals;
 use crate::gate_runs::bug;
 use crate::knowledge::Keys;
@@ -27,10 +27,10 @@ impl Orchestration<'_> {
     pub(crate) fn apply(&mut self, commit: &CommitId) -> Result<Done> {
         let (base, how) = (self.settings.base.clone(), self.settings.apply);
         let (around, workspace, repository) = (self.around, self.workspace, self.repository);
-        let mut applied =
-            applying::apply(around, workspace, repository, self.run, &base, commit, how)?;
+        let site = Site { around, workspace, repository, run: self.run };
+        let mut applied = applying::apply(&site, &base, commit, how)?;
         if self.settings.in_place && how != Apply::Merge {
-            let laid = applying::lay_down(around, workspace, repository, self.run, &base, commit)?;
+            let laid = applying::lay_down(&site, &base, commit)?;
             applied.done &= laid.done;
             applied.what = format!("{}; {}", applied.what, laid.what);
         }

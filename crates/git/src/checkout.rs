@@ -17,10 +17,10 @@ use spore_effects::files::{Lock, create_private_dir, write_atomic};
 use spore_model::CommitId;
 
 use crate::clone::{copy_index, write_clone};
-use crate::command::{Git, records};
+use crate::command::Git;
 use crate::listing::{Listing, Name, below};
 use crate::removal::remove;
-use crate::survey::{Names, Scope, Survey, survey};
+use crate::survey::{Names, Scope, Survey, ignored, survey};
 use crate::{GitError, Repository};
 
 /// A finished checkout. Holds nothing open; the directory outlives it.
@@ -249,25 +249,7 @@ impl Checkout {
 
     /// Returns those of `names` that the ignore rules cover, as they are on disk now.
     pub(crate) fn ignored(&self, names: &[&Name]) -> Result<Names, GitError> {
-        if names.is_empty() {
-            return Ok(Names::new());
-        }
-        let mut question = Vec::new();
-        for name in names {
-            // The prefix keeps a name such as `:(top)` from being read as a pattern.
-            question.extend_from_slice(b"./");
-            question.extend_from_slice(name);
-            question.push(0);
-        }
-        // Without the index: it would call a directory with tracked files never ignored.
-        let call = self.git("check the ignore rules").stdin(question);
-        let call = call.args(["check-ignore", "-z", "--stdin", "--no-index"]);
-        let answer = call.answer()?;
-        if answer.code > 1 {
-            return Err(call.failure(&answer));
-        }
-        let name = |record: &[u8]| record.strip_prefix(b"./").unwrap_or(record).to_vec();
-        Ok(records(&answer.stdout).map(name).collect())
+        ignored(self.git("check the ignore rules"), names)
     }
 
     pub(crate) fn git(&self, action: &'static str) -> Git {

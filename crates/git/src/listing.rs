@@ -16,6 +16,13 @@ pub(crate) fn below(root: &Path, name: &[u8]) -> PathBuf {
     root.join(std::ffi::OsStr::from_bytes(name))
 }
 
+/// Returns the name of what is called `base` in a directory, itself a name.
+pub(crate) fn inside(folder: &[u8], base: &std::ffi::OsStr) -> Name {
+    use std::os::unix::ffi::OsStrExt;
+    let separator: &[u8] = if folder.is_empty() { b"" } else { b"/" };
+    [folder, separator, base.as_bytes()].concat()
+}
+
 /// Returns the directories above `name`, the nearest first, without the root.
 pub(crate) fn parents(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = name;

@@ -9,11 +9,11 @@ use std::path::Path;
 use spore_effects::files::create_private_dir;
 use spore_model::TreeId;
 
-use crate::command::records;
-use crate::listing::{Entry, Name};
+use crate::listing::Name;
 use crate::removal::remove;
 use crate::repository::tree_id;
-use crate::survey::{Kind, Names, Scope, survey};
+use crate::snapshot::removal_line;
+use crate::survey::{Kind, Scope, ignored, survey};
 use crate::{Exclusions, GitError, Repository};
 
 impl Repository {
@@ -40,7 +40,7 @@ impl Repository {
             Kind::File => exclusions.excludes_file(name),
             Kind::Directory => exclusions.excludes_directory(name),
         };
-        let ignored = |names: &[&Name]| self.ignored_on_disk(names, scratch);
+        let ignored = |names: &[&Name]| ignored(git("check the ignore rules"), names);
         let found = survey(self.root(), &base, &Scope { skip: &skip, ignored: &ignored })?;
         let kept = |name: &Name| exclusions.excludes_file(name);
         let gone = base.entries.iter().filter(|(name, entry)| {
@@ -59,30 +59,4 @@ impl Repository {
         call.args(["update-index", "--add", "-z", "--stdin"]).run()?;
         tree_id("store a tree", &git("store a tree").args(["write-tree"]).run()?)
     }
-
-    /// Returns those of `names` that the ignore rules cover.
-    fn ignored_on_disk(&self, names: &[&Name], scratch: &Path) -> Result<Names, GitError> {
-        if names.is_empty() {
-            return Ok(Names::new());
-        }
-        // The prefix keeps a name such as `:(top)` from being read as a pattern.
-        let question: Vec<u8> =
-            names.iter().flat_map(|name| [b"./", &name[..], b"\0"].concat()).collect();
-        let call = self.git_on("check the ignore rules", self.root(), scratch).stdin(question);
-        let call = call.args(["check-ignore", "-z", "--stdin", "--no-index"]);
-        let answer = call.answer()?;
-        if answer.code > 1 {
-            return Err(call.failure(&answer));
-        }
-        let name = |record: &[u8]| record.strip_prefix(b"./").unwrap_or(record).to_vec();
-        Ok(records(&answer.stdout).map(name).collect())
-    }
-}
-
-/// Takes a path out of an index.
-fn removal_line(entry: &Entry, name: &[u8]) -> Vec<u8> {
-    let mut line = format!("0 {}\t", "0".repeat(entry.object.len())).into_bytes();
-    line.extend_from_slice(name);
-    line.push(0);
-    line
 }

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use spore_model::{CommitId, TreeId};
 
 use crate::checkout::Checkout;
-use crate::listing::{Listing, Name, parents};
+use crate::listing::{Entry, Listing, Name, parents};
 use crate::repository::tree_id;
 use crate::survey::{Kind, Names, Scope, survey};
 use crate::{Exclusions, GitError};
@@ -78,8 +78,7 @@ impl Checkout {
         let mut lines = Vec::new();
         for (name, entry) in &indexed.entries {
             if !wanted.contains(name) && !kept.names.contains(&name[..]) {
-                let nothing = "0".repeat(entry.object.len());
-                lines.extend(index_line("0", &nothing, name));
+                lines.extend(removal_line(entry, name));
             }
         }
         for (name, entry) in &base.entries {
@@ -106,6 +105,11 @@ impl Checkout {
         call.args(["update-index", "--add", "--remove", "-z", "--stdin"]).run()?;
         Ok(())
     }
+}
+
+/// Takes a path out of an index.
+pub(crate) fn removal_line(entry: &Entry, name: &[u8]) -> Vec<u8> {
+    index_line("0", &"0".repeat(entry.object.len()), name)
 }
 
 fn index_line(mode: &str, object: &str, name: &[u8]) -> Vec<u8> {

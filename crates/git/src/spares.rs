@@ -11,10 +11,8 @@
 //! odd mode is written again. Where the user's settings would write files otherwise by now, all
 //! are.
 
-use std::ffi::OsStr;
 use std::fs::{self, Metadata, Permissions};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
@@ -22,7 +20,7 @@ use spore_effects::files::{create_private_dir, write_atomic};
 use spore_model::CommitId;
 
 use crate::checkout::{Checkout, Ignored, attributes};
-use crate::listing::{Entry, Listing, Name, below};
+use crate::listing::{Entry, Listing, Name, below, inside};
 use crate::removal::remove;
 use crate::{GitError, Repository};
 
@@ -71,8 +69,7 @@ impl Checkout {
 
     fn keep_as_spare(&self, spares: &Path) -> io::Result<()> {
         create_private_dir(spares)?;
-        let free = |number: &usize| !spares.join(number.to_string()).exists();
-        if !(0..MAX_SPARES).any(|number| free(&number)) {
+        if (0..MAX_SPARES).all(|number| spares.join(number.to_string()).exists()) {
             return Ok(());
         }
         let bundle = self.beside("spare");
@@ -193,9 +190,4 @@ impl Usual {
         }
         fs::set_permissions(path, Permissions::from_mode(self.directory))
     }
-}
-
-fn inside(folder: &[u8], name: &OsStr) -> Name {
-    let separator: &[u8] = if folder.is_empty() { b"" } else { b"/" };
-    [folder, separator, name.as_bytes()].concat()
 }

@@ -11,7 +11,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::GitError;
-use crate::listing::{Listing, Name, below};
+use crate::command::{Git, records};
+use crate::listing::{Listing, Name, below, inside};
 
 pub(crate) type Names = HashSet<Name>;
 
@@ -84,6 +85,25 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
     Ok(survey)
 }
 
+/// Returns those of `names` that the ignore rules cover, as they are on disk now. `call` is made
+/// for the work tree and an index of it.
+pub(crate) fn ignored(call: Git, names: &[&Name]) -> Result<Names, GitError> {
+    if names.is_empty() {
+        return Ok(Names::new());
+    }
+    // The prefix keeps a name such as `:(top)` from being read as a pattern.
+    let question: Vec<u8> =
+        names.iter().flat_map(|name| [b"./", &name[..], b"\0"].concat()).collect();
+    // Without the index: it would call a directory with tracked files never ignored.
+    let call = call.stdin(question).args(["check-ignore", "-z", "--stdin", "--no-index"]);
+    let answer = call.answer()?;
+    if answer.code > 1 {
+        return Err(call.failure(&answer));
+    }
+    let name = |record: &[u8]| record.strip_prefix(b"./").unwrap_or(record).to_vec();
+    Ok(records(&answer.stdout).map(name).collect())
+}
+
 fn read_folder(root: &Path, folder: &[u8]) -> Result<Vec<(Name, Kind)>, GitError> {
     use std::os::unix::ffi::OsStrExt;
     let path = below(root, folder);
@@ -110,12 +130,7 @@ fn read_folder(root: &Path, folder: &[u8]) -> Result<Vec<(Name, Kind)>, GitError
         if kind == Kind::Foreign && is_setting {
             return Err(GitError::Unusable { path: entry.path() });
         }
-        let mut name = folder.to_vec();
-        if !name.is_empty() {
-            name.push(b'/');
-        }
-        name.extend_from_slice(base.as_bytes());
-        found.push((name, kind));
+        found.push((inside(folder, &base), kind));
     }
     Ok(found)
 }

@@ -14,11 +14,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use spore_effects::Effect;
 use spore_git::{GitError, Repository};
-use spore_model::{CommitId, Fault, RunId};
+use spore_model::{CommitId, Fault};
 
 use super::{Site, listed};
 use crate::gate_runs::bug;
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::{Error, Result};
 
 /// Whether the change is in the user's files now.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,15 +55,8 @@ pub(crate) fn refuse_dirty(repository: &Repository) -> Result<()> {
 
 /// Lays what `commit` changes against `base` into the user's files and index. Done again after
 /// a crash it comes to the same end; refused, it changes nothing.
-pub(crate) fn lay_down(
-    around: &Surroundings,
-    workspace: &Workspace,
-    repository: &Repository,
-    run: RunId,
-    base: &CommitId,
-    commit: &CommitId,
-) -> Result<Laying> {
-    let site = Site { around, workspace, repository, run };
+pub(crate) fn lay_down(site: &Site<'_>, base: &CommitId, commit: &CommitId) -> Result<Laying> {
+    let repository = site.repository;
     site.set_ref(&site.own_ref("before"), base)?;
     if repository.head()? != *base {
         return Ok(not_laid("your branch has moved on since the run began"));
@@ -82,7 +75,7 @@ pub(crate) fn lay_down(
         site.write_file(&note, &laid, NOTE)?;
     }
     let turn = || repository.turn(base, commit);
-    match around.probe.around(Effect::Checkout, "files of the user", turn) {
+    match site.around.probe.around(Effect::Checkout, "files of the user", turn) {
         Ok(()) => {
             let what = "in your files and staged: git diff --staged".to_owned();
             Ok(Laying { done: true, what })

@@ -123,7 +123,8 @@ fn apply_in(
     let workspace = Workspace::find(&around)?;
     std::fs::create_dir_all(workspace.run_dir(run)).unwrap();
     let repository = workspace.repository(&around)?;
-    apply(&around, &workspace, &repository, run, base, commit, how)
+    let site = Site { around: &around, workspace: &workspace, repository: &repository, run };
+    apply(&site, base, commit, how)
 }
 
 pub(crate) const BASE: &str = "seq 20 > a; echo 1 > b; echo 1 > gone; mkdir d; echo 1 > d/x";
@@ -348,7 +349,9 @@ fn a_change_is_laid_into_clean_files_and_only_there() {
         let repository = workspace.repository(&around).unwrap();
         let clean =
             refuse_dirty(&repository).map_err(|error| (error.exit_code(), error.to_string()));
-        let laid = lay_down(&around, &workspace, &repository, yard.run, &yard.base, &yard.commit);
+        let (around, workspace, repository) = (&around, &workspace, &repository);
+        let site = Site { around, workspace, repository, run: yard.run };
+        let laid = lay_down(&site, &yard.base, &yard.commit);
         (clean, laid.unwrap())
     };
     let yard = Yard::new(BASE, CHANGE);

@@ -35,7 +35,9 @@ fn after_laying() -> Yard {
 fn lay(yard: &Yard, around: &Surroundings) {
     let workspace = Workspace::find(around).unwrap();
     let repository = workspace.repository(around).unwrap();
-    let laid = lay_down(around, &workspace, &repository, yard.run, &yard.base, &yard.commit);
+    let (workspace, repository) = (&workspace, &repository);
+    let site = Site { around, workspace, repository, run: yard.run };
+    let laid = lay_down(&site, &yard.base, &yard.commit);
     assert!(laid.unwrap().done);
 }
 
