@@ -16,8 +16,10 @@ pub mod machine;
 mod probe;
 pub mod session;
 mod tool;
+mod walk;
 
 pub use clock::{Clock, FixedClock, SystemClock};
 pub use ids::Ids;
 pub use probe::{Effect, Probe};
 pub use tool::{Tool, ToolError, ToolOutput};
+pub use walk::walk;

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spore_effects::files::write_atomic;
+use spore_effects::walk;
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep build output in order at {path}", path = .path.display())]
@@ -33,6 +34,9 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> CacheError {
     let path = path.to_owned();
     |source| CacheError { path, source }
 }
+
+/// Tells whether a path of a checkout is tracked.
+type Tracked<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 /// The copy for one checkout.
 #[derive(Clone, Debug)]
@@ -64,7 +68,7 @@ impl Cache {
     }
 
     /// Makes the copy like the checkout. If there is too much, there is no copy.
-    pub fn keep(&self, work: &Path, tracked: &dyn Fn(&str) -> bool) -> Result<(), CacheError> {
+    pub fn keep(&self, work: &Path, tracked: Tracked<'_>) -> Result<(), CacheError> {
         let known = self.listing().unwrap_or_default();
         let list = self.dir.join("list.json");
         // Until it is whole again it is no copy of anything.
@@ -95,7 +99,7 @@ impl Cache {
     }
 
     /// Makes the checkout like the copy; false if there is none.
-    pub fn restore(&self, work: &Path, tracked: &dyn Fn(&str) -> bool) -> Result<bool, CacheError> {
+    pub fn restore(&self, work: &Path, tracked: Tracked<'_>) -> Result<bool, CacheError> {
         let Some(mut known) = self.listing() else { return Ok(false) };
         // A tracked link where a folder was would lead our writing out of the checkout.
         let free = |name: &str| {
@@ -111,7 +115,7 @@ impl Cache {
             // One with tracked files in it stays.
             let _ = fs::remove_dir(work.join(name));
         }
-        for folder in &known.folders {
+        for folder in known.folders.difference(&found.folders) {
             make_folder(&work.join(folder))?;
         }
         let touched: Vec<&String> = known
@@ -166,11 +170,10 @@ fn write_list(path: &Path, listing: &Listing) -> Result<(), CacheError> {
 
 /// Lists what is in `work` and not tracked. Sockets and the like are on the list, so that they
 /// are removed, and can never be put back.
-fn survey(work: &Path, tracked: &dyn Fn(&str) -> bool) -> Result<Listing, CacheError> {
-    let mut listing = Listing::default();
-    let mut open = vec![String::new()];
-    while let Some(folder) = open.pop() {
-        let dir = work.join(&folder);
+fn survey(work: &Path, tracked: Tracked<'_>) -> Result<Listing, CacheError> {
+    let found = walk(String::new(), |folder| {
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        let dir = work.join(folder);
         open_up(&dir)?;
         for entry in fs::read_dir(&dir).map_err(at(&dir))? {
             let entry = entry.map_err(at(&dir))?;
@@ -183,15 +186,21 @@ fn survey(work: &Path, tracked: &dyn Fn(&str) -> bool) -> Result<Listing, CacheE
             if name == ".git" || tracked(&name) {
                 continue;
             }
-            let metadata = fs::symlink_metadata(entry.path()).map_err(at(&entry.path()))?;
+            let metadata = entry.metadata().map_err(at(&dir))?;
             if metadata.is_dir() {
-                open.push(name.clone());
-                listing.folders.insert(name);
+                folders.push(name);
             } else {
-                listing.files.insert(name, Print::of(&metadata));
+                files.push((name, Print::of(&metadata)));
             }
         }
+        Ok::<_, CacheError>(((folder.clone(), files), folders))
+    })?;
+    let mut listing = Listing::default();
+    for (folder, files) in found {
+        listing.folders.insert(folder);
+        listing.files.extend(files);
     }
+    listing.folders.remove("");
     Ok(listing)
 }
 

@@ -25,13 +25,14 @@ impl Repository {
         to: &impl Treeish,
     ) -> Result<Vec<Additions>, GitError> {
         let action = "compare two trees";
+        let (from, to) = (from.tree(self)?, to.tree(self)?);
         let answer = self
             .git(action)
             .set(&["core.quotePath=false", "core.bigFileThreshold=1g"])
             .args(["diff-tree", "-r", "-p", "-U0", "-M", "--text", "--full-index"])
             .args(["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"])
             .args(["--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0"])
-            .args([from.object_name(), to.object_name(), "--"])
+            .args([from.as_str(), to.as_str(), "--"])
             .run()?;
         parse(&answer.stdout).ok_or_else(|| GitError::unreadable(action, &answer.stdout))
     }

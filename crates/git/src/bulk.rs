@@ -9,6 +9,7 @@ use std::path::Path;
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::command::records;
+use crate::listing::{Entry, Name};
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -18,7 +19,6 @@ pub struct TreeFile {
     /// From the root. Bytes that are no text are replaced.
     pub path: String,
     pub blob: String,
-    pub size: u64,
 }
 
 /// A commit and the files it touched.
@@ -36,16 +36,30 @@ pub struct TouchingCommit {
 impl Repository {
     /// Returns the files of a tree, in git's order.
     pub fn tree_files(&self, tree: &TreeId) -> Result<Vec<TreeFile>, GitError> {
-        let action = "list the files of a tree";
-        let call = self.git(action);
-        let answer =
-            call.args(["ls-tree", "-r", "-z", "-l", "--full-tree", tree.as_str()]).run()?;
-        let mut files = Vec::new();
-        for record in records(&answer.stdout) {
-            let file = parse_file(record).ok_or_else(|| GitError::unreadable(action, record))?;
-            files.extend(file);
+        let listing = self.tree_listing(tree)?;
+        let files = listing.entries.iter().filter(|(_, entry)| entry.is_file());
+        let file = |(name, entry): (&Name, &Entry)| TreeFile {
+            path: text(name),
+            blob: entry.object.clone(),
+        };
+        Ok(files.map(file).collect())
+    }
+
+    /// Returns the sizes of these blobs, in their order. One that a partial clone does not have
+    /// counts as empty; whoever asks for it learns that.
+    pub fn blob_sizes(&self, blobs: &[&str]) -> Result<Vec<u64>, GitError> {
+        if blobs.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(files)
+        let action = "read the sizes of files of a tree";
+        let call = self.git(action).args(["cat-file", "--batch-check=%(objectsize)"]);
+        let answer = call.stdin(lines(blobs)).run()?;
+        let sizes: Vec<u64> = answer.text().lines().map(|line| line.parse().unwrap_or(0)).collect();
+        if sizes.len() == blobs.len() {
+            Ok(sizes)
+        } else {
+            Err(GitError::unreadable(action, &answer.stdout))
+        }
     }
 
     /// Returns the contents of these blobs, in their order; `None` for one that is not there.
@@ -54,8 +68,7 @@ impl Repository {
             return Ok(Vec::new());
         }
         let action = "read files of a tree";
-        let question: String = blobs.iter().map(|blob| format!("{blob}\n")).collect();
-        let answer = self.git(action).args(["cat-file", "--batch"]).stdin(question).run()?;
+        let answer = self.git(action).args(["cat-file", "--batch"]).stdin(lines(blobs)).run()?;
         parse_blobs(&answer.stdout).ok_or_else(|| GitError::unreadable(action, &answer.stdout))
     }
 
@@ -89,7 +102,7 @@ impl Repository {
         if commits.is_empty() {
             return Ok(Vec::new());
         }
-        let question: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let question = lines(commits);
         let answer = self
             .git("read the history")
             .args(["log", "--no-walk=unsorted", "--stdin", "-z", "--name-status"])
@@ -118,19 +131,8 @@ pub fn head_at_a_glance(root: &Path) -> Option<CommitId> {
     CommitId::new(line.split(' ').next()?).ok()
 }
 
-/// Reads `mode type object size<TAB>path`; the inner `None` is no file.
-fn parse_file(record: &[u8]) -> Option<Option<TreeFile>> {
-    let tab = record.iter().position(|byte| *byte == b'\t')?;
-    let head = std::str::from_utf8(&record[..tab]).ok()?;
-    let mut words = head.split_whitespace();
-    let (mode, _, blob, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    if !mode.starts_with("100") {
-        return Some(None);
-    }
-    let path = text(&record[tab + 1..]);
-    // A partial clone lists what it does not have, as `BAD`; whoever asks for it learns that.
-    let size = size.parse().unwrap_or(0);
-    Some(Some(TreeFile { path, blob: blob.to_owned(), size }))
+fn lines(words: &[impl std::fmt::Display]) -> String {
+    words.iter().map(|word| format!("{word}\n")).collect()
 }
 
 /// Reads `object type size<LF>content<LF>`, or `object missing<LF>`, any number of times.
@@ -204,15 +206,5 @@ mod tests {
         assert_eq!(commit.files, ["a.rs", "b.rs", "new.rs"]);
         assert_eq!(commit.renames, [("old.rs".to_owned(), "new.rs".to_owned())]);
         assert_eq!(commit.message, "a message\n\nand more");
-    }
-
-    #[test]
-    fn only_files_of_a_tree_are_files() {
-        let id = "0123456789abcdef0123456789abcdef01234567";
-        let file = format!("100644 blob {id}      12\tsrc/a b.rs");
-        let read = parse_file(file.as_bytes()).unwrap().unwrap();
-        assert_eq!((read.path.as_str(), read.size), ("src/a b.rs", 12));
-        assert_eq!(parse_file(format!("120000 blob {id} 3\tlink").as_bytes()), Some(None));
-        assert_eq!(parse_file(format!("160000 commit {id} -\tsub").as_bytes()), Some(None));
     }
 }

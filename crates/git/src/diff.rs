@@ -12,18 +12,18 @@ use crate::{GitError, Repository};
 
 /// Something that stands for a tree.
 pub trait Treeish {
-    fn object_name(&self) -> &str;
+    fn tree(&self, repository: &Repository) -> Result<TreeId, GitError>;
 }
 
 impl Treeish for TreeId {
-    fn object_name(&self) -> &str {
-        self.as_str()
+    fn tree(&self, _: &Repository) -> Result<TreeId, GitError> {
+        Ok(self.clone())
     }
 }
 
 impl Treeish for CommitId {
-    fn object_name(&self) -> &str {
-        self.as_str()
+    fn tree(&self, repository: &Repository) -> Result<TreeId, GitError> {
+        repository.tree_of(self)
     }
 }
 
@@ -65,28 +65,29 @@ impl Repository {
         to: &impl Treeish,
         max_bytes: usize,
     ) -> Result<Diff, GitError> {
-        let (from, to) = (from.object_name(), to.object_name());
-        let mut format = vec!["-z", "--raw", "--numstat"];
-        if max_bytes > 0 {
-            format.push("--patch");
-        }
-        let answer = self.diff_tree(&format, from, to)?;
+        let (from, to) = (from.tree(self)?, to.tree(self)?);
+        let question = (from.clone(), to.clone(), max_bytes);
+        let answer =
+            self.recall().diffs.answer(question, || self.compare(&from, &to, max_bytes))?;
+        Ok(Diff::clone(&answer))
+    }
+
+    fn compare(&self, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<Diff, GitError> {
+        let patch = (max_bytes > 0).then_some("--patch");
+        let call = self
+            .git("compare two trees")
+            .args(["-c", "core.bigFileThreshold=4m", "diff-tree", "-r", "-M", "--no-ext-diff"])
+            .args(["--no-textconv", "--no-color", "--ignore-submodules=none"])
+            .args(["-z", "--raw", "--numstat"])
+            .args(patch)
+            .args([from.as_str(), to.as_str(), "--"]);
+        let answer = call.run()?.stdout;
         let (facts, patch) = facts_and_patch(&answer);
         let files =
             parse_files(facts).ok_or_else(|| GitError::unreadable("compare two trees", facts))?;
         let truncated = patch.len() > max_bytes || (max_bytes == 0 && !files.is_empty());
         let kept = if truncated { whole_lines(&patch[..max_bytes]) } else { patch };
         Ok(Diff { text: text(kept), truncated, files })
-    }
-
-    fn diff_tree(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, GitError> {
-        let call = self
-            .git("compare two trees")
-            .args(["-c", "core.bigFileThreshold=4m", "diff-tree", "-r", "-M", "--no-ext-diff"])
-            .args(["--no-textconv", "--no-color", "--ignore-submodules=none"])
-            .args(format)
-            .args([from, to, "--"]);
-        Ok(call.run()?.stdout)
     }
 }
 

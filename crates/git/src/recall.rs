@@ -4,20 +4,57 @@
 //! Names of branches are not kept here: they move.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::GitError;
+use spore_model::TreeId;
+
 use crate::listing::Listing;
+use crate::{Diff, GitError};
 
-/// How many commits' files are kept: those of the base and of the change under judgement.
-const MAX_LISTINGS: usize = 2;
+/// How many answers of a kind are kept: those about the base and the change under judgement.
+const MAX_KEPT: usize = 2;
 
 #[derive(Debug, Default)]
 pub(crate) struct Recall {
     /// The object that an expression stands for.
     peeled: Mutex<HashMap<String, String>>,
-    /// The newest last.
-    listings: Mutex<VecDeque<(String, Arc<Listing>)>>,
+    /// The files of a tree.
+    pub(crate) listings: Newest<TreeId, Listing>,
+    /// What differs between two trees, with so many bytes of text.
+    pub(crate) diffs: Newest<(TreeId, TreeId, usize), Diff>,
+    /// Where the user's own attributes are, if git can say so.
+    pub(crate) attributes: OnceLock<Option<PathBuf>>,
+}
+
+/// The newest answers to questions of a kind, the newest last.
+#[derive(Debug)]
+pub(crate) struct Newest<Q, A>(Mutex<VecDeque<(Q, Arc<A>)>>);
+
+impl<Q, A> Default for Newest<Q, A> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<Q: PartialEq, A> Newest<Q, A> {
+    /// Returns the answer to `question`, found out by `ask` where it is not known.
+    pub(crate) fn answer(
+        &self,
+        question: Q,
+        ask: impl FnOnce() -> Result<A, GitError>,
+    ) -> Result<Arc<A>, GitError> {
+        if let Some((_, known)) = held(&self.0).iter().find(|(asked, _)| *asked == question) {
+            return Ok(Arc::clone(known));
+        }
+        let answer = Arc::new(ask()?);
+        let mut kept = held(&self.0);
+        if kept.len() == MAX_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back((question, Arc::clone(&answer)));
+        Ok(answer)
+    }
 }
 
 impl Recall {
@@ -37,24 +74,6 @@ impl Recall {
         let object = ask()?;
         held(&self.peeled).insert(expression.to_owned(), object.clone());
         Ok(object)
-    }
-
-    /// Returns the files of a commit, listed by `ask` where they are not known.
-    pub(crate) fn listing(
-        &self,
-        commit: &str,
-        ask: impl FnOnce() -> Result<Listing, GitError>,
-    ) -> Result<Arc<Listing>, GitError> {
-        if let Some((_, known)) = held(&self.listings).iter().find(|(id, _)| id == commit) {
-            return Ok(Arc::clone(known));
-        }
-        let listing = Arc::new(ask()?);
-        let mut listings = held(&self.listings);
-        if listings.len() == MAX_LISTINGS {
-            listings.pop_front();
-        }
-        listings.push_back((commit.to_owned(), Arc::clone(&listing)));
-        Ok(listing)
     }
 }
 
@@ -99,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_listings_are_kept_and_a_failure_is_not() {
-        let recall = Recall::default();
+    fn the_newest_answers_are_kept_and_a_failure_is_not() {
+        let newest = Newest::default();
         let unknown = || GitError::UnknownRevision { revision: "x".to_owned() };
-        assert!(recall.listing("a", || Err(unknown())).is_err());
-        for commit in ["a", "b", "c"] {
-            recall.listing(commit, || Ok(Listing::default())).unwrap();
+        assert!(newest.answer("a", || Err(unknown())).is_err());
+        for question in ["a", "b", "c"] {
+            newest.answer(question, || Ok(question.len())).unwrap();
         }
-        assert!(recall.listing("b", || Err(unknown())).is_ok());
-        assert!(recall.listing("a", || Err(unknown())).is_err());
+        assert!(newest.answer("b", || Err(unknown())).is_ok());
+        assert!(newest.answer("a", || Err(unknown())).is_err());
     }
 }

@@ -216,19 +216,15 @@ impl Repository {
     }
 
     pub(crate) fn listing(&self, commit: &CommitId) -> Result<Arc<Listing>, GitError> {
-        self.recall.listing(commit.as_str(), || self.list(commit))
+        self.tree_listing(&self.tree_of(commit)?)
     }
 
-    fn list(&self, commit: &CommitId) -> Result<Listing, GitError> {
-        let action = "list the files of a commit";
-        let call = self.git(action).args(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]);
-        let answer = call.run().map_err(|error| match error {
-            GitError::Failed { complaint, .. } if complaint.contains("not a tree object") => {
-                GitError::UnknownRevision { revision: commit.to_string() }
-            }
-            other => other,
-        })?;
-        Listing::parse(action, &answer.stdout)
+    pub(crate) fn tree_listing(&self, tree: &TreeId) -> Result<Arc<Listing>, GitError> {
+        self.recall.listings.answer(tree.clone(), || {
+            let action = "list the files of a tree";
+            let call = self.git(action).args(["ls-tree", "-r", "-z", "--full-tree", tree.as_str()]);
+            Listing::parse(action, &call.run()?.stdout)
+        })
     }
 
     /// Returns what decides, besides a commit, how its files are written: settings, filters, and
@@ -239,13 +235,7 @@ impl Repository {
             shape.extend(format!("{key}={:?}\n", self.settings.get(key)).into_bytes());
         }
         let mut lists = vec![self.common.join("info/attributes")];
-        // An old git does not know where the user's own are: then they are not looked at.
-        let global = self.git("find the attributes").args(["var", "GIT_ATTR_GLOBAL"]).answer();
-        if let Ok(answer) = global
-            && answer.is_success()
-        {
-            lists.push(PathBuf::from(answer.text()));
-        }
+        lists.extend(self.users_attributes().map(Path::to_owned));
         for list in lists {
             shape.extend(std::fs::read(list).unwrap_or_default());
             shape.push(0);
@@ -253,9 +243,24 @@ impl Repository {
         shape
     }
 
+    /// Returns where the attributes are that the user has for all repositories. An old git does
+    /// not know: then they are not looked at.
+    fn users_attributes(&self) -> Option<&Path> {
+        let place = self.recall.attributes.get_or_init(|| {
+            let call = self.git("find the attributes").args(["var", "GIT_ATTR_GLOBAL"]);
+            let answer = call.answer().ok().filter(ToolOutput::is_success)?;
+            Some(PathBuf::from(answer.text()))
+        });
+        place.as_deref()
+    }
+
     /// Returns the user's configuration as it was when the repository was found.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) fn recall(&self) -> &Recall {
+        &self.recall
     }
 
     /// A call on objects, refs and config: no work tree, no index.

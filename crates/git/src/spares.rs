@@ -11,16 +11,18 @@
 //! odd mode is written again. Where the user's settings would write files otherwise by now, all
 //! are.
 
+use std::collections::HashSet;
 use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use spore_effects::files::{create_private_dir, write_atomic};
+use spore_effects::walk;
 use spore_model::CommitId;
 
 use crate::checkout::{Checkout, Ignored, attributes};
-use crate::listing::{Entry, Listing, Name, below, inside};
+use crate::listing::{Entry, Listing, Name, below, inside, parents};
 use crate::removal::remove;
 use crate::{GitError, Repository};
 
@@ -145,29 +147,28 @@ impl Usual {
     fn straighten(&self, root: &Path, indexed: &Listing) -> Result<(), GitError> {
         let private = Permissions::from_mode(0o700);
         fs::set_permissions(root, private).map_err(GitError::io(root))?;
-        let mut open = vec![Name::new()];
-        let mut folders = Vec::new();
-        while let Some(folder) = open.pop() {
-            let path = below(root, &folder);
+        let folders = walk(Name::new(), |folder| {
+            let (mut holds_files, mut folders) = (false, Vec::new());
+            let path = below(root, folder);
             for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
                 let entry = entry.map_err(GitError::io(&path))?;
-                let name = inside(&folder, &entry.file_name());
-                let path = entry.path();
+                let name = inside(folder, &entry.file_name());
                 // Of the entry itself: no link is followed.
                 let metadata = entry.metadata().map_err(GitError::io(&path))?;
                 if metadata.is_dir() && indexed.folders.contains(&name) {
+                    let path = entry.path();
                     self.open_up(&path, &metadata).map_err(GitError::io(&path))?;
-                    open.push(name);
-                    folders.push(path);
-                } else if !self.is_kept(&metadata, indexed.entries.get(&name)) {
+                    folders.push(name);
+                } else if self.is_kept(&metadata, indexed.entries.get(&name)) {
+                    holds_files = true;
+                } else {
+                    let path = entry.path();
                     remove(&path).map_err(GitError::io(&path))?;
                 }
             }
-        }
-        // A directory that is empty by now would stay so; git makes those that it needs.
-        for folder in folders.iter().rev() {
-            let _ = fs::remove_dir(folder);
-        }
+            Ok::<_, GitError>(((folder.clone(), holds_files), folders))
+        })?;
+        remove_empty(root, &folders);
         Ok(())
     }
 
@@ -189,5 +190,18 @@ impl Usual {
             return Ok(());
         }
         fs::set_permissions(path, Permissions::from_mode(self.directory))
+    }
+}
+
+/// Removes the directories with no file in or below them, of which each comes after the one it
+/// is in: they would stay empty, and git makes those that it needs.
+fn remove_empty(root: &Path, folders: &[(Name, bool)]) {
+    let mut needed: HashSet<&[u8]> = HashSet::new();
+    for (folder, holds_files) in folders.iter().rev() {
+        if *holds_files || needed.contains(&folder[..]) {
+            needed.extend(parents(folder).next());
+        } else if !folder.is_empty() {
+            let _ = fs::remove_dir(below(root, folder));
+        }
     }
 }

@@ -10,6 +10,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
+use spore_effects::walk;
+
 use crate::GitError;
 use crate::command::{Git, records};
 use crate::listing::{Listing, Name, below, inside};
@@ -48,19 +50,24 @@ pub(crate) enum Kind {
 /// Walks `root`. Symbolic links are never followed.
 pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result<Survey, GitError> {
     let mut survey = Survey::default();
-    let mut known = vec![Name::new()];
     let mut open = Vec::new();
-    while let Some(folder) = known.pop() {
-        for (name, kind) in read_folder(root, &folder)? {
+    let known = walk(Name::new(), |folder| {
+        let (mut tracked, mut others, mut folders) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, kind) in read_folder(root, folder)? {
             let entry = commit.entries.get(&name);
             match kind {
-                Kind::Directory if commit.folders.contains(&name) => known.push(name),
+                Kind::Directory if commit.folders.contains(&name) => folders.push(name),
                 Kind::File if entry.is_some_and(|entry| !entry.is_submodule()) => {
-                    survey.tracked.insert(name);
+                    tracked.push(name);
                 }
-                _ => open.push((name, kind)),
+                _ => others.push((name, kind)),
             }
         }
+        Ok::<_, GitError>(((tracked, others), folders))
+    })?;
+    for (tracked, others) in known {
+        survey.tracked.extend(tracked);
+        open.extend(others);
     }
     while !open.is_empty() {
         open.retain(|(name, kind)| !(scope.skip)(name, *kind));

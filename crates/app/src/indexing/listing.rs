@@ -222,25 +222,28 @@ pub(super) fn relative<'p>(root: &Path, path: &'p Path) -> Option<&'p str> {
 
 /// Lists a tree of git.
 pub(super) fn of_tree(repository: &Repository, tree: &TreeId, scope: &Scope) -> Result<Listing> {
-    let all = repository.tree_files(tree)?;
+    let mut all = repository.tree_files(tree)?;
     let ignored = Ignored::of(repository, &all)?;
-    let mut listing = Listing::default();
+    all.retain(|file| {
+        !file.path.split('/').any(|part| part.starts_with('.')) && !ignored.covers(&file.path)
+    });
+    let (mut listing, mut held) = (Listing::default(), Vec::new());
     for file in all {
-        if file.path.split('/').any(|part| part.starts_with('.')) || ignored.covers(&file.path) {
-            continue;
-        }
         match Class::of(&file.path).filter(|class| scope.holds(&file.path, class.word())) {
             None => listing.others += 1,
-            Some(class) => {
-                let bytes = blob_of_hex(&file.blob);
-                listing.files.push(Found {
-                    path: file.path,
-                    class,
-                    stamp: Stamp { size: file.size, mtime_ns: 0, inode: 0 },
-                    object: Some((file.blob, bytes)),
-                });
-            }
+            Some(class) => held.push((file, class)),
         }
+    }
+    let blobs: Vec<&str> = held.iter().map(|(file, _)| file.blob.as_str()).collect();
+    let sizes = repository.blob_sizes(&blobs)?;
+    for ((file, class), size) in held.into_iter().zip(sizes) {
+        let bytes = blob_of_hex(&file.blob);
+        listing.files.push(Found {
+            path: file.path,
+            class,
+            stamp: Stamp { size, mtime_ns: 0, inode: 0 },
+            object: Some((file.blob, bytes)),
+        });
     }
     Ok(listing.sorted())
 }

@@ -105,17 +105,20 @@ fn differing(
 ) -> Result<Vec<String>> {
     let tree = repository.tree_of(base)?;
     let mut changed = Vec::new();
-    for file in repository.tree_files(&tree)? {
+    let files = repository.tree_files(&tree)?;
+    let blobs: Vec<&str> = files.iter().map(|file| file.blob.as_str()).collect();
+    let sizes = repository.blob_sizes(&blobs)?;
+    for (file, size) in files.iter().zip(sizes) {
         let path = dir.join(&file.path);
         let same = match path.symlink_metadata() {
             Ok(found) if !found.is_file() => true,
-            Ok(found) if found.len() != file.size => false,
+            Ok(found) if found.len() != size => false,
             Ok(found) if found.len() > MOST_BYTES => true,
             Ok(_) => std::fs::read(&path).is_ok_and(|bytes| blob_id(&bytes) == file.blob),
             Err(_) => false,
         };
         if !same {
-            changed.push(file.path);
+            changed.push(file.path.clone());
         }
     }
     Ok(changed)

@@ -129,4 +129,10 @@ fn files_are_read_as_the_commit_has_them() {
         assert_eq!(read(path), None, "{path}");
     }
     assert_eq!(repo.list_files(&head).unwrap(), ["*", "d/a b", "l", "u"]);
+    let files = repo.tree_files(&repo.tree_of(&head).unwrap()).unwrap();
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["*", "d/a b", "u"]);
+    let missing = "0".repeat(40);
+    let blobs = [&files[1].blob, &missing, &files[0].blob].map(String::as_str);
+    assert_eq!(repo.blob_sizes(&blobs).unwrap(), [2, 0, 2]);
 }
