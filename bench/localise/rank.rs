@@ -128,7 +128,8 @@ fn speed(cases: &str, root: &Path) {
     let begun = Instant::now();
     let corpus = Corpus::open(&index).unwrap();
     let load = begun.elapsed();
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let read_one = |path: &&str| std::fs::read_to_string(root.join(path)).ok();
+    let read = |paths: &[&str]| paths.iter().map(read_one).collect();
     let mut laps: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for line in std::fs::read_to_string(cases).unwrap().lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -169,7 +170,7 @@ fn speed(cases: &str, root: &Path) {
 fn compiled(corpus: &Corpus<'_>, task: &str, kind: &RankerKind) -> Compiled {
     let limits = Limits::default();
     // Snippets are left out: they are of files that are named anyway.
-    let read = |_: &str| None;
+    let read = |paths: &[&str]| vec![None; paths.len()];
     let sources =
         Sources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
     compile(corpus, task, kind, &sources, &limits, &mut |_| {}).unwrap()

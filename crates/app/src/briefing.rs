@@ -246,7 +246,7 @@ impl Briefing<'_> {
         let corpus = Corpus::open(index)?;
         let semantic =
             if judges { Vec::new() } else { self.near_in_meaning(index, question.task, heard) };
-        let read = |path: &str| self.text_of(index, path);
+        let read = |paths: &[&str]| texts_at(self.repository, question.at, paths);
         let sources = Sources {
             knowledge: Some(self.knowledge),
             lessons: &[],
@@ -267,14 +267,17 @@ impl Briefing<'_> {
             Vec::new()
         })
     }
+}
 
-    /// Returns the text of a file as the indexed tree has it.
-    fn text_of(&self, index: &CodeIndex, path: &str) -> Option<String> {
-        let blob = index.file(path).ok().flatten()?.blob;
-        let blob: String = blob.iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut texts = self.repository.read_blobs(&[&blob]).ok()?;
-        Some(String::from_utf8_lossy(&texts.pop().flatten()?).into_owned())
-    }
+/// Returns the texts of files as a commit has them. One that cannot be read is only not shown.
+pub(crate) fn texts_at(
+    repository: &Repository,
+    at: &CommitId,
+    paths: &[&str],
+) -> Vec<Option<String>> {
+    let read = repository.read_files(at, paths).unwrap_or_else(|_| vec![None; paths.len()]);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    read.into_iter().map(|file| file.map(text)).collect()
 }
 
 /// The role that judges; every other one works.

@@ -18,6 +18,7 @@ use spore_git::Repository;
 use spore_model::{CommitId, Fault, Lesson, NodeId};
 use spore_store::{CodeIndex, SqliteKnowledge};
 
+use crate::briefing::texts_at;
 use crate::indexing::{self, IndexReport, Reporter, Source};
 use crate::{Error, Result, Surroundings, Workspace, learning, meaning};
 
@@ -76,7 +77,7 @@ pub fn context(
     clock.lap("embed");
     let lessons = project.lessons()?;
     let memory = project.memory();
-    let read = |path: &str| project.read(path);
+    let read = |paths: &[&str]| project.read(paths);
     let sources = Sources {
         knowledge: Some(&project.knowledge),
         lessons: &lessons,
@@ -259,12 +260,13 @@ impl Project {
             .collect()
     }
 
-    fn read(&self, path: &str) -> Option<String> {
-        let bytes = match &self.tree {
-            Some((repository, commit)) => repository.read_file(commit, path).ok().flatten()?,
-            None => std::fs::read(self.workspace.root().join(path)).ok()?,
-        };
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+    fn read(&self, paths: &[&str]) -> Vec<Option<String>> {
+        if let Some((repository, commit)) = &self.tree {
+            return texts_at(repository, commit, paths);
+        }
+        let read = |path: &&str| std::fs::read(self.workspace.root().join(path)).ok();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        paths.iter().map(|path| read(path).map(text)).collect()
     }
 }
 

@@ -42,6 +42,9 @@ impl RankerKind {
     }
 }
 
+/// Returns the texts of these files of the tree, in their order.
+pub type ReadFiles<'a> = dyn Fn(&[&str]) -> Vec<Option<String>> + 'a;
+
 /// What a task file is compiled from, besides the index.
 pub struct Sources<'a> {
     /// What is known beside the code.
@@ -50,8 +53,7 @@ pub struct Sources<'a> {
     pub memory: &'a [MemoryLine],
     /// Items whose meaning is near the task's, best first; from vectors.
     pub semantic: &'a [(NodeId, f64)],
-    /// Returns the text of a file of the tree.
-    pub read: &'a dyn Fn(&str) -> Option<String>,
+    pub read: &'a ReadFiles<'a>,
 }
 
 /// How much is compiled. The defaults are the seed's, but for the number of files.

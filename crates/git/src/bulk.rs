@@ -4,12 +4,10 @@
 //! the number of files or commits; the answers are held in memory, so a caller asks for
 //! blobs in portions.
 
-use std::path::Path;
-
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::command::records;
-use crate::listing::{Entry, Name};
+use crate::listing::Entry;
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -37,10 +35,10 @@ impl Repository {
     /// Returns the files of a tree, in git's order.
     pub fn tree_files(&self, tree: &TreeId) -> Result<Vec<TreeFile>, GitError> {
         let listing = self.tree_listing(tree)?;
-        let files = listing.entries.iter().filter(|(_, entry)| entry.is_file());
-        let file = |(name, entry): (&Name, &Entry)| TreeFile {
+        let files = listing.iter().filter(|(_, entry)| entry.is_file());
+        let file = |(name, entry): (&[u8], Entry<'_>)| TreeFile {
             path: text(name),
-            blob: entry.object.clone(),
+            blob: entry.object.to_owned(),
         };
         Ok(files.map(file).collect())
     }
@@ -60,6 +58,24 @@ impl Repository {
         } else {
             Err(GitError::unreadable(action, &answer.stdout))
         }
+    }
+
+    /// Returns these files' contents as the commit has them, in their order; `None` for what is
+    /// no file of it.
+    pub fn read_files(
+        &self,
+        commit: &CommitId,
+        paths: &[&str],
+    ) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+        let listing = self.listing(commit)?;
+        let blob = |path: &&str| {
+            let entry = listing.get(path.as_bytes()).filter(|entry| entry.is_file())?;
+            Some(entry.object)
+        };
+        let known: Vec<Option<&str>> = paths.iter().map(blob).collect();
+        let blobs: Vec<&str> = known.iter().flatten().copied().collect();
+        let mut contents = self.read_blobs(&blobs)?.into_iter();
+        Ok(known.iter().map(|blob| blob.and_then(|_| contents.next().flatten())).collect())
     }
 
     /// Returns the contents of these blobs, in their order; `None` for one that is not there.
@@ -114,21 +130,6 @@ impl Repository {
             .run()?;
         Ok(answer.stdout.split(|byte| *byte == 1).filter_map(parse_touching).collect())
     }
-}
-
-/// Returns the commit that HEAD names, without starting git, where that is as simple as it
-/// mostly is: a branch with a loose or packed ref, or a bare id. `None` is no answer.
-pub fn head_at_a_glance(root: &Path) -> Option<CommitId> {
-    let git = root.join(".git");
-    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
-    let head = head.trim();
-    let Some(name) = head.strip_prefix("ref: ") else { return CommitId::new(head).ok() };
-    if let Ok(loose) = std::fs::read_to_string(git.join(name)) {
-        return CommitId::new(loose.trim()).ok();
-    }
-    let packed = std::fs::read_to_string(git.join("packed-refs")).ok()?;
-    let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
-    CommitId::new(line.split(' ').next()?).ok()
 }
 
 fn lines(words: &[impl std::fmt::Display]) -> String {

@@ -18,7 +18,7 @@ use spore_model::CommitId;
 
 use crate::clone::{copy_index, write_clone};
 use crate::command::Git;
-use crate::listing::{Listing, Name, below};
+use crate::listing::{Entry, Listing, Name, below};
 use crate::removal::remove;
 use crate::survey::{Names, Scope, Survey, ignored, survey};
 use crate::{GitError, Repository};
@@ -171,12 +171,11 @@ impl Checkout {
         for name in untracked.iter().chain(&foreign) {
             let path = below(&self.dir, name);
             remove(&path).map_err(GitError::io(&path))?;
-            if target.folders.contains(name) {
+            if target.has_folder(name) {
                 swept = Swept::AWay;
             }
         }
-        let is_submodule =
-            |name: &Name| target.entries.get(name).is_some_and(|entry| entry.is_submodule());
+        let is_submodule = |name: &Name| target.get(name).is_some_and(Entry::is_submodule);
         for name in folders.iter().rev().filter(|name| !is_submodule(name)) {
             let path = below(&self.dir, name);
             match fs::remove_dir(&path) {
@@ -231,7 +230,7 @@ impl Checkout {
     pub(crate) fn indexed(&self) -> Result<Listing, GitError> {
         let answer = self.git("read the index").args(["ls-files", "-z", "--stage"]).run();
         match answer {
-            Ok(answer) => Listing::parse("read the index", &answer.stdout),
+            Ok(answer) => Listing::parse("read the index", answer.stdout),
             Err(GitError::Failed { .. }) => {
                 self.forget_index()?;
                 Ok(Listing::default())
@@ -309,9 +308,9 @@ fn is_free(dir: &Path) -> Result<bool, GitError> {
     }
 }
 
-pub(crate) fn attributes(listing: &Listing) -> Vec<(&Name, &str)> {
+pub(crate) fn attributes(listing: &Listing) -> Vec<(&[u8], &str)> {
     let is_attributes =
         |name: &[u8]| name.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes");
-    let entries = listing.entries.iter().filter(|(name, _)| is_attributes(name));
-    entries.map(|(name, entry)| (name, entry.object.as_str())).collect()
+    let entries = listing.iter().filter(|(name, _)| is_attributes(name));
+    entries.map(|(name, entry)| (name, entry.object)).collect()
 }

@@ -52,8 +52,19 @@ impl fmt::Display for Obstacle {
 /// A path that differs between two commits.
 struct Step {
     name: Name,
-    old: Option<Entry>,
-    new: Option<Entry>,
+    old: Option<Version>,
+    new: Option<Version>,
+}
+
+struct Version {
+    mode: String,
+    object: String,
+}
+
+impl Version {
+    fn entry(&self) -> Entry<'_> {
+        Entry { mode: &self.mode, object: &self.object }
+    }
 }
 
 impl Repository {
@@ -91,9 +102,9 @@ impl Repository {
     /// is one of these only if it holds what `to` has, or the beginning of it.
     pub fn mend_turn(&self, from: &CommitId, to: &CommitId) -> Result<(), GitError> {
         let answer = self.on_users_files("read your index").args(["ls-files", "-z", "--stage"]);
-        let indexed = Listing::parse("read your index", &answer.run()?.stdout)?;
+        let indexed = Listing::parse("read your index", answer.run()?.stdout)?;
         let steps = self.steps(from, to)?;
-        let open = |step: &&Step| indexed.entries.get(&step.name) == step.old.as_ref();
+        let open = |step: &&Step| indexed.get(&step.name) == step.old.as_ref().map(Version::entry);
         let mut written = Vec::new();
         for step in steps.iter().filter(open) {
             match self.progress(step)? {
@@ -164,7 +175,7 @@ impl Repository {
             let blocks = |folder: &&[u8]| {
                 let path = below(self.root(), folder);
                 fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir())
-                    && !listing.entries.contains_key(*folder)
+                    && !listing.contains(folder)
             };
             found.extend(parents(&step.name).find(blocks).map(<[u8]>::to_vec));
             untracked_at(self.root(), &step.name, &listing, &mut found)?;
@@ -206,10 +217,11 @@ impl Repository {
             }
             Err(source) => return Err(GitError::Io { path, source }),
         };
-        let Some(new) = step.new.as_ref().filter(|entry| !entry.is_submodule()) else {
+        let Some(new) = step.new.as_ref().map(Version::entry).filter(|new| !new.is_submodule())
+        else {
             return Ok(Progress::Untouched);
         };
-        let blob = self.read_blobs(&[&new.object])?.pop().flatten().unwrap_or_default();
+        let blob = self.read_blobs(&[new.object])?.pop().flatten().unwrap_or_default();
         if metadata.is_symlink() {
             let target = fs::read_link(&path).map_err(GitError::io(&path))?;
             let same = !new.is_file() && target.as_os_str().as_bytes() == blob;
@@ -278,7 +290,7 @@ fn untracked_at(
         Err(source) => return Err(GitError::Io { path, source }),
     };
     if !metadata.is_dir() {
-        if !listing.entries.contains_key(name) {
+        if !listing.contains(name) {
             found.push(name.to_vec());
         }
         return Ok(());
@@ -304,14 +316,14 @@ fn parse_steps(answer: &[u8]) -> Option<Vec<Step>> {
         let mut words = head.split(' ');
         let modes = (words.next()?, words.next()?);
         let objects = (words.next()?, words.next()?);
-        let entry = |mode: &str, object: &str| {
-            let entry = Entry { mode: mode.to_owned(), object: object.to_owned() };
-            (mode != "000000").then_some(entry)
+        let version = |mode: &str, object: &str| {
+            let version = Version { mode: mode.to_owned(), object: object.to_owned() };
+            (mode != "000000").then_some(version)
         };
         steps.push(Step {
             name: records.next()?.to_vec(),
-            old: entry(modes.0, objects.0),
-            new: entry(modes.1, objects.1),
+            old: version(modes.0, objects.0),
+            new: version(modes.1, objects.1),
         });
     }
     Some(steps)

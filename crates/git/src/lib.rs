@@ -49,7 +49,7 @@ mod standing;
 mod survey;
 
 pub use additions::Additions;
-pub use bulk::{TouchingCommit, TreeFile, head_at_a_glance};
+pub use bulk::{TouchingCommit, TreeFile};
 pub use checkout::Checkout;
 pub use command::{OLDEST_GIT, SOUND_GIT};
 pub use diff::{Change, ChangedFile, Diff, Treeish};
@@ -59,5 +59,6 @@ pub use history::{Commit, Direction, Lines};
 pub use landing::Obstacle;
 pub use merging::Merged;
 pub use patch::{FilePatch, Hunk, Patch};
+pub use refs::head_at_a_glance;
 pub use repository::Repository;
 pub use standing::{Spot, Standing};

@@ -30,7 +30,7 @@ impl Repository {
             lines.extend(format!("0 {nothing}\t{name}\0").into_bytes());
         }
         for name in bring_back {
-            if let Some(entry) = known.entries.get(name.as_bytes()) {
+            if let Some(entry) = known.get(name.as_bytes()) {
                 lines.extend(format!("{} {}\t{name}\0", entry.mode, entry.object).into_bytes());
             }
         }

@@ -42,9 +42,9 @@ impl Repository {
         };
         let ignored = |names: &[&Name]| ignored(git("check the ignore rules"), names);
         let found = survey(self.root(), &base, &Scope { skip: &skip, ignored: &ignored })?;
-        let kept = |name: &Name| exclusions.excludes_file(name);
-        let gone = base.entries.iter().filter(|(name, entry)| {
-            !entry.is_submodule() && !kept(name) && !found.tracked.contains(&name[..])
+        let kept = |name: &[u8]| exclusions.excludes_file(name);
+        let gone = base.iter().filter(|(name, entry)| {
+            !entry.is_submodule() && !kept(name) && !found.tracked.contains(*name)
         });
         let lines: Vec<u8> = gone.flat_map(|(name, entry)| removal_line(entry, name)).collect();
         if !lines.is_empty() {

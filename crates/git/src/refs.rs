@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spore_model::CommitId;
 
@@ -16,7 +16,7 @@ impl Repository {
     /// Points one of Spore's refs at a commit. Doing it twice is doing it once. A branch that
     /// the user has checked out is not moved under them.
     pub fn set_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
-        if !OURS.iter().any(|ours| name.len() > ours.len() && name.starts_with(ours)) {
+        if !is_ours(name) {
             return Err(GitError::ForeignRef { name: name.to_owned() });
         }
         if let Some((target, checked_out)) = self.ref_and_place(name)? {
@@ -36,7 +36,7 @@ impl Repository {
     /// that points elsewhere by now, or that somebody has checked out, stays: then this is
     /// false.
     pub fn remove_ref(&self, name: &str, commit: &CommitId) -> Result<bool, GitError> {
-        if !OURS.iter().any(|ours| name.len() > ours.len() && name.starts_with(ours)) {
+        if !is_ours(name) {
             return Err(GitError::ForeignRef { name: name.to_owned() });
         }
         match self.ref_target(name)? {
@@ -88,6 +88,12 @@ impl Repository {
 
     /// Returns what a ref, given by its full name, points at.
     pub fn ref_target(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        // A run asks for its own again and again, and they lie in files of their own.
+        if is_ours(name)
+            && let Some(commit) = loose(self.git_dir(), name)
+        {
+            return Ok(Some(commit));
+        }
         let refs = self.refs_under(name)?;
         Ok(refs.into_iter().find(|(found, _)| found == name).map(|(_, commit)| commit))
     }
@@ -127,4 +133,31 @@ impl Repository {
         }
         Ok(None)
     }
+}
+
+fn is_ours(name: &str) -> bool {
+    OURS.iter().any(|ours| name.len() > ours.len() && name.starts_with(ours))
+}
+
+/// Returns the commit that HEAD names, without starting git, where that is as simple as it
+/// mostly is: a branch with a loose or packed ref, or a bare id. `None` is no answer.
+pub fn head_at_a_glance(root: &Path) -> Option<CommitId> {
+    let git = root.join(".git");
+    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
+    let head = head.trim();
+    let Some(name) = head.strip_prefix("ref: ") else { return CommitId::new(head).ok() };
+    loose(&git, name).or_else(|| packed(&git, name))
+}
+
+/// Returns what the file of a ref says, which counts whatever else there is. `None` is no answer.
+fn loose(git: &Path, name: &str) -> Option<CommitId> {
+    let is_plain = name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
+    let text = is_plain.then(|| std::fs::read_to_string(git.join(name)).ok()).flatten()?;
+    CommitId::new(text.trim()).ok()
+}
+
+fn packed(git: &Path, name: &str) -> Option<CommitId> {
+    let packed = std::fs::read_to_string(git.join("packed-refs")).ok()?;
+    let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
+    CommitId::new(line.split(' ').next()?).ok()
 }

@@ -108,7 +108,7 @@ impl Repository {
     /// Returns the paths of the submodules of a commit.
     pub fn submodules(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
         let listing = self.listing(commit)?;
-        let submodules = listing.entries.iter().filter(|(_, entry)| entry.is_submodule());
+        let submodules = listing.iter().filter(|(_, entry)| entry.is_submodule());
         Ok(submodules.map(|(name, _)| text(name)).collect())
     }
 
@@ -116,7 +116,7 @@ impl Repository {
     /// are no text are replaced.
     pub fn list_files(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
         let listing = self.listing(commit)?;
-        let files = listing.entries.iter().filter(|(_, entry)| !entry.is_submodule());
+        let files = listing.iter().filter(|(_, entry)| !entry.is_submodule());
         Ok(files.map(|(name, _)| text(name)).collect())
     }
 
@@ -129,10 +129,10 @@ impl Repository {
         }
         let call = self.git("read a file").env("GIT_LITERAL_PATHSPECS", "1");
         let answer = call.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path]).run();
-        let listing = Listing::parse("read a file", &answer?.stdout)?;
-        match listing.entries.get(path.as_bytes()) {
+        let listing = Listing::parse("read a file", answer?.stdout)?;
+        match listing.get(path.as_bytes()) {
             Some(entry) if entry.is_file() => {
-                let call = self.git("read a file").args(["cat-file", "blob", &entry.object]);
+                let call = self.git("read a file").args(["cat-file", "blob", entry.object]);
                 Ok(Some(call.run()?.stdout))
             }
             _ => Ok(None),
@@ -223,7 +223,7 @@ impl Repository {
         self.recall.listings.answer(tree.clone(), || {
             let action = "list the files of a tree";
             let call = self.git(action).args(["ls-tree", "-r", "-z", "--full-tree", tree.as_str()]);
-            Listing::parse(action, &call.run()?.stdout)
+            Listing::parse(action, call.run()?.stdout)
         })
     }
 

@@ -76,14 +76,14 @@ impl Checkout {
     ) -> Result<(), GitError> {
         let indexed = self.indexed()?;
         let mut lines = Vec::new();
-        for (name, entry) in &indexed.entries {
-            if !wanted.contains(name) && !kept.names.contains(&name[..]) {
+        for (name, entry) in indexed.iter() {
+            if !wanted.contains(name) && !kept.names.contains(name) {
                 lines.extend(removal_line(entry, name));
             }
         }
-        for (name, entry) in &base.entries {
-            if kept.names.contains(&name[..]) && indexed.entries.get(name) != Some(entry) {
-                lines.extend(index_line(&entry.mode, &entry.object, name));
+        for (name, entry) in base.iter() {
+            if kept.names.contains(name) && indexed.get(name) != Some(entry) {
+                lines.extend(index_line(entry.mode, entry.object, name));
             }
         }
         if !lines.is_empty() {
@@ -108,7 +108,7 @@ impl Checkout {
 }
 
 /// Takes a path out of an index.
-pub(crate) fn removal_line(entry: &Entry, name: &[u8]) -> Vec<u8> {
+pub(crate) fn removal_line(entry: Entry<'_>, name: &[u8]) -> Vec<u8> {
     index_line("0", &"0".repeat(entry.object.len()), name)
 }
 
@@ -128,10 +128,9 @@ struct Kept<'a> {
 impl<'a> Kept<'a> {
     fn of(base: &'a Listing, exclusions: &Exclusions) -> Self {
         let stays = base
-            .entries
             .iter()
             .filter(|(name, entry)| entry.is_submodule() || exclusions.excludes_file(name));
-        let names: HashSet<&[u8]> = stays.map(|(name, _)| &name[..]).collect();
+        let names: HashSet<&[u8]> = stays.map(|(name, _)| name).collect();
         let folders = names.iter().flat_map(|name| parents(name)).collect();
         Self { names, folders }
     }

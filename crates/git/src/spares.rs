@@ -118,7 +118,7 @@ impl Checkout {
         let indexed = self.indexed()?;
         // One walk instead of two, while what is tracked is all that git has to change.
         usual.straighten(self.dir(), &indexed)?;
-        let has_submodules = indexed.entries.values().any(Entry::is_submodule);
+        let has_submodules = indexed.iter().any(|(_, entry)| entry.is_submodule());
         if has_submodules
             || attributes(&indexed) != attributes(&*self.repository().listing(commit)?)
         {
@@ -155,11 +155,11 @@ impl Usual {
                 let name = inside(folder, &entry.file_name());
                 // Of the entry itself: no link is followed.
                 let metadata = entry.metadata().map_err(GitError::io(&path))?;
-                if metadata.is_dir() && indexed.folders.contains(&name) {
+                if metadata.is_dir() && indexed.has_folder(&name) {
                     let path = entry.path();
                     self.open_up(&path, &metadata).map_err(GitError::io(&path))?;
                     folders.push(name);
-                } else if self.is_kept(&metadata, indexed.entries.get(&name)) {
+                } else if self.is_kept(&metadata, indexed.get(&name)) {
                     holds_files = true;
                 } else {
                     let path = entry.path();
@@ -172,14 +172,14 @@ impl Usual {
         Ok(())
     }
 
-    fn is_kept(&self, found: &Metadata, tracked: Option<&Entry>) -> bool {
+    fn is_kept(&self, found: &Metadata, tracked: Option<Entry<'_>>) -> bool {
         let Some(tracked) = tracked else { return false };
         found.is_symlink()
             || (found.is_file() && self.is_usual(found, tracked))
             || (found.is_dir() && tracked.is_submodule())
     }
 
-    fn is_usual(&self, file: &Metadata, tracked: &Entry) -> bool {
+    fn is_usual(&self, file: &Metadata, tracked: Entry<'_>) -> bool {
         let runs = self.directory & 0o777;
         let proper = if tracked.mode == "100755" { runs } else { runs & 0o666 };
         file.nlink() == 1 && file.mode() & 0o7777 == proper

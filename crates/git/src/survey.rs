@@ -54,9 +54,9 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
     let known = walk(Name::new(), |folder| {
         let (mut tracked, mut others, mut folders) = (Vec::new(), Vec::new(), Vec::new());
         for (name, kind) in read_folder(root, folder)? {
-            let entry = commit.entries.get(&name);
+            let entry = commit.get(&name);
             match kind {
-                Kind::Directory if commit.folders.contains(&name) => folders.push(name),
+                Kind::Directory if commit.has_folder(&name) => folders.push(name),
                 Kind::File if entry.is_some_and(|entry| !entry.is_submodule()) => {
                     tracked.push(name);
                 }
@@ -75,7 +75,7 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
         let mut ignored = (scope.ignored)(&names)?;
         // Whatever the rules say of its name, a link where the commit has a directory is in the
         // way of what is tracked there.
-        ignored.retain(|name| !commit.folders.contains(name));
+        ignored.retain(|name| !commit.has_folder(name));
         let mut next = Vec::new();
         for (name, kind) in open.into_iter().filter(|(name, _)| !ignored.contains(name)) {
             match kind {

@@ -4,7 +4,7 @@ use spore_model::graph::{Direction, PathStep};
 use spore_model::{EdgeKind, NodeId};
 use spore_store::{CodeEdge, CodeIndexError};
 
-use super::View;
+use super::{ReadFiles, View};
 use crate::compiled::{Anchor, CallGraph, ItemRef, RankedFile, Snippet};
 use crate::items::item_ref;
 
@@ -46,30 +46,42 @@ pub(super) fn snippets(
     view: &View<'_>,
     anchors: &[Anchor],
     files: &[RankedFile],
-    read: &dyn Fn(&str) -> Option<String>,
+    read: &ReadFiles<'_>,
 ) -> Result<Vec<Snippet>, CodeIndexError> {
+    let mut items = shown(anchors, files);
+    items.retain(|item| SHOWN_LINES.contains(&lines_of(item)));
     let mut snippets = Vec::new();
-    for item in shown(anchors, files) {
-        if snippets.len() >= view.limits.snippets {
-            break;
+    // Those that are wanted are read at once; one that cannot be read makes room for another.
+    while !items.is_empty() && snippets.len() < view.limits.snippets {
+        let wanted = (view.limits.snippets - snippets.len()).min(items.len());
+        let batch: Vec<ItemRef> = items.drain(..wanted).collect();
+        let paths: Vec<&str> = batch.iter().map(|item| item.path.as_str()).collect();
+        let texts = read(&paths);
+        for (item, text) in batch.into_iter().zip(texts) {
+            if let Some(text) = text {
+                snippets.push(snippet(view, item, &text)?);
+            }
         }
-        let lines = item.last_line.saturating_sub(item.first_line) + 1;
-        if !SHOWN_LINES.contains(&lines) {
-            continue;
-        }
-        let Some(text) = read(&item.path) else { continue };
-        let language = view.corpus.index.file(&item.path)?.map(|file| file.language);
-        let most = view.limits.snippet_lines.min(lines);
-        let skipped = item.first_line.saturating_sub(1) as usize;
-        let shown: Vec<&str> = text.lines().skip(skipped).take(most as usize).collect();
-        snippets.push(Snippet {
-            language: language.unwrap_or_default(),
-            text: shown.join("\n"),
-            more_lines: lines - most,
-            item,
-        });
     }
     Ok(snippets)
+}
+
+fn lines_of(item: &ItemRef) -> u32 {
+    item.last_line.saturating_sub(item.first_line) + 1
+}
+
+fn snippet(view: &View<'_>, item: ItemRef, file: &str) -> Result<Snippet, CodeIndexError> {
+    let language = view.corpus.index.file(&item.path)?.map(|file| file.language);
+    let lines = lines_of(&item);
+    let most = view.limits.snippet_lines.min(lines);
+    let skipped = item.first_line.saturating_sub(1) as usize;
+    let shown: Vec<&str> = file.lines().skip(skipped).take(most as usize).collect();
+    Ok(Snippet {
+        language: language.unwrap_or_default(),
+        text: shown.join("\n"),
+        more_lines: lines - most,
+        item,
+    })
 }
 
 pub(super) fn calls(

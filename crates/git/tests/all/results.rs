@@ -43,6 +43,9 @@ fn only_spores_refs_can_be_set() {
     }
     assert_eq!(repo.ref_target("refs/spore/run/base").unwrap(), Some(head.clone()));
     assert_eq!(repo.ref_target("refs/spore/run").unwrap(), None);
+    // Wherever git keeps it.
+    world.sh(&world.repo_dir(), "git pack-refs --all");
+    assert_eq!(repo.ref_target("refs/spore/run/base").unwrap(), Some(head.clone()));
     assert_eq!(repo.ref_target("refs/spore/other").unwrap(), None);
     assert_eq!(repo.refs_under("refs/spore").unwrap(), [("refs/spore/run/base".to_owned(), head)]);
 }
