@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spore_effects::files::Lock;
+use spore_effects::files::{Lock, remove_all};
 use spore_git::{Checkout, Repository};
 use spore_model::{Run, RunId};
 use spore_store::Journal;
@@ -129,7 +129,7 @@ impl Pruning<'_> {
                 checkout.discard()?;
             }
         }
-        std::fs::remove_dir_all(dir).map_err(failed)
+        remove_all(dir).map_err(failed)
     }
 }
 

@@ -1,9 +1,13 @@
 //! Durable files: a reader sees the old content or the new, never half of either.
 
+mod removal;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+pub use removal::{open_up, remove_all};
 
 /// Replaces `path` with `content`, whole and on disk when this returns.
 pub fn write_atomic(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -19,7 +19,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spore_effects::files::write_atomic;
+use spore_effects::files::{self, write_atomic};
 use spore_effects::walk;
 
 #[derive(Debug, thiserror::Error)]
@@ -234,31 +234,12 @@ fn replace(from: &Path, to: &Path) -> Result<(), CacheError> {
     fs::set_permissions(to, metadata.permissions()).map_err(at(to))
 }
 
-/// Gives ourselves all rights on a folder that some tool made read-only.
 fn open_up(dir: &Path) -> Result<(), CacheError> {
-    let metadata = fs::symlink_metadata(dir).map_err(at(dir))?;
-    let mode = metadata.permissions().mode();
-    if metadata.is_dir() && mode & 0o700 != 0o700 {
-        fs::set_permissions(dir, Permissions::from_mode(mode | 0o700)).map_err(at(dir))?;
-    }
-    Ok(())
+    files::open_up(dir).map_err(at(dir))
 }
 
-/// Removes whatever is at `path`. No link is followed.
 fn remove(path: &Path) -> Result<(), CacheError> {
-    let metadata = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(()),
-        metadata => metadata.map_err(at(path))?,
-    };
-    if !metadata.is_dir() {
-        return fs::remove_file(path).map_err(at(path));
-    }
-    open_up(path)?;
-    for entry in fs::read_dir(path).map_err(at(path))? {
-        remove(&entry.map_err(at(path))?.path())?;
-    }
-    fs::remove_dir(path).map_err(at(path))
+    files::remove_all(path).map_err(at(path))
 }
 
 #[cfg(test)]

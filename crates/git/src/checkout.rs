@@ -13,13 +13,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use spore_effects::files::{Lock, create_private_dir, write_atomic};
+use spore_effects::files::{Lock, create_private_dir, remove_all, write_atomic};
 use spore_model::CommitId;
 
 use crate::clone::{copy_index, write_clone};
 use crate::command::Git;
 use crate::listing::{Entry, Listing, Name, below};
-use crate::removal::remove;
 use crate::survey::{Names, Scope, Survey, ignored, survey};
 use crate::{GitError, Repository};
 
@@ -107,7 +106,7 @@ impl Checkout {
         // The state goes last: until then the place is known to be ours.
         for suffix in ["state", "lock"] {
             let path = self.beside(suffix);
-            remove(&path).map_err(GitError::io(&path))?;
+            remove_all(&path).map_err(GitError::io(&path))?;
         }
         drop(lock);
         Ok(())
@@ -162,7 +161,9 @@ impl Checkout {
         let scope = Scope { skip: &|_, _| false, ignored: &rules };
         let found = loop {
             match survey(&self.dir, target, &scope) {
-                Err(GitError::Unusable { path }) => remove(&path).map_err(GitError::io(&path))?,
+                Err(GitError::Unusable { path }) => {
+                    remove_all(&path).map_err(GitError::io(&path))?
+                }
                 found => break found?,
             }
         };
@@ -170,7 +171,7 @@ impl Checkout {
         let mut swept = Swept::Rubbish;
         for name in untracked.iter().chain(&foreign) {
             let path = below(&self.dir, name);
-            remove(&path).map_err(GitError::io(&path))?;
+            remove_all(&path).map_err(GitError::io(&path))?;
             if target.has_folder(name) {
                 swept = Swept::AWay;
             }
@@ -222,7 +223,7 @@ impl Checkout {
         }
         let lock = self.lock()?;
         let stale = self.beside("index.lock");
-        remove(&stale).map_err(GitError::io(&stale))?;
+        remove_all(&stale).map_err(GitError::io(&stale))?;
         Ok(lock)
     }
 
@@ -241,7 +242,7 @@ impl Checkout {
 
     pub(crate) fn forget_index(&self) -> Result<(), GitError> {
         for path in [self.index(), self.laid()] {
-            remove(&path).map_err(GitError::io(&path))?;
+            remove_all(&path).map_err(GitError::io(&path))?;
         }
         Ok(())
     }
@@ -278,7 +279,7 @@ impl Checkout {
         let rest =
             ["index", "index.lock", "laid", "git", "spare"].map(|suffix| self.beside(suffix));
         for path in [&self.dir].into_iter().chain(&rest) {
-            remove(path).map_err(GitError::io(path))?;
+            remove_all(path).map_err(GitError::io(path))?;
         }
         Ok(())
     }

@@ -12,10 +12,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use spore_effects::files::create_private_dir;
+use spore_effects::files::{create_private_dir, remove_all};
 use spore_model::CommitId;
 
-use crate::removal::remove;
 use crate::{GitError, Repository};
 
 /// Settings of the user's that decide how git compares files with what is stored.
@@ -34,11 +33,11 @@ pub(crate) fn write_clone(
     let failed = |source| GitError::Io { path: scratch.to_owned(), source };
     let config = config(repository, commit);
     let tags = tags(repository)?;
-    remove(scratch).map_err(failed)?;
+    remove_all(scratch).map_err(failed)?;
     write_files(repository.git_dir(), scratch, &config, &tags, commit).map_err(failed)?;
     copy_index(index, &scratch.join("index")).map_err(GitError::io(index))?;
     let place = dir.join(".git");
-    remove(&place).map_err(GitError::io(&place))?;
+    remove_all(&place).map_err(GitError::io(&place))?;
     fs::rename(scratch, &place).map_err(GitError::io(&place))
 }
 

@@ -16,12 +16,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use spore_effects::files::remove_all;
 use spore_model::CommitId;
 
 use crate::clone::copy_index;
 use crate::command::{Git, records};
 use crate::listing::{Entry, Listing, Name, below, parents};
-use crate::removal::remove;
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -83,7 +83,7 @@ impl Repository {
         let copied = self.copy_users_index(scratch);
         let found = copied.and_then(|()| self.look_for_obstacles(from, to, &steps, scratch));
         for path in [scratch.to_owned(), scratch.with_extension("lock")] {
-            remove(&path).map_err(GitError::io(&path))?;
+            remove_all(&path).map_err(GitError::io(&path))?;
         }
         found
     }
@@ -115,7 +115,7 @@ impl Repository {
                 }
                 Progress::Torn => {
                     let path = below(self.root(), &step.name);
-                    remove(&path).map_err(GitError::io(&path))?;
+                    remove_all(&path).map_err(GitError::io(&path))?;
                 }
             }
         }

@@ -40,7 +40,6 @@ mod patch;
 mod present;
 mod recall;
 mod refs;
-mod removal;
 mod repository;
 mod settings;
 mod snapshot;

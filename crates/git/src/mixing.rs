@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
+use spore_effects::files::remove_all;
 use spore_model::{CommitId, TreeId};
 
-use crate::removal::remove;
 use crate::repository::tree_id;
 use crate::{GitError, Repository};
 
@@ -34,9 +34,9 @@ impl Repository {
                 lines.extend(format!("{} {}\t{name}\0", entry.mode, entry.object).into_bytes());
             }
         }
-        remove(index).map_err(GitError::io(index))?;
+        remove_all(index).map_err(GitError::io(index))?;
         let mixed = self.write_mixed(tree, lines, index);
-        remove(index).map_err(GitError::io(index))?;
+        remove_all(index).map_err(GitError::io(index))?;
         mixed
     }
 

@@ -6,11 +6,10 @@
 
 use std::path::Path;
 
-use spore_effects::files::create_private_dir;
+use spore_effects::files::{create_private_dir, remove_all};
 use spore_model::TreeId;
 
 use crate::listing::Name;
-use crate::removal::remove;
 use crate::repository::tree_id;
 use crate::snapshot::removal_line;
 use crate::survey::{Kind, Scope, ignored, survey};
@@ -24,9 +23,9 @@ impl Repository {
         if let Some(parent) = scratch.parent() {
             create_private_dir(parent).map_err(GitError::io(parent))?;
         }
-        remove(scratch).map_err(GitError::io(scratch))?;
+        remove_all(scratch).map_err(GitError::io(scratch))?;
         let tree = self.store_present(scratch, exclusions);
-        remove(scratch).map_err(GitError::io(scratch))?;
+        remove_all(scratch).map_err(GitError::io(scratch))?;
         tree
     }
 

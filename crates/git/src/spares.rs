@@ -17,13 +17,12 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use spore_effects::files::{create_private_dir, write_atomic};
+use spore_effects::files::{create_private_dir, remove_all, write_atomic};
 use spore_effects::walk;
 use spore_model::CommitId;
 
 use crate::checkout::{Checkout, Ignored, attributes};
 use crate::listing::{Entry, Listing, Name, below, inside, parents};
-use crate::removal::remove;
 use crate::{GitError, Repository};
 
 /// How many are kept: a run has a coder's and a verifier's.
@@ -46,13 +45,13 @@ impl Repository {
         let mut removed = 0;
         let doomed = spares.join(format!("doomed-{}", std::process::id()));
         for number in 0..MAX_SPARES {
-            remove(&doomed).map_err(GitError::io(&doomed))?;
+            remove_all(&doomed).map_err(GitError::io(&doomed))?;
             // Moved first, as by whoever takes one: that one is not anybody's any more.
             if fs::rename(spares.join(number.to_string()), &doomed).is_ok() {
                 removed += 1;
             }
         }
-        remove(&doomed).map_err(GitError::io(&doomed))?;
+        remove_all(&doomed).map_err(GitError::io(&doomed))?;
         Ok(removed)
     }
 }
@@ -75,12 +74,12 @@ impl Checkout {
             return Ok(());
         }
         let bundle = self.beside("spare");
-        remove(&bundle)?;
+        remove_all(&bundle)?;
         create_private_dir(&bundle)?;
         fs::rename(self.dir(), bundle.join("tree"))?;
         fs::rename(self.laid(), bundle.join("laid"))?;
         fs::write(bundle.join("shape"), self.repository().shape())?;
-        remove(&bundle.join("tree/.git"))?;
+        remove_all(&bundle.join("tree/.git"))?;
         // A directory that is not empty is not replaced: whoever was first has the place.
         (0..MAX_SPARES)
             .map(|number| fs::rename(&bundle, spares.join(number.to_string())))
@@ -108,7 +107,7 @@ impl Checkout {
         if same_shape {
             fs::rename(bundle.join("laid"), self.laid())?;
         }
-        remove(bundle)
+        remove_all(bundle)
     }
 
     fn renew(&self, commit: &CommitId) -> Result<(), GitError> {
@@ -163,7 +162,7 @@ impl Usual {
                     holds_files = true;
                 } else {
                     let path = entry.path();
-                    remove(&path).map_err(GitError::io(&path))?;
+                    remove_all(&path).map_err(GitError::io(&path))?;
                 }
             }
             Ok::<_, GitError>(((folder.clone(), holds_files), folders))

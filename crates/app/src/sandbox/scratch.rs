@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use spore_effects::files::remove_all;
 use spore_model::SessionToken;
 
 use crate::workspace::fnv1a;
@@ -46,14 +47,14 @@ impl Scratch {
     pub(crate) fn remove_left(around: &Surroundings, state: &Path) {
         let parent = home(around, state);
         if is_ours(&parent) {
-            let _ = std::fs::remove_dir_all(parent);
+            let _ = remove_all(&parent);
         }
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.dir);
+        let _ = remove_all(&self.dir);
         // Only the last one to go succeeds.
         let _ = self.dir.parent().map(std::fs::remove_dir);
     }
