@@ -99,31 +99,36 @@ impl Repository {
 
     /// Makes the index agree with files that an interrupted [`Self::turn`] wrote before it
     /// came to the index, and removes the one it was writing. Nothing else is touched: a file
-    /// is one of these only if it holds what `to` has, or the beginning of it.
-    pub fn mend_turn(&self, from: &CommitId, to: &CommitId) -> Result<(), GitError> {
+    /// is one of these only if it holds what `to` has, or the beginning of it. Returns what of
+    /// the user's is in the way by now; then nothing was done.
+    pub fn mend_turn(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Obstacle>, GitError> {
         let answer = self.on_users_files("read your index").args(["ls-files", "-z", "--stage"]);
         let indexed = Listing::parse("read your index", answer.run()?.stdout)?;
         let steps = self.steps(from, to)?;
         let open = |step: &&Step| indexed.get(&step.name) == step.old.as_ref().map(Version::entry);
-        let mut written = Vec::new();
+        let (mut written, mut torn, mut to_come) = (Vec::new(), Vec::new(), Vec::new());
         for step in steps.iter().filter(open) {
             match self.progress(step)? {
-                Progress::Untouched => {}
+                Progress::Untouched => to_come.push(step),
                 Progress::Written => {
                     written.extend_from_slice(&step.name);
                     written.push(0);
                 }
-                Progress::Torn => {
-                    let path = below(self.root(), &step.name);
-                    remove_all(&path).map_err(GitError::io(&path))?;
-                }
+                Progress::Torn => torn.push(below(self.root(), &step.name)),
             }
+        }
+        let obstacles = self.untracked_in_the_way(from, to_come)?;
+        if !obstacles.is_empty() {
+            return Ok(obstacles);
+        }
+        for path in torn {
+            remove_all(&path).map_err(GitError::io(&path))?;
         }
         if !written.is_empty() {
             let call = self.on_users_files("update your index").stdin(written);
             call.args(["update-index", "--add", "--remove", "-z", "--stdin"]).run()?;
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     fn look_for_obstacles(
@@ -160,12 +165,12 @@ impl Repository {
     }
 
     /// Git would overwrite ignored files without a word; to the user they may be dear.
-    fn untracked_in_the_way(
+    fn untracked_in_the_way<'s>(
         &self,
         from: &CommitId,
-        steps: &[Step],
+        steps: impl IntoIterator<Item = &'s Step>,
     ) -> Result<Vec<Obstacle>, GitError> {
-        let added: Vec<&Step> = steps.iter().filter(|step| step.old.is_none()).collect();
+        let added: Vec<&Step> = steps.into_iter().filter(|step| step.old.is_none()).collect();
         if added.is_empty() {
             return Ok(Vec::new());
         }

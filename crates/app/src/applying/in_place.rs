@@ -63,7 +63,7 @@ pub(crate) fn lay_down(site: &Site<'_>, base: &CommitId, commit: &CommitId) -> R
     }
     let note = site.note(NOTE);
     if note.exists() {
-        repository.mend_turn(base, commit)?;
+        site.mend_turn(repository, base, commit)?;
     } else {
         let obstacles = repository.obstacles(base, commit, &site.scratch())?;
         if !obstacles.is_empty() {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_effects::Effect;
 use spore_git::{GitError, Merged, Repository, Spot, Standing};
-use spore_model::CommitId;
+use spore_model::{CommitId, Fault};
 
 use super::message::merge_message;
 use super::{Applied, Apply, Site, short_branch};
@@ -146,8 +146,29 @@ impl Site<'_> {
             // The user has gone to another branch, and git took the files along.
             return Ok(Some(Reached::Landed));
         }
-        home.mend_turn(&landing.from, &landing.to)?;
+        self.mend_turn(&home, &landing.from, &landing.to)?;
         self.follow(name, &home, landing).map(Some)
+    }
+
+    /// Prepares what was cut off for being brought to its end. What somebody wrote since then
+    /// is not overwritten.
+    pub(super) fn mend_turn(
+        &self,
+        home: &Repository,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<()> {
+        let obstacles = home.mend_turn(from, to)?;
+        if obstacles.is_empty() {
+            return Ok(());
+        }
+        let told: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "Spore was cut off while it changed your files, and cannot go on: {}",
+            listed(&told)
+        );
+        Err(Error::new(Fault::BadInput, message)
+            .hint("move what is yours out of the way, then call the same again"))
     }
 
     /// Lets the files follow their branch.

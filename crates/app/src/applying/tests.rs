@@ -340,37 +340,52 @@ fn a_merge_killed_at_any_effect_ends_like_one_that_was_not() {
     }
 }
 
+/// Whether the files were clean, and what came of laying the change into them.
+fn lay(yard: &Yard) -> (Result<()>, Result<in_place::Laying>) {
+    let around = yard.around();
+    let workspace = Workspace::find(&around).unwrap();
+    std::fs::create_dir_all(workspace.run_dir(yard.run)).unwrap();
+    let repository = workspace.repository(&around).unwrap();
+    let (around, workspace, repository) = (&around, &workspace, &repository);
+    let site = Site { around, workspace, repository, run: yard.run };
+    (refuse_dirty(repository), lay_down(&site, &yard.base, &yard.commit))
+}
+
 #[test]
 fn a_change_is_laid_into_clean_files_and_only_there() {
-    let lay = |yard: &Yard| {
-        let around = yard.around();
-        let workspace = Workspace::find(&around).unwrap();
-        std::fs::create_dir_all(workspace.run_dir(yard.run)).unwrap();
-        let repository = workspace.repository(&around).unwrap();
-        let clean =
-            refuse_dirty(&repository).map_err(|error| (error.exit_code(), error.to_string()));
-        let (around, workspace, repository) = (&around, &workspace, &repository);
-        let site = Site { around, workspace, repository, run: yard.run };
-        let laid = lay_down(&site, &yard.base, &yard.commit);
-        (clean, laid.unwrap())
-    };
     let yard = Yard::new(BASE, CHANGE);
     let (clean, laid) = lay(&yard);
-    assert_eq!((clean, laid.done), (Ok(()), true));
+    assert!(clean.is_ok() && laid.unwrap().done);
     let staged = "M  a\nD  gone\nA  n/new";
     assert_eq!(yard.sh("git status --porcelain"), staged);
     assert_eq!(yard.sh("git rev-parse main"), yard.base.as_str());
     // After a crash: some files written, the index not.
     yard.sh("git reset -q");
-    assert!(lay(&yard).1.done);
+    assert!(lay(&yard).1.unwrap().done);
     assert_eq!(yard.sh("git status --porcelain"), staged);
 
     let yard = Yard::new(BASE, CHANGE);
     yard.sh("echo mine > a; echo new > untracked; echo s > d/x; git add d/x");
     let before = yard.users();
     let (clean, laid) = lay(&yard);
+    let (clean, laid) = (clean.unwrap_err(), laid.unwrap());
     let message = "your work tree has uncommitted files: a, d/x, untracked";
-    assert_eq!(clean, Err((65, message.to_owned())));
+    assert_eq!((clean.exit_code(), clean.to_string()), (65, message.to_owned()));
     assert!(!laid.done && laid.what.contains("a has uncommitted changes"), "{}", laid.what);
     assert_eq!(yard.users(), before);
+}
+
+#[test]
+fn a_laying_that_was_cut_off_overwrites_nothing_that_was_written_since() {
+    let yard = Yard::new(BASE, CHANGE);
+    assert!(lay(&yard).1.unwrap().done);
+    // Cut off before the new file came, which somebody has written since and git ignores.
+    yard.sh("git reset -q; echo n >> .git/info/exclude; echo precious > n/new");
+    let before = yard.users();
+    let error = lay(&yard).1.unwrap_err();
+    assert!(error.to_string().contains("n/new is not tracked and would be overwritten"), "{error}");
+    assert_eq!((error.exit_code(), yard.users()), (65, before));
+    yard.sh("mv n/new elsewhere");
+    assert!(lay(&yard).1.unwrap().done);
+    assert_eq!(yard.sh("cat elsewhere; git diff --cached --name-only"), "precious\na\ngone\nn/new");
 }

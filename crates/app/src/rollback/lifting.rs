@@ -91,8 +91,10 @@ impl Undoing<'_> {
         let Lift { home, base, commit, begun } = lift;
         let note = self.site.note(NOTE);
         if *begun {
-            self.refuse_to_overwrite(lift)?;
-            home.mend_turn(commit, base)?;
+            let obstacles = home.mend_turn(commit, base)?;
+            if !obstacles.is_empty() {
+                return Err(self.not_as_laid(&obstacles));
+            }
         } else {
             self.site.write_file(&note, b"{}\n", NOTE)?;
         }
@@ -110,29 +112,6 @@ impl Undoing<'_> {
             }
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Refuses to go on where a file that is to come back is there with other content: since
-    /// the earlier call somebody wrote one of their own, and git overwrites ignored ones.
-    fn refuse_to_overwrite(&self, lift: &Lift) -> Result<()> {
-        let Lift { home, base, commit, .. } = lift;
-        // Line endings are the work tree's affair.
-        let text = |bytes: Vec<u8>| -> Vec<u8> {
-            bytes.into_iter().filter(|byte| *byte != b'\r').collect()
-        };
-        let mut theirs = Vec::new();
-        for file in home.diff(commit, base, 0)?.files {
-            if file.status != Change::Added {
-                continue;
-            }
-            let Ok(there) = std::fs::read(home.root().join(&file.path)) else { continue };
-            let back = home.read_file(base, &file.path)?.unwrap_or_default();
-            // A part of it is what the earlier call was cut off in the middle of.
-            if !text(back).starts_with(&text(there)) {
-                theirs.push(Obstacle::Edited(file.path));
-            }
-        }
-        if theirs.is_empty() { Ok(()) } else { Err(self.not_as_laid(&theirs)) }
     }
 
     /// Returns the work tree that it was laid into, if that is still there.

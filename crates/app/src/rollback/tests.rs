@@ -476,7 +476,7 @@ fn a_lifting_that_was_cut_off_overwrites_nothing_that_was_written_since() {
     // The file was deleted by the run and is ignored by now: git would not look at it.
     yard.sh("echo gone >> .git/info/exclude; echo precious > gone");
     let error = roll(&yard, false).unwrap_err();
-    assert!(error.to_string().contains("gone is not as it was laid down"), "{error}");
+    assert!(error.to_string().contains("gone is not tracked and would be overwritten"), "{error}");
     assert_eq!(yard.sh("cat gone"), "precious");
     yard.sh("mv gone elsewhere");
     roll(&yard, false).unwrap();

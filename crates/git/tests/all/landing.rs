@@ -171,7 +171,7 @@ fn a_turn_that_was_cut_off_is_brought_to_its_end() {
         assert!(repo.move_branch("refs/heads/main", &from, &to, "spore").unwrap());
         world.sh(&dir, cut);
         world.sh(&dir, "echo mine > kept; echo new > untracked");
-        repo.mend_turn(&from, &to).unwrap();
+        assert_eq!(repo.mend_turn(&from, &to).unwrap(), []);
         repo.turn(&from, &to).unwrap();
         assert_eq!(status(&world), " M kept\n?? untracked", "{cut}");
         // Once more changes nothing.
@@ -190,6 +190,29 @@ fn what_the_user_edited_after_a_cut_is_not_taken_for_ours() {
     repo.mend_turn(&from, &to).unwrap();
     assert!(repo.turn(&from, &to).is_err());
     assert_eq!(world.sh(&dir, "cat a b"), "mine\n1");
+}
+
+#[test]
+fn what_the_user_wrote_after_a_cut_where_a_file_is_to_come_is_in_the_way() {
+    for theirs in
+        ["echo mine > n", "mkdir n; echo mine > n/new", "mkdir -p n/new; echo 1 > n/new/x"]
+    {
+        let change = "mkdir n; echo 1 > n/new; echo 2 > a; echo 3 > b";
+        let (world, from, to) = world_and_change("echo 1 > a; echo 1 > b", change);
+        let (repo, dir) = (world.repo(), world.repo_dir());
+        assert!(repo.move_branch("refs/heads/main", &from, &to, "spore").unwrap());
+        // One file is written, and git would overwrite what is ignored.
+        world.sh(&dir, "echo 2 > a; echo n > .git/info/exclude");
+        world.sh(&dir, theirs);
+        let before = world.sh(&dir, "grep -r . a b n; git ls-files --stage");
+        let obstacles = repo.mend_turn(&from, &to).unwrap();
+        assert!(matches!(obstacles[..], [Obstacle::Untracked(_)]), "{theirs}: {obstacles:?}");
+        assert_eq!(world.sh(&dir, "grep -r . a b n; git ls-files --stage"), before);
+        world.sh(&dir, "mv n elsewhere");
+        assert_eq!(repo.mend_turn(&from, &to).unwrap(), []);
+        repo.turn(&from, &to).unwrap();
+        assert_eq!(world.sh(&dir, "cat a b n/new; grep -rc . elsewhere | wc -l"), "2\n3\n1\n1");
+    }
 }
 
 fn merged(repo: &Repository, ours: &CommitId, theirs: &CommitId) -> String {
