@@ -134,11 +134,13 @@ impl IndexReport {
             self.counts = counts;
             return Ok(());
         }
-        self.counts = index.counts()?;
-        let text = serde_json::to_string(&self.counts).unwrap_or_default();
-        index
-            .write(|writer| writer.set_meta(COUNTS, &text))
-            .map_err(|error: CodeIndexError| error.into())
+        // Together, so that nobody changes the index between the counting and the note of it.
+        self.counts = index.write(|writer| {
+            let counts = writer.counts()?;
+            writer.set_meta(COUNTS, &serde_json::to_string(&counts).unwrap_or_default())?;
+            Ok::<_, CodeIndexError>(counts)
+        })?;
+        Ok(())
     }
 
     /// To be called by whoever changes an index.

@@ -77,32 +77,33 @@ impl CodeIndex {
 
     /// Counts everything; the kinds of edges that follow from where things stand too.
     pub fn counts(&self) -> Result<CodeCounts> {
-        self.read(|connection| {
-            let grouped = |sql: &str| -> rusqlite::Result<BTreeMap<String, u64>> {
-                let mut statement = connection.prepare(sql)?;
-                statement.query_map([], |row| Ok((row.get(0)?, number(row, 1)?)))?.collect()
-            };
-            let one = |sql: &str| connection.query_row(sql, [], |row| number(row, 0));
-            let mut counts = CodeCounts {
-                files: grouped(
-                    "SELECT CASE language WHEN '' THEN 'text' ELSE language END, count(*)
-                     FROM files GROUP BY 1",
-                )?,
-                skipped: grouped("SELECT reason, count(*) FROM skipped GROUP BY 1")?,
-                files_with_syntax_errors: one(
-                    "SELECT count(*) FROM files WHERE syntax_errors > 0",
-                )?,
-                generated: one("SELECT count(*) FROM files WHERE marks & 1")?,
-                vendored: one("SELECT count(*) FROM files WHERE marks & 2")?,
-                commits: one("SELECT count(*) FROM commits")?,
-                ..CodeCounts::default()
-            };
-            count_standing(connection, &mut counts)?;
-            count_kept(connection, &mut counts)?;
-            counts.edges.retain(|_, count| *count > 0);
-            Ok(counts)
-        })
+        self.read(counted)
     }
+}
+
+/// Counts everything.
+pub(super) fn counted(connection: &Connection) -> rusqlite::Result<CodeCounts> {
+    let grouped = |sql: &str| -> rusqlite::Result<BTreeMap<String, u64>> {
+        let mut statement = connection.prepare(sql)?;
+        statement.query_map([], |row| Ok((row.get(0)?, number(row, 1)?)))?.collect()
+    };
+    let one = |sql: &str| connection.query_row(sql, [], |row| number(row, 0));
+    let mut counts = CodeCounts {
+        files: grouped(
+            "SELECT CASE language WHEN '' THEN 'text' ELSE language END, count(*)
+             FROM files GROUP BY 1",
+        )?,
+        skipped: grouped("SELECT reason, count(*) FROM skipped GROUP BY 1")?,
+        files_with_syntax_errors: one("SELECT count(*) FROM files WHERE syntax_errors > 0")?,
+        generated: one("SELECT count(*) FROM files WHERE marks & 1")?,
+        vendored: one("SELECT count(*) FROM files WHERE marks & 2")?,
+        commits: one("SELECT count(*) FROM commits")?,
+        ..CodeCounts::default()
+    };
+    count_standing(connection, &mut counts)?;
+    count_kept(connection, &mut counts)?;
+    counts.edges.retain(|_, count| *count > 0);
+    Ok(counts)
 }
 
 /// Counts nodes, and the edges that follow from where they stand.

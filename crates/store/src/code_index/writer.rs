@@ -12,7 +12,7 @@ use super::CodeIndexError;
 use super::history::{self, CommitRow, LoggedCommit};
 use super::kinds::{self, CHANGED_WITH, IMPORTS, LAST_RESOLVED};
 use super::known;
-use super::reads::{self, Namesake};
+use super::reads::{self, CodeCounts, Namesake, counted};
 use super::rows::{
     FileNo, FileRow, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile, StoredEdge, StoredItem,
 };
@@ -334,6 +334,11 @@ impl<'c> Writer<'c> {
         let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
         self.connection.prepare_cached(sql)?.execute([key, value])?;
         Ok(())
+    }
+
+    /// Counts everything, as this transaction has it.
+    pub fn counts(&self) -> Result<CodeCounts> {
+        Ok(counted(self.connection)?)
     }
 
     pub fn meta(&self, key: &str) -> Result<Option<String>> {
