@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spore_effects::files::{Lock, remove_all};
+use spore_effects::files::{Lock, paths_in, remove_all};
 use spore_git::{Checkout, Repository};
 use spore_model::{Run, RunId};
 use spore_store::Journal;
@@ -136,19 +136,13 @@ impl Pruning<'_> {
 /// The directories with checkouts of runs, oldest run first.
 fn runs_with_checkouts(workspace: &Workspace) -> Result<Vec<(RunId, PathBuf)>> {
     let state = workspace.state();
-    let entries = match std::fs::read_dir(state) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(format!("cannot read {}", state.display()), error)),
-    };
+    let paths = paths_in(state)
+        .map_err(|error| Error::io(format!("cannot read {}", state.display()), error))?;
     let run = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.parse().ok()?;
         Some((name, path))
     };
-    let mut runs: Vec<(RunId, PathBuf)> =
-        entries.flatten().filter_map(|entry| run(entry.path())).collect();
-    runs.sort_unstable();
-    Ok(runs)
+    Ok(paths.into_iter().filter_map(run).collect())
 }
 
 fn count(spares: &Path) -> u32 {

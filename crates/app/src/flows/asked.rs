@@ -7,6 +7,7 @@ use spore_compose::{
     CoordinatorPlan, ExecPlan, FlowFile, Flows, Habits, OrchestratorPlan, PlanError, Work,
 };
 use spore_config::Config;
+use spore_effects::files::paths_in;
 use spore_model::{Fault, RunKind, Usd};
 
 use super::checks;
@@ -254,13 +255,9 @@ pub(crate) mod plan {
 /// Reads all flow files, in the order of their names.
 fn flows(workspace: &Workspace) -> Result<Flows> {
     let dir = workspace.spore_dir().join("flows");
-    let mut paths: Vec<PathBuf> = match std::fs::read_dir(&dir) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(Error::io(format!("cannot read {}", dir.display()), error)),
-    };
+    let mut paths = paths_in(&dir)
+        .map_err(|error| Error::io(format!("cannot read {}", dir.display()), error))?;
     paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
-    paths.sort();
     let mut files = Vec::new();
     for path in paths {
         let text = std::fs::read_to_string(&path)

@@ -56,7 +56,7 @@ pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> 
 pub fn list_inbox(around: &Surroundings) -> Result<Vec<InboxTask>> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
-    let names = inbox_names(&Places::of(&workspace))?;
+    let names = Places::of(&workspace).inbox_names()?;
     names.iter().map(|name| Ok(InboxTask { packet: packet(&workspace, name)? })).collect()
 }
 
@@ -65,25 +65,6 @@ pub fn show_inbox_task(around: &Surroundings, name: &str) -> Result<InboxTask> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     Ok(InboxTask { packet: packet(&workspace, name)? })
-}
-
-pub(super) fn inbox_names(places: &Places) -> Result<Vec<String>> {
-    let dir = places.inbox();
-    let failed = |source| Error::io(format!("cannot read {}", dir.display()), source);
-    let entries = match fs::read_dir(&dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name().into_string().ok();
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        names.extend(name.filter(|name| is_file && is_ack_name(name)));
-    }
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// Reads a task of the inbox.

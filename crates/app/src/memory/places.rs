@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use spore_effects::files::{self, Lock, LockError};
 use spore_effects::{Effect, Probe};
+use spore_memory::inbox::is_ack_name;
 use spore_memory::known::Known;
 use spore_memory::ledger::{LEDGER, Ledger};
 use spore_memory::lines::{BROADCAST, LineMap};
@@ -94,21 +95,16 @@ impl Places {
 
     /// Returns the names in the directory of fragments, in order.
     pub(crate) fn fragment_names(&self) -> Result<Vec<String>> {
-        let dir = self.fragments();
-        let failed = |source| Error::io(format!("cannot read {}", dir.display()), source);
-        let entries = match fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(failed)?.file_name();
-            // What we did not write has other names; a leftover of a killed write as well.
-            names.extend(name.into_string().ok().filter(|name| name.ends_with(".md")));
-        }
-        names.sort_unstable();
-        Ok(names)
+        // What we did not write has other names; a leftover of a killed write as well.
+        names_in(&self.fragments(), |name| name.ends_with(".md"))
+    }
+
+    /// Returns the names of the tasks in the inbox, in order.
+    pub(crate) fn inbox_names(&self) -> Result<Vec<String>> {
+        let inbox = self.inbox();
+        let is_file =
+            |name: &str| inbox.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
+        names_in(&inbox, |name| is_ack_name(name) && is_file(name))
     }
 
     pub(crate) fn known(&self) -> Result<Known> {
@@ -170,4 +166,12 @@ impl Places {
         )
         .hint("edit that file yourself, or put the file itself in the place of the link"))
     }
+}
+
+/// Returns the names in a directory that are text and kept, in order.
+fn names_in(dir: &Path, keep: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+    let paths = files::paths_in(dir)
+        .map_err(|source| Error::io(format!("cannot read {}", dir.display()), source))?;
+    let name = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    Ok(paths.iter().filter_map(name).filter(|name| keep(name)).collect())
 }

@@ -12,7 +12,6 @@ use spore_memory::pending::Touch;
 use spore_store::spine::Cursor;
 
 use super::crystallizing::Folded;
-use super::inbox::inbox_names;
 use super::places::Places;
 use super::scanning::{OWN_EVENTS, ScannerState};
 use super::updating::{line_decision, no_such_line};
@@ -83,7 +82,7 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
         pending_without_line: pending.touches().filter(|touch| touch.line.is_none()).count(),
         pending_older: pending.older(),
         missing_dossiers: missing.iter().map(|stub| format!("memory/{}", stub.path())).collect(),
-        inbox: inbox_names(&places)?,
+        inbox: places.inbox_names()?,
         unscanned_bytes: unscanned(&workspace, scanned_to.as_ref()),
         scanned_to,
     })
