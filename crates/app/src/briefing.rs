@@ -275,7 +275,10 @@ pub(crate) fn texts_at(
     at: &CommitId,
     paths: &[&str],
 ) -> Vec<Option<String>> {
-    let read = repository.read_files(at, paths).unwrap_or_else(|_| vec![None; paths.len()]);
+    let read = repository.read_files(at, paths).unwrap_or_else(|_| {
+        let one = |path: &&str| repository.read_file(at, path).ok().flatten();
+        paths.iter().map(one).collect()
+    });
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     read.into_iter().map(|file| file.map(text)).collect()
 }

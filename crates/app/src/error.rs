@@ -145,6 +145,7 @@ impl From<GitError> for Error {
             }
             GitError::Failed { .. }
             | GitError::Unusable { .. }
+            | GitError::TooDeep { .. }
             | GitError::Tool { .. }
             | GitError::Unsafe { .. }
             | GitError::Io { .. } => (Fault::Io, ""),

@@ -138,18 +138,25 @@ impl GateRuns<'_> {
 
     /// Sets the gates' checkout to `commit`, with build output that no change has touched.
     fn stand_on(&self, commit: &CommitId) -> Result<Checkout> {
-        if let Some(checkout) = self.checkouts.gates() {
-            checkout.reset(commit)?;
-            let tracked = self.tracked(commit)?;
-            let restored = self.cache().restore(checkout.dir(), &|name| tracked.contains(name));
-            if restored.map_err(out_of_order)? {
-                return Ok(checkout);
-            }
+        // What a change did to it may be beyond putting right: rights, depth, whatever a gate can
+        // do. An error that has another cause comes up again below.
+        if let Some(checkout) = self.checkouts.gates()
+            && self.put_in_order(&checkout, commit).unwrap_or(false)
+        {
+            return Ok(checkout);
         }
         let checkout = self.checkouts.gates_anew()?;
         self.keep(&checkout, &self.checkouts.settings.base)?;
         checkout.reset(commit)?;
         Ok(checkout)
+    }
+
+    /// Returns whether there is build output of a base to go on with.
+    fn put_in_order(&self, checkout: &Checkout, commit: &CommitId) -> Result<bool> {
+        checkout.reset(commit)?;
+        let tracked = self.tracked(commit)?;
+        let restored = self.cache().restore(checkout.dir(), &|name| tracked.contains(name));
+        restored.map_err(out_of_order)
     }
 
     /// Keeps what gates on a base left, for the checks of changes.

@@ -150,3 +150,21 @@ fn what_scripts_need_is_installed_when_it_has_to_be() {
     assert_eq!(installs(&second.stderr), 2, "{}", second.stderr);
     assert_eq!(second.stderr.matches("(known from an earlier run)").count(), 2);
 }
+
+/// Whatever the reason: here the copy of its build output is not whole any more.
+#[test]
+fn a_checkout_of_the_gates_that_cannot_be_put_in_order_is_made_anew() {
+    let config =
+        "[gates.commands.build]\nrun = \"mkdir -p node_modules; echo 1 > node_modules/x\"\n";
+    let env = scene(&[("a", "")], config, &scenes::one_bounce(WRITE_42));
+    let _ = orchestrate(&env, &[]).code(0);
+    let state = env.dir().join("state/spore");
+    let project = std::fs::read_dir(state).unwrap().next().unwrap().unwrap().path();
+    let gates = project.join("gates");
+    let copy = gates.join("cache/files/node_modules/x");
+    std::fs::remove_file(&copy).unwrap();
+    std::fs::write(gates.join("checkout/node_modules/x"), "planted\n").unwrap();
+    let again = orchestrate(&env, &[]).code(0);
+    assert!(!again.stderr.contains("cannot keep build output in order"), "{}", again.stderr);
+    assert!(gates.join("checkout/node_modules/x").exists());
+}

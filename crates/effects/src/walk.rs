@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A level of fewer directories is read by the thread that asks.
+/// So many directories are worth a thread.
 const FEW: usize = 16;
 
 /// Visits `top` and every directory that `visit` wants to go on with, and returns what each
@@ -35,8 +35,9 @@ where
 
 /// Does `work` on each item, and returns the results in the order of the items.
 fn share_out<I: Sync, O: Send>(items: &[I], work: &(impl Fn(&I) -> O + Sync)) -> Vec<O> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    if items.len() < FEW || threads == 1 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(items.len() / FEW + 1);
+    if threads == 1 {
         return items.iter().map(work).collect();
     }
     let next = AtomicUsize::new(0);
@@ -49,7 +50,9 @@ fn share_out<I: Sync, O: Send>(items: &[I], work: &(impl Fn(&I) -> O + Sync)) ->
         }
     };
     let mut done = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take)).collect();
+        // Where no thread is to be had, this one does all.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, take).ok();
+        let others: Vec<_> = (1..threads).filter_map(spawn).collect();
         let mut done = take();
         for other in others {
             match other.join() {

@@ -35,7 +35,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> CacheError {
     |source| CacheError { path, source }
 }
 
-/// Tells whether a path of a checkout is tracked.
+/// Tells whether a path of a checkout is tracked; in one that is no text, bytes are replaced.
 type Tracked<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 /// The copy for one checkout.
@@ -177,16 +177,19 @@ fn survey(work: &Path, tracked: Tracked<'_>) -> Result<Listing, CacheError> {
         open_up(&dir)?;
         for entry in fs::read_dir(&dir).map_err(at(&dir))? {
             let entry = entry.map_err(at(&dir))?;
-            // A name that is no text cannot be on the list. Build tools do not write any.
-            let Ok(own) = entry.file_name().into_string() else {
-                remove(&entry.path())?;
-                continue;
-            };
-            let name = if folder.is_empty() { own } else { format!("{folder}/{own}") };
+            let own = entry.file_name();
+            let text = own.to_string_lossy();
+            let name =
+                if folder.is_empty() { text.to_string() } else { format!("{folder}/{text}") };
             if name == ".git" || tracked(&name) {
                 continue;
             }
-            let metadata = entry.metadata().map_err(at(&dir))?;
+            // A name that is no text cannot be on the list. Build tools do not write any.
+            if own.to_str().is_none() {
+                remove(&entry.path())?;
+                continue;
+            }
+            let metadata = entry.metadata().map_err(at(&entry.path()))?;
             if metadata.is_dir() {
                 folders.push(name);
             } else {
@@ -363,6 +366,20 @@ mod tests {
         assert!(scene.cache.restore(&scene.work(), &tracked).unwrap());
         let text = fs::read_to_string(scene.work().join("target/debug/a.o")).unwrap();
         assert_eq!(text, "of the change");
+    }
+
+    #[test]
+    fn a_tracked_name_that_is_no_text_is_left_alone_and_another_one_goes() {
+        use std::os::unix::ffi::OsStrExt;
+        let scene = Scene::new();
+        scene.write("target/out", "1");
+        let odd = |name: &[u8]| scene.work().join(std::ffi::OsStr::from_bytes(name));
+        for name in [&b"bad\xff"[..], b"rubbish\xff"] {
+            fs::write(odd(name), "x").unwrap();
+        }
+        let cache = Cache::new(scene.dir.path().join("cache"), u64::MAX);
+        cache.keep(&scene.work(), &|name| name == "bad\u{fffd}").unwrap();
+        assert!(odd(b"bad\xff").exists() && !odd(b"rubbish\xff").exists());
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::clone::{copy_index, write_clone};
 use crate::command::Git;
 use crate::listing::{Entry, Listing, Name, below};
 use crate::survey::{Names, Scope, Survey, ignored, survey};
+use crate::usual::Usual;
 use crate::{GitError, Repository};
 
 /// A finished checkout. Holds nothing open; the directory outlives it.
@@ -139,9 +140,13 @@ impl Checkout {
     /// Makes the files those of `commit`.
     pub(crate) fn bring_to(&self, commit: &CommitId, ignored: Ignored) -> Result<(), GitError> {
         let target = self.repository.listing(commit)?;
+        let indexed = self.indexed()?;
+        let usual = Usual::learn(&self.beside("spare"))?;
+        usual.put_folders_right(&self.dir, &indexed)?;
+        usual.put_folders_right(&self.dir, &target)?;
         // Line endings and the like follow the attributes. Where those change, files that
         // look up to date may be not, so all are written again.
-        if attributes(&self.indexed()?) != attributes(&target) {
+        if attributes(&indexed) != attributes(&target) {
             self.forget_index()?;
         }
         self.read_tree(commit)?;
@@ -158,11 +163,11 @@ impl Checkout {
             Ignored::Keep => self.ignored(names),
             Ignored::Remove => Ok(Names::new()),
         };
-        let scope = Scope { skip: &|_, _| false, ignored: &rules };
+        let scope = Scope { is_own: true, skip: &|_, _| false, ignored: &rules };
         let found = loop {
             match survey(&self.dir, target, &scope) {
-                Err(GitError::Unusable { path }) => {
-                    remove_all(&path).map_err(GitError::io(&path))?
+                Err(GitError::Unusable { path } | GitError::TooDeep { path }) => {
+                    remove_all(&path).map_err(GitError::io(&path))?;
                 }
                 found => break found?,
             }

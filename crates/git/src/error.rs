@@ -46,6 +46,8 @@ pub enum GitError {
     /// A pipe or device where git expects a file of settings: reading it might never end.
     #[error("{path} is no regular file", path = .path.display())]
     Unusable { path: PathBuf },
+    #[error("{path} is in more directories than can be gone into", path = .path.display())]
+    TooDeep { path: PathBuf },
     #[error("cannot {action}: git ended with code {code}: {complaint}")]
     Failed { action: &'static str, complaint: String, code: i32 },
     /// git answered with something that is not what its manual promises.

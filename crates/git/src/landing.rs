@@ -21,7 +21,7 @@ use spore_model::CommitId;
 
 use crate::clone::copy_index;
 use crate::command::{Git, records};
-use crate::listing::{Entry, Listing, Name, below, parents};
+use crate::listing::{Entry, Listing, Name, below, inside, parents};
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -302,7 +302,7 @@ fn untracked_at(
     }
     for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
         let entry = entry.map_err(GitError::io(&path))?;
-        let inner = [name, b"/", entry.file_name().as_bytes()].concat();
+        let inner = inside(name, &entry.file_name());
         untracked_at(root, &inner, listing, found)?;
     }
     Ok(())

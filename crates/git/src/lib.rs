@@ -46,6 +46,7 @@ mod snapshot;
 mod spares;
 mod standing;
 mod survey;
+mod usual;
 
 pub use additions::Additions;
 pub use bulk::{TouchingCommit, TreeFile};

@@ -118,6 +118,13 @@ impl Listing {
         self.folders.contains(name)
     }
 
+    /// Returns the directories that something is in, each after the one it is in.
+    pub(crate) fn folders(&self) -> Vec<&[u8]> {
+        let mut folders: Vec<&[u8]> = self.folders.iter().map(Vec::as_slice).collect();
+        folders.sort_unstable();
+        folders
+    }
+
     /// Returns all entries, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Entry<'_>)> {
         self.records.iter().map(|record| (self.name(record), self.entry(record)))
@@ -128,6 +135,7 @@ impl Listing {
     }
 
     fn entry(&self, record: &Record) -> Entry<'_> {
+        // Whoever made the record has read both as text.
         let text = |range: &Range<usize>| std::str::from_utf8(&self.answer[range.clone()]);
         Entry {
             mode: text(&record.mode).unwrap_or_default(),

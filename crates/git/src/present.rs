@@ -40,7 +40,8 @@ impl Repository {
             Kind::Directory => exclusions.excludes_directory(name),
         };
         let ignored = |names: &[&Name]| ignored(git("check the ignore rules"), names);
-        let found = survey(self.root(), &base, &Scope { skip: &skip, ignored: &ignored })?;
+        let found =
+            survey(self.root(), &base, &Scope { is_own: false, skip: &skip, ignored: &ignored })?;
         let kept = |name: &[u8]| exclusions.excludes_file(name);
         let gone = base.iter().filter(|(name, entry)| {
             !entry.is_submodule() && !kept(name) && !found.tracked.contains(*name)

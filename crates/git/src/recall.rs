@@ -1,19 +1,21 @@
-//! What git was asked before and can never answer otherwise: an object does not change.
+//! What git was asked before and has no reason to answer otherwise: an object does not change.
+//! How a diff looks is also a matter of the user's settings; those count that were there when it was
+//! made first.
 //!
 //! A run asks for the tree of its base dozens of times, and each answer of git's is a process.
 //! Names of branches are not kept here: they move.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spore_model::TreeId;
 
 use crate::listing::Listing;
 use crate::{Diff, GitError};
 
-/// How many answers of a kind are kept: those about the base and the change under judgement.
-const MAX_KEPT: usize = 2;
+/// How many answers of a kind are kept: those about the base, the change under judgement, and the
+/// tree in which both are mixed.
+const MAX_KEPT: usize = 3;
 
 #[derive(Debug, Default)]
 pub(crate) struct Recall {
@@ -23,11 +25,9 @@ pub(crate) struct Recall {
     pub(crate) listings: Newest<TreeId, Listing>,
     /// What differs between two trees, with so many bytes of text.
     pub(crate) diffs: Newest<(TreeId, TreeId, usize), Diff>,
-    /// Where the user's own attributes are, if git can say so.
-    pub(crate) attributes: OnceLock<Option<PathBuf>>,
 }
 
-/// The newest answers to questions of a kind, the newest last.
+/// The answers to questions of a kind that were asked last, the newest last.
 #[derive(Debug)]
 pub(crate) struct Newest<Q, A>(Mutex<VecDeque<(Q, Arc<A>)>>);
 
@@ -44,16 +44,25 @@ impl<Q: PartialEq, A> Newest<Q, A> {
         question: Q,
         ask: impl FnOnce() -> Result<A, GitError>,
     ) -> Result<Arc<A>, GitError> {
-        if let Some((_, known)) = held(&self.0).iter().find(|(asked, _)| *asked == question) {
-            return Ok(Arc::clone(known));
-        }
-        let answer = Arc::new(ask()?);
+        let known = self.take(&question);
+        let answer = match known {
+            Some(answer) => answer,
+            None => Arc::new(ask()?),
+        };
+        // Two threads may have asked at once.
+        self.take(&question);
         let mut kept = held(&self.0);
         if kept.len() == MAX_KEPT {
             kept.pop_front();
         }
         kept.push_back((question, Arc::clone(&answer)));
         Ok(answer)
+    }
+
+    fn take(&self, question: &Q) -> Option<Arc<A>> {
+        let mut kept = held(&self.0);
+        let at = kept.iter().position(|(asked, _)| asked == question)?;
+        kept.remove(at).map(|(_, answer)| answer)
     }
 }
 
@@ -122,10 +131,12 @@ mod tests {
         let newest = Newest::default();
         let unknown = || GitError::UnknownRevision { revision: "x".to_owned() };
         assert!(newest.answer("a", || Err(unknown())).is_err());
-        for question in ["a", "b", "c"] {
+        for question in ["a", "b", "c", "a", "d"] {
             newest.answer(question, || Ok(question.len())).unwrap();
         }
-        assert!(newest.answer("b", || Err(unknown())).is_ok());
-        assert!(newest.answer("a", || Err(unknown())).is_err());
+        // "a" was asked for again, so "b" is the one that had to go.
+        for (question, is_known) in [("a", true), ("b", false), ("c", true), ("d", true)] {
+            assert_eq!(newest.answer(question, || Err(unknown())).is_ok(), is_known, "{question}");
+        }
     }
 }

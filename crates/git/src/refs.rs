@@ -146,7 +146,11 @@ pub fn head_at_a_glance(root: &Path) -> Option<CommitId> {
     let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
     let head = head.trim();
     let Some(name) = head.strip_prefix("ref: ") else { return CommitId::new(head).ok() };
-    loose(&git, name).or_else(|| packed(&git, name))
+    match std::fs::symlink_metadata(git.join(name)) {
+        // A file counts, whatever else there is: one that we cannot read is git's affair.
+        Ok(_) => loose(&git, name),
+        Err(_) => packed(&git, name),
+    }
 }
 
 /// Returns what the file of a ref says, which counts whatever else there is. `None` is no answer.

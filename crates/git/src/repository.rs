@@ -235,7 +235,7 @@ impl Repository {
             shape.extend(format!("{key}={:?}\n", self.settings.get(key)).into_bytes());
         }
         let mut lists = vec![self.common.join("info/attributes")];
-        lists.extend(self.users_attributes().map(Path::to_owned));
+        lists.extend(self.users_attributes());
         for list in lists {
             shape.extend(std::fs::read(list).unwrap_or_default());
             shape.push(0);
@@ -245,13 +245,10 @@ impl Repository {
 
     /// Returns where the attributes are that the user has for all repositories. An old git does
     /// not know: then they are not looked at.
-    fn users_attributes(&self) -> Option<&Path> {
-        let place = self.recall.attributes.get_or_init(|| {
-            let call = self.git("find the attributes").args(["var", "GIT_ATTR_GLOBAL"]);
-            let answer = call.answer().ok().filter(ToolOutput::is_success)?;
-            Some(PathBuf::from(answer.text()))
-        });
-        place.as_deref()
+    fn users_attributes(&self) -> Option<PathBuf> {
+        let call = self.git("find the attributes").args(["var", "GIT_ATTR_GLOBAL"]);
+        let answer = call.answer().ok().filter(ToolOutput::is_success)?;
+        Some(PathBuf::from(answer.text()))
     }
 
     /// Returns the user's configuration as it was when the repository was found.

@@ -61,7 +61,7 @@ impl Checkout {
             Kind::File => exclusions.excludes_file(name) || kept.blocks(name),
             Kind::Directory => exclusions.excludes_directory(name) || kept.names.contains(name),
         };
-        let scope = Scope { skip: &skip, ignored: &|names| self.ignored(names) };
+        let scope = Scope { is_own: true, skip: &skip, ignored: &|names| self.ignored(names) };
         let found = survey(self.dir(), base, &scope)?;
         let tracked = found.tracked.into_iter().filter(|name| !kept.names.contains(&name[..]));
         Ok(tracked.chain(found.untracked).collect())

@@ -12,9 +12,8 @@
 //! are.
 
 use std::collections::HashSet;
-use std::fs::{self, Metadata, Permissions};
+use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use spore_effects::files::{create_private_dir, remove_all, write_atomic};
@@ -23,6 +22,7 @@ use spore_model::CommitId;
 
 use crate::checkout::{Checkout, Ignored, attributes};
 use crate::listing::{Entry, Listing, Name, below, inside, parents};
+use crate::usual::Usual;
 use crate::{GitError, Repository};
 
 /// How many are kept: a run has a coder's and a verifier's.
@@ -112,11 +112,15 @@ impl Checkout {
 
     fn renew(&self, commit: &CommitId) -> Result<(), GitError> {
         let scratch = self.beside("spare");
-        let usual = Usual::learn(&scratch).map_err(GitError::io(&scratch))?;
+        let usual = Usual::learn(&scratch)?;
+        if usual.is_shared() {
+            // What an agent added to such rights cannot be told from what is meant to be there.
+            return Err(GitError::Unusable { path: scratch });
+        }
         self.recall_laid()?;
         let indexed = self.indexed()?;
         // One walk instead of two, while what is tracked is all that git has to change.
-        usual.straighten(self.dir(), &indexed)?;
+        straighten(&usual, self.dir(), &indexed)?;
         let has_submodules = indexed.iter().any(|(_, entry)| entry.is_submodule());
         if has_submodules
             || attributes(&indexed) != attributes(&*self.repository().listing(commit)?)
@@ -127,69 +131,40 @@ impl Checkout {
     }
 }
 
-/// The modes that files and directories get here when they are made.
-struct Usual {
-    directory: u32,
+/// Removes what is not in the index, and what is not as a checkout makes it; puts directories
+/// right.
+fn straighten(usual: &Usual, root: &Path, indexed: &Listing) -> Result<(), GitError> {
+    usual.put_root_right(root)?;
+    let folders = walk(Name::new(), |folder| {
+        let (mut holds_files, mut folders) = (false, Vec::new());
+        let path = below(root, folder);
+        for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
+            let entry = entry.map_err(GitError::io(&path))?;
+            let name = inside(folder, &entry.file_name());
+            // Of the entry itself: no link is followed.
+            let metadata = entry.metadata().map_err(GitError::io(&path))?;
+            if metadata.is_dir() && indexed.has_folder(&name) {
+                let path = entry.path();
+                usual.put_right(&path, &metadata).map_err(GitError::io(&path))?;
+                folders.push(name);
+            } else if is_kept(usual, &metadata, indexed.get(&name)) {
+                holds_files = true;
+            } else {
+                let path = entry.path();
+                remove_all(&path).map_err(GitError::io(&path))?;
+            }
+        }
+        Ok::<_, GitError>(((folder.clone(), holds_files), folders))
+    })?;
+    remove_empty(root, &folders);
+    Ok(())
 }
 
-impl Usual {
-    /// Makes a directory to see what comes of it: nobody tells the umask without changing it.
-    fn learn(scratch: &Path) -> io::Result<Self> {
-        fs::create_dir(scratch)?;
-        let directory = fs::symlink_metadata(scratch)?.mode() & 0o7777;
-        fs::remove_dir(scratch)?;
-        Ok(Self { directory })
-    }
-
-    /// Removes what is not in the index, and what is not as a checkout makes it; puts
-    /// directories right.
-    fn straighten(&self, root: &Path, indexed: &Listing) -> Result<(), GitError> {
-        let private = Permissions::from_mode(0o700);
-        fs::set_permissions(root, private).map_err(GitError::io(root))?;
-        let folders = walk(Name::new(), |folder| {
-            let (mut holds_files, mut folders) = (false, Vec::new());
-            let path = below(root, folder);
-            for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
-                let entry = entry.map_err(GitError::io(&path))?;
-                let name = inside(folder, &entry.file_name());
-                // Of the entry itself: no link is followed.
-                let metadata = entry.metadata().map_err(GitError::io(&path))?;
-                if metadata.is_dir() && indexed.has_folder(&name) {
-                    let path = entry.path();
-                    self.open_up(&path, &metadata).map_err(GitError::io(&path))?;
-                    folders.push(name);
-                } else if self.is_kept(&metadata, indexed.get(&name)) {
-                    holds_files = true;
-                } else {
-                    let path = entry.path();
-                    remove_all(&path).map_err(GitError::io(&path))?;
-                }
-            }
-            Ok::<_, GitError>(((folder.clone(), holds_files), folders))
-        })?;
-        remove_empty(root, &folders);
-        Ok(())
-    }
-
-    fn is_kept(&self, found: &Metadata, tracked: Option<Entry<'_>>) -> bool {
-        let Some(tracked) = tracked else { return false };
-        found.is_symlink()
-            || (found.is_file() && self.is_usual(found, tracked))
-            || (found.is_dir() && tracked.is_submodule())
-    }
-
-    fn is_usual(&self, file: &Metadata, tracked: Entry<'_>) -> bool {
-        let runs = self.directory & 0o777;
-        let proper = if tracked.mode == "100755" { runs } else { runs & 0o666 };
-        file.nlink() == 1 && file.mode() & 0o7777 == proper
-    }
-
-    fn open_up(&self, path: &Path, directory: &Metadata) -> io::Result<()> {
-        if directory.mode() & 0o7777 == self.directory {
-            return Ok(());
-        }
-        fs::set_permissions(path, Permissions::from_mode(self.directory))
-    }
+fn is_kept(usual: &Usual, found: &Metadata, tracked: Option<Entry<'_>>) -> bool {
+    let Some(tracked) = tracked else { return false };
+    found.is_symlink()
+        || (found.is_file() && usual.is_of(found, tracked))
+        || (found.is_dir() && tracked.is_submodule())
 }
 
 /// Removes the directories with no file in or below them, of which each comes after the one it

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
+use spore_effects::files::open_up;
 use spore_effects::walk;
 
 use crate::GitError;
@@ -17,6 +18,10 @@ use crate::command::{Git, records};
 use crate::listing::{Listing, Name, below, inside};
 
 pub(crate) type Names = HashSet<Name>;
+
+/// How many levels of new directories are gone into. Each is a question to git, and a path of some
+/// thousand parts is more than the system takes.
+const MAX_LEVELS: usize = 200;
 
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
@@ -32,6 +37,8 @@ pub(crate) struct Survey {
 
 /// What a survey leaves out.
 pub(crate) struct Scope<'a> {
+    /// Whether the files are Spore's, which may give itself the right to look at them.
+    pub(crate) is_own: bool,
     /// Untracked paths not even worth asking git about.
     pub(crate) skip: &'a dyn Fn(&[u8], Kind) -> bool,
     /// Returns those of the given paths that are ignored.
@@ -51,9 +58,10 @@ pub(crate) enum Kind {
 pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result<Survey, GitError> {
     let mut survey = Survey::default();
     let mut open = Vec::new();
+    let is_own = scope.is_own;
     let known = walk(Name::new(), |folder| {
         let (mut tracked, mut others, mut folders) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, kind) in read_folder(root, folder)? {
+        for (name, kind) in read_folder(root, folder, is_own)? {
             let entry = commit.get(&name);
             match kind {
                 Kind::Directory if commit.has_folder(&name) => folders.push(name),
@@ -69,7 +77,11 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
         survey.tracked.extend(tracked);
         open.extend(others);
     }
-    while !open.is_empty() {
+    for level in 0.. {
+        let Some((name, _)) = open.first() else { break };
+        if level == MAX_LEVELS {
+            return Err(GitError::TooDeep { path: below(root, name) });
+        }
         open.retain(|(name, kind)| !(scope.skip)(name, *kind));
         let names: Vec<&Name> = open.iter().map(|(name, _)| name).collect();
         let mut ignored = (scope.ignored)(&names)?;
@@ -82,7 +94,7 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
                 Kind::File => survey.untracked.push(name),
                 Kind::Foreign => survey.foreign.push(name),
                 Kind::Directory => {
-                    next.extend(read_folder(root, &name)?);
+                    next.extend(read_folder(root, &name, is_own)?);
                     survey.folders.push(name);
                 }
             }
@@ -111,10 +123,13 @@ pub(crate) fn ignored(call: Git, names: &[&Name]) -> Result<Names, GitError> {
     Ok(records(&answer.stdout).map(name).collect())
 }
 
-fn read_folder(root: &Path, folder: &[u8]) -> Result<Vec<(Name, Kind)>, GitError> {
+fn read_folder(root: &Path, folder: &[u8], is_own: bool) -> Result<Vec<(Name, Kind)>, GitError> {
     use std::os::unix::ffi::OsStrExt;
     let path = below(root, folder);
     let mut found = Vec::new();
+    if is_own {
+        open_up(&path).map_err(GitError::io(&path))?;
+    }
     for entry in fs::read_dir(&path).map_err(GitError::io(&path))? {
         let entry = entry.map_err(GitError::io(&path))?;
         let kind = entry.file_type().map_err(GitError::io(&entry.path()))?;

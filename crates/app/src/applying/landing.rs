@@ -3,8 +3,10 @@
 //! What is going to happen is written down first, in the run's `landing.json`: which branch,
 //! from which commit to which. Then the branch is moved, by compare and swap, and then the
 //! files follow. A process that dies in between leaves the note, and whoever comes next reads
-//! off the branch how far it was. The merge commit takes its time from the commit it merges,
-//! so planning again on the same tip gives the same commit.
+//! off the branch how far it was.
+//!
+//! The one decision: a branch that went on while the run worked is left alone. The change was
+//! checked on its base, and what would be in the branch then is a tree that nobody has seen.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,10 +14,9 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_effects::Effect;
-use spore_git::{GitError, Merged, Repository, Spot, Standing};
+use spore_git::{GitError, Repository, Spot, Standing};
 use spore_model::{CommitId, Fault};
 
-use super::message::merge_message;
 use super::{Applied, Apply, Site, short_branch};
 use crate::orchestration::branch;
 use crate::{Error, Result, counted};
@@ -74,40 +75,21 @@ impl Site<'_> {
         if self.repository.is_ancestor(commit, &spot.tip)? {
             return Ok(self.already_in(&spot));
         }
-        let to = match self.destination(&spot, base, commit)? {
-            Ok(to) => to,
-            Err(why) => return Ok(self.not_merged(&why)),
-        };
+        if spot.tip != *base && !self.repository.is_ancestor(&spot.tip, commit)? {
+            // The two together are a tree that no gate and no verifier has seen.
+            let name = short_branch(&spot.branch);
+            let why = format!(
+                "{name} has moved on since the run began, and nobody has checked both together"
+            );
+            return Ok(self.not_merged(&why));
+        }
         let root = Some(self.repository.root().to_owned());
+        let to = commit.clone();
         let landing = Landing { root, branch: spot.branch, from: spot.tip, to };
         match self.land("landing", &landing)? {
             Reached::Landed => Ok(self.merged(&landing)),
             Reached::Not(why) => Ok(self.not_merged(&why.to_string())),
         }
-    }
-
-    /// Returns the commit that the branch goes to, or why there is none.
-    fn destination(
-        &self,
-        spot: &Spot,
-        base: &CommitId,
-        commit: &CommitId,
-    ) -> Result<std::result::Result<CommitId, String>> {
-        if spot.tip == *base || self.repository.is_ancestor(&spot.tip, commit)? {
-            return Ok(Ok(commit.clone()));
-        }
-        let name = short_branch(&spot.branch);
-        let tree = match self.repository.merge(&spot.tip, commit)? {
-            Merged::Clean(tree) => tree,
-            Merged::Conflicts(files) => {
-                return Ok(Err(format!("it conflicts with {name} in {}", listed(&files))));
-            }
-        };
-        let message = merge_message(&branch(self.run), name, self.run);
-        let when = self.repository.commit_time(commit)?;
-        let parents = [&spot.tip, commit];
-        let commit = || self.repository.commit_with_parents(&tree, &parents, &message, when);
-        Ok(Ok(self.around.probe.around(Effect::Commit, "merge", commit)?))
     }
 
     /// Brings a landing to its end, from its beginning.
@@ -120,7 +102,6 @@ impl Site<'_> {
                 return Ok(Reached::Not(Refused::InTheWay(told)));
             }
         }
-        // The merge commit has no other ref until the branch has it.
         self.set_ref(&self.own_ref(name), &landing.to)?;
         let note = serde_json::to_vec_pretty(landing).map_err(crate::gate_runs::bug)?;
         self.write_file(&self.note(name), &note, name)?;

@@ -29,11 +29,6 @@ fn trailers(run: RunId, tree: &TreeId) -> String {
     format!("Spore-Run: {run}\nSpore-Verdict: supports\nSpore-Tree: {tree}\n")
 }
 
-/// Returns the message of the commit that merges the run's branch into another.
-pub(super) fn merge_message(branch: &str, into: &str, run: RunId) -> String {
-    format!("Merge branch '{branch}' into {into}\n\nSpore-Run: {run}\nSpore-Verdict: supports\n")
-}
-
 /// Returns the message of the commit that takes a run's work out of a branch again. It names
 /// the commit as `git revert` does, so that whoever looks for reverts finds it.
 pub(crate) fn revert_message(

@@ -127,3 +127,24 @@ fn inherited_git_variables_do_not_count() {
         .unwrap();
     assert!(output.is_success() && output.text().contains("1 passed"), "{}", output.text());
 }
+
+#[test]
+fn a_glance_at_head_says_what_git_says_or_nothing() {
+    let world = World::with(ONE_FILE);
+    let dir = world.repo_dir();
+    let two = "git commit -q --allow-empty -m two";
+    for (script, is_known) in [
+        ("true", true),
+        ("git pack-refs --all", true),
+        (two, true),
+        ("git checkout -q --detach", true),
+        ("git checkout -q -b dir/other; git pack-refs --all", true),
+        // A ref that leads to another, over what it was before.
+        ("git symbolic-ref refs/heads/dir/other refs/heads/main", false),
+    ] {
+        world.sh(&dir, script);
+        let head = world.repo().head().unwrap();
+        assert_eq!(spore_git::head_at_a_glance(&dir), is_known.then_some(head), "{script}");
+    }
+    assert_eq!(spore_git::head_at_a_glance(&world.path("")), None);
+}

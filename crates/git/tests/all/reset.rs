@@ -115,3 +115,17 @@ fn a_link_in_the_way_is_not_written_through() {
     assert_eq!(world.sh(&world.path("victim"), "cat a; ls"), "precious\na\nb");
     assert_eq!(world.sh(checkout.dir(), "cat d/a; ls"), "1\nd");
 }
+
+#[test]
+fn directories_that_were_closed_or_lie_too_deep_stop_no_reset() {
+    let world = World::with("echo 1 > a; mkdir d; echo 2 > d/b");
+    let (checkout, commit) = world.checkout();
+    let rights = "find . -path ./.git -prune -o -printf '%m %y %p\\n' | sort";
+    let before = world.sh(checkout.dir(), rights);
+    world.sh(checkout.dir(), "mkdir -p $(yes n | head -250 | tr '\\n' /)");
+    let error = checkout.snapshot(&commit, &exclusions()).unwrap_err();
+    assert!(matches!(error, spore_git::GitError::TooDeep { .. }), "{error}");
+    world.sh(checkout.dir(), "echo x > d/b; chmod 0500 n/n d .");
+    checkout.reset(&commit).unwrap();
+    assert_eq!(world.sh(checkout.dir(), rights), before);
+}

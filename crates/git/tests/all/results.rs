@@ -135,6 +135,8 @@ fn files_are_read_as_the_commit_has_them() {
     let files = repo.tree_files(&repo.tree_of(&head).unwrap()).unwrap();
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["*", "d/a b", "u"]);
+    let read = repo.read_files(&head, &["u", "none", "l", "d/a b"]).unwrap();
+    assert_eq!(read, [Some(b"1\n".to_vec()), None, None, Some(b"1\n".to_vec())]);
     let missing = "0".repeat(40);
     let blobs = [&files[1].blob, &missing, &files[0].blob].map(String::as_str);
     assert_eq!(repo.blob_sizes(&blobs).unwrap(), [2, 0, 2]);

@@ -1,12 +1,15 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use spore_git::{Checkout, Repository};
 
 use crate::world::{World, exclusions, photograph};
 
+/// With more directories than one thread reads by itself.
 const BASE: &str = "echo 1 > a; mkdir d; echo 2 > d/b; echo 3 > d/run; chmod +x d/run; \
-                    ln -s a l; echo '*.o' > .gitignore";
+                    ln -s a l; echo '*.o' > .gitignore; \
+                    for i in $(seq 40); do mkdir -p many/$i; echo $i > many/$i/file; done";
 
 fn outside_git(name: &str) -> bool {
     !name.starts_with(".git/") && name != ".git"
@@ -53,6 +56,8 @@ fn a_spare_becomes_what_a_new_checkout_would_be() {
         "rm -f l; ln -s d l; rm -rf a; mkdir a; touch a/b",
         "rm -rf .git; git init -q d/sub; rm -f .gitignore",
         "chmod +x a; chmod -x d/run",
+        "rm -rf many/7; ln -s ../d many/7; chmod 0500 many/8; rm -f many/9/file; echo x > many/10/new",
+        "chmod 0 many/11 d; chmod 0500 many .",
     ] {
         check(mess);
     }
@@ -67,7 +72,7 @@ fn a_spare_serves_another_commit_too() {
     world.sh(&world.repo_dir(), "git rm -q -r d; echo 5 > a; git commit -q -a -m two");
     let head = repo.head().unwrap();
     let second = repo.checkout_reusing(&spares, &world.place(), &head).unwrap();
-    assert_eq!(world.sh(second.dir(), "ls; cat a; git status --porcelain"), "a\nl\n5");
+    assert_eq!(world.sh(second.dir(), "ls; cat a; git status --porcelain"), "a\nl\nmany\n5");
     let tree = second.snapshot(&head, &exclusions()).unwrap();
     assert_eq!(tree, repo.tree_of(&head).unwrap());
 }
@@ -176,4 +181,34 @@ fn a_spare_follows_the_users_settings() {
             (photograph(reused.dir(), &outside_git), photograph(fresh.dir(), &outside_git));
         assert_eq!(now, then, "{change}");
     }
+}
+
+/// The list of rights by which whatever is made in a directory is nobody's, as the kernel has it.
+fn hand_down_nothing(dir: &Path) -> bool {
+    let entry = |tag: u16| [&tag.to_le_bytes()[..], &[0; 2], &[0xff; 4]].concat();
+    let list = [&2_u32.to_le_bytes()[..], &entry(1), &entry(4), &entry(0x20)].concat();
+    let name = "system.posix_acl_default";
+    rustix::fs::lsetxattr(dir, name, &list, rustix::fs::XattrFlags::empty()).is_ok()
+}
+
+#[test]
+fn rights_that_a_directory_hands_down_are_taken_from_it() {
+    let world = World::with(BASE);
+    let (repo, spares) = (world.repo(), world.path("spares"));
+    let (checkout, base) = world.checkout();
+    if !hand_down_nothing(&checkout.dir().join("d")) {
+        return; // A file system without such lists.
+    }
+    world.sh(&world.repo_dir(), "echo 5 > d/b; git commit -q -a -m two");
+    let head = repo.head().unwrap();
+    let usual = world.sh(checkout.dir(), "stat -c %a a");
+    checkout.reset(&head).unwrap();
+    assert_eq!(world.sh(checkout.dir(), "stat -c %a d/b"), usual);
+    assert!(hand_down_nothing(&checkout.dir().join("d")) && hand_down_nothing(checkout.dir()));
+    checkout.retire(&spares).unwrap();
+    let second = repo.checkout_reusing(&spares, &world.place(), &base).unwrap();
+    assert_eq!(
+        world.sh(second.dir(), "touch d/new; stat -c %a d/b d/new"),
+        [&*usual; 2].join("\n")
+    );
 }
