@@ -135,7 +135,7 @@ fn sandbox(config: &Config, backend: &str) -> &'static str {
 }
 
 /// Finds a program the way a session would: a path, or a name on PATH.
-fn find(around: &Surroundings, program: &str) -> Option<PathBuf> {
+pub(crate) fn find(around: &Surroundings, program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(around.cwd.join(program)).filter(|path| is_program(path));
     }

@@ -10,11 +10,12 @@ use spore_agent::claude::Claude;
 use spore_agent::codex::Codex;
 use spore_agent::command::{Command, Output, Template};
 use spore_agent::replay::Replay;
-use spore_agent::{Agent, Scenario, Watchdog};
+use spore_agent::{Agent, AgentError, Scenario, Watchdog};
 use spore_config::Config;
 use spore_effects::session::{Grace, Shim};
 use spore_model::Fault;
 
+use crate::agents::find;
 use crate::{Error, Result, Surroundings};
 
 /// The names that `--backend` takes.
@@ -45,7 +46,7 @@ pub(crate) fn backend(
         ("replay", None) => Err(Error::new(Fault::Usage, "the replay agent needs a scenario")
             .hint("add `--scenario FILE`; `spore demo` shows one at work")),
         ("claude", _) => {
-            let program = PathBuf::from(&config.claude.program);
+            let program = installed(around, config.claude.program.as_ref())?;
             Ok(Arc::new(Claude::new(program, shim(around), watchdog(config))))
         }
         ("api", _) => Ok(Arc::new(Api::new(
@@ -56,7 +57,7 @@ pub(crate) fn backend(
         ))),
         ("command", _) => command(around, config),
         ("codex", _) => {
-            let program = PathBuf::from(&config.codex.program);
+            let program = installed(around, config.codex.program.as_ref())?;
             Ok(Arc::new(Codex::new(program, shim(around), watchdog(config))))
         }
         (name, _) if preset(config, name)?.is_some() => acp(around, config, name),
@@ -66,6 +67,15 @@ pub(crate) fn backend(
         ))),
         (other, _) => Err(Error::new(Fault::Usage, format!("there is no agent backend {other:?}"))
             .hint(format!("this version knows: {}", NAMES.join(", ")))),
+    }
+}
+
+/// Returns the program as it was named, if it is there to be started. Which one it is in a
+/// session is for the session's own PATH to say.
+fn installed(around: &Surroundings, program: &Path) -> Result<PathBuf> {
+    match program.to_str().and_then(|name| find(around, name)) {
+        Some(_) => Ok(program.to_owned()),
+        None => Err(AgentError::NotInstalled { program: program.to_owned() }.into()),
     }
 }
 
@@ -89,7 +99,10 @@ fn preset(config: &Config, name: &str) -> Result<Option<Preset>> {
 
 fn acp(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Agent>> {
     match preset(config, name)? {
-        Some(preset) => Ok(Arc::new(Acp::new(preset, shim(around), watchdog(config)))),
+        Some(preset) => {
+            installed(around, &preset.program)?;
+            Ok(Arc::new(Acp::new(preset, shim(around), watchdog(config))))
+        }
         None => Err(Error::new(Fault::Usage, format!("there is no agent backend {name:?}"))),
     }
 }
@@ -151,7 +164,7 @@ fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
         _ => Output::Text,
     };
     let template = Template {
-        program: PathBuf::from(&config.command.program),
+        program: installed(around, config.command.program.as_ref())?,
         args: config.command.args.clone(),
         output,
     };

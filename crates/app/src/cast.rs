@@ -71,7 +71,12 @@ impl Cast {
     ) -> Result<Self> {
         let scenario: Option<&Path> = settings.scenario.as_deref();
         let mut agents = BTreeMap::new();
-        for player in settings.cast.values() {
+        for (role, player) in &settings.cast {
+            if player.backend == "api" && player.model.is_none() {
+                let what = format!("no model is named for the {role}, which the api agent plays");
+                return Err(Error::new(Fault::Config, what)
+                    .hint("add `--model NAME`, or set [tiers.api] in .spore/config.toml"));
+            }
             if !agents.contains_key(&player.backend) {
                 let agent = backend(around, config, &player.backend, scenario)?;
                 agents.insert(player.backend.clone(), agent);

@@ -127,6 +127,7 @@ fn start(
     if settings.in_place {
         crate::applying::refuse_dirty(&repository)?;
     }
+    refuse_branch(&repository)?;
     if !workspace.database().exists() {
         crate::init(around)?;
         progress.update(&Update::Initialised);
@@ -143,6 +144,15 @@ fn start(
     let stage =
         Stage { around, workspace, repository: &repository, config: &config, journal: &journal };
     stage.work(Part { run, trace, depth, settings, cast, hold }, progress)
+}
+
+/// Git cannot have a branch in the place of a folder of branches.
+fn refuse_branch(repository: &Repository) -> Result<()> {
+    if repository.ref_target("refs/heads/spore")?.is_none() {
+        return Ok(());
+    }
+    let message = "there is a branch called `spore`, and work is kept on branches below `spore/`";
+    Err(Error::new(Fault::BadInput, message).hint("rename it: git branch -m spore NAME"))
 }
 
 pub(crate) fn refuse_empty(task: &str) -> Result<()> {

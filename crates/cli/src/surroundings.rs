@@ -18,9 +18,15 @@ pub(crate) fn read(global: &Global) -> Result<Surroundings> {
         let value = variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         value.filter(|value| !value.is_empty())
     };
-    let home = get("HOME").map(PathBuf::from).unwrap_or_default();
+    // Neither may be relative: what is kept would lie wherever the command was called.
+    let place = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
     let xdg = |name: &str, below: &str| {
-        get(name).map_or_else(|| home.join(below), PathBuf::from).join("spore")
+        let place = place(name).or_else(|| home.as_ref().map(|home| home.join(below)));
+        place.map(|place| place.join("spore")).ok_or_else(|| {
+            Error::new(Fault::Config, "there is no home directory to keep anything in")
+                .hint(format!("set HOME or {name} to an absolute path"))
+        })
     };
     let clock = clock(get("SPORE_TEST_CLOCK").as_deref())?;
     let ids = match get("SPORE_TEST_SEED").and_then(|seed| seed.parse().ok()) {
@@ -38,8 +44,8 @@ pub(crate) fn read(global: &Global) -> Result<Surroundings> {
         cwd: std::env::current_dir()
             .map_err(|source| Error::io("cannot read the current directory", source))?,
         root: global.root.clone().or_else(|| get("SPORE_ROOT").map(PathBuf::from)),
-        config_file: xdg("XDG_CONFIG_HOME", ".config").join("config.toml"),
-        state_home: xdg("XDG_STATE_HOME", ".local/state"),
+        config_file: xdg("XDG_CONFIG_HOME", ".config")?.join("config.toml"),
+        state_home: xdg("XDG_STATE_HOME", ".local/state")?,
         variables,
         interrupt: Interrupt::default(),
     })

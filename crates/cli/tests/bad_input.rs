@@ -267,3 +267,36 @@ fn every_kind_of_error_is_one_object_for_machines() {
     let config = shape(&["resume"], 78).replace(&env.dir().display().to_string(), "$TEST_ENV");
     insta::assert_snapshot!("config_for_machines", config);
 }
+
+#[test]
+fn what_cannot_come_to_an_end_is_refused_before_anyone_is_paid() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let gate = "[gates.commands.check]\nrun = \"true\"\n";
+    let replay = scenes::ORCHESTRATE;
+    for (config, args, code, expected) in [
+        (
+            "[codex]\nprogram = \"no-such-codex\"\n[roles.verifier]\nbackend = \"codex\"\n",
+            replay,
+            69,
+            "the agent program no-such-codex was not found",
+        ),
+        ("", &["orchestrate", "x", "--backend", "api"][..], 78, "no model is named for the coder"),
+    ] {
+        env.write(".spore/config.toml", &format!("{gate}{config}"));
+        let output = refused(&env, args, code);
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
+        assert!(!env.repo().join(".spore/spore.db").exists(), "a run was begun");
+    }
+    env.write(".spore/config.toml", gate);
+    let _ = env.git(&["branch", "spore"]);
+    let output = scenes::orchestrate(&env, &[]).code(65);
+    assert!(output.stderr.contains("git branch -m spore NAME"), "{}", output.stderr);
+}
+
+#[test]
+fn state_never_lands_where_the_command_was_called() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let args = scenes::ORCHESTRATE;
+    let _ = env.spore_in(&env.repo(), args, &[("XDG_STATE_HOME", "rel")]).code(0);
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}

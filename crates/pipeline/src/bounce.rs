@@ -168,9 +168,11 @@ impl Bounce {
 
     fn after_snapshot(&mut self, bounce: u32, tree: &TreeId, secrets: &[Finding]) -> Next {
         let untouched = self.base_tree.as_ref() == Some(tree);
+        // After a bounce it began with the tree that was rejected.
+        let as_before = untouched || self.rejected_tree.as_ref() == Some(tree);
         let failed = self.coder.as_ref().filter(|coder| coder.outcome != Outcome::Success);
         if let Some(coder) = failed
-            && untouched
+            && as_before
         {
             let reason = coder.reason.as_deref().unwrap_or("no reason given");
             return finish(conclusion(
@@ -178,7 +180,7 @@ impl Bounce {
                 &format!("the coder failed and changed nothing: {reason}"),
             ));
         }
-        if untouched || self.rejected_tree.as_ref() == Some(tree) {
+        if as_before {
             let reason = if untouched {
                 "the coder changed nothing"
             } else {

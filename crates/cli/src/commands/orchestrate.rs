@@ -60,7 +60,7 @@ pub(crate) struct OrchestrateArgs {
     #[arg(long, value_name = "HOW")]
     apply: Option<Apply>,
     /// Put the verified change into your own files, staged; refused if anything is uncommitted
-    #[arg(long)]
+    #[arg(long, conflicts_with = "apply")]
     in_place: bool,
     /// Run one session of this role and nothing around it: no gates, no verdict
     #[arg(long, value_name = "ROLE")]

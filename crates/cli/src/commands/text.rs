@@ -109,7 +109,7 @@ pub(super) fn table_of_runs(rows: &[RunRow]) -> String {
             row.status,
             minute(row.run.started),
             spore_model::Cost::from(row.run.cost).to_string(),
-            row.run.name
+            clean(&row.run.name).replace('\n', " ")
         ));
     }
     text

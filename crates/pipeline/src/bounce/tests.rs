@@ -229,6 +229,17 @@ fn a_coder_that_fails_and_changes_nothing_ends_the_run() {
 }
 
 #[test]
+fn a_coder_that_fails_and_leaves_the_rejected_tree_ends_the_run() {
+    check(
+        "verifier/1 fail
+         coder/2 fails
+         snapshot/2 1",
+        "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 coder/2 snapshot/2 finish",
+        "Failure",
+    );
+}
+
+#[test]
 fn a_coder_that_fails_with_changes_is_still_checked() {
     check(
         "coder/1 fails",
