@@ -18,6 +18,9 @@ pub struct Retry {
     pub max_turns: Option<u32>,
     pub budget: Option<Usd>,
     pub timeout: Option<Duration>,
+    /// Beside what the earlier run allowed.
+    pub allow_red: bool,
+    pub allow_test_changes: bool,
 }
 
 /// Starts the task of an earlier run anew.
@@ -50,8 +53,8 @@ pub fn retry(
         max_turns: asked.max_turns.or(Some(old.max_turns)),
         budget: asked.budget.or(Some(old.budget)),
         timeout: asked.timeout.or(Some(Duration::from_millis(old.wall_ms))),
-        allow_red: old.allow_red,
-        allow_test_changes: old.allow_test_changes,
+        allow_red: old.allow_red || asked.allow_red,
+        allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
         summarize: Some(old.summarize),
         apply: Some(old.apply),
         in_place: old.in_place,

@@ -41,7 +41,7 @@ fn run() -> u8 {
     };
     let mut ui = ui::Ui::new(&args.global);
     match commands::run(&mut ui, &args) {
-        Ok(code) => code,
+        Ok(code) => ui.end(code),
         Err(error) => ui.fail(&error),
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Ui {
     quiet: bool,
     verbose: bool,
     style: ProgressStyle,
+    /// Why a part of the answer could not be written.
+    lost: Option<std::io::Error>,
 }
 
 impl Ui {
@@ -28,6 +30,26 @@ impl Ui {
                     && !std::io::stderr().is_terminal(),
             verbose: global.verbose,
             style: global.progress,
+            lost: None,
+        }
+    }
+
+    fn put(&mut self, answer: &str) {
+        let mut out = std::io::stdout();
+        let written = writeln!(out, "{answer}").and_then(|()| out.flush());
+        // Whoever reads may have enough and go away; that is not our error.
+        self.lost = self.lost.take().or_else(|| {
+            written.err().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
+        });
+    }
+
+    /// Returns the code to end with: an answer that nobody got is no success.
+    pub(crate) fn end(&mut self, code: u8) -> u8 {
+        match self.lost.take() {
+            Some(error) if code == 0 => {
+                self.fail(&spore_app::Error::io("the answer could not be written", error))
+            }
+            _ => code,
         }
     }
 
@@ -38,8 +60,7 @@ impl Ui {
         } else {
             text().trim_end().to_owned()
         };
-        // Whoever reads may have enough and go away; that is not our error.
-        let _ = writeln!(std::io::stdout(), "{answer}");
+        self.put(&answer);
     }
 
     /// Returns whether a program reads the answer.
@@ -59,7 +80,7 @@ impl Ui {
         } else {
             text().trim_end().to_owned()
         };
-        let _ = writeln!(std::io::stdout(), "{line}");
+        self.put(&line);
     }
 
     /// Returns whether nobody wants to see progress.

@@ -300,3 +300,15 @@ fn state_never_lands_where_the_command_was_called() {
     let _ = env.spore_in(&env.repo(), args, &[("XDG_STATE_HOME", "rel")]).code(0);
     assert_eq!(env.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    let env = scenes::small();
+    let _ = env.spore(&["init"]).code(0);
+    let mut command = env.command(env!("CARGO_BIN_EXE_spore"), &env.repo());
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = command.args(["runs", "list", "--json"]).stdout(full).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(74), "{told}");
+    assert!(told.contains("the answer could not be written"), "{told}");
+}

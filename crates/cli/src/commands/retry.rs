@@ -28,6 +28,12 @@ pub(crate) struct RetryArgs {
     /// Wall time of one agent session, such as 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
     timeout: Option<std::time::Duration>,
+    /// Go on although the project's checks fail already; only new failures count then
+    #[arg(long)]
+    allow_red: bool,
+    /// Let the change touch tests and what configures them
+    #[arg(long)]
+    allow_test_changes: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Result<u8> {
@@ -37,6 +43,8 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Resul
         max_turns: args.max_turns,
         budget: args.budget,
         timeout: args.timeout,
+        allow_red: args.allow_red,
+        allow_test_changes: args.allow_test_changes,
     };
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::retry(around, &asked, ui)?;
