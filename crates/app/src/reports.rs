@@ -35,6 +35,9 @@ pub struct RunReport {
     /// What became of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
+    /// What a role that worked alone said at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     pub bounces: Vec<BounceReport>,
     /// Those of the run itself: a summarizer's, or a role's that worked alone.
     pub sessions: Vec<SessionRow>,
@@ -144,6 +147,7 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
         status: run.status(alive),
         branch: applied.as_ref().and_then(|applied| applied.branch.clone()),
         applied,
+        answer: answer_of(journal, &run)?,
         commit,
         bounces,
         sessions: sessions_of(journal, id, alive)?,
@@ -153,6 +157,16 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
         directory: format!(".spore/runs/{id}"),
         run,
     })
+}
+
+fn answer_of(journal: &dyn Journal, run: &Run) -> Result<Option<String>> {
+    if run.kind != RunKind::Solo {
+        return Ok(None);
+    }
+    match recorded(journal, run.id, "solo")? {
+        Some(Done::Solo(session)) => Ok(Some(session.final_text)),
+        _ => Ok(None),
+    }
 }
 
 fn bounce_report(

@@ -8,8 +8,10 @@ use std::path::Path;
 
 use spore_agent::ToolPolicy;
 use spore_agent::acp::Preset;
+use spore_config::Config;
+use spore_model::Fault;
 
-use crate::prompts;
+use crate::{Error, Result, prompts};
 
 /// Claude's name for all tools of our own server.
 const GRAPH: &str = "mcp__spore";
@@ -34,6 +36,24 @@ pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str) -> Role
     }
     let built_in = prompts::BUILT_IN.iter().find(|(name, _)| *name == role);
     Role { text: built_in.map_or("", |(_, text)| text).to_owned(), native: None }
+}
+
+/// Refuses a role that nobody has written anything about: it is a slip of the hand.
+pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
+    let file = format!("{role}.md");
+    let is_written = [".spore/agents", ".claude/agents"]
+        .iter()
+        .any(|folder| root.join(folder).join(&file).is_file());
+    let mut known: Vec<&str> = prompts::BUILT_IN.iter().map(|(name, _)| *name).collect();
+    known.extend(config.roles.keys().map(String::as_str));
+    known.sort_unstable();
+    known.dedup();
+    if is_written || known.contains(&role) {
+        return Ok(());
+    }
+    let known = known.join(", ");
+    Err(Error::new(Fault::Usage, format!("there is no role {role:?}"))
+        .hint(format!("known are {known}; write another one into .spore/agents/{role}.md")))
 }
 
 /// Returns the tools of `role` on `backend`, with `commands` as the only ones it may run

@@ -16,7 +16,7 @@ use crate::cast::{Player, ROLES, Wishes};
 use crate::orchestrate::Orchestrate;
 use crate::project_gates::{gates, refuse_submodules};
 use crate::sandbox::Hold;
-use crate::{Error, Result, Workspace};
+use crate::{Error, Result, Workspace, roles};
 
 /// The experiment whose sessions are told nothing but their task: what context is worth shows
 /// against it.
@@ -87,7 +87,10 @@ impl RunSettings {
         let max_turns = asked.max_turns.unwrap_or(config.orchestrate.max_turns);
         let wall = asked.timeout.unwrap_or_else(|| config.orchestrate.session_time(max_turns));
         let gates = match &asked.agent {
-            Some(_) => Vec::new(),
+            Some(role) => {
+                roles::require(workspace.root(), config, role)?;
+                Vec::new()
+            }
             None => gates(workspace, repository, &base, config)?,
         };
         let backend = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());

@@ -13,8 +13,10 @@ pub(super) fn ending(report: &RunReport) -> String {
             format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
         }
         (Status::Finished, _) => format!(
-            "Run {id} finished for {cost}; nobody judged it. What it said and left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
-            report.directory, report.run.id
+            "{}\n\nRun {id} finished for {cost}; nobody judged it. What it left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
+            clean(report.answer.as_deref().unwrap_or_default()).trim(),
+            report.directory,
+            report.run.id
         ),
         (Status::Interrupted, _) => format!(
             "Run {id} is interrupted, after {cost}. Nothing that was recorded is lost:\n  spore resume {id}"
