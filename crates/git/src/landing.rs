@@ -91,7 +91,7 @@ impl Repository {
     /// Turns the user's files and index. The caller has found no obstacle; what came up since
     /// makes git refuse before it writes anything.
     pub fn turn(&self, from: &CommitId, to: &CommitId) -> Result<(), GitError> {
-        self.refresh(&self.on_users_files("look at your files"))?;
+        self.refresh(&self.on_users_files("look at your files"), "--refresh")?;
         let call = self.on_users_files("update your files").args(["read-tree", "-m", "-u"]);
         call.args([from.as_str(), to.as_str()]).run()?;
         Ok(())
@@ -142,7 +142,9 @@ impl Repository {
             let call = self.on_users_files(action).set(&["core.splitIndex=false"]);
             call.env("GIT_INDEX_FILE", index)
         };
-        self.refresh(&git("look at your files"))?;
+        // Whatever the user let git assume: a file that is not looked at here is taken for
+        // unchanged from now on, also if it was edited in the second that it was written in.
+        self.refresh(&git("look at your files"), "--really-refresh")?;
         let mut obstacles = Vec::new();
         let edited = git("look for uncommitted changes");
         let edited = edited.args(["diff-files", "-z", "--name-only", "--ignore-submodules=all"]);
@@ -258,8 +260,8 @@ impl Repository {
     }
 
     /// Lets the index know of files that were touched and not changed.
-    fn refresh(&self, call: &Git) -> Result<(), GitError> {
-        let call = call.clone().args(["update-index", "--refresh"]);
+    fn refresh(&self, call: &Git, how: &str) -> Result<(), GitError> {
+        let call = call.clone().args(["update-index", how]);
         let answer = call.answer()?;
         // 1 says that some files are changed.
         if answer.code > 1 { Err(call.failure(&answer)) } else { Ok(()) }
