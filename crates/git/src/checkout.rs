@@ -142,8 +142,7 @@ impl Checkout {
         let target = self.repository.listing(commit)?;
         let indexed = self.indexed()?;
         let usual = Usual::learn(&self.beside("spare"))?;
-        usual.put_folders_right(&self.dir, &indexed)?;
-        usual.put_folders_right(&self.dir, &target)?;
+        usual.put_folders_right(&self.dir, indexed.folders().chain(target.folders()))?;
         // Line endings and the like follow the attributes. Where those change, files that
         // look up to date may be not, so all are written again.
         if attributes(&indexed) != attributes(&target) {

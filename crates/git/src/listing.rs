@@ -118,11 +118,9 @@ impl Listing {
         self.folders.contains(name)
     }
 
-    /// Returns the directories that something is in, each after the one it is in.
-    pub(crate) fn folders(&self) -> Vec<&[u8]> {
-        let mut folders: Vec<&[u8]> = self.folders.iter().map(Vec::as_slice).collect();
-        folders.sort_unstable();
-        folders
+    /// Returns the directories that something is in, at any depth.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &[u8]> {
+        self.folders.iter().map(Vec::as_slice)
     }
 
     /// Returns all entries, by name.

@@ -9,6 +9,7 @@ use spore_effects::files::remove_all;
 use spore_model::{CommitId, TreeId};
 
 use crate::repository::tree_id;
+use crate::snapshot::index_line;
 use crate::{GitError, Repository};
 
 impl Repository {
@@ -27,11 +28,11 @@ impl Repository {
         let nothing = "0".repeat(tree.as_str().len());
         let mut lines = Vec::new();
         for name in leave_out {
-            lines.extend(format!("0 {nothing}\t{name}\0").into_bytes());
+            lines.extend(index_line("0", &nothing, name.as_bytes()));
         }
         for name in bring_back {
             if let Some(entry) = known.get(name.as_bytes()) {
-                lines.extend(format!("{} {}\t{name}\0", entry.mode, entry.object).into_bytes());
+                lines.extend(index_line(entry.mode, entry.object, name.as_bytes()));
             }
         }
         remove_all(index).map_err(GitError::io(index))?;

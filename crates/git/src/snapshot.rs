@@ -112,7 +112,8 @@ pub(crate) fn removal_line(entry: Entry<'_>, name: &[u8]) -> Vec<u8> {
     index_line("0", &"0".repeat(entry.object.len()), name)
 }
 
-fn index_line(mode: &str, object: &str, name: &[u8]) -> Vec<u8> {
+/// Sets what an index has at a path.
+pub(crate) fn index_line(mode: &str, object: &str, name: &[u8]) -> Vec<u8> {
     let mut line = format!("{mode} {object}\t").into_bytes();
     line.extend_from_slice(name);
     line.push(0);

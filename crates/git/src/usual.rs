@@ -5,7 +5,7 @@
 //! whatever is made in it inherits; what git writes there later would not be what it writes
 //! elsewhere.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,7 +15,7 @@ use rustix::fs::{lgetxattr_query, lremovexattr};
 use spore_effects::files::remove_all;
 
 use crate::GitError;
-use crate::listing::{Entry, Listing, below, parents};
+use crate::listing::{Entry, below, parents};
 
 /// The lists of rights that a directory can have beside its mode: its own, and the one for what
 /// is made in it.
@@ -74,12 +74,18 @@ impl Usual {
         !self.is_shared && removed.count() > 0
     }
 
-    /// Does so with the directories of a listing that are there. A link in the place of one
-    /// leads to somebody else's, so nothing behind it is looked at.
-    pub(crate) fn put_folders_right(&self, root: &Path, listing: &Listing) -> Result<(), GitError> {
+    /// Does so with those of these directories that are there. A link in the place of one leads
+    /// to somebody else's, so nothing behind it is looked at.
+    pub(crate) fn put_folders_right<'a>(
+        &self,
+        root: &Path,
+        folders: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), GitError> {
         self.put_root_right(root)?;
+        // In this order each comes after the one it is in.
+        let folders: BTreeSet<&[u8]> = folders.collect();
         let mut real: HashSet<&[u8]> = HashSet::new();
-        for folder in listing.folders() {
+        for folder in folders {
             if parents(folder).next().is_some_and(|above| !real.contains(above)) {
                 continue;
             }
