@@ -148,7 +148,7 @@ pub fn index(
 ) -> Result<Indexed> {
     let workspace = Workspace::find(around)?;
     if !workspace.is_initialised() {
-        crate::init(around)?;
+        crate::base::init::init(around)?;
         reporter.note("Initialised .spore/, where the index is kept.");
     }
     let config = workspace.config(around, &[])?;

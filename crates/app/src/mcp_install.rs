@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use spore_effects::files;
 use spore_model::Fault;
 
-use crate::workspace::fnv1a;
+use crate::base::workspace::fnv1a;
 use crate::{Error, Result, Surroundings, Workspace};
 
 use clients::Target;
@@ -159,7 +159,7 @@ fn keep_record(
         _ => before,
     };
     let record = Record { before, after: after.unwrap_or_default() };
-    let text = serde_json::to_vec_pretty(&record).map_err(crate::gate_runs::bug)?;
+    let text = serde_json::to_vec_pretty(&record).map_err(crate::checks::runner::bug)?;
     if let Some(parent) = path.parent() {
         files::create_private_dir(parent).map_err(failed)?;
     }

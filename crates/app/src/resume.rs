@@ -12,13 +12,13 @@ use spore_effects::session::{self, ProcessIdentity};
 use spore_model::{Fault, Run, RunId, RunKind, RunState, SourceKind, Status, Usd};
 use spore_store::{Journal, RunChange};
 
-use crate::cast::Cast;
-use crate::orchestrate::{Part, Stage, claim};
-use crate::orchestration::branch;
-use crate::reports::{self, RunReport};
-use crate::sandbox::Sandboxes;
-use crate::settings::RunSettings;
-use crate::spine::Events;
+use crate::base::outbox::Events;
+use crate::report::{self, RunReport};
+use crate::run::settings::RunSettings;
+use crate::run::start::{Part, Stage, claim};
+use crate::run::world::branch;
+use crate::session::players::Cast;
+use crate::session::sandbox::Sandboxes;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// Which run to go on with.
@@ -40,7 +40,7 @@ pub fn resume(
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = match &asked.run {
-        Some(typed) => reports::find_run(&journal, typed)?,
+        Some(typed) => report::find_run(&journal, typed)?,
         None => newest_open(&workspace, &journal)?,
     };
     let run = root_of(&journal, run)?;
@@ -56,7 +56,7 @@ pub fn resume(
             crate::flows::resume(around, &workspace, &run, asked.more_budget, progress)
         }
         RunKind::Memory => crate::memory::go_on(around, &workspace, &run),
-        RunKind::Investigate => crate::investigating::go_on(around, &workspace, &run, progress),
+        RunKind::Investigate => crate::investigate::go_on(around, &workspace, &run, progress),
         kind => Err(Error::new(
             Fault::BadInput,
             format!("run {} is a {}, which cannot be gone on with", run.id.short(), kind.as_str()),
@@ -157,7 +157,7 @@ fn reopen(
     let change = RunChange {
         state: Some(RunState::Running),
         park: Some(None),
-        settings: Some(serde_json::to_value(settings).map_err(crate::gate_runs::bug)?),
+        settings: Some(serde_json::to_value(settings).map_err(crate::checks::runner::bug)?),
         ..RunChange::default()
     };
     let events = Events { around, trace: run.trace.clone() };

@@ -11,7 +11,7 @@ use spore_effects::files::paths_in;
 use spore_model::{Fault, RunKind, Usd};
 
 use super::checks;
-use crate::settings::RunSettings;
+use crate::run::settings::RunSettings;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What every layer takes. What is left out comes from the flow, then from the configuration.
@@ -137,7 +137,7 @@ impl Planned {
             let name = name.unwrap_or_else(|| config.orchestrate.backend.clone());
             let scenario = scenario.map(|path| workspace.root().join(path));
             if !seen.contains(&(name.clone(), scenario.clone())) {
-                crate::backends::backend(around, config, &name, scenario.as_deref())?;
+                crate::session::backends::backend(around, config, &name, scenario.as_deref())?;
                 seen.push((name, scenario));
             }
         }

@@ -21,12 +21,12 @@ use spore_model::{
 use spore_store::RunChange;
 
 use super::ground::{Begun, Ending, Ground, Place, Ticket};
-use crate::checkouts::Checkouts;
-use crate::gate_runs::{self, Against, Checked, GateRuns, bug};
-use crate::gate_words;
-use crate::orchestrate::Orchestrate;
-use crate::sandbox::{Hold, Sandboxes};
-use crate::settings::RunSettings;
+use crate::base::checkouts::Checkouts;
+use crate::checks::runner::{self, Against, Checked, GateRuns, bug};
+use crate::checks::words;
+use crate::run::settings::RunSettings;
+use crate::run::start::Orchestrate;
+use crate::session::sandbox::{Hold, Sandboxes};
 use crate::{Progress, Result, Surroundings, Update, Workspace};
 
 /// The sentinel at work.
@@ -168,7 +168,7 @@ impl Checks<'_> {
             ..RunChange::default()
         };
         entry.runs.push((gates, change));
-        let payload = gate_words::payload(&results);
+        let payload = words::payload(&results);
         entry.events.push(ground.event(
             SourceKind::Check,
             "sentinel",
@@ -241,16 +241,16 @@ impl Checks<'_> {
             hold: &hold,
             runner: Runner::new(
                 spore_effects::session::Shim::new(around.exe.clone()),
-                crate::orchestration::environment(config, around, &[]),
+                crate::run::world::environment(config, around, &[]),
                 config.gates.log_cap_bytes,
-                crate::backends::grace(config),
+                crate::session::backends::grace(config),
             ),
             cache_cap: config.gates.cache_cap_bytes,
         };
         let logs = self.dir().join(format!("cycle-{cycle}"));
         let (commit, tree) = what;
         let against = Against::Nothing;
-        let check = gate_runs::Check { session: run, commit, tree, logs: &logs, against };
+        let check = runner::Check { session: run, commit, tree, logs: &logs, against };
         gates.run(&check, progress)
     }
 

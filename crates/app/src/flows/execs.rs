@@ -17,12 +17,13 @@ use spore_model::{
 use spore_store::RunChange;
 
 use super::ground::{Begun, Ending, Ground, Place, Ticket};
-use crate::attendance::{Attendance, idle};
-use crate::backends::{backend, model};
-use crate::gate_runs::bug;
-use crate::lost_sessions::{Lost, set_aside};
-use crate::prices::cost_of;
-use crate::{Error, Progress, Result, Update, roles};
+use crate::checks::runner::bug;
+use crate::session::backends::{backend, model};
+use crate::session::lost::{Lost, set_aside};
+use crate::session::prices::cost_of;
+use crate::session::roles;
+use crate::session::watch::{Attendance, idle};
+use crate::{Error, Progress, Result, Update};
 
 /// One exec to be done.
 pub(crate) struct Exec<'a> {
@@ -158,7 +159,7 @@ impl Exec<'_> {
         let tier = config.roles.get(&plan.role).map_or("high", |role| role.tier.as_str());
         let role = roles::prompt(root, root, backend, &plan.role);
         let own = &config.environment.agent;
-        let mut env = crate::orchestration::environment(config, ground.around, own);
+        let mut env = crate::run::world::environment(config, ground.around, own);
         env.push(("SPORE_ROOT".to_owned(), root.display().to_string()));
         ground.nesting.tell(&ground.trace, &mut env);
         Ok(Request {

@@ -12,10 +12,10 @@ use spore_model::{
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
-use crate::gate_runs::bug;
-use crate::nesting::Nesting;
-use crate::orchestration::pretty;
-use crate::spine::{self, Events};
+use crate::base::outbox::{self, Events};
+use crate::checks::runner::bug;
+use crate::run::world::pretty;
+use crate::session::nesting::Nesting;
 use crate::{Result, Surroundings, Workspace};
 
 /// One flow at work. Shared by the threads of its phases.
@@ -129,7 +129,7 @@ impl Ground<'_> {
         self.around.row(&format!("finish {} {key}", place.label()), || {
             self.journal.finish_step(place.run, key, ticket.attempt, entry)
         })?;
-        spine::flush(self.around, self.workspace, self.journal)
+        outbox::flush(self.around, self.workspace, self.journal)
     }
 
     /// An entry with nothing but a result; the rest is for the caller to fill in.

@@ -183,7 +183,7 @@ impl Orchestrator<'_> {
         let key = StageStep::Run { stage, attempt, diagnosis: None }.key(&self.plan);
         let step = self.ground.journal.step(self.place.run, &key)?;
         let result = step.and_then(|step| step.result).unwrap_or_default();
-        serde_json::from_value(result).map_err(crate::gate_runs::bug)
+        serde_json::from_value(result).map_err(crate::checks::runner::bug)
     }
 }
 

@@ -4,7 +4,7 @@ use spore_model::{Edge, EdgeKind, Fault, Node, NodeClass, Timestamp};
 use spore_store::{Knowledge, MIN_TYPED};
 
 use super::Graph;
-use crate::since::parse_since;
+use crate::base::cutoff::parse_since;
 use crate::{Error, Result};
 
 /// How many candidates an error lists.

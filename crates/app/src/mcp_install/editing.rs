@@ -6,7 +6,7 @@ use spore_model::Fault;
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
 use super::clients::{Shape, Target};
-use crate::broker::SERVER_NAME;
+use crate::session::broker::SERVER_NAME;
 use crate::{Error, Result};
 
 const TOML_TABLE: &str = "mcp_servers";

@@ -19,9 +19,9 @@ use spore_model::{
 use spore_store::{Journal, RunChange, SqliteJournal, StepEntry};
 
 use super::places::Places;
-use crate::gate_runs::bug;
-use crate::orchestrate::claim;
-use crate::spine::{self, Events};
+use crate::base::outbox::{self, Events};
+use crate::checks::runner::bug;
+use crate::run::start::claim;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What is told of every pass, whatever it did.
@@ -301,7 +301,7 @@ impl<'a> Pass<'a> {
     }
 
     pub(super) fn flush(&self) -> Result<()> {
-        spine::flush(self.around, self.workspace, &self.journal)
+        outbox::flush(self.around, self.workspace, &self.journal)
     }
 
     pub(super) fn journal(&self) -> &dyn Journal {

@@ -21,8 +21,8 @@ use spore_store::spine::{Cursor, Spine};
 
 use super::inbox::packet;
 use super::passes::{Ending, Pass, Report};
-use crate::briefing::Carried;
-use crate::gate_runs::bug;
+use crate::checks::runner::bug;
+use crate::knowledge::brief::Carried;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What to scan. What is left out is as the last scan left it.
@@ -246,7 +246,7 @@ fn carried_by(workspace: &Workspace, run: &str) -> Vec<LineHash> {
     // What an event calls a run must be one before it is made a path.
     let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
     let mut lines = Vec::new();
-    for file in crate::learning::carried_files(&workspace.run_dir(run), 3) {
+    for file in crate::knowledge::lessons::carried_files(&workspace.run_dir(run), 3) {
         let carried = std::fs::read(&file).ok();
         let carried: Option<Carried> =
             carried.and_then(|bytes| serde_json::from_slice(&bytes).ok());

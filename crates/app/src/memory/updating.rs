@@ -404,7 +404,7 @@ fn is_done(run: &Run) -> bool {
 }
 
 fn changed(journal: &dyn spore_store::Journal, run: &Run) -> Result<bool> {
-    let key = spore_model::StepKey::new("write").map_err(crate::gate_runs::bug)?;
+    let key = spore_model::StepKey::new("write").map_err(crate::checks::runner::bug)?;
     let step = journal.step(run.id, &key)?;
     Ok(step.and_then(|step| step.result) == Some(Value::Bool(true)))
 }

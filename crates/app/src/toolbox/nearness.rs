@@ -10,8 +10,10 @@ use spore_context::search::NearNode;
 use spore_embed::{Kind, Model};
 use spore_store::CodeIndex;
 
-use crate::embedding::vectors_file;
-use crate::{Surroundings, Workspace, meaning, setup};
+use crate::search::by_meaning;
+use crate::search::model_files;
+use crate::search::vectors::vectors_file;
+use crate::{Surroundings, Workspace};
 
 /// How many texts are looked at by meaning.
 const NEAR: usize = 100;
@@ -33,11 +35,11 @@ impl Nearness {
             return None;
         }
         let load = || {
-            let dir = setup::model_dir(around);
-            if setup::is_installed(&dir) { Model::load(&dir).ok() } else { None }
+            let dir = model_files::model_dir(around);
+            if model_files::is_installed(&dir) { Model::load(&dir).ok() } else { None }
         };
         let model = self.model.get_or_init(load).as_ref()?;
         let question = model.embed(&[text], Kind::Query).into_iter().next()?;
-        meaning::near(&workspace, index, &question, NEAR).ok()?
+        by_meaning::near(&workspace, index, &question, NEAR).ok()?
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use spore_tools::graph::{MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS};
 
 use super::{Asked, Refusal};
-use crate::workspace::fnv1a;
+use crate::base::workspace::fnv1a;
 
 /// Kept free for what is said below the entries.
 const FOOT_BYTES: usize = 160;

@@ -219,7 +219,7 @@ impl Keeper {
         let around = self.around.as_ref();
         // Somebody's plain directory is not filled with our files unasked.
         if !workspace.is_initialised() && workspace.repository(around).is_ok() {
-            crate::init(around)?;
+            crate::base::init::init(around)?;
         }
         workspace.check_initialised()?;
         let config = workspace.config(around, &[])?;

@@ -46,7 +46,7 @@ impl Garden {
         garden.git(&["init", "--quiet", "--initial-branch=main"]);
         garden.git(&["add", "--all"]);
         garden.git(&["commit", "--quiet", "--message", "plant"]);
-        crate::init(&garden.around()).unwrap();
+        crate::base::init::init(&garden.around()).unwrap();
         garden.index();
         garden
     }

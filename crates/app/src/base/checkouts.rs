@@ -1,0 +1,160 @@
+//! The three kinds of checkout of a run: the coder's, the gates', the verifier's.
+
+use std::path::{Path, PathBuf};
+
+use spore_effects::{Effect, Tool, files};
+use spore_git::{Checkout, Exclusions, Repository};
+use spore_model::{CommitId, Fault, RunId, TreeId};
+
+use crate::run::settings::RunSettings;
+use crate::{Error, Result, Surroundings, Workspace};
+
+pub(crate) struct Checkouts<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) repository: &'a Repository,
+    pub(crate) run: RunId,
+    pub(crate) settings: &'a RunSettings,
+}
+
+impl Checkouts<'_> {
+    /// Lays out the coder's checkout at the base, or finds the one that is there.
+    pub(crate) fn coder(&self) -> Result<Checkout> {
+        self.lay_out("coder", &self.place("coder"), &self.settings.base)
+    }
+
+    pub(crate) fn has_coder(&self) -> bool {
+        let place = self.place("coder");
+        Checkout::open(self.repository, &place).is_some() && prepared(&place).exists()
+    }
+
+    /// Lays out a clean checkout for a verifier; what an earlier one left is removed.
+    pub(crate) fn verifier(&self, bounce: u32, commit: &CommitId) -> Result<Checkout> {
+        let place = self.place(&format!("verifier-{bounce}"));
+        self.retire(&place)?;
+        let name = format!("verifier-{bounce}");
+        if self.settings.setup.is_empty() {
+            return self.lay_out(&name, &place, commit);
+        }
+        // Nobody holds the set-up's commands, so they see the base and never the change: its
+        // manifests can name programs, too.
+        let checkout = self.lay_out(&name, &place, &self.settings.base)?;
+        checkout.reset(commit)?;
+        Ok(checkout)
+    }
+
+    pub(crate) fn retire_verifiers(&self) -> Result<()> {
+        for bounce in 1..=self.settings.max_bounces {
+            self.retire(&self.place(&format!("verifier-{bounce}")))?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the coder's checkout: all that was judged is kept by refs.
+    pub(crate) fn retire_coder(&self) -> Result<()> {
+        self.retire(&self.place("coder"))
+    }
+
+    /// Returns the gates' checkout, whatever is in it; nothing if there is none that is whole.
+    pub(crate) fn gates(&self) -> Option<Checkout> {
+        let place = self.gates_place();
+        Checkout::open(self.repository, &place).filter(|_| prepared(&place).exists())
+    }
+
+    /// Makes the gates' checkout anew. Always at the base: what sets it up runs outside of any
+    /// sandbox, and must not be a change's.
+    pub(crate) fn gates_anew(&self) -> Result<Checkout> {
+        let place = self.gates_place();
+        self.remove(&place)?;
+        self.lay_out("gates", &place, &self.settings.base)
+    }
+
+    fn gates_place(&self) -> PathBuf {
+        self.workspace.gates_state().join("checkout")
+    }
+
+    pub(crate) fn exclusions(&self) -> Exclusions {
+        Exclusions::new(&self.settings.exclude, &self.settings.allow)
+    }
+
+    pub(crate) fn snapshot(&self, checkout: &Checkout) -> Result<TreeId> {
+        Ok(checkout.snapshot(&self.settings.base, &self.exclusions())?)
+    }
+
+    fn remove(&self, place: &Path) -> Result<()> {
+        self.given_up(place).map_or(Ok(()), |checkout| Ok(checkout.discard()?))
+    }
+
+    /// Removes a checkout whose files the next one can be made of.
+    fn retire(&self, place: &Path) -> Result<()> {
+        let spares = self.workspace.spares();
+        self.given_up(place).map_or(Ok(()), |checkout| Ok(checkout.retire(&spares)?))
+    }
+
+    /// Returns a checkout that is no longer called prepared.
+    fn given_up(&self, place: &Path) -> Option<Checkout> {
+        let _ = std::fs::remove_file(prepared(place));
+        Checkout::open(self.repository, place)
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.workspace.run_state(self.run).join(name)
+    }
+
+    fn lay_out(&self, name: &str, place: &Path, commit: &CommitId) -> Result<Checkout> {
+        if let Some(checkout) = Checkout::open(self.repository, place)
+            && prepared(place).exists()
+        {
+            return Ok(checkout);
+        }
+        self.around.probe.around(Effect::Checkout, name, || {
+            if let Some(parent) = place.parent() {
+                files::create_private_dir(parent).map_err(|source| {
+                    Error::io(format!("cannot create {}", parent.display()), source)
+                })?;
+            }
+            let spares = self.workspace.spares();
+            let checkout = self.repository.checkout_reusing(&spares, place, commit)?;
+            self.bring_along(checkout.dir())?;
+            self.set_up(checkout.dir())?;
+            files::write_atomic(&prepared(place), b"")
+                .map_err(|source| Error::io("cannot mark the checkout", source))?;
+            Ok(checkout)
+        })
+    }
+
+    /// Copies what a fresh checkout lacks and the person listed: local settings, fixtures.
+    fn bring_along(&self, dir: &Path) -> Result<()> {
+        for name in &self.settings.copy {
+            let (from, to) = (self.workspace.root().join(name), dir.join(name));
+            let copied = to
+                .parent()
+                .map_or(Ok(()), std::fs::create_dir_all)
+                .and_then(|()| std::fs::copy(&from, &to));
+            copied.map_err(|source| {
+                Error::new(Fault::Config, format!("[checkout] copy: cannot copy {name}"))
+                    .because(source)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn set_up(&self, dir: &Path) -> Result<()> {
+        for command in &self.settings.setup {
+            let output = Tool::new("sh").args(["-c", command]).cwd(dir).output()?;
+            if !output.is_success() {
+                return Err(Error::new(
+                    Fault::Config,
+                    format!("[checkout] setup: `{command}` exited with {}", output.code),
+                )
+                .hint(output.complaint()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Written last, beside the checkout: its files and its set-up are whole.
+fn prepared(place: &Path) -> PathBuf {
+    place.with_extension("prepared")
+}

@@ -1,0 +1,84 @@
+//! `spore init`: makes a directory a Spore project.
+
+use std::fs;
+
+use spore_effects::files;
+
+use crate::run::prompts;
+use crate::{Error, Result, Surroundings, Workspace};
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Initialised {
+    pub root: String,
+    /// Files that were written now; empty where all was there.
+    pub written: Vec<String>,
+    pub git: bool,
+}
+
+/// What is local to a machine. Everything else under `.spore/` is for people to commit.
+const IGNORE: &str = "\
+spore.db*
+index.db*
+index/
+vectors*
+events/
+runs/
+sessions/
+exports/
+memory/fragments/
+memory/state/
+memory/inbox/
+";
+
+const CONFIG: &str = "\
+# Settings of this project. `spore config show` prints what is in force and from where;
+# every key and its default is in defaults.toml of Spore's source.
+#
+# [gates.commands.test]
+# run = \"cargo test\"
+";
+
+/// Creates what is missing and touches nothing that is there.
+pub fn init(around: &Surroundings) -> Result<Initialised> {
+    let workspace = Workspace::find(around)?;
+    let spore = workspace.spore_dir();
+    let failed = |source| Error::io(format!("cannot write {}", spore.display()), source);
+    workspace.refuse_file()?;
+    fs::create_dir_all(&spore).map_err(failed)?;
+    let mut written = Vec::new();
+    for (name, content) in [(".gitignore", IGNORE), ("config.toml", CONFIG)] {
+        let path = spore.join(name);
+        if !path.exists() {
+            files::write_atomic(&path, content.as_bytes()).map_err(failed)?;
+            written.push(format!(".spore/{name}"));
+        }
+    }
+    let config = workspace.config(around, &[])?;
+    let fresh = !workspace.database().exists();
+    workspace.journal(&config)?;
+    if fresh {
+        written.push(".spore/spore.db".to_owned());
+    }
+    Ok(Initialised {
+        root: workspace.root().display().to_string(),
+        written,
+        git: spore_git::Repository::discover(workspace.root()).is_ok(),
+    })
+}
+
+/// Writes the built-in prompts of all roles out for editing, under `.spore/agents/`. One that
+/// is there already stays as it is.
+pub fn init_agents(around: &Surroundings) -> Result<Initialised> {
+    let mut made = init(around)?;
+    let dir = Workspace::find(around)?.spore_dir().join("agents");
+    let failed = |source| Error::io(format!("cannot write {}", dir.display()), source);
+    fs::create_dir_all(&dir).map_err(failed)?;
+    for (role, text) in prompts::BUILT_IN {
+        let path = dir.join(format!("{role}.md"));
+        if !path.exists() {
+            files::write_atomic(&path, text.as_bytes()).map_err(failed)?;
+            made.written.push(format!(".spore/agents/{role}.md"));
+        }
+    }
+    Ok(made)
+}

@@ -1,0 +1,91 @@
+//! Whether what the gates need is on this machine: found out before an agent is paid.
+
+use std::path::Path;
+use std::time::Duration;
+
+use spore_effects::Tool;
+use spore_gates::Gate;
+use spore_model::Fault;
+
+use crate::session::agents::is_program;
+use crate::{Error, Result, Surroundings};
+
+/// How long a program may think about its own version.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Something that a gate needs and that is not there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Missing {
+    pub(crate) gate: String,
+    pub(crate) need: String,
+}
+
+/// Returns what is missing, each thing once.
+pub(crate) fn missing(around: &Surroundings, gates: &[Gate]) -> Vec<Missing> {
+    let mut missing: Vec<Missing> = Vec::new();
+    let mut there: Vec<&str> = Vec::new();
+    for gate in gates {
+        for need in &gate.needs {
+            if there.contains(&need.as_str()) || missing.iter().any(|one| one.need == *need) {
+                continue;
+            }
+            if is_there(around, need) {
+                there.push(need);
+            } else {
+                missing.push(Missing { gate: gate.name.clone(), need: need.clone() });
+            }
+        }
+    }
+    missing
+}
+
+/// Refuses to go on where something is missing.
+pub(crate) fn require(around: &Surroundings, gates: &[Gate]) -> Result<()> {
+    let missing = missing(around, gates);
+    let Some(first) = missing.first() else { return Ok(()) };
+    let all: Vec<String> =
+        missing.iter().map(|one| format!("`{}` for {}", one.need, one.gate)).collect();
+    let message =
+        format!("the project cannot be checked on this machine without {}", all.join(", "));
+    let program = first.need.split(' ').next_back().unwrap_or(&first.need);
+    Err(Error::new(Fault::Missing, message).hint(format!(
+        "install {program} and see that it is on PATH; or name other checks with \
+         `spore config set gates.commands.test.run \"...\"`"
+    )))
+}
+
+fn is_there(around: &Surroundings, need: &str) -> bool {
+    let mut words = need.split_whitespace();
+    let Some(program) = words.next() else { return true };
+    let found = around.variable("PATH").is_some_and(|path| on_path(path, program));
+    let rest: Vec<&str> = words.collect();
+    if !found || rest.is_empty() {
+        return found;
+    }
+    let asked = Tool::new(program).args(&rest).arg("--version").timeout(PATIENCE).output();
+    asked.is_ok_and(|output| output.is_success())
+}
+
+fn on_path(path: &str, program: &str) -> bool {
+    let mut dirs = path.split(':').filter(|dir| !dir.is_empty());
+    dirs.any(|dir| is_program(&Path::new(dir).join(program)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_a_file_on_path_that_can_be_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = format!("/nowhere::{}", dir.path().display());
+        std::fs::write(dir.path().join("tool"), "").unwrap();
+        std::fs::create_dir(dir.path().join("folder")).unwrap();
+        assert!(!on_path(&path, "tool") && !on_path(&path, "folder") && !on_path("", "tool"));
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(dir.path().join("tool"), mode).unwrap();
+        assert!(on_path(&path, "tool"));
+    }
+}

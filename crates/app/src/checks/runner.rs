@@ -1,0 +1,335 @@
+//! Runs the gates on a tree and compares with the base.
+//!
+//! All runs of a project share one checkout for its gates, one at a time. Before each use it
+//! is set to the tree under check, and its ignored files to what gates on a *base* left there:
+//! a change's code runs in this checkout too, and what it plants in build output must not be
+//! there when the next tree is judged.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use spore_effects::Effect;
+use spore_effects::files::{self, Lock, LockError};
+use spore_effects::session::ProcessIdentity;
+use spore_gates::{
+    Absence, Cache, CacheError, Gate, GateError, GateKind, GateResult, Runner, Standing,
+};
+use spore_git::Checkout;
+use spore_model::{CommitId, RunId, TreeId};
+use spore_store::{Journal, ProcessRow};
+
+use crate::base::checkouts::Checkouts;
+use crate::checks::needs;
+use crate::checks::words::line;
+use crate::session::sandbox::{Hold, Sandboxes};
+use crate::{Error, Progress, Result, Update};
+
+pub(crate) struct GateRuns<'a> {
+    pub(crate) checkouts: &'a Checkouts<'a>,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) sandboxes: Sandboxes<'a>,
+    pub(crate) hold: &'a Hold,
+    pub(crate) runner: Runner,
+    pub(crate) cache_cap: u64,
+}
+
+/// What the gates said, or that they were interrupted before they came to an end.
+pub(crate) enum Checked {
+    Done(Vec<GateResult>),
+    Interrupted,
+}
+
+/// One tree to be checked, and what it is compared with.
+pub(crate) struct Check<'a> {
+    pub(crate) session: RunId,
+    pub(crate) commit: &'a CommitId,
+    pub(crate) tree: &'a TreeId,
+    pub(crate) logs: &'a Path,
+    pub(crate) against: Against<'a>,
+}
+
+pub(crate) enum Against<'a> {
+    /// It is the base itself: what its gates build may be used for changes.
+    Itself,
+    /// Nobody asks how it was before.
+    Nothing,
+    /// The change as it is. Tests may be missing if another run looks at those of the base.
+    Base { baseline: &'a [GateResult], absence: Absence },
+    /// The change with the base's own tests.
+    Restored { expected: &'a [GateResult] },
+}
+
+impl GateRuns<'_> {
+    /// Returns the gates' results at the base, from an earlier run where they were green. Red
+    /// ones are looked at again: what was missing then may have been installed since.
+    pub(crate) fn baseline(
+        &self,
+        session: RunId,
+        (commit, tree): (&CommitId, &TreeId),
+        logs: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Checked> {
+        let green = |results: &Vec<GateResult>| {
+            results.iter().all(|result| result.standing == Standing::Green)
+        };
+        if let Some(results) = self.cached_baseline(tree)?.filter(green) {
+            for result in &results {
+                let line = format!("{} (known from an earlier run)", line(result));
+                progress.update(&Update::GateEnded { line });
+            }
+            return Ok(Checked::Done(results));
+        }
+        let check = Check { session, commit, tree, logs, against: Against::Itself };
+        let checked = self.run(&check, progress)?;
+        if let Checked::Done(results) = &checked {
+            let value = serde_json::to_value(results).map_err(bug)?;
+            let now = self.checkouts.around.clock.now();
+            self.journal.cache("baseline", &self.baseline_key(tree), &value, now)?;
+        }
+        Ok(checked)
+    }
+
+    pub(crate) fn cached_baseline(&self, tree: &TreeId) -> Result<Option<Vec<GateResult>>> {
+        let value = self.journal.cached("baseline", &self.baseline_key(tree))?;
+        Ok(value.and_then(|value| serde_json::from_value(value).ok()))
+    }
+
+    /// The tree, and what was run on it: other commands are another baseline.
+    fn baseline_key(&self, tree: &TreeId) -> String {
+        let gates = self.checkouts.settings.gates.iter();
+        let commands: Vec<String> = gates
+            .map(|gate| match gate.dir.as_str() {
+                "" => gate.command.clone(),
+                dir => format!("{dir}$ {}", gate.command),
+            })
+            .collect();
+        format!("{tree} {}", commands.join("\n"))
+    }
+
+    /// Runs every gate on a tree.
+    pub(crate) fn run(&self, check: &Check<'_>, progress: &mut dyn Progress) -> Result<Checked> {
+        needs::require(self.checkouts.around, &self.checkouts.settings.gates)?;
+        std::fs::create_dir_all(check.logs).map_err(|source| {
+            Error::io(format!("cannot create {}", check.logs.display()), source)
+        })?;
+        let Some(_held) = self.claim(progress)? else { return Ok(Checked::Interrupted) };
+        let checkout = self.stand_on(check.commit)?;
+        let mut results = Vec::new();
+        for gate in &self.checkouts.settings.gates {
+            if !self.has_to_run(gate, check, checkout.dir())? {
+                continue;
+            }
+            let Some(mut result) = self.run_one(gate, check, checkout.dir())? else {
+                return Ok(Checked::Interrupted);
+            };
+            check.judge(&mut result);
+            progress.update(&Update::GateEnded { line: line(&result) });
+            let failed_to_install = gate.install.is_some() && result.standing == Standing::Red;
+            results.push(result);
+            // Without what it was to bring, all others would be red for one reason.
+            if failed_to_install {
+                break;
+            }
+        }
+        if matches!(check.against, Against::Itself) {
+            self.keep(&checkout, check.commit)?;
+        }
+        Ok(Checked::Done(results))
+    }
+
+    /// Sets the gates' checkout to `commit`, with build output that no change has touched.
+    fn stand_on(&self, commit: &CommitId) -> Result<Checkout> {
+        // What a change did to it may be beyond putting right: rights, depth, whatever a gate can
+        // do. An error that has another cause comes up again below.
+        if let Some(checkout) = self.checkouts.gates()
+            && self.put_in_order(&checkout, commit).unwrap_or(false)
+        {
+            return Ok(checkout);
+        }
+        let checkout = self.checkouts.gates_anew()?;
+        self.keep(&checkout, &self.checkouts.settings.base)?;
+        checkout.reset(commit)?;
+        Ok(checkout)
+    }
+
+    /// Returns whether there is build output of a base to go on with.
+    fn put_in_order(&self, checkout: &Checkout, commit: &CommitId) -> Result<bool> {
+        checkout.reset(commit)?;
+        let tracked = self.tracked(commit)?;
+        let restored = self.cache().restore(checkout.dir(), &|name| tracked.contains(name));
+        restored.map_err(out_of_order)
+    }
+
+    /// Keeps what gates on a base left, for the checks of changes.
+    fn keep(&self, checkout: &Checkout, commit: &CommitId) -> Result<()> {
+        let tracked = self.tracked(commit)?;
+        let stamp = self.stamp();
+        let state = |source| Error::io(format!("cannot write {}", stamp.display()), source);
+        self.checkouts.around.probe.around(Effect::Checkout, "build output of the gates", || {
+            match std::fs::remove_file(&stamp) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                removed => removed.map_err(state)?,
+            }
+            let kept = self.cache().keep(checkout.dir(), &|name| tracked.contains(name));
+            kept.map_err(out_of_order)?;
+            let text = serde_json::to_vec(&self.inputs(commit)?).map_err(bug)?;
+            files::write_atomic(&stamp, &text).map_err(state)
+        })
+    }
+
+    fn tracked(&self, commit: &CommitId) -> Result<HashSet<String>> {
+        Ok(self.checkouts.repository.list_files(commit)?.into_iter().collect())
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::new(self.checkouts.workspace.gates_state().join("cache"), self.cache_cap)
+    }
+
+    /// Beside the cache: what the installing gates had before them when it was taken.
+    fn stamp(&self) -> PathBuf {
+        self.checkouts.workspace.gates_state().join("installed.json")
+    }
+
+    /// Returns the contents, by their ids, that decide what installing gates install.
+    fn inputs(&self, commit: &CommitId) -> Result<BTreeMap<String, String>> {
+        let gates = self.checkouts.settings.gates.iter();
+        let names: HashSet<&str> = gates
+            .filter_map(|gate| gate.install.as_ref())
+            .flat_map(|install| install.inputs.iter().map(String::as_str))
+            .collect();
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let tree = self.checkouts.repository.tree_of(commit)?;
+        let files = self.checkouts.repository.tree_files(&tree)?;
+        let inputs = files.into_iter().filter(|file| names.contains(file.path.as_str()));
+        Ok(inputs.map(|file| (file.path, file.blob)).collect())
+    }
+
+    /// A gate that installs may have nothing to do; with the base's own tests nobody needs to
+    /// look at style.
+    fn has_to_run(&self, gate: &Gate, check: &Check<'_>, dir: &Path) -> Result<bool> {
+        if let Some(install) = &gate.install {
+            let known: BTreeMap<String, String> = std::fs::read(self.stamp())
+                .ok()
+                .and_then(|text| serde_json::from_slice(&text).ok())
+                .unwrap_or_default();
+            let now = self.inputs(check.commit)?;
+            let same = install.inputs.iter().all(|name| known.get(name) == now.get(name));
+            return Ok(!same || !dir.join(&install.product).exists());
+        }
+        Ok(gate.kind != GateKind::Lint || !matches!(check.against, Against::Restored { .. }))
+    }
+
+    /// Takes the gates' checkout. There is one for all runs of the project: its build cache
+    /// is worth the wait.
+    fn claim(&self, progress: &mut dyn Progress) -> Result<Option<Lock>> {
+        let state = self.checkouts.workspace.gates_state();
+        files::create_private_dir(&state)
+            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
+        let mut told = false;
+        loop {
+            match Lock::try_take(&state.join("lock")) {
+                Err(LockError::Held { .. }) if self.checkouts.around.interrupt.is_raised() => {
+                    return Ok(None);
+                }
+                Err(LockError::Held { .. }) => {
+                    if !std::mem::replace(&mut told, true) {
+                        progress.update(&Update::Waiting);
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+                taken => return Ok(Some(taken?)),
+            }
+        }
+    }
+
+    fn run_one(&self, gate: &Gate, check: &Check<'_>, dir: &Path) -> Result<Option<GateResult>> {
+        let around = self.checkouts.around;
+        let token = around.ids.session_token();
+        let log = check.logs.join(check.log_name(gate));
+        let mut on_start = |process: &ProcessIdentity| {
+            let row = ProcessRow {
+                token: token.clone(),
+                root: self.checkouts.run,
+                session: check.session,
+                pid: process.pid,
+                start_ticks: process.start_ticks,
+                boot_id: process.boot_id.clone(),
+                started: around.clock.now(),
+            };
+            around.probe.around(Effect::Process, &format!("gate {}", gate.name), || {
+                self.journal.process_started(&row)
+            })
+        };
+        let interrupt = around.interrupt.clone();
+        let held = self.sandboxes.of_gate(self.hold, &gate.needs, dir, &token)?;
+        let runner = match &held {
+            Some((confinement, scratch)) => {
+                let mut runner = self.runner.clone().confined(Some(confinement.clone()));
+                scratch.tell(runner.variables());
+                runner
+            }
+            None => self.runner.clone(),
+        };
+        let stop = || interrupt.is_raised();
+        let ran = runner.run(gate, check.tree, dir, &log, token.clone(), &mut on_start, &stop);
+        self.journal.process_ended(&token, around.clock.now())?;
+        match ran {
+            Ok(result) => Ok(Some(result)),
+            Err(GateError::Cancelled { .. }) => Ok(None),
+            Err(other) => Err(other.into()),
+        }
+    }
+}
+
+impl Check<'_> {
+    fn log_name(&self, gate: &Gate) -> String {
+        match self.against {
+            Against::Restored { .. } => format!("{}.base-tests.log", gate.name),
+            _ => format!("{}.log", gate.name),
+        }
+    }
+
+    fn judge(&self, result: &mut GateResult) {
+        let find = |all: &[GateResult]| all.iter().find(|one| one.gate == result.gate).cloned();
+        match self.against {
+            Against::Itself | Against::Nothing => {
+                spore_gates::judge(result, None, Absence::IsRed);
+            }
+            Against::Base { baseline, absence } => {
+                spore_gates::judge(result, find(baseline).as_ref(), absence);
+            }
+            Against::Restored { expected } => {
+                result.restored = true;
+                spore_gates::judge(result, find(expected).as_ref(), Absence::IsRed);
+            }
+        }
+    }
+}
+
+/// Returns what gates with the base's own tests are held to: the tests of the base, and of
+/// its failures only those that the change did not mend by its own account. A test that
+/// passes in the change and fails as it was at the base passes because it was changed.
+pub(crate) fn expected_of_base_tests(
+    baseline: &[GateResult],
+    change: &[GateResult],
+) -> Vec<GateResult> {
+    let mut expected = baseline.to_vec();
+    for one in &mut expected {
+        let Some(now) = change.iter().find(|now| now.gate == one.gate) else { continue };
+        one.failures.retain(|name| now.failures.contains(name));
+        one.exit = now.exit;
+        one.recognised &= now.recognised;
+    }
+    expected
+}
+
+fn out_of_order(error: CacheError) -> Error {
+    let message = error.to_string();
+    Error::io(message, error.source)
+}
+
+pub(crate) fn bug(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(spore_model::Fault::Bug, "Spore cannot read what it wrote").because(error)
+}

@@ -1,0 +1,105 @@
+//! What the gates came to, in words: for the loop, the coder, the verifier and the spine.
+
+use serde_json::json;
+use spore_gates::{GateResult, Standing};
+use spore_pipeline::GateSummary;
+
+use crate::checks::review::Review;
+
+/// Sums up the results, with at most `room` bytes of what red gates printed.
+pub(crate) fn summary(results: &[GateResult], notes: Vec<String>, room: usize) -> GateSummary {
+    let red: Vec<&GateResult> =
+        results.iter().filter(|result| result.standing == Standing::Red).collect();
+    let mut evidence = String::new();
+    for result in &red {
+        evidence.push_str(&heading(result));
+        let log = std::fs::read(&result.log).unwrap_or_default();
+        let room = room.saturating_sub(evidence.len());
+        evidence.push_str(&spore_gates::excerpt(&log, room));
+    }
+    GateSummary {
+        green: red.is_empty(),
+        lines: results.iter().map(line).chain(notes).collect(),
+        new_failures: red.iter().flat_map(|result| result.new_failures.clone()).collect(),
+        evidence,
+    }
+}
+
+/// Sums up a change that was not even checked: it decides itself how it would be.
+pub(crate) fn refusal(review: &Review) -> GateSummary {
+    let lines = review
+        .tampering
+        .iter()
+        .map(|one| format!("refused: {} {}", one.path, one.what))
+        .collect::<Vec<_>>();
+    let evidence = format!(
+        "The change edits what decides how it is checked, so nothing was checked:\n{}\n\
+         Put these back as they were and solve the task without them.\n",
+        review
+            .tampering
+            .iter()
+            .map(|one| format!("- {}: {}", one.path, one.what))
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+    GateSummary { green: false, lines, new_failures: Vec::new(), evidence }
+}
+
+/// What a coder is told above a red gate's output.
+fn heading(result: &GateResult) -> String {
+    let place = if result.restored {
+        "With the tests as they were before your change (yours were set aside for this run, and \
+         they do not count here):\n"
+    } else {
+        ""
+    };
+    let mut heading = format!("{place}$ {}\n", result.command);
+    if !result.missing.is_empty() {
+        const MOST: usize = 20;
+        heading.push_str("These tests ran before your change and no longer do; bring them back:\n");
+        for name in result.missing.iter().take(MOST) {
+            heading.push_str(&format!("- {name}\n"));
+        }
+        if let Some(more) = result.missing.len().checked_sub(MOST).filter(|more| *more > 0) {
+            heading.push_str(&format!("- and {more} more\n"));
+        }
+    }
+    heading
+}
+
+/// One line a gate: what was run and what it said.
+pub(crate) fn line(result: &GateResult) -> String {
+    let counts = match (result.passed, result.failed) {
+        (0, 0) => String::new(),
+        (passed, failed) => format!(", {passed} passed, {failed} failed"),
+    };
+    let word = match (result.standing, result.exit) {
+        (_, None) => "timed out".to_owned(),
+        (Standing::Green, _) => "green".to_owned(),
+        (Standing::OldRed, _) => "red as at the base".to_owned(),
+        (Standing::Red, Some(code)) => match result.new_failures.as_slice() {
+            [] => format!("red, exit {code}"),
+            names => format!("red, failing: {}", names.join(", ")),
+        },
+    };
+    let note = result.note.as_deref().map_or_else(String::new, |note| format!("; {note}"));
+    let tests = if result.restored { " with the base's tests" } else { "" };
+    format!("{} `{}`{tests}: {word}{counts}{note}", result.gate, result.command)
+}
+
+/// What the event of a gate carries.
+pub(crate) fn payload(results: &[GateResult]) -> serde_json::Value {
+    json!({ "gates": results.iter().map(|result| json!({
+        "gate": result.gate,
+        "command": result.command,
+        "tree": result.tree,
+        "exit": result.exit,
+        "passed": result.passed,
+        "failed": result.failed,
+        "new_failures": result.new_failures,
+        "missing": result.missing,
+        "base_tests": result.restored,
+        "standing": result.standing,
+        "note": result.note,
+    })).collect::<Vec<_>>() })
+}

@@ -1,0 +1,160 @@
+//! `spore events append`: other people's events, checked and put on the spine.
+//!
+//! A script, a hook or a person tells what happened; it goes straight to the day's file and
+//! into no journal. Everything is checked before anything is written, because a line of the
+//! spine is never taken back. A payload is only ever data: nothing here looks into it.
+
+use serde_json::Value;
+use spore_model::{Event, Fault, Source, SourceKind};
+use spore_store::spine::{MAX_LINE_BYTES, Spine, SpineError};
+
+use crate::{Error, Result, Surroundings, Workspace};
+
+/// No payload that is longer than this can be on the spine, so there is no use reading on.
+pub const MAX_PAYLOAD_BYTES: usize = MAX_LINE_BYTES;
+
+/// What somebody types about an event. What is left out is filled in.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NewEvent {
+    pub kind: String,
+    pub what: String,
+    /// The source's own name; the kind if left out.
+    pub name: Option<String>,
+    pub session: Option<String>,
+    /// JSON of any shape.
+    pub payload: Option<Vec<u8>>,
+}
+
+/// Appends an event and returns it as it stands on the spine.
+pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
+    let kind = source_kind(&asked.kind)?;
+    let event = Event {
+        id: around.ids.event(),
+        ts: around.clock.now(),
+        source: Source {
+            kind,
+            name: asked
+                .name
+                .as_deref()
+                .map_or(Ok(kind.as_str()), |name| word("name", name))?
+                .to_owned(),
+        },
+        kind: event_type(&asked.what)?.to_owned(),
+        session_key: asked
+            .session
+            .as_deref()
+            .map(|key| word("session", key))
+            .transpose()?
+            .map(str::to_owned),
+        run: None,
+        trace: None,
+        payload: asked.payload.as_deref().map_or(Ok(Value::Null), payload)?,
+    };
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let cap = workspace.config(around, &[])?.spine.line_cap_bytes;
+    let line = serde_json::to_string(&event).map_err(crate::checks::runner::bug)?;
+    if line.len() as u64 > cap.min(MAX_LINE_BYTES as u64) {
+        return Err(too_large(line.len()));
+    }
+    Spine::new(workspace.events_dir()).append(&event.ts.day(), &[line])?;
+    Ok(event)
+}
+
+/// Reads the kind of a source; a wrong one names the nearest.
+pub(crate) fn source_kind(text: &str) -> Result<SourceKind> {
+    text.parse().map_err(|error: spore_model::UnknownSourceKind| {
+        let distance = |kind: &SourceKind| spore_config::distance(text, kind.as_str());
+        let nearest = SourceKind::ALL.into_iter().min_by_key(distance);
+        let hint = match nearest.filter(|kind| distance(kind) <= 2) {
+            Some(kind) => format!("did you mean {kind}?"),
+            None => format!("one of {}", SourceKind::ALL.map(SourceKind::as_str).join(", ")),
+        };
+        Error::new(Fault::Usage, error.to_string()).hint(hint)
+    })
+}
+
+/// `word.word`, as in `build.finished`: so that a pattern such as `build.*` finds a family.
+fn event_type(text: &str) -> Result<&str> {
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+    };
+    if text.len() <= 100 && text.contains('.') && text.split('.').all(is_word) {
+        return Ok(text);
+    }
+    let shown: String = text.chars().take(100).collect();
+    Err(Error::new(Fault::Usage, format!("{shown:?} is not a type of event"))
+        .hint("two or more words in lower case with dots between them, such as build.finished"))
+}
+
+/// A name for people to read: one line, not endless.
+fn word<'a>(what: &str, text: &'a str) -> Result<&'a str> {
+    let is_fine = !text.trim().is_empty() && text.len() <= 200 && !text.contains(char::is_control);
+    if is_fine {
+        return Ok(text);
+    }
+    Err(Error::new(Fault::Usage, format!("the {what} must be one line of 1 to 200 bytes")))
+}
+
+fn payload(bytes: &[u8]) -> Result<Value> {
+    if bytes.len() > MAX_PAYLOAD_BYTES {
+        return Err(too_large(bytes.len()));
+    }
+    serde_json::from_slice(bytes).map_err(|source| {
+        Error::new(Fault::BadInput, "the payload is not JSON")
+            .hint("quote it for the shell: --payload '{\"result\": \"ok\"}'")
+            .because(source)
+    })
+}
+
+fn too_large(bytes: usize) -> Error {
+    Error::new(Fault::BadInput, format!("an event of {bytes} bytes or more is too large"))
+        .hint("keep the bulk in a file and name the file in the payload; the limit is `[spine] line_cap_bytes`")
+}
+
+impl From<SpineError> for Error {
+    fn from(error: SpineError) -> Self {
+        match error {
+            SpineError::Io { path, source } => {
+                Self::io(format!("cannot use {}", path.display()), source)
+            }
+            error @ SpineError::BadLine { .. } => Self::new(Fault::BadInput, error.to_string()),
+            error @ SpineError::BadDay { .. } => Self::new(Fault::Bug, error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_words_with_dots_between_them() {
+        for good in ["a.b", "build.finished", "a.b.c", "x1.y_z-2"] {
+            assert!(event_type(good).is_ok(), "{good}");
+        }
+        let long = format!("a.{}", "b".repeat(100));
+        for bad in ["", ".", "a", "a.", ".a", "a..b", "A.b", "a.1", "a b.c", "a.b\n", "ä.b", &long]
+        {
+            assert!(event_type(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_kind_names_the_nearest_or_all() {
+        let hint = |text: &str| source_kind(text).unwrap_err().hint_text().map(str::to_owned);
+        assert_eq!(hint("humna").as_deref(), Some("did you mean human?"));
+        assert_eq!(hint("verifer").as_deref(), Some("did you mean verifier?"));
+        assert!(hint("weather").is_some_and(|hint| hint.starts_with("one of human, git")));
+        assert_eq!(source_kind("ci").unwrap(), SourceKind::Ci);
+    }
+
+    #[test]
+    fn a_name_is_one_line() {
+        for bad in ["", " ", "a\nb", "\u{1b}[2J", &"x".repeat(201)] {
+            assert!(word("name", bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(word("name", "nightly build").unwrap(), "nightly build");
+    }
+}

@@ -1,0 +1,397 @@
+//! `spore exec`, `spore stage` and `spore phase`: layers of runs in tool mode.
+//!
+//! A flow is an ordinary run whose children are ordinary runs, so listing, budgets, events and
+//! resume need not know that there are layers. Each layer is a pure machine of
+//! [`spore_compose`]; what is here performs its steps: intent, effect, result, layer by layer,
+//! all in the journal.
+//!
+//! A session of a flow works in the project itself and is held by no sandbox, like one of
+//! `spore spawn`; a stage that is `orchestrate` works in a checkout of its own.
+
+mod asked;
+mod checks;
+mod execs;
+mod ground;
+mod phases;
+mod projection;
+mod stages;
+mod verified;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use serde::Serialize;
+use serde_json::json;
+use spore_compose::{ExecPlan, Parked};
+use spore_config::Config;
+use spore_effects::files::Lock;
+use spore_model::{
+    Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
+    Status, TraceId, Usd,
+};
+use spore_store::{Journal, RunChange, RunQuery};
+
+pub use asked::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
+use asked::{FlowSettings, Planned, plan};
+use checks::{Checks, ChecksOver, results_path};
+use execs::{Exec, ExecEnd};
+use ground::{Ground, Place, spent};
+use phases::{Coordinator, PhasesOver};
+use stages::{Orchestrator, StagesOver};
+
+use crate::base::outbox::{self, Events};
+use crate::checks::runner::bug;
+use crate::report::{self, RunReport};
+use crate::resume::reap;
+use crate::run::start::claim;
+use crate::session::nesting::Nesting;
+use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
+
+/// What came of a flow, whatever its layer.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowReport {
+    pub run: RunId,
+    pub kind: RunKind,
+    pub name: String,
+    pub status: Status,
+    pub outcome: Outcome,
+    pub exit_code: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub trace_id: TraceId,
+    pub cost: Cost,
+    /// Manifests, signals and transcripts.
+    pub directory: String,
+    /// What the layer hands upwards: an exec's result, a stage manifest, a coordinator's.
+    #[serde(flatten)]
+    pub told: serde_json::Value,
+}
+
+/// Runs one action of an executor.
+pub fn exec(
+    around: &Surroundings,
+    asked: &ExecAsked,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    start(around, &asked.options, |ready| plan::exec(ready, asked), progress)
+}
+
+/// Runs the stages of an orchestrator.
+pub fn stage(
+    around: &Surroundings,
+    asked: &StageAsked,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    start(around, &asked.options, |ready| plan::stage(ready, asked), progress)
+}
+
+/// Runs the phases of a coordinator.
+pub fn phase(
+    around: &Surroundings,
+    asked: &PhaseAsked,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    start(around, &asked.options, |ready| plan::phase(ready, asked), progress)
+}
+
+/// Runs one cycle of the project's checks: the next one of a sentinel that waits for it, else
+/// the first.
+pub fn sentinel(
+    around: &Surroundings,
+    asked: &SentinelAsked,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let workspace = Workspace::find(around)?;
+    if !asked.fresh && workspace.database().exists() {
+        let config = workspace.config(around, &[])?;
+        let journal = workspace.journal(&config)?;
+        let query = RunQuery { roots_only: true, open_only: true, limit: None };
+        let waits = |run: &Run| {
+            run.kind == RunKind::Sentinel && !Lock::is_held(&workspace.run_lock(run.id))
+        };
+        if let Some(run) = journal.runs(&query)?.into_iter().find(waits) {
+            return go_on(around, &workspace, &run, None, progress);
+        }
+    }
+    let options = FlowOptions::default();
+    start(around, &options, |ready| plan::sentinel(ready, asked), progress)
+}
+
+fn start(
+    around: &Surroundings,
+    options: &FlowOptions,
+    plan: impl FnOnce(&asked::Ready<'_>) -> Result<Planned>,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let planned = plan(&asked::Ready { around, workspace: &workspace, config: &config, options })?;
+    if planned.kind() != RunKind::Sentinel {
+        crate::session::spawn::refuse_if_sandbox_required(&config)?;
+    }
+    let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
+    let nesting = Nesting::read(around, limit)?;
+    planned.refuse_missing(around, &workspace, &config)?;
+    if !workspace.database().exists() {
+        crate::base::init::init(around)?;
+        progress.update(&Update::Initialised);
+    }
+    if nesting.left() == 1 {
+        progress.update(&Update::Shallow { limit });
+    }
+    let journal = workspace.journal(&config)?;
+    let id = around.ids.run();
+    let trace = nesting.trace.clone().unwrap_or_else(|| id.into());
+    let _lock = claim(&workspace, id)?;
+    let budget = options.budget.or(planned.budget()).unwrap_or(config.orchestrate.budget_usd);
+    let settings = FlowSettings { planned, budget, raised: Usd::ZERO, max_depth: limit };
+    create(around, &journal, &settings, &nesting, (id, trace))?;
+    if settings.planned.kind() != RunKind::Sentinel {
+        progress.update(&Update::NotHeld { note: crate::session::spawn::NOT_HELD.to_owned() });
+    }
+    work(around, &workspace, &config, &journal, id, nesting, &settings, progress)
+}
+
+/// Goes on with a flow from its first step without a result.
+pub(crate) fn resume(
+    around: &Surroundings,
+    workspace: &Workspace,
+    run: &Run,
+    more: Option<Usd>,
+    progress: &mut dyn Progress,
+) -> Result<RunReport> {
+    go_on(around, workspace, run, more, progress)?;
+    let config = workspace.config(around, &[])?;
+    report::report(workspace, &workspace.journal(&config)?, run.id)
+}
+
+fn go_on(
+    around: &Surroundings,
+    workspace: &Workspace,
+    run: &Run,
+    more: Option<Usd>,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let _lock = claim(workspace, run.id)?;
+    let mut settings: FlowSettings =
+        serde_json::from_value(run.settings.clone()).map_err(|source| {
+            Error::new(Fault::BadInput, "the run's settings cannot be read").because(source)
+        })?;
+    if let Some(more) = more {
+        settings.budget += more;
+        settings.raised += more;
+    }
+    let reaped = reap(&config, &journal, run.id, around)?;
+    let change = RunChange {
+        state: Some(RunState::Running),
+        park: Some(None),
+        settings: Some(serde_json::to_value(&settings).map_err(bug)?),
+        ..RunChange::default()
+    };
+    let events = Events { around, trace: run.trace.clone() };
+    let word = run.kind.as_str();
+    let event = events.make(SourceKind::Runner, word, "run.resumed", run.id, json!({}));
+    journal.update_run(run.id, &change, &[event])?;
+    progress.update(&Update::Resumed { run: run.id, reaped });
+    let limit = settings.max_depth;
+    let nesting = Nesting { depth: run.depth, limit, trace: Some(run.trace.clone()) };
+    work(around, workspace, &config, &journal, run.id, nesting, &settings, progress)
+}
+
+fn create(
+    around: &Surroundings,
+    journal: &dyn Journal,
+    settings: &FlowSettings,
+    nesting: &Nesting,
+    (id, trace): (RunId, TraceId),
+) -> Result<()> {
+    let kind = settings.planned.kind();
+    let (name, task) = settings.planned.words();
+    let run = Run {
+        trace: trace.clone(),
+        task: Some(task.clone()),
+        depth: nesting.depth,
+        settings: serde_json::to_value(settings).map_err(bug)?,
+        ..Run::begin(id, kind, name, around.clock.now())
+    };
+    let events = Events { around, trace };
+    let payload = json!({ "kind": kind, "task": task, "budget_usd": settings.budget });
+    let event = events.make(SourceKind::Runner, kind.as_str(), "run.started", id, payload);
+    let create = || journal.create_run(&run, &[event]);
+    Ok(around.probe.around(spore_effects::Effect::Row, "create run", create)?)
+}
+
+/// How a flow came to rest, and what its layer has to say.
+struct Rest {
+    outcome: Outcome,
+    parked: Option<Parked>,
+    told: serde_json::Value,
+}
+
+#[expect(clippy::too_many_arguments, reason = "the one place where all parts of a flow meet")]
+fn work(
+    around: &Surroundings,
+    workspace: &Workspace,
+    config: &Config,
+    journal: &dyn Journal,
+    root: RunId,
+    nesting: Nesting,
+    settings: &FlowSettings,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    outbox::flush(around, workspace, journal)?;
+    let missing = || Error::new(Fault::BadInput, format!("there is no run {root}"));
+    let run = journal.run(root)?.ok_or_else(missing)?;
+    let usd = |amount| Allowance { usd: Some(amount), ..Allowance::default() };
+    let budget = BudgetTree::new(usd(settings.budget), usd(spent(journal, &run)?));
+    let ground = Ground {
+        around,
+        workspace,
+        config,
+        journal,
+        root,
+        trace: run.trace.clone(),
+        nesting,
+        budget: Mutex::new(budget),
+        raised: settings.raised,
+        projecting: Mutex::new(()),
+    };
+    ground.write(&ground.dir().join(".trace"), &format!("{}\n", run.trace))?;
+    ground.live_report()?;
+    let place = Place {
+        run: root,
+        parent: None,
+        attempt: 1,
+        name: run.name.clone(),
+        dir: PathBuf::new(),
+        depth: run.depth,
+        budget: BudgetTree::ROOT,
+    };
+    let rest = lead(&ground, place, &settings.planned, progress)?;
+    if let Some(parked) = &rest.parked {
+        park(&ground, &run, parked)?;
+    }
+    outbox::flush(around, workspace, journal)?;
+    report(&ground, rest)
+}
+
+fn lead(
+    ground: &Ground<'_>,
+    place: Place,
+    planned: &Planned,
+    progress: &mut dyn Progress,
+) -> Result<Rest> {
+    let ended = |outcome, told| Ok(Rest { outcome, parked: None, told });
+    match planned {
+        Planned::Exec { plan } => {
+            let exec =
+                Exec { ground, place, plan, diagnosis: None, resolution: None, budget: None };
+            Ok(exec_rest(plan, exec.work(progress)?))
+        }
+        Planned::Stage { plan } => {
+            let plan = plan.clone();
+            let stages = Orchestrator { ground, place, plan, prefix: String::new() };
+            match stages.work(progress)? {
+                StagesOver::Ended(ending) => {
+                    ended(ending.outcome, serde_json::to_value(&ending.manifest).map_err(bug)?)
+                }
+                StagesOver::Parked(parked) => Ok(waiting(parked)),
+            }
+        }
+        Planned::Phase { plan } => {
+            let coordinator = Coordinator { ground, place, plan: plan.clone() };
+            match coordinator.work(progress)? {
+                PhasesOver::Ended(ending) => {
+                    ended(ending.outcome, serde_json::to_value(&ending.manifest).map_err(bug)?)
+                }
+                PhasesOver::Parked(parked) => Ok(waiting(parked)),
+            }
+        }
+        Planned::Sentinel { max_cycles, checks } => {
+            let (max_cycles, settings) = (*max_cycles, (**checks).clone());
+            let checks = Checks { ground, place, max_cycles, settings };
+            Ok(checks_rest(&checks, checks.work(progress)?))
+        }
+    }
+}
+
+fn checks_rest(checks: &Checks<'_>, over: ChecksOver) -> Rest {
+    let (outcome, parked, last) = match over {
+        ChecksOver::Ended { ending, last } => (ending.outcome, None, last),
+        ChecksOver::Parked { parked, last } => (parked.outcome, Some(parked), last),
+    };
+    let path = |last| results_path(checks.ground, &checks.place, last);
+    let told = json!({
+        "grade": last.as_ref().map(|last| last.overall),
+        "results": last.as_ref().map(path),
+        "verification": last,
+    });
+    Rest { outcome, parked, told }
+}
+
+fn waiting(parked: Parked) -> Rest {
+    Rest { outcome: parked.outcome, parked: Some(parked), told: json!({}) }
+}
+
+fn exec_rest(plan: &ExecPlan, done: ExecEnd) -> Rest {
+    let outcome = done.end.outcome;
+    let told = json!({
+        "executor": plan.executor,
+        "action": plan.action,
+        "target": plan.target,
+        "result": done.result,
+        "artifact": done.end.artifact,
+    });
+    let park = match outcome {
+        Outcome::Interrupted => Some(Park::Interrupt),
+        Outcome::QuotaParked => Some(Park::Quota),
+        Outcome::NeedsHuman => Some(Park::Human),
+        _ => None,
+    };
+    let parked = park.map(|park| Parked {
+        outcome,
+        park: done.end.park.unwrap_or(park),
+        reason: done.end.reason.unwrap_or_default(),
+    });
+    Rest { outcome, parked, told }
+}
+
+/// Writes down that a flow waits, and for what.
+fn park(ground: &Ground<'_>, run: &Run, parked: &Parked) -> Result<()> {
+    let below = ground.journal.children(run.id)?;
+    let change = RunChange {
+        state: Some(RunState::Parked),
+        outcome: Some(parked.outcome),
+        park: Some(Some(parked.park)),
+        reason: Some(parked.reason.clone()),
+        cost: Some(Cost { usd: spent(ground.journal, run)?, ..estimate(&below) }.into()),
+        ..RunChange::default()
+    };
+    let payload = json!({ "park": parked.park, "reason": parked.reason });
+    let word = run.kind.as_str();
+    let event = ground.event(SourceKind::Runner, word, "run.parked", run.id, payload);
+    Ok(ground.journal.update_run(run.id, &change, &[event])?)
+}
+
+fn estimate(below: &[Run]) -> Cost {
+    below.iter().map(|run| Cost::from(run.cost)).sum()
+}
+
+fn report(ground: &Ground<'_>, rest: Rest) -> Result<FlowReport> {
+    let report = report::report(ground.workspace, ground.journal, ground.root)?;
+    Ok(FlowReport {
+        run: ground.root,
+        kind: report.run.kind,
+        name: report.run.name.clone(),
+        status: report.status,
+        outcome: rest.outcome,
+        exit_code: rest.outcome.exit_code(),
+        reason: report.run.reason.clone(),
+        trace_id: report.run.trace.clone(),
+        cost: report.cost,
+        directory: report.directory,
+        told: rest.told,
+    })
+}

@@ -1,0 +1,229 @@
+//! What becomes of verified work: a branch, a merge, a patch, or nothing but a ref.
+//!
+//! Whatever was asked for, `refs/spore/<run>/result` keeps the commit, so that nothing that
+//! follows can lose it. Every effect is keyed: done again after a crash it finds itself done
+//! and changes nothing.
+//!
+//! The one decision: work that cannot be brought where it was asked to be is verified all the
+//! same. A merge with conflicts, or with files of the user's in its way, touches nothing, says
+//! what to do next, and leaves the work on the run's own branch; the command then ends with
+//! 12, partial: what was asked for is there, and not where it was asked to be.
+//!
+//! Not done here: judging the work, making its commit, and undoing any of this (`rollback`).
+
+mod in_place;
+mod landing;
+mod message;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use spore_effects::Effect;
+use spore_git::Repository;
+use spore_model::{CommitId, RunId};
+
+use crate::run::world::branch;
+use crate::{Error, Result, Surroundings, Workspace};
+
+pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
+pub(crate) use landing::{Landing, Reached, Refused, listed};
+pub(crate) use message::{commit_message, revert_message};
+
+/// What to do with a verified change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Apply {
+    /// It is the run's own branch.
+    #[default]
+    Branch,
+    /// It comes into the branch that is checked out.
+    Merge,
+    /// It is a file that `git am` takes.
+    Patch,
+    /// A ref of Spore's keeps it, and that is all.
+    None,
+}
+
+impl Apply {
+    pub const ALL: [Self; 4] = [Self::Branch, Self::Merge, Self::Patch, Self::None];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Branch => "branch",
+            Self::Merge => "merge",
+            Self::Patch => "patch",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for Apply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A way to apply work that is not on the list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no way to apply verified work: it is branch, merge, patch or none")]
+pub struct UnknownApply(String);
+
+impl FromStr for Apply {
+    type Err = UnknownApply;
+
+    fn from_str(text: &str) -> std::result::Result<Self, UnknownApply> {
+        Self::ALL
+            .into_iter()
+            .find(|way| way.as_str() == text)
+            .ok_or_else(|| UnknownApply(text.chars().take(80).collect()))
+    }
+}
+
+/// What became of a verified commit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Applied {
+    pub how: Apply,
+    /// Whether the work is where it was asked to be.
+    pub done: bool,
+    /// One line for people.
+    pub what: String,
+    /// What to type next, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// The run's branch, or the user's that the work came into; short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The tip of that branch: the run's commit, or the merge of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    /// The patch, from the project's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+/// Brings the verified `commit`, made on `base`, where the person asked for it.
+pub(crate) fn apply(
+    site: &Site<'_>,
+    base: &CommitId,
+    commit: &CommitId,
+    how: Apply,
+) -> Result<Applied> {
+    site.set_ref(&site.result_ref(), commit)?;
+    match how {
+        Apply::None => Ok(site.kept(commit)),
+        Apply::Patch => site.write_patch(commit),
+        Apply::Branch => {
+            site.set_ref(&site.branch_ref(), commit)?;
+            Ok(site.on_branch(commit))
+        }
+        Apply::Merge => {
+            site.set_ref(&site.branch_ref(), commit)?;
+            site.merge(base, commit)
+        }
+    }
+}
+
+/// Where a run's work is applied, and where that is undone.
+pub(crate) struct Site<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) repository: &'a Repository,
+    pub(crate) run: RunId,
+}
+
+impl Site<'_> {
+    fn kept(&self, commit: &CommitId) -> Applied {
+        Applied {
+            how: Apply::None,
+            done: true,
+            what: format!("kept as {}", self.result_ref()),
+            next: Some(format!("git show {}", short(commit))),
+            branch: None,
+            commit: Some(commit.clone()),
+            path: None,
+        }
+    }
+
+    fn on_branch(&self, commit: &CommitId) -> Applied {
+        let branch = branch(self.run);
+        Applied {
+            how: Apply::Branch,
+            done: true,
+            what: format!("on branch {branch}"),
+            next: Some(format!("git merge {branch}")),
+            branch: Some(branch),
+            commit: Some(commit.clone()),
+            path: None,
+        }
+    }
+
+    fn write_patch(&self, commit: &CommitId) -> Result<Applied> {
+        let mail = self.repository.mail(commit)?;
+        self.write_file(&self.patch_file(), &mail, "patch")?;
+        let path = PathBuf::from(format!(".spore/runs/{}/result.patch", self.run));
+        // `git am` takes the end of a line for the mail's unless told otherwise.
+        let keep = if mail.contains(&b'\r') { " --keep-cr" } else { "" };
+        Ok(Applied {
+            how: Apply::Patch,
+            done: true,
+            what: format!("a patch: {}", path.display()),
+            next: Some(format!("git am{keep} {}", path.display())),
+            branch: None,
+            commit: Some(commit.clone()),
+            path: Some(path),
+        })
+    }
+
+    pub(crate) fn patch_file(&self) -> PathBuf {
+        self.workspace.run_dir(self.run).join("result.patch")
+    }
+
+    pub(crate) fn result_ref(&self) -> String {
+        self.own_ref("result")
+    }
+
+    pub(crate) fn branch_ref(&self) -> String {
+        format!("refs/heads/{}", branch(self.run))
+    }
+
+    pub(crate) fn own_ref(&self, rest: &str) -> String {
+        format!("refs/spore/{}/{rest}", self.run)
+    }
+
+    pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
+        let set = || self.repository.set_ref(name, commit);
+        Ok(self.around.probe.around(Effect::Ref, &self.without_run(name), set)?)
+    }
+
+    pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
+        self.around.write_file(path, content, name)
+    }
+
+    /// Removes a file; one that is gone is fine.
+    pub(crate) fn remove_file(&self, path: &Path, name: &str) -> Result<()> {
+        let remove = || match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        let failed = |source| Error::io(format!("cannot remove {}", path.display()), source);
+        self.around.probe.around(Effect::File, name, remove).map_err(failed)
+    }
+
+    /// A name for the probe: the same in every run.
+    pub(crate) fn without_run(&self, name: &str) -> String {
+        name.replace(&self.run.to_string(), "RUN")
+    }
+}
+
+pub(crate) fn short(commit: &CommitId) -> &str {
+    &commit.as_str()[..12]
+}
+
+/// The part of a branch's full name that people type.
+pub(crate) fn short_branch(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").unwrap_or(name)
+}

@@ -1,0 +1,291 @@
+//! Verified work, brought into the branch that the user has checked out.
+//!
+//! What is going to happen is written down first, in the run's `landing.json`: which branch,
+//! from which commit to which. Then the branch is moved, by compare and swap, and then the
+//! files follow. A process that dies in between leaves the note, and whoever comes next reads
+//! off the branch how far it was.
+//!
+//! The one decision: a branch that went on while the run worked is left alone. The change was
+//! checked on its base, and what would be in the branch then is a tree that nobody has seen.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use spore_effects::Effect;
+use spore_git::{GitError, Repository, Spot, Standing};
+use spore_model::{CommitId, Fault};
+
+use super::{Applied, Apply, Site, short_branch};
+use crate::run::world::branch;
+use crate::{Error, Result, counted};
+
+/// A branch of the user's on its way from one commit to another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Landing {
+    /// The work tree that has the branch checked out, if one has: its files follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) branch: String,
+    pub(crate) from: CommitId,
+    pub(crate) to: CommitId,
+}
+
+/// How far a landing came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Reached {
+    Landed,
+    /// Nothing was changed.
+    Not(Refused),
+}
+
+/// Why nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Refused {
+    /// These files of the user's are in the way, each with what is the matter.
+    InTheWay(Vec<String>),
+    /// The branch was moved by somebody else at the same time.
+    Moved(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InTheWay(files) => f.write_str(&listed(files)),
+            Self::Moved(branch) => write!(f, "{branch} was moved at the same time"),
+        }
+    }
+}
+
+/// How many names a person is shown.
+const SHOWN: usize = 5;
+
+impl Site<'_> {
+    pub(super) fn merge(&self, base: &CommitId, commit: &CommitId) -> Result<Applied> {
+        if let Some(landing) = self.landing_on_record("landing")?
+            && self.finish("landing", &landing)? == Some(Reached::Landed)
+        {
+            return Ok(self.merged(&landing));
+        }
+        let spot = match self.repository.standing()? {
+            Standing::OnBranch(spot) => spot,
+            other => return Ok(self.not_merged(&refusal(&other))),
+        };
+        if self.repository.is_ancestor(commit, &spot.tip)? {
+            return Ok(self.already_in(&spot));
+        }
+        if spot.tip != *base && !self.repository.is_ancestor(&spot.tip, commit)? {
+            // The two together are a tree that no gate and no verifier has seen.
+            let name = short_branch(&spot.branch);
+            let why = format!(
+                "{name} has moved on since the run began, and nobody has checked both together"
+            );
+            return Ok(self.not_merged(&why));
+        }
+        let root = Some(self.repository.root().to_owned());
+        let to = commit.clone();
+        let landing = Landing { root, branch: spot.branch, from: spot.tip, to };
+        match self.land("landing", &landing)? {
+            Reached::Landed => Ok(self.merged(&landing)),
+            Reached::Not(why) => Ok(self.not_merged(&why.to_string())),
+        }
+    }
+
+    /// Brings a landing to its end, from its beginning.
+    pub(crate) fn land(&self, name: &str, landing: &Landing) -> Result<Reached> {
+        let home = self.home_of(landing)?;
+        if landing.root.is_some() {
+            let obstacles = home.obstacles(&landing.from, &landing.to, &self.scratch())?;
+            if !obstacles.is_empty() {
+                let told = obstacles.iter().map(ToString::to_string).collect();
+                return Ok(Reached::Not(Refused::InTheWay(told)));
+            }
+        }
+        self.set_ref(&self.own_ref(name), &landing.to)?;
+        let note = serde_json::to_vec_pretty(landing).map_err(crate::checks::runner::bug)?;
+        self.write_file(&self.note(name), &note, name)?;
+        if !self.move_branch(&home, landing, Way::There)? {
+            self.remove_file(&self.note(name), name)?;
+            let branch = short_branch(&landing.branch).to_owned();
+            return Ok(Reached::Not(Refused::Moved(branch)));
+        }
+        self.follow(name, &home, landing)
+    }
+
+    /// Goes on with a landing that is on record. `None` is one that never began, or whose
+    /// branch has gone another way since.
+    pub(crate) fn finish(&self, name: &str, landing: &Landing) -> Result<Option<Reached>> {
+        let home = self.home_of(landing)?;
+        let Some(tip) = home.ref_target(&landing.branch)? else { return Ok(None) };
+        if tip != landing.to {
+            let landed = tip != landing.from && home.is_ancestor(&landing.to, &tip)?;
+            return Ok(landed.then_some(Reached::Landed));
+        }
+        let spot = Spot { branch: landing.branch.clone(), tip };
+        if landing.root.is_none() || home.standing()? != Standing::OnBranch(spot) {
+            // The user has gone to another branch, and git took the files along.
+            return Ok(Some(Reached::Landed));
+        }
+        self.mend_turn(&home, &landing.from, &landing.to)?;
+        self.follow(name, &home, landing).map(Some)
+    }
+
+    /// Prepares what was cut off for being brought to its end. What somebody wrote since then
+    /// is not overwritten.
+    pub(super) fn mend_turn(
+        &self,
+        home: &Repository,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<()> {
+        let obstacles = home.mend_turn(from, to)?;
+        if obstacles.is_empty() {
+            return Ok(());
+        }
+        let told: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "Spore was cut off while it changed your files, and cannot go on: {}",
+            listed(&told)
+        );
+        Err(Error::new(Fault::BadInput, message)
+            .hint("move what is yours out of the way, then call the same again"))
+    }
+
+    /// Lets the files follow their branch.
+    fn follow(&self, name: &str, home: &Repository, landing: &Landing) -> Result<Reached> {
+        if landing.root.is_none() {
+            return Ok(Reached::Landed);
+        }
+        let turn = || home.turn(&landing.from, &landing.to);
+        match self.around.probe.around(Effect::Checkout, "files of the user", turn) {
+            Ok(()) => Ok(Reached::Landed),
+            // Git looks at all files before it writes one: somebody edited in this instant.
+            Err(GitError::Failed { complaint, .. }) => {
+                self.move_branch(home, landing, Way::Back)?;
+                self.remove_file(&self.note(name), name)?;
+                Ok(Reached::Not(Refused::InTheWay(vec![complaint])))
+            }
+            Err(error @ GitError::Locked { .. }) => {
+                self.move_branch(home, landing, Way::Back)?;
+                Err(error.into())
+            }
+            // The note stays: what was begun is brought to its end later.
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn move_branch(&self, home: &Repository, landing: &Landing, way: Way) -> Result<bool> {
+        let (from, to) = match way {
+            Way::There => (&landing.from, &landing.to),
+            Way::Back => (&landing.to, &landing.from),
+        };
+        let why = format!("spore: run {}", self.run);
+        let move_branch = || home.move_branch(&landing.branch, from, to, &why);
+        Ok(self.around.probe.around(Effect::Ref, "branch of the user", move_branch)?)
+    }
+
+    /// Returns the repository as seen from the work tree that the landing is in.
+    fn home_of(&self, landing: &Landing) -> Result<Repository> {
+        match &landing.root {
+            Some(root) if root != self.repository.root() => Ok(Repository::discover(root)?),
+            _ => Ok(self.repository.clone()),
+        }
+    }
+
+    pub(crate) fn landing_on_record(&self, name: &str) -> Result<Option<Landing>> {
+        self.on_record(name)
+    }
+
+    /// Reads a note about the user's files, if it was written.
+    pub(super) fn on_record<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let path = self.note(name);
+        match std::fs::read(&path) {
+            Ok(note) => serde_json::from_slice(&note).map(Some).map_err(|source| {
+                let message = format!("{} cannot be read", path.display());
+                Error::new(spore_model::Fault::BadInput, message)
+                    .because(source)
+                    .hint("move the file away: then what it tells is done by hand")
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+        }
+    }
+
+    pub(crate) fn note(&self, name: &str) -> PathBuf {
+        self.workspace.run_dir(self.run).join(format!("{name}.json"))
+    }
+
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.workspace.run_dir(self.run).join("index")
+    }
+
+    fn merged(&self, landing: &Landing) -> Applied {
+        let name = short_branch(&landing.branch);
+        Applied {
+            how: Apply::Merge,
+            done: true,
+            what: format!("merged into {name}"),
+            next: Some(format!("spore runs rollback {}", self.run.short())),
+            branch: Some(name.to_owned()),
+            commit: Some(landing.to.clone()),
+            path: None,
+        }
+    }
+
+    fn already_in(&self, spot: &Spot) -> Applied {
+        let name = short_branch(&spot.branch);
+        Applied {
+            how: Apply::Merge,
+            done: true,
+            what: format!("already in {name}"),
+            next: None,
+            branch: Some(name.to_owned()),
+            commit: Some(spot.tip.clone()),
+            path: None,
+        }
+    }
+
+    fn not_merged(&self, why: &str) -> Applied {
+        let branch = branch(self.run);
+        Applied {
+            how: Apply::Merge,
+            done: false,
+            what: format!("not merged: {why}; the work is on branch {branch}"),
+            next: Some(format!("git merge {branch}")),
+            branch: Some(branch),
+            commit: None,
+            path: None,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    There,
+    Back,
+}
+
+fn refusal(standing: &Standing) -> String {
+    match standing {
+        Standing::OnBranch(spot) => format!("{} is checked out", short_branch(&spot.branch)),
+        Standing::Detached => "no branch is checked out".to_owned(),
+        Standing::Unborn => "the branch that is checked out has no commit".to_owned(),
+        Standing::Busy { doing } => format!("a {doing} is under way"),
+        Standing::Shared { branch, dir } => {
+            format!("{} is checked out in {} too", short_branch(branch), dir.display())
+        }
+    }
+}
+
+/// Names the first of several files, and how many more there are.
+pub(crate) fn listed(files: &[String]) -> String {
+    let names = files.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match files.len().checked_sub(SHOWN) {
+        Some(more @ 1..) => {
+            let more = counted(u32::try_from(more).unwrap_or(u32::MAX), "more file");
+            format!("{names} and {more}")
+        }
+        _ => names,
+    }
+}

@@ -1,0 +1,68 @@
+//! What a run would do, found out without doing any of it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spore_model::{CommitId, Usd};
+
+use crate::run::apply::Apply;
+use crate::run::settings::RunSettings;
+use crate::run::start::{Orchestrate, refuse_empty};
+use crate::session::players::{Cast, Player};
+use crate::{Result, Surroundings, Workspace};
+
+/// A run that nobody has started.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RunPlan {
+    pub task: String,
+    pub base: CommitId,
+    /// Uncommitted files that are not part of the base.
+    pub left_out: u32,
+    /// Who plays each role.
+    pub roles: BTreeMap<String, Player>,
+    /// The commands that decide.
+    pub gates: Vec<String>,
+    pub max_bounces: u32,
+    pub max_turns: u32,
+    pub session_seconds: u64,
+    pub budget_usd: Usd,
+    pub summarize: bool,
+    pub apply: Apply,
+    pub in_place: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<String>,
+    /// Whether the kernel would hold agents and gates, and what it would not.
+    pub sandboxed: bool,
+    pub not_held: Vec<String>,
+}
+
+/// Settles everything that a run of the task would be started with, and writes nothing.
+pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
+    refuse_empty(&asked.task)?;
+    let workspace = Workspace::find(around)?;
+    let repository = workspace.repository(around)?;
+    let config = workspace.config(around, &[])?;
+    let settings = RunSettings::settle(&workspace, &repository, &config, asked)?;
+    let hold = Cast::hold(&config, &settings)?;
+    Cast::of(around, &config, &settings)?;
+    if settings.in_place {
+        crate::run::apply::refuse_dirty(&repository)?;
+    }
+    Ok(RunPlan {
+        left_out: repository.dirty_files()?,
+        gates: settings.gates.iter().map(|gate| gate.command.clone()).collect(),
+        session_seconds: settings.wall_ms / 1000,
+        sandboxed: hold.held,
+        not_held: hold.notes,
+        task: settings.task,
+        base: settings.base,
+        roles: settings.cast,
+        max_bounces: settings.max_bounces,
+        max_turns: settings.max_turns,
+        budget_usd: settings.budget,
+        summarize: settings.summarize,
+        apply: settings.apply,
+        in_place: settings.in_place,
+        experiment: settings.experiment,
+    })
+}

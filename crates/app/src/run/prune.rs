@@ -1,0 +1,162 @@
+//! Removes the checkouts of runs that are over.
+//!
+//! A verified run gives its checkouts up by itself; those of other runs stay, for somebody may
+//! want to look at them. What is removed here is lost for good, so a checkout goes only if its
+//! run has ended, nobody works on it, and a ref keeps its files: one that holds other files is
+//! left, and it is said where it is. What git ignores, and what an agent committed in the
+//! checkout's own repository, does not count.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use spore_effects::files::{Lock, paths_in, remove_all};
+use spore_git::{Checkout, Repository};
+use spore_model::{Run, RunId};
+use spore_store::Journal;
+
+use crate::base::checkouts::Checkouts;
+use crate::resume::settings_of;
+use crate::{Error, Result, Surroundings, Workspace};
+
+/// What was removed, or would be.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Pruned {
+    pub dry_run: bool,
+    /// Oldest first.
+    pub runs: Vec<PrunedRun>,
+    /// Checkouts that were kept for the next ones to be made of.
+    pub spares: u32,
+    /// What all of that took on the disk.
+    pub bytes: u64,
+    pub left: Vec<LeftCheckout>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PrunedRun {
+    pub run: RunId,
+    pub bytes: u64,
+}
+
+/// A run's checkouts that were not removed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LeftCheckout {
+    pub run: RunId,
+    pub dir: PathBuf,
+    pub why: String,
+}
+
+/// Removes what can be removed, or tells what that would be.
+pub fn prune(around: &Surroundings, dry_run: bool) -> Result<Pruned> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let repository = workspace.project_repository()?;
+    let pruning = Pruning { around, workspace: &workspace, repository: &repository };
+    let mut pruned = Pruned { dry_run, ..Pruned::default() };
+    for (run, dir) in runs_with_checkouts(&workspace)? {
+        let bytes = taken(&dir);
+        match pruning.one(journal.run(run)?.as_ref(), run, &dir, dry_run)? {
+            None => {
+                pruned.bytes += bytes;
+                pruned.runs.push(PrunedRun { run, bytes });
+            }
+            Some(why) => pruned.left.push(LeftCheckout { run, dir, why }),
+        }
+    }
+    let spares = workspace.spares();
+    pruned.bytes += taken(&spares);
+    pruned.spares = if dry_run { count(&spares) } else { Repository::remove_spares(&spares)? };
+    Ok(pruned)
+}
+
+struct Pruning<'a> {
+    around: &'a Surroundings,
+    workspace: &'a Workspace,
+    repository: &'a Repository,
+}
+
+impl Pruning<'_> {
+    /// Removes a run's checkouts, or returns why they stay.
+    fn one(
+        &self,
+        run: Option<&Run>,
+        id: RunId,
+        dir: &Path,
+        dry_run: bool,
+    ) -> Result<Option<String>> {
+        let Some(run) = run else {
+            return Ok(Some("nothing is known of this run".to_owned()));
+        };
+        if run.is_open() {
+            let short = id.short();
+            return Ok(Some(format!("the run can go on: `spore resume {short}`")));
+        }
+        let Ok(_lock) = Lock::try_take(&self.workspace.run_lock(id)) else {
+            return Ok(Some("somebody works on the run".to_owned()));
+        };
+        if !self.is_kept(run)? {
+            return Ok(Some("it holds work that no ref keeps".to_owned()));
+        }
+        if !dry_run {
+            self.remove(dir)?;
+        }
+        Ok(None)
+    }
+
+    /// Returns whether the files of the coder's checkout are those of the base or of a ref of
+    /// the run's own.
+    fn is_kept(&self, run: &Run) -> Result<bool> {
+        let place = self.workspace.run_state(run.id).join("coder");
+        let Some(checkout) = Checkout::open(self.repository, &place) else { return Ok(true) };
+        // A run that cannot be read any more is not judged by what it might have meant.
+        let Ok(settings) = settings_of(run) else { return Ok(false) };
+        let (around, workspace, repository) = (self.around, self.workspace, self.repository);
+        let checkouts =
+            Checkouts { around, workspace, repository, run: run.id, settings: &settings };
+        let tree = checkouts.snapshot(&checkout)?;
+        let mut kept = vec![settings.base.clone()];
+        let refs = self.repository.refs_under(&format!("refs/spore/{}", run.id))?;
+        kept.extend(refs.into_iter().map(|(_, commit)| commit));
+        Ok(kept.iter().any(|commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree)))
+    }
+
+    fn remove(&self, dir: &Path) -> Result<()> {
+        let failed = |source| Error::io(format!("cannot remove {}", dir.display()), source);
+        for entry in std::fs::read_dir(dir).map_err(failed)? {
+            let place = entry.map_err(failed)?.path();
+            if let Some(checkout) = Checkout::open(self.repository, &place) {
+                checkout.discard()?;
+            }
+        }
+        remove_all(dir).map_err(failed)
+    }
+}
+
+/// The directories with checkouts of runs, oldest run first.
+fn runs_with_checkouts(workspace: &Workspace) -> Result<Vec<(RunId, PathBuf)>> {
+    let state = workspace.state();
+    let paths = paths_in(state)
+        .map_err(|error| Error::io(format!("cannot read {}", state.display()), error))?;
+    let run = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.parse().ok()?;
+        Some((name, path))
+    };
+    Ok(paths.into_iter().filter_map(run).collect())
+}
+
+fn count(spares: &Path) -> u32 {
+    let entries = std::fs::read_dir(spares).into_iter().flatten().flatten();
+    u32::try_from(entries.count()).unwrap_or(u32::MAX)
+}
+
+/// What a directory takes on the disk; what cannot be read takes nothing.
+fn taken(path: &Path) -> u64 {
+    let Ok(metadata) = path.symlink_metadata() else { return 0 };
+    let own = metadata.blocks() * 512;
+    if !metadata.is_dir() {
+        return own;
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    own + entries.map(|entry| taken(&entry.path())).sum::<u64>()
+}

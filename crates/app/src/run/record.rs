@@ -1,0 +1,198 @@
+//! What is written down when a step is over: in one transaction with its result, the rows it
+//! changed, the money it cost and the events it is told by.
+
+use serde_json::json;
+use spore_model::{LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind, Verdict};
+use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step, Ticket};
+use spore_store::{RunChange, StepEntry};
+
+use crate::Result;
+use crate::checks::runner::bug;
+use crate::checks::words;
+use crate::run::world::Orchestration;
+
+impl Orchestration<'_> {
+    /// Returns all that is to be recorded with the result of `step`.
+    pub(crate) fn entry(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<StepEntry> {
+        let mut entry = StepEntry {
+            result: serde_json::to_value(done).map_err(bug)?,
+            runs: Vec::new(),
+            new_runs: Vec::new(),
+            ledger: Vec::new(),
+            events: Vec::new(),
+            now: self.around.clock.now(),
+        };
+        match (step, done) {
+            (Step::Coder { .. }, Done::Coder(session)) => {
+                self.enter_session(&mut entry, "coder", session)
+            }
+            (Step::Verifier { .. }, Done::Verifier { session, .. }) => {
+                self.enter_session(&mut entry, "verifier", session);
+            }
+            (_, Done::Baseline(gates) | Done::Gates(gates)) => {
+                self.enter_gates(&mut entry, self.planned(ticket, "gates")?, gates);
+            }
+            (Step::Solo { role }, Done::Solo(session)) => {
+                self.enter_session(&mut entry, role, session);
+            }
+            (Step::Summarize { .. }, Done::Summarized { session, note }) => {
+                if let Some(session) = session {
+                    self.enter_session(&mut entry, "summarizer", session);
+                }
+                let payload = json!({ "note": note });
+                entry.events.push(self.event(
+                    SourceKind::Runner,
+                    "run.summarized",
+                    self.run,
+                    payload,
+                ));
+            }
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files, secrets }) => {
+                let run = match &self.settings.solo {
+                    Some(_) => self.run,
+                    None => self.existing_bounce(*bounce)?,
+                };
+                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
+                entry.runs.push((run, change));
+                let payload =
+                    json!({ "tree": tree, "files": changed_files, "secrets": secrets.len() });
+                entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
+            }
+            (Step::Close { bounce, outcome, verdict, reason }, _) => {
+                self.enter_bounce(&mut entry, *bounce, *outcome, verdict.as_ref(), reason)?;
+            }
+            (Step::Commit { tree, .. }, Done::Committed { commit }) => {
+                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
+                entry.runs.push((self.run, change));
+                let payload = json!({ "commit": commit, "tree": tree });
+                entry.events.push(self.event(SourceKind::Git, "commit.created", self.run, payload));
+            }
+            (Step::Apply { .. }, Done::Applied { record }) => {
+                let payload = record.clone();
+                entry.events.push(self.event(SourceKind::Git, "commit.applied", self.run, payload));
+            }
+            (Step::Escalate { reason, .. }, _) => {
+                let payload = json!({ "reason": reason });
+                entry.events.push(self.event(
+                    SourceKind::Runner,
+                    "run.escalated",
+                    self.run,
+                    payload,
+                ));
+            }
+            (Step::Finish { conclusion }, _) => self.enter_conclusion(&mut entry, conclusion)?,
+            _ => {}
+        }
+        Ok(entry)
+    }
+
+    fn enter_session(&self, entry: &mut StepEntry, role: &str, session: &SessionSummary) {
+        entry.runs.push((session.run, self.session_change(session)));
+        entry.ledger.push(self.ledger_entry(role, session));
+        let payload = json!({
+            "role": role,
+            "outcome": session.outcome,
+            "turns": session.turns,
+            "usage": session.usage,
+            "cost": session.cost,
+        });
+        entry.events.push(self.event(SourceKind::Runner, "session.finished", session.run, payload));
+    }
+
+    fn enter_gates(&self, entry: &mut StepEntry, run: RunId, gates: &GateSummary) {
+        let outcome = if gates.green { Outcome::Success } else { Outcome::Failure };
+        let change = RunChange {
+            state: Some(RunState::Ended),
+            outcome: Some(outcome),
+            reason: Some(gates.lines.join("\n")),
+            ended: Some(entry.now),
+            ..RunChange::default()
+        };
+        entry.runs.push((run, change));
+        let payload = words::payload(&self.gate_results);
+        entry.events.push(self.event(SourceKind::Check, "gates.finished", run, payload));
+    }
+
+    fn enter_bounce(
+        &self,
+        entry: &mut StepEntry,
+        bounce: u32,
+        outcome: Outcome,
+        verdict: Option<&Verdict>,
+        reason: &str,
+    ) -> Result<()> {
+        let run = self.existing_bounce(bounce)?;
+        let sessions = self.journal.children(run)?;
+        let change = RunChange { ended: Some(entry.now), ..totals(&sessions) };
+        entry.runs.push((
+            run,
+            RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(outcome),
+                reason: Some(reason.to_owned()),
+                ..change
+            },
+        ));
+        let (kind, what) = match verdict {
+            Some(_) => (SourceKind::Verifier, "verdict.given"),
+            None => (SourceKind::Runner, "bounce.closed"),
+        };
+        let payload =
+            json!({ "bounce": bounce, "outcome": outcome, "reason": reason, "verdict": verdict });
+        entry.events.push(self.event(kind, what, run, payload));
+        Ok(())
+    }
+
+    fn enter_conclusion(&self, entry: &mut StepEntry, conclusion: &Conclusion) -> Result<()> {
+        let ledger = self.journal.ledger(self.run)?;
+        entry.runs.push((
+            self.run,
+            RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(conclusion.outcome),
+                reason: Some(conclusion.reason.clone()),
+                ended: Some(entry.now),
+                ..ledger_totals(&ledger)
+            },
+        ));
+        // A coder that failed and changed nothing ends the run without a verdict on its bounce.
+        let children = self.journal.children(self.run)?;
+        for bounce in children.iter().filter(|run| run.kind == RunKind::Bounce && run.is_open()) {
+            let change = RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(conclusion.outcome),
+                reason: Some(conclusion.reason.clone()),
+                ended: Some(entry.now),
+                ..totals(&self.journal.children(bounce.id)?)
+            };
+            entry.runs.push((bounce.id, change));
+        }
+        let payload = json!({ "outcome": conclusion.outcome, "reason": conclusion.reason });
+        entry.events.push(self.event(SourceKind::Runner, "run.finished", self.run, payload));
+        Ok(())
+    }
+}
+
+fn totals(sessions: &[Run]) -> RunChange {
+    RunChange {
+        turns: Some(sessions.iter().map(|run| run.turns).sum()),
+        tokens: Some(sessions.iter().map(|run| run.tokens).sum()),
+        cost: Some(
+            sessions
+                .iter()
+                .map(|run| spore_model::Cost::from(run.cost))
+                .sum::<spore_model::Cost>()
+                .into(),
+        ),
+        ..RunChange::default()
+    }
+}
+
+pub(crate) fn ledger_totals(ledger: &[LedgerEntry]) -> RunChange {
+    RunChange {
+        turns: Some(ledger.iter().map(|entry| entry.turns).sum()),
+        tokens: Some(ledger.iter().map(|entry| entry.usage).sum()),
+        cost: Some(ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>().into()),
+        ..RunChange::default()
+    }
+}

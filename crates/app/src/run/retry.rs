@@ -1,0 +1,66 @@
+//! Tries a task again, from what HEAD is now, as a new run that knows which one came before.
+
+use std::time::Duration;
+
+use spore_model::{Fault, RunKind, Usd};
+
+use crate::report::{self, RunReport};
+use crate::resume::settings_of;
+use crate::run::start::{Orchestrate, orchestrate};
+use crate::{Error, Progress, Result, Surroundings, Workspace};
+
+/// What to try again. What is left out is as it was.
+#[derive(Clone, Debug, Default)]
+pub struct Retry {
+    /// Part of a run's id.
+    pub run: String,
+    pub max_bounces: Option<u32>,
+    pub max_turns: Option<u32>,
+    pub budget: Option<Usd>,
+    pub timeout: Option<Duration>,
+    /// Beside what the earlier run allowed.
+    pub allow_red: bool,
+    pub allow_test_changes: bool,
+}
+
+/// Starts the task of an earlier run anew.
+pub fn retry(
+    around: &Surroundings,
+    asked: &Retry,
+    progress: &mut dyn Progress,
+) -> Result<RunReport> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let run = report::find_run(&journal, &asked.run)?;
+    if !matches!(run.kind, RunKind::Orchestrate | RunKind::Solo) {
+        return Err(Error::new(
+            Fault::BadInput,
+            format!("run {} is a {} and has no task of its own", run.id.short(), run.kind.as_str()),
+        )
+        .hint("`spore runs list` shows the runs that have one"));
+    }
+    let old = settings_of(&run)?;
+    let coder = old.cast.get("coder").and_then(|player| player.model.clone());
+    drop(journal);
+    let again = Orchestrate {
+        task: old.task.clone(),
+        backend: Some(old.backend.clone()).filter(|name| !name.is_empty()),
+        scenario: old.scenario.clone(),
+        model: None,
+        coder_model: coder,
+        max_bounces: asked.max_bounces.or(Some(old.max_bounces)),
+        max_turns: asked.max_turns.or(Some(old.max_turns)),
+        budget: asked.budget.or(Some(old.budget)),
+        timeout: asked.timeout.or(Some(Duration::from_millis(old.wall_ms))),
+        allow_red: old.allow_red || asked.allow_red,
+        allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
+        summarize: Some(old.summarize),
+        apply: Some(old.apply),
+        in_place: old.in_place,
+        agent: old.solo.clone(),
+        experiment: old.experiment,
+        retry_of: Some(run.id),
+    };
+    orchestrate(around, &again, progress)
+}

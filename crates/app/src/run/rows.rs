@@ -1,0 +1,81 @@
+//! The rows that a run's steps open, and the ids they were first meant to have.
+
+use serde_json::{Value, json};
+use spore_model::{Fault, Run, RunId, RunKind, SourceKind, Timestamp};
+use spore_pipeline::{Step, Ticket};
+
+use crate::checks::runner::bug;
+use crate::run::world::Orchestration;
+use crate::{Error, Result};
+
+impl Orchestration<'_> {
+    /// What a step must do the same way again: its time, and the ids of the rows it opens.
+    pub(crate) fn intent(&self, step: &Step) -> Value {
+        let at = self.around.clock.now();
+        match step {
+            Step::Coder { .. } => {
+                json!({ "at": at, "bounce": self.around.ids.run(), "session": self.around.ids.run() })
+            }
+            Step::Verifier { .. } | Step::Summarize { .. } | Step::Solo { .. } => {
+                json!({ "at": at, "session": self.around.ids.run() })
+            }
+            Step::Baseline | Step::Gates { .. } => {
+                json!({ "at": at, "gates": self.around.ids.run() })
+            }
+            _ => json!({ "at": at }),
+        }
+    }
+
+    /// Returns an id that the step's first attempt planned with.
+    pub(crate) fn planned(&self, ticket: &Ticket, name: &str) -> Result<RunId> {
+        serde_json::from_value(ticket.intent[name].clone()).map_err(bug)
+    }
+
+    pub(crate) fn planned_time(ticket: &Ticket) -> Result<Timestamp> {
+        serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)
+    }
+
+    /// Returns the bounce's row, opening it for the coder's first session.
+    pub(crate) fn bounce_run(&self, bounce: u32, ticket: &Ticket) -> Result<RunId> {
+        if let Ok(run) = self.existing_bounce(bounce) {
+            return Ok(run);
+        }
+        let id = self.planned(ticket, "bounce")?;
+        let run = Run {
+            attempt: bounce,
+            base_commit: Some(self.settings.base.clone()),
+            ..self.child(id, RunKind::Bounce, &format!("bounce {bounce}"))
+        };
+        let payload = json!({ "bounce": bounce });
+        let event = self.event(SourceKind::Runner, "bounce.started", id, payload);
+        self.around
+            .row(&format!("open bounce {bounce}"), || self.journal.create_run(&run, &[event]))?;
+        Ok(id)
+    }
+
+    pub(crate) fn existing_bounce(&self, bounce: u32) -> Result<RunId> {
+        self.journal
+            .children(self.run)?
+            .into_iter()
+            .find(|run| run.kind == RunKind::Bounce && run.attempt == bounce)
+            .map(|run| run.id)
+            .ok_or_else(|| Error::new(Fault::Bug, format!("bounce {bounce} has no record")))
+    }
+
+    pub(crate) fn open_gates(&self, ticket: &Ticket, parent: RunId, name: &str) -> Result<RunId> {
+        let id = self.planned(ticket, "gates")?;
+        let run = Run { parent: Some(parent), ..self.child(id, RunKind::Gates, name) };
+        self.around.row(&format!("open {name}"), || self.journal.create_run(&run, &[]))?;
+        Ok(id)
+    }
+
+    pub(crate) fn child(&self, id: RunId, kind: RunKind, name: &str) -> Run {
+        Run {
+            parent: Some(self.run),
+            trace: self.trace.clone(),
+            depth: self.depth + 1,
+            experiment: self.settings.experiment.clone(),
+            ..Run::begin(id, kind, name, self.around.clock.now())
+        }
+    }
+}

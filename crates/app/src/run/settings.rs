@@ -1,0 +1,183 @@
+//! What a run was started with. It is part of the run's record: a resumed run uses this, not
+//! what the configuration has become since.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use spore_config::Config;
+use spore_gates::Gate;
+use spore_git::Repository;
+use spore_model::{CommitId, Fault, RunId, Usd};
+use spore_pipeline::Rules;
+
+use crate::checks::project::{gates, refuse_submodules};
+use crate::run::apply::{Apply, UnknownApply};
+use crate::run::start::Orchestrate;
+use crate::session::players::{Player, ROLES, Wishes};
+use crate::session::roles;
+use crate::session::sandbox::Hold;
+use crate::{Error, Result, Workspace};
+
+/// The experiment whose sessions are told nothing but their task: what context is worth shows
+/// against it.
+pub(crate) const NO_CONTEXT: &str = "no-context";
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct RunSettings {
+    pub(crate) task: String,
+    pub(crate) base: CommitId,
+    /// Of the roles that have none of their own.
+    pub(crate) backend: String,
+    /// Who plays each role.
+    #[serde(default)]
+    pub(crate) cast: BTreeMap<String, Player>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scenario: Option<PathBuf>,
+    pub(crate) max_bounces: u32,
+    pub(crate) max_turns: u32,
+    pub(crate) wall_ms: u64,
+    pub(crate) budget: Usd,
+    pub(crate) allow_red: bool,
+    /// Whether tests and what configures them may be changed.
+    #[serde(default)]
+    pub(crate) allow_test_changes: bool,
+    pub(crate) min_confidence: f64,
+    pub(crate) phrase_confidence: f64,
+    #[serde(default)]
+    pub(crate) summarize: bool,
+    #[serde(default)]
+    pub(crate) apply: Apply,
+    /// Verified work is put into the person's own files as well.
+    #[serde(default)]
+    pub(crate) in_place: bool,
+    /// The only role that works, where a person asked for one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) solo: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) experiment: Option<String>,
+    /// The run whose task this one tries again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_of: Option<RunId>,
+    pub(crate) gates: Vec<Gate>,
+    /// What counts as a test besides what convention says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tests: Vec<String>,
+    /// What no change may touch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) protected: Vec<String>,
+    pub(crate) exclude: Vec<String>,
+    pub(crate) allow: Vec<String>,
+    pub(crate) setup: Vec<String>,
+    pub(crate) copy: Vec<String>,
+    /// What held the run when it was last started or resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<Hold>,
+}
+
+impl RunSettings {
+    /// Settles what the person left open.
+    pub(crate) fn settle(
+        workspace: &Workspace,
+        repository: &Repository,
+        config: &Config,
+        asked: &Orchestrate,
+    ) -> Result<Self> {
+        let base = repository.head()?;
+        refuse_submodules(repository, &base, config)?;
+        let max_turns = asked.max_turns.unwrap_or(config.orchestrate.max_turns);
+        let wall = asked.timeout.unwrap_or_else(|| config.orchestrate.session_time(max_turns));
+        let gates = match &asked.agent {
+            Some(role) => {
+                roles::require(workspace.root(), config, role)?;
+                Vec::new()
+            }
+            None => gates(workspace, repository, &base, config)?,
+        };
+        let backend = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
+        let apply = match asked.apply {
+            Some(apply) => apply,
+            None => config.orchestrate.apply.parse().map_err(|error: UnknownApply| {
+                Error::new(Fault::Config, format!("orchestrate.apply: {error}"))
+            })?,
+        };
+        Ok(Self {
+            task: asked.task.clone(),
+            gates,
+            base,
+            cast: cast(config, asked),
+            backend,
+            scenario: asked.scenario.as_deref().map(absolute).transpose()?,
+            max_bounces: asked.max_bounces.unwrap_or(config.orchestrate.max_bounces).max(1),
+            max_turns,
+            wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+            budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
+            allow_red: asked.allow_red || config.gates.allow_red,
+            allow_test_changes: asked.allow_test_changes || config.gates.allow_test_changes,
+            min_confidence: config.verdict.min_confidence,
+            phrase_confidence: config.verdict.phrase_confidence,
+            summarize: asked.summarize.unwrap_or(config.orchestrate.summarize)
+                && asked.scenario.as_deref().is_none_or(has_summarizer),
+            apply,
+            in_place: asked.in_place,
+            solo: asked.agent.clone(),
+            experiment: asked.experiment.clone(),
+            retry_of: asked.retry_of,
+            tests: config.gates.tests.clone(),
+            protected: config.gates.protected.clone(),
+            exclude: config.commit.exclude.clone(),
+            allow: config.commit.allow.clone(),
+            setup: config.checkout.setup.clone(),
+            copy: config.checkout.copy.clone(),
+            sandbox: None,
+        })
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            max_bounces: self.max_bounces,
+            min_confidence: self.min_confidence,
+            phrase_confidence: self.phrase_confidence,
+            allow_red: self.allow_red,
+            summarize: self.summarize,
+        }
+    }
+
+    /// Returns who plays `role`.
+    pub(crate) fn player(&self, role: &str) -> Player {
+        let own = self.cast.get(role).cloned();
+        own.unwrap_or_else(|| Player { backend: self.backend.clone(), model: None })
+    }
+
+    pub(crate) fn wants_context(&self) -> bool {
+        self.experiment.as_deref() != Some(NO_CONTEXT)
+    }
+}
+
+fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {
+    let wishes = Wishes {
+        backend: asked.backend.as_deref(),
+        model: asked.model.as_deref(),
+        coder_model: asked.coder_model.as_deref(),
+    };
+    let roles: Vec<&str> = match &asked.agent {
+        Some(role) => vec![role],
+        None => ROLES.to_vec(),
+    };
+    let play = |role: &str| (role.to_owned(), Player::settle(config, role, wishes));
+    roles.into_iter().map(play).collect()
+}
+
+/// A scenario in which nobody sums up is played without that. One that cannot be read is
+/// refused by the agent that is to play it.
+fn has_summarizer(scenario: &Path) -> bool {
+    let text = std::fs::read_to_string(scenario).unwrap_or_default();
+    spore_agent::Scenario::parse(&text).is_ok_and(|scenario| scenario.has_role("summarizer"))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|source| {
+        Error::new(Fault::Usage, format!("cannot read the scenario {}", path.display()))
+            .because(source)
+    })
+}

@@ -1,0 +1,159 @@
+//! The steps of a coder: its session, and the tree it leaves.
+
+use spore_agent::Conversation;
+use spore_model::{CommitId, Finding};
+use spore_pipeline::{Done, Evidence, Step, Ticket};
+
+use crate::knowledge::brief::{Brief, Briefing, Question};
+use crate::run::prompts;
+use crate::run::sessions::Part;
+use crate::run::world::Orchestration;
+use crate::secrets::{secrets_in, strike_out};
+use crate::{Result, Update};
+
+/// What a coder is told of the bounce before, and the conversation it was told in.
+#[derive(Clone, Copy)]
+pub(crate) struct Talk<'a> {
+    pub(crate) evidence: Option<&'a Evidence>,
+    pub(crate) conversation: Option<&'a str>,
+}
+
+impl Orchestration<'_> {
+    pub(crate) fn prepare(&mut self) -> Result<Done> {
+        let base = self.settings.base.clone();
+        self.set_ref(&self.ref_name("base"), &base)?;
+        self.checkouts().coder()?;
+        let tree = self.repository.tree_of(&base)?;
+        Ok(Done::Prepared { base, tree })
+    }
+
+    pub(crate) fn code(
+        &mut self,
+        step: &Step,
+        ticket: &Ticket,
+        bounce: u32,
+        talk: Talk<'_>,
+    ) -> Result<Done> {
+        if let Some(stop) = self.out_of_budget() {
+            return Ok(stop);
+        }
+        let checkout = self.coder_checkout(bounce)?;
+        if ticket.attempt > 1 {
+            // What an attempt left behind that nobody saw the end of is not a state to go on
+            // from. It stays in the object store, under the run's own refs.
+            self.salvage(&checkout, bounce, ticket.attempt)?;
+            checkout.reset(&self.start_of(bounce)?)?;
+        }
+        let at = self.settings.base.clone();
+        let brief = self.brief("coder", &at, &[]);
+        let run = self.run.to_string();
+        let file = self.task_file("coder", bounce, &run);
+        let prompt = file.for_coder(&brief.text, talk.evidence, &self.gate_commands());
+        let part = Part {
+            role: "coder",
+            bounce,
+            prompt,
+            // A session that was lost may have said anything in that conversation.
+            conversation: talk.resumed().filter(|_| ticket.attempt == 1),
+            dir: checkout.dir().to_owned(),
+            at: self.start_of(bounce)?,
+            name: format!("bounce-{bounce}/coder"),
+            brief,
+        };
+        let (summary, _) = self.run_session(step, ticket, part)?;
+        self.book_if_stopped("coder", &summary)?;
+        Ok(Done::Coder(summary))
+    }
+
+    pub(crate) fn snapshot(&mut self, ticket: &Ticket, bounce: u32) -> Result<Done> {
+        let checkout = self.coder_checkout(bounce)?;
+        let tree = self.checkouts().snapshot(&checkout)?;
+        let message = format!("bounce {bounce} of run {}", self.run);
+        let commit = self.commit_tree(&format!("bounce {bounce}"), &tree, &message, ticket)?;
+        self.set_ref(&self.ref_name(&format!("bounce/{bounce}")), &commit)?;
+        let diff = self.diff(&tree)?;
+        let base = self.settings.base.clone();
+        let secrets = secrets_in(self.repository, &base, &tree, &self.config.commit.allow_secrets)?;
+        let text = if secrets.is_empty() { diff.text } else { strike_out(&diff.text) };
+        let path = self.run_dir().join(format!("bounce-{bounce}/change.diff"));
+        self.around.write_file(&path, text.as_bytes(), &format!("bounce-{bounce} diff"))?;
+        let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
+        self.progress.update(&Update::Snapshot { files: changed_files });
+        let secrets = secrets.into_iter().map(|secret| Finding {
+            message: format!("looks like {}", secret.rule),
+            file: Some(secret.file),
+            line: Some(secret.line),
+        });
+        Ok(Done::Snapshot { tree, changed_files, secrets: secrets.collect() })
+    }
+
+    /// One session of a role that works alone.
+    pub(crate) fn play_alone(&mut self, step: &Step, ticket: &Ticket, role: &str) -> Result<Done> {
+        if let Some(stop) = self.out_of_budget() {
+            return Ok(stop);
+        }
+        let checkout = self.coder_checkout(1)?;
+        let base = self.settings.base.clone();
+        if ticket.attempt > 1 {
+            self.salvage(&checkout, 1, ticket.attempt)?;
+            checkout.reset(&base)?;
+        }
+        let brief = self.brief(role, &base, &[]);
+        let run = self.run.to_string();
+        let prompt = self.task_file(role, 1, &run).alone(&brief.text);
+        let part = Part {
+            role,
+            bounce: 0,
+            prompt,
+            conversation: None,
+            dir: checkout.dir().to_owned(),
+            at: base,
+            name: role.to_owned(),
+            brief,
+        };
+        let (summary, _) = self.run_session(step, ticket, part)?;
+        self.book_if_stopped(role, &summary)?;
+        Ok(Done::Solo(summary))
+    }
+
+    pub(crate) fn briefing(&self) -> Briefing<'_> {
+        Briefing {
+            around: self.around,
+            workspace: self.workspace,
+            repository: self.repository,
+            config: self.config,
+            knowledge: self.knowledge,
+        }
+    }
+
+    /// Compiles what a session is told beside its task. Never fails: a run goes on without.
+    pub(crate) fn brief(&mut self, role: &str, at: &CommitId, changed: &[String]) -> Brief {
+        if !self.settings.wants_context() {
+            return Brief::default();
+        }
+        if self.briefing().is_first() {
+            self.progress.update(&Update::Reading);
+        }
+        let brief = self.briefing().compile(&Question {
+            task: &self.settings.task,
+            role,
+            at,
+            changed,
+            budget_tokens: self.config.context.tokens as usize,
+        });
+        for warning in &brief.warnings {
+            self.progress.update(&Update::LessContext { why: warning.clone() });
+        }
+        brief
+    }
+}
+
+impl Talk<'_> {
+    /// What to say in the conversation that is gone on with: only what is new.
+    fn resumed(self) -> Option<Conversation> {
+        Some(Conversation {
+            session_id: self.conversation?.to_owned(),
+            prompt: prompts::again(self.evidence?),
+        })
+    }
+}

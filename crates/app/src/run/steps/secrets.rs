@@ -1,0 +1,83 @@
+//! Takes what looks like a secret out of what an ended run keeps of turned-down work.
+//!
+//! A change that holds a key is turned down, but its snapshot has a ref by then: the next
+//! bounce starts from it, and a resumed run finds it there. When the run ends nobody needs it
+//! any more, and a key under a ref would live in the repository for good and leave it with
+//! the next `git push --mirror`. So the ref goes on to the same files with those that hold the
+//! secret as the base has them.
+//!
+//! The one decision: the work is kept and only the secret is let go. The old objects are no
+//! longer reachable and go when git next tidies up; Spore never tidies the user's repository.
+//! The coder's checkout of a run that fell short, which only this user can read, stays as it
+//! is; `spore runs prune` leaves it and names it.
+
+use std::collections::BTreeSet;
+
+use spore_model::{CommitId, TreeId};
+use spore_pipeline::{Done, Ticket};
+
+use crate::Result;
+use crate::run::world::Orchestration;
+use crate::secrets::secrets_in;
+
+/// One look finds only so many: more looks than this at one tree mean that nothing helps.
+const MOST_LOOKS: u32 = 20;
+
+impl Orchestration<'_> {
+    /// Done again it finds nothing left to do.
+    pub(crate) fn let_go_of_secrets(&self, ticket: &Ticket) -> Result<()> {
+        for (name, commit) in self.doubtful_refs()? {
+            let tree = self.repository.tree_of(&commit)?;
+            let clean = self.without_secrets(&tree)?;
+            if clean != tree {
+                let kept = name.replace(&self.ref_name(""), "");
+                let message = format!("{kept} of run {}, without its secrets", self.run);
+                let effect = format!("{kept} without secrets");
+                let commit = self.commit_tree(&effect, &clean, &message, ticket)?;
+                self.set_ref(&name, &commit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The refs of what was turned down for a secret, and of what sessions without an end left
+    /// behind, which nobody has looked at. Git is asked only where there may be one.
+    fn doubtful_refs(&self) -> Result<Vec<(String, CommitId)>> {
+        let steps = self.journal.steps(self.run)?;
+        let turned_down = |step: &spore_store::Step| {
+            let result = step.result.clone()?;
+            match serde_json::from_value(result).ok()? {
+                Done::Snapshot { secrets, .. } if !secrets.is_empty() => {
+                    let bounce = step.key.as_str().strip_prefix("snapshot/")?;
+                    Some(self.ref_name(&format!("bounce/{bounce}")))
+                }
+                _ => None,
+            }
+        };
+        let turned_down: Vec<String> = steps.iter().filter_map(turned_down).collect();
+        if turned_down.is_empty() && steps.iter().all(|step| step.attempt == 1) {
+            return Ok(Vec::new());
+        }
+        let mut refs = self.repository.refs_under(&format!("refs/spore/{}", self.run))?;
+        let left = self.ref_name("left/");
+        refs.retain(|(name, _)| turned_down.contains(name) || name.starts_with(&left));
+        Ok(refs)
+    }
+
+    /// Returns the tree with every file that holds a secret as the base has it.
+    fn without_secrets(&self, tree: &TreeId) -> Result<TreeId> {
+        let base = &self.settings.base;
+        let mut clean = tree.clone();
+        for _ in 0..MOST_LOOKS {
+            let allow = &self.config.commit.allow_secrets;
+            let found = secrets_in(self.repository, base, &clean, allow)?;
+            if found.is_empty() {
+                return Ok(clean);
+            }
+            let files: BTreeSet<String> = found.into_iter().map(|secret| secret.file).collect();
+            let files: Vec<String> = files.into_iter().collect();
+            clean = self.with_base_files(&clean, &files, &files)?;
+        }
+        Ok(self.repository.tree_of(base)?)
+    }
+}

@@ -1,0 +1,116 @@
+//! The step of a verifier: a clean checkout, one session, what it handed in.
+//!
+//! Agents obey certain files of the directory they are started in (`CLAUDE.md` and the like).
+//! A coder that writes one would write instructions to its own judge, so the verifier's
+//! checkout has those of the base; what the change does to them stands in the diff.
+
+use spore_git::{Change, ChangedFile, Checkout, Exclusions};
+use spore_model::{CommitId, Outcome, TreeId};
+use spore_pipeline::{Done, Step, Ticket};
+
+use crate::Result;
+use crate::run::sessions::Part;
+use crate::run::world::{Orchestration, interrupted};
+
+/// What a verifier is given to look at.
+struct Handed {
+    commit: CommitId,
+    tree: TreeId,
+    /// Instructions that the change touches, and that are the base's here.
+    withheld: Vec<String>,
+}
+
+impl Orchestration<'_> {
+    pub(crate) fn verify(
+        &mut self,
+        step: &Step,
+        ticket: &Ticket,
+        bounce: u32,
+        tree: &TreeId,
+        attempt: u32,
+    ) -> Result<Done> {
+        if let Some(stop) = self.out_of_budget() {
+            return Ok(stop);
+        }
+        if attempt > 1 && !self.pause(self.config.verdict.verifier_retry_pause) {
+            return Ok(interrupted());
+        }
+        let commit = self.bounce_commit(bounce)?;
+        let diff = self.diff(tree)?;
+        let handed = self.handed(ticket, &commit, tree, &diff.files)?;
+        let checkout = self.checkouts().verifier(bounce, &handed.commit)?;
+        let mut lines = self.recorded_gate_lines(bounce)?;
+        lines.extend(handed.withheld.iter().map(|path| {
+            format!("the change touches `{path}`, which agents obey: here it is the base's, and the change to it is in the diff alone")
+        }));
+        let changed: Vec<String> = diff.files.iter().map(|file| file.path.clone()).collect();
+        let brief = self.brief("verifier", &commit, &changed);
+        let run = self.run.to_string();
+        let file = self.task_file("verifier", bounce, &run);
+        let prompt = file.for_verifier(&brief.text, &lines, &diff.text);
+        let name = if attempt == 1 {
+            format!("bounce-{bounce}/verifier")
+        } else {
+            format!("bounce-{bounce}/verifier-{attempt}")
+        };
+        let part = Part {
+            role: "verifier",
+            bounce,
+            prompt,
+            conversation: None,
+            dir: checkout.dir().to_owned(),
+            at: commit,
+            name,
+            brief,
+        };
+        let (session, mut proposals) = self.run_session(step, ticket, part)?;
+        if attempt > 1 && session.outcome != Outcome::Success {
+            // A second breakdown parks the run, so no result of the step will book it.
+            self.book_stopped("verifier", &session)?;
+        } else {
+            self.book_if_stopped("verifier", &session)?;
+        }
+        let intact = self.is_intact(&checkout, &handed.tree)?;
+        Ok(Done::Verifier { session, intact, submitted: proposals.verdicts.pop() })
+    }
+
+    /// Returns whether what was handed over is as it was. What a build leaves behind is new.
+    fn is_intact(&self, checkout: &Checkout, handed: &TreeId) -> Result<bool> {
+        if checkout.looks_untouched()? {
+            return Ok(true);
+        }
+        let after = self.checkouts().snapshot(checkout)?;
+        let touched = self.repository.diff(handed, &after, 0)?;
+        Ok(touched.files.iter().all(|file| file.status == Change::Added))
+    }
+
+    /// The tree under check, with the base's own instructions to agents.
+    fn handed(
+        &self,
+        ticket: &Ticket,
+        commit: &CommitId,
+        tree: &TreeId,
+        files: &[ChangedFile],
+    ) -> Result<Handed> {
+        let obeyed = Exclusions::new(&self.config.verdict.instructions, &[]);
+        let (mut added, mut changed) = (Vec::new(), Vec::new());
+        for file in files {
+            if let Change::Renamed { from } = &file.status
+                && obeyed.excludes(from)
+            {
+                changed.push(from.clone());
+            }
+            if obeyed.excludes(&file.path) {
+                let is_new = matches!(file.status, Change::Added | Change::Renamed { .. });
+                if is_new { &mut added } else { &mut changed }.push(file.path.clone());
+            }
+        }
+        if added.is_empty() && changed.is_empty() {
+            return Ok(Handed { commit: commit.clone(), tree: tree.clone(), withheld: Vec::new() });
+        }
+        let tree = self.with_base_files(tree, &changed, &added)?;
+        let message = format!("for the verifier of run {}", self.run);
+        let commit = self.commit_tree("for the verifier", &tree, &message, ticket)?;
+        Ok(Handed { commit, tree, withheld: [added, changed].concat() })
+    }
+}

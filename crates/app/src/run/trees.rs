@@ -1,0 +1,95 @@
+//! The trees of a run: commits under its own refs, and the checkout they come from.
+
+use spore_effects::{Effect, files};
+use spore_model::{CommitId, Fault, TreeId};
+use spore_pipeline::Ticket;
+
+use crate::run::world::Orchestration;
+use crate::{Error, Result, Update};
+
+impl Orchestration<'_> {
+    pub(crate) fn commit_tree(
+        &self,
+        name: &str,
+        tree: &TreeId,
+        message: &str,
+        ticket: &Ticket,
+    ) -> Result<CommitId> {
+        let when = Self::planned_time(ticket)?;
+        Ok(self.around.probe.around(Effect::Commit, name, || {
+            self.repository.commit_tree(tree, &self.settings.base, message, when)
+        })?)
+    }
+
+    pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
+        let short = name.replace(&self.run.to_string(), "RUN");
+        Ok(self
+            .around
+            .probe
+            .around(Effect::Ref, &short, || self.repository.set_ref(name, commit))?)
+    }
+
+    pub(crate) fn ref_name(&self, rest: &str) -> String {
+        format!("refs/spore/{}/{rest}", self.run)
+    }
+
+    pub(crate) fn bounce_commit(&self, bounce: u32) -> Result<CommitId> {
+        let name = self.ref_name(&format!("bounce/{bounce}"));
+        self.repository.ref_target(&name)?.ok_or_else(|| {
+            Error::new(Fault::BadInput, format!("the ref {name} is gone"))
+                .hint("start the task anew: what it pointed to cannot be found again")
+        })
+    }
+
+    /// Returns the coder's checkout. One that somebody removed is laid out again as the bounce
+    /// found it; that is told, since work may be lost with it.
+    pub(crate) fn coder_checkout(&mut self, bounce: u32) -> Result<spore_git::Checkout> {
+        let is_there = self.checkouts().has_coder();
+        let checkout = self.checkouts().coder()?;
+        if !is_there {
+            self.progress.update(&Update::CheckoutLost);
+            checkout.reset(&self.start_of(bounce)?)?;
+        }
+        Ok(checkout)
+    }
+
+    /// Returns the commit whose tree a bounce's coder starts from.
+    pub(crate) fn start_of(&self, bounce: u32) -> Result<CommitId> {
+        if bounce == 1 { Ok(self.settings.base.clone()) } else { self.bounce_commit(bounce - 1) }
+    }
+
+    pub(crate) fn salvage(
+        &self,
+        checkout: &spore_git::Checkout,
+        bounce: u32,
+        attempt: u32,
+    ) -> Result<()> {
+        let tree = self.checkouts().snapshot(checkout)?;
+        let message = format!("left behind in bounce {bounce} of run {}", self.run);
+        let now = self.around.clock.now();
+        let commit = self.repository.commit_tree(&tree, &self.settings.base, &message, now)?;
+        let name = self.ref_name(&format!("left/{bounce}-{}", attempt - 1));
+        Ok(self.repository.set_ref(&name, &commit)?)
+    }
+
+    /// Returns `tree` with the files `bring_back` as the base has them, and without the files
+    /// `leave_out`.
+    pub(crate) fn with_base_files(
+        &self,
+        tree: &TreeId,
+        bring_back: &[String],
+        leave_out: &[String],
+    ) -> Result<TreeId> {
+        let state = self.workspace.run_state(self.run);
+        files::create_private_dir(&state)
+            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
+        let index = state.join("mixed.index");
+        Ok(self.repository.mix(tree, &self.settings.base, bring_back, leave_out, &index)?)
+    }
+
+    pub(crate) fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {
+        let base = self.repository.tree_of(&self.settings.base)?;
+        let cap = usize::try_from(self.config.diff.cap_bytes).unwrap_or(usize::MAX);
+        Ok(self.repository.diff(&base, tree, cap)?)
+    }
+}

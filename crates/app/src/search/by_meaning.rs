@@ -1,0 +1,81 @@
+//! What is near in meaning: a question as a vector, and the nodes whose vectors are nearest.
+//!
+//! Without the model or without vectors there is no answer, which is never an error: words,
+//! names and history answer without it.
+
+use std::time::Instant;
+
+use spore_context::search::NearNode;
+use spore_embed::{Kind, Model, Vector, Vectors, VectorsError};
+use spore_model::NodeId;
+use spore_store::CodeIndex;
+
+use crate::search::model_files;
+use crate::search::vectors::{of_model, of_vectors, vectors_file};
+use crate::{Result, Surroundings, Workspace};
+
+/// From this many threads on a scan waits for memory.
+const SCAN_THREADS: usize = 2;
+
+/// A question as a vector, and how many milliseconds that took.
+pub(crate) type Embedded = (Vector, f64);
+
+/// Embeds a question; nothing where the model is not installed.
+pub(crate) fn embed(around: &Surroundings, text: &str) -> Result<Option<Embedded>> {
+    let dir = model_files::model_dir(around);
+    if !model_files::is_installed(&dir) {
+        return Ok(None);
+    }
+    let begun = Instant::now();
+    let model = Model::load(&dir).map_err(of_model)?;
+    let vector = model.embed(&[text], Kind::Query).into_iter().next();
+    let millis = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
+    Ok(vector.map(|vector| (vector, millis)))
+}
+
+/// Returns the nodes whose texts are nearest; nothing where there are no vectors.
+pub(crate) fn near(
+    workspace: &Workspace,
+    index: &CodeIndex,
+    question: &Vector,
+    many: usize,
+) -> Result<Option<Vec<NearNode>>> {
+    let vectors = match Vectors::open(&vectors_file(workspace)) {
+        Ok(vectors) if vectors.is_empty() => return Ok(None),
+        Ok(vectors) => vectors,
+        // The next `spore index` begins them anew.
+        Err(VectorsError::Foreign { .. }) => return Ok(None),
+        Err(error) => return Err(of_vectors(error)),
+    };
+    let near = vectors.nearest(question, many, SCAN_THREADS, |_| true);
+    let hashes: Vec<u128> = near.iter().map(|near| near.key.0).collect();
+    let nodes = index.nodes_of_texts(&hashes)?;
+    let found = near.iter().zip(nodes).flat_map(|(near, nodes)| {
+        nodes.into_iter().map(|node| NearNode { node, score: near.score })
+    });
+    Ok(Some(found.collect()))
+}
+
+/// Returns the nodes that are near a task in meaning, at least so near, the nearest first.
+pub(crate) fn anchors(
+    around: &Surroundings,
+    workspace: &Workspace,
+    index: &CodeIndex,
+    task: &str,
+    least: f32,
+    many: usize,
+) -> Result<Vec<(NodeId, f64)>> {
+    if !vectors_file(workspace).exists() {
+        return Ok(Vec::new());
+    }
+    let Some((vector, _)) = embed(around, task)? else { return Ok(Vec::new()) };
+    let near = near(workspace, index, &vector, many)?.unwrap_or_default();
+    let near: Vec<NearNode> = near.into_iter().filter(|near| near.score >= least).collect();
+    let numbers: Vec<u32> = near.iter().map(|near| near.node).collect();
+    let details = index.unit_details(&numbers)?;
+    let anchors = near
+        .iter()
+        .zip(details)
+        .filter_map(|(near, details)| Some((details?.key.id(), f64::from(near.score))));
+    Ok(anchors.collect())
+}

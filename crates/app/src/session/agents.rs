@@ -1,0 +1,167 @@
+//! `spore agents list`: which agents can be used, what each can do, and how to get it.
+//!
+//! Nothing is called but `--version`. Whether somebody is signed in is told from credentials
+//! that are there: a key in the environment, a file at home. Where neither says so, nobody
+//! knows before a session, and that is what is said.
+
+mod known;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use spore_agent::Capabilities;
+use spore_config::Config;
+use spore_effects::{Tool, ToolError};
+
+use crate::session::sandbox::Hold;
+use crate::{Result, Surroundings, Workspace};
+use known::{KNOWN, Known};
+
+/// Agents that are scripts take a while to wake up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One agent as this machine has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct AgentListing {
+    /// What `--backend` takes.
+    pub name: String,
+    /// What it is, in a few words.
+    pub what: String,
+    /// Its program; nothing for an agent that is part of Spore.
+    pub program: Option<String>,
+    pub path: Option<PathBuf>,
+    /// It could be started now.
+    pub found: bool,
+    pub version: Option<String>,
+    /// `None` where it cannot be told without a call.
+    pub signed_in: Option<bool>,
+    pub can: Abilities,
+    /// Who holds its sessions to a checkout here: `kernel`, `own` (the agent's), `none`.
+    pub sandbox: &'static str,
+    /// How to get it, or to sign in; empty where it is ready.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
+}
+
+/// What an agent can be relied on for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Abilities {
+    pub resume: bool,
+    /// Refuses tools that its role must not use.
+    pub permissions: bool,
+    pub structured_output: bool,
+    pub usage: bool,
+    pub cost: bool,
+    /// Takes tools from MCP servers.
+    pub mcp: bool,
+}
+
+/// Looks for every agent. Their versions are asked for at the same time.
+pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
+    let config = Workspace::find(around)?.config(around, &[])?;
+    let asked: Vec<_> = KNOWN
+        .iter()
+        .map(|known| {
+            let program = known.program(&config);
+            let path = program.as_deref().and_then(|program| find(around, program));
+            let (sender, answer) = channel();
+            if let Some(path) = path.clone() {
+                // Not joined: the tool ends by itself when its time is up.
+                std::thread::spawn(move || sender.send(version(&path)));
+            }
+            (known, program, path, answer)
+        })
+        .collect();
+    // A little longer than a program has, which may hang in ways of its own.
+    let deadline = Instant::now() + PATIENCE + Duration::from_secs(1);
+    let listings = asked.into_iter().map(|(known, program, path, answer)| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let version = path.as_ref().and_then(|_| answer.recv_timeout(left).ok()).flatten();
+        listing(around, &config, known, program, path, version)
+    });
+    listings.collect()
+}
+
+/// Looks for one agent, without asking it anything; nothing where nobody knows the name.
+pub fn find_agent(around: &Surroundings, name: &str) -> Result<Option<AgentListing>> {
+    let Some(known) = KNOWN.iter().find(|known| known.name == name) else { return Ok(None) };
+    let config = Workspace::find(around)?.config(around, &[])?;
+    let program = known.program(&config);
+    let path = program.as_deref().and_then(|program| find(around, program));
+    listing(around, &config, known, program, path, None).map(Some)
+}
+
+fn listing(
+    around: &Surroundings,
+    config: &Config,
+    known: &Known,
+    program: Option<String>,
+    path: Option<PathBuf>,
+    version: Option<String>,
+) -> Result<AgentListing> {
+    let found = known.is_built_in() || path.is_some();
+    let signed_in = known.signed_in(around, config);
+    let remedy = match (found, signed_in) {
+        (false, _) => known.install.to_owned(),
+        (true, Some(false)) => known.sign_in.to_owned(),
+        (true, _) => String::new(),
+    };
+    let Capabilities { resume, structured_output, tool_limits, cost, usage, .. } =
+        known.capabilities(around, config)?;
+    let permissions = tool_limits;
+    Ok(AgentListing {
+        name: known.name.to_owned(),
+        what: known.what.to_owned(),
+        program,
+        path,
+        found,
+        version,
+        signed_in,
+        can: Abilities { resume, permissions, structured_output, usage, cost, mcp: known.mcp },
+        sandbox: sandbox(config, known.name),
+        remedy,
+    })
+}
+
+/// Who holds sessions of `backend`, from what the settings and the kernel say.
+fn sandbox(config: &Config, backend: &str) -> &'static str {
+    match Hold::find(config, backend) {
+        Ok(Hold { held: true, .. }) => "kernel",
+        _ if backend == "codex" => "own",
+        _ => "none",
+    }
+}
+
+/// Finds a program the way a session would: a path, or a name on PATH.
+pub(crate) fn find(around: &Surroundings, program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(around.cwd.join(program)).filter(|path| is_program(path));
+    }
+    let path = around.variable("PATH")?;
+    std::env::split_paths(path).map(|dir| dir.join(program)).find(|path| is_program(path))
+}
+
+pub(crate) fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Asks a program for its version and returns the first word that looks like one.
+fn version(program: &Path) -> Option<String> {
+    let answer = match Tool::new(program).arg("--version").timeout(PATIENCE).output() {
+        Ok(answer) if answer.is_success() => answer,
+        Ok(_)
+        | Err(ToolError::NotInstalled { .. } | ToolError::TimedOut { .. } | ToolError::Io { .. }) =>
+        {
+            return None;
+        }
+    };
+    let said = [answer.text(), answer.complaint()].join("\n");
+    let words = said.split_whitespace().map(|word| word.trim_start_matches('v'));
+    let mut versions = words.filter(|word| {
+        word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()) && word.len() <= 40
+    });
+    versions.next().map(|word| word.chars().filter(|c| !c.is_control()).collect())
+}

@@ -1,0 +1,193 @@
+//! Which agents there are, and how to get one by its name.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use spore_agent::acp::{Acp, Preset};
+use spore_agent::api::{Api, ApiSettings, Protocol, Retries};
+use spore_agent::claude::Claude;
+use spore_agent::codex::Codex;
+use spore_agent::command::{Command, Output, Template};
+use spore_agent::replay::Replay;
+use spore_agent::{Agent, AgentError, Scenario, Watchdog};
+use spore_config::Config;
+use spore_effects::session::{Grace, Shim};
+use spore_model::Fault;
+
+use crate::session::agents::find;
+use crate::{Error, Result, Surroundings};
+
+/// The names that `--backend` takes.
+pub(crate) const NAMES: &[&str] = &[
+    "claude",
+    "codex",
+    "opencode",
+    "gemini",
+    "qwen",
+    "goose",
+    "claude-acp",
+    "codex-acp",
+    "acp:NAME",
+    "api",
+    "command",
+    "replay",
+];
+
+/// Returns the agent called `name`. The replay agent plays `scenario`.
+pub(crate) fn backend(
+    around: &Surroundings,
+    config: &Config,
+    name: &str,
+    scenario: Option<&Path>,
+) -> Result<Arc<dyn Agent>> {
+    match (name, scenario) {
+        ("replay", Some(scenario)) => replay(around, config, scenario),
+        ("replay", None) => Err(Error::new(Fault::Usage, "the replay agent needs a scenario")
+            .hint("add `--scenario FILE`; `spore demo` shows one at work")),
+        ("claude", _) => {
+            let program = installed(around, config.claude.program.as_ref())?;
+            Ok(Arc::new(Claude::new(program, shim(around), watchdog(config))))
+        }
+        ("api", _) => Ok(Arc::new(Api::new(
+            shim(around),
+            Arc::clone(&around.clock),
+            watchdog(config),
+            api_settings(config)?,
+        ))),
+        ("command", _) => command(around, config),
+        ("codex", _) => {
+            let program = installed(around, config.codex.program.as_ref())?;
+            Ok(Arc::new(Codex::new(program, shim(around), watchdog(config))))
+        }
+        (name, _) if preset(config, name)?.is_some() => acp(around, config, name),
+        ("", _) => Err(Error::new(Fault::Missing, "no agent is chosen").hint(format!(
+            "add `--backend NAME` ({}), or set `[orchestrate] backend`",
+            NAMES.join(", ")
+        ))),
+        (other, _) => Err(Error::new(Fault::Usage, format!("there is no agent backend {other:?}"))
+            .hint(format!("this version knows: {}", NAMES.join(", ")))),
+    }
+}
+
+/// Returns the program as it was named, if it is there to be started. Which one it is in a
+/// session is for the session's own PATH to say.
+fn installed(around: &Surroundings, program: &Path) -> Result<PathBuf> {
+    match program.to_str().and_then(|name| find(around, name)) {
+        Some(_) => Ok(program.to_owned()),
+        None => Err(AgentError::NotInstalled { program: program.to_owned() }.into()),
+    }
+}
+
+/// Finds how an agent that speaks ACP is started: by the configuration, else as we know it.
+fn preset(config: &Config, name: &str) -> Result<Option<Preset>> {
+    let short = name.strip_prefix("acp:").unwrap_or(name);
+    let known = Preset::named(short);
+    let Some(command) = config.acp.get(short) else { return Ok(known) };
+    let Some((program, args)) = command.split_first() else {
+        return Err(Error::new(Fault::Config, format!("[acp.{short}] has no command"))
+            .hint(format!("set `command = [\"PROGRAM\", …]` in [acp.{short}]")));
+    };
+    let (program, args) = (PathBuf::from(program), args.to_vec());
+    Ok(match known {
+        Some(known) => Some(Preset { program, args, ..known }),
+        // Nobody but the configuration knows it, so it needs the whole name.
+        None if name.starts_with("acp:") => Some(Preset::of_command(name, program, args)),
+        None => None,
+    })
+}
+
+fn acp(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Agent>> {
+    match preset(config, name)? {
+        Some(preset) => {
+            installed(around, &preset.program)?;
+            Ok(Arc::new(Acp::new(preset, shim(around), watchdog(config))))
+        }
+        None => Err(Error::new(Fault::Usage, format!("there is no agent backend {name:?}"))),
+    }
+}
+
+/// Returns the model that a tier (`low`, `medium`, `high`) means for a backend; any other
+/// name is the agent's own. A tier without a model leaves the choice to the agent.
+pub(crate) fn model(config: &Config, backend: &str, asked: Option<&str>) -> Option<String> {
+    let tier = config.tiers.get(backend);
+    match asked? {
+        "low" => tier?.low.clone(),
+        "medium" => tier?.medium.clone(),
+        "high" => tier?.high.clone(),
+        name => Some(name.to_owned()),
+    }
+}
+
+fn replay(around: &Surroundings, config: &Config, scenario: &Path) -> Result<Arc<dyn Agent>> {
+    let text = std::fs::read_to_string(scenario).map_err(|source| {
+        Error::new(Fault::BadInput, format!("cannot read the scenario {}", scenario.display()))
+            .hint("put it back: every session of the run is played from it")
+            .because(source)
+    })?;
+    Scenario::parse(&text)
+        .map_err(|error| Error::new(Fault::BadInput, format!("{}: {error}", scenario.display())))?;
+    Ok(Arc::new(Replay::new(around.exe.clone(), scenario.to_owned(), watchdog(config))))
+}
+
+fn shim(around: &Surroundings) -> Shim {
+    Shim::new(around.exe.clone())
+}
+
+fn api_settings(config: &Config) -> Result<ApiSettings> {
+    let api = &config.api;
+    Ok(ApiSettings {
+        protocol: match api.protocol.as_str() {
+            "responses" => Protocol::Responses,
+            "chat" => Protocol::Chat,
+            _ => Protocol::Messages,
+        },
+        context_window: api.context_window,
+        max_output_tokens: api.max_output_tokens,
+        prices: crate::session::prices::prices(config)?,
+        retries: Retries { most: api.retries, pause: api.retry_pause, longest: api.longest_wait },
+        nudges: api.nudges,
+        command_timeout: api.command_timeout,
+        command_output: usize::try_from(api.command_output_bytes).unwrap_or(usize::MAX),
+        idle: api.idle,
+        longest_line: usize::try_from(api.line_cap_bytes).unwrap_or(usize::MAX),
+    })
+}
+
+fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
+    if config.command.program.is_empty() {
+        return Err(Error::new(Fault::Config, "the command agent has no program")
+            .hint("set `[command] program` in .spore/config.toml"));
+    }
+    let output = match config.command.output.as_str() {
+        "events" => Output::Events,
+        _ => Output::Text,
+    };
+    let template = Template {
+        program: installed(around, config.command.program.as_ref())?,
+        args: config.command.args.clone(),
+        output,
+    };
+    let command = Command::new(template, shim(around), watchdog(config))
+        .map_err(|error| Error::new(Fault::Config, format!("[command] args: {error}")))?;
+    Ok(Arc::new(command))
+}
+
+pub(crate) fn watchdog(config: &Config) -> Watchdog {
+    Watchdog {
+        first_output: config.session.first_output,
+        exit: config.session.exit_deadline,
+        start_retry_pause: config.session.start_retry_pause,
+        grace: grace(config),
+        line_cap: usize::try_from(config.session.line_cap_bytes).unwrap_or(usize::MAX),
+        transcript_cap: config.session.transcript_cap_bytes,
+    }
+}
+
+pub(crate) fn grace(config: &Config) -> Grace {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Grace {
+        interrupt_ms: millis(config.session.interrupt_grace),
+        terminate_ms: millis(config.session.terminate_grace),
+    }
+}

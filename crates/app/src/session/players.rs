@@ -1,0 +1,146 @@
+//! Who plays each role of a run: which agent, with which model.
+//!
+//! Settled when the run starts and written down with it, so that a resumed run is played by
+//! the same ones whatever the configuration has become since.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use spore_agent::Agent;
+use spore_config::Config;
+use spore_model::Fault;
+
+use crate::run::settings::RunSettings;
+use crate::session::backends::{backend, model};
+use crate::session::sandbox::Hold;
+use crate::{Error, Result, Surroundings};
+
+/// The roles of a judged run.
+pub(crate) const ROLES: [&str; 3] = ["coder", "verifier", "summarizer"];
+
+/// One role's agent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Player {
+    pub backend: String,
+    /// By the agent's own name for it; missing where the choice is left to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// What a person said about agents and models.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes<'a> {
+    pub(crate) backend: Option<&'a str>,
+    /// A tier or a model's own name, for every role.
+    pub(crate) model: Option<&'a str>,
+    pub(crate) coder_model: Option<&'a str>,
+}
+
+impl Player {
+    /// Settles who plays `role`. The configuration's word on one role is narrower than a
+    /// person's on all of them, so its backend stands; a model is what the person says.
+    pub(crate) fn settle(config: &Config, role: &str, wishes: Wishes<'_>) -> Self {
+        let own = config.roles.get(role);
+        let backend = own
+            .and_then(|own| own.backend.clone())
+            .or_else(|| wishes.backend.map(str::to_owned))
+            .unwrap_or_else(|| config.orchestrate.backend.clone());
+        let narrow = wishes.coder_model.filter(|_| role == "coder");
+        let wish = narrow.or(wishes.model);
+        let tier = own.map_or("high", |own| own.tier.as_str());
+        let asked = wish.or(own.and_then(|own| own.model.as_deref())).unwrap_or(tier);
+        let model = model(config, &backend, Some(asked));
+        Self { backend, model }
+    }
+}
+
+/// The agents of a run, each started from its settings.
+pub(crate) struct Cast {
+    agents: BTreeMap<String, Arc<dyn Agent>>,
+}
+
+impl Cast {
+    /// Finds the agents that `settings` name. One that cannot be had is an error before
+    /// anything is paid for.
+    pub(crate) fn of(
+        around: &Surroundings,
+        config: &Config,
+        settings: &RunSettings,
+    ) -> Result<Self> {
+        let scenario: Option<&Path> = settings.scenario.as_deref();
+        let mut agents = BTreeMap::new();
+        for (role, player) in &settings.cast {
+            if player.backend == "api" && player.model.is_none() {
+                let what = format!("no model is named for the {role}, which the api agent plays");
+                return Err(Error::new(Fault::Config, what)
+                    .hint("add `--model NAME`, or set [tiers.api] in .spore/config.toml"));
+            }
+            if !agents.contains_key(&player.backend) {
+                let agent = backend(around, config, &player.backend, scenario)?;
+                agents.insert(player.backend.clone(), agent);
+            }
+        }
+        Ok(Self { agents })
+    }
+
+    pub(crate) fn agent(&self, player: &Player) -> Result<Arc<dyn Agent>> {
+        self.agents
+            .get(&player.backend)
+            .cloned()
+            .ok_or_else(|| Error::new(Fault::Bug, format!("nobody plays for {}", player.backend)))
+    }
+
+    /// Finds out what holds the run: what any of its agents is not held to is said.
+    pub(crate) fn hold(config: &Config, settings: &RunSettings) -> Result<Hold> {
+        let mut all = Hold { held: true, notes: Vec::new() };
+        for player in settings.cast.values() {
+            let hold = Hold::find(config, &player.backend)?;
+            all.held &= hold.held;
+            for note in hold.notes {
+                if !all.notes.contains(&note) {
+                    all.notes.push(note);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(settings: &str, wishes: Wishes<'_>, expected: [&str; 3]) {
+        let origin = spore_config::Origin::Project("config.toml".into());
+        let layer = spore_config::Layer { origin, text: settings.to_owned() };
+        let config = Config::load(&[layer]).unwrap().config;
+        let played = ROLES.map(|role| {
+            let player = Player::settle(&config, role, wishes);
+            format!("{} {}", player.backend, player.model.unwrap_or_default())
+        });
+        assert_eq!(played, expected);
+    }
+
+    const TIERS: &str = "[tiers.claude]\nlow = \"small\"\nmedium = \"middle\"\nhigh = \"large\"\n";
+
+    #[test]
+    fn roles_work_with_their_tiers_unless_told_otherwise() {
+        let claude = Wishes { backend: Some("claude"), ..Wishes::default() };
+        check(TIERS, claude, ["claude large", "claude large", "claude middle"]);
+        let all = Wishes { model: Some("low"), ..claude };
+        check(TIERS, all, ["claude small", "claude small", "claude small"]);
+        let coder = Wishes { coder_model: Some("mine"), ..claude };
+        check(TIERS, coder, ["claude mine", "claude large", "claude middle"]);
+        check("", claude, ["claude ", "claude ", "claude "]);
+    }
+
+    #[test]
+    fn a_role_with_an_agent_of_its_own_keeps_it() {
+        let settings = "[roles.verifier]\nbackend = \"codex\"\nmodel = \"gpt-5\"\n";
+        let claude = Wishes { backend: Some("claude"), ..Wishes::default() };
+        check(settings, claude, ["claude ", "codex gpt-5", "claude "]);
+    }
+}

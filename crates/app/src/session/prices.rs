@@ -1,0 +1,150 @@
+//! What a session cost: what the agent said, else its tokens at the price of its model.
+//!
+//! Exact where both are known for sure. Of a session that was cut off, or may have had prompts
+//! of the dearer kind, or whose model nobody knows, the cost is estimated and marked so.
+
+use spore_agent::{Price, Prices, Report};
+use spore_config::Config;
+use spore_model::{Cost, Outcome, Usage, Usd};
+
+use crate::checks::runner::bug;
+use crate::{Error, Result};
+
+const LIST: &str = include_str!("../../../../assets/prices.toml");
+
+/// The vendors' list prices, and on top what a person set.
+pub(crate) fn prices(config: &Config) -> Result<Prices> {
+    let own = config.prices.models.iter().map(|(name, price)| {
+        let price = Price {
+            input: price.input,
+            output: price.output,
+            cache_read: price.cached_input,
+            cache_write: price.cache_write,
+            up_to: None,
+        };
+        (name.clone(), price)
+    });
+    Ok(Prices::new(listed()?).with_own(own))
+}
+
+fn listed() -> Result<Vec<(String, Price)>> {
+    let table: toml_edit::DocumentMut = LIST.parse().map_err(bug)?;
+    table.iter().map(|(name, item)| Ok((name.to_owned(), entry(name, item)?))).collect()
+}
+
+fn entry(name: &str, item: &toml_edit::Item) -> Result<Price> {
+    let wrong = || Error::new(spore_model::Fault::Bug, format!("assets/prices.toml: {name}"));
+    let price = |field: &str| -> Result<Option<Usd>> {
+        let Some(value) = item.get(field) else { return Ok(None) };
+        let usd = value.as_float().and_then(Usd::from_dollars);
+        usd.map(Some).ok_or_else(wrong)
+    };
+    let input = price("input")?.ok_or_else(wrong)?;
+    Ok(Price {
+        input,
+        output: price("output")?.ok_or_else(wrong)?,
+        cache_read: price("cached_input")?.unwrap_or(input),
+        cache_write: price("cache_write")?.unwrap_or(input),
+        up_to: item
+            .get("up_to")
+            .and_then(toml_edit::Item::as_integer)
+            .and_then(|n| n.try_into().ok()),
+    })
+}
+
+/// What a session cost. `asked` is the model it was asked to use.
+pub(crate) fn cost_of(config: &Config, report: &Report, asked: Option<&str>) -> Result<Cost> {
+    if let Some(said) = report.cost {
+        return Ok(Cost::exact(said));
+    }
+    let usage = report.usage;
+    // Of a session that broke off before it said anything not even the tokens are known, but
+    // free it was not.
+    if usage == Usage::default() {
+        let lost = Usd::from_dollars(config.prices.lost_session_usd).unwrap_or_default();
+        return Ok(Cost::estimated(lost));
+    }
+    let model = report.model.as_deref().or(asked);
+    let prices = prices(config)?;
+    let Some(price) = model.and_then(|model| prices.of(model)) else {
+        return Ok(Cost::estimated(fallback(config, usage)));
+    };
+    let input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+    let is_sure = report.outcome == Outcome::Success && price.covers(input);
+    Ok(if is_sure { Cost::exact(price.of(usage)) } else { Cost::estimated(price.of(usage)) })
+}
+
+fn fallback(config: &Config, usage: Usage) -> Usd {
+    let prices = &config.prices;
+    let input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let dollars = input as f64 * prices.fallback_input_usd_per_million / 1e6
+        + usage.output_tokens as f64 * prices.fallback_output_usd_per_million / 1e6;
+    Usd::from_dollars(dollars).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use spore_config::{Layer, Origin};
+
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        let layer = Layer { origin: Origin::Flag("test".into()), text: text.to_owned() };
+        Config::load(&[layer]).unwrap().config
+    }
+
+    #[test]
+    fn the_list_can_be_read_and_every_price_makes_sense() {
+        let listed = listed().unwrap();
+        assert!(listed.len() > 20);
+        for (name, price) in listed {
+            let ordered = price.cache_read <= price.input && price.input < price.output;
+            assert!(ordered && price.cache_write >= price.input, "{name}: {price:?}");
+        }
+    }
+
+    #[track_caller]
+    fn check(settings: &str, report: Report, asked: Option<&str>, expected: &str) {
+        let cost = cost_of(&config(settings), &report, asked).unwrap();
+        assert_eq!(
+            format!("{}{}", if cost.estimated { "~" } else { "" }, cost.usd.as_dollars()),
+            expected
+        );
+    }
+
+    fn used(input: u64, cached: u64, output: u64) -> Report {
+        let usage = Usage {
+            input_tokens: input,
+            cache_read_tokens: cached,
+            output_tokens: output,
+            ..Usage::default()
+        };
+        Report { usage, ..Report::ended(Outcome::Success, None) }
+    }
+
+    #[test]
+    fn a_cost_is_exact_where_tokens_and_price_are_known() {
+        let mtok = 1_000_000;
+        check("", used(mtok, mtok, mtok), Some("claude-sonnet-4-5-20250929"), "18.3");
+        let own =
+            "prices.\"claude-sonnet-4-5\".input = 1.0\nprices.\"claude-sonnet-4-5\".output = 2.0";
+        check(own, used(mtok, mtok, mtok), Some("claude-sonnet-4-5-20250929"), "4");
+        check("", used(mtok, 0, 0), Some("nobody-knows"), "~5");
+        check("", used(mtok, 0, 0), None, "~5");
+        // What the agent says it used wins over what it was asked to use.
+        let said = Report { model: Some("gpt-5-nano".to_owned()), ..used(mtok, 0, 0) };
+        check("", said, Some("opus"), "0.05");
+        let told = Report { cost: Usd::from_dollars(0.25), ..used(1, 0, 0) };
+        check("", told, Some("gpt-5"), "0.25");
+    }
+
+    #[test]
+    fn a_cost_is_estimated_where_anything_is_in_doubt() {
+        check("", used(200_000, 72_000, 1_000), Some("gpt-5.4"), "0.533");
+        check("", used(200_000, 72_001, 1_000), Some("gpt-5.4"), "~0.53300025");
+        let cut = Report { outcome: Outcome::TimedOut, ..used(1_000_000, 0, 0) };
+        check("", cut, Some("gpt-5"), "~1.25");
+        check("", Report::ended(Outcome::Failure, None), Some("gpt-5"), "~1");
+    }
+}

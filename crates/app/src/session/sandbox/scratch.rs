@@ -1,0 +1,88 @@
+//! The temporary directories of a run's sessions and gates, each gone with what it was for.
+//!
+//! They lie where temporary files lie and not with the checkouts: programs put sockets there,
+//! and those must have short names. All of a run's are below one directory that is found
+//! again by its name, so that what a killed process left is removed when the run goes on.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use spore_effects::files::remove_all;
+use spore_model::SessionToken;
+
+use crate::base::workspace::fnv1a;
+use crate::{Error, Result, Surroundings};
+
+/// A directory that only this user can enter.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    dir: PathBuf,
+}
+
+impl Scratch {
+    /// Makes one for the session with `token`, of the run whose checkouts are in `state`.
+    pub(crate) fn make(around: &Surroundings, state: &Path, token: &SessionToken) -> Result<Self> {
+        let parent = home(around, state);
+        let dir = parent.join(format!("{:08x}", fnv1a(token.as_str().as_bytes()) >> 32));
+        let made = make_ours(&parent).and_then(|()| make_private(&dir));
+        made.map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
+        Ok(Self { dir })
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Points the programs of a session to it. Some keep their locks in `/tmp` whatever
+    /// `TMPDIR` says, unless there is a directory for this user's sockets and the like: pnpm.
+    pub(crate) fn tell(&self, variables: &mut Vec<(String, String)>) {
+        for variable in ["TMPDIR", "XDG_RUNTIME_DIR"] {
+            variables.retain(|(name, _)| name != variable);
+            variables.push((variable.to_owned(), self.dir.display().to_string()));
+        }
+    }
+
+    /// Removes what sessions of the run left that were killed together with us.
+    pub(crate) fn remove_left(around: &Surroundings, state: &Path) {
+        let parent = home(around, state);
+        if is_ours(&parent) {
+            let _ = remove_all(&parent);
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = remove_all(&self.dir);
+        // Only the last one to go succeeds.
+        let _ = self.dir.parent().map(std::fs::remove_dir);
+    }
+}
+
+/// By a hash: names in a shared directory are for all to see.
+fn home(around: &Surroundings, state: &Path) -> PathBuf {
+    let base = around.variable("TMPDIR").filter(|value| !value.is_empty()).unwrap_or("/tmp");
+    let name = fnv1a(state.as_os_str().as_encoded_bytes());
+    Path::new(base).join(format!("spore-{name:016x}"))
+}
+
+/// Makes the directory unless it is there and nobody else's: its name can be foreseen, and
+/// everybody may make something of that name first.
+fn make_ours(dir: &Path) -> io::Result<()> {
+    match make_private(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_ours(dir) => Ok(()),
+        other => other,
+    }
+}
+
+fn make_private(dir: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().mode(0o700).create(dir)
+}
+
+fn is_ours(dir: &Path) -> bool {
+    dir.symlink_metadata().is_ok_and(|found| {
+        let me = spore_effects::machine::user();
+        found.is_dir() && found.uid() == me && found.permissions().mode() & 0o077 == 0
+    })
+}

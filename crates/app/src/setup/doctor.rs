@@ -1,0 +1,411 @@
+//! `spore doctor`: what is there, what each missing thing costs, and how to get it.
+//!
+//! A broken part is a finding, not an error, so one visit tells of everything. Nothing is
+//! changed by looking: no directory is made, no database brought up to date. Programs are
+//! asked for their versions while the rest is looked at, so a visit takes less than a second.
+
+mod programs;
+
+use std::path::Path;
+
+use serde::Serialize;
+use spore_config::Config;
+use spore_effects::machine;
+use spore_git::Repository;
+use spore_index::{Language, Tier};
+use spore_model::RunId;
+use spore_store::{Journal, OpenError, SqliteJournal};
+
+use crate::checks::needs;
+use crate::checks::project;
+use crate::search::model_files;
+use crate::session::backends;
+use crate::{Result, Surroundings, Workspace, counted};
+use programs::{Answer, Answers, version};
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    pub name: String,
+    pub ok: bool,
+    /// Its version, or what is wrong.
+    pub detail: String,
+    /// What its absence costs, and what to do; empty where all is well.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
+    /// Whether nothing can be run without it.
+    pub required: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Checkup {
+    pub root: String,
+    pub findings: Vec<Finding>,
+}
+
+impl Checkup {
+    /// Returns whether a run could start.
+    pub fn can_run(&self) -> bool {
+        self.findings.iter().all(|finding| finding.ok || !finding.required)
+    }
+}
+
+/// A program that only some projects or people need.
+struct Optional {
+    program: &'static str,
+    /// What cannot be done without it, and how to get it.
+    remedy: &'static str,
+}
+
+const TOOLCHAINS: [Optional; 4] = [
+    Optional {
+        program: "cargo",
+        remedy: "gates of Rust projects cannot run: get a toolchain from https://rustup.rs",
+    },
+    Optional {
+        program: "python3",
+        remedy: "gates of Python projects cannot run: install Python 3",
+    },
+    Optional {
+        program: "node",
+        remedy: "gates of JavaScript projects cannot run: install Node.js",
+    },
+    Optional {
+        program: "go",
+        remedy: "gates of Go projects cannot run: get it from https://go.dev/dl",
+    },
+];
+
+const AGENTS: [Optional; 5] = [
+    Optional {
+        program: "claude",
+        remedy: "Claude Code cannot be used: npm install -g @anthropic-ai/claude-code",
+    },
+    Optional { program: "codex", remedy: "Codex cannot be used: npm install -g @openai/codex" },
+    Optional { program: "opencode", remedy: "opencode cannot be used: npm install -g opencode-ai" },
+    Optional {
+        program: "gemini",
+        remedy: "Gemini CLI cannot be used: npm install -g @google/gemini-cli",
+    },
+    Optional {
+        program: "qwen",
+        remedy: "Qwen Code cannot be used: npm install -g @qwen-code/qwen-code",
+    },
+];
+
+const VERSION: &[&str] = &["--version"];
+
+/// Landlock of this version can keep an agent from truncating files, too.
+const SOUND_LANDLOCK: u32 = 3;
+
+/// Checkouts and builds need room; below the second not even the journal is safe.
+const SCARCE_BYTES: u64 = 1 << 30;
+const TOO_FEW_BYTES: u64 = 64 << 20;
+
+/// A larger database takes longer to check than a person wants to wait.
+const CHECKED_BYTES: u64 = 256 << 20;
+
+/// Looks around. Never changes anything.
+pub fn doctor(around: &Surroundings) -> Result<Checkup> {
+    let optional = || TOOLCHAINS.iter().chain(&AGENTS);
+    let questions = [("git", VERSION), ("sh", &["-c", "echo POSIX shell"][..])];
+    let answers =
+        Answers::ask(questions.into_iter().chain(optional().map(|one| (one.program, VERSION))));
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[]);
+    let mut findings = vec![
+        git(answers.of("git")),
+        program("sh", answers.of("sh"), "gates cannot run: install a POSIX shell", true),
+        repository(workspace.root()),
+        project(&workspace, config.as_ref().err()),
+    ];
+    if workspace.database().exists() {
+        findings.push(database(&workspace));
+    }
+    if let Ok(config) = &config {
+        findings.extend(gates(around, &workspace, config));
+    }
+    findings.push(checkouts(&around.state_home));
+    findings.extend(stale(&workspace));
+    findings.push(settings(&around.config_file));
+    findings.push(disk(&[&around.state_home, workspace.root()]));
+    findings.push(sandbox(machine::landlock_abi()));
+    findings.push(embeddings(&model_files::model_dir(around)));
+    findings.push(languages());
+    for Optional { program: name, remedy } in &TOOLCHAINS {
+        findings.push(program(name, answers.of(name), remedy, false));
+    }
+    for one in &AGENTS {
+        findings.push(agent(one, answers.of(one.program)));
+    }
+    Ok(Checkup { root: workspace.root().display().to_string(), findings })
+}
+
+fn program(name: &str, answer: Answer, remedy: &str, required: bool) -> Finding {
+    let (ok, detail) = match answer {
+        Answer::Version(version) => (true, version),
+        Answer::Silent => (true, "installed; it did not tell its version in time".to_owned()),
+        Answer::NotInstalled => (false, "not installed or not on PATH".to_owned()),
+        Answer::Broken(why) => (false, why),
+    };
+    finding(name, ok, detail, remedy, required)
+}
+
+fn git(answer: Answer) -> Finding {
+    let (oldest, sound) = (spore_git::OLDEST_GIT, spore_git::SOUND_GIT);
+    let older_than = |(major, minor): (u32, u32), said: &str| {
+        version(said).is_some_and(|found| found < (major, minor))
+    };
+    match answer {
+        Answer::Version(said) if older_than(oldest, &said) => {
+            let remedy =
+                format!("no run can start: install git {}.{} or later", oldest.0, oldest.1);
+            finding("git", false, said, &remedy, true)
+        }
+        Answer::Version(said) if older_than(sound, &said) => {
+            let remedy = format!(
+                "attributes such as line endings may be applied wrongly in checkouts: install git {}.{} or later",
+                sound.0, sound.1
+            );
+            finding("git", false, said, &remedy, false)
+        }
+        answer => program("git", answer, "no run can start: install git", true),
+    }
+}
+
+fn agent(one: &Optional, answer: Answer) -> Finding {
+    let found = program(one.program, answer, one.remedy, false);
+    if found.ok && !backends::NAMES.contains(&one.program) {
+        let remedy = "this version of Spore cannot drive it yet";
+        return Finding { ok: false, remedy: remedy.to_owned(), ..found };
+    }
+    found
+}
+
+fn repository(root: &Path) -> Finding {
+    let found = Repository::discover(root).and_then(|found| found.head());
+    let (ok, detail) = match found {
+        Ok(head) => (true, format!("HEAD is {}", &head.as_str()[..12])),
+        Err(error) => (false, error.to_string()),
+    };
+    finding(
+        "repository",
+        ok,
+        detail,
+        "no run can start here: work in a git repository with a commit",
+        true,
+    )
+}
+
+fn project(workspace: &Workspace, mistake: Option<&crate::Error>) -> Finding {
+    if let Some(mistake) = mistake {
+        let remedy = "no run can start: mend the setting";
+        return finding("project", false, mistake.to_string(), remedy, true);
+    }
+    if !workspace.is_initialised() {
+        let remedy = "nothing is lost: the first run makes it, or `spore init`";
+        return finding("project", false, "no .spore/ yet".to_owned(), remedy, false);
+    }
+    let (ok, detail) = match machine::check_writable(&workspace.spore_dir()) {
+        Ok(()) => (true, ".spore/ can be read and written".to_owned()),
+        Err(error) => (false, format!(".spore/ cannot be written: {error}")),
+    };
+    finding("project", ok, detail, "no run can start: make it writable for this user", true)
+}
+
+fn database(workspace: &Workspace) -> Finding {
+    let path = workspace.database();
+    let size = path.metadata().map_or(0, |metadata| metadata.len());
+    let checked = |journal: &SqliteJournal| {
+        if size > CHECKED_BYTES {
+            return Ok("spore.db can be read; it is too large to be checked here".to_owned());
+        }
+        match journal.damage() {
+            Ok(damage) if damage.is_empty() => Ok("spore.db is sound".to_owned()),
+            Ok(damage) => Err(format!("spore.db is damaged: {}", damage.join("; "))),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    let found = match SqliteJournal::open_read_only(&path) {
+        Ok(journal) => checked(&journal),
+        Err(OpenError::Older { .. }) => Ok("spore.db will be brought up to date".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    let (ok, detail) = match found {
+        Ok(detail) => (true, detail),
+        Err(detail) => (false, detail),
+    };
+    let remedy =
+        "its runs cannot be read: restore the file, or move it away to start with no history";
+    finding("database", ok, detail, remedy, true)
+}
+
+/// What a task would be checked with, and whether it can be. Nothing where there is no commit
+/// to look at.
+fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Option<Finding> {
+    let repository = workspace.repository(around).ok()?;
+    let base = repository.head().ok()?;
+    let gates = match project::gates(workspace, &repository, &base, config) {
+        Ok(gates) => gates,
+        Err(error) => {
+            let remedy =
+                "no task can be checked: spore config set gates.commands.test.run \"make test\"";
+            return Some(finding("gates", false, error.to_string(), remedy, false));
+        }
+    };
+    let told = gates.iter().map(|gate| match gate.dir.as_str() {
+        "" => format!("{}: {}", gate.name, gate.command),
+        dir => format!("{}: {} (in {dir})", gate.name, gate.command),
+    });
+    let detail = told.collect::<Vec<_>>().join(", ");
+    let missing = needs::missing(around, &gates);
+    let needs: Vec<&str> = missing.iter().map(|one| one.need.as_str()).collect();
+    let remedy = format!("no run can start without {}: install it", needs.join(", "));
+    Some(finding("gates", missing.is_empty(), detail, &remedy, false))
+}
+
+fn checkouts(path: &Path) -> Finding {
+    let (ok, detail) = match machine::check_writable(path) {
+        Ok(()) => (true, path.display().to_string()),
+        Err(error) => (false, format!("{}: {error}", path.display())),
+    };
+    finding(
+        "checkouts",
+        ok,
+        detail,
+        "checkouts cannot be made: set XDG_STATE_HOME to a writable directory",
+        true,
+    )
+}
+
+/// Checkouts whose run is over. What was in them is kept by refs.
+fn stale(workspace: &Workspace) -> Option<Finding> {
+    let journal = SqliteJournal::open_read_only(&workspace.database()).ok()?;
+    let entries = std::fs::read_dir(workspace.state()).ok()?;
+    let runs = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_over = |id: &RunId| match journal.run(*id) {
+        Ok(run) => run.is_none_or(|run| !run.is_open()),
+        Err(_) => false,
+    };
+    let count = u32::try_from(runs.filter(is_over).count()).unwrap_or(u32::MAX);
+    if count == 0 {
+        return None;
+    }
+    let detail = format!("{} of runs that are over", counted(count, "checkout"));
+    let remedy = "they only take up room: `spore runs prune` removes those that git keeps";
+    Some(finding("stale", false, detail, remedy, false))
+}
+
+fn settings(file: &Path) -> Finding {
+    let dir = file.parent().unwrap_or(file);
+    let (ok, detail) = match machine::check_writable(dir) {
+        Ok(()) => (true, file.display().to_string()),
+        Err(error) => (false, format!("{}: {error}", dir.display())),
+    };
+    let remedy =
+        "`spore config set --user` cannot write: set XDG_CONFIG_HOME to a writable directory";
+    finding("settings", ok, detail, remedy, false)
+}
+
+fn disk(places: &[&Path]) -> Finding {
+    let free: Vec<(u64, &Path)> = places
+        .iter()
+        .filter_map(|place| Some((machine::free_bytes(place).ok()?, *place)))
+        .collect();
+    let Some((bytes, place)) = free.into_iter().min() else {
+        let remedy = "a run may end for want of room: see with df";
+        return finding("disk", false, "free space cannot be told".to_owned(), remedy, false);
+    };
+    let detail = format!("{} free at {}", size(bytes), place.display());
+    let remedy = "runs stop when the disk is full and go on when it is not: free some space";
+    finding("disk", bytes >= SCARCE_BYTES, detail, remedy, bytes < TOO_FEW_BYTES)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..SCARCE_BYTES => format!("{} MB", bytes >> 20),
+        _ => format!("{} GB", bytes >> 30),
+    }
+}
+
+fn sandbox(abi: Option<u32>) -> Finding {
+    let detail = match abi {
+        Some(abi) => format!("the kernel has Landlock, version {abi}"),
+        None => "the kernel has no Landlock, or it is switched off".to_owned(),
+    };
+    let ok = abi.is_some_and(|abi| abi >= SOUND_LANDLOCK);
+    let remedy =
+        "what agents write cannot be confined by the kernel: use Linux 6.2 or later with Landlock";
+    finding("sandbox", ok, detail, remedy, false)
+}
+
+fn embeddings(dir: &Path) -> Finding {
+    let ok = model_files::is_installed(dir);
+    let detail = match ok {
+        true => format!("{} in {}", spore_embed::MODEL_NAME, dir.display()),
+        false => format!("no model in {}", dir.display()),
+    };
+    finding("embeddings", ok, detail, "search goes by words alone: spore setup", false)
+}
+
+/// How much the index reads of which language.
+fn languages() -> Finding {
+    let of = |tier: Tier| {
+        let known = Language::ALL.iter().filter(|language| language.tier() == tier);
+        known.map(|language| language.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let detail = format!(
+        "in full {}; definitions and calls {}; sections {}",
+        of(Tier::Full),
+        of(Tier::Basic),
+        of(Tier::Document)
+    );
+    finding("languages", true, detail, "", false)
+}
+
+fn finding(name: &str, ok: bool, detail: String, remedy: &str, required: bool) -> Finding {
+    let remedy = if ok { String::new() } else { remedy.to_owned() };
+    Finding { name: name.to_owned(), ok, detail, remedy, required }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(finding: Finding, ok: bool, required: bool, remedy: &str) {
+        let matches = finding.remedy.contains(remedy) && finding.remedy.is_empty() == ok;
+        assert!((finding.ok, finding.required) == (ok, required) && matches, "{finding:?}");
+    }
+
+    #[test]
+    fn an_old_git_is_told_by_what_it_cannot_do() {
+        let said = |text: &str| Answer::Version(text.to_owned());
+        check(git(said("git version 2.47.3")), true, true, "");
+        check(git(said("git version 2.39.5")), false, false, "install git 2.41");
+        check(git(said("git version 2.25.1")), false, true, "install git 2.31");
+        check(git(said("git version unknown")), true, true, "");
+        check(git(Answer::NotInstalled), false, true, "install git");
+        check(git(Answer::Silent), true, true, "");
+    }
+
+    #[test]
+    fn an_agent_that_is_there_helps_only_if_it_can_be_driven() {
+        let one = |program| Optional { program, remedy: "get it" };
+        check(agent(&one("nobody"), Answer::Version("1".into())), false, false, "cannot drive");
+        check(agent(&one("nobody"), Answer::NotInstalled), false, false, "get it");
+        check(agent(&one(backends::NAMES[0]), Answer::Version("1".into())), true, false, "");
+    }
+
+    #[test]
+    fn an_old_landlock_is_no_sandbox() {
+        check(sandbox(Some(3)), true, false, "");
+        check(sandbox(Some(2)), false, false, "Linux 6.2");
+        check(sandbox(None), false, false, "Linux 6.2");
+    }
+
+    #[test]
+    fn sizes_are_told_in_whole_units() {
+        assert_eq!(size(70 << 20), "70 MB");
+        assert_eq!(size(SCARCE_BYTES), "1 GB");
+    }
+}
