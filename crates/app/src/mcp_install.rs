@@ -159,7 +159,7 @@ fn keep_record(
         _ => before,
     };
     let record = Record { before, after: after.unwrap_or_default() };
-    let text = serde_json::to_vec_pretty(&record).map_err(crate::checks::runner::bug)?;
+    let text = serde_json::to_vec_pretty(&record).map_err(crate::base::error::bug)?;
     if let Some(parent) = path.parent() {
         files::create_private_dir(parent).map_err(failed)?;
     }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde_json::json;
 use spore_config::Config;
-use spore_effects::files::Lock;
 use spore_effects::session::{self, ProcessIdentity};
 use spore_model::{Fault, Run, RunId, RunKind, RunState, SourceKind, Status, Usd};
 use spore_store::{Journal, RunChange};
 
 use crate::base::outbox::Events;
+use crate::base::run_lock::{claim, is_claimed};
+use crate::base::run_refs::branch;
 use crate::report::{self, RunReport};
 use crate::run::settings::RunSettings;
-use crate::run::start::{Part, Stage, claim};
-use crate::run::world::branch;
+use crate::run::start::{Part, Stage};
 use crate::session::players::Cast;
 use crate::session::sandbox::Sandboxes;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -157,7 +157,7 @@ fn reopen(
     let change = RunChange {
         state: Some(RunState::Running),
         park: Some(None),
-        settings: Some(serde_json::to_value(settings).map_err(crate::checks::runner::bug)?),
+        settings: Some(serde_json::to_value(settings).map_err(crate::base::error::bug)?),
         ..RunChange::default()
     };
     let events = Events { around, trace: run.trace.clone() };
@@ -170,7 +170,7 @@ fn newest_open(workspace: &Workspace, journal: &dyn Journal) -> Result<Run> {
     journal
         .runs(&query)?
         .into_iter()
-        .find(|run| is_resumable(run.kind) && !Lock::is_held(&workspace.run_lock(run.id)))
+        .find(|run| is_resumable(run.kind) && !is_claimed(workspace, run.id))
         .ok_or_else(|| {
             Error::new(Fault::BadInput, "no run is waiting to be resumed")
                 .hint("`spore runs list` shows all runs")

@@ -13,6 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use spore_effects::Effect;
 use spore_effects::files::{Lock, create_private_dir, remove_all, write_atomic};
 use spore_model::CommitId;
 
@@ -64,7 +65,7 @@ impl Repository {
         create_private_dir(parent).map_err(GitError::io(parent))?;
         let _lock = checkout.lock()?;
         if !checkout.is_finished() {
-            checkout.make(commit, spares)?;
+            checkout.effect("make", || checkout.make(commit, spares))?;
         }
         Ok(checkout)
     }
@@ -86,19 +87,25 @@ impl Checkout {
     /// it. Untracked files go. Ignored ones stay, by the rules of `commit` and those that a
     /// cache directory brings for itself.
     pub fn reset(&self, commit: &CommitId) -> Result<(), GitError> {
-        self.reset_to(commit, Ignored::Keep)
+        self.effect("reset", || self.reset_to(commit, Ignored::Keep))
     }
 
     /// Like [`Self::reset`], but ignored files go too.
     pub fn reset_all(&self, commit: &CommitId) -> Result<(), GitError> {
-        self.reset_to(commit, Ignored::Remove)
+        self.effect("reset", || self.reset_to(commit, Ignored::Remove))
     }
 
     /// Removes the checkout and what lies beside it. The caller knows that nothing in it is
     /// worth keeping.
     pub fn discard(self) -> Result<(), GitError> {
         let lock = self.lock()?;
-        self.clear(lock)
+        self.effect("discard", || self.clear(lock))
+    }
+
+    /// Performs an effect on this checkout, named by what is done to which directory.
+    pub(crate) fn effect<T>(&self, deed: &str, act: impl FnOnce() -> T) -> T {
+        let name = self.dir.file_name().unwrap_or_default().to_string_lossy();
+        self.repository.probe().around(Effect::Checkout, &format!("{deed} {name}"), act)
     }
 
     /// Removes what there is, the lock with it.

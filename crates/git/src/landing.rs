@@ -16,6 +16,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use spore_effects::Effect;
 use spore_effects::files::remove_all;
 use spore_model::CommitId;
 
@@ -91,10 +92,12 @@ impl Repository {
     /// Turns the user's files and index. The caller has found no obstacle; what came up since
     /// makes git refuse before it writes anything.
     pub fn turn(&self, from: &CommitId, to: &CommitId) -> Result<(), GitError> {
-        self.refresh(&self.on_users_files("look at your files"), "--refresh")?;
-        let call = self.on_users_files("update your files").args(["read-tree", "-m", "-u"]);
-        call.args([from.as_str(), to.as_str()]).run()?;
-        Ok(())
+        self.probe().around(Effect::Checkout, "files of the user", || {
+            self.refresh(&self.on_users_files("look at your files"), "--refresh")?;
+            let call = self.on_users_files("update your files").args(["read-tree", "-m", "-u"]);
+            call.args([from.as_str(), to.as_str()]).run()?;
+            Ok(())
+        })
     }
 
     /// Makes the index agree with files that an interrupted [`Self::turn`] wrote before it
@@ -121,14 +124,16 @@ impl Repository {
         if !obstacles.is_empty() {
             return Ok(obstacles);
         }
-        for path in torn {
-            remove_all(&path).map_err(GitError::io(&path))?;
-        }
-        if !written.is_empty() {
-            let call = self.on_users_files("update your index").stdin(written);
-            call.args(["update-index", "--add", "--remove", "-z", "--stdin"]).run()?;
-        }
-        Ok(Vec::new())
+        self.probe().around(Effect::Checkout, "index of the user", || {
+            for path in torn {
+                remove_all(&path).map_err(GitError::io(&path))?;
+            }
+            if !written.is_empty() {
+                let call = self.on_users_files("update your index").stdin(written);
+                call.args(["update-index", "--add", "--remove", "-z", "--stdin"]).run()?;
+            }
+            Ok(Vec::new())
+        })
     }
 
     fn look_for_obstacles(

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use spore_effects::Effect;
 use spore_model::CommitId;
 
 use crate::repository::text;
@@ -28,7 +29,8 @@ impl Repository {
             }
         }
         let call = self.git("set a ref").args(["update-ref", "--no-deref", "-m", "spore"]);
-        call.args(["--", name, commit.as_str()]).run()?;
+        let call = call.args(["--", name, commit.as_str()]);
+        self.probe().around(Effect::Ref, name, || call.run())?;
         Ok(())
     }
 
@@ -49,7 +51,8 @@ impl Repository {
         }
         let call = self.git("remove a ref").args(["update-ref", "--no-deref", "-m", "spore", "-d"]);
         let call = call.args(["--", name, commit.as_str()]);
-        let answer = call.answer()?;
+        let answer =
+            self.probe().around(Effect::Ref, &format!("remove {name}"), || call.answer())?;
         if answer.is_success() {
             return Ok(true);
         }
@@ -76,7 +79,7 @@ impl Repository {
         // From the user's own work tree: the log of its HEAD tells of the move.
         let call = self.on_users_files("move a branch").args(["update-ref", "-m", why, "--"]);
         let call = call.args([branch, to.as_str(), from.as_str()]);
-        let answer = call.answer()?;
+        let answer = self.probe().around(Effect::Ref, "branch of the user", || call.answer())?;
         if answer.is_success() {
             return Ok(true);
         }

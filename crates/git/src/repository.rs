@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spore_effects::ToolOutput;
+use spore_effects::{Effect, Probe, ToolOutput};
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::GitError;
@@ -29,6 +29,8 @@ pub struct Repository {
     settings: Arc<Settings>,
     filters: Arc<[OsString]>,
     recall: Arc<Recall>,
+    /// Told of every commit, ref and checkout, so that no caller can forget it.
+    probe: Probe,
 }
 
 impl Repository {
@@ -42,7 +44,17 @@ impl Repository {
             Settings::read(Git::new("read the configuration", &common).env("GIT_DIR", &common))?;
         let filters = settings.filter_drivers().into();
         let (settings, recall) = (Arc::new(settings), Arc::default());
-        Ok(Self { root, common, own, settings, filters, recall })
+        Ok(Self { root, common, own, settings, filters, recall, probe: Probe::idle() })
+    }
+
+    /// Returns the same repository, whose durable effects pass `probe`.
+    pub fn probed(mut self, probe: &Probe) -> Self {
+        self.probe = probe.clone();
+        self
+    }
+
+    pub(crate) fn probe(&self) -> &Probe {
+        &self.probe
     }
 
     /// Returns the root of the user's work tree.
@@ -212,7 +224,8 @@ impl Repository {
             .env("GIT_COMMITTER_EMAIL", &email)
             .env("GIT_COMMITTER_DATE", &date)
             .stdin(message);
-        commit_id("commit", &call.run()?)
+        let subject = message.lines().next().unwrap_or_default();
+        self.probe.around(Effect::Commit, subject, || commit_id("commit", &call.run()?))
     }
 
     pub(crate) fn listing(&self, commit: &CommitId) -> Result<Arc<Listing>, GitError> {

@@ -61,11 +61,13 @@ impl Checkout {
     /// spares. The caller knows that nothing in it is worth keeping.
     pub fn retire(self, spares: &Path) -> Result<(), GitError> {
         let lock = self.lock()?;
-        let state = self.beside("state");
-        write_atomic(&state, b"begun\n").map_err(GitError::io(&state))?;
-        // What cannot be kept is removed below: a spare is never worth an error.
-        let _ = self.keep_as_spare(spares);
-        self.clear(lock)
+        self.effect("retire", || {
+            let state = self.beside("state");
+            write_atomic(&state, b"begun\n").map_err(GitError::io(&state))?;
+            // What cannot be kept is removed below: a spare is never worth an error.
+            let _ = self.keep_as_spare(spares);
+            self.clear(lock)
+        })
     }
 
     fn keep_as_spare(&self, spares: &Path) -> io::Result<()> {

@@ -34,6 +34,6 @@ pub use lesson::{LESSON_KIND, Lesson, LessonRecord};
 pub use money::{Cost, Usd};
 pub use outcome::{Fault, Outcome};
 pub use run::{Mark, Park, Run, RunCost, RunKind, RunState, Status};
-pub use step::EffectClass;
+pub use step::{Begun, EffectClass, Ticket};
 pub use time::{BadTime, Timestamp};
 pub use verdict::{Finding, Ruling, Verdict, VerdictSource};

@@ -1,7 +1,6 @@
 //! The loop around the machine: look up, intend, do, record, go on.
 
-use serde_json::Value;
-use spore_model::{Outcome, Park};
+use spore_model::{Begun, Outcome, Park, Ticket};
 
 use crate::{Conclusion, Done, Next, Step};
 
@@ -12,22 +11,6 @@ pub trait Machine {
     fn apply(&mut self, step: &Step, done: &Done) -> Next;
 }
 
-/// A step that has begun: which attempt this is, and what exactly was meant to be done when
-/// it was first begun. Doing it again must do that very thing.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Ticket {
-    pub attempt: u32,
-    pub intent: Value,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub enum Begun {
-    /// It has to be done, and may have been tried before.
-    Do(Ticket),
-    /// It has been done; this is what it came to.
-    Done(Done),
-}
-
 /// What the loop needs from outside.
 ///
 /// `begin` is durable when it returns, and so is `finish`. `perform` may be called again
@@ -36,7 +19,7 @@ pub enum Begun {
 pub trait World {
     type Error;
 
-    fn begin(&mut self, step: &Step) -> Result<Begun, Self::Error>;
+    fn begin(&mut self, step: &Step) -> Result<Begun<Done>, Self::Error>;
     fn perform(&mut self, step: &Step, ticket: &Ticket) -> Result<Done, Self::Error>;
     fn finish(&mut self, step: &Step, ticket: &Ticket, done: &Done) -> Result<(), Self::Error>;
 }

@@ -18,7 +18,7 @@ mod step;
 mod verdict_text;
 
 pub use bounce::{Bounce, Next, Rules};
-pub use driver::{Begun, End, Machine, Ticket, World, drive};
+pub use driver::{End, Machine, World, drive};
 pub use evidence::{Evidence, Shortfall};
 pub use proposals::{
     Places, Problem, Proposed, ProposedLesson, ProposedSummary, hold, normalised, read_summary,

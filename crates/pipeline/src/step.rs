@@ -45,24 +45,21 @@ pub enum Step {
 
 impl Step {
     pub fn key(&self) -> StepKey {
-        let text = match self {
-            Self::Prepare => "prepare".to_owned(),
-            Self::Baseline => "baseline".to_owned(),
-            Self::Coder { bounce, .. } => format!("coder/{bounce}"),
-            Self::Snapshot { bounce } => format!("snapshot/{bounce}"),
-            Self::Gates { bounce, .. } => format!("gates/{bounce}"),
-            Self::Verifier { bounce, attempt: 1, .. } => format!("verifier/{bounce}"),
-            Self::Verifier { bounce, attempt, .. } => format!("verifier/{bounce}/{attempt}"),
-            Self::Close { bounce, .. } => format!("close/{bounce}"),
-            Self::Commit { .. } => "commit".to_owned(),
-            Self::Apply { .. } => "apply".to_owned(),
-            Self::Escalate { .. } => "escalate".to_owned(),
-            Self::Summarize { .. } => "summarize".to_owned(),
-            Self::Solo { .. } => "solo".to_owned(),
-            Self::Finish { .. } => "finish".to_owned(),
-        };
-        #[expect(clippy::expect_used, reason = "the words above are all graphic ASCII")]
-        StepKey::new(text).expect("a step's name is a key")
+        match self {
+            Self::Prepare => StepKey::prepare(),
+            Self::Baseline => StepKey::baseline(),
+            Self::Coder { bounce, .. } => StepKey::coder(*bounce),
+            Self::Snapshot { bounce } => StepKey::snapshot(*bounce),
+            Self::Gates { bounce, .. } => StepKey::gates(*bounce),
+            Self::Verifier { bounce, attempt, .. } => StepKey::verifier(*bounce, *attempt),
+            Self::Close { bounce, .. } => StepKey::close(*bounce),
+            Self::Commit { .. } => StepKey::commit(),
+            Self::Apply { .. } => StepKey::apply(),
+            Self::Escalate { .. } => StepKey::escalate(),
+            Self::Summarize { .. } => StepKey::summarize(),
+            Self::Solo { .. } => StepKey::solo(),
+            Self::Finish { .. } => StepKey::finish(),
+        }
     }
 
     pub const fn class(&self) -> EffectClass {

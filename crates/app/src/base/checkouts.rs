@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use spore_effects::{Effect, Tool, files};
+use spore_effects::Tool;
 use spore_git::{Checkout, Exclusions, Repository};
 use spore_model::{CommitId, Fault, RunId, TreeId};
 
+use super::files::create_private_dir;
 use crate::run::settings::RunSettings;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -20,7 +21,7 @@ pub(crate) struct Checkouts<'a> {
 impl Checkouts<'_> {
     /// Lays out the coder's checkout at the base, or finds the one that is there.
     pub(crate) fn coder(&self) -> Result<Checkout> {
-        self.lay_out("coder", &self.place("coder"), &self.settings.base)
+        self.lay_out(&self.place("coder"), &self.settings.base)
     }
 
     pub(crate) fn has_coder(&self) -> bool {
@@ -32,13 +33,12 @@ impl Checkouts<'_> {
     pub(crate) fn verifier(&self, bounce: u32, commit: &CommitId) -> Result<Checkout> {
         let place = self.place(&format!("verifier-{bounce}"));
         self.retire(&place)?;
-        let name = format!("verifier-{bounce}");
         if self.settings.setup.is_empty() {
-            return self.lay_out(&name, &place, commit);
+            return self.lay_out(&place, commit);
         }
         // Nobody holds the set-up's commands, so they see the base and never the change: its
         // manifests can name programs, too.
-        let checkout = self.lay_out(&name, &place, &self.settings.base)?;
+        let checkout = self.lay_out(&place, &self.settings.base)?;
         checkout.reset(commit)?;
         Ok(checkout)
     }
@@ -66,7 +66,7 @@ impl Checkouts<'_> {
     pub(crate) fn gates_anew(&self) -> Result<Checkout> {
         let place = self.gates_place();
         self.remove(&place)?;
-        self.lay_out("gates", &place, &self.settings.base)
+        self.lay_out(&place, &self.settings.base)
     }
 
     fn gates_place(&self) -> PathBuf {
@@ -93,7 +93,7 @@ impl Checkouts<'_> {
 
     /// Returns a checkout that is no longer called prepared.
     fn given_up(&self, place: &Path) -> Option<Checkout> {
-        let _ = std::fs::remove_file(prepared(place));
+        let _ = self.around.remove_file(&prepared(place));
         Checkout::open(self.repository, place)
     }
 
@@ -101,37 +101,28 @@ impl Checkouts<'_> {
         self.workspace.run_state(self.run).join(name)
     }
 
-    fn lay_out(&self, name: &str, place: &Path, commit: &CommitId) -> Result<Checkout> {
+    fn lay_out(&self, place: &Path, commit: &CommitId) -> Result<Checkout> {
         if let Some(checkout) = Checkout::open(self.repository, place)
             && prepared(place).exists()
         {
             return Ok(checkout);
         }
-        self.around.probe.around(Effect::Checkout, name, || {
-            if let Some(parent) = place.parent() {
-                files::create_private_dir(parent).map_err(|source| {
-                    Error::io(format!("cannot create {}", parent.display()), source)
-                })?;
-            }
-            let spares = self.workspace.spares();
-            let checkout = self.repository.checkout_reusing(&spares, place, commit)?;
-            self.bring_along(checkout.dir())?;
-            self.set_up(checkout.dir())?;
-            files::write_atomic(&prepared(place), b"")
-                .map_err(|source| Error::io("cannot mark the checkout", source))?;
-            Ok(checkout)
-        })
+        if let Some(parent) = place.parent() {
+            create_private_dir(parent)?;
+        }
+        let spares = self.workspace.spares();
+        let checkout = self.repository.checkout_reusing(&spares, place, commit)?;
+        self.bring_along(checkout.dir())?;
+        self.set_up(checkout.dir())?;
+        self.around.write_file(&prepared(place), b"")?;
+        Ok(checkout)
     }
 
     /// Copies what a fresh checkout lacks and the person listed: local settings, fixtures.
     fn bring_along(&self, dir: &Path) -> Result<()> {
         for name in &self.settings.copy {
             let (from, to) = (self.workspace.root().join(name), dir.join(name));
-            let copied = to
-                .parent()
-                .map_or(Ok(()), std::fs::create_dir_all)
-                .and_then(|()| std::fs::copy(&from, &to));
-            copied.map_err(|source| {
+            self.around.copy_file(&from, &to).map_err(|source| {
                 Error::new(Fault::Config, format!("[checkout] copy: cannot copy {name}"))
                     .because(source)
             })?;

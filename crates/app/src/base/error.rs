@@ -313,3 +313,7 @@ fn wrap(fault: Fault, hint: &str, error: impl std::error::Error + Send + Sync + 
     let wrapped = Error::new(fault, error.to_string()).because(error);
     if hint.is_empty() { wrapped } else { wrapped.hint(hint) }
 }
+/// Says that Spore cannot read or write its own records, which no caller can mend.
+pub(crate) fn bug(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(Fault::Bug, "Spore cannot read what it wrote").because(error)
+}

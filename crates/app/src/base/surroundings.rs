@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spore_effects::{Clock, Effect, Ids, Probe, files};
-
-use crate::{Error, Result};
+use spore_effects::{Clock, Ids, Probe};
 
 pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
@@ -32,26 +30,6 @@ impl Surroundings {
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
-    }
-
-    /// Writes a file whole, with the directories above it: an effect by the name of `name`.
-    pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
-        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-        let write = || files::write_atomic(path, content);
-        self.probe.around(Effect::File, name, write).map_err(failed)
-    }
-
-    /// Changes something in a store: an effect by the name of `name`.
-    pub(crate) fn row<T, E>(
-        &self,
-        name: &str,
-        act: impl FnOnce() -> std::result::Result<T, E>,
-    ) -> Result<T>
-    where
-        Error: From<E>,
-    {
-        Ok(self.probe.around(Effect::Row, name, act)?)
     }
 
     /// The same for a thread of its own that works on one project and leaves nothing behind

@@ -4,15 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use spore_config::{Config, Layer, Loaded, Origin};
+use spore_effects::Probe;
 use spore_git::Repository;
 use spore_model::{Fault, RunId};
-use spore_store::{OpenOptions, SqliteJournal, SqliteKnowledge};
 
+use super::run_files::RunFiles;
+use super::stores::{self, ProjectJournal, ProjectKnowledge};
 use crate::{Error, Result, Surroundings};
 
 pub struct Workspace {
     root: PathBuf,
     state: PathBuf,
+    /// Told of every durable effect of the stores and repositories that are opened here.
+    probe: Probe,
     /// Found when it is first asked for: many commands never ask git.
     project: OnceLock<Repository>,
     here: OnceLock<Repository>,
@@ -65,7 +69,7 @@ impl Workspace {
         if around.root.is_some() || at_the_root {
             return Ok(project);
         }
-        let here = Repository::discover(&around.cwd).ok();
+        let here = self.discover(&around.cwd).ok();
         let here = here.filter(|here| here.git_dir() == project.git_dir()).unwrap_or(project);
         Ok(self.here.get_or_init(|| here).clone())
     }
@@ -75,15 +79,27 @@ impl Workspace {
         match self.project.get() {
             Some(known) => Ok(known.clone()),
             None => {
-                let found = Repository::discover(&self.root)?;
+                let found = self.discover(&self.root)?;
                 Ok(self.project.get_or_init(|| found).clone())
             }
         }
     }
 
+    /// Finds the repository around a directory. Its commits, refs and checkouts are effects by
+    /// construction.
+    pub(crate) fn discover(&self, dir: &Path) -> Result<Repository> {
+        Ok(Repository::discover(dir)?.probed(&self.probe))
+    }
+
     fn at(root: PathBuf, around: &Surroundings) -> Self {
         let state = around.state_home.join(directory_name(&root));
-        Self { root, state, project: OnceLock::new(), here: OnceLock::new() }
+        Self {
+            root,
+            state,
+            probe: around.probe.clone(),
+            project: OnceLock::new(),
+            here: OnceLock::new(),
+        }
     }
 
     pub fn root(&self) -> &Path {
@@ -122,13 +138,8 @@ impl Workspace {
     }
 
     /// What a run leaves for people to read.
-    pub fn run_dir(&self, run: RunId) -> PathBuf {
-        self.spore_dir().join("runs").join(run.to_string())
-    }
-
-    /// Held by the process that works on the run.
-    pub fn run_lock(&self, run: RunId) -> PathBuf {
-        self.run_dir(run).join("lock")
+    pub(crate) fn run_files(&self, run: RunId) -> RunFiles {
+        RunFiles::new(self.spore_dir().join("runs").join(run.to_string()))
     }
 
     /// The checkouts of all runs of this project.
@@ -164,17 +175,15 @@ impl Workspace {
     }
 
     /// Opens the journal of an initialised project.
-    pub fn journal(&self, config: &Config) -> Result<SqliteJournal> {
+    pub(crate) fn journal(&self, config: &Config) -> Result<ProjectJournal> {
         self.check_initialised()?;
-        let options = OpenOptions { busy_timeout: config.store.busy_timeout };
-        Ok(SqliteJournal::open_with(&self.database(), &options)?)
+        stores::journal(&self.database(), config, &self.probe)
     }
 
     /// Opens what an initialised project knows; it shares the journal's file.
-    pub fn knowledge(&self, config: &Config) -> Result<SqliteKnowledge> {
+    pub(crate) fn knowledge(&self, config: &Config) -> Result<ProjectKnowledge> {
         self.check_initialised()?;
-        let options = OpenOptions { busy_timeout: config.store.busy_timeout };
-        Ok(SqliteKnowledge::open_with(&self.database(), &options)?)
+        stores::knowledge(&self.database(), config, &self.probe)
     }
 
     /// Reads all layers of the configuration, `flags` last.

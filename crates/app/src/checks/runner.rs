@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use spore_effects::Effect;
-use spore_effects::files::{self, Lock, LockError};
+use spore_effects::files::{Lock, LockError};
 use spore_effects::session::ProcessIdentity;
 use spore_gates::{
     Absence, Cache, CacheError, Gate, GateError, GateKind, GateResult, Runner, Standing,
@@ -19,6 +19,8 @@ use spore_model::{CommitId, RunId, TreeId};
 use spore_store::{Journal, ProcessRow};
 
 use crate::base::checkouts::Checkouts;
+use crate::base::error::bug;
+use crate::base::files::{create_dir, create_private_dir};
 use crate::checks::needs;
 use crate::checks::words::line;
 use crate::session::sandbox::{Hold, Sandboxes};
@@ -109,9 +111,7 @@ impl GateRuns<'_> {
     /// Runs every gate on a tree.
     pub(crate) fn run(&self, check: &Check<'_>, progress: &mut dyn Progress) -> Result<Checked> {
         needs::require(self.checkouts.around, &self.checkouts.settings.gates)?;
-        std::fs::create_dir_all(check.logs).map_err(|source| {
-            Error::io(format!("cannot create {}", check.logs.display()), source)
-        })?;
+        create_dir(check.logs)?;
         let Some(_held) = self.claim(progress)? else { return Ok(Checked::Interrupted) };
         let checkout = self.stand_on(check.commit)?;
         let mut results = Vec::new();
@@ -164,17 +164,14 @@ impl GateRuns<'_> {
     fn keep(&self, checkout: &Checkout, commit: &CommitId) -> Result<()> {
         let tracked = self.tracked(commit)?;
         let stamp = self.stamp();
-        let state = |source| Error::io(format!("cannot write {}", stamp.display()), source);
-        self.checkouts.around.probe.around(Effect::Checkout, "build output of the gates", || {
-            match std::fs::remove_file(&stamp) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                removed => removed.map_err(state)?,
-            }
+        let around = self.checkouts.around;
+        around.remove_file(&stamp)?;
+        around.probe.around(Effect::Checkout, "build output of the gates", || {
             let kept = self.cache().keep(checkout.dir(), &|name| tracked.contains(name));
-            kept.map_err(out_of_order)?;
-            let text = serde_json::to_vec(&self.inputs(commit)?).map_err(bug)?;
-            files::write_atomic(&stamp, &text).map_err(state)
-        })
+            kept.map_err(out_of_order)
+        })?;
+        let text = serde_json::to_vec(&self.inputs(commit)?).map_err(bug)?;
+        around.write_file(&stamp, &text)
     }
 
     fn tracked(&self, commit: &CommitId) -> Result<HashSet<String>> {
@@ -225,8 +222,7 @@ impl GateRuns<'_> {
     /// is worth the wait.
     fn claim(&self, progress: &mut dyn Progress) -> Result<Option<Lock>> {
         let state = self.checkouts.workspace.gates_state();
-        files::create_private_dir(&state)
-            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
+        create_private_dir(&state)?;
         let mut told = false;
         loop {
             match Lock::try_take(&state.join("lock")) {
@@ -258,9 +254,7 @@ impl GateRuns<'_> {
                 boot_id: process.boot_id.clone(),
                 started: around.clock.now(),
             };
-            around.probe.around(Effect::Process, &format!("gate {}", gate.name), || {
-                self.journal.process_started(&row)
-            })
+            self.journal.process_started(&row)
         };
         let interrupt = around.interrupt.clone();
         let held = self.sandboxes.of_gate(self.hold, &gate.needs, dir, &token)?;
@@ -328,8 +322,4 @@ pub(crate) fn expected_of_base_tests(
 fn out_of_order(error: CacheError) -> Error {
     let message = error.to_string();
     Error::io(message, error.source)
-}
-
-pub(crate) fn bug(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(spore_model::Fault::Bug, "Spore cannot read what it wrote").because(error)
 }

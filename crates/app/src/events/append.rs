@@ -53,7 +53,7 @@ pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let cap = workspace.config(around, &[])?.spine.line_cap_bytes;
-    let line = serde_json::to_string(&event).map_err(crate::checks::runner::bug)?;
+    let line = serde_json::to_string(&event).map_err(crate::base::error::bug)?;
     if line.len() as u64 > cap.min(MAX_LINE_BYTES as u64) {
         return Err(too_large(line.len()));
     }

@@ -16,23 +16,24 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use spore_effects::Effect;
 use spore_effects::files::Lock;
 use spore_git::{Commit, Direction, FilePatch, Lines, Patch, Repository};
 use spore_model::{
-    CommitId, EffectClass, Event, EventId, Outcome, Run, RunId, RunKind, Source, SourceKind,
+    Begun, CommitId, EffectClass, Event, EventId, Outcome, Run, RunId, RunKind, Source, SourceKind,
     StepKey, Timestamp,
 };
 use spore_pipeline::Done;
-use spore_store::{Journal, RunQuery, StepEntry};
+use spore_store::{Journal, RunQuery};
 
+use crate::base::error::bug;
+use crate::base::files::create_dir;
 use crate::base::outbox;
-use crate::checks::runner::bug;
+use crate::base::step::Steps;
 use crate::events::corrections::{
     CorrectionKind, Landed, event_id, followers, land, reverted, same_task,
 };
 use crate::report;
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::{Result, Surroundings, Workspace};
 
 /// How many patches are held at once.
 const BATCH: usize = 64;
@@ -86,7 +87,7 @@ pub fn collect_corrections(around: &Surroundings) -> Result<Collected> {
     found.extend(reopened(&runs, &landed));
     let mut corrections = Vec::new();
     for correction in found {
-        if tell(around, &journal, &runs, &correction)? {
+        if tell(around, &workspace, &journal, &runs, &correction)? {
             corrections.push(correction);
         }
     }
@@ -101,8 +102,7 @@ pub fn collect_corrections(around: &Surroundings) -> Result<Collected> {
 /// One at a time: two would take each other's steps over.
 fn lock(workspace: &Workspace) -> Result<Lock> {
     let dir = workspace.events_dir();
-    std::fs::create_dir_all(&dir)
-        .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
+    create_dir(&dir)?;
     Ok(Lock::take(&dir.join(".collect.lock"))?)
 }
 
@@ -120,7 +120,9 @@ impl Runs {
         all.reverse();
         let mut own = HashMap::new();
         for run in all.iter().filter(|run| run.outcome == Some(Outcome::Success)) {
-            if let Some(Done::Committed { commit }) = report::recorded(journal, run.id, "commit")? {
+            if let Some(Done::Committed { commit }) =
+                report::recorded(journal, run.id, &StepKey::commit())?
+            {
                 own.insert(commit, run.id);
             }
         }
@@ -302,19 +304,20 @@ fn reopened(runs: &Runs, landed: &HashSet<RunId>) -> Vec<Correction> {
 /// Puts a correction into the outbox unless that was done before; returns whether it was new.
 fn tell(
     around: &Surroundings,
+    workspace: &Workspace,
     journal: &dyn Journal,
     runs: &Runs,
     correction: &Correction,
 ) -> Result<bool> {
     let Some(run) = runs.get(correction.run) else { return Ok(false) };
-    let now = around.clock.now();
-    let key = StepKey::new(format!("correction/{}", correction.event)).map_err(bug)?;
-    let intent = json!({ "type": correction.kind });
-    let begun = journal.begin_step(run.id, &key, EffectClass::Keyed, &intent, now)?;
-    if begun.result.is_some() {
+    let steps = Steps { around, workspace, journal, run: run.id };
+    let key = StepKey::correction(correction.event);
+    let intent = steps.intent().with("type", correction.kind.as_str());
+    let Begun::Do(ticket) = steps.begin::<Value>(&key, EffectClass::Keyed, intent)? else {
         return Ok(false);
-    }
-    let event = Event {
+    };
+    let mut entry = steps.entry(&json!({ "event": correction.event }))?;
+    entry.events.push(Event {
         id: correction.event,
         ts: correction.when,
         source: Source { kind: SourceKind::Git, name: "collect".to_owned() },
@@ -323,17 +326,8 @@ fn tell(
         run: Some(run.id),
         trace: Some(run.trace.clone()),
         payload: correction.payload.clone(),
-    };
-    let entry = StepEntry {
-        result: json!({ "event": correction.event }),
-        runs: Vec::new(),
-        new_runs: Vec::new(),
-        ledger: Vec::new(),
-        events: vec![event],
-        now,
-    };
-    around.probe.around(Effect::Row, "correction", || {
-        journal.finish_step(run.id, &key, begun.attempt, &entry)
-    })?;
+    });
+    // There may be hundreds: one flush at the end carries them all.
+    steps.record(&key, &ticket, &entry)?;
     Ok(true)
 }

@@ -135,7 +135,7 @@ impl Stream<'_> {
             return Ok(());
         };
         self.kept = self.reader.cursor().clone();
-        let mut text = serde_json::to_string(&self.kept).map_err(crate::checks::runner::bug)?;
+        let mut text = serde_json::to_string(&self.kept).map_err(crate::base::error::bug)?;
         text.push('\n');
         files::write_atomic(file, text.as_bytes())
             .map_err(|source| Error::io(format!("cannot write {}", file.display()), source))

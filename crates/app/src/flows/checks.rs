@@ -6,23 +6,24 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
 use spore_compose::{
     Check, ChildEnd, Grade, Parked, Sentinel, SentinelEnding, SentinelNext, SentinelStep, Severity,
     Verification,
 };
-use spore_effects::Effect;
 use spore_gates::{GateKind, GateResult, Runner, Standing};
 use spore_git::Repository;
 use spore_model::{
-    CommitId, EffectClass, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, Timestamp,
+    Begun, CommitId, EffectClass, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, Ticket,
     TreeId,
 };
 use spore_store::RunChange;
 
-use super::ground::{Begun, Ending, Ground, Place, Ticket};
+use super::ground::{Ending, Ground, Place};
 use crate::base::checkouts::Checkouts;
-use crate::checks::runner::{self, Against, Checked, GateRuns, bug};
+use crate::base::error::bug;
+use crate::base::run_refs;
+use crate::base::step::Intent;
+use crate::checks::runner::{self, Against, Checked, GateRuns};
 use crate::checks::words;
 use crate::run::settings::RunSettings;
 use crate::run::start::Orchestrate;
@@ -139,8 +140,8 @@ impl Checks<'_> {
     ) -> Result<Option<(Verification, bool)>> {
         let ground = self.ground;
         let key = step.key();
-        let intent = json!({ "at": ground.now(), "gates": ground.around.ids.run() });
-        let ticket = match ground.begin(&self.place, &key, EffectClass::Fenced, &intent)? {
+        let intent = Intent::at(ground.now()).plan("gates", ground.around.ids.run());
+        let ticket = match ground.steps(&self.place).begin(&key, EffectClass::Fenced, intent)? {
             Begun::Done(found) => return Ok(Some((found, false))),
             Begun::Do(ticket) => ticket,
         };
@@ -155,7 +156,7 @@ impl Checks<'_> {
         };
         let checks = results.iter().map(|result| self.judged(result, cycle)).collect();
         let found = Verification::grade(cycle, tree, checks, machine.last());
-        let mut entry = ground.entry(&found)?;
+        let mut entry = ground.steps(&self.place).entry(&found)?;
         let change = RunChange {
             state: Some(RunState::Ended),
             outcome: Some(match found.overall {
@@ -176,7 +177,7 @@ impl Checks<'_> {
             gates,
             payload,
         ));
-        ground.finish(&self.place, &key, &ticket, &entry)?;
+        ground.steps(&self.place).finish(&key, &ticket, &entry)?;
         let word = found.overall.to_string();
         progress.update(&Update::layer("sentinel", &format!("cycle {cycle}"), word, None));
         Ok(Some((found, true)))
@@ -193,23 +194,17 @@ impl Checks<'_> {
         let checkouts = self.checkouts(repository);
         let scratch = ground.workspace.run_state(ground.root).join("sentinel.index");
         let tree = repository.present(&scratch, &checkouts.exclusions())?;
-        let at: Timestamp = serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)?;
+        let at = ticket.time().map_err(bug)?;
         let message = format!("cycle {cycle} of {}", self.place.run);
         let head = repository.head()?;
-        let probe = &ground.around.probe;
-        let commit = probe.around(Effect::Commit, &format!("cycle {cycle}"), || {
-            repository.commit_tree(&tree, &head, &message, at)
-        })?;
-        let name = format!("refs/spore/{}/sentinel/{cycle}", self.place.run);
-        probe.around(Effect::Ref, &format!("cycle {cycle}"), || {
-            repository.set_ref(&name, &commit)
-        })?;
+        let commit = repository.commit_tree(&tree, &head, &message, at)?;
+        repository.set_ref(&run_refs::sentinel(self.place.run, cycle), &commit)?;
         Ok((commit, tree))
     }
 
     fn open_gates(&self, cycle: u32, ticket: &Ticket) -> Result<RunId> {
         let ground = self.ground;
-        let id = ticket.planned("gates")?;
+        let id = ticket.planned("gates").map_err(bug)?;
         let run = Run {
             parent: Some(self.place.run),
             trace: ground.trace.clone(),
@@ -217,9 +212,7 @@ impl Checks<'_> {
             name: format!("cycle {cycle}"),
             ..ground.blank(id, RunKind::Gates)
         };
-        ground
-            .around
-            .row(&format!("open cycle {cycle}"), || ground.journal.create_run(&run, &[]))?;
+        ground.journal.create_run(&run, &[])?;
         Ok(id)
     }
 

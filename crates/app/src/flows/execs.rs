@@ -11,19 +11,21 @@ use spore_agent::{Limits, Report, Request, Sandbox, ToolPolicy};
 use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
 use spore_model::propagation::{Action, Layer, Left, decide};
 use spore_model::{
-    Cost, EffectClass, LedgerEntry, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
-    StepKey, Usd,
+    Begun, Cost, EffectClass, LedgerEntry, Outcome, Park, Run, RunId, RunKind, RunState,
+    SourceKind, StepKey, Ticket, Usd,
 };
 use spore_store::RunChange;
 
-use super::ground::{Begun, Ending, Ground, Place, Ticket};
-use crate::checks::runner::bug;
+use super::ground::{Ending, Ground, Place};
+use crate::base::error::bug;
+use crate::base::files::create_dir;
+use crate::base::step::Intent;
 use crate::session::backends::{backend, model};
 use crate::session::lost::{Lost, set_aside};
 use crate::session::prices::cost_of;
 use crate::session::roles;
 use crate::session::watch::{Attendance, idle};
-use crate::{Error, Progress, Result, Update};
+use crate::{Progress, Result, Update};
 
 /// One exec to be done.
 pub(crate) struct Exec<'a> {
@@ -76,9 +78,9 @@ impl Exec<'_> {
             ..ground.blank(self.place.run, RunKind::Exec)
         };
         ground.open(&self.place, RunKind::Exec, &details)?;
-        let key = StepKey::new("session").map_err(bug)?;
-        let intent = json!({ "at": ground.now(), "session": ground.around.ids.run() });
-        let ticket = match ground.begin(&self.place, &key, EffectClass::Paid, &intent)? {
+        let key = StepKey::session();
+        let intent = Intent::at(ground.now()).plan("session", ground.around.ids.run());
+        let ticket = match ground.steps(&self.place).begin(&key, EffectClass::Paid, intent)? {
             Begun::Done(done) => return Ok(done),
             Begun::Do(ticket) => ticket,
         };
@@ -136,8 +138,7 @@ impl Exec<'_> {
         let report = attendance.attend(agent.as_ref(), &request)?;
         let cost = cost_of(ground.config, &report, request.model.as_deref())?;
         let last = request.transcript.with_file_name("final.md");
-        spore_effects::files::write_atomic(&last, report.final_text.as_bytes())
-            .map_err(|source| Error::io("cannot keep the session's final message", source))?;
+        ground.around.write_file(&last, report.final_text.as_bytes())?;
         let backend = agent.name().to_owned();
         Ok(Session { run: session, report, cost, backend, model: request.model })
     }
@@ -146,9 +147,8 @@ impl Exec<'_> {
     /// is set aside.
     fn files(&self, ticket: &Ticket) -> Result<PathBuf> {
         let dir = self.ground.dir().join(&self.place.dir).join("session");
-        set_aside(&dir, ticket.attempt)?;
-        std::fs::create_dir_all(&dir)
-            .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
+        set_aside(self.ground.around, &dir, ticket.attempt)?;
+        create_dir(&dir)?;
         Ok(dir)
     }
 
@@ -199,7 +199,7 @@ impl Exec<'_> {
         };
         lost.close_below(self.place.run)?;
         let id = match ticket.attempt {
-            1 => ticket.planned("session")?,
+            1 => ticket.planned("session").map_err(bug)?,
             _ => ground.around.ids.run(),
         };
         let run = Run {
@@ -216,10 +216,7 @@ impl Exec<'_> {
             json!({ "role": self.plan.role, "backend": backend, "name": self.place.name });
         let event =
             ground.event(SourceKind::Runner, &self.plan.role, "session.started", id, payload);
-        ground.around.row(&format!("open session {}", self.place.label()), || {
-            let (run, events) = ([run], [event]);
-            ground.journal.amend_step(self.place.run, key, ticket.attempt, &run, &events)
-        })?;
+        ground.journal.amend_step(self.place.run, key, ticket.attempt, &[run], &[event])?;
         Ok(id)
     }
 
@@ -239,7 +236,7 @@ impl Exec<'_> {
             return self.book_stopped(&session, end, result);
         }
         let done = ExecEnd { end, session: session.run, result };
-        let mut entry = ground.entry(&done)?;
+        let mut entry = ground.steps(&self.place).entry(&done)?;
         entry.runs.push((session.run, self.change(&session)));
         entry.ledger.push(self.ledger(&session));
         let payload = json!({
@@ -257,7 +254,7 @@ impl Exec<'_> {
             session.run,
             payload,
         ));
-        ground.finish(&self.place, key, ticket, &entry)?;
+        ground.steps(&self.place).finish(key, ticket, &entry)?;
         Ok(done)
     }
 

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use spore_config::Config;
 use spore_model::{
-    Allowance, BudgetId, BudgetTree, Cost, EffectClass, Exhausted, Outcome, Run, RunId, RunKind,
-    RunState, SourceKind, StepKey, Timestamp, TraceId, Usage, Usd,
+    Allowance, Begun, BudgetId, BudgetTree, Cost, EffectClass, Exhausted, Outcome, Run, RunId,
+    RunKind, RunState, SourceKind, StepKey, Timestamp, TraceId, Usage, Usd,
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
-use crate::base::outbox::{self, Events};
-use crate::checks::runner::bug;
-use crate::run::world::pretty;
+use crate::base::error::bug;
+use crate::base::files::pretty;
+use crate::base::outbox::Events;
+use crate::base::step::Steps;
 use crate::session::nesting::Nesting;
 use crate::{Result, Surroundings, Workspace};
 
@@ -56,24 +56,6 @@ pub(crate) struct Ending<'a> {
     pub(crate) points_at: Option<&'a str>,
 }
 
-/// A step that has begun and has no result.
-pub(crate) struct Ticket {
-    pub(crate) attempt: u32,
-    pub(crate) intent: Value,
-}
-
-pub(crate) enum Begun<T> {
-    Do(Ticket),
-    Done(T),
-}
-
-impl Ticket {
-    /// Returns an id that the step's first attempt planned with.
-    pub(crate) fn planned(&self, name: &str) -> Result<RunId> {
-        serde_json::from_value(self.intent[name].clone()).map_err(bug)
-    }
-}
-
 impl Ground<'_> {
     /// Opens the row of a layer below the root, once.
     pub(crate) fn open(&self, place: &Place, kind: RunKind, details: &Run) -> Result<()> {
@@ -93,8 +75,7 @@ impl Ground<'_> {
         let payload = json!({ "kind": kind, "name": place.name, "attempt": place.attempt });
         let event =
             self.event(SourceKind::Runner, kind.as_str(), "run.started", place.run, payload);
-        self.around
-            .row(&format!("open {}", place.label()), || self.journal.create_run(&run, &[event]))?;
+        self.journal.create_run(&run, &[event])?;
         self.live_report()
     }
 
@@ -102,46 +83,10 @@ impl Ground<'_> {
         Run::begin(run, kind, "", self.now())
     }
 
-    /// Records the intent of a step, or finds its result.
-    pub(crate) fn begin<T: DeserializeOwned>(
-        &self,
-        place: &Place,
-        key: &StepKey,
-        class: EffectClass,
-        intent: &Value,
-    ) -> Result<Begun<T>> {
-        let begun = self.around.row(&format!("begin {} {key}", place.label()), || {
-            self.journal.begin_step(place.run, key, class, intent, self.now())
-        })?;
-        match begun.result {
-            Some(result) => Ok(Begun::Done(serde_json::from_value(result).map_err(bug)?)),
-            None => Ok(Begun::Do(Ticket { attempt: begun.attempt, intent: begun.intent })),
-        }
-    }
-
-    pub(crate) fn finish(
-        &self,
-        place: &Place,
-        key: &StepKey,
-        ticket: &Ticket,
-        entry: &StepEntry,
-    ) -> Result<()> {
-        self.around.row(&format!("finish {} {key}", place.label()), || {
-            self.journal.finish_step(place.run, key, ticket.attempt, entry)
-        })?;
-        outbox::flush(self.around, self.workspace, self.journal)
-    }
-
-    /// An entry with nothing but a result; the rest is for the caller to fill in.
-    pub(crate) fn entry(&self, result: &impl serde::Serialize) -> Result<StepEntry> {
-        Ok(StepEntry {
-            result: serde_json::to_value(result).map_err(bug)?,
-            runs: Vec::new(),
-            new_runs: Vec::new(),
-            ledger: Vec::new(),
-            events: Vec::new(),
-            now: self.now(),
-        })
+    /// The steps of a layer.
+    pub(crate) fn steps(&self, place: &Place) -> Steps<'_> {
+        let Self { around, workspace, journal, .. } = *self;
+        Steps { around, workspace, journal, run: place.run }
     }
 
     /// Ends a layer: begins its last step and, unless that has a result, writes what
@@ -156,12 +101,11 @@ impl Ground<'_> {
         ending: &Ending<'_>,
         result: &impl serde::Serialize,
     ) -> Result<()> {
-        let key = StepKey::new("finish").map_err(bug)?;
-        let intent = json!({ "at": self.now() });
-        let begun = self.begin::<Value>(place, &key, EffectClass::Keyed, &intent)?;
+        let (steps, key) = (self.steps(place), StepKey::finish());
+        let begun = steps.begin::<Value>(&key, EffectClass::Keyed, steps.intent())?;
         let Begun::Do(ticket) = begun else { return Ok(()) };
-        let at: Timestamp = serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)?;
-        let mut entry = self.entry(result)?;
+        let at = ticket.time().map_err(bug)?;
+        let mut entry = steps.entry(result)?;
         let below = self.journal.children(place.run)?;
         self.stop_open(&below, &mut entry);
         let change = RunChange {
@@ -181,7 +125,7 @@ impl Ground<'_> {
         if place.parent.is_none() {
             self.announce(place, ending, at)?;
         }
-        self.finish(place, &key, &ticket, &entry)?;
+        steps.finish(&key, &ticket, &entry)?;
         if place.parent.is_some() {
             self.live_report()?;
         }
@@ -251,7 +195,7 @@ impl Ground<'_> {
 
     /// The root's directory, in which all layers keep their files.
     pub(crate) fn dir(&self) -> PathBuf {
-        self.workspace.run_dir(self.root)
+        self.workspace.run_files(self.root).dir().to_owned()
     }
 
     /// A file of the flow as seen from the project's root.
@@ -261,23 +205,11 @@ impl Ground<'_> {
 
     /// Writes a file of the flow, unless it is there just so.
     pub(crate) fn write(&self, path: &Path, content: &str) -> Result<()> {
-        if std::fs::read(path).is_ok_and(|there| there == content.as_bytes()) {
-            return Ok(());
-        }
-        let dir = self.dir();
-        let name = path.strip_prefix(&dir).unwrap_or(path).display().to_string();
-        self.around.write_file(path, content.as_bytes(), &name)
+        self.around.write_if_changed(path, content.as_bytes())
     }
 
     pub(crate) fn write_json(&self, path: &Path, value: &impl serde::Serialize) -> Result<()> {
         self.write(path, &pretty(value)?)
-    }
-}
-
-impl Place {
-    /// The layer in the names of effects: the same in every process, and of one layer only.
-    pub(crate) fn label(&self) -> String {
-        format!("{}/{}", self.name, self.attempt)
     }
 }
 

@@ -24,7 +24,6 @@ use serde::Serialize;
 use serde_json::json;
 use spore_compose::{ExecPlan, Parked};
 use spore_config::Config;
-use spore_effects::files::Lock;
 use spore_model::{
     Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
     Status, TraceId, Usd,
@@ -39,11 +38,11 @@ use ground::{Ground, Place, spent};
 use phases::{Coordinator, PhasesOver};
 use stages::{Orchestrator, StagesOver};
 
+use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
-use crate::checks::runner::bug;
+use crate::base::run_lock::{claim, is_claimed};
 use crate::report::{self, RunReport};
 use crate::resume::reap;
-use crate::run::start::claim;
 use crate::session::nesting::Nesting;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -106,9 +105,7 @@ pub fn sentinel(
         let config = workspace.config(around, &[])?;
         let journal = workspace.journal(&config)?;
         let query = RunQuery { roots_only: true, open_only: true, limit: None };
-        let waits = |run: &Run| {
-            run.kind == RunKind::Sentinel && !Lock::is_held(&workspace.run_lock(run.id))
-        };
+        let waits = |run: &Run| run.kind == RunKind::Sentinel && !is_claimed(&workspace, run.id);
         if let Some(run) = journal.runs(&query)?.into_iter().find(waits) {
             return go_on(around, &workspace, &run, None, progress);
         }
@@ -219,8 +216,7 @@ fn create(
     let events = Events { around, trace };
     let payload = json!({ "kind": kind, "task": task, "budget_usd": settings.budget });
     let event = events.make(SourceKind::Runner, kind.as_str(), "run.started", id, payload);
-    let create = || journal.create_run(&run, &[event]);
-    Ok(around.probe.around(spore_effects::Effect::Row, "create run", create)?)
+    Ok(journal.create_run(&run, &[event])?)
 }
 
 /// How a flow came to rest, and what its layer has to say.

@@ -7,15 +7,18 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
-use serde_json::json;
 use spore_compose::{
     ChildEnd, CoordinatorPlan, OrchestratorPlan, Parked, PhaseNext, PhaseStep, Phases,
     PhasesEnding, attempt_dir, phase_dir,
 };
-use spore_model::{BudgetId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Usd};
+use spore_model::{
+    Begun, BudgetId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
+};
 
-use super::ground::{Begun, Ending, Ground, Place, Ticket, spent};
+use super::ground::{Ending, Ground, Place, spent};
 use super::stages::Orchestrator;
+use crate::base::error::bug;
+use crate::base::step::Intent;
 use crate::{Error, Progress, Result, Update};
 
 /// A coordinator at work.
@@ -104,8 +107,8 @@ impl Coordinator<'_> {
                 let PhaseStep::Run { phase, attempt, orchestrator } = step else { continue };
                 let ground = self.ground;
                 self.keep_resolution(phase, &orchestrator)?;
-                let intent = json!({ "at": ground.now(), "child": ground.around.ids.run() });
-                match ground.begin(&self.place, &key, EffectClass::Keyed, &intent)? {
+                let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
+                match ground.steps(&self.place).begin(&key, EffectClass::Keyed, intent)? {
                     Begun::Done(end) => {
                         let _ = machine.apply(phase, &end);
                         self.project(machine)?;
@@ -139,7 +142,7 @@ impl Coordinator<'_> {
     fn child(&self, phase: usize, attempt: u32, ticket: &Ticket) -> Result<Option<Place>> {
         let name = &self.plan.phases[phase].name;
         let dir = attempt_dir(phase, name, usize::try_from(attempt).unwrap_or(usize::MAX));
-        let run = ticket.planned("child")?;
+        let run = ticket.planned("child").map_err(bug)?;
         // One that is over and only not on record here costs nothing more.
         let over = self.ground.journal.run(run)?.is_some_and(|run| run.state == RunState::Ended);
         let budget = if over { Some(self.place.budget) } else { self.share(phase)? };
@@ -192,7 +195,7 @@ impl Coordinator<'_> {
     /// The end of a phase that had nothing to begin with.
     fn broke(&self, ticket: &Ticket) -> Result<ChildEnd> {
         let reason = Some("the budget is spent".to_owned());
-        let end = ChildEnd::new(ticket.planned("child")?, Outcome::NeedsHuman, reason);
+        let end = ChildEnd::new(ticket.planned("child").map_err(bug)?, Outcome::NeedsHuman, reason);
         Ok(ChildEnd { park: Some(Park::Budget), budget_left: false, ..end })
     }
 
@@ -231,8 +234,8 @@ impl Coordinator<'_> {
                 *running -= 1;
                 let end = end?;
                 if machine.apply(phase, &end) {
-                    let entry = self.ground.entry(&end)?;
-                    self.ground.finish(&self.place, &key, &ticket, &entry)?;
+                    let steps = self.ground.steps(&self.place);
+                    steps.finish(&key, &ticket, &steps.entry(&end)?)?;
                     self.project(machine)?;
                 }
             }

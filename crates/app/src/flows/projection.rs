@@ -4,17 +4,13 @@
 //! The live report only ever grows, so that it can be followed; what a crash kept out of it is
 //! added by the next one who projects.
 
-use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::Path;
 use std::sync::PoisonError;
 
 use spore_compose::{Pointer, live_lines, signal};
-use spore_effects::Effect;
 use spore_model::{Run, RunId, RunKind, Timestamp};
 
 use super::ground::{Ending, Ground, Place};
-use crate::{Error, Result};
+use crate::Result;
 
 impl Ground<'_> {
     /// Writes the signal of a run whose fate is decided. `path` is what it points at, below
@@ -67,11 +63,7 @@ impl Ground<'_> {
         if let Some(root) = there {
             self.lines_of(&root, &mut lines)?;
         }
-        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
-        self.around
-            .probe
-            .around(Effect::File, ".live-report", || append_missing(&path, &lines))
-            .map_err(failed)
+        self.around.append_missing_lines(&path, &lines)
     }
 
     fn lines_of(&self, run: &Run, lines: &mut Vec<String>) -> Result<()> {
@@ -86,45 +78,5 @@ impl Ground<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Appends the lines that are not there yet. Half a line at the end, from a process that was
-/// killed while it wrote, is taken back first.
-fn append_missing(path: &Path, lines: &[String]) -> std::io::Result<()> {
-    let there = std::fs::read_to_string(path).unwrap_or_default();
-    let whole = there.rfind('\n').map_or(0, |end| end + 1);
-    let known: BTreeSet<&str> = there[..whole].lines().collect();
-    let missing: Vec<&str> =
-        lines.iter().map(String::as_str).filter(|line| !known.contains(line)).collect();
-    if missing.is_empty() && whole == there.len() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
-    if whole < there.len() {
-        file.set_len(whole as u64)?;
-    }
-    let text: String = missing.iter().map(|line| format!("{line}\n")).collect();
-    file.write_all(text.as_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_grows_by_what_is_missing_and_mends_half_a_line() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("runs/.live-report");
-        let lines = |all: &[&str]| all.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
-        append_missing(&path, &lines(&["a", "b"])).unwrap();
-        append_missing(&path, &lines(&["a", "b"])).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\nb\n");
-        std::fs::write(&path, "a\nb\nhal").unwrap();
-        append_missing(&path, &lines(&["a", "b", "half", "c"])).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\nb\nhalf\nc\n");
     }
 }

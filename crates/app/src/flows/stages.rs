@@ -1,15 +1,16 @@
 //! L2: an orchestrator's stages, each a child run of the layer below.
 
-use serde_json::json;
 use spore_compose::{
     ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, StageNext, StageStep, Stages,
     StagesEnding, Work, refinement,
 };
-use spore_model::{EffectClass, Outcome, Run, RunKind};
+use spore_model::{Begun, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
 
 use super::execs::Exec;
-use super::ground::{Begun, Ending, Ground, Place, Ticket};
-use crate::{Progress, Result, Update};
+use super::ground::{Ending, Ground, Place};
+use crate::base::error::bug;
+use crate::base::step::Intent;
+use crate::{Error, Progress, Result, Update};
 
 /// An orchestrator at work.
 pub(crate) struct Orchestrator<'a> {
@@ -87,8 +88,9 @@ impl Orchestrator<'_> {
             return self.conclude(machine, step);
         };
         let key = step.key(&self.plan);
-        let intent = json!({ "at": ground.now(), "child": ground.around.ids.run() });
-        let ticket = match ground.begin(&self.place, &key, EffectClass::Keyed, &intent)? {
+        let steps = ground.steps(&self.place);
+        let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
+        let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
             Begun::Done(end) => return Ok(machine.apply(step, &end)),
             Begun::Do(ticket) => ticket,
         };
@@ -98,7 +100,7 @@ impl Orchestrator<'_> {
         let next = machine.apply(step, &end);
         // What has to wait has no result yet: resume does it again.
         if !matches!(next, StageNext::Park(_)) {
-            ground.finish(&self.place, &key, &ticket, &ground.entry(&end)?)?;
+            steps.finish(&key, &ticket, &steps.entry(&end)?)?;
         }
         Ok(next)
     }
@@ -113,7 +115,7 @@ impl Orchestrator<'_> {
     fn child(&self, stage: usize, attempt: u32, ticket: &Ticket) -> Result<Place> {
         let name = &self.plan.stages[stage].name;
         Ok(Place {
-            run: ticket.planned("child")?,
+            run: ticket.planned("child").map_err(bug)?,
             parent: Some(self.place.run),
             attempt,
             name: format!("{}{name}", self.prefix),
@@ -181,9 +183,8 @@ impl Orchestrator<'_> {
     /// Returns what is on record of an attempt at a stage.
     fn recorded(&self, stage: usize, attempt: u32) -> Result<ChildEnd> {
         let key = StageStep::Run { stage, attempt, diagnosis: None }.key(&self.plan);
-        let step = self.ground.journal.step(self.place.run, &key)?;
-        let result = step.and_then(|step| step.result).unwrap_or_default();
-        serde_json::from_value(result).map_err(crate::checks::runner::bug)
+        let missing = || Error::new(Fault::Bug, format!("step {key} has no record"));
+        self.ground.steps(&self.place).result(&key)?.ok_or_else(missing)
     }
 }
 

@@ -22,8 +22,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 use spore_model::graph::{Links, NodeName};
 use spore_model::{Edge, Node, NodeId};
-use spore_store::{CodeIndex, Knowledge, SqliteKnowledge};
+use spore_store::{CodeIndex, Knowledge};
 
+use crate::base::stores::ProjectKnowledge;
 use crate::{Result, Surroundings, Workspace};
 
 pub use edges::{AdjacentEdge, EdgesAsked, ExplainedEdge, RankedEdge};
@@ -40,7 +41,7 @@ pub use writes::{
 pub struct Graph<'a> {
     around: &'a Surroundings,
     workspace: Workspace,
-    knowledge: SqliteKnowledge,
+    knowledge: ProjectKnowledge,
     /// None where the code was never indexed.
     code: Option<CodeIndex>,
 }

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spore_effects::Effect;
 use spore_investigate::{Counting, Entry, EntryKind, Place, Standing, Tree, problems};
 use spore_model::{Fault, Node, NodeClass, NodeId, Timestamp};
 use spore_store::{Journal, Knowledge, NodeQuery};
 
 use super::{Desk, Settings, named};
-use crate::checks::runner::bug;
+use crate::base::error::bug;
 use crate::{Error, Result};
 
 /// How many entries there are now of each standing.
@@ -57,8 +56,7 @@ impl Keeping<'_> {
         let mut nodes: Vec<Node> = nodes.into_values().collect();
         nodes.sort_unstable_by(|a, b| (&a.kind, &a.title).cmp(&(&b.kind, &b.title)));
         let kept = self.figures(&standing, &known)?;
-        let write = || knowledge.succeed(&nodes, &places);
-        self.desk.around.probe.around(Effect::Row, "entries", write)?;
+        knowledge.succeed(&nodes, &places)?;
         Ok(kept)
     }
 

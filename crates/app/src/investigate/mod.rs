@@ -18,21 +18,21 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_config::Config;
-use spore_effects::Effect;
 use spore_investigate::artefacts::{BRIEF, LOG, LogLine, META, Meta, SCAN};
 use spore_investigate::{ScanReport, Tree, path_text};
 use spore_model::{
-    EffectClass, Event, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, StepKey,
-    Timestamp,
+    Event, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, StepKey, Timestamp,
 };
-use spore_store::{Journal, RunChange, SqliteJournal, StepEntry};
+use spore_store::{Journal, RunChange, StepEntry};
 
+use crate::base::error::bug;
+use crate::base::files::pretty;
 use crate::base::outbox::{self, Events};
-use crate::checks::runner::bug;
+use crate::base::run_lock::claim;
+use crate::base::step::Steps;
+use crate::base::stores::ProjectJournal;
 use crate::indexing::{Reporter, Silent};
 use crate::report::{self, RunReport};
-use crate::run::start::claim;
-use crate::run::world::pretty;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 use base_scan::ScanAsked;
 
@@ -125,7 +125,7 @@ struct Desk<'a> {
     around: &'a Surroundings,
     workspace: &'a Workspace,
     config: &'a Config,
-    journal: SqliteJournal,
+    journal: ProjectJournal,
     run: RunId,
 }
 
@@ -156,8 +156,7 @@ impl<'a> Desk<'a> {
         };
         let payload = json!({ "target": named(base), "scope": asked.scan.scope() });
         let event = self.event("run.started", payload);
-        let row = || self.journal.create_run(&run, &[event]);
-        self.around.probe.around(Effect::Row, "create run", row)?;
+        self.journal.create_run(&run, &[event])?;
         let (scan, kept) = self.work(&settings, target, reporter)?;
         let run = report::report(self.workspace, &self.journal, self.run)?;
         let notes = vec![rest(&asked.scan.dir)];
@@ -179,51 +178,30 @@ impl<'a> Desk<'a> {
             Err(error) => return Err(self.cut_short(error)),
         };
         let scan = base_scan::told(self.around, self.config, target, asked, &tree);
-        let kept = self.step("entries", |at| {
-            let keeping = entries::Keeping { desk: self, settings, tree: &tree, at };
-            let kept = keeping.bring_up_to_date()?;
-            Ok((serde_json::to_value(kept).map_err(bug)?, Close::default()))
+        let steps = self.steps();
+        let kept: Kept = steps.once(&StepKey::named("entries"), |ticket, _| {
+            let at = ticket.time().map_err(bug)?;
+            entries::Keeping { desk: self, settings, tree: &tree, at }.bring_up_to_date()
         })?;
-        let kept: Kept = serde_json::from_value(kept).map_err(bug)?;
-        self.step("artefacts", |at| {
+        let _: Value = steps.once(&StepKey::named("artefacts"), |ticket, _| {
+            let at = ticket.time().map_err(bug)?;
             self.write_artefacts(settings, &scan, &tree, &kept, at)?;
-            Ok((json!({ "hash": scan.hash }), Close::default()))
+            Ok(json!({ "hash": scan.hash }))
         })?;
-        self.step("finish", |at| Ok((json!({}), self.conclusion(&scan, &kept, at))))?;
-        outbox::flush(self.around, self.workspace, &self.journal)?;
+        let _: Value = steps.once(&StepKey::finish(), |ticket, entry| {
+            self.conclude(&scan, &kept, ticket.time().map_err(bug)?, entry);
+            Ok(json!({}))
+        })?;
         Ok((scan, kept))
     }
 
-    /// Does a step, unless it is on record as done; what it returns is its result.
-    fn step(
-        &self,
-        key: &str,
-        act: impl FnOnce(Timestamp) -> Result<(Value, Close)>,
-    ) -> Result<Value> {
-        let step = StepKey::new(key).map_err(bug)?;
-        let now = self.around.clock.now();
-        let intent = json!({ "at": now });
-        let begin = || self.journal.begin_step(self.run, &step, EffectClass::Keyed, &intent, now);
-        let begun = self.around.probe.around(Effect::Row, &format!("begin {key}"), begin)?;
-        if let Some(result) = begun.result {
-            return Ok(result);
-        }
-        let at: Timestamp = serde_json::from_value(begun.intent["at"].clone()).map_err(bug)?;
-        let (result, close) = act(at)?;
-        let entry = StepEntry {
-            result: result.clone(),
-            runs: close.change.map(|change| (self.run, change)).into_iter().collect(),
-            new_runs: Vec::new(),
-            ledger: Vec::new(),
-            events: close.events,
-            now: self.around.clock.now(),
-        };
-        let finish = || self.journal.finish_step(self.run, &step, begun.attempt, &entry);
-        self.around.probe.around(Effect::Row, &format!("finish {key}"), finish)?;
-        Ok(result)
+    fn steps(&self) -> Steps<'_> {
+        let Self { around, workspace, run, .. } = *self;
+        Steps { around, workspace, journal: &self.journal, run }
     }
 
-    fn conclusion(&self, scan: &ScanReport, kept: &Kept, at: Timestamp) -> Close {
+    /// Adds to the last step's entry how the run ends.
+    fn conclude(&self, scan: &ScanReport, kept: &Kept, at: Timestamp, entry: &mut StepEntry) {
         let change = RunChange {
             state: Some(RunState::Ended),
             outcome: Some(Outcome::Success),
@@ -232,7 +210,8 @@ impl<'a> Desk<'a> {
             ..RunChange::default()
         };
         let payload = json!({ "outcome": Outcome::Success, "hash": scan.hash, "entries": kept });
-        Close { change: Some(change), events: vec![self.event("run.finished", payload)] }
+        entry.runs.push((self.run, change));
+        entry.events.push(self.event("run.finished", payload));
     }
 
     /// Parks the run if somebody stopped it; any other error leaves it to be gone on with.
@@ -295,21 +274,14 @@ impl<'a> Desk<'a> {
     }
 
     fn write(&self, name: &str, content: &str) -> Result<()> {
-        let path = self.workspace.run_dir(self.run).join(name);
-        self.around.write_file(&path, content.as_bytes(), name)
+        let path = self.workspace.run_files(self.run).file(name);
+        self.around.write_file(&path, content.as_bytes())
     }
 
     fn event(&self, what: &str, payload: Value) -> Event {
         let events = Events { around: self.around, trace: self.run.into() };
         events.make(SourceKind::Runner, "investigate", what, self.run, payload)
     }
-}
-
-/// What is recorded together with a step's result.
-#[derive(Default)]
-struct Close {
-    change: Option<RunChange>,
-    events: Vec<Event>,
 }
 
 fn log_line(tool: &str, settings: &Settings, at: Timestamp, args: Value, length: usize) -> LogLine {

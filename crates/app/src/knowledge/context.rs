@@ -16,8 +16,9 @@ use spore_context::task_file::{self, Before, Frame};
 use spore_context::{Compiled, Corpus, MemoryLine, Reason};
 use spore_git::Repository;
 use spore_model::{CommitId, Fault, Lesson, NodeId};
-use spore_store::{CodeIndex, SqliteKnowledge};
+use spore_store::CodeIndex;
 
+use crate::base::stores::ProjectKnowledge;
 use crate::indexing::{self, IndexReport, Reporter, Source};
 use crate::knowledge::brief::texts_at;
 use crate::knowledge::lessons;
@@ -180,7 +181,7 @@ fn check(asked: &ContextAsked) -> Result<()> {
 struct Project {
     workspace: Workspace,
     index: CodeIndex,
-    knowledge: SqliteKnowledge,
+    knowledge: ProjectKnowledge,
     /// Where files are read from, if not from the work tree.
     tree: Option<(Repository, CommitId)>,
     refreshed: u64,

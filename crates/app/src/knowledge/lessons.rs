@@ -18,16 +18,16 @@ mod trail;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spore_effects::Effect;
 use spore_model::{
     Edge, EdgeKind, LESSON_KIND, Lesson, LessonRecord, Node, NodeClass, NodeId, RunId,
 };
 use spore_pipeline::{Problem, Proposed, ProposedLesson};
 use spore_store::{Knowledge, KnowledgeError, NodeQuery};
 
+use crate::Result;
+use crate::base::run_files::CARRIED;
 use crate::knowledge::brief::Carried;
 use crate::run::steps::nodes::Keys;
-use crate::{Error, Result, Surroundings};
 
 pub(crate) use credit::{Credit, give_credit};
 use kinship::Kin;
@@ -43,7 +43,6 @@ const FROM_UNFINISHED: f64 = 0.6;
 
 /// Where a run's lessons go.
 pub(crate) struct Learning<'a> {
-    pub(crate) around: &'a Surroundings,
     pub(crate) knowledge: &'a dyn Knowledge,
     pub(crate) run: RunId,
     pub(crate) keys: &'a Keys,
@@ -74,14 +73,14 @@ pub(crate) fn learn_from_summary(learning: &Learning<'_>, proposed: &Proposed) -
     for (number, lesson) in (1..).zip(&proposed.lessons) {
         plan.place(learning, number, lesson, &known);
     }
-    learning.row("summary", || learning.knowledge.add(&plan.nodes, &plan.edges))?;
+    learning.knowledge.add(&plan.nodes, &plan.edges)?;
     for (old, new) in &plan.successions {
-        let name = format!("lesson after {}", old.short());
-        learning.row(&name, || match learning.knowledge.supersede_node(old, new, &[]) {
-            // Somebody else has put another in its place meanwhile: both stay.
-            Err(KnowledgeError::Superseded { .. }) => Ok(()),
-            done => done.map(|_| ()),
-        })?;
+        match learning.knowledge.supersede_node(old, new, &[]) {
+            Ok(_) => {}
+            // Another run has put another one in its place meanwhile: both stay.
+            Err(KnowledgeError::Superseded { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(plan.learnt)
 }
@@ -138,13 +137,6 @@ impl Learning<'_> {
     fn known(&self) -> Result<Vec<Lesson>> {
         let lessons = standing_but_for(self.knowledge, Some(self.run))?.into_iter();
         Ok(lessons.filter(|lesson| lesson.run != Some(self.run)).collect())
-    }
-
-    fn row<T, E>(&self, name: &str, act: impl FnOnce() -> std::result::Result<T, E>) -> Result<T>
-    where
-        Error: From<E>,
-    {
-        Ok(self.around.probe.around(Effect::Row, &format!("know {name}"), act)?)
     }
 
     fn edge(&self, words: &[&str], source: &NodeId, target: &NodeId, kind: EdgeKind) -> Edge {
@@ -274,7 +266,7 @@ pub(crate) fn carried_files(dir: &Path, depth: u32) -> Vec<std::path::PathBuf> {
     entries.sort_unstable();
     let mut found = Vec::new();
     for path in entries {
-        if path.file_name().is_some_and(|name| name == "carried.json") {
+        if path.file_name().is_some_and(|name| name == CARRIED) {
             found.push(path);
         } else if depth > 0 && path.is_dir() {
             found.extend(carried_files(&path, depth - 1));

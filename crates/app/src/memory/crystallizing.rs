@@ -208,17 +208,17 @@ fn stubs(pass: &Pass<'_>, map: &LineMap) -> (Vec<Stub>, u32) {
 
 /// Writes what the plan names. Folding is a union, so folding again gives the same file.
 fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
-    let (places, probe) = (&pass.places, &pass.around.probe);
+    let (places, around) = (&pass.places, pass.around);
     let folded = Folded::read(places)?;
     let after = folded.after();
     if folded.before != after {
-        places.write(probe, "ledger", &places.path(LEDGER), &after)?;
+        around.write_file(&places.path(LEDGER), after.as_bytes())?;
     }
     for stub in dossier::missing(&folded.map, &|_| false) {
         let name = format!("memory/{}", stub.path());
         let path = places.path(&name);
         if report.written.contains(&name) && !path.exists() {
-            places.write(probe, "dossier", &path, &stub.render())?;
+            around.write_file(&path, stub.render().as_bytes())?;
         }
     }
     Ok(())

@@ -9,19 +9,21 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_config::Config;
-use spore_effects::Effect;
 use spore_effects::files::Lock;
 use spore_memory::inbox::{Packet, PassKind, Terminal};
 use spore_memory::rules::FEEDBACK;
 use spore_model::{
-    EffectClass, Event, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, StepKey,
+    Event, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, StepKey,
 };
-use spore_store::{Journal, RunChange, SqliteJournal, StepEntry};
+use spore_store::{Journal, RunChange};
 
 use super::places::Places;
+use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
-use crate::checks::runner::bug;
-use crate::run::start::claim;
+use crate::base::run_files::RunFiles;
+use crate::base::run_lock::claim;
+use crate::base::step::Steps;
+use crate::base::stores::ProjectJournal;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What is told of every pass, whatever it did.
@@ -60,6 +62,9 @@ pub(super) trait Report: Serialize + DeserializeOwned {
     }
 }
 
+/// The task that a pass was given, as it was when it was acknowledged.
+const TASK: &str = "task.md";
+
 /// One pass at work.
 pub(super) struct Pass<'a> {
     pub(super) around: &'a Surroundings,
@@ -67,7 +72,7 @@ pub(super) struct Pass<'a> {
     pub(super) config: &'a Config,
     pub(super) places: Places,
     pub(super) run: RunId,
-    journal: SqliteJournal,
+    journal: ProjectJournal,
     trace: spore_model::TraceId,
     _locks: [Lock; 2],
 }
@@ -102,7 +107,7 @@ impl<'a> Pass<'a> {
             _locks: [alone, claimed],
         };
         let event = pass.event(SourceKind::Runner, "run.started", json!({ "name": name }));
-        pass.row("create run", || pass.journal.create_run(&run, &[event]))?;
+        pass.journal.create_run(&run, &[event])?;
         pass.flush()?;
         Ok(pass)
     }
@@ -157,48 +162,19 @@ impl<'a> Pass<'a> {
     /// Does a step unless its result is on record.
     pub(super) fn step<T: Serialize + DeserializeOwned>(
         &self,
-        key: &str,
+        name: &'static str,
         act: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let begun = self.begin_step(key)?;
-        if let Some(result) = begun.result {
-            return serde_json::from_value(result).map_err(bug);
-        }
-        let done = act()?;
-        let result = serde_json::to_value(&done).map_err(bug)?;
-        self.end_step(key, begun.attempt, result, Vec::new(), Vec::new())?;
-        Ok(done)
+        self.steps().once(&StepKey::named(name), |_, _| act())
     }
 
-    fn begin_step(&self, key: &str) -> Result<spore_store::StepBegun> {
-        let (step, now) = (StepKey::new(key).map_err(bug)?, self.around.clock.now());
-        let intent = json!({ "at": now });
-        self.row(&format!("begin {key}"), || {
-            self.journal.begin_step(self.run, &step, EffectClass::Keyed, &intent, now)
-        })
-    }
-
-    fn end_step(
-        &self,
-        key: &str,
-        attempt: u32,
-        result: Value,
-        runs: Vec<(RunId, RunChange)>,
-        events: Vec<Event>,
-    ) -> Result<()> {
-        let step = StepKey::new(key).map_err(bug)?;
-        let now = self.around.clock.now();
-        let entry =
-            StepEntry { result, runs, new_runs: Vec::new(), ledger: Vec::new(), events, now };
-        self.row(&format!("end {key}"), || {
-            self.journal.finish_step(self.run, &step, attempt, &entry)
-        })
+    fn steps(&self) -> Steps<'_> {
+        let Self { around, workspace, run, .. } = *self;
+        Steps { around, workspace, journal: &self.journal, run }
     }
 
     fn keep_report<R: Report>(&self, report: R) -> Result<R> {
-        let text = serde_json::to_string_pretty(&report).map_err(bug)?;
-        let path = self.workspace.run_dir(self.run).join("report.json");
-        self.places.write(&self.around.probe, "report", &path, &(text + "\n"))?;
+        self.around.write_json(&self.files().report(), &report)?;
         Ok(report)
     }
 
@@ -216,16 +192,12 @@ impl<'a> Pass<'a> {
             if !Packet::new(name, &body).is_settled_by(kind, ending.terminal) {
                 return Ok(false);
             }
-            let kept = self.workspace.run_dir(self.run).join("task.md");
-            self.places.write(&self.around.probe, "task", &kept, &body)?;
-            let removed =
-                self.around.probe.around(Effect::File, "ack", || std::fs::remove_file(&path));
-            removed
-                .map(|()| true)
-                .map_err(|source| Error::io(format!("cannot remove {}", path.display()), source))
+            self.around.write_file(&self.files().file(TASK), body.as_bytes())?;
+            self.around.remove_file(&path)?;
+            Ok(true)
         })?;
         // Killed between the removal and its record, the file is gone and its copy is here.
-        let kept = self.workspace.run_dir(self.run).join("task.md").exists();
+        let kept = self.files().file(TASK).exists();
         if acked || kept {
             ending.acked = Some(name.to_owned());
         } else {
@@ -235,27 +207,25 @@ impl<'a> Pass<'a> {
     }
 
     fn finish<R: Report>(&self, report: &mut R) -> Result<()> {
-        let begun = self.begin_step("finish")?;
-        if begun.result.is_some() {
-            return Ok(());
-        }
-        let (what, payload) = report.told();
-        let ending = report.ending().clone();
-        let change = RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(ending.outcome()),
-            reason: Some(ending.result.clone()),
-            ended: Some(self.around.clock.now()),
-            ..RunChange::default()
-        };
-        let finished = json!({ "outcome": ending.outcome(), "reason": ending.result });
-        let said = report.statements().into_iter();
-        let mut events: Vec<Event> =
-            said.map(|said| self.event(SourceKind::Human, FEEDBACK, said)).collect();
-        events.push(self.event(SourceKind::Meta, what, payload));
-        events.push(self.event(SourceKind::Runner, "run.finished", finished));
-        let runs = vec![(self.run, change)];
-        self.end_step("finish", begun.attempt, json!({}), runs, events)
+        let _: Value = self.steps().once(&StepKey::finish(), |_, entry| {
+            let (what, payload) = report.told();
+            let ending = report.ending().clone();
+            let change = RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(ending.outcome()),
+                reason: Some(ending.result.clone()),
+                ended: Some(self.around.clock.now()),
+                ..RunChange::default()
+            };
+            let finished = json!({ "outcome": ending.outcome(), "reason": ending.result });
+            let said = report.statements().into_iter();
+            entry.events.extend(said.map(|said| self.event(SourceKind::Human, FEEDBACK, said)));
+            entry.events.push(self.event(SourceKind::Meta, what, payload));
+            entry.events.push(self.event(SourceKind::Runner, "run.finished", finished));
+            entry.runs.push((self.run, change));
+            Ok(json!({}))
+        })?;
+        Ok(())
     }
 
     /// Ends a run that can never do better, parks one that was interrupted, and leaves the
@@ -292,12 +262,8 @@ impl<'a> Pass<'a> {
         events.make(kind, "memory", what, self.run, payload)
     }
 
-    fn row<T>(
-        &self,
-        what: &str,
-        act: impl FnOnce() -> std::result::Result<T, spore_store::JournalError>,
-    ) -> Result<T> {
-        Ok(self.around.probe.around(Effect::Row, what, act)?)
+    pub(super) fn files(&self) -> RunFiles {
+        self.workspace.run_files(self.run)
     }
 
     pub(super) fn flush(&self) -> Result<()> {

@@ -8,7 +8,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use spore_effects::files::{self, Lock, LockError};
-use spore_effects::{Effect, Probe};
 use spore_memory::inbox::is_ack_name;
 use spore_memory::known::Known;
 use spore_memory::ledger::{LEDGER, Ledger};
@@ -16,7 +15,8 @@ use spore_memory::lines::{BROADCAST, LineMap};
 use spore_memory::pending::Pending;
 use spore_model::Fault;
 
-use crate::{Error, Result, Workspace};
+use crate::base::files::create_dir;
+use crate::{Error, Result, Surroundings, Workspace};
 
 pub(crate) struct Places {
     /// The project, below which everything stays.
@@ -57,8 +57,7 @@ impl Places {
     /// Keeps other passes away until it is dropped.
     pub(crate) fn lock(&self) -> Result<Lock> {
         let dir = self.path("memory/state");
-        fs::create_dir_all(&dir)
-            .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
+        create_dir(&dir)?;
         Lock::try_take(&dir.join("lock")).map_err(|error| match error {
             LockError::Held { .. } => {
                 Error::new(Fault::BadInput, "another pass of memory is at work in this project")
@@ -118,20 +117,14 @@ impl Places {
         Ok(Pending::read(&text, most).0)
     }
 
-    /// Writes a file whole, with the directories above it.
-    pub(crate) fn write(&self, probe: &Probe, what: &str, path: &Path, text: &str) -> Result<()> {
-        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(failed)?;
-        }
-        probe
-            .around(Effect::File, what, || files::write_atomic(path, text.as_bytes()))
-            .map_err(failed)
-    }
-
     /// Puts `after` in the place of `before`. Where it stands already nothing happens; where
     /// anything else stands somebody has edited the file, and it is left alone.
-    pub(crate) fn replace_broadcast(&self, probe: &Probe, before: &str, after: &str) -> Result<()> {
+    pub(crate) fn replace_broadcast(
+        &self,
+        around: &Surroundings,
+        before: &str,
+        after: &str,
+    ) -> Result<()> {
         let path = self.resolved_broadcast()?;
         let now = self.read(&path)?.unwrap_or_default();
         if now == after {
@@ -144,7 +137,7 @@ impl Places {
             )
             .hint("look at it, then try again"));
         }
-        self.write(probe, "broadcast", &path, after)
+        around.write_file(&path, after.as_bytes())
     }
 
     /// A project may keep the file elsewhere and link to it; the link stays. It may not lead

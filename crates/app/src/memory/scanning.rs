@@ -21,7 +21,7 @@ use spore_store::spine::{Cursor, Spine};
 
 use super::inbox::packet;
 use super::passes::{Ending, Pass, Report};
-use crate::checks::runner::bug;
+use crate::base::error::bug;
 use crate::knowledge::brief::Carried;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -138,11 +138,11 @@ pub fn scan_memory(around: &Surroundings, asked: &MemoryScan) -> Result<MemorySc
 
 pub(super) fn perform(pass: &Pass<'_>, asked: &MemoryScan) -> Result<MemoryScanned> {
     pass.perform(Some(PassKind::Scan), asked.task.as_deref(), || {
-        let plan_file = pass.workspace.run_dir(pass.run).join("plan.json");
+        let plan_file = pass.files().file("plan.json");
         let _: u64 = pass.step("read", || {
             let plan = plan(pass, asked)?;
             let text = serde_json::to_string(&plan).map_err(bug)?;
-            pass.places.write(&pass.around.probe, "plan", &plan_file, &text)?;
+            pass.around.write_file(&plan_file, text.as_bytes())?;
             Ok(plan.fragments.len() as u64)
         })?;
         let mut plan = read_plan(pass, &plan_file)?;
@@ -246,7 +246,7 @@ fn carried_by(workspace: &Workspace, run: &str) -> Vec<LineHash> {
     // What an event calls a run must be one before it is made a path.
     let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
     let mut lines = Vec::new();
-    for file in crate::knowledge::lessons::carried_files(&workspace.run_dir(run), 3) {
+    for file in crate::knowledge::lessons::carried_files(workspace.run_files(run).dir(), 3) {
         let carried = std::fs::read(&file).ok();
         let carried: Option<Carried> =
             carried.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -319,11 +319,11 @@ fn line_evidence(fragments: &[Fragment], known: &Known) -> Vec<LineEvidence> {
 /// Writes what was planned; returns whether the scan counts as the last one. If another scan
 /// has come in between it has read the same events, and what it left is not touched.
 fn carry_out(pass: &Pass<'_>, plan: &Plan) -> Result<bool> {
-    let (places, probe) = (&pass.places, &pass.around.probe);
+    let (places, around) = (&pass.places, pass.around);
     for (name, text) in &plan.fragments {
         let path = places.fragments().join(name);
         if !path.exists() {
-            places.write(probe, "fragment", &path, text)?;
+            around.write_file(&path, text.as_bytes())?;
         }
     }
     let now = read_state(pass)?;
@@ -334,13 +334,13 @@ fn carry_out(pass: &Pass<'_>, plan: &Plan) -> Result<bool> {
         return Ok(false);
     }
     if places.read(&places.pending())?.unwrap_or_default() != plan.pending {
-        places.write(probe, "pending", &places.pending(), &plan.pending)?;
+        around.write_file(&places.pending(), plan.pending.as_bytes())?;
     }
     if plan.state_after == plan.state_before {
         return Ok(false);
     }
     let text = serde_json::to_string_pretty(&plan.state_after).map_err(bug)?;
-    places.write(probe, "scanner state", &places.scanner_state(), &(text + "\n"))?;
+    around.write_file(&places.scanner_state(), (text + "\n").as_bytes())?;
     Ok(true)
 }
 

@@ -146,11 +146,11 @@ fn task_lines(pass: &Pass<'_>, asked: &MemoryUpdate) -> Result<Vec<LineHash>> {
 }
 
 fn keep(pass: &Pass<'_>, name: &str, text: &str) -> Result<()> {
-    pass.places.write(&pass.around.probe, name, &kept(pass.workspace, pass.run, name), text)
+    pass.around.write_file(&kept(pass.workspace, pass.run, name), text.as_bytes())
 }
 
 fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {
-    workspace.run_dir(run).join(name)
+    workspace.run_files(run).file(name)
 }
 
 /// Decides about every line and has the ledger defend what follows from that.
@@ -281,7 +281,7 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
         return Err(Error::new(Fault::BadInput, "the plan of the update was changed on the disk")
             .hint("nothing was written: `spore memory update` plans it again"));
     }
-    pass.places.replace_broadcast(&pass.around.probe, edit.before(), edit.after())?;
+    pass.places.replace_broadcast(pass.around, edit.before(), edit.after())?;
     Ok(true)
 }
 
@@ -344,12 +344,10 @@ pub(super) fn perform_undo(pass: &Pass<'_>, settings: &UndoSettings) -> Result<M
         };
         let (before, after) = (text("before.md")?, text("after.md")?);
         let _: bool = pass.step("write", || {
-            pass.places.replace_broadcast(&pass.around.probe, &after, &before).map_err(
-                |error| {
-                    let path = kept(pass.workspace, settings.update, "before.md");
-                    error.hint(format!("the file as it was before the update: {}", path.display()))
-                },
-            )?;
+            pass.places.replace_broadcast(pass.around, &after, &before).map_err(|error| {
+                let path = kept(pass.workspace, settings.update, "before.md");
+                error.hint(format!("the file as it was before the update: {}", path.display()))
+            })?;
             Ok(true)
         })?;
         let id = settings.update.short();
@@ -404,7 +402,6 @@ fn is_done(run: &Run) -> bool {
 }
 
 fn changed(journal: &dyn spore_store::Journal, run: &Run) -> Result<bool> {
-    let key = spore_model::StepKey::new("write").map_err(crate::checks::runner::bug)?;
-    let step = journal.step(run.id, &key)?;
+    let step = journal.step(run.id, &spore_model::StepKey::named("write"))?;
     Ok(step.and_then(|step| step.result) == Some(Value::Bool(true)))
 }

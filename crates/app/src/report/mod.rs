@@ -3,7 +3,6 @@
 pub(crate) mod layers;
 
 use serde::Serialize;
-use spore_effects::files::Lock;
 use spore_model::{
     CommitId, Cost, Fault, LedgerEntry, Run, RunId, RunKind, Status, StepKey, Timestamp, TreeId,
     Verdict,
@@ -12,6 +11,7 @@ use spore_pipeline::Done;
 use spore_store::{Journal, RunQuery};
 
 use crate::base::outbox;
+use crate::base::run_lock::is_claimed;
 use crate::report::layers::{PartRow, parts_of};
 use crate::run::apply::Applied;
 use crate::{Error, Result, Surroundings, Workspace};
@@ -134,11 +134,11 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
         .filter(|child| child.kind == RunKind::Bounce)
         .map(|bounce| bounce_report(journal, &run, &bounce, alive))
         .collect::<Result<Vec<_>>>()?;
-    let commit = match recorded(journal, id, "commit")? {
+    let commit = match recorded(journal, id, &StepKey::commit())? {
         Some(Done::Committed { commit }) => Some(commit),
         _ => None,
     };
-    let applied = match recorded(journal, id, "apply")? {
+    let applied = match recorded(journal, id, &StepKey::apply())? {
         Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
         _ => None,
     };
@@ -165,7 +165,7 @@ fn answer_of(journal: &dyn Journal, run: &Run) -> Result<Option<String>> {
     if run.kind != RunKind::Solo {
         return Ok(None);
     }
-    match recorded(journal, run.id, "solo")? {
+    match recorded(journal, run.id, &StepKey::solo())? {
         Some(Done::Solo(session)) => Ok(Some(session.final_text)),
         _ => Ok(None),
     }
@@ -178,7 +178,7 @@ fn bounce_report(
     alive: bool,
 ) -> Result<BounceReport> {
     let number = bounce.attempt;
-    let gates = match recorded(journal, root.id, &format!("gates/{number}"))? {
+    let gates = match recorded(journal, root.id, &StepKey::gates(number))? {
         Some(Done::Gates(gates)) => gates.lines,
         _ => Vec::new(),
     };
@@ -212,7 +212,7 @@ fn sessions_of(journal: &dyn Journal, run: RunId, alive: bool) -> Result<Vec<Ses
 
 /// The verdict is read again from what the verifier said: the record is its words.
 fn recorded_verdict(journal: &dyn Journal, root: RunId, bounce: u32) -> Result<Option<Verdict>> {
-    for key in [format!("verifier/{bounce}/2"), format!("verifier/{bounce}")] {
+    for key in [StepKey::verifier(bounce, 2), StepKey::verifier(bounce, 1)] {
         if let Some(Done::Verifier { session, intact: true, submitted }) =
             recorded(journal, root, &key)?
         {
@@ -223,12 +223,11 @@ fn recorded_verdict(journal: &dyn Journal, root: RunId, bounce: u32) -> Result<O
     Ok(None)
 }
 
-pub(crate) fn recorded(journal: &dyn Journal, run: RunId, key: &str) -> Result<Option<Done>> {
-    let key = StepKey::new(key).map_err(crate::checks::runner::bug)?;
-    let step = journal.step(run, &key)?;
+pub(crate) fn recorded(journal: &dyn Journal, run: RunId, key: &StepKey) -> Result<Option<Done>> {
+    let step = journal.step(run, key)?;
     Ok(step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok()))
 }
 
 fn is_alive(workspace: &Workspace, run: RunId) -> bool {
-    Lock::is_held(&workspace.run_lock(run))
+    is_claimed(workspace, run)
 }

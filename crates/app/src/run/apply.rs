@@ -18,16 +18,16 @@ mod message;
 pub(crate) mod tests;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use spore_effects::Effect;
 use spore_git::Repository;
 use spore_model::{CommitId, RunId};
 
-use crate::run::world::branch;
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::base::run_files::RunFiles;
+use crate::base::run_refs::{self, branch};
+use crate::{Result, Surroundings, Workspace};
 
 pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
 pub(crate) use landing::{Landing, Reached, Refused, listed};
@@ -163,7 +163,7 @@ impl Site<'_> {
 
     fn write_patch(&self, commit: &CommitId) -> Result<Applied> {
         let mail = self.repository.mail(commit)?;
-        self.write_file(&self.patch_file(), &mail, "patch")?;
+        self.around.write_file(&self.files().patch(), &mail)?;
         let path = PathBuf::from(format!(".spore/runs/{}/result.patch", self.run));
         // `git am` takes the end of a line for the mail's unless told otherwise.
         let keep = if mail.contains(&b'\r') { " --keep-cr" } else { "" };
@@ -178,44 +178,24 @@ impl Site<'_> {
         })
     }
 
-    pub(crate) fn patch_file(&self) -> PathBuf {
-        self.workspace.run_dir(self.run).join("result.patch")
-    }
-
     pub(crate) fn result_ref(&self) -> String {
         self.own_ref("result")
     }
 
     pub(crate) fn branch_ref(&self) -> String {
-        format!("refs/heads/{}", branch(self.run))
+        run_refs::branch_ref(self.run)
     }
 
     pub(crate) fn own_ref(&self, rest: &str) -> String {
-        format!("refs/spore/{}/{rest}", self.run)
+        run_refs::own(self.run, rest)
     }
 
     pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
-        let set = || self.repository.set_ref(name, commit);
-        Ok(self.around.probe.around(Effect::Ref, &self.without_run(name), set)?)
+        Ok(self.repository.set_ref(name, commit)?)
     }
 
-    pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
-        self.around.write_file(path, content, name)
-    }
-
-    /// Removes a file; one that is gone is fine.
-    pub(crate) fn remove_file(&self, path: &Path, name: &str) -> Result<()> {
-        let remove = || match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-        let failed = |source| Error::io(format!("cannot remove {}", path.display()), source);
-        self.around.probe.around(Effect::File, name, remove).map_err(failed)
-    }
-
-    /// A name for the probe: the same in every run.
-    pub(crate) fn without_run(&self, name: &str) -> String {
-        name.replace(&self.run.to_string(), "RUN")
+    pub(crate) fn files(&self) -> RunFiles {
+        self.workspace.run_files(self.run)
     }
 }
 

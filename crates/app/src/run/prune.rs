@@ -10,12 +10,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spore_effects::files::{Lock, paths_in, remove_all};
+use spore_effects::files::paths_in;
 use spore_git::{Checkout, Repository};
 use spore_model::{Run, RunId};
 use spore_store::Journal;
 
 use crate::base::checkouts::Checkouts;
+use crate::base::run_lock::claim;
+use crate::base::run_refs;
 use crate::resume::settings_of;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -92,7 +94,7 @@ impl Pruning<'_> {
             let short = id.short();
             return Ok(Some(format!("the run can go on: `spore resume {short}`")));
         }
-        let Ok(_lock) = Lock::try_take(&self.workspace.run_lock(id)) else {
+        let Ok(_lock) = claim(self.workspace, id) else {
             return Ok(Some("somebody works on the run".to_owned()));
         };
         if !self.is_kept(run)? {
@@ -116,7 +118,7 @@ impl Pruning<'_> {
             Checkouts { around, workspace, repository, run: run.id, settings: &settings };
         let tree = checkouts.snapshot(&checkout)?;
         let mut kept = vec![settings.base.clone()];
-        let refs = self.repository.refs_under(&format!("refs/spore/{}", run.id))?;
+        let refs = self.repository.refs_under(&run_refs::prefix(run.id))?;
         kept.extend(refs.into_iter().map(|(_, commit)| commit));
         Ok(kept.iter().any(|commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree)))
     }
@@ -129,7 +131,7 @@ impl Pruning<'_> {
                 checkout.discard()?;
             }
         }
-        remove_all(dir).map_err(failed)
+        self.around.remove_tree(dir)
     }
 }
 

@@ -2,26 +2,21 @@
 //! changed, the money it cost and the events it is told by.
 
 use serde_json::json;
-use spore_model::{LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind, Verdict};
-use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step, Ticket};
+use spore_model::{
+    LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind, Ticket, Verdict,
+};
+use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step};
 use spore_store::{RunChange, StepEntry};
 
 use crate::Result;
-use crate::checks::runner::bug;
+use crate::base::error::bug;
 use crate::checks::words;
 use crate::run::world::Orchestration;
 
 impl Orchestration<'_> {
     /// Returns all that is to be recorded with the result of `step`.
     pub(crate) fn entry(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<StepEntry> {
-        let mut entry = StepEntry {
-            result: serde_json::to_value(done).map_err(bug)?,
-            runs: Vec::new(),
-            new_runs: Vec::new(),
-            ledger: Vec::new(),
-            events: Vec::new(),
-            now: self.around.clock.now(),
-        };
+        let mut entry = self.steps().entry(done)?;
         match (step, done) {
             (Step::Coder { .. }, Done::Coder(session)) => {
                 self.enter_session(&mut entry, "coder", session)
@@ -30,7 +25,7 @@ impl Orchestration<'_> {
                 self.enter_session(&mut entry, "verifier", session);
             }
             (_, Done::Baseline(gates) | Done::Gates(gates)) => {
-                self.enter_gates(&mut entry, self.planned(ticket, "gates")?, gates);
+                self.enter_gates(&mut entry, ticket.planned("gates").map_err(bug)?, gates);
             }
             (Step::Solo { role }, Done::Solo(session)) => {
                 self.enter_session(&mut entry, role, session);

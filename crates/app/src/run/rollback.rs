@@ -16,24 +16,24 @@ mod lifting;
 mod tests;
 
 use serde::Serialize;
-use serde_json::json;
-use spore_effects::Effect;
-use spore_effects::files::{Lock, LockError};
-use spore_git::{Merged, Repository, Standing};
+use serde_json::{Value, json};
+use spore_git::{Merged, Standing};
 use spore_model::{
-    CommitId, EffectClass, Fault, Mark, Run, RunId, RunKind, RunState, SourceKind, StepKey,
-    Timestamp,
+    Begun, CommitId, EffectClass, Fault, Mark, Run, RunId, RunKind, RunState, SourceKind, StepKey,
+    Ticket, Timestamp,
 };
 use spore_pipeline::Done;
-use spore_store::{Journal, Knowledge, RunChange, StepEntry};
+use spore_store::{Journal, Knowledge, RunChange};
 
-use crate::base::outbox::{self, Events};
-use crate::checks::runner::bug;
+use crate::base::error::bug;
+use crate::base::outbox::Events;
+use crate::base::run_lock::claim;
+use crate::base::run_refs::branch;
+use crate::base::step::Steps;
 use crate::report;
 use crate::run::apply::{
     Landing, Reached, Refused, Site, listed, revert_message, short, short_branch,
 };
-use crate::run::world::branch;
 use crate::{Error, Result, Surroundings, Workspace, counted};
 use lifting::Lift;
 
@@ -123,7 +123,7 @@ struct Undoing<'a> {
 impl Undoing<'_> {
     fn plan(&self) -> Result<Plan> {
         let mut plan = Plan::default();
-        let commit = match report::recorded(self.journal, self.run.id, "commit")? {
+        let commit = match self.steps().result(&StepKey::commit())? {
             Some(Done::Committed { commit }) => Some(commit),
             _ => None,
         };
@@ -134,7 +134,7 @@ impl Undoing<'_> {
             self.plan_strays(&mut plan, &commit)?;
             plan.keep = Some(commit);
         }
-        plan.patch = self.site.patch_file().exists();
+        plan.patch = self.site.files().patch().exists();
         if plan.patch {
             plan.deeds.push("its patch is removed".to_owned());
         }
@@ -210,7 +210,7 @@ impl Undoing<'_> {
         let repository = self.site.repository;
         let trees = repository.work_trees_on(branch)?;
         let Some(root) = trees.first() else { return Ok(None) };
-        match Repository::discover(root)?.standing()? {
+        match self.site.workspace.discover(root)?.standing()? {
             Standing::OnBranch(_) => Ok(Some(root.clone())),
             Standing::Busy { doing } => Err(Error::new(
                 Fault::BadInput,
@@ -268,13 +268,12 @@ impl Undoing<'_> {
     }
 
     fn undo(&self, plan: &Plan) -> Result<RolledBack> {
-        let key = StepKey::new("rollback").map_err(bug)?;
-        let intent = json!({ "at": self.site.around.clock.now() });
-        let now = self.site.around.clock.now();
-        let begun = self.row("begin rollback", || {
-            self.journal.begin_step(self.run.id, &key, EffectClass::Keyed, &intent, now)
-        })?;
-        let at: Timestamp = serde_json::from_value(begun.intent["at"].clone()).map_err(bug)?;
+        let (steps, key) = (self.steps(), StepKey::rollback());
+        let ticket = match steps.begin::<Value>(&key, EffectClass::Keyed, steps.intent())? {
+            Begun::Do(ticket) => ticket,
+            Begun::Done(_) => return Ok(account(self.run, RollbackState::Already, plan, None)),
+        };
+        let at = ticket.time().map_err(bug)?;
         if let Some(back) = &plan.back {
             self.take_out(back, plan.begun)?;
         }
@@ -286,16 +285,14 @@ impl Undoing<'_> {
         }
         if let Some(tip) = &plan.own {
             let name = self.site.branch_ref();
-            let remove = || self.site.repository.remove_ref(&name, tip);
-            let probe = &self.site.around.probe;
-            probe.around(Effect::Ref, &self.site.without_run(&name), remove)?;
+            self.site.repository.remove_ref(&name, tip)?;
         }
         if plan.patch {
-            self.site.remove_file(&self.site.patch_file(), "patch")?;
+            self.site.around.remove_file(&self.site.files().patch())?;
         }
         self.forget(at)?;
         let told = account(self.run, RollbackState::Done, plan, plan.back.as_ref());
-        self.record(&key, begun.attempt, &told)?;
+        self.record(&key, &ticket, &told)?;
         Ok(told)
     }
 
@@ -311,32 +308,22 @@ impl Undoing<'_> {
         }
     }
 
-    fn record(&self, key: &StepKey, attempt: u32, told: &RolledBack) -> Result<()> {
-        let around = self.site.around;
-        let events = Events { around, trace: self.run.trace.clone() };
+    fn record(&self, key: &StepKey, ticket: &Ticket, told: &RolledBack) -> Result<()> {
+        let events = Events { around: self.site.around, trace: self.run.trace.clone() };
         let payload = json!({ "deeds": told.deeds, "left": told.left, "commit": told.tip });
         let event =
             events.make(SourceKind::Human, "rollback", "run.rolled_back", self.run.id, payload);
         let change = RunChange { mark: Some(Mark::RolledBack), ..RunChange::default() };
-        let entry = StepEntry {
-            result: serde_json::to_value(told).map_err(bug)?,
-            runs: vec![(self.run.id, change)],
-            new_runs: Vec::new(),
-            ledger: Vec::new(),
-            events: vec![event],
-            now: around.clock.now(),
-        };
-        self.row("finish rollback", || {
-            self.journal.finish_step(self.run.id, key, attempt, &entry)
-        })?;
-        outbox::flush(around, self.site.workspace, self.journal)
+        let steps = self.steps();
+        let mut entry = steps.entry(told)?;
+        entry.runs.push((self.run.id, change));
+        entry.events.push(event);
+        steps.finish(key, ticket, &entry)
     }
 
-    fn row<T, E>(&self, name: &str, act: impl FnOnce() -> std::result::Result<T, E>) -> Result<T>
-    where
-        Error: From<E>,
-    {
-        Ok(self.site.around.probe.around(Effect::Row, name, act)?)
+    fn steps(&self) -> Steps<'_> {
+        let Site { around, workspace, run, .. } = self.site;
+        Steps { around, workspace, journal: self.journal, run }
     }
 }
 
@@ -406,19 +393,4 @@ fn refuse_unfinished(run: &Run) -> Result<()> {
     let id = run.id.short();
     Err(Error::new(Fault::BadInput, format!("run {id} is not over: {}", run.status(false)))
         .hint(format!("`spore resume {id}` brings it to its end; until then nothing is applied")))
-}
-
-fn claim(workspace: &Workspace, run: RunId) -> Result<Lock> {
-    let path = workspace.run_lock(run);
-    let dir = workspace.run_dir(run);
-    std::fs::create_dir_all(&dir)
-        .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
-    Lock::try_take(&path).map_err(|error| match error {
-        LockError::Held { .. } => Error::new(
-            Fault::BadInput,
-            format!("run {} is being worked on by another process", run.short()),
-        )
-        .hint("wait for it, or end it there with Ctrl-C"),
-        other => other.into(),
-    })
 }

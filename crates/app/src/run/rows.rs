@@ -1,38 +1,27 @@
 //! The rows that a run's steps open, and the ids they were first meant to have.
 
-use serde_json::{Value, json};
-use spore_model::{Fault, Run, RunId, RunKind, SourceKind, Timestamp};
-use spore_pipeline::{Step, Ticket};
+use serde_json::json;
+use spore_model::{Fault, Run, RunId, RunKind, SourceKind, Ticket};
+use spore_pipeline::Step;
 
-use crate::checks::runner::bug;
+use crate::base::error::bug;
+use crate::base::step::Intent;
 use crate::run::world::Orchestration;
 use crate::{Error, Result};
 
 impl Orchestration<'_> {
     /// What a step must do the same way again: its time, and the ids of the rows it opens.
-    pub(crate) fn intent(&self, step: &Step) -> Value {
-        let at = self.around.clock.now();
+    pub(crate) fn intent(&self, step: &Step) -> Intent {
+        let ids = &self.around.ids;
+        let intent = self.steps().intent();
         match step {
-            Step::Coder { .. } => {
-                json!({ "at": at, "bounce": self.around.ids.run(), "session": self.around.ids.run() })
-            }
+            Step::Coder { .. } => intent.plan("bounce", ids.run()).plan("session", ids.run()),
             Step::Verifier { .. } | Step::Summarize { .. } | Step::Solo { .. } => {
-                json!({ "at": at, "session": self.around.ids.run() })
+                intent.plan("session", ids.run())
             }
-            Step::Baseline | Step::Gates { .. } => {
-                json!({ "at": at, "gates": self.around.ids.run() })
-            }
-            _ => json!({ "at": at }),
+            Step::Baseline | Step::Gates { .. } => intent.plan("gates", ids.run()),
+            _ => intent,
         }
-    }
-
-    /// Returns an id that the step's first attempt planned with.
-    pub(crate) fn planned(&self, ticket: &Ticket, name: &str) -> Result<RunId> {
-        serde_json::from_value(ticket.intent[name].clone()).map_err(bug)
-    }
-
-    pub(crate) fn planned_time(ticket: &Ticket) -> Result<Timestamp> {
-        serde_json::from_value(ticket.intent["at"].clone()).map_err(bug)
     }
 
     /// Returns the bounce's row, opening it for the coder's first session.
@@ -40,7 +29,7 @@ impl Orchestration<'_> {
         if let Ok(run) = self.existing_bounce(bounce) {
             return Ok(run);
         }
-        let id = self.planned(ticket, "bounce")?;
+        let id = ticket.planned("bounce").map_err(bug)?;
         let run = Run {
             attempt: bounce,
             base_commit: Some(self.settings.base.clone()),
@@ -48,8 +37,7 @@ impl Orchestration<'_> {
         };
         let payload = json!({ "bounce": bounce });
         let event = self.event(SourceKind::Runner, "bounce.started", id, payload);
-        self.around
-            .row(&format!("open bounce {bounce}"), || self.journal.create_run(&run, &[event]))?;
+        self.journal.create_run(&run, &[event])?;
         Ok(id)
     }
 
@@ -63,9 +51,9 @@ impl Orchestration<'_> {
     }
 
     pub(crate) fn open_gates(&self, ticket: &Ticket, parent: RunId, name: &str) -> Result<RunId> {
-        let id = self.planned(ticket, "gates")?;
+        let id = ticket.planned("gates").map_err(bug)?;
         let run = Run { parent: Some(parent), ..self.child(id, RunKind::Gates, name) };
-        self.around.row(&format!("open {name}"), || self.journal.create_run(&run, &[]))?;
+        self.journal.create_run(&run, &[])?;
         Ok(id)
     }
 

@@ -1,14 +1,15 @@
 //! Runs one agent session on behalf of a run: its row, its files, its process on record.
 
-use std::path::Path;
-
 use serde_json::json;
 use spore_agent::{Agent, Conversation, Limits, Report, Request};
-use spore_effects::files;
-use spore_model::{CommitId, LedgerEntry, Run, RunCost, RunId, RunKind, RunState, SourceKind};
-use spore_pipeline::{SessionSummary, Step, Ticket};
+use spore_model::{
+    CommitId, LedgerEntry, Run, RunCost, RunId, RunKind, RunState, SourceKind, Ticket,
+};
+use spore_pipeline::{SessionSummary, Step};
 use spore_store::RunChange;
 
+use crate::base::error::bug;
+use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
 use crate::run::world::Orchestration;
 use crate::session::broker::{Admission, Proposals};
@@ -18,7 +19,7 @@ use crate::session::prices::cost_of;
 use crate::session::roles;
 use crate::session::sandbox::free_shell;
 use crate::session::watch::{Attendance, ToolsUsed, idle};
-use crate::{Error, Result, Update};
+use crate::{Result, Update};
 
 /// One session to be run.
 pub(crate) struct Part<'a> {
@@ -31,8 +32,7 @@ pub(crate) struct Part<'a> {
     pub(crate) dir: std::path::PathBuf,
     /// The commit that the tools on the graph answer for.
     pub(crate) at: CommitId,
-    /// Names its files under the run's directory.
-    pub(crate) name: String,
+    pub(crate) files: SessionFiles,
     /// What its prompt carries beside the task.
     pub(crate) brief: Brief,
 }
@@ -49,21 +49,17 @@ impl Orchestration<'_> {
         let player = self.settings.player(part.role);
         let agent = self.cast.agent(&player)?;
         let session = self.open_session(step, ticket, &part)?;
-        let dir = self.run_dir().join(&part.name);
-        set_aside(&dir, ticket.attempt)?;
-        self.around.write_file(
-            &dir.join("task.md"),
-            part.prompt.as_bytes(),
-            &format!("{} task", part.name),
-        )?;
-        self.keep_carried(&part, &dir)?;
+        let files = part.files.clone();
+        set_aside(self.around, files.dir(), ticket.attempt)?;
+        self.around.write_file(&files.task(), part.prompt.as_bytes())?;
+        self.keep_carried(&part)?;
         self.progress.update(&Update::Session {
             role: part.role.to_owned(),
             bounce: part.bounce,
             max_bounces: self.settings.max_bounces,
             backend: player.backend.clone(),
         });
-        let (report, proposals) = self.attend(&part, &player, agent.as_ref(), session, &dir)?;
+        let (report, proposals) = self.attend(&part, &player, agent.as_ref(), session)?;
         let cost = cost_of(self.config, &report, player.model.as_deref())?;
         self.progress.update(&Update::SessionEnded {
             role: part.role.to_owned(),
@@ -71,8 +67,7 @@ impl Orchestration<'_> {
             turns: report.turns,
             cost,
         });
-        files::write_atomic(&dir.join("final.md"), report.final_text.as_bytes())
-            .map_err(|source| Error::io("cannot keep the session's final message", source))?;
+        self.around.write_file(&files.last_message(), report.final_text.as_bytes())?;
         let summary = SessionSummary {
             run: session,
             outcome: report.outcome,
@@ -87,12 +82,11 @@ impl Orchestration<'_> {
     }
 
     /// Keeps what the task file carried, so that somebody can see later what helped.
-    fn keep_carried(&self, part: &Part<'_>, dir: &Path) -> Result<()> {
+    fn keep_carried(&self, part: &Part<'_>) -> Result<()> {
         if part.brief == Brief::default() {
             return Ok(());
         }
-        let name = format!("{} carried", part.name);
-        self.write_json(&dir.join("carried.json"), &part.brief.carried, &name)
+        self.around.write_json(&part.files.carried(), &part.brief.carried)
     }
 
     /// Lets the agent work, its process on record before it starts, with a seat at the broker
@@ -103,8 +97,8 @@ impl Orchestration<'_> {
         player: &Player,
         agent: &dyn Agent,
         session: RunId,
-        dir: &Path,
     ) -> Result<(Report, Proposals)> {
+        let dir = part.files.dir();
         let token = self.around.ids.session_token();
         let (sandbox, scratch) =
             self.sandboxes().of_session(&self.hold, &player.backend, &part.dir, dir, &token)?;
@@ -145,7 +139,7 @@ impl Orchestration<'_> {
                 usd: self.budget.left(spore_model::BudgetTree::ROOT).usd,
             },
             token,
-            transcript: dir.join("transcript.jsonl"),
+            transcript: part.files.transcript(),
         };
         let desk = Attendance {
             around: self.around,
@@ -158,7 +152,7 @@ impl Orchestration<'_> {
         // Its processes are gone, so what it has proposed is all there will be.
         let proposals = seat.leave();
         self.tell_tools(part, session, &tools)?;
-        self.keep_proposals(part, &proposals, dir)?;
+        self.keep_proposals(part, &proposals)?;
         Ok((report, proposals))
     }
 
@@ -166,18 +160,15 @@ impl Orchestration<'_> {
         let Some(payload) = tools.payload(part.role, &part.dir) else { return Ok(()) };
         let event =
             self.events().make(SourceKind::Runner, part.role, "tools.used", session, payload);
-        self.around.row(&format!("{} tools", part.name), || {
-            self.journal.update_run(session, &RunChange::default(), &[event])
-        })
+        Ok(self.journal.update_run(session, &RunChange::default(), &[event])?)
     }
 
     /// Keeps what the session proposed beside its transcript, whatever becomes of it.
-    fn keep_proposals(&self, part: &Part<'_>, proposals: &Proposals, dir: &Path) -> Result<()> {
+    fn keep_proposals(&self, part: &Part<'_>, proposals: &Proposals) -> Result<()> {
         if proposals.is_empty() {
             return Ok(());
         }
-        let name = format!("{} proposals", part.name);
-        self.write_json(&dir.join("proposals.json"), proposals, &name)
+        self.around.write_json(&part.files.proposals(), proposals)
     }
 
     /// Opens the session's row below its bounce. An earlier attempt that nobody saw the end
@@ -194,10 +185,9 @@ impl Orchestration<'_> {
             root: self.run,
         };
         lost.close_below(parent)?;
-        let id = if ticket.attempt == 1 {
-            self.planned(ticket, "session")?
-        } else {
-            self.around.ids.run()
+        let id = match ticket.attempt {
+            1 => ticket.planned("session").map_err(bug)?,
+            _ => self.around.ids.run(),
         };
         let player = self.settings.player(part.role);
         let run = Run {
@@ -222,9 +212,7 @@ impl Orchestration<'_> {
             let source = SourceKind::Runner;
             events.push(self.events().make(source, part.role, "context.compiled", id, payload));
         }
-        self.around.row(&format!("open {}", step.key()), || {
-            self.journal.amend_step(self.run, &step.key(), ticket.attempt, &[run], &events)
-        })?;
+        self.journal.amend_step(self.run, &step.key(), ticket.attempt, &[run], &events)?;
         Ok(id)
     }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use spore_config::Config;
-use spore_effects::files::{Lock, LockError};
 use spore_git::Repository;
 use spore_model::{
     Allowance, BudgetTree, Fault, Run, RunId, RunKind, RunState, SourceKind, TraceId, Usd,
@@ -14,6 +13,7 @@ use spore_pipeline::{Bounce, Conclusion, End, Machine, Solo, drive};
 use spore_store::{Journal, RunChange};
 
 use crate::base::outbox::{self, Events};
+use crate::base::run_lock::claim;
 use crate::report::{self, RunReport};
 use crate::run::apply::Apply;
 use crate::run::record::ledger_totals;
@@ -258,24 +258,6 @@ fn could_not_begin(fault: Fault, reason: &str, run: RunId) -> Error {
     }
 }
 
-/// Takes the run for this process. The lock goes with the process, however that ends.
-pub(crate) fn claim(workspace: &Workspace, run: RunId) -> Result<Lock> {
-    let dir = workspace.run_dir(run);
-    std::fs::create_dir_all(&dir)
-        .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
-    Lock::try_take(&workspace.run_lock(run)).map_err(|error| match error {
-        LockError::Held { .. } => Error::new(
-            Fault::BadInput,
-            format!("run {} is being worked on by another process", run.short()),
-        )
-        .hint(format!(
-            "`spore runs show {}` tells how far it is; Ctrl-C there parks it",
-            run.short()
-        )),
-        other => other.into(),
-    })
-}
-
 fn create_run(
     around: &Surroundings,
     journal: &dyn Journal,
@@ -296,7 +278,7 @@ fn create_run(
         model: coder.model,
         base_commit: Some(settings.base.clone()),
         experiment: settings.experiment.clone(),
-        settings: serde_json::to_value(settings).map_err(crate::checks::runner::bug)?,
+        settings: serde_json::to_value(settings).map_err(crate::base::error::bug)?,
         ..Run::begin(id, kind, title, around.clock.now())
     };
     let events = Events { around, trace };
@@ -308,8 +290,5 @@ fn create_run(
         "retry_of": settings.retry_of,
     });
     let event = events.make(SourceKind::Runner, "orchestrate", "run.started", id, payload);
-    around
-        .probe
-        .around(spore_effects::Effect::Row, "create run", || journal.create_run(&run, &[event]))?;
-    Ok(())
+    Ok(journal.create_run(&run, &[event])?)
 }

@@ -1,40 +1,31 @@
 //! The trees of a run: commits under its own refs, and the checkout they come from.
 
-use spore_effects::{Effect, files};
-use spore_model::{CommitId, Fault, TreeId};
-use spore_pipeline::Ticket;
+use spore_model::{CommitId, Fault, Ticket, TreeId};
 
+use crate::base::error::bug;
+use crate::base::files::create_private_dir;
+use crate::base::run_refs;
 use crate::run::world::Orchestration;
 use crate::{Error, Result, Update};
 
 impl Orchestration<'_> {
+    /// Makes a commit on the base, of the time that the step began.
     pub(crate) fn commit_tree(
         &self,
-        name: &str,
         tree: &TreeId,
         message: &str,
         ticket: &Ticket,
     ) -> Result<CommitId> {
-        let when = Self::planned_time(ticket)?;
-        Ok(self.around.probe.around(Effect::Commit, name, || {
-            self.repository.commit_tree(tree, &self.settings.base, message, when)
-        })?)
+        let when = ticket.time().map_err(bug)?;
+        Ok(self.repository.commit_tree(tree, &self.settings.base, message, when)?)
     }
 
     pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
-        let short = name.replace(&self.run.to_string(), "RUN");
-        Ok(self
-            .around
-            .probe
-            .around(Effect::Ref, &short, || self.repository.set_ref(name, commit))?)
-    }
-
-    pub(crate) fn ref_name(&self, rest: &str) -> String {
-        format!("refs/spore/{}/{rest}", self.run)
+        Ok(self.repository.set_ref(name, commit)?)
     }
 
     pub(crate) fn bounce_commit(&self, bounce: u32) -> Result<CommitId> {
-        let name = self.ref_name(&format!("bounce/{bounce}"));
+        let name = run_refs::bounce(self.run, bounce);
         self.repository.ref_target(&name)?.ok_or_else(|| {
             Error::new(Fault::BadInput, format!("the ref {name} is gone"))
                 .hint("start the task anew: what it pointed to cannot be found again")
@@ -68,8 +59,7 @@ impl Orchestration<'_> {
         let message = format!("left behind in bounce {bounce} of run {}", self.run);
         let now = self.around.clock.now();
         let commit = self.repository.commit_tree(&tree, &self.settings.base, &message, now)?;
-        let name = self.ref_name(&format!("left/{bounce}-{}", attempt - 1));
-        Ok(self.repository.set_ref(&name, &commit)?)
+        self.set_ref(&run_refs::left(self.run, bounce, attempt - 1), &commit)
     }
 
     /// Returns `tree` with the files `bring_back` as the base has them, and without the files
@@ -81,8 +71,7 @@ impl Orchestration<'_> {
         leave_out: &[String],
     ) -> Result<TreeId> {
         let state = self.workspace.run_state(self.run);
-        files::create_private_dir(&state)
-            .map_err(|source| Error::io(format!("cannot create {}", state.display()), source))?;
+        create_private_dir(&state)?;
         let index = state.join("mixed.index");
         Ok(self.repository.mix(tree, &self.settings.base, bring_back, leave_out, &index)?)
     }

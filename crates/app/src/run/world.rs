@@ -3,20 +3,19 @@
 //! Here is what all steps share. The steps themselves are in [`crate::run::steps::coder`],
 //! [`crate::run::steps::gates`], [`crate::run::steps::verifier`] and [`crate::run::steps::conclusion`].
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 use spore_agent::Environment;
 use spore_config::Config;
 use spore_gates::GateResult;
 use spore_git::Repository;
-use spore_model::{BudgetId, BudgetTree, Outcome, Park, RunId, SourceKind, TraceId};
-use spore_pipeline::{Begun, Done, Step, Ticket, World};
+use spore_model::{Begun, BudgetId, BudgetTree, Outcome, Park, RunId, SourceKind, Ticket, TraceId};
+use spore_pipeline::{Done, Step, World};
 use spore_store::{Journal, Knowledge};
 
 use crate::base::checkouts::Checkouts;
-use crate::base::outbox::{self, Events};
-use crate::checks::runner::bug;
+use crate::base::outbox::Events;
+use crate::base::run_files::RunFiles;
+use crate::base::step::Steps;
 use crate::run::prompts::TaskFile;
 use crate::run::settings::RunSettings;
 use crate::run::steps::coder::Talk;
@@ -54,16 +53,8 @@ pub(crate) struct Orchestration<'a> {
 impl World for Orchestration<'_> {
     type Error = Error;
 
-    fn begin(&mut self, step: &Step) -> Result<Begun> {
-        let key = step.key();
-        let intent = self.intent(step);
-        let begun = self.around.row(&format!("begin {key}"), || {
-            self.journal.begin_step(self.run, &key, step.class(), &intent, self.around.clock.now())
-        })?;
-        match begun.result {
-            Some(result) => Ok(Begun::Done(serde_json::from_value(result).map_err(bug)?)),
-            None => Ok(Begun::Do(Ticket { attempt: begun.attempt, intent: begun.intent })),
-        }
+    fn begin(&mut self, step: &Step) -> Result<Begun<Done>> {
+        self.steps().begin(&step.key(), step.class(), self.intent(step))
     }
 
     fn perform(&mut self, step: &Step, ticket: &Ticket) -> Result<Done> {
@@ -108,15 +99,12 @@ impl World for Orchestration<'_> {
         if let Step::Finish { conclusion } = step {
             self.project(ticket, conclusion)?;
         }
-        let key = step.key();
         let entry = self.entry(step, ticket, done)?;
-        self.around.row(&format!("finish {key}"), || {
-            self.journal.finish_step(self.run, &key, ticket.attempt, &entry)
-        })?;
+        self.steps().finish(&step.key(), ticket, &entry)?;
         for booked in &entry.ledger {
             self.settle(booked);
         }
-        outbox::flush(self.around, self.workspace, self.journal)
+        Ok(())
     }
 }
 
@@ -141,13 +129,13 @@ impl Orchestration<'_> {
         }
     }
 
-    pub(crate) fn write_json(
-        &self,
-        path: &Path,
-        value: &impl serde::Serialize,
-        name: &str,
-    ) -> Result<()> {
-        self.around.write_file(path, pretty(value)?.as_bytes(), name)
+    pub(crate) fn steps(&self) -> Steps<'_> {
+        let Self { around, workspace, journal, run, .. } = *self;
+        Steps { around, workspace, journal, run }
+    }
+
+    pub(crate) fn files(&self) -> RunFiles {
+        self.workspace.run_files(self.run)
     }
 
     /// Waits, unless interrupted.
@@ -181,10 +169,6 @@ impl Orchestration<'_> {
         self.settings.gates.iter().map(|gate| gate.command.clone()).collect()
     }
 
-    pub(crate) fn run_dir(&self) -> PathBuf {
-        self.workspace.run_dir(self.run)
-    }
-
     pub(crate) fn events(&self) -> Events<'_> {
         Events { around: self.around, trace: self.trace.clone() }
     }
@@ -207,13 +191,6 @@ impl Orchestration<'_> {
     }
 }
 
-/// A document as people read it, with the end of its last line.
-pub(crate) fn pretty(value: &impl serde::Serialize) -> Result<String> {
-    let mut text = serde_json::to_string_pretty(value).map_err(bug)?;
-    text.push('\n');
-    Ok(text)
-}
-
 /// What everybody may see of the user's environment, and `more`.
 pub(crate) fn environment(
     config: &Config,
@@ -227,11 +204,6 @@ pub(crate) fn environment(
     let ceiling = around.state_home.display().to_string();
     variables.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling));
     variables
-}
-
-/// The branch a verified run ends on.
-pub(crate) fn branch(run: RunId) -> String {
-    format!("spore/{run}")
 }
 
 pub(crate) fn interrupted() -> Done {

@@ -12,8 +12,9 @@ use spore_model::{
 };
 use spore_store::{Journal, RunChange};
 
+use crate::base::files::beside;
 use crate::base::outbox::Events;
-use crate::{Error, Result};
+use crate::{Result, Surroundings};
 
 /// Whose sessions were lost.
 pub(crate) struct Lost<'a> {
@@ -68,12 +69,9 @@ impl Lost<'_> {
 
 /// Keeps what an earlier attempt wrote under a name of its own, so that a transcript is one
 /// session's alone.
-pub(crate) fn set_aside(dir: &Path, attempt: u32) -> Result<()> {
+pub(crate) fn set_aside(around: &Surroundings, dir: &Path, attempt: u32) -> Result<()> {
     if attempt == 1 || !dir.exists() {
         return Ok(());
     }
-    let mut name = dir.as_os_str().to_owned();
-    name.push(format!(".lost-{}", attempt - 1));
-    std::fs::rename(dir, &name)
-        .map_err(|source| Error::io(format!("cannot set {} aside", dir.display()), source))
+    around.rename(dir, &beside(dir, &format!(".lost-{}", attempt - 1)))
 }

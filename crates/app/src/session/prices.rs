@@ -7,7 +7,7 @@ use spore_agent::{Price, Prices, Report};
 use spore_config::Config;
 use spore_model::{Cost, Outcome, Usage, Usd};
 
-use crate::checks::runner::bug;
+use crate::base::error::bug;
 use crate::{Error, Result};
 
 const LIST: &str = include_str!("../../../../assets/prices.toml");

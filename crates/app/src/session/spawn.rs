@@ -17,7 +17,8 @@ use spore_model::{
 use spore_store::{Journal, RunChange, StepEntry};
 
 use crate::base::outbox::{self, Events};
-use crate::checks::runner::bug;
+use crate::base::run_files::SessionFiles;
+use crate::base::run_lock::claim;
 use crate::session::backends::{backend, model};
 use crate::session::nesting::Nesting;
 use crate::session::prices::cost_of;
@@ -98,13 +99,11 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
         id,
         trace: trace.clone(),
     };
-    let run_dir = workspace.run_dir(id);
-    std::fs::create_dir_all(&run_dir)
-        .map_err(|source| Error::io(format!("cannot create {}", run_dir.display()), source))?;
-    let _lock = spore_effects::files::Lock::try_take(&workspace.run_lock(id))?;
+    let files = workspace.run_files(id).alone();
+    let _lock = claim(&workspace, id)?;
 
     progress.update(&Update::NotHeld { note: NOT_HELD.to_owned() });
-    let mut request = desk.request(asked, &nesting, dir, &run_dir);
+    let mut request = desk.request(asked, &nesting, dir, &files);
     request.limits.idle = idle(agent.as_ref(), &config);
     let attempt = desk.open(asked, &nesting, agent.name())?;
     let attendance = Attendance { around, journal: &journal, progress, root: id, session: id };
@@ -143,7 +142,13 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    fn request(&self, asked: &Spawn, nesting: &Nesting, dir: PathBuf, files: &Path) -> Request {
+    fn request(
+        &self,
+        asked: &Spawn,
+        nesting: &Nesting,
+        dir: PathBuf,
+        files: &SessionFiles,
+    ) -> Request {
         let turns = asked.max_turns.unwrap_or(self.config.orchestrate.max_turns);
         let wall = asked.timeout.unwrap_or_else(|| self.config.orchestrate.session_time(turns));
         let role = match &asked.system_prompt {
@@ -177,7 +182,7 @@ impl Desk<'_> {
                 usd: Some(asked.budget.unwrap_or(self.config.orchestrate.budget_usd)),
             },
             token: self.around.ids.session_token(),
-            transcript: files.join("transcript.jsonl"),
+            transcript: files.transcript(),
         }
     }
 
@@ -202,8 +207,13 @@ impl Desk<'_> {
         let event = self.event("session.started", payload);
         self.journal.create_run(&run, &[event])?;
         let now = self.around.clock.now();
-        let begun =
-            self.journal.begin_step(self.id, &step()?, EffectClass::Paid, &json!({}), now)?;
+        let begun = self.journal.begin_step(
+            self.id,
+            &StepKey::session(),
+            EffectClass::Paid,
+            &json!({}),
+            now,
+        )?;
         Ok(begun.attempt)
     }
 
@@ -253,7 +263,7 @@ impl Desk<'_> {
             events: vec![self.event("session.finished", payload)],
             now,
         };
-        Ok(self.journal.finish_step(self.id, &step()?, attempt, &entry)?)
+        Ok(self.journal.finish_step(self.id, &StepKey::session(), attempt, &entry)?)
     }
 
     fn event(&self, what: &str, payload: serde_json::Value) -> spore_model::Event {
@@ -270,10 +280,6 @@ pub(crate) fn refuse_if_sandbox_required(config: &Config) -> Result<()> {
     Err(Error::new(Fault::Missing, "a sandbox is required, and a spawned session has none").hint(
         "let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = \"auto\"`",
     ))
-}
-
-fn step() -> Result<StepKey> {
-    StepKey::new("session").map_err(bug)
 }
 
 fn canonical(path: &Path) -> Result<PathBuf> {

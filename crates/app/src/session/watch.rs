@@ -2,16 +2,15 @@
 //! nothing of it is left; what it says goes to the progress; an interrupt ends it.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Report, Request, Watch};
 use spore_config::Config;
-use spore_effects::Effect;
 use spore_effects::session::{Enforced, ProcessIdentity};
 use spore_model::{RunId, SessionToken};
 use spore_store::{Journal, ProcessRow};
 
+use crate::base::run_files::SessionFiles;
 use crate::{Error, Progress, Result, Surroundings, Update};
 
 /// Who attends, and for which run.
@@ -42,7 +41,9 @@ impl Attendance<'_> {
             desk: self,
             token: token.clone(),
             role: request.role.clone(),
-            thinking: request.transcript.with_file_name("thinking.log"),
+            files: SessionFiles::new(
+                request.transcript.parent().map_or_else(PathBuf::new, PathBuf::from),
+            ),
             tools: ToolsUsed::default(),
         };
         let started = std::time::Instant::now();
@@ -65,8 +66,7 @@ struct SessionWatch<'a> {
     desk: Attendance<'a>,
     token: SessionToken,
     role: String,
-    /// What the agent thought aloud, apart from what it said.
-    thinking: PathBuf,
+    files: SessionFiles,
     tools: ToolsUsed,
 }
 
@@ -105,8 +105,8 @@ impl ToolsUsed {
 impl SessionWatch<'_> {
     /// Thoughts are for people who look into a run later; losing one ends no session.
     fn keep_thought(&self, text: &str) {
-        let opened = std::fs::OpenOptions::new().append(true).create(true).open(&self.thinking);
-        let _ = opened.and_then(|mut file| writeln!(file, "{text}"));
+        let line = format!("{text}\n");
+        let _ = self.desk.around.append_file(&self.files.thinking(), line.as_bytes());
     }
 }
 
@@ -122,18 +122,16 @@ impl Watch for SessionWatch<'_> {
             boot_id: process.boot_id.clone(),
             started: around.clock.now(),
         };
-        around
-            .probe
-            .around(Effect::Process, &self.role, || self.desk.journal.process_started(&row))
+        self.desk
+            .journal
+            .process_started(&row)
             .map_err(|error| Box::new(Error::from(error)) as BoxError)
     }
 
     /// Keeps what the kernel took on, right by right, beside the transcript.
     fn confined(&mut self, enforced: Option<&Enforced>) {
         let Some(enforced) = enforced else { return };
-        if let Ok(text) = serde_json::to_string_pretty(enforced) {
-            let _ = std::fs::write(self.thinking.with_file_name("sandbox.json"), text + "\n");
-        }
+        let _ = self.desk.around.write_json(&self.files.sandbox(), enforced);
     }
 
     fn event(&mut self, event: &AgentEvent) {

@@ -14,8 +14,9 @@ use spore_effects::machine;
 use spore_git::Repository;
 use spore_index::{Language, Tier};
 use spore_model::RunId;
-use spore_store::{Journal, OpenError, SqliteJournal};
+use spore_store::OpenError;
 
+use crate::base::stores;
 use crate::checks::needs;
 use crate::checks::project;
 use crate::search::model_files;
@@ -215,7 +216,7 @@ fn project(workspace: &Workspace, mistake: Option<&crate::Error>) -> Finding {
 fn database(workspace: &Workspace) -> Finding {
     let path = workspace.database();
     let size = path.metadata().map_or(0, |metadata| metadata.len());
-    let checked = |journal: &SqliteJournal| {
+    let checked = |journal: &stores::InspectedJournal| {
         if size > CHECKED_BYTES {
             return Ok("spore.db can be read; it is too large to be checked here".to_owned());
         }
@@ -225,7 +226,7 @@ fn database(workspace: &Workspace) -> Finding {
             Err(error) => Err(error.to_string()),
         }
     };
-    let found = match SqliteJournal::open_read_only(&path) {
+    let found = match stores::inspect(&path) {
         Ok(journal) => checked(&journal),
         Err(OpenError::Older { .. }) => Ok("spore.db will be brought up to date".to_owned()),
         Err(error) => Err(error.to_string()),
@@ -279,7 +280,7 @@ fn checkouts(path: &Path) -> Finding {
 
 /// Checkouts whose run is over. What was in them is kept by refs.
 fn stale(workspace: &Workspace) -> Option<Finding> {
-    let journal = SqliteJournal::open_read_only(&workspace.database()).ok()?;
+    let journal = stores::inspect(&workspace.database()).ok()?;
     let entries = std::fs::read_dir(workspace.state()).ok()?;
     let runs = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_over = |id: &RunId| match journal.run(*id) {

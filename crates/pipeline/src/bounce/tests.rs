@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spore_model::{CommitId, Cost, RunId, StepKey, Usage};
+use spore_model::{Begun, CommitId, Cost, RunId, StepKey, Ticket, Usage};
 
 use super::*;
-use crate::{Begun, End, Solo, Ticket, World, drive};
+use crate::{End, Solo, World, drive};
 
 /// Plays answers by step name: `coder/1 ok`, `gates/1 red`, `verifier/2 pass`, … What the
 /// script does not mention goes well; trees are named by a letter.
@@ -123,7 +123,7 @@ impl Script {
 impl World for Script {
     type Error = Killed;
 
-    fn begin(&mut self, step: &Step) -> Result<Begun, Killed> {
+    fn begin(&mut self, step: &Step) -> Result<Begun<Done>, Killed> {
         Ok(match self.recorded.get(&step.key()) {
             Some(done) => Begun::Done(done.clone()),
             None => Begun::Do(Ticket { attempt: 1, intent: serde_json::Value::Null }),

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::base::stores::ProjectKnowledge;
 use spore_config::{Layer, Origin};
 use spore_effects::{FixedClock, Ids, Probe, Tool};
 use spore_model::{LessonRecord, Timestamp};
-use spore_store::SqliteKnowledge;
 use tempfile::TempDir;
 
 use super::*;
@@ -71,7 +71,7 @@ pub(crate) struct Project {
     workspace: Workspace,
     repository: Repository,
     config: Config,
-    pub(crate) knowledge: SqliteKnowledge,
+    pub(crate) knowledge: ProjectKnowledge,
 }
 
 impl Project {
@@ -100,10 +100,6 @@ impl Project {
         let knowledge = workspace.knowledge(&config).unwrap();
         let repository = workspace.repository(&around).unwrap();
         Self { dir, around, workspace, repository, config, knowledge }
-    }
-
-    pub(crate) fn around(&self) -> &Surroundings {
-        &self.around
     }
 
     fn root(&self) -> PathBuf {

@@ -38,14 +38,8 @@ fn learn(project: &Project, run: RunId, carried: &[NodeId], proposed: &Proposed)
     let keys = Keys::new(run, STARTED, Timestamp::from_millis(1_767_225_700_000));
     let task = Node::new(keys.task(), NodeClass::Operational, "task", "Rounding", STARTED);
     project.knowledge.add(&[task], &[]).unwrap();
-    let learning = Learning {
-        around: project.around(),
-        knowledge: &project.knowledge,
-        run,
-        keys: &keys,
-        verified: true,
-        carried,
-    };
+    let learning =
+        Learning { knowledge: &project.knowledge, run, keys: &keys, verified: true, carried };
     learn_from_summary(&learning, proposed).unwrap()
 }
 

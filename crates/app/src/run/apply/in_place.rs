@@ -12,12 +12,11 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use spore_effects::Effect;
 use spore_git::{GitError, Repository};
 use spore_model::{CommitId, Fault};
 
 use super::{Site, listed};
-use crate::checks::runner::bug;
+use crate::base::error::bug;
 use crate::{Error, Result};
 
 /// Whether the change is in the user's files now.
@@ -72,16 +71,15 @@ pub(crate) fn lay_down(site: &Site<'_>, base: &CommitId, commit: &CommitId) -> R
         }
         let root = Some(repository.root().to_owned());
         let laid = serde_json::to_vec(&Laid { commit: commit.clone(), root }).map_err(bug)?;
-        site.write_file(&note, &laid, NOTE)?;
+        site.around.write_file(&note, &laid)?;
     }
-    let turn = || repository.turn(base, commit);
-    match site.around.probe.around(Effect::Checkout, "files of the user", turn) {
+    match repository.turn(base, commit) {
         Ok(()) => {
             let what = "in your files and staged: git diff --staged".to_owned();
             Ok(Laying { done: true, what })
         }
         Err(GitError::Failed { complaint, .. }) => {
-            site.remove_file(&note, NOTE)?;
+            site.around.remove_file(&note)?;
             Ok(not_laid(&complaint))
         }
         Err(error) => Err(error.into()),

@@ -13,12 +13,11 @@ use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use spore_effects::Effect;
 use spore_git::{GitError, Repository, Spot, Standing};
 use spore_model::{CommitId, Fault};
 
 use super::{Applied, Apply, Site, short_branch};
-use crate::run::world::branch;
+use crate::base::run_refs::branch;
 use crate::{Error, Result, counted};
 
 /// A branch of the user's on its way from one commit to another.
@@ -103,10 +102,10 @@ impl Site<'_> {
             }
         }
         self.set_ref(&self.own_ref(name), &landing.to)?;
-        let note = serde_json::to_vec_pretty(landing).map_err(crate::checks::runner::bug)?;
-        self.write_file(&self.note(name), &note, name)?;
+        let note = serde_json::to_vec_pretty(landing).map_err(crate::base::error::bug)?;
+        self.around.write_file(&self.note(name), &note)?;
         if !self.move_branch(&home, landing, Way::There)? {
-            self.remove_file(&self.note(name), name)?;
+            self.around.remove_file(&self.note(name))?;
             let branch = short_branch(&landing.branch).to_owned();
             return Ok(Reached::Not(Refused::Moved(branch)));
         }
@@ -157,13 +156,12 @@ impl Site<'_> {
         if landing.root.is_none() {
             return Ok(Reached::Landed);
         }
-        let turn = || home.turn(&landing.from, &landing.to);
-        match self.around.probe.around(Effect::Checkout, "files of the user", turn) {
+        match home.turn(&landing.from, &landing.to) {
             Ok(()) => Ok(Reached::Landed),
             // Git looks at all files before it writes one: somebody edited in this instant.
             Err(GitError::Failed { complaint, .. }) => {
                 self.move_branch(home, landing, Way::Back)?;
-                self.remove_file(&self.note(name), name)?;
+                self.around.remove_file(&self.note(name))?;
                 Ok(Reached::Not(Refused::InTheWay(vec![complaint])))
             }
             Err(error @ GitError::Locked { .. }) => {
@@ -181,14 +179,13 @@ impl Site<'_> {
             Way::Back => (&landing.to, &landing.from),
         };
         let why = format!("spore: run {}", self.run);
-        let move_branch = || home.move_branch(&landing.branch, from, to, &why);
-        Ok(self.around.probe.around(Effect::Ref, "branch of the user", move_branch)?)
+        Ok(home.move_branch(&landing.branch, from, to, &why)?)
     }
 
     /// Returns the repository as seen from the work tree that the landing is in.
     fn home_of(&self, landing: &Landing) -> Result<Repository> {
         match &landing.root {
-            Some(root) if root != self.repository.root() => Ok(Repository::discover(root)?),
+            Some(root) if root != self.repository.root() => self.workspace.discover(root),
             _ => Ok(self.repository.clone()),
         }
     }
@@ -213,11 +210,11 @@ impl Site<'_> {
     }
 
     pub(crate) fn note(&self, name: &str) -> PathBuf {
-        self.workspace.run_dir(self.run).join(format!("{name}.json"))
+        self.files().landing_note(name)
     }
 
     pub(crate) fn scratch(&self) -> PathBuf {
-        self.workspace.run_dir(self.run).join("index")
+        self.files().index_copy()
     }
 
     fn merged(&self, landing: &Landing) -> Applied {

@@ -121,7 +121,7 @@ fn apply_in(
 ) -> Result<Applied> {
     let around = surroundings(repo, probe);
     let workspace = Workspace::find(&around)?;
-    std::fs::create_dir_all(workspace.run_dir(run)).unwrap();
+    std::fs::create_dir_all(workspace.run_files(run).dir()).unwrap();
     let repository = workspace.repository(&around)?;
     let site = Site { around: &around, workspace: &workspace, repository: &repository, run };
     apply(&site, base, commit, how)
@@ -335,7 +335,7 @@ fn a_merge_killed_at_any_effect_ends_like_one_that_was_not() {
 fn lay(yard: &Yard) -> (Result<()>, Result<in_place::Laying>) {
     let around = yard.around();
     let workspace = Workspace::find(&around).unwrap();
-    std::fs::create_dir_all(workspace.run_dir(yard.run)).unwrap();
+    std::fs::create_dir_all(workspace.run_files(yard.run).dir()).unwrap();
     let repository = workspace.repository(&around).unwrap();
     let (around, workspace, repository) = (&around, &workspace, &repository);
     let site = Site { around, workspace, repository, run: yard.run };

@@ -31,34 +31,26 @@ impl Undoing<'_> {
             return Ok(());
         }
         let (marker, tracks) = self.marker(at);
-        self.row("know rollback", || {
-            self.knowledge.add(std::slice::from_ref(&marker), std::slice::from_ref(&tracks))
-        })?;
+        self.knowledge.add(std::slice::from_ref(&marker), std::slice::from_ref(&tracks))?;
         for node in &nodes {
             for edge in self.edges_of(node)? {
-                self.row("forget edge", || {
-                    unless_superseded(self.knowledge.supersede_edge(edge, &tracks))
-                })?;
+                unless_superseded(self.knowledge.supersede_edge(edge, &tracks))?;
             }
         }
         for node in &nodes {
-            self.row(&format!("forget {}", node.kind), || {
-                let taken = self.knowledge.supersede_node(&node.id, &marker, &[]);
-                unless_superseded(taken.map(|_| ()))
-            })?;
+            let taken = self.knowledge.supersede_node(&node.id, &marker, &[]);
+            unless_superseded(taken.map(|_| ()))?;
         }
         Ok(())
     }
 
     /// How the run ended no longer speaks for or against the lessons it was told.
     fn take_back_credit(&self, at: Timestamp) -> Result<()> {
-        let carried = carried_lessons(&self.site.workspace.run_dir(self.run.id));
+        let carried = carried_lessons(self.site.files().dir());
         if carried.is_empty() {
             return Ok(());
         }
-        self.row("take back credit", || {
-            give_credit(self.knowledge, &carried, self.run.id, Credit::TakenBack, at)
-        })?;
+        give_credit(self.knowledge, &carried, self.run.id, Credit::TakenBack, at)?;
         Ok(())
     }
 

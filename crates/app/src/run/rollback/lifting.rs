@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 
-use spore_effects::Effect;
 use spore_git::{Change, GitError, Obstacle, Repository, Standing};
 use spore_model::{CommitId, Fault};
 
@@ -96,18 +95,17 @@ impl Undoing<'_> {
                 return Err(self.not_as_laid(&obstacles));
             }
         } else {
-            self.site.write_file(&note, b"{}\n", NOTE)?;
+            self.site.around.write_file(&note, b"{}\n")?;
         }
-        let turn = || home.turn(commit, base);
-        match self.site.around.probe.around(Effect::Checkout, "files of the user", turn) {
+        match home.turn(commit, base) {
             Ok(()) => Ok(()),
             // Git looks at all files before it writes one: somebody edited in this instant.
             Err(GitError::Failed { complaint, .. }) => {
-                self.site.remove_file(&note, NOTE)?;
+                self.site.around.remove_file(&note)?;
                 Err(self.not_as_laid(&[Obstacle::Other(complaint)]))
             }
             Err(error @ GitError::Locked { .. }) if !begun => {
-                self.site.remove_file(&note, NOTE)?;
+                self.site.around.remove_file(&note)?;
                 Err(error.into())
             }
             Err(error) => Err(error.into()),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use spore_effects::{Probe, Tool};
 use spore_model::{Edge, EdgeId, EdgeKind, Lesson, Node, NodeClass, NodeId, Outcome, Status};
+use spore_store::StepEntry;
 use spore_store::{EdgeQuery, NodeQuery};
 
 use super::*;
@@ -368,7 +369,7 @@ fn a_run_that_is_not_over_is_not_rolled_back() {
         (65, format!("run {} is not over: interrupted", yard.run.short()))
     );
     let (_, workspace) = workspace(&yard);
-    let _held = Lock::try_take(&workspace.run_lock(yard.run)).unwrap();
+    let _held = crate::base::run_lock::claim(&workspace, yard.run).unwrap();
     let error = roll(&yard, false).unwrap_err();
     assert!(error.to_string().contains("another process"), "{error}");
 }

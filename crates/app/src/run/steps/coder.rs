@@ -1,9 +1,10 @@
 //! The steps of a coder: its session, and the tree it leaves.
 
 use spore_agent::Conversation;
-use spore_model::{CommitId, Finding};
-use spore_pipeline::{Done, Evidence, Step, Ticket};
+use spore_model::{CommitId, Finding, Ticket};
+use spore_pipeline::{Done, Evidence, Step};
 
+use crate::base::run_refs;
 use crate::knowledge::brief::{Brief, Briefing, Question};
 use crate::run::prompts;
 use crate::run::sessions::Part;
@@ -21,7 +22,7 @@ pub(crate) struct Talk<'a> {
 impl Orchestration<'_> {
     pub(crate) fn prepare(&mut self) -> Result<Done> {
         let base = self.settings.base.clone();
-        self.set_ref(&self.ref_name("base"), &base)?;
+        self.set_ref(&run_refs::own(self.run, "base"), &base)?;
         self.checkouts().coder()?;
         let tree = self.repository.tree_of(&base)?;
         Ok(Done::Prepared { base, tree })
@@ -57,7 +58,7 @@ impl Orchestration<'_> {
             conversation: talk.resumed().filter(|_| ticket.attempt == 1),
             dir: checkout.dir().to_owned(),
             at: self.start_of(bounce)?,
-            name: format!("bounce-{bounce}/coder"),
+            files: self.files().coder(bounce),
             brief,
         };
         let (summary, _) = self.run_session(step, ticket, part)?;
@@ -69,14 +70,13 @@ impl Orchestration<'_> {
         let checkout = self.coder_checkout(bounce)?;
         let tree = self.checkouts().snapshot(&checkout)?;
         let message = format!("bounce {bounce} of run {}", self.run);
-        let commit = self.commit_tree(&format!("bounce {bounce}"), &tree, &message, ticket)?;
-        self.set_ref(&self.ref_name(&format!("bounce/{bounce}")), &commit)?;
+        let commit = self.commit_tree(&tree, &message, ticket)?;
+        self.set_ref(&run_refs::bounce(self.run, bounce), &commit)?;
         let diff = self.diff(&tree)?;
         let base = self.settings.base.clone();
         let secrets = secrets_in(self.repository, &base, &tree, &self.config.commit.allow_secrets)?;
         let text = if secrets.is_empty() { diff.text } else { strike_out(&diff.text) };
-        let path = self.run_dir().join(format!("bounce-{bounce}/change.diff"));
-        self.around.write_file(&path, text.as_bytes(), &format!("bounce-{bounce} diff"))?;
+        self.around.write_file(&self.files().diff(bounce), text.as_bytes())?;
         let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
         self.progress.update(&Update::Snapshot { files: changed_files });
         let secrets = secrets.into_iter().map(|secret| Finding {
@@ -108,7 +108,7 @@ impl Orchestration<'_> {
             conversation: None,
             dir: checkout.dir().to_owned(),
             at: base,
-            name: role.to_owned(),
+            files: self.files().role(role),
             brief,
         };
         let (summary, _) = self.run_session(step, ticket, part)?;

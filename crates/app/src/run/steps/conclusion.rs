@@ -1,10 +1,12 @@
 //! The steps of a run that is decided: what becomes of its work, what is learnt from it.
 
 use serde_json::json;
-use spore_model::{CommitId, Lesson, NodeId, Outcome, Park, TreeId};
-use spore_pipeline::{Conclusion, Done, Problem, Proposed, Step, Ticket, hold, read_summary};
+use spore_model::{CommitId, Lesson, NodeId, Outcome, Park, StepKey, Ticket, TreeId};
+use spore_pipeline::{Conclusion, Done, Problem, Proposed, Step, hold, read_summary};
 
-use crate::checks::runner::bug;
+use crate::base::error::bug;
+use crate::base::files::remove_empty_dir;
+use crate::base::run_refs;
 use crate::knowledge::lessons::{
     BounceTrail, Credit, Learning, Learnt, NamedPlaces, Trail, carried_lessons, give_credit,
     learn_from_summary,
@@ -21,8 +23,8 @@ use crate::{Result, Update};
 impl Orchestration<'_> {
     pub(crate) fn commit(&mut self, ticket: &Ticket, tree: &TreeId) -> Result<Done> {
         let message = commit_message(&self.settings.task, self.run, tree);
-        let commit = self.commit_tree("result", tree, &message, ticket)?;
-        self.set_ref(&self.ref_name("result"), &commit)?;
+        let commit = self.commit_tree(tree, &message, ticket)?;
+        self.set_ref(&run_refs::own(self.run, "result"), &commit)?;
         Ok(Done::Committed { commit })
     }
 
@@ -53,14 +55,10 @@ impl Orchestration<'_> {
              `spore runs show {}` tells the whole story.\n",
             prompts::title(&self.settings.task),
             &self.settings.base.as_str()[..12],
-            self.ref_name(&format!("bounce/{bounce}")),
+            run_refs::bounce(self.run, bounce),
             self.run.short()
         );
-        self.around.write_file(
-            &self.run_dir().join("escalation.md"),
-            text.as_bytes(),
-            "escalation",
-        )?;
+        self.around.write_file(&self.files().escalation(), text.as_bytes())?;
         Ok(Done::Escalated)
     }
 
@@ -76,7 +74,7 @@ impl Orchestration<'_> {
         if self.out_of_budget().is_some() {
             return Ok(not_summed_up("the budget is spent"));
         }
-        let carried = carried_lessons(&self.run_dir());
+        let carried = carried_lessons(self.files().dir());
         let prompt = self.trail(bounce, conclusion, &carried)?;
         let checkout = self.coder_checkout(bounce)?;
         let part = Part {
@@ -86,7 +84,7 @@ impl Orchestration<'_> {
             conversation: None,
             dir: checkout.dir().to_owned(),
             at: self.bounce_commit(bounce)?,
-            name: "summarizer".to_owned(),
+            files: self.files().role("summarizer"),
             brief: crate::knowledge::brief::Brief::default(),
         };
         let (session, proposals) = match self.run_session(step, ticket, part) {
@@ -138,7 +136,7 @@ impl Orchestration<'_> {
     }
 
     fn coder_said(&self, bounce: u32) -> String {
-        match report::recorded(self.journal, self.run, &format!("coder/{bounce}")) {
+        match self.steps().result(&StepKey::coder(bounce)) {
             Ok(Some(Done::Coder(session))) => session.final_text,
             _ => String::new(),
         }
@@ -168,7 +166,6 @@ impl Orchestration<'_> {
         proposed: &Proposed,
     ) -> Result<Learnt> {
         let learning = Learning {
-            around: self.around,
             knowledge: self.knowledge,
             run: self.run,
             keys: &Keys::of(self, ticket)?,
@@ -186,7 +183,7 @@ impl Orchestration<'_> {
         if conclusion.outcome == Outcome::Success && self.settings.solo.is_none() {
             self.checkouts().retire_coder()?;
             // Nothing else of it is there, unless something went wrong.
-            let _ = std::fs::remove_dir(self.workspace.run_state(self.run));
+            remove_empty_dir(&self.workspace.run_state(self.run));
         }
         let ledger = self.journal.ledger(self.run)?;
         let report = json!({
@@ -200,7 +197,7 @@ impl Orchestration<'_> {
             "sessions": ledger.len(),
             "cost": ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>(),
         });
-        self.write_json(&self.run_dir().join("report.json"), &report, "report")?;
+        self.around.write_json(&self.files().report(), &report)?;
         Ok(Done::Finished)
     }
 
@@ -212,13 +209,12 @@ impl Orchestration<'_> {
             Outcome::Success => Credit::Verified,
             _ => Credit::FellShort,
         };
-        let carried = carried_lessons(&self.run_dir());
+        let carried = carried_lessons(self.files().dir());
         if carried.is_empty() {
             return Ok(());
         }
-        let now = Self::planned_time(ticket)?;
-        self.around
-            .row("credit lessons", || give_credit(self.knowledge, &carried, self.run, credit, now))
+        let now = ticket.time().map_err(bug)?;
+        Ok(give_credit(self.knowledge, &carried, self.run, credit, now)?)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use spore_gates::{Absence, GateResult, Restoration, Runner, Standing};
-use spore_model::{CommitId, RunId, StepKey, TreeId};
-use spore_pipeline::{Done, GateSummary, Ticket};
+use spore_model::{CommitId, RunId, StepKey, Ticket, TreeId};
+use spore_pipeline::{Done, GateSummary};
 
 use crate::base::checkouts::Checkouts;
 use crate::checks::review::Review;
-use crate::checks::runner::{Against, Check, Checked, GateRuns, bug, expected_of_base_tests};
+use crate::checks::runner::{Against, Check, Checked, GateRuns, expected_of_base_tests};
 use crate::checks::words;
 use crate::run::world::{Orchestration, environment, interrupted};
 use crate::session::sandbox::Sandboxes;
@@ -20,7 +20,7 @@ impl Orchestration<'_> {
         let tree = self.repository.tree_of(&base)?;
         self.progress.update(&Update::Gates { what: "the base commit".to_owned() });
         let run = self.open_gates(ticket, self.run, "baseline")?;
-        let logs = self.run_dir().join("baseline");
+        let logs = self.files().baseline();
         let checked = self
             .with_gates(|gates, progress| gates.baseline(run, (&base, &tree), &logs, progress))?;
         let Checked::Done(results) = checked else { return Ok(interrupted()) };
@@ -43,7 +43,7 @@ impl Orchestration<'_> {
             }
             return Ok(Done::Gates(refused));
         }
-        let logs = self.run_dir().join(format!("bounce-{bounce}/gates"));
+        let logs = self.files().gates(bounce);
         let place = Place { run, logs: &logs, commit: &commit, tree };
         let Some(results) = self.check_both_ways(ticket, bounce, &review, &place)? else {
             return Ok(interrupted());
@@ -88,8 +88,7 @@ impl Orchestration<'_> {
             return Ok(Some(results));
         }
         let message = format!("bounce {bounce} of run {} with the base's tests", self.run);
-        let name = format!("bounce {bounce} with the base's tests");
-        let commit = self.commit_tree(&name, &mixed, &message, ticket)?;
+        let commit = self.commit_tree(&mixed, &message, ticket)?;
         let check = place.check(&commit, &mixed, Against::Restored { expected: &expected });
         match self.with_gates(|gates, told| gates.run(&check, told))? {
             Checked::Done(restored) => results.extend(restored),
@@ -99,17 +98,12 @@ impl Orchestration<'_> {
     }
 
     fn write_results(&self, logs: &Path, results: &[GateResult]) -> Result<()> {
-        let name = logs.strip_prefix(self.run_dir()).unwrap_or(logs).display().to_string();
-        self.write_json(&logs.join("results.json"), &results, &format!("results of {name}"))
+        self.around.write_json(&logs.join("results.json"), &results)
     }
 
     /// Returns what the gates of `bounce` said, from the record.
     pub(crate) fn recorded_gate_lines(&self, bounce: u32) -> Result<Vec<String>> {
-        let key = StepKey::new(format!("gates/{bounce}")).map_err(bug)?;
-        let step = self.journal.step(self.run, &key)?;
-        let done =
-            step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok());
-        Ok(match done {
+        Ok(match self.steps().result(&StepKey::gates(bounce))? {
             Some(Done::Gates(gates)) => gates.lines,
             _ => Vec::new(),
         })

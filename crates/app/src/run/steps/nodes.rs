@@ -10,14 +10,14 @@ use std::fmt::Write;
 use serde_json::json;
 use spore_git::{ChangedFile, Diff};
 use spore_model::{
-    CommitId, Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, Outcome, Ruling, RunId, Timestamp,
-    TreeId, Verdict,
+    CommitId, Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, Outcome, Ruling, RunId, StepKey,
+    Ticket, Timestamp, TreeId, Verdict,
 };
-use spore_pipeline::{Done, SessionSummary, Step, Ticket};
+use spore_pipeline::{Done, SessionSummary, Step};
 use spore_store::KnowledgeError;
 
 use crate::Result;
-use crate::report;
+use crate::base::error::bug;
 use crate::run::prompts;
 use crate::run::world::Orchestration;
 
@@ -67,7 +67,7 @@ impl Orchestration<'_> {
             ..self.new_node(keys, keys.task(), "task", self.title())
         };
         let before = self.tried_before(keys)?;
-        self.keep("task", &[Node { parent: None, ..task }], before.as_slice())
+        self.keep(&[Node { parent: None, ..task }], before.as_slice())
     }
 
     /// Joins the task of a run that tries again to that of the run before.
@@ -88,7 +88,7 @@ impl Orchestration<'_> {
     }
 
     fn learn_implementation(&self, keys: &Keys, bounce: u32, tree: &TreeId) -> Result<()> {
-        let session = match report::recorded(self.journal, self.run, &format!("coder/{bounce}"))? {
+        let session = match self.steps().result(&StepKey::coder(bounce))? {
             Some(Done::Coder(session)) => Some(session),
             _ => None,
         };
@@ -119,7 +119,7 @@ impl Orchestration<'_> {
                 EdgeKind::DerivesFrom,
             )
         };
-        self.keep(&format!("implementation {bounce}"), &[node], &[edge])
+        self.keep(&[node], &[edge])
     }
 
     /// Connects an implementation that was judged with the code it touched. Its tree was
@@ -147,7 +147,7 @@ impl Orchestration<'_> {
                 )
             })
             .collect();
-        if edges.is_empty() { Ok(()) } else { self.keep(&format!("touched {bounce}"), &[], &edges) }
+        if edges.is_empty() { Ok(()) } else { self.keep(&[], &edges) }
     }
 
     fn paths_of(&self, commit: &CommitId) -> Result<Vec<String>> {
@@ -190,7 +190,7 @@ impl Orchestration<'_> {
                 kind,
             )
         };
-        self.keep(&format!("verdict {bounce}"), &[node], std::slice::from_ref(&edge))?;
+        self.keep(&[node], std::slice::from_ref(&edge))?;
         if kind == EdgeKind::Supports {
             self.settle_contradictions(keys, bounce, &edge)
         } else {
@@ -206,13 +206,11 @@ impl Orchestration<'_> {
             if old.kind != EdgeKind::Contradicts || old.superseded_by.is_some() {
                 continue;
             }
-            self.around.row(&format!("settle verdict {earlier}"), || {
-                match self.knowledge.supersede_edge(id, supports) {
-                    // Somebody corrected it by hand in the meantime: that stands.
-                    Err(KnowledgeError::Superseded { .. }) => Ok(()),
-                    settled => settled,
-                }
-            })?;
+            match self.knowledge.supersede_edge(id, supports) {
+                // A person corrected it by hand in the meantime: that stands.
+                Err(KnowledgeError::Superseded { .. }) => {}
+                settled => settled?,
+            }
         }
         Ok(())
     }
@@ -244,11 +242,11 @@ impl Orchestration<'_> {
             edge.agent = Some(ORCHESTRATOR.to_owned());
             edge.confidence = Some(1.0);
         }
-        self.keep("escalation", &[node], &edges)
+        self.keep(&[node], &edges)
     }
 
-    fn keep(&self, name: &str, nodes: &[Node], edges: &[Edge]) -> Result<()> {
-        self.around.row(&format!("know {name}"), || self.knowledge.add(nodes, edges))?;
+    fn keep(&self, nodes: &[Node], edges: &[Edge]) -> Result<()> {
+        self.knowledge.add(nodes, edges)?;
         Ok(())
     }
 
@@ -288,7 +286,7 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn of(world: &Orchestration<'_>, ticket: &Ticket) -> Result<Self> {
-        let at = Orchestration::planned_time(ticket)?;
+        let at = ticket.time().map_err(bug)?;
         let started = world.journal.run(world.run)?.map_or(at, |run| run.started);
         Ok(Self::new(world.run, started, at))
     }

@@ -6,10 +6,11 @@
 //! order of the proposals. Verdicts, summaries and lessons have doors of their own.
 
 use serde_json::json;
-use spore_model::{Edge, EdgeKind, Node, NodeClass, NodeId};
-use spore_pipeline::{Conclusion, Done, SessionSummary, Step, Ticket};
+use spore_model::{Edge, EdgeKind, Node, NodeClass, NodeId, Ticket};
+use spore_pipeline::{Conclusion, Done, SessionSummary, Step};
 
 use crate::Result;
+use crate::base::run_files::SessionFiles;
 use crate::run::steps::nodes::Keys;
 use crate::run::world::Orchestration;
 use crate::session::broker::Proposals;
@@ -17,20 +18,17 @@ use crate::session::broker::Proposals;
 impl Orchestration<'_> {
     /// Takes up what the session of `step` proposed.
     pub(crate) fn promote(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
-        let (name, session) = match (step, done) {
-            (Step::Verifier { bounce, attempt: 1, .. }, Done::Verifier { session, .. }) => {
-                (format!("bounce-{bounce}/verifier"), session)
-            }
+        let (files, session) = match (step, done) {
             (Step::Verifier { bounce, attempt, .. }, Done::Verifier { session, .. }) => {
-                (format!("bounce-{bounce}/verifier-{attempt}"), session)
+                (self.files().verifier(*bounce, *attempt), session)
             }
             (Step::Summarize { .. }, Done::Summarized { session: Some(session), .. }) => {
-                ("summarizer".to_owned(), session)
+                (self.files().role("summarizer"), session)
             }
-            (Step::Solo { role }, Done::Solo(session)) => (role.clone(), session),
+            (Step::Solo { role }, Done::Solo(session)) => (self.files().role(role), session),
             _ => return Ok(()),
         };
-        let Some(proposals) = self.proposals_of(&name, session) else { return Ok(()) };
+        let Some(proposals) = proposals_of(&files, session) else { return Ok(()) };
         let keys = Keys::of(self, ticket)?;
         let about = self.subject(&keys, step.bounce())?;
         let step = step.key().to_string();
@@ -39,17 +37,8 @@ impl Orchestration<'_> {
         if nodes.is_empty() && edges.is_empty() {
             return Ok(());
         }
-        self.around
-            .row(&format!("know proposals of {step}"), || self.knowledge.add(&nodes, &edges))?;
+        self.knowledge.add(&nodes, &edges)?;
         Ok(())
-    }
-
-    /// Returns what is on record as proposed by this very session.
-    fn proposals_of(&self, name: &str, session: &SessionSummary) -> Option<Proposals> {
-        let text = std::fs::read(self.run_dir().join(name).join("proposals.json")).ok()?;
-        let proposals: Proposals = serde_json::from_slice(&text).ok()?;
-        let is_its_own = proposals.by.as_ref().is_some_and(|by| by.session == session.run);
-        is_its_own.then_some(proposals)
     }
 
     /// What a flag is about: the implementation it looked at, else the task; nothing where the
@@ -90,9 +79,17 @@ impl Orchestration<'_> {
             }),
             ..Edge::new(keys.edge(&["run"]), task.clone(), task, EdgeKind::Tracks, keys.at())
         };
-        self.around.row("know run", || self.knowledge.add(&[], std::slice::from_ref(&edge)))?;
+        self.knowledge.add(&[], std::slice::from_ref(&edge))?;
         Ok(())
     }
+}
+
+/// Returns what is on record as proposed by this very session.
+fn proposals_of(files: &SessionFiles, session: &SessionSummary) -> Option<Proposals> {
+    let text = std::fs::read(files.proposals()).ok()?;
+    let proposals: Proposals = serde_json::from_slice(&text).ok()?;
+    let is_its_own = proposals.by.as_ref().is_some_and(|by| by.session == session.run);
+    is_its_own.then_some(proposals)
 }
 
 /// Turns proposals into nodes and edges of the run's own.

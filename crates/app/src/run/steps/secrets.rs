@@ -13,10 +13,11 @@
 
 use std::collections::BTreeSet;
 
-use spore_model::{CommitId, TreeId};
-use spore_pipeline::{Done, Ticket};
+use spore_model::{CommitId, StepKey, Ticket, TreeId};
+use spore_pipeline::Done;
 
 use crate::Result;
+use crate::base::run_refs;
 use crate::run::world::Orchestration;
 use crate::secrets::secrets_in;
 
@@ -30,10 +31,9 @@ impl Orchestration<'_> {
             let tree = self.repository.tree_of(&commit)?;
             let clean = self.without_secrets(&tree)?;
             if clean != tree {
-                let kept = name.replace(&self.ref_name(""), "");
+                let kept = name.replace(&run_refs::own(self.run, ""), "");
                 let message = format!("{kept} of run {}, without its secrets", self.run);
-                let effect = format!("{kept} without secrets");
-                let commit = self.commit_tree(&effect, &clean, &message, ticket)?;
+                let commit = self.commit_tree(&clean, &message, ticket)?;
                 self.set_ref(&name, &commit)?;
             }
         }
@@ -48,8 +48,9 @@ impl Orchestration<'_> {
             let result = step.result.clone()?;
             match serde_json::from_value(result).ok()? {
                 Done::Snapshot { secrets, .. } if !secrets.is_empty() => {
-                    let bounce = step.key.as_str().strip_prefix("snapshot/")?;
-                    Some(self.ref_name(&format!("bounce/{bounce}")))
+                    let is_its = |bounce: &u32| step.key == StepKey::snapshot(*bounce);
+                    let bounce = (1..=self.settings.max_bounces).find(is_its)?;
+                    Some(run_refs::bounce(self.run, bounce))
                 }
                 _ => None,
             }
@@ -58,8 +59,8 @@ impl Orchestration<'_> {
         if turned_down.is_empty() && steps.iter().all(|step| step.attempt == 1) {
             return Ok(Vec::new());
         }
-        let mut refs = self.repository.refs_under(&format!("refs/spore/{}", self.run))?;
-        let left = self.ref_name("left/");
+        let mut refs = self.repository.refs_under(&run_refs::prefix(self.run))?;
+        let left = run_refs::own(self.run, "left/");
         refs.retain(|(name, _)| turned_down.contains(name) || name.starts_with(&left));
         Ok(refs)
     }

@@ -5,8 +5,8 @@
 //! checkout has those of the base; what the change does to them stands in the diff.
 
 use spore_git::{Change, ChangedFile, Checkout, Exclusions};
-use spore_model::{CommitId, Outcome, TreeId};
-use spore_pipeline::{Done, Step, Ticket};
+use spore_model::{CommitId, Outcome, Ticket, TreeId};
+use spore_pipeline::{Done, Step};
 
 use crate::Result;
 use crate::run::sessions::Part;
@@ -48,11 +48,6 @@ impl Orchestration<'_> {
         let run = self.run.to_string();
         let file = self.task_file("verifier", bounce, &run);
         let prompt = file.for_verifier(&brief.text, &lines, &diff.text);
-        let name = if attempt == 1 {
-            format!("bounce-{bounce}/verifier")
-        } else {
-            format!("bounce-{bounce}/verifier-{attempt}")
-        };
         let part = Part {
             role: "verifier",
             bounce,
@@ -60,7 +55,7 @@ impl Orchestration<'_> {
             conversation: None,
             dir: checkout.dir().to_owned(),
             at: commit,
-            name,
+            files: self.files().verifier(bounce, attempt),
             brief,
         };
         let (session, mut proposals) = self.run_session(step, ticket, part)?;
@@ -110,7 +105,7 @@ impl Orchestration<'_> {
         }
         let tree = self.with_base_files(tree, &changed, &added)?;
         let message = format!("for the verifier of run {}", self.run);
-        let commit = self.commit_tree("for the verifier", &tree, &message, ticket)?;
+        let commit = self.commit_tree(&tree, &message, ticket)?;
         Ok(Handed { commit, tree, withheld: [added, changed].concat() })
     }
 }

@@ -1,0 +1,193 @@
+//! The files that Spore writes, each of which is an effect by construction.
+//!
+//! An effect is named by the file: what stands below the run's directory, else the last two
+//! names of its path. The lint configuration of this crate bans the functions of `std::fs`
+//! that write, so a new file cannot go past this door.
+
+#![expect(clippy::disallowed_methods, reason = "the one door to files that Spore writes")]
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use spore_effects::{Effect, Probe, files};
+
+use super::error::bug;
+use crate::{Error, Result, Surroundings};
+
+impl Surroundings {
+    /// Writes a file whole, with the directories above it.
+    pub(crate) fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
+        create_dir_above(path)?;
+        effect(&self.probe, "", path, || files::write_atomic(path, content))
+            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+    }
+
+    /// Writes a document as people read it.
+    pub(crate) fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<()> {
+        self.write_file(path, pretty(value)?.as_bytes())
+    }
+
+    /// Writes a file unless it holds just this, so that a projection that did not change
+    /// costs nothing.
+    pub(crate) fn write_if_changed(&self, path: &Path, content: &[u8]) -> Result<()> {
+        if fs::read(path).is_ok_and(|there| there == content) {
+            return Ok(());
+        }
+        self.write_file(path, content)
+    }
+
+    /// Appends to a file that only grows, with the directories above it.
+    pub(crate) fn append_file(&self, path: &Path, content: &[u8]) -> Result<()> {
+        create_dir_above(path)?;
+        let append = || {
+            let mut file = File::options().create(true).append(true).open(path)?;
+            file.write_all(content)
+        };
+        effect(&self.probe, "append ", path, append)
+            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+    }
+
+    /// Appends the lines that are not in the file yet.
+    pub(crate) fn append_missing_lines(&self, path: &Path, lines: &[String]) -> Result<()> {
+        create_dir_above(path)?;
+        effect(&self.probe, "append ", path, || append_missing(path, lines))
+            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+    }
+
+    /// Removes a file; one that is gone is fine.
+    pub(crate) fn remove_file(&self, path: &Path) -> Result<()> {
+        let remove = || match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        effect(&self.probe, "remove ", path, remove)
+            .map_err(|source| Error::io(format!("cannot remove {}", path.display()), source))
+    }
+
+    /// Removes a directory with all that is in it; one that is gone is fine.
+    pub(crate) fn remove_tree(&self, path: &Path) -> Result<()> {
+        effect(&self.probe, "remove ", path, || files::remove_all(path))
+            .map_err(|source| Error::io(format!("cannot remove {}", path.display()), source))
+    }
+
+    /// Gives a file or a directory another name.
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        effect(&self.probe, "rename ", from, || fs::rename(from, to))
+            .map_err(|source| Error::io(format!("cannot rename {}", from.display()), source))
+    }
+
+    /// Copies a file, with the directories above the copy.
+    pub(crate) fn copy_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        to.parent().map_or(Ok(()), fs::create_dir_all)?;
+        effect(&self.probe, "copy ", to, || fs::copy(from, to)).map(|_| ())
+    }
+}
+
+/// Creates a directory and those above it. No effect by itself: an empty directory means
+/// nothing to a run that goes on.
+pub(crate) fn create_dir(path: &Path) -> Result<()> {
+    fs::create_dir_all(path)
+        .map_err(|source| Error::io(format!("cannot create {}", path.display()), source))
+}
+
+/// Like [`create_dir`], readable by the owner alone.
+pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
+    files::create_private_dir(path)
+        .map_err(|source| Error::io(format!("cannot create {}", path.display()), source))
+}
+
+/// Removes a directory that is empty; any other stays.
+pub(crate) fn remove_empty_dir(path: &Path) {
+    let _ = fs::remove_dir(path);
+}
+
+fn create_dir_above(path: &Path) -> Result<()> {
+    path.parent().map_or(Ok(()), create_dir)
+}
+
+fn effect<T>(probe: &Probe, deed: &str, path: &Path, act: impl FnOnce() -> T) -> T {
+    if probe.is_armed() {
+        probe.around(Effect::File, &format!("{deed}{}", label(path)), act)
+    } else {
+        act()
+    }
+}
+
+/// What a file is called in the name of an effect: the same in every run.
+fn label(path: &Path) -> String {
+    let names: Vec<Cow<'_, str>> = path.iter().map(|name| name.to_string_lossy()).collect();
+    let below_run = names.iter().rposition(|name| name == "runs").map(|at| at + 2);
+    let from =
+        below_run.filter(|from| *from < names.len()).unwrap_or(names.len().saturating_sub(2));
+    names[from..].join("/")
+}
+
+/// Appends the lines that are not there yet. Half a line at the end, from a process that was
+/// killed while it wrote, is taken back first.
+fn append_missing(path: &Path, lines: &[String]) -> io::Result<()> {
+    let there = fs::read_to_string(path).unwrap_or_default();
+    let whole = there.rfind('\n').map_or(0, |end| end + 1);
+    let known: BTreeSet<&str> = there[..whole].lines().collect();
+    let missing: Vec<&str> =
+        lines.iter().map(String::as_str).filter(|line| !known.contains(line)).collect();
+    if missing.is_empty() && whole == there.len() {
+        return Ok(());
+    }
+    let mut file = File::options().create(true).append(true).open(path)?;
+    if whole < there.len() {
+        file.set_len(whole as u64)?;
+    }
+    let text: String = missing.iter().map(|line| format!("{line}\n")).collect();
+    file.write_all(text.as_bytes())
+}
+
+/// Returns a document as people read it, with the end of its last line.
+pub(crate) fn pretty(value: &impl Serialize) -> Result<String> {
+    let mut text = serde_json::to_string_pretty(value).map_err(bug)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Returns the path of a file beside `path`, of the same name with `suffix` behind it.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_by_its_place_in_the_run() {
+        for (path, expected) in [
+            (
+                "/p/.spore/runs/01JD3ZK5E8Q4T7V9W2X6Y0ABCD/bounce-1/coder/task.md",
+                "bounce-1/coder/task.md",
+            ),
+            ("/p/.spore/runs/01JD3ZK5E8Q4T7V9W2X6Y0ABCD/report.json", "report.json"),
+            ("/p/.spore/memory/CLAUDE.md", "memory/CLAUDE.md"),
+            ("alone", "alone"),
+        ] {
+            assert_eq!(label(Path::new(path)), expected);
+        }
+    }
+
+    #[test]
+    fn a_report_grows_by_what_is_missing_and_mends_half_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".live-report");
+        let lines = |all: &[&str]| all.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
+        append_missing(&path, &lines(&["a", "b"])).unwrap();
+        append_missing(&path, &lines(&["a", "b"])).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\n");
+        fs::write(&path, "a\nb\nhal").unwrap();
+        append_missing(&path, &lines(&["a", "b", "half", "c"])).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\nhalf\nc\n");
+    }
+}
