@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spore_config::{ConfigError, Place};
+use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 use toml_edit::Document;
 
@@ -36,7 +36,7 @@ pub struct Flows {
 /// L1: one kind of work, bound to a role and a prompt.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Executor {
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     pub(crate) role: String,
     pub(crate) prompt: String,
     /// Its whole vocabulary; empty where any action will do.
@@ -53,7 +53,7 @@ pub(crate) struct Executor {
 /// L2: stages, and which of them a modifier means.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Orchestrator {
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     pub(crate) stages: Vec<Stage>,
     pub(crate) modifiers: Vec<(Spot<String>, Vec<Spot<String>>)>,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Stage {
 /// L3: phases and what each waits for.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Coordinator {
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     pub(crate) phases: Vec<Phase>,
     pub(crate) max_parallel: Option<u32>,
     pub(crate) budget: Option<Usd>,
@@ -136,8 +136,8 @@ fn add<T>(
     name: String,
     one: T,
     kind: &str,
-    place: &Place,
-    place_of: impl Fn(&T) -> &Place,
+    place: &SettingPlace,
+    place_of: impl Fn(&T) -> &SettingPlace,
 ) -> Result<(), ConfigError> {
     if let Some(first) = all.get(&name) {
         return Err(ConfigError::BadValue {

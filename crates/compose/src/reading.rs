@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spore_config::{ConfigError, Origin, Place, Position, distance, parse_duration};
+use spore_config::{ConfigError, Position, SettingPlace, SettingsOrigin, distance, parse_duration};
 use spore_model::Usd;
 use toml_edit::{Item, Key, TableLike, Value};
 
@@ -18,9 +18,9 @@ pub struct FlowFile {
 }
 
 impl FlowFile {
-    pub(crate) fn place(&self, span: Option<std::ops::Range<usize>>) -> Place {
+    pub(crate) fn place(&self, span: Option<std::ops::Range<usize>>) -> SettingPlace {
         let position = span.map(|span| Position::of(&self.text, span.start));
-        Place { origin: Origin::Project(self.path.clone()), position }
+        SettingPlace { origin: SettingsOrigin::Project(self.path.clone()), position }
     }
 }
 
@@ -28,21 +28,21 @@ impl FlowFile {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Spot<T> {
     pub(crate) value: T,
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
 }
 
 /// One table of a flow file, under the name that errors give it.
 pub(crate) struct Section<'a> {
     file: &'a FlowFile,
     pub(crate) path: String,
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     table: &'a dyn TableLike,
 }
 
 /// One key of a section.
 pub(crate) struct Field<'a> {
     pub(crate) key: String,
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     item: &'a Item,
 }
 
@@ -245,7 +245,11 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 80 && text.bytes().all(plain)
 }
 
-pub(crate) fn refuse_bad_name(name: &str, key: &str, place: &Place) -> Result<(), ConfigError> {
+pub(crate) fn refuse_bad_name(
+    name: &str,
+    key: &str,
+    place: &SettingPlace,
+) -> Result<(), ConfigError> {
     if is_name(name) {
         return Ok(());
     }

@@ -31,7 +31,7 @@ impl fmt::Display for Value {
 
 /// What a setting must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Bool,
     Integer,
     Float,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     List,
 }
 
-impl Kind {
+impl ValueKind {
     /// Returns the kind of which `value` is a default.
     pub(crate) fn of_default(value: &Value) -> Self {
         match value {
