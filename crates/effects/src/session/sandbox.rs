@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use rules::Rules;
+pub(super) use rules::SandboxRules;
 
 /// The oldest version of Landlock that is a sandbox: before it, any file could be truncated.
 pub const SOUND_LANDLOCK: u32 = 3;

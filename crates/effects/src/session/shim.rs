@@ -25,8 +25,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::processes::{descendants, signal};
-use super::sandbox::Rules;
-use super::wire::{Channel, Grace, Order, Received, Report, SessionPlan, timeout_until};
+use super::sandbox::SandboxRules;
+use super::wire::{Channel, Grace, Order, Received, SessionPlan, ShimReport, timeout_until};
 use super::{ProcessIdentity, TOKEN_VAR};
 
 /// How long what a program left behind may take to end by itself: `build | tee log` is over
@@ -54,26 +54,26 @@ fn attend(mut channel: Channel) -> io::Result<()> {
     let signals = take_signals()?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let Some(plan) = wait_for::<SessionPlan>(&mut channel, &signals)? else { return Ok(()) };
-    channel.send(&Report::Ready(ProcessIdentity::of_this_process()?))?;
+    channel.send(&ShimReport::Ready(ProcessIdentity::of_this_process()?))?;
     if wait_for(&mut channel, &signals)? != Some(Order::Go) {
         return Ok(());
     }
     if let Err(error) = std::env::set_current_dir(&plan.cwd) {
-        return channel.send(&Report::NoDirectory { errno: errno_of(&error) });
+        return channel.send(&ShimReport::NoDirectory { errno: errno_of(&error) });
     }
-    let rules = match plan.confinement.as_ref().map(Rules::new).transpose() {
+    let rules = match plan.confinement.as_ref().map(SandboxRules::new).transpose() {
         Ok(rules) => rules,
-        Err(error) => return channel.send(&Report::NotConfined { errno: errno_of(&error) }),
+        Err(error) => return channel.send(&ShimReport::NotConfined { errno: errno_of(&error) }),
     };
     let enforced = rules.as_ref().map(|rules| rules.enforced.clone());
     let program = match start(&plan, rules) {
         Ok(program) => program,
-        Err(error) => return channel.send(&Report::NotStarted { errno: errno_of(&error) }),
+        Err(error) => return channel.send(&ShimReport::NotStarted { errno: errno_of(&error) }),
     };
-    let mut watch = Watch::new(program, plan.grace, channel, signals);
+    let mut watch = ShimWatch::new(program, plan.grace, channel, signals);
     // Only now are the pipes the program's alone, and close when it closes them.
     let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
-    watch.report(&Report::Started { enforced });
+    watch.report(&ShimReport::Started { enforced });
     watch.run()
 }
 
@@ -143,7 +143,7 @@ fn wait_for<M: serde::de::DeserializeOwned>(
 /// with `kill 0` and that must not be us.
 #[expect(clippy::disallowed_methods, reason = "the other door to other programs, inner half")]
 #[expect(unsafe_code, reason = "pre_exec: async-signal-safe system calls")]
-fn start(plan: &SessionPlan, rules: Option<Rules>) -> io::Result<i32> {
+fn start(plan: &SessionPlan, rules: Option<SandboxRules>) -> io::Result<i32> {
     let mut command = Command::new(&plan.program);
     command
         .args(&plan.args)
@@ -158,7 +158,7 @@ fn start(plan: &SessionPlan, rules: Option<Rules>) -> io::Result<i32> {
             // The program would inherit the mask, and hear of no signal that we block.
             SigSet::empty().thread_set_mask()?;
             // In the program and not in us: it must not be able to signal or trace the shim.
-            rules.as_ref().map_or(Ok(()), Rules::take_on)
+            rules.as_ref().map_or(Ok(()), SandboxRules::take_on)
         });
     }
     let child = command.spawn()?;
@@ -192,7 +192,7 @@ enum Rung {
 }
 
 /// A running session, from the start of the program until nothing is left.
-struct Watch {
+struct ShimWatch {
     program: i32,
     grace: Grace,
     /// `None` once Spore is gone.
@@ -207,7 +207,7 @@ struct Watch {
     swept: BTreeSet<i32>,
 }
 
-impl Watch {
+impl ShimWatch {
     fn new(program: i32, grace: Grace, channel: Channel, signals: SignalFd) -> Self {
         Self {
             program,
@@ -234,12 +234,12 @@ impl Watch {
             sleep(&self.signals, self.channel.as_ref(), deadline)?;
         }
         let swept = u32::try_from(self.swept.len()).unwrap_or(u32::MAX);
-        self.report(&Report::Gone { stopped: self.stopped, swept });
+        self.report(&ShimReport::Gone { stopped: self.stopped, swept });
         Ok(())
     }
 
     /// Nobody may be there to hear it, which the next read will tell.
-    fn report(&mut self, report: &Report) {
+    fn report(&mut self, report: &ShimReport) {
         if let Some(channel) = &self.channel {
             let _ = channel.send(report);
         }
@@ -296,7 +296,7 @@ impl Watch {
     fn program_exited(&mut self, status: ExitStatus) {
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         self.exited = true;
-        self.report(&Report::Exited { code });
+        self.report(&ShimReport::Exited { code });
         self.next.get_or_insert_with(|| (Rung::Interrupt, Instant::now() + SETTLE));
     }
 

@@ -62,7 +62,7 @@ pub(super) enum Order {
 /// From the shim to Spore.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
+pub(super) enum ShimReport {
     Ready(ProcessIdentity),
     /// The program runs, held to this.
     Started {
