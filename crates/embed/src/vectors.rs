@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Vector;
 use crate::mapping::Mapping;
-use layout::{BLOCK_ROWS, Header, Quantised};
+use layout::{BLOCK_ROWS, Quantised, VectorsHeader};
 
 /// A text, by its hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -111,7 +111,7 @@ impl Vectors {
         let number = |file: io::Result<Metadata>| file.map(|found| (found.dev(), found.ino())).ok();
         let replaced = number(std::fs::metadata(&self.path)) != number(self.file.metadata());
         // The mapping is shared, so it shows what the header says now.
-        let rows = Header::read(self.map.bytes()).map_or(0, |header| header.rows);
+        let rows = VectorsHeader::read(self.map.bytes()).map_or(0, |header| header.rows);
         if replaced || rows != self.rows {
             *self = Self::open(&self.path)?;
         }
@@ -176,7 +176,7 @@ impl Vectors {
         let added = added.ok_or_else(|| io::Error::other("a file holds at most 2^32 rows"))?;
         let total = self.rows + added;
         // A file that was cut short says it has more; what is added must not make that true.
-        if Header::read(self.map.bytes()).is_ok_and(|header| header.rows > self.rows) {
+        if VectorsHeader::read(self.map.bytes()).is_ok_and(|header| header.rows > self.rows) {
             self.count(self.rows)?;
         }
         let size = layout::file_size(total);
@@ -264,7 +264,7 @@ impl Vectors {
 }
 
 fn read_rows(path: &Path, map: &Mapping) -> Result<u32, VectorsError> {
-    let header = Header::read(map.bytes())
+    let header = VectorsHeader::read(map.bytes())
         .map_err(|what| VectorsError::Foreign { path: path.to_owned(), what })?;
     // A copy that was cut short has fewer rows than it says: whole blocks are whole.
     Ok(header.rows.min(layout::whole_rows(map.bytes().len() as u64)))
@@ -273,7 +273,7 @@ fn read_rows(path: &Path, map: &Mapping) -> Result<u32, VectorsError> {
 /// Puts an empty file in place, whole.
 fn create(path: &Path) -> io::Result<()> {
     let scratch = path.with_extension(format!("{}.new", std::process::id()));
-    std::fs::write(&scratch, Header::with_rows(0).bytes())?;
+    std::fs::write(&scratch, VectorsHeader::with_rows(0).bytes())?;
     File::open(&scratch)?.sync_all()?;
     std::fs::rename(&scratch, path)?;
     sync_parent(path)

@@ -196,9 +196,9 @@ fn a_writer_that_was_replaced_adds_to_the_new_file() {
 #[test]
 fn what_is_not_such_a_file_is_refused_and_can_be_started_over() {
     let scene = Scene::new();
-    let mut other = Header::with_rows(0).bytes();
+    let mut other = VectorsHeader::with_rows(0).bytes();
     other[32] = b'X';
-    let mut wider = Header::with_rows(0).bytes();
+    let mut wider = VectorsHeader::with_rows(0).bytes();
     wider[17] = 9;
     for content in [b"".to_vec(), b"something else".to_vec(), vec![0; 9000], other, wider] {
         std::fs::write(scene.path(), content).unwrap();
