@@ -7,7 +7,7 @@
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::command::records;
-use crate::listing::Entry;
+use crate::listing::TreeEntry;
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -36,7 +36,7 @@ impl Repository {
     pub fn tree_files(&self, tree: &TreeId) -> Result<Vec<TreeFile>, GitError> {
         let listing = self.tree_listing(tree)?;
         let files = listing.iter().filter(|(_, entry)| entry.is_file());
-        let file = |(name, entry): (&[u8], Entry<'_>)| TreeFile {
+        let file = |(name, entry): (&[u8], TreeEntry<'_>)| TreeFile {
             path: text(name),
             blob: entry.object.to_owned(),
         };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spore_model::TreeId;
 
-use crate::listing::Listing;
+use crate::listing::TreeListing;
 use crate::{Diff, GitError};
 
 /// How many answers of a kind are kept: those about the base, the change under judgement, and the
@@ -22,7 +22,7 @@ pub(crate) struct Recall {
     /// The object that an expression stands for.
     peeled: Mutex<HashMap<String, String>>,
     /// The files of a tree.
-    pub(crate) listings: Newest<TreeId, Listing>,
+    pub(crate) listings: Newest<TreeId, TreeListing>,
     /// What differs between two trees, with so many bytes of text.
     pub(crate) diffs: Newest<(TreeId, TreeId, usize), Diff>,
 }

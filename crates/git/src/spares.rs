@@ -20,8 +20,8 @@ use spore_effects::files::{create_private_dir, remove_all, write_atomic};
 use spore_effects::walk;
 use spore_model::CommitId;
 
-use crate::checkout::{Checkout, Ignored, attributes};
-use crate::listing::{Entry, Listing, Name, below, inside, parents};
+use crate::checkout::{Checkout, IgnoredFiles, attributes};
+use crate::listing::{Name, TreeEntry, TreeListing, below, inside, parents};
 use crate::usual::Usual;
 use crate::{GitError, Repository};
 
@@ -125,7 +125,7 @@ impl Checkout {
         if has_submodules
             || attributes(&indexed) != attributes(&*self.repository().listing(commit)?)
         {
-            return self.bring_to(commit, Ignored::Remove);
+            return self.bring_to(commit, IgnoredFiles::Remove);
         }
         self.read_tree(commit)
     }
@@ -133,7 +133,7 @@ impl Checkout {
 
 /// Removes what is not in the index, and what is not as a checkout makes it; puts directories
 /// right.
-fn straighten(usual: &Usual, root: &Path, indexed: &Listing) -> Result<(), GitError> {
+fn straighten(usual: &Usual, root: &Path, indexed: &TreeListing) -> Result<(), GitError> {
     usual.put_root_right(root)?;
     let folders = walk(Name::new(), |folder| {
         let (mut holds_files, mut folders) = (false, Vec::new());
@@ -160,7 +160,7 @@ fn straighten(usual: &Usual, root: &Path, indexed: &Listing) -> Result<(), GitEr
     Ok(())
 }
 
-fn is_kept(usual: &Usual, found: &Metadata, tracked: Option<Entry<'_>>) -> bool {
+fn is_kept(usual: &Usual, found: &Metadata, tracked: Option<TreeEntry<'_>>) -> bool {
     let Some(tracked) = tracked else { return false };
     found.is_symlink()
         || (found.is_file() && usual.is_of(found, tracked))

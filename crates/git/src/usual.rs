@@ -15,7 +15,7 @@ use rustix::fs::{lgetxattr_query, lremovexattr};
 use spore_effects::files::remove_all;
 
 use crate::GitError;
-use crate::listing::{Entry, below, parents};
+use crate::listing::{TreeEntry, below, parents};
 
 /// The lists of rights that a directory can have beside its mode: its own, and the one for what
 /// is made in it.
@@ -46,7 +46,7 @@ impl Usual {
     }
 
     /// Returns whether a file has the rights that it was checked out with, and one name.
-    pub(crate) fn is_of(&self, file: &Metadata, tracked: Entry<'_>) -> bool {
+    pub(crate) fn is_of(&self, file: &Metadata, tracked: TreeEntry<'_>) -> bool {
         let runs = self.directory & 0o777;
         let proper = if tracked.mode == "100755" { runs } else { runs & 0o666 };
         file.nlink() == 1 && file.mode() & 0o7777 == proper

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::json;
 use spore_effects::Effect;
 use spore_effects::files::{Lock, LockError};
-use spore_git::{Merged, Repository, Standing};
+use spore_git::{HeadState, Merged, Repository};
 use spore_model::{
     CommitId, EffectClass, Fault, Mark, Run, RunId, RunKind, RunState, SourceKind, StepKey,
     Timestamp,
@@ -211,8 +211,8 @@ impl Undoing<'_> {
         let trees = repository.work_trees_on(branch)?;
         let Some(root) = trees.first() else { return Ok(None) };
         match Repository::discover(root)?.standing()? {
-            Standing::OnBranch(_) => Ok(Some(root.clone())),
-            Standing::Busy { doing } => Err(Error::new(
+            HeadState::OnBranch(_) => Ok(Some(root.clone())),
+            HeadState::Busy { doing } => Err(Error::new(
                 Fault::BadInput,
                 format!("a {doing} is under way in {}", root.display()),
             )

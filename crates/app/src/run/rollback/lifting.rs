@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use spore_effects::Effect;
-use spore_git::{Change, GitError, Obstacle, Repository, Standing};
+use spore_git::{Change, GitError, HeadState, Obstacle, Repository};
 use spore_model::{CommitId, Fault};
 
 use super::{Plan, Undoing};
@@ -68,7 +68,7 @@ impl Undoing<'_> {
                 .push(format!("what was laid into your files is in commits of yours: {files}"));
             return Ok(false);
         }
-        if let Standing::Busy { doing } = home.standing()? {
+        if let HeadState::Busy { doing } = home.standing()? {
             let message = format!("a {doing} is under way in {}", home.root().display());
             return Err(Error::new(Fault::BadInput, message).hint(format!(
                 "finish it, or give it up; then `spore runs rollback {}`",
