@@ -25,7 +25,7 @@ mod terms;
 
 pub use collection::{Collection, Document, Posting, TermMatches, Unit};
 pub use score::{Bm25, inverse_frequency};
-pub use segment::{DocumentTerms, Field, Merge, Segment, SegmentBuilder};
+pub use segment::{DocumentTerms, Merge, Segment, SegmentBuilder, TermField};
 pub use terms::{
     compound_term, for_each_term, for_each_word, is_common, name_term, plain_name, terms,
 };

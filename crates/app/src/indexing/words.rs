@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spore_index::FileFacts;
-use spore_lexical::{DocumentTerms, Field, Merge, Segment, SegmentBuilder};
+use spore_lexical::{DocumentTerms, Merge, Segment, SegmentBuilder, TermField};
 use spore_store::{FileNo, NodeNo, SegmentNo, Words, Writer};
 
 use super::{Seen, Sink};
@@ -84,17 +84,17 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Gives every byte of a file to the innermost item it is in; unit 0 is what is in none.
 fn add_file(document: &mut DocumentTerms<'_>, seen: &Seen<'_>) {
-    document.add(0, Field::Path, seen.path);
+    document.add(0, TermField::Path, seen.path);
     let Some(facts) = seen.facts else {
-        document.add(0, Field::Body, seen.text);
+        document.add(0, TermField::Body, seen.text);
         return;
     };
     for (unit, item) in (1..).zip(&facts.items) {
         document.add_name(unit, &item.name);
-        document.add(unit, Field::Doc, &item.doc);
+        document.add(unit, TermField::Doc, &item.doc);
     }
     for (unit, text) in pieces(seen.text, facts) {
-        document.add(unit, Field::Body, text);
+        document.add(unit, TermField::Body, text);
     }
 }
 
@@ -144,9 +144,9 @@ fn add_messages(writer: &mut Writer<'_>) -> Result<()> {
         let message = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
         let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
         builder.add(*no, |document| {
-            document.add(0, Field::Body, subject);
-            document.add(0, Field::Body, subject);
-            document.add(0, Field::Body, body);
+            document.add(0, TermField::Body, subject);
+            document.add(0, TermField::Body, subject);
+            document.add(0, TermField::Body, body);
         });
     }
     let documents: Vec<u32> = commits.iter().map(|(no, _)| *no).collect();
