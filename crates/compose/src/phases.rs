@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Outcome, StepKey};
 
 use crate::child::{ChildEnd, Parked};
@@ -270,7 +270,7 @@ impl Phases {
         spent
     }
 
-    fn left(&self, at: usize, plan: &PhasePlan, end: &ChildEnd) -> Left {
+    fn left(&self, at: usize, plan: &PhasePlan, end: &ChildEnd) -> AttemptsLeft {
         let most = plan.orchestrator.max_attempts;
         let spent = self.spent(at, end);
         // Another attempt at the phase is one more at each of its stages, or of those that
@@ -283,7 +283,7 @@ impl Phases {
         let mut counted = spent.iter().filter(|(name, _)| !(parts_only && passed(name)));
         let more = counted.all(|(_, spent)| *spent < most);
         let left = |allowed: u32, used: u32| if more { allowed.saturating_sub(used) } else { 0 };
-        Left {
+        AttemptsLeft {
             retries: left(plan.retries, self.done[at].retries),
             heals: left(plan.resolves, self.done[at].resolves),
             idempotent: plan.orchestrator.stages.iter().all(|stage| stage.idempotent),

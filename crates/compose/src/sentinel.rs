@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Outcome, StepKey, TreeId};
 
 /// How good a cycle was. The worst is the greatest.
@@ -256,7 +256,7 @@ impl Sentinel {
     /// Takes what a cycle found and says what is next.
     pub fn checked(&mut self, found: Verification) -> SentinelNext {
         let cycle = found.cycle;
-        let left = Left {
+        let left = AttemptsLeft {
             retries: self.max_cycles.saturating_sub(cycle),
             heals: 0,
             idempotent: true,

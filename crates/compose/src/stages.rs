@@ -4,7 +4,7 @@
 //! file, so a run that was killed is this machine fed with what is on record.
 
 use serde::{Deserialize, Serialize};
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Outcome, StepKey};
 
 use crate::child::{ChildEnd, Diagnosis, Parked};
@@ -121,11 +121,11 @@ impl Stages {
     }
 
     /// What may still be tried with a stage, of its own and of what caps the product.
-    fn left(&self, at: usize, end: &ChildEnd) -> Left {
+    fn left(&self, at: usize, end: &ChildEnd) -> AttemptsLeft {
         let (stage, done) = (&self.plan.stages[at], &self.done[at]);
         let spent = self.plan.spent.get(&stage.name).copied().unwrap_or(0) + done.attempts;
         let more = self.plan.max_attempts.saturating_sub(spent);
-        Left {
+        AttemptsLeft {
             retries: stage.retries.saturating_sub(done.retries).min(more),
             heals: stage.heals.saturating_sub(done.heals).min(more),
             idempotent: stage.idempotent,

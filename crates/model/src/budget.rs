@@ -96,7 +96,7 @@ fn amounts(allowance: Allowance, missing: u64) -> Amounts {
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+struct BudgetNode {
     parent: Option<BudgetId>,
     cap: Amounts,
     /// What the parent holds back for this node; zero where it shares the parent's cap.
@@ -107,7 +107,7 @@ struct Node {
     reserved: Amounts,
 }
 
-impl Node {
+impl BudgetNode {
     fn left(&self, resource: usize) -> u64 {
         self.cap[resource]
             .saturating_sub(self.spent[resource])
@@ -118,7 +118,7 @@ impl Node {
 /// All budgets of one run tree.
 #[derive(Clone, Debug)]
 pub struct BudgetTree {
-    nodes: BTreeMap<BudgetId, Node>,
+    nodes: BTreeMap<BudgetId, BudgetNode>,
     next: u32,
 }
 
@@ -127,7 +127,7 @@ impl BudgetTree {
 
     /// Starts a tree with the caps of its root, of which `spent` is gone already.
     pub fn new(caps: Allowance, spent: Allowance) -> Self {
-        let root = Node {
+        let root = BudgetNode {
             parent: None,
             cap: amounts(caps, u64::MAX),
             held: [0; 3],
@@ -155,7 +155,7 @@ impl BudgetTree {
         }
         let id = BudgetId(self.next);
         self.next += 1;
-        let child = Node { parent: Some(parent), cap, held, spent: [0; 3], reserved: [0; 3] };
+        let child = BudgetNode { parent: Some(parent), cap, held, spent: [0; 3], reserved: [0; 3] };
         self.nodes.insert(id, child);
         Ok(id)
     }

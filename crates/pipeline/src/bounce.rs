@@ -1,6 +1,6 @@
 //! The policy of a run as a state machine. Never blocks, never fails, never looks at a clock.
 
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Fault, Finding, Outcome, Park, Ruling, TreeId, Verdict};
 
 use crate::{
@@ -322,8 +322,8 @@ impl Bounce {
         ended_well.and_then(|coder| coder.session_id.clone())
     }
 
-    fn left(&self, bounce: u32) -> Left {
-        Left {
+    fn left(&self, bounce: u32) -> AttemptsLeft {
+        AttemptsLeft {
             retries: self.rules.max_bounces.saturating_sub(bounce),
             heals: 0,
             idempotent: false,

@@ -13,8 +13,8 @@ pub(crate) mod contract;
 
 use serde_json::Value;
 use spore_model::{
-    CommitId, EffectClass, Event, EventId, LedgerEntry, Mark, Outcome, Park, Run, RunCost, RunId,
-    RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
+    CommitId, EffectClass, Event, EventId, LedgerEntry, Outcome, Park, Run, RunCost, RunId,
+    RunMark, RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
 };
 
 use crate::spine::Cursor;
@@ -165,7 +165,7 @@ pub struct RunChange {
     pub outcome: Option<Outcome>,
     /// `Some(None)` is a run that waits no longer.
     pub park: Option<Option<Park>>,
-    pub mark: Option<Mark>,
+    pub mark: Option<RunMark>,
     pub reason: Option<String>,
     pub tree_hash: Option<TreeId>,
     pub base_commit: Option<CommitId>,

@@ -20,7 +20,7 @@ use spore_effects::Effect;
 use spore_effects::files::Lock;
 use spore_git::{Commit, FilePatch, LineRange, Patch, PatchDirection, Repository};
 use spore_model::{
-    CommitId, EffectClass, Event, EventId, Outcome, Run, RunId, RunKind, Source, SourceKind,
+    CommitId, EffectClass, Event, EventId, EventSource, Outcome, Run, RunId, RunKind, SourceKind,
     StepKey, Timestamp,
 };
 use spore_pipeline::Done;
@@ -317,7 +317,7 @@ fn tell(
     let event = Event {
         id: correction.event,
         ts: correction.when,
-        source: Source { kind: SourceKind::Git, name: "collect".to_owned() },
+        source: EventSource { kind: SourceKind::Git, name: "collect".to_owned() },
         kind: correction.kind.as_str().to_owned(),
         session_key: None,
         run: Some(run.id),

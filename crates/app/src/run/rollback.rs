@@ -21,7 +21,7 @@ use spore_effects::Effect;
 use spore_effects::files::{Lock, LockError};
 use spore_git::{HeadState, Merged, Repository};
 use spore_model::{
-    CommitId, EffectClass, Fault, Mark, Run, RunId, RunKind, RunState, SourceKind, StepKey,
+    CommitId, EffectClass, Fault, Run, RunId, RunKind, RunMark, RunState, SourceKind, StepKey,
     Timestamp,
 };
 use spore_pipeline::Done;
@@ -78,7 +78,7 @@ pub fn rollback(around: &Surroundings, asked: &Rollback) -> Result<RolledBack> {
     let journal = workspace.journal(&config)?;
     let run = report::find_run(&journal, &asked.run)?;
     refuse_others(&run)?;
-    if run.mark == Some(Mark::RolledBack) {
+    if run.mark == Some(RunMark::RolledBack) {
         return Ok(account(&run, RollbackState::Already, &Plan::default(), None));
     }
     let _lock = if asked.dry_run { None } else { Some(claim(&workspace, run.id)?) };
@@ -317,7 +317,7 @@ impl Undoing<'_> {
         let payload = json!({ "deeds": told.deeds, "left": told.left, "commit": told.tip });
         let event =
             events.make(SourceKind::Human, "rollback", "run.rolled_back", self.run.id, payload);
-        let change = RunChange { mark: Some(Mark::RolledBack), ..RunChange::default() };
+        let change = RunChange { mark: Some(RunMark::RolledBack), ..RunChange::default() };
         let entry = StepEntry {
             result: serde_json::to_value(told).map_err(bug)?,
             runs: vec![(self.run.id, change)],

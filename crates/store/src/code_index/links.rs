@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spore_model::graph::{Direction, Link, Links, NodeClass, NodeHead, Survey};
+use spore_model::graph::{Direction, GraphSurvey, Link, Links, NodeClass, NodeHead};
 use spore_model::{EdgeKind, NodeId, Timestamp};
 
 use super::rows::{NodeKey, NodeNo};
@@ -39,7 +39,7 @@ impl Links for CodeIndex {
         })
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<(), CodeIndexError> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), CodeIndexError> {
         self.read(|connection| pour(connection, survey))
     }
 }
@@ -263,7 +263,7 @@ pub(super) fn title(kind: &str, qualified: String) -> String {
     if kind == "directory" && qualified.is_empty() { ".".to_owned() } else { qualified }
 }
 
-fn pour(connection: &Connection, survey: &mut Survey) -> rusqlite::Result<()> {
+fn pour(connection: &Connection, survey: &mut GraphSurvey) -> rusqlite::Result<()> {
     let changes = history::last_changes(connection)?;
     let mut ids: HashMap<NodeNo, NodeId> = HashMap::new();
     let sql = "SELECT n.no, n.id, n.kind, n.qualified, n.parent, n.file, f.path,

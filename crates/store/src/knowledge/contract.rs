@@ -4,7 +4,7 @@ mod queries;
 mod succession;
 
 use serde_json::json;
-use spore_model::graph::{Direction, Survey};
+use spore_model::graph::{Direction, GraphSurvey};
 use spore_model::{Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, RunId, Timestamp};
 
 use super::{Added, Knowledge, KnowledgeError, Removed};
@@ -165,7 +165,7 @@ fn links_are_seen_from_both_ends(graph: &dyn Knowledge) {
 fn a_survey_has_every_node_and_every_live_edge(graph: &dyn Knowledge) {
     let edges = [full_edge(1), edge(2, 1, EdgeKind::Calls, 2), edge(3, 2, EdgeKind::Calls, 7)];
     graph.add(&[node(1, "a"), node(2, "b"), full_node(3)], &edges).unwrap();
-    let mut survey = Survey::new();
+    let mut survey = GraphSurvey::new();
     graph.survey(&mut survey).unwrap();
     let options = spore_model::graph::AnalysisOptions::at(at(0));
     let topology = spore_model::graph::analyze(&survey, &options).topology;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde_json::Value;
-use spore_model::graph::{Link, Links, NodeHead, Survey};
+use spore_model::graph::{GraphSurvey, Link, Links, NodeHead};
 use spore_model::{Edge, EdgeId, Node, NodeId, Timestamp};
 
 use super::failure::knowledge_error;
@@ -97,7 +97,7 @@ impl Links for SqliteKnowledge {
         }
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<(), KnowledgeError> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), KnowledgeError> {
         self.snapshot(|connection| reads::survey(connection, survey))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params, params_from_iter};
-use spore_model::graph::{Link, NodeClass, NodeHead, PLACES, Survey};
+use spore_model::graph::{GraphSurvey, Link, NodeClass, NodeHead, PLACES};
 use spore_model::{Edge, EdgeId, EdgeKind, Node, NodeId, Timestamp};
 
 use super::super::rows::Word;
@@ -68,7 +68,7 @@ pub(super) fn heads(connection: &Connection, of: &[NodeId]) -> rusqlite::Result<
     heads.filter_map(Result::transpose).collect()
 }
 
-pub(super) fn survey(connection: &Connection, survey: &mut Survey) -> rusqlite::Result<()> {
+pub(super) fn survey(connection: &Connection, survey: &mut GraphSurvey) -> rusqlite::Result<()> {
     let mut select = connection.prepare_cached(&format!("SELECT {HEAD} FROM node"))?;
     let mut found = select.query([])?;
     while let Some(row) = found.next()? {
