@@ -10,7 +10,7 @@ use crate::{
 
 /// What the person and the configuration decided beforehand.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Rules {
+pub struct BounceRules {
     pub max_bounces: u32,
     pub min_confidence: f64,
     pub phrase_confidence: f64,
@@ -33,7 +33,7 @@ pub enum Next {
 /// One task on its way through its bounces.
 #[derive(Clone, Debug)]
 pub struct Bounce {
-    rules: Rules,
+    rules: BounceRules,
     base_tree: Option<TreeId>,
     /// The tree under judgement, and the coder's end that led to it.
     tree: Option<TreeId>,
@@ -46,7 +46,7 @@ pub struct Bounce {
 }
 
 /// What a verifier's session came to.
-struct Judged<'a> {
+struct JudgedSession<'a> {
     session: &'a SessionSummary,
     intact: bool,
     submitted: &'a Option<Verdict>,
@@ -88,7 +88,7 @@ impl Machine for Bounce {
 }
 
 impl Bounce {
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: BounceRules) -> Self {
         Self {
             rules,
             base_tree: None,
@@ -120,7 +120,7 @@ impl Bounce {
                 *bounce,
                 tree,
                 *attempt,
-                Judged { session, intact: *intact, submitted },
+                JudgedSession { session, intact: *intact, submitted },
             ),
             (Step::Close { bounce, outcome, reason, .. }, Done::Closed) => {
                 self.bounce = *bounce;
@@ -222,9 +222,9 @@ impl Bounce {
         bounce: u32,
         tree: &TreeId,
         attempt: u32,
-        judged: Judged<'_>,
+        judged: JudgedSession<'_>,
     ) -> Next {
-        let Judged { session, intact, submitted } = judged;
+        let JudgedSession { session, intact, submitted } = judged;
         let reason = session.reason.as_deref().unwrap_or("the verifier's session had to stop");
         match session.outcome {
             Outcome::Success => {}

@@ -17,11 +17,12 @@ mod solo;
 mod step;
 mod verdict_text;
 
-pub use bounce::{Bounce, Next, Rules};
+pub use bounce::{Bounce, BounceRules, Next};
 pub use driver::{Begun, End, Machine, Ticket, World, drive};
 pub use evidence::{Evidence, Shortfall};
 pub use proposals::{
-    Places, Problem, Proposed, ProposedLesson, ProposedSummary, hold, normalised, read_summary,
+    PathLookup, ProposalProblem, Proposed, ProposedLesson, ProposedSummary, hold, normalised,
+    read_summary,
 };
 pub use solo::Solo;
 pub use step::{Conclusion, Done, GateSummary, SessionSummary, Step};
