@@ -14,7 +14,7 @@ use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 use toml_edit::Document;
 
-use crate::reading::{FlowFile, Section, Spot, nearest, refuse_bad_name};
+use crate::reading::{FlowFile, FlowSection, PlacedValue, nearest, refuse_bad_name};
 use crate::template;
 
 /// The executor that is a whole verified run.
@@ -55,14 +55,14 @@ pub(crate) struct Executor {
 pub(crate) struct Orchestrator {
     pub(crate) place: SettingPlace,
     pub(crate) stages: Vec<Stage>,
-    pub(crate) modifiers: Vec<(Spot<String>, Vec<Spot<String>>)>,
+    pub(crate) modifiers: Vec<(PlacedValue<String>, Vec<PlacedValue<String>>)>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Stage {
-    pub(crate) name: Spot<String>,
-    pub(crate) executor: Spot<String>,
-    pub(crate) action: Option<Spot<String>>,
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) executor: PlacedValue<String>,
+    pub(crate) action: Option<PlacedValue<String>>,
     pub(crate) target: Option<String>,
     pub(crate) task: Option<String>,
     pub(crate) backend: Option<String>,
@@ -90,11 +90,11 @@ pub(crate) struct Coordinator {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Phase {
-    pub(crate) name: Spot<String>,
-    pub(crate) orchestrator: Spot<String>,
-    pub(crate) modifier: Option<Spot<String>>,
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) orchestrator: PlacedValue<String>,
+    pub(crate) modifier: Option<PlacedValue<String>>,
     pub(crate) target: String,
-    pub(crate) depends_on: Vec<Spot<String>>,
+    pub(crate) depends_on: Vec<PlacedValue<String>>,
     pub(crate) retry: Option<u32>,
     pub(crate) resolve: u32,
     pub(crate) required: bool,
@@ -109,7 +109,7 @@ impl Flows {
             let document = Document::parse(file.text.as_str()).map_err(|source| {
                 ConfigError::Syntax { place: file.place(source.span()), source: Box::new(source) }
             })?;
-            let whole = Section::whole(file, document.as_table());
+            let whole = FlowSection::whole(file, document.as_table());
             whole.only(&["executors", "orchestrators", "coordinators"])?;
             for (name, section) in whole.named("executors")? {
                 refuse_built_in(&name, &section)?;
@@ -150,7 +150,7 @@ fn add<T>(
     Ok(())
 }
 
-fn refuse_built_in(name: &str, section: &Section<'_>) -> Result<(), ConfigError> {
+fn refuse_built_in(name: &str, section: &FlowSection<'_>) -> Result<(), ConfigError> {
     if !BUILT_IN.contains(&name) {
         return Ok(());
     }
@@ -162,7 +162,7 @@ fn refuse_built_in(name: &str, section: &Section<'_>) -> Result<(), ConfigError>
 }
 
 impl Executor {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&[
             "role",
             "prompt",
@@ -194,7 +194,7 @@ impl Executor {
 }
 
 impl Orchestrator {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&["executor", "stages", "modifiers"])?;
         let executor = section.text("executor")?;
         let stages = section
@@ -225,7 +225,10 @@ const EXECUTOR_KEYS: [&str; 2] = ["action", "artifact"];
 const ORCHESTRATE_KEYS: [&str; 2] = ["task", "max_bounces"];
 
 impl Stage {
-    fn read(section: &Section<'_>, usual: Option<&Spot<String>>) -> Result<Self, ConfigError> {
+    fn read(
+        section: &FlowSection<'_>,
+        usual: Option<&PlacedValue<String>>,
+    ) -> Result<Self, ConfigError> {
         let name = section.needed("name")?;
         refuse_bad_name(&name.value, &format!("{}.name", section.path), &name.place)?;
         let executor = match (section.text("executor")?, usual) {
@@ -263,7 +266,7 @@ impl Stage {
 }
 
 impl Coordinator {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&["phases", "max_parallel", "budget_usd"])?;
         let phases =
             section.each("phases")?.iter().map(Phase::read).collect::<Result<Vec<_>, _>>()?;
@@ -280,7 +283,7 @@ impl Coordinator {
 }
 
 impl Phase {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&[
             "name",
             "orchestrator",
@@ -308,7 +311,7 @@ impl Phase {
     }
 }
 
-fn needs(section: &Section<'_>, what: &str) -> ConfigError {
+fn needs(section: &FlowSection<'_>, what: &str) -> ConfigError {
     ConfigError::BadValue {
         place: section.place.clone(),
         key: section.path.clone(),
@@ -316,16 +319,20 @@ fn needs(section: &Section<'_>, what: &str) -> ConfigError {
     }
 }
 
-fn plain(spot: Option<Spot<String>>) -> Option<String> {
+fn plain(spot: Option<PlacedValue<String>>) -> Option<String> {
     spot.map(|spot| spot.value)
 }
 
-fn all_plain(spots: Vec<Spot<String>>) -> Vec<String> {
+fn all_plain(spots: Vec<PlacedValue<String>>) -> Vec<String> {
     spots.into_iter().map(|spot| spot.value).collect()
 }
 
 /// Reads a text with holes, and refuses a hole that nobody would fill.
-fn filled(section: &Section<'_>, key: &str, holes: &[&str]) -> Result<Option<String>, ConfigError> {
+fn filled(
+    section: &FlowSection<'_>,
+    key: &str,
+    holes: &[&str],
+) -> Result<Option<String>, ConfigError> {
     let Some(spot) = section.text(key)? else { return Ok(None) };
     let Some(stray) = template::holes(&spot.value).find(|hole| !holes.contains(hole)) else {
         return Ok(Some(spot.value));

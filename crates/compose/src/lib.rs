@@ -26,20 +26,20 @@ pub use child::{ChildEnd, Diagnosis, Parked};
 pub use documents::{prompt, read_status, refinement};
 pub use flow::Flows;
 pub use manifest::{
-    CoordinatorManifest, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus, StageEntry,
-    StageManifest, Summary,
+    CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus,
+    StageEntry, StageManifest,
 };
 pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
 pub use plan::{
     CoordinatorPlan, ExecPlan, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan, PlanError,
-    StagePlan, Work,
+    StagePlan, StageWork,
 };
 pub use reading::FlowFile;
 pub use sentinel::{
-    Check, Comparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext, SentinelStep,
-    SentinelSummary, Severity, Verification,
+    CheckResult, CycleComparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext,
+    SentinelStep, SentinelSummary, Severity, Verification,
 };
-pub use signal::{Pointer, Signal, layer, live_lines, signal, status};
+pub use signal::{Signal, SignalPointer, layer, live_lines, signal, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};
 
 /// Turns the name of a step into its key.

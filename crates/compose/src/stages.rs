@@ -38,12 +38,12 @@ pub enum StageNext {
 #[derive(Clone, Debug)]
 pub struct Stages {
     plan: OrchestratorPlan,
-    done: Vec<Progress>,
+    done: Vec<StageProgress>,
 }
 
 /// How far one stage is.
 #[derive(Clone, Debug, Default)]
-struct Progress {
+struct StageProgress {
     attempts: u32,
     heals: u32,
     retries: u32,
@@ -52,9 +52,9 @@ struct Progress {
 
 impl Stages {
     pub fn new(plan: OrchestratorPlan) -> Self {
-        let earlier = |stage: &StagePlan| Progress {
+        let earlier = |stage: &StagePlan| StageProgress {
             settled: plan.passed.iter().find(|entry| entry.name == stage.name).cloned(),
-            ..Progress::default()
+            ..StageProgress::default()
         };
         let done = plan.stages.iter().map(earlier).collect();
         Self { plan, done }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use spore_compose::{
-    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, StageNext, StageStep, Stages,
-    StagesEnding, Work, refinement,
+    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, StageNext, StageStep, StageWork,
+    Stages, StagesEnding, refinement,
 };
 use spore_model::{EffectClass, Outcome, Run, RunKind};
 
@@ -133,16 +133,16 @@ impl Orchestrator<'_> {
         let plan = &self.plan.stages[stage];
         let name = place.name.clone();
         let end = match &plan.work {
-            Work::Exec(exec) => {
+            StageWork::Exec(exec) => {
                 let resolution = self.plan.resolution.as_deref();
                 let (ground, budget) = (self.ground, plan.budget);
                 let exec = Exec { ground, place, plan: exec, diagnosis, resolution, budget };
                 exec.work(progress)?.end
             }
-            Work::Orchestrate(task) => {
+            StageWork::Orchestrate(task) => {
                 super::verified::run(self.ground, &place, task, plan.budget, diagnosis, progress)?
             }
-            Work::Sentinel => super::checks::run(self.ground, &place, progress)?,
+            StageWork::Sentinel => super::checks::run(self.ground, &place, progress)?,
         };
         let status = spore_compose::status(end.outcome);
         progress.update(&Update::layer("exec", &name, status, end.reason.clone()));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spore_config::ConfigError;
 
 use super::{BUILT_IN, Coordinator, FULL, Flows, Orchestrator, Phase, Stage};
-use crate::reading::{Spot, nearest};
+use crate::reading::{PlacedValue, nearest};
 
 impl Flows {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
@@ -106,7 +106,12 @@ fn refuse_circle(path: &str, phases: &[Phase]) -> Result<(), ConfigError> {
     Err(wrong(&first.name, &format!("{path}.phases.{}", first.name.value), &problem))
 }
 
-fn known(spot: &Spot<String>, key: &str, kind: &str, there: &[&str]) -> Result<(), ConfigError> {
+fn known(
+    spot: &PlacedValue<String>,
+    key: &str,
+    kind: &str,
+    there: &[&str],
+) -> Result<(), ConfigError> {
     if there.contains(&spot.value.as_str()) {
         return Ok(());
     }
@@ -115,11 +120,11 @@ fn known(spot: &Spot<String>, key: &str, kind: &str, there: &[&str]) -> Result<(
     Err(wrong(spot, key, &format!("is wrong: {problem}")))
 }
 
-fn twice(spot: &Spot<String>) -> String {
+fn twice(spot: &PlacedValue<String>) -> String {
     format!("has {:?} twice", spot.value)
 }
 
-fn wrong(spot: &Spot<String>, key: &str, problem: &str) -> ConfigError {
+fn wrong(spot: &PlacedValue<String>, key: &str, problem: &str) -> ConfigError {
     ConfigError::BadValue {
         place: spot.place.clone(),
         key: key.to_owned(),

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use spore_model::{Outcome, RunId};
 
 use super::*;
-use crate::plan::{ExecPlan, Work};
+use crate::plan::{ExecPlan, StageWork};
 
 fn stage(name: &str) -> StagePlan {
     StagePlan {
         name: name.to_owned(),
-        work: Work::Exec(ExecPlan {
+        work: StageWork::Exec(ExecPlan {
             executor: "spec".into(),
             action: name.into(),
             target: "t".into(),
