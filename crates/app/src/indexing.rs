@@ -41,7 +41,7 @@ use spore_git::{GitError, Repository};
 use spore_index::FileFacts;
 use spore_model::{CommitId, Timestamp};
 use spore_store::{
-    CodeIndex, CodeIndexOpenError, FileNo, Known, KnownState, KnownTree, NodeNo, Writer,
+    CodeIndex, CodeIndexOpenError, FileNo, KnownState, KnownTree, KnownTreeFile, NodeNo, Writer,
 };
 
 use crate::{Error, Result, Surroundings, Workspace};
@@ -619,7 +619,7 @@ fn nanoseconds(time: Timestamp) -> i64 {
     time.as_millis().saturating_mul(1_000_000)
 }
 
-fn is_read(file: &Known<'_>) -> bool {
+fn is_read(file: &KnownTreeFile<'_>) -> bool {
     matches!(file.state, KnownState::Read { .. })
 }
 

@@ -41,16 +41,16 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 pub use describe::CodeEdge;
 pub use failure::CodeIndexError;
 pub use history::{CommitRow, LoggedCommit};
-pub use known::{Known, KnownState, KnownTree};
+pub use known::{KnownState, KnownTree, KnownTreeFile};
 pub use past::PastCommit;
 pub use reads::{CodeCounts, Namesake};
 pub use rows::{
-    FileMarks, FileNo, FileRow, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile, Stamp,
-    StoredEdge, StoredFile, StoredItem, Visible,
+    FileMarks, FileNo, FileRow, FileStamp, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile,
+    StoredEdge, StoredFile, StoredItem, StoredVisibility,
 };
 pub use texts::{TextOf, TextParts};
-pub use units::{Spot, UnitDetails, UnitRow};
-pub use words::{SegmentNo, Segments, TermLists, Words};
+pub use units::{UnitDetails, UnitRow, UnitSpot};
+pub use words::{SegmentKind, SegmentNo, Segments, TermLists};
 pub use writer::Writer;
 
 /// Raised with every change of the schema or of what the rows mean: an index of another

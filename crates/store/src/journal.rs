@@ -98,10 +98,10 @@ pub trait Journal: Send + Sync {
     ) -> Result<(), JournalError>;
 
     /// Returns a step, `None` if it has not begun.
-    fn step(&self, run: RunId, key: &StepKey) -> Result<Option<Step>, JournalError>;
+    fn step(&self, run: RunId, key: &StepKey) -> Result<Option<RecordedStep>, JournalError>;
 
     /// Returns a run's steps in the order in which they first began.
-    fn steps(&self, run: RunId) -> Result<Vec<Step>, JournalError>;
+    fn steps(&self, run: RunId) -> Result<Vec<RecordedStep>, JournalError>;
 
     /// Books one paid session. Returns false, and changes nothing, if it was booked before.
     fn book(&self, entry: &LedgerEntry) -> Result<bool, JournalError>;
@@ -200,7 +200,7 @@ pub struct StepEntry {
 
 /// One step of one run, as recorded.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Step {
+pub struct RecordedStep {
     pub run: RunId,
     pub key: StepKey,
     pub class: EffectClass,

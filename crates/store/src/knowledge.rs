@@ -126,8 +126,8 @@ pub trait Knowledge: Links<Error = KnowledgeError> + Send + Sync {
     fn remove(
         &self,
         ids: &[NodeId],
-        export: &mut dyn FnMut(&Removed) -> Result<(), Cause>,
-    ) -> Result<Removed, KnowledgeError>;
+        export: &mut dyn FnMut(&RemovedNodes) -> Result<(), Cause>,
+    ) -> Result<RemovedNodes, KnowledgeError>;
 }
 
 /// How many characters of an id somebody must type.
@@ -268,7 +268,7 @@ impl GcQuery {
 
 /// What [`Knowledge::remove`] took away.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Removed {
+pub struct RemovedNodes {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
 }

@@ -27,7 +27,7 @@ use spore_model::Event;
 
 pub use backwards::Backwards;
 pub use outbox::{FlushError, flush};
-pub use reader::{DEDUP_WINDOW, Flaw, Problem, ReadLine, Reader};
+pub use reader::{DEDUP_WINDOW, EventReader, Flaw, ReadLine, SpineProblem};
 
 /// The longest line, without its newline, that is written or understood.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
@@ -77,7 +77,7 @@ pub enum SpineError {
 pub struct Spine {
     dir: PathBuf,
     durability: Durability,
-    files: Arc<Mutex<Option<append::Files>>>,
+    files: Arc<Mutex<Option<append::AppendFiles>>>,
 }
 
 impl Spine {
@@ -112,8 +112,8 @@ impl Spine {
     }
 
     /// Returns a reader of everything from `cursor` on.
-    pub fn read_from(&self, cursor: &Cursor) -> Reader {
-        Reader::new(self.clone(), cursor.clone())
+    pub fn read_from(&self, cursor: &Cursor) -> EventReader {
+        EventReader::new(self.clone(), cursor.clone())
     }
 
     /// Returns the places of all lines, newest first.

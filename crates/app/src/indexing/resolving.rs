@@ -12,7 +12,9 @@ use spore_index::{
     ReferenceKind, ReferenceSite, Visibility,
 };
 use spore_model::EdgeKind;
-use spore_store::{FileNo, FileRow, NodeNo, StoredEdge, StoredFile, StoredItem, Visible, Writer};
+use spore_store::{
+    FileNo, FileRow, NodeNo, StoredEdge, StoredFile, StoredItem, StoredVisibility, Writer,
+};
 
 use super::encoding;
 use crate::Result;
@@ -90,11 +92,11 @@ fn item_kind(word: &str) -> Option<ItemKind> {
     ItemKind::ALL.into_iter().find(|kind| kind.as_str() == word)
 }
 
-fn visibility(stored: Visible) -> Visibility {
+fn visibility(stored: StoredVisibility) -> Visibility {
     match stored {
-        Visible::Public => Visibility::Public,
-        Visible::Restricted => Visibility::Restricted,
-        Visible::Private => Visibility::Private,
+        StoredVisibility::Public => Visibility::Public,
+        StoredVisibility::Restricted => Visibility::Restricted,
+        StoredVisibility::Private => Visibility::Private,
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spore_index::FileFacts;
 use spore_lexical::{DocumentTerms, Merge, Segment, SegmentBuilder, TermField};
-use spore_store::{FileNo, NodeNo, SegmentNo, Words, Writer};
+use spore_store::{FileNo, NodeNo, SegmentKind, SegmentNo, Writer};
 
 use super::{Seen, Sink};
 use crate::Result;
@@ -53,7 +53,7 @@ impl Sink for WordSink {
     }
 
     fn forget(&self, writer: &mut Writer<'_>, file: FileNo) -> Result<()> {
-        Ok(writer.remove_document(Words::Code, file)?)
+        Ok(writer.remove_document(SegmentKind::Code, file)?)
     }
 
     fn settle(&self, writer: &mut Writer<'_>) -> Result<()> {
@@ -66,12 +66,12 @@ impl Sink for WordSink {
             *number = files.get(number).copied().unwrap_or(u32::MAX);
         }
         let documents: Vec<u32> = files.into_values().collect();
-        add(writer, Words::Code, &segment, &documents)
+        add(writer, SegmentKind::Code, &segment, &documents)
     }
 
     fn finish(&self, writer: &mut Writer<'_>) -> Result<()> {
         add_messages(writer)?;
-        for words in [Words::Code, Words::Commits] {
+        for words in [SegmentKind::Code, SegmentKind::Commits] {
             tidy(writer, words)?;
         }
         Ok(())
@@ -128,7 +128,12 @@ fn pieces<'t>(text: &'t str, facts: &FileFacts) -> Vec<(u32, &'t str)> {
     pieces
 }
 
-fn add(writer: &mut Writer<'_>, words: Words, segment: &Segment, documents: &[u32]) -> Result<()> {
+fn add(
+    writer: &mut Writer<'_>,
+    words: SegmentKind,
+    segment: &Segment,
+    documents: &[u32],
+) -> Result<()> {
     if !documents.is_empty() {
         writer.add_segment(words, &segment.head(), documents, segment.terms())?;
     }
@@ -150,11 +155,11 @@ fn add_messages(writer: &mut Writer<'_>) -> Result<()> {
         });
     }
     let documents: Vec<u32> = commits.iter().map(|(no, _)| *no).collect();
-    add(writer, Words::Commits, &builder.finish(), &documents)
+    add(writer, SegmentKind::Commits, &builder.finish(), &documents)
 }
 
 /// Makes the smaller segments into one when there are too many.
-fn tidy(writer: &mut Writer<'_>, words: Words) -> Result<()> {
+fn tidy(writer: &mut Writer<'_>, words: SegmentKind) -> Result<()> {
     let segments = writer.segments(words)?;
     if segments.heads.len() <= MAX_SEGMENTS {
         return Ok(());

@@ -19,7 +19,8 @@ use super::failure::knowledge_error;
 use super::{Handle, OpenError, OpenOptions};
 use crate::journal::Cause;
 use crate::knowledge::{
-    Added, Counts, EdgeQuery, GcQuery, Knowledge, KnowledgeError, NodeQuery, Removed, Succession,
+    Added, Counts, EdgeQuery, GcQuery, Knowledge, KnowledgeError, NodeQuery, RemovedNodes,
+    Succession,
 };
 
 /// How much of the file a connection may keep in memory, in KiB. A bulk insert writes all over
@@ -196,8 +197,8 @@ impl Knowledge for SqliteKnowledge {
     fn remove(
         &self,
         ids: &[NodeId],
-        export: &mut dyn FnMut(&Removed) -> Result<(), Cause>,
-    ) -> Result<Removed, KnowledgeError> {
+        export: &mut dyn FnMut(&RemovedNodes) -> Result<(), Cause>,
+    ) -> Result<RemovedNodes, KnowledgeError> {
         self.write(|connection| {
             let removed = writes::remove(connection, ids).map_err(knowledge_error)?;
             export(&removed).map_err(|source| KnowledgeError::NotExported { source })?;

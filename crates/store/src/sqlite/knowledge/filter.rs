@@ -11,12 +11,12 @@ use crate::knowledge::{EdgeQuery, GcQuery, NodeQuery};
 
 /// Conditions that must all hold, and the values of their question marks.
 #[derive(Default)]
-pub(super) struct Filter {
+pub(super) struct NodeConditions {
     conditions: Vec<String>,
     values: Vec<Value>,
 }
 
-impl Filter {
+impl NodeConditions {
     fn and(&mut self, condition: &str) {
         self.conditions.push(condition.to_owned());
     }
