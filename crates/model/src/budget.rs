@@ -1,6 +1,6 @@
 //! Budgets as a tree: a child reserves from its parent before it starts, and settles after.
 //!
-//! What is reserved is gone for everybody else until it is settled, so parallel children can
+//! What one child has reserved no other child gets until it is settled, so parallel children can
 //! never promise away the same dollar twice. A session may still overshoot what it reserved
 //! by its last response, because the price of a response is known only afterwards; that is
 //! reported by [`BudgetTree::settle`], and whatever was overshot is no longer there to
@@ -161,8 +161,8 @@ impl BudgetTree {
     }
 
     /// Ends a child: gives back what it reserved and books what it really spent, on top of
-    /// what its own children did. What those still hold counts as spent, because nobody is
-    /// left to settle it. Settling twice changes nothing.
+    /// what its own children did. What those still hold counts as spent, because no run is
+    /// left that could settle it. Settling twice changes nothing.
     pub fn settle(&mut self, child: BudgetId, spent: Allowance) -> Overshoot {
         let Some(node) = self.nodes.remove(&child) else { return Overshoot::default() };
         let mut total = amounts(spent, 0);

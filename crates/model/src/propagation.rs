@@ -149,8 +149,8 @@ fn after_timeout(layer: Layer, left: AttemptsLeft) -> Action {
     }
 }
 
-/// The two loops: go round again while rounds are left. A bounce loop that ends without
-/// anyone knowing whether the work holds says just that; every other end is an escalation.
+/// The two loops: go round again while rounds are left. A bounce loop whose last round gave no
+/// verdict on the work raises that outcome; every other end is an escalation.
 fn another_round(layer: Layer, child: Outcome, left: AttemptsLeft) -> Action {
     match (layer, left.retries) {
         (Layer::Bounce, 1..) => Action::NextBounce,

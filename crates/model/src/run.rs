@@ -11,7 +11,7 @@ use crate::{CommitId, Cost, Outcome, RunId, Timestamp, TraceId, TreeId, Usage};
 pub enum RunKind {
     /// A whole task: context, bounces, verdict, commit.
     Orchestrate,
-    /// One role's session in a checkout of its own; nobody judges it.
+    /// One role's session in a checkout of its own; no verifier judges it.
     Solo,
     /// One coder → gates → verifier round.
     Bounce,

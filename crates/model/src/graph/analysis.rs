@@ -37,7 +37,7 @@ pub struct AnalysisOptions {
 }
 
 impl AnalysisOptions {
-    /// Returns what to ask when nobody says otherwise.
+    /// Returns the options that the command line and the tools use by default.
     pub fn at(now: Timestamp) -> Self {
         Self { now, region: None, top_n: 10, stale_days: 60, hub_threshold: 15 }
     }
@@ -414,7 +414,7 @@ fn region_of(survey: &GraphSurvey, root: &NodeId) -> Vec<bool> {
     let mut seen = HashSet::new();
     let mut stack = vec![root];
     while let Some(node) = stack.pop() {
-        // A region that is above itself is somebody's mistake, not an endless one.
+        // Parents that were written by mistake may form a cycle: each node is walked once.
         if seen.insert(node) {
             if let Some(place) = survey.place_of(node) {
                 within[place as usize] = true;

@@ -189,7 +189,7 @@ impl ExpansionSearch {
     }
 
     /// Returns how a label counts; `None` if it is no better than one before, or leads to a
-    /// node that nobody knows.
+    /// node that the graph does not have.
     fn visit<L: Links + ?Sized>(
         &mut self,
         graph: &L,

@@ -128,7 +128,7 @@ impl PathRegion {
         Ok(field)
     }
 
-    /// Learns the heads of `ids` and returns those that somebody knows, in order.
+    /// Learns the heads of `ids` and returns those that the graph has, in order.
     fn admit<L: Links + ?Sized>(
         &mut self,
         graph: &L,
@@ -248,7 +248,7 @@ impl Side {
 struct PartialPath {
     nodes: Vec<NodeId>,
     cost: f64,
-    /// At the least, once it has come to the end.
+    /// The hops and the cost that the whole path has at the least.
     whole: (u32, f64),
 }
 
