@@ -245,8 +245,8 @@ impl Session {
         Stopper { sender: self.shim.channel.sender() }
     }
 
-    /// Blocks until every process of the session is gone. A pipe to the program that nobody
-    /// took is closed first.
+    /// Blocks until every process of the session is gone. The pipe to the program is closed
+    /// first, unless the caller took it.
     pub fn wait(mut self) -> Result<SessionEnd, SessionError> {
         self.stdin = None;
         loop {

@@ -9,8 +9,9 @@
 //! identity is written down, [`Waiting::go`] lets the program run. A crash in between starts
 //! nothing, a crash after it leaves a row by which [`reap`] finds what is left.
 //!
-//! The pipes are the program's own: nobody reads them but the caller. What the kernel lets the
-//! session do is a [`Confinement`], decided by the caller and taken on before the program runs.
+//! The pipes are the program's own: only the caller reads them, the shim does not. What the
+//! kernel lets the session do is a [`Confinement`], decided by the caller and taken on before the
+//! program runs.
 
 mod client;
 mod processes;

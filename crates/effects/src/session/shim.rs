@@ -120,8 +120,8 @@ fn take_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&ours, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-/// Waits for a message before there is anything to watch. `None` means to go without having
-/// started anything: Spore is gone, or somebody wants us to end.
+/// Waits for a message before there is anything to watch. `None` means that the shim ends
+/// without having started anything: Spore is gone, or the shim was sent a signal to end.
 fn wait_for<M: serde::de::DeserializeOwned>(
     channel: &mut Channel,
     signals: &SignalFd,
@@ -238,7 +238,7 @@ impl ShimWatch {
         Ok(())
     }
 
-    /// Nobody may be there to hear it, which the next read will tell.
+    /// Sends a report to Spore. That Spore is gone shows at the next read, so a failure is ignored.
     fn report(&mut self, report: &ShimReport) {
         if let Some(channel) = &self.channel {
             let _ = channel.send(report);
@@ -264,7 +264,7 @@ impl ShimWatch {
 
     fn read_signals(&mut self) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
-            // Children are looked after in any case; the rest is somebody's wish that we end.
+            // The loop reaps children anyway; every other signal in the set asks the shim to end.
             if signal.ssi_signo != Signal::SIGCHLD as u32 {
                 self.end_now();
             }
@@ -320,7 +320,7 @@ impl ShimWatch {
             Rung::Terminate => (Rung::Kill, now + millis(self.grace.terminate_ms)),
             Rung::Kill => {
                 let again = now + self.kill_again;
-                // Somebody was born while we looked, or the kernel needs its time.
+                // A process was forked meanwhile, or the kernel has not removed it yet.
                 self.kill_again = KILL_AGAIN_AT_MOST.min(self.kill_again * 2);
                 (Rung::Kill, again)
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Session, SessionError};
 
 /// How long a pipe may stay open when every process of the session is gone. It closes with
-/// the last of them, unless somebody outside was handed its end.
+/// the last of them, unless one of them handed its end to a process outside of the session.
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How a supervised session ended.

@@ -98,8 +98,8 @@ impl Granter {
     }
 }
 
-/// Opens a place only to name it. One that is gone, or that we may not even name, needs no
-/// rule: nobody below us could use it.
+/// Opens a place only to name it. One that is gone, or that the shim may not even name, needs
+/// no rule: no process of the session could use it.
 fn open(place: &Path) -> Option<(OwnedFd, bool)> {
     let mut options = File::options();
     let file = options.read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(place).ok()?;
