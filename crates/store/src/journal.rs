@@ -59,8 +59,8 @@ pub trait Journal: Send + Sync {
 
     /// Records that an effect is about to happen, and returns what is known of it. The first
     /// call for a key stores `intent` and `class` for good. While there is no result each
-    /// call raises the attempt by one, which shuts out whoever had the one before; once
-    /// there is a result, calls only return it.
+    /// call raises the attempt by one, which shuts out the process that had the one before;
+    /// once there is a result, calls only return it.
     fn begin_step(
         &self,
         run: RunId,
@@ -113,11 +113,11 @@ pub trait Journal: Send + Sync {
     /// takes the place of the first: the token is what finds both of them.
     fn process_started(&self, row: &ProcessRow) -> Result<(), JournalError>;
 
-    /// Records that nothing of a session lives any more. The first time counts; a token that
-    /// nobody recorded has nothing to end.
+    /// Records that nothing of a session lives any more. The first time counts; for a token that
+    /// was never recorded nothing is done.
     fn process_ended(&self, token: &SessionToken, now: Timestamp) -> Result<(), JournalError>;
 
-    /// Returns the processes below a root run that nobody saw end, by start, then token.
+    /// Returns the processes below a root run whose end is not recorded, by start, then token.
     fn open_processes(&self, root: RunId) -> Result<Vec<ProcessRow>, JournalError>;
 
     /// Returns what was last kept under `kind` and `key`. `None` means: work it out.
@@ -135,7 +135,7 @@ pub trait Journal: Send + Sync {
     /// Returns the events that are not on the spine yet, oldest first.
     fn pending_events(&self) -> Result<Vec<Event>, JournalError>;
 
-    /// Returns where the last flush began to write, if it did not come to its end.
+    /// Returns where the last flush began to write, if it was cut short.
     fn flush_intent(&self) -> Result<Option<Cursor>, JournalError>;
 
     /// Records where a flush begins to write and returns the oldest pending events, as many
@@ -246,7 +246,7 @@ pub enum JournalError {
     /// A result or an amendment for a step that never began.
     #[error("run {run} has no step {key}")]
     NoSuchStep { run: RunId, key: StepKey },
-    /// Somebody else has taken the step over, or finished it: stop, do not retry.
+    /// Another process has taken the step over, or finished it: stop, do not retry.
     #[error("attempt {attempt} at step {key} of run {run} no longer counts, {newest} does")]
     Fenced { run: RunId, key: StepKey, attempt: u32, newest: u32 },
     /// Too large for a line of the spine even without its payload.

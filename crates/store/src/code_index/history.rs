@@ -1,4 +1,4 @@
-//! The commits behind the tree, for whoever ranks by what changed together.
+//! The commits behind the tree, for rankings by what changed together.
 
 use std::collections::{HashMap, HashSet};
 
@@ -136,7 +136,7 @@ impl CommitFiles {
         files.dedup();
         for (old, new) in self.renames.remove(&commit).unwrap_or_default() {
             let now = self.now.get(&new).cloned().unwrap_or(new);
-            // Whoever has the old name today is another file.
+            // A file that has the old name today is another file.
             if !self.there.contains_key(&old) && self.there.contains_key(&now) {
                 self.now.insert(old, now);
             }

@@ -1,6 +1,6 @@
 //! What it takes to see which files changed, in one row.
 //!
-//! Whoever finds that nothing changed reads this and little else. As thousands of rows it took
+//! An update that finds nothing changed reads this and little else. As thousands of rows it took
 //! longer to read than the tree takes to walk. The row repeats what the tables `files` and
 //! `skipped` say: they are what counts, and every transaction that touches one of them writes
 //! the row anew.
@@ -200,7 +200,7 @@ fn encode(tree: &KnownTree) -> Vec<u8> {
 /// How many bytes an entry takes.
 const ENTRY: usize = 38;
 
-/// Returns what was encoded, `None` for bytes that nobody here wrote.
+/// Returns what was encoded, `None` for bytes that [`encode`] did not write.
 fn decode(bytes: &[u8]) -> Option<KnownTree> {
     let mut rest = bytes;
     let [words, entries, paths, blobs] =

@@ -1,8 +1,8 @@
 //! The words of the tree and of its history, in segments.
 //!
-//! What the bytes mean is the business of whoever writes and reads them. Here they are kept:
-//! a segment is a head and a list of postings for each of its terms, and every document is
-//! alive in one segment at most, the one that was written last.
+//! The bytes are made and read by the `lexical` crate. Here they are kept: a segment is a head
+//! and a list of postings for each of its terms, and every document is alive in one segment at
+//! most, the one that was written last.
 
 use std::collections::HashMap;
 
@@ -151,7 +151,7 @@ impl CodeIndex {
         })
     }
 
-    /// Returns the postings of each of these terms; none for one that nobody holds.
+    /// Returns the postings of each of these terms; none for one that no document holds.
     pub fn postings(&self, words: SegmentKind, terms: &[&str]) -> Result<Vec<TermLists>> {
         let sql = "SELECT segment, list FROM postings WHERE words = ?1 AND term = ?2
                    ORDER BY segment";

@@ -19,8 +19,8 @@ use super::rows::{
 
 type Result<T> = std::result::Result<T, CodeIndexError>;
 
-/// What is done to the index in one transaction. Whoever keeps something else beside the
-/// files adds methods in a module next to this one.
+/// What is done to the index in one transaction. The modules next to this one add methods for
+/// what is kept beside the files: words, texts and history.
 pub struct Writer<'c> {
     pub(super) connection: &'c Connection,
     next: NodeNo,

@@ -2,9 +2,9 @@
 //!
 //! The files stay open from one append to the next. What they were opened for may change
 //! meanwhile, so under the lock each append asks two things: whether the directory has
-//! changed since it was searched, for then somebody may have begun, removed or replaced a
-//! file; and how long the partition is, for then somebody may have left half a line. If the
-//! first answer is not a clear no, everything is opened anew.
+//! changed since it was searched, for then another process may have begun, removed or replaced
+//! a file; and how long the partition is, for a process that died while it appended may have
+//! left half a line. If the first answer is not a clear no, everything is opened anew.
 //!
 //! A directory that changed twice within a tick of the kernel's clock looks as if it had
 //! changed once. So it is trusted only if it was at rest when it was searched.

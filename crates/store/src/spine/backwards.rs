@@ -1,6 +1,6 @@
 //! Reads the spine from its end, to find where its last few events begin.
 //!
-//! Somebody who wants to see the last twenty events must not wait for a gigabyte of older
+//! A person who wants to see the last twenty events must not wait for a gigabyte of older
 //! ones. This finds the places of lines, newest first; reading from such a place on is still
 //! the [`super::EventReader`]'s work, and so is the reporting of what is no event.
 
@@ -40,9 +40,9 @@ struct Partition {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastLineState {
-    /// Somebody may be writing it.
+    /// A process may be writing it.
     Pending,
-    /// Nobody will finish it, but it may be whole all the same.
+    /// It will not be finished any more, but may lack nothing but its newline.
     Closed,
 }
 

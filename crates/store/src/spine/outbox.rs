@@ -1,8 +1,8 @@
 //! Moves our own events from the journal to the spine, each exactly once.
 //!
 //! A row of the outbox and a line of a file cannot change in one transaction. So the journal
-//! first records where the writing will begin; whoever finds such a record left by a dead
-//! process looks in the files, from there on, which events made it. A line that was cut
+//! first records where the writing will begin; a flush that finds such a record left by a dead
+//! process looks in the files, from there on, which events were written. A line that was cut
 //! short is not an event and is written again; one that lacks nothing but its newline is.
 //!
 //! The order of the files is the order of the outbox. One flush at a time: a lock beside the

@@ -2,7 +2,7 @@
 //!
 //! Foreign text does not fail a reader: a line that is no event is a [`SpineProblem`] among the
 //! events, and reading goes on behind it. A last line without its newline is still being
-//! written and is left alone, until a later partition shows that nobody will finish it.
+//! written and is left alone, until a later partition shows that it will never be finished.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -100,7 +100,8 @@ impl EventReader {
         &self.cursor
     }
 
-    /// Returns the line that is not finished yet, once the reader has come to its end.
+    /// Returns the event on the unfinished last line, if the reader is at the end and the line
+    /// lacks nothing but its newline.
     pub(super) fn unfinished(&mut self) -> Result<Option<Event>, SpineError> {
         if self.file.is_none() {
             return Ok(None);

@@ -18,8 +18,8 @@ use crate::journal::{
 };
 use crate::spine::Cursor;
 
-/// How much one flush appends at once: enough that the locks do not count, little enough
-/// that nobody waits for it.
+/// How much one flush appends at once: enough that the time for the locks does not count, little
+/// enough that other writers of the spine wait for milliseconds only.
 const FLUSH_EVENTS: u32 = 1024;
 const FLUSH_BYTES: usize = 4 << 20;
 

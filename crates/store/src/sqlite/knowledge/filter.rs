@@ -1,7 +1,7 @@
 //! The conditions of a query, collected one by one.
 //!
-//! A condition that nobody asked for is not in the statement, so the index that fits the
-//! others is used.
+//! Only the conditions of the query are in the statement, so that SQLite uses the index that
+//! fits them.
 
 use rusqlite::types::Value;
 use spore_model::EdgeKind;
