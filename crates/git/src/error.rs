@@ -17,7 +17,8 @@ pub enum GitError {
     Bare { dir: PathBuf },
     #[error("the repository {dir} has no commit yet", dir = .dir.display())]
     NoCommits { dir: PathBuf },
-    /// git refuses to read a repository of somebody else; only the user may say it is fine.
+    /// Git refuses to read a repository that another user owns; only the person who runs Spore may
+    /// allow it, see `safe.directory` in <https://git-scm.com/docs/git-config>.
     #[error("git does not trust {dir}: {complaint}", dir = .dir.display())]
     Unsafe { dir: PathBuf, complaint: String },
     #[error("{revision:?} names no commit of the repository")]

@@ -1,5 +1,5 @@
-//! What never enters a commit, whoever changed it: secrets, databases, build output, the
-//! tools' own state.
+//! What never enters a commit, whether an agent or a gate changed it: secrets, databases, build
+//! output, the tools' own state.
 //!
 //! A pattern is matched against every part of a path, so it counts at any depth; `*` is any
 //! run of characters, `?` any one. With `/` at its end it means directories only; with `/`

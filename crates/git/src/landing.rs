@@ -98,7 +98,7 @@ impl Repository {
     }
 
     /// Makes the index agree with files that an interrupted [`Self::turn`] wrote before it
-    /// came to the index, and removes the one it was writing. Nothing else is touched: a file
+    /// wrote the index, and removes the one it was writing. Nothing else is touched: a file
     /// is one of these only if it holds what `to` has, or the beginning of it. Returns what of
     /// the user's is in the way by now; then nothing was done.
     pub fn mend_turn(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Obstacle>, GitError> {

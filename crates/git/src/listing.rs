@@ -50,8 +50,10 @@ impl TreeEntry<'_> {
     }
 }
 
-/// The entries are kept in the words of git's answer: a tree has ten thousands, and nobody needs
-/// each of them in strings of its own.
+/// The entries of a tree or of an index, by their paths.
+///
+/// They are kept as places in git's answer: a tree may have ten thousands, and a string for each
+/// mode, id and path would cost more time than git takes to answer.
 #[derive(Debug, Default)]
 pub(crate) struct TreeListing {
     answer: Vec<u8>,
@@ -133,7 +135,7 @@ impl TreeListing {
     }
 
     fn entry(&self, record: &EntryRecord) -> TreeEntry<'_> {
-        // Whoever made the record has read both as text.
+        // `parse` has read both as text before it made the record.
         let text = |range: &Range<usize>| std::str::from_utf8(&self.answer[range.clone()]);
         TreeEntry {
             mode: text(&record.mode).unwrap_or_default(),

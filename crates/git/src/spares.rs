@@ -1,4 +1,4 @@
-//! Checkouts that nobody needs any more, kept because the next one is mostly the same.
+//! Checkouts that no run needs any more, kept because the next one is mostly the same.
 //!
 //! Writing ten thousand files takes seconds; seeing that they are as they should be takes a
 //! tenth of that. A spare is one directory, a work tree and Spore's index of it: it is taken and
@@ -46,7 +46,7 @@ impl Repository {
         let doomed = spares.join(format!("doomed-{}", std::process::id()));
         for number in 0..MAX_SPARES {
             remove_all(&doomed).map_err(GitError::io(&doomed))?;
-            // Moved first, as by whoever takes one: that one is not anybody's any more.
+            // Moved first, as a checkout that takes a spare does it: so only one process has it.
             if fs::rename(spares.join(number.to_string()), &doomed).is_ok() {
                 removed += 1;
             }
@@ -80,7 +80,8 @@ impl Checkout {
         fs::rename(self.laid(), bundle.join("laid"))?;
         fs::write(bundle.join("shape"), self.repository().shape())?;
         remove_all(&bundle.join("tree/.git"))?;
-        // A directory that is not empty is not replaced: whoever was first has the place.
+        // A rename does not replace a directory that is not empty, so a place that another
+        // process took first stays its own (<https://man7.org/linux/man-pages/man2/rename.2.html>).
         (0..MAX_SPARES)
             .map(|number| fs::rename(&bundle, spares.join(number.to_string())))
             .find(Result::is_ok)
@@ -98,7 +99,7 @@ impl Checkout {
 
     fn unpack(&self, bundle: &Path) -> io::Result<()> {
         let tree = bundle.join("tree");
-        // A link in its place would lead everything below to somebody else's files.
+        // A link in its place would lead everything below to files outside of the spare.
         if !fs::symlink_metadata(&tree)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
