@@ -55,7 +55,7 @@ pub fn set(file: &SettingsLayer, key: &str, typed: &str) -> Result<String, Confi
 }
 
 /// Returns whether `key` needs a new table in a file that ends in a comment. The comment is
-/// not about the new table and must not come to stand below it.
+/// not about the new table and must not stand below it afterwards.
 fn belongs_at_the_end(document: &DocumentMut, key: &str) -> bool {
     if document.trailing().as_str().is_none_or(|text| text.trim().is_empty()) {
         return false;

@@ -24,7 +24,7 @@ impl Position {
     }
 }
 
-/// The lines of a text, for whoever asks for many positions in it.
+/// The lines of a text, to find many positions in it without counting from the start each time.
 pub(crate) struct TextLines<'t> {
     text: &'t str,
     /// Where each line starts.

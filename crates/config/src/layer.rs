@@ -42,7 +42,7 @@ pub struct SettingsLayer {
 }
 
 impl SettingsLayer {
-    /// Sets one `key` to what somebody typed without TOML's quotes. Whether there is such a
+    /// Sets one `key` to what a person typed without TOML's quotes. Whether there is such a
     /// key and whether it takes the value is found out when the layer is loaded.
     pub fn single(origin: SettingsOrigin, key: &str, typed: &str) -> Self {
         let kind = Schema::of_defaults().ok().and_then(|schema| schema.kind(key));

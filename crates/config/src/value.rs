@@ -78,8 +78,8 @@ impl ValueKind {
         }
     }
 
-    /// Reads `text` as somebody types it where there are no quotes: in a variable, in an
-    /// argument. What is not of this kind comes out as the text it is.
+    /// Reads `text` as a person types it without quotes, in a variable or in an argument. What is
+    /// not of this kind stays the text it is.
     pub(crate) fn literal(self, text: &str) -> toml_edit::Value {
         let bare = match self {
             Self::Bool | Self::Integer | Self::Float => text.trim().parse().ok(),
