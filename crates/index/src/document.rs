@@ -1,9 +1,9 @@
 //! Documents: sections under their headings, and the names that their code marks mention.
 //!
 //! A document is read line by line, without a grammar: its format's module says what each
-//! line is, and the sections follow from the ranks of the headings. Code blocks are nobody's
-//! prose and are left out, so an example's comment is no heading. A document without a
-//! heading is one section, called like its file.
+//! line is, and the sections follow from the ranks of the headings. Code blocks are no prose and
+//! are left out, so an example's comment is no heading. A document without a heading is one
+//! section, called like its file.
 
 mod markdown;
 mod mention;

@@ -1,4 +1,4 @@
-//! What one file says, before anybody asks what its names mean elsewhere.
+//! What one file says by itself, before its names are resolved against other files.
 
 use std::fmt;
 use std::ops::Range;

@@ -114,7 +114,7 @@ pub(crate) struct FactReader<'t> {
     /// By the place of what holds them: who may use the members that come next.
     member_visibility: HashMap<u32, Visibility>,
     tokens: Tokens<'t>,
-    /// Where nodes begin that an adapter has dealt with before the walk comes to them.
+    /// Where nodes begin that an adapter has dealt with before the walk reaches them.
     skipped: Vec<usize>,
     /// The modules that the file declares to be files of their own.
     declared_modules: Vec<&'t str>,
@@ -237,8 +237,8 @@ impl<'t> FactReader<'t> {
         }
     }
 
-    /// Returns who may use the member of the open item that comes next; everybody, if nothing
-    /// was said.
+    /// Returns how far the next member of the open item can be seen; everywhere, if the file has
+    /// not said otherwise.
     pub(crate) fn member_visibility(&self) -> Visibility {
         let noted = self.open.last().and_then(|(place, _)| self.member_visibility.get(place));
         noted.copied().unwrap_or(Visibility::Public)

@@ -51,7 +51,7 @@ const ONLY_METHOD: f64 = 0.6;
 /// The only one of its name, without any sign that it is meant.
 const ONLY_ONE: f64 = 0.5;
 
-/// So many meanings may share a confidence; of more, each is anybody's guess.
+/// So many meanings may share a confidence; among more, none is likely enough to be kept.
 const MAX_MEANINGS: usize = 3;
 /// From so many namesakes on they are looked up instead of looked through.
 const CROWD: usize = 48;
@@ -177,7 +177,7 @@ impl<'a> Namesakes<'a> {
 }
 
 /// Returns what a reference means, the surest first; several when it cannot be told apart,
-/// none when it is anybody's guess.
+/// none when too many are as likely as each other.
 pub fn resolve(
     site: ReferenceSite<'_>,
     reference: &Reference,

@@ -88,7 +88,7 @@ impl<'t> GoWalk<'_, 't> {
             GoKind::TypeName => self.type_name(node),
             GoKind::QualifiedType => return self.qualified_type(node),
             GoKind::FunctionType => {
-                // Its parameters' names are nobody's variables.
+                // Its parameters have names but are no variables of any code.
                 self.state.locals.enter(node);
             }
             GoKind::Identifier

@@ -2,12 +2,12 @@
 //!
 //! A walk goes forward through the text, so a scope is the byte where it ends, and a variable
 //! is known from the byte after its declaration to the end of its scope. Names and types are
-//! kept as places in the text: nothing is copied for a variable that nobody calls.
+//! kept as places in the text: nothing is copied for a variable that is never called.
 
 use tree_sitter::Node;
 
-/// How many of the latest variables are looked at: a bundle that somebody squeezed has tens
-/// of thousands in one function.
+/// How many of the latest variables are looked at: a minified bundle has tens of thousands in
+/// one function.
 const MOST_LOOKED_AT: usize = 256;
 
 /// A piece of the text.
@@ -134,7 +134,7 @@ impl Locals {
 }
 
 /// The places of names that a rule has read already, so that the walk does not read them
-/// again when it comes to them. They are added in the order of the text.
+/// again when it reaches them. They are added in the order of the text.
 #[derive(Default)]
 pub(crate) struct TakenNames(std::collections::VecDeque<usize>);
 

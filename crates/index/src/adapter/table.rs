@@ -375,7 +375,7 @@ impl Tabled {
     }
 }
 
-/// Returns whether what is open is code, whose constants are nobody else's.
+/// Returns whether the open item is code, whose constants are of no use outside of it.
 pub(super) fn is_in_code(reader: &FactReader<'_>) -> bool {
     reader.scope().is_some_and(|(_, item)| is_code(item.kind))
 }

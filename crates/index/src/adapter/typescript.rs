@@ -230,8 +230,8 @@ impl<'t> TypeScriptWalk<'_, 't> {
         self.state.exported.extend(names.iter().map(|name| (*name).to_owned()));
     }
 
-    /// Returns the name that the file's nameless default goes by: the file's own, which is
-    /// what those who import it mostly call it.
+    /// Returns a name for the file's nameless default export: that of the file, which is what
+    /// importing files mostly call it.
     fn default_name(&self) -> &'t str {
         let path = self.reader.path;
         let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));

@@ -33,7 +33,7 @@ pub(super) fn lines(text: &str) -> Vec<DocumentLine> {
                 text,
                 &ranges[at..at + of_lines],
                 named - at,
-                { rank(&mut styles, style) },
+                rank(&mut styles, style),
             )));
             at += of_lines;
             continue;

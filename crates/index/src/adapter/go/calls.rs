@@ -7,8 +7,9 @@ use super::types::PREDECLARED_TYPES;
 use super::{GoWalk, LocalValue, WalkStep};
 use crate::{Access, ReferenceKind};
 
-/// Functions of the language that nobody gives a new meaning. The others, like `max` and
-/// `print`, are recorded: if the package has one of that name, it is meant.
+/// Predeclared functions (<https://go.dev/ref/spec#Predeclared_identifiers>) that packages do not
+/// redefine in practice. The others, like `max` and `print`, are recorded: if the package has one
+/// of that name, it is meant.
 const PREDECLARED: &[&str] = &[
     "append", "cap", "close", "complex", "copy", "delete", "imag", "len", "make", "new", "panic",
     "real", "recover",
