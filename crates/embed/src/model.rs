@@ -112,7 +112,7 @@ impl Model {
         self.embed_on(threads, &batches)
     }
 
-    /// Every thread takes the next batch that nobody has taken.
+    /// Every thread takes the next batch that no other has taken.
     fn embed_on(&self, threads: usize, batches: &[&[&[u32]]]) -> Vec<Vector> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -161,8 +161,8 @@ fn batches<'a, 'b>(texts: &'b [&'a [u32]]) -> Vec<&'b [&'a [u32]]> {
     batches
 }
 
-/// Returns where the model is looked for: `SPORE_MODEL_DIR`, or the user's cache. Whoever
-/// installs it and whoever loads it asks here.
+/// Returns the model's directory, for `spore setup` to install it in and for searches to load it
+/// from: `SPORE_MODEL_DIR`, or the user's cache.
 pub fn model_dir(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("SPORE_MODEL_DIR").unwrap_or_else(|| {

@@ -1,9 +1,9 @@
 //! The file of what was embedded: memory-mapped, keyed by a hash of the text.
 //!
-//! It is derived: whoever loses it embeds again. Rows are only ever added, in blocks of a
-//! fixed shape, and a row counts once the header says so. The header is written after the rows
-//! are on disk, so a writer that dies leaves rows that nobody counts and the next one writes
-//! over them. Old rows go by [`Vectors::compact`], which writes a new file and renames it;
+//! It is derived: if the file is lost, the texts are embedded again. Rows are only ever added, in
+//! blocks of a fixed shape, and a row counts once the header says so. The header is written after
+//! the rows are on disk, so a writer that dies leaves rows that do not count, and the next one
+//! writes over them. Old rows go by [`Vectors::compact`], which writes a new file and renames it;
 //! a reader keeps the old one until it asks again.
 //!
 //! Many may read while one writes. Which process writes is the caller's to settle, with a
@@ -204,7 +204,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Makes this many rows count: eight bytes, so that nobody sees half of it.
+    /// Makes this many rows count: one write of eight bytes, so that no reader sees half of it.
     fn count(&self, rows: u32) -> io::Result<()> {
         self.file.write_all_at(&u64::from(rows).to_le_bytes(), layout::ROWS_AT)?;
         self.file.sync_data()

@@ -135,7 +135,7 @@ fn a_reader_sees_what_a_writer_adds_once_it_looks_again() {
 #[test]
 fn rows_that_the_header_does_not_count_are_written_over() {
     let scene = Scene::with(0..100);
-    // A writer that died before it wrote the header: rows are there, and nobody counts them.
+    // As if a writer had died before it wrote the header: the header counts fewer rows.
     let file = OpenOptions::new().write(true).open(scene.path()).unwrap();
     file.write_all_at(&50_u64.to_le_bytes(), layout::ROWS_AT).unwrap();
     let mut vectors = scene.open();
