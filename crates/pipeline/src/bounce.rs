@@ -45,7 +45,7 @@ pub struct Bounce {
     bounce: u32,
 }
 
-/// What a verifier's session came to.
+/// A verifier's session: its report, whether it left the files alone, and its verdict.
 struct JudgedSession<'a> {
     session: &'a SessionSummary,
     intact: bool,
@@ -130,7 +130,7 @@ impl Bounce {
         }
     }
 
-    /// A run that is decided is summed up, if anybody wants that, and closed.
+    /// Ends a decided run: with a summary, if the settings ask for one, or at once.
     fn wind_up(&self, conclusion: Conclusion) -> Next {
         if self.rules.summarize {
             return Next::Do(Step::Summarize { bounce: self.bounce, conclusion });

@@ -5,8 +5,8 @@ use spore_model::{Outcome, Park};
 
 use crate::{Conclusion, Done, Next, Step};
 
-/// A policy: which step is next, given what the last one came to. Never blocks, never fails,
-/// never looks at a clock; the same answers lead to the same steps.
+/// A policy: which step is next, given the result of the last one. Never blocks, never fails,
+/// never looks at a clock; the same results lead to the same steps.
 pub trait Machine {
     fn start(&self) -> Next;
     fn apply(&mut self, step: &Step, done: &Done) -> Next;
@@ -24,7 +24,7 @@ pub struct Ticket {
 pub enum Begun {
     /// It has to be done, and may have been tried before.
     Do(Ticket),
-    /// It has been done; this is what it came to.
+    /// It has been done, with this result.
     Done(Done),
 }
 
@@ -41,7 +41,7 @@ pub trait World {
     fn finish(&mut self, step: &Step, ticket: &Ticket, done: &Done) -> Result<(), Self::Error>;
 }
 
-/// How the loop came to rest.
+/// How the loop ended.
 #[derive(Clone, PartialEq, Debug)]
 pub enum End {
     Concluded(Conclusion),

@@ -6,8 +6,9 @@
 //! that fails is dropped with the reason and the others stay; a summary that fails takes the
 //! whole with it, because lessons are derived from it.
 //!
-//! A lesson is read by every later agent, so this is where somebody would plant an order. What
-//! speaks like a turn of conversation, a block of ours or an order to the reader is refused.
+//! A lesson is read by every later agent, so a hostile agent or file would plant an order here.
+//! What speaks like a turn of conversation, a block of Spore's or an order to the reader is
+//! refused.
 //! That list cannot be complete: what really holds is that lessons stand in a task file as
 //! data, on one line each, and that gates and verdicts do not read them.
 
@@ -80,8 +81,8 @@ impl std::fmt::Display for ProposalProblem {
     }
 }
 
-/// Says which paths of the tree somebody means by a path or by the name of a piece of code;
-/// none if there is no such place.
+/// Looks up which paths of the tree an agent means by a path or by the name of a piece of code;
+/// none if the tree has no such place.
 pub type PathLookup<'a> = dyn Fn(&str) -> Vec<String> + 'a;
 
 /// Reads what a summarizer proposes at the end of `final_text`. Whatever cannot be kept as a
@@ -253,7 +254,7 @@ fn held_scope(scope: &[String], places: &PathLookup<'_>) -> Result<Vec<String>, 
     Ok(held)
 }
 
-/// Returns the text without what nobody can see: control and format characters can hide words
+/// Returns the text without invisible characters: control and format characters can hide words
 /// from a person that a model reads.
 fn plain(text: &str) -> String {
     let kept = text.chars().filter(|letter| {

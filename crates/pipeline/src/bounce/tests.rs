@@ -413,7 +413,7 @@ proptest! {
         let again = drive(&mut Bounce::new(rules()), &mut killed).unwrap();
         prop_assert!(first == Err(Killed) || first == Ok(again.clone()));
         prop_assert_eq!(again, end);
-        // A parked step is done again by whoever resumes; nothing else ever is.
+        // A resumed run does the step again that it was parked at, and no other.
         killed.steps.dedup();
         prop_assert_eq!(killed.steps, whole.steps);
     }
