@@ -327,7 +327,7 @@ fn all_plain(spots: Vec<PlacedValue<String>>) -> Vec<String> {
     spots.into_iter().map(|spot| spot.value).collect()
 }
 
-/// Reads a text with holes, and refuses a hole that nobody would fill.
+/// Reads a text with holes, and refuses a hole that is not among `holes`.
 fn filled(
     section: &FlowSection<'_>,
     key: &str,

@@ -1,7 +1,7 @@
 //! Layers of runs: executor, orchestrator, coordinator and sentinel, as pure state machines.
 //!
 //! A flow file names the parts, a plan is one call of them with every name looked up, and a
-//! machine leads the plan to its end: it is told what a child came to and says what is next.
+//! machine leads the plan to its end: it is told how a child ended and says what is next.
 //! What a layer does with a child's end is never decided here but by
 //! [`spore_model::propagation`], the one table for all layers.
 //!

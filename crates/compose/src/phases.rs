@@ -4,7 +4,7 @@
 //! of a phase depends on its own ends and on those it waits for, never on who was first, so a
 //! resumed run that is fed the same ends in another order arrives at the same place. That is
 //! also why a phase that failed for good stops those that wait for it and no others; only what
-//! concerns everybody (a limit, an interrupt, a question to a person) stops the rest.
+//! concerns the whole run (a limit, an interrupt, a question to a person) stops the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,8 +100,8 @@ impl Phases {
         due
     }
 
-    /// Takes what a phase came to. Returns false where that has to wait: then it is no result,
-    /// and resume does it again.
+    /// Takes the end of a phase. Returns false for one that is parked: then it is no result, and
+    /// resume does the phase again.
     pub fn apply(&mut self, phase: usize, end: &ChildEnd) -> bool {
         let plan = self.plan.phases[phase].clone();
         let action = decide(Layer::Phase, end.outcome, self.left(phase, &plan, end));
@@ -247,7 +247,8 @@ impl Phases {
         }
     }
 
-    /// Prepares another attempt. Attempts of a stage count together, whoever asks for them.
+    /// Prepares another attempt. A stage's attempts count together, whether the phase or the
+    /// orchestrator asked for them.
     fn again(
         &mut self,
         at: usize,

@@ -1,7 +1,7 @@
 //! The sentinel: cycles of checks, graded, compared with the cycle before, and stopped by rule.
 //!
-//! Between two cycles somebody mends what the first one found. The machine does not care who:
-//! it says that another cycle is worth it and leaves the mending to the caller.
+//! Between two cycles what the first one found has to be mended. The machine only says that
+//! another cycle is worth it; the caller parks the run until a person has done that.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -121,7 +121,7 @@ impl Verification {
         }
     }
 
-    /// What the cycle is for whoever decides on another one.
+    /// Returns the outcome that the propagation table decides on another cycle by.
     fn outcome(&self) -> Outcome {
         match self.overall {
             Grade::Pass | Grade::Warn => Outcome::Success,
@@ -227,7 +227,7 @@ pub struct SentinelEnding {
 #[derive(Clone, PartialEq, Debug)]
 pub enum SentinelNext {
     Do(SentinelStep),
-    /// Somebody has to mend what was found; then this is next.
+    /// What the checks found has to be mended outside of the flow; then this is next.
     Mend {
         reason: String,
         then: SentinelStep,

@@ -1,7 +1,7 @@
 //! L2 as a state machine: stages one after the other, healed and retried by the one table.
 //!
-//! It is told what a stage came to and says what is next. It never looks at a clock or a
-//! file, so a run that was killed is this machine fed with what is on record.
+//! It is told how a stage ended and says what is next. It never looks at a clock or a file, so a
+//! run that was killed is this machine fed with the ends on record.
 
 use serde::{Deserialize, Serialize};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
@@ -68,7 +68,7 @@ impl Stages {
         self.go_on()
     }
 
-    /// Takes what `step` came to and says what is next.
+    /// Takes the end of `step` and says what is next.
     pub fn apply(&mut self, step: &StageStep, end: &ChildEnd) -> StageNext {
         match step {
             StageStep::Run { stage, attempt, .. } => self.after(*stage, *attempt, end),
@@ -208,7 +208,7 @@ fn again(stage: usize, attempt: u32, diagnosis: Option<Diagnosis>) -> StageNext 
 }
 
 /// Returns whether a part that is not required may end so without ending the whole. A limit,
-/// an interrupt and a question to a person concern everybody.
+/// an interrupt and a question to a person concern the whole run.
 pub(crate) fn may_be_missed(outcome: Outcome) -> bool {
     matches!(
         outcome,

@@ -200,7 +200,7 @@ fn only_what_failed_is_run_again_where_only_that_is_asked() {
 }
 
 proptest! {
-    /// Whatever the stages come to, no stage is run more often than the cap allows, and a
+    /// However the stages end, no stage is run more often than the cap allows, and a
     /// resumed machine says the same as one that was not stopped.
     #[test]
     fn no_stage_exceeds_its_attempts_and_a_replay_is_the_same(
