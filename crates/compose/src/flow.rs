@@ -14,7 +14,7 @@ use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 use toml_edit::Document;
 
-use crate::reading::{FlowFile, FlowSection, PlacedValue, nearest, refuse_bad_name};
+use crate::flow_file::{FlowFile, FlowSection, PlacedValue, nearest, refuse_bad_name};
 use crate::template;
 
 /// The executor that is a whole verified run.

@@ -13,10 +13,10 @@
 mod child;
 mod documents;
 mod flow;
+mod flow_file;
 mod manifest;
 mod phases;
 mod plan;
-mod reading;
 mod sentinel;
 mod signal;
 mod stages;
@@ -25,6 +25,7 @@ mod template;
 pub use child::{ChildEnd, Diagnosis, Parked};
 pub use documents::{prompt, read_status, refinement};
 pub use flow::Flows;
+pub use flow_file::FlowFile;
 pub use manifest::{
     CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus,
     StageEntry, StageManifest,
@@ -34,7 +35,6 @@ pub use plan::{
     CoordinatorPlan, ExecPlan, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan, PlanError,
     StagePlan, StageWork,
 };
-pub use reading::FlowFile;
 pub use sentinel::{
     CheckResult, CycleComparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext,
     SentinelStep, SentinelSummary, Severity, Verification,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use spore_model::Usd;
 
 use crate::flow::{Executor, FULL, Flows, ORCHESTRATE, Phase, SENTINEL, Stage};
+use crate::flow_file::nearest;
 use crate::manifest::StageEntry;
-use crate::reading::nearest;
 use crate::template::fill;
 
 /// What holds where a flow says nothing.

@@ -19,8 +19,8 @@ use spore_model::CommitId;
 use crate::clone::{copy_index, write_clone};
 use crate::command::Git;
 use crate::listing::{Name, TreeEntry, TreeListing, below};
+use crate::rights::UsualRights;
 use crate::survey::{Names, SurveyScope, WorkTreeSurvey, ignored, survey};
-use crate::usual::Usual;
 use crate::{GitError, Repository};
 
 /// A finished checkout. Holds nothing open; the directory outlives it.
@@ -145,7 +145,7 @@ impl Checkout {
     ) -> Result<(), GitError> {
         let target = self.repository.listing(commit)?;
         let indexed = self.indexed()?;
-        let usual = Usual::learn(&self.beside("spare"))?;
+        let usual = UsualRights::learn(&self.beside("spare"))?;
         usual.put_folders_right(&self.dir, indexed.folders().chain(target.folders()))?;
         // Line endings and the like follow the attributes. Where those change, files that
         // look up to date may be not, so all are written again.

@@ -9,10 +9,10 @@ use spore_effects::ToolOutput;
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::GitError;
+use crate::answers::AnswerCache;
 use crate::clone::SHAPING;
 use crate::command::{Git, records};
 use crate::listing::TreeListing;
-use crate::recall::Recall;
 use crate::settings::GitSettings;
 
 /// A work tree of the user's and the repository behind it. Cheap to clone; holds nothing open.
@@ -28,7 +28,7 @@ pub struct Repository {
     own: PathBuf,
     settings: Arc<GitSettings>,
     filters: Arc<[OsString]>,
-    recall: Arc<Recall>,
+    recall: Arc<AnswerCache>,
 }
 
 impl Repository {
@@ -256,7 +256,7 @@ impl Repository {
         &self.settings
     }
 
-    pub(crate) fn recall(&self) -> &Recall {
+    pub(crate) fn recall(&self) -> &AnswerCache {
         &self.recall
     }
 

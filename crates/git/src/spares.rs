@@ -22,7 +22,7 @@ use spore_model::CommitId;
 
 use crate::checkout::{Checkout, IgnoredFiles, attributes};
 use crate::listing::{Name, TreeEntry, TreeListing, below, inside, parents};
-use crate::usual::Usual;
+use crate::rights::UsualRights;
 use crate::{GitError, Repository};
 
 /// How many are kept: a run has a coder's and a verifier's.
@@ -113,7 +113,7 @@ impl Checkout {
 
     fn renew(&self, commit: &CommitId) -> Result<(), GitError> {
         let scratch = self.beside("spare");
-        let usual = Usual::learn(&scratch)?;
+        let usual = UsualRights::learn(&scratch)?;
         if usual.is_shared() {
             // What an agent added to such rights cannot be told from what is meant to be there.
             return Err(GitError::Unusable { path: scratch });
@@ -134,7 +134,7 @@ impl Checkout {
 
 /// Removes what is not in the index, and what is not as a checkout makes it; puts directories
 /// right.
-fn straighten(usual: &Usual, root: &Path, indexed: &TreeListing) -> Result<(), GitError> {
+fn straighten(usual: &UsualRights, root: &Path, indexed: &TreeListing) -> Result<(), GitError> {
     usual.put_root_right(root)?;
     let folders = walk(Name::new(), |folder| {
         let (mut holds_files, mut folders) = (false, Vec::new());
@@ -161,7 +161,7 @@ fn straighten(usual: &Usual, root: &Path, indexed: &TreeListing) -> Result<(), G
     Ok(())
 }
 
-fn is_kept(usual: &Usual, found: &Metadata, tracked: Option<TreeEntry<'_>>) -> bool {
+fn is_kept(usual: &UsualRights, found: &Metadata, tracked: Option<TreeEntry<'_>>) -> bool {
     let Some(tracked) = tracked else { return false };
     found.is_symlink()
         || (found.is_file() && usual.is_of(found, tracked))

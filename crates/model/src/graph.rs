@@ -14,7 +14,7 @@
 
 mod analysis;
 mod connectivity;
-mod expand;
+mod expansion;
 mod kind;
 mod links;
 mod paths;
@@ -35,7 +35,7 @@ pub use analysis::{
     Analysis, AnalysisOptions, Bridge, Cut, DegreeBand, FragileConnection, Health, Hub, NodeName,
     StaleNode, StaleSummary, Staleness, Topology, WeakPoints, analyze,
 };
-pub use expand::{ExpandOptions, PathStep, ReachedNode, expand};
+pub use expansion::{ExpandOptions, PathStep, ReachedNode, expand};
 pub use kind::{EdgeKind, UnknownEdgeKind};
 pub use links::{Both, Direction, Link, Links};
 pub use paths::{Path, PathOptions, Paths, paths_between};

@@ -14,15 +14,15 @@
 //! What a name means is decided elsewhere. Here is the keeping of it: [`Writer`] is one
 //! transaction, from the changes of a tree to the last edge that follows from them.
 
-mod describe;
+mod description;
 mod dump;
 mod failure;
-mod find;
 mod history;
 mod kinds;
 mod known;
 mod links;
-mod past;
+mod lookup;
+mod past_commits;
 mod reads;
 mod rows;
 #[cfg(test)]
@@ -38,11 +38,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use describe::CodeEdge;
+pub use description::CodeEdge;
 pub use failure::CodeIndexError;
 pub use history::{CommitRow, LoggedCommit};
 pub use known::{KnownState, KnownTree, KnownTreeFile};
-pub use past::PastCommit;
+pub use past_commits::PastCommit;
 pub use reads::{CodeCounts, Namesake};
 pub use rows::{
     FileMarks, FileNo, FileRow, FileStamp, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spore_config::ConfigError;
 
 use super::{BUILT_IN, Coordinator, FULL, Flows, Orchestrator, Phase, Stage};
-use crate::reading::{PlacedValue, nearest};
+use crate::flow_file::{PlacedValue, nearest};
 
 impl Flows {
     pub(super) fn check(&self) -> Result<(), ConfigError> {

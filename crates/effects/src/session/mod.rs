@@ -17,14 +17,14 @@ mod client;
 mod processes;
 mod sandbox;
 mod shim;
-mod supervise;
+mod supervision;
 mod wire;
 
 pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
 pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
 pub use sandbox::{Confinement, Enforced, SOUND_LANDLOCK, enforceable};
 pub use shim::shim_main;
-pub use supervise::{Draining, OutputSink, SupervisedEnd, watch};
+pub use supervision::{Draining, OutputSink, SupervisedEnd, watch};
 pub use wire::{Grace, SessionPlan};
 
 /// The first argument of our own binary in shim mode.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::expand::PathStep;
+use super::expansion::PathStep;
 use super::{Direction, EdgeKind, Link, Links, NodeHead};
 use crate::NodeId;
 

@@ -21,13 +21,13 @@ use crate::listing::{TreeEntry, below, parents};
 /// is made in it (<https://man7.org/linux/man-pages/man5/acl.5.html>).
 const LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
 
-pub(crate) struct Usual {
+pub(crate) struct UsualRights {
     directory: u32,
     /// Whether even a new directory has such a list: then the user has set it up that way.
     is_shared: bool,
 }
 
-impl Usual {
+impl UsualRights {
     /// Makes a directory to see its mode, because a process cannot ask for its umask without
     /// changing it (<https://man7.org/linux/man-pages/man2/umask.2.html>).
     pub(crate) fn learn(scratch: &Path) -> Result<Self, GitError> {
