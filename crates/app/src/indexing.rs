@@ -631,7 +631,7 @@ fn changed_paths(
 ) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for file in repository.diff(base, commit, 0)?.files {
-        if let spore_git::Change::Renamed { from } = file.status {
+        if let spore_git::FileChange::Renamed { from } = file.status {
             paths.push(from);
         }
         paths.push(file.path);

@@ -29,8 +29,8 @@ pub(crate) const FULL: &str = "full";
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Flows {
     pub(crate) executors: BTreeMap<String, Executor>,
-    pub(crate) orchestrators: BTreeMap<String, Orchestrator>,
-    pub(crate) coordinators: BTreeMap<String, Coordinator>,
+    pub(crate) orchestrators: BTreeMap<String, OrchestratorDefinition>,
+    pub(crate) coordinators: BTreeMap<String, CoordinatorDefinition>,
 }
 
 /// L1: one kind of work, bound to a role and a prompt.
@@ -52,7 +52,7 @@ pub(crate) struct Executor {
 
 /// L2: stages, and which of them a modifier means.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Orchestrator {
+pub(crate) struct OrchestratorDefinition {
     pub(crate) place: SettingPlace,
     pub(crate) stages: Vec<Stage>,
     pub(crate) modifiers: Vec<(PlacedValue<String>, Vec<PlacedValue<String>>)>,
@@ -81,7 +81,7 @@ pub(crate) struct Stage {
 
 /// L3: phases and what each waits for.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Coordinator {
+pub(crate) struct CoordinatorDefinition {
     pub(crate) place: SettingPlace,
     pub(crate) phases: Vec<Phase>,
     pub(crate) max_parallel: Option<u32>,
@@ -117,11 +117,11 @@ impl Flows {
                 add(&mut flows.executors, name, executor, "executor", place, |one| &one.place)?;
             }
             for (name, section) in whole.named("orchestrators")? {
-                let (one, place) = (Orchestrator::read(&section)?, &section.place);
+                let (one, place) = (OrchestratorDefinition::read(&section)?, &section.place);
                 add(&mut flows.orchestrators, name, one, "orchestrator", place, |one| &one.place)?;
             }
             for (name, section) in whole.named("coordinators")? {
-                let (one, place) = (Coordinator::read(&section)?, &section.place);
+                let (one, place) = (CoordinatorDefinition::read(&section)?, &section.place);
                 add(&mut flows.coordinators, name, one, "coordinator", place, |one| &one.place)?;
             }
         }
@@ -193,7 +193,7 @@ impl Executor {
     }
 }
 
-impl Orchestrator {
+impl OrchestratorDefinition {
     fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&["executor", "stages", "modifiers"])?;
         let executor = section.text("executor")?;
@@ -265,7 +265,7 @@ impl Stage {
     }
 }
 
-impl Coordinator {
+impl CoordinatorDefinition {
     fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&["phases", "max_parallel", "budget_usd"])?;
         let phases =

@@ -39,7 +39,7 @@ pub use sentinel::{
     CheckResult, CycleComparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext,
     SentinelStep, SentinelSummary, Severity, Verification,
 };
-pub use signal::{Signal, SignalPointer, layer, live_lines, signal, status};
+pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};
 
 /// Turns the name of a step into its key.

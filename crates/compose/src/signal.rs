@@ -8,7 +8,7 @@ use spore_model::{Outcome, Run, RunKind, Timestamp};
 
 /// One file under `.signals/`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Signal {
+pub struct SignalFile {
     pub file: String,
     pub text: String,
 }
@@ -21,7 +21,7 @@ pub struct SignalPointer {
 }
 
 /// Tells the end of `run` under a name that no other part of the flow has.
-pub fn signal(run: &Run, name: &str, pointer: &SignalPointer) -> Option<Signal> {
+pub fn signal(run: &Run, name: &str, pointer: &SignalPointer) -> Option<SignalFile> {
     let (outcome, ended) = (run.outcome?, run.ended?);
     let (suffix, status) = match outcome {
         Outcome::Success => ("done", "success"),
@@ -41,7 +41,7 @@ pub fn signal(run: &Run, name: &str, pointer: &SignalPointer) -> Option<Signal> 
         seconds(elapsed),
         run.id
     );
-    Some(Signal { file: format!("{layer}-{}.{suffix}", plain(name)), text })
+    Some(SignalFile { file: format!("{layer}-{}.{suffix}", plain(name)), text })
 }
 
 /// The layer's word in signals and reports.

@@ -52,7 +52,7 @@ pub use additions::Additions;
 pub use bulk::{TouchingCommit, TreeFile};
 pub use checkout::Checkout;
 pub use command::{OLDEST_GIT, SOUND_GIT};
-pub use diff::{Change, ChangedFile, Diff, Treeish};
+pub use diff::{ChangedFile, Diff, FileChange, Treeish};
 pub use error::GitError;
 pub use exclusions::Exclusions;
 pub use head::{BranchTip, HeadState};

@@ -47,13 +47,13 @@ mod millis {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Resource {
+pub enum BudgetResource {
     Usd,
     Turns,
     Wall,
 }
 
-impl std::fmt::Display for Resource {
+impl std::fmt::Display for BudgetResource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Usd => "money",
@@ -67,7 +67,7 @@ impl std::fmt::Display for Resource {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the budget has not enough {resource} left")]
 pub struct Exhausted {
-    pub resource: Resource,
+    pub resource: BudgetResource,
 }
 
 /// By how much a child spent more than it had reserved. Zero for most.
@@ -85,7 +85,8 @@ pub struct BudgetId(u32);
 /// Amounts in one unit each, so that the arithmetic is written once.
 type Amounts = [u64; 3];
 
-const RESOURCES: [Resource; 3] = [Resource::Usd, Resource::Turns, Resource::Wall];
+const RESOURCES: [BudgetResource; 3] =
+    [BudgetResource::Usd, BudgetResource::Turns, BudgetResource::Wall];
 
 fn amounts(allowance: Allowance, missing: u64) -> Amounts {
     [
@@ -142,7 +143,8 @@ impl BudgetTree {
     pub fn reserve(&mut self, parent: BudgetId, wanted: Allowance) -> Result<BudgetId, Exhausted> {
         let held = amounts(wanted, 0);
         let mut cap = amounts(wanted, u64::MAX);
-        let node = self.nodes.get_mut(&parent).ok_or(Exhausted { resource: Resource::Usd })?;
+        let node =
+            self.nodes.get_mut(&parent).ok_or(Exhausted { resource: BudgetResource::Usd })?;
         for (index, resource) in RESOURCES.into_iter().enumerate() {
             // Who has nothing left may not start a child, even one that asks for nothing.
             if node.left(index) < held[index].max(1) {
@@ -223,7 +225,7 @@ mod tests {
         let mut tree = BudgetTree::new(dollars(10), Allowance::default());
         let first = tree.reserve(BudgetTree::ROOT, dollars(7)).unwrap();
         let refused = tree.reserve(BudgetTree::ROOT, dollars(4));
-        assert_eq!(refused, Err(Exhausted { resource: Resource::Usd }));
+        assert_eq!(refused, Err(Exhausted { resource: BudgetResource::Usd }));
         assert_eq!(tree.settle(first, dollars(2)), Overshoot::default());
         assert_eq!(usd_left(&tree, BudgetTree::ROOT), 8.0);
     }

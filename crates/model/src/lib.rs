@@ -23,7 +23,7 @@ mod step;
 mod time;
 mod verdict;
 
-pub use budget::{Allowance, BudgetId, BudgetTree, Exhausted, Overshoot, Resource};
+pub use budget::{Allowance, BudgetId, BudgetResource, BudgetTree, Exhausted, Overshoot};
 pub use event::{Event, EventSource, SourceKind, UnknownSourceKind};
 pub use graph::{Edge, EdgeKind, Node, NodeClass};
 pub use ids::{

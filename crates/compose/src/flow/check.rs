@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spore_config::ConfigError;
 
-use super::{BUILT_IN, Coordinator, FULL, Flows, Orchestrator, Phase, Stage};
+use super::{BUILT_IN, CoordinatorDefinition, FULL, Flows, OrchestratorDefinition, Phase, Stage};
 use crate::flow_file::{PlacedValue, nearest};
 
 impl Flows {
@@ -18,7 +18,11 @@ impl Flows {
         Ok(())
     }
 
-    fn check_orchestrator(&self, path: &str, one: &Orchestrator) -> Result<(), ConfigError> {
+    fn check_orchestrator(
+        &self,
+        path: &str,
+        one: &OrchestratorDefinition,
+    ) -> Result<(), ConfigError> {
         let mut seen = BTreeSet::new();
         for stage in &one.stages {
             if !seen.insert(&stage.name.value) {
@@ -54,7 +58,11 @@ impl Flows {
         known(action, &key, &format!("action of {}", stage.executor.value), &actions)
     }
 
-    fn check_coordinator(&self, path: &str, one: &Coordinator) -> Result<(), ConfigError> {
+    fn check_coordinator(
+        &self,
+        path: &str,
+        one: &CoordinatorDefinition,
+    ) -> Result<(), ConfigError> {
         let orchestrators: Vec<&str> = self.orchestrators.keys().map(String::as_str).collect();
         let phases: Vec<&str> = one.phases.iter().map(|phase| &*phase.name.value).collect();
         let mut seen = BTreeSet::new();

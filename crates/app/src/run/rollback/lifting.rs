@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use spore_effects::Effect;
-use spore_git::{Change, GitError, HeadState, Obstacle, Repository};
+use spore_git::{FileChange, GitError, HeadState, Obstacle, Repository};
 use spore_model::{CommitId, Fault};
 
 use super::{Plan, Undoing};
@@ -147,7 +147,7 @@ impl Undoing<'_> {
 fn changed(home: &Repository, from: &CommitId, to: &CommitId) -> Result<BTreeSet<String>> {
     let mut paths = BTreeSet::new();
     for file in home.diff(from, to, 0)?.files {
-        if let Change::Renamed { from } = file.status {
+        if let FileChange::Renamed { from } = file.status {
             paths.insert(from);
         }
         paths.insert(file.path);
