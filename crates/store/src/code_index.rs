@@ -57,7 +57,9 @@ pub use writer::Writer;
 /// version is made anew.
 pub const CODE_INDEX_VERSION: i64 = 4;
 
-/// "SpIx" in ASCII, for `file` and for us.
+type Result<T, E = CodeIndexError> = std::result::Result<T, E>;
+
+/// "SpIx" in ASCII, by which `file` and Spore know an index of Spore's.
 const APPLICATION_ID: i64 = 0x5370_4978;
 
 /// How much of the file a connection may keep in memory, in KiB.

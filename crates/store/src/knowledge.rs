@@ -284,7 +284,7 @@ pub enum KnowledgeError {
     #[error("{old} was superseded by {by}")]
     Superseded { old: String, by: String },
     /// What was to be removed could not be saved elsewhere first.
-    #[error("what was to be removed could not be exported")]
+    #[error("the nodes to be removed could not be exported")]
     NotExported { source: Cause },
     #[error("the disk is full")]
     Full { source: Cause },

@@ -6,9 +6,7 @@ use spore_model::graph::{Direction, Links, NodeClass, NodeHead};
 use spore_model::{EdgeKind, Node, NodeId};
 
 use super::rows::{FileMarks, NodeKey, StoredVisibility};
-use super::{CodeIndex, CodeIndexError, links};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result, links};
 
 /// An edge of a node with the head of its other end.
 #[derive(Clone, PartialEq, Debug)]

@@ -9,9 +9,7 @@ use spore_model::EdgeKind;
 use super::history::{self, CommitRow};
 use super::kinds;
 use super::rows::{FileMarks, FileNo, NodeKey, NodeNo, StoredFile, StoredItem, StoredVisibility};
-use super::{CodeIndex, CodeIndexError};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result};
 
 /// An item, seen as one of those that carry its name.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,9 +9,7 @@ use std::collections::HashMap;
 use rusqlite::params;
 
 use super::rows::{FileMarks, FileNo, NodeNo};
-use super::{CodeIndex, CodeIndexError, Writer};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result, Writer};
 
 /// A node that has a text, with what tells how much the text is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,9 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use spore_model::EdgeKind;
 
 use super::rows::{FileNo, NodeKey, NodeNo};
-use super::{CodeIndex, CodeIndexError, kinds};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result, kinds};
 
 /// A file, and a place in it.
 pub type UnitSpot = (FileNo, u32);

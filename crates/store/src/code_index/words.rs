@@ -10,9 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::reads::{ITEM, item};
 use super::rows::{FileNo, StoredItem};
-use super::{CodeIndex, CodeIndexError, Writer};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result, Writer};
 
 /// What kind of documents a segment holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
