@@ -17,7 +17,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::time::Instant;
 
-use spore_embed::{Kind, Limits, Model, model_dir};
+use spore_embed::{EmbedLimits, Model, TextKind, model_dir};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -33,20 +33,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let texts: Vec<String> = content.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let (wall, cpu) = (Instant::now(), cpu_seconds()?);
-    let model = Model::load(&model_dir(|name| std::env::var_os(name)))?.with_limits(Limits {
+    let model = Model::load(&model_dir(|name| std::env::var_os(name)))?.with_limits(EmbedLimits {
         document_tokens: 256,
         threads: threads.parse()?,
-        ..Limits::default()
+        ..EmbedLimits::default()
     });
     report("load", 1, wall, cpu_seconds()? - cpu);
     for line in std::io::stdin().lock().lines() {
         let (wall, cpu) = (Instant::now(), cpu_seconds()?);
         if line?.trim() == "query" {
-            model.embed(&["where is the retry delay of a failed request computed"], Kind::Query);
+            model
+                .embed(&["where is the retry delay of a failed request computed"], TextKind::Query);
             report("query", 1, wall, cpu_seconds()? - cpu);
             continue;
         }
-        let vectors = model.embed(&texts, Kind::Document);
+        let vectors = model.embed(&texts, TextKind::Document);
         report("documents", vectors.len(), wall, cpu_seconds()? - cpu);
         if let Some(out) = rest.first() {
             let bytes = vectors.iter().flatten().flat_map(|number| number.to_le_bytes());
@@ -63,10 +64,10 @@ fn compare_tokens(file: &Path) -> Result<(), Box<dyn Error>> {
         let line: serde_json::Value = serde_json::from_str(&line?)?;
         let text = line["text"].as_str().ok_or("a line without a text")?;
         count += 1;
-        if serde_json::json!(model.tokens(text, Kind::Document)) != line["tokens"] {
+        if serde_json::json!(model.tokens(text, TextKind::Document)) != line["tokens"] {
             wrong += 1;
             if wrong <= 20 {
-                println!("{}: {:?}", line, model.tokens(text, Kind::Document));
+                println!("{}: {:?}", line, model.tokens(text, TextKind::Document));
             }
         }
     }

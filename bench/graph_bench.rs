@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use serde_json::json;
 use spore_model::graph::{
-    AnalysisOptions, ExpandOptions, PathOptions, Survey, analyze, expand, paths_between,
+    AnalysisOptions, ExpandOptions, GraphSurvey, PathOptions, analyze, expand, paths_between,
 };
 use spore_model::{Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, Timestamp};
 use spore_store::{Knowledge, NodeQuery, SqliteKnowledge};
@@ -234,7 +234,7 @@ fn others(store: &SqliteKnowledge, nodes: &[Node]) -> Result<(), Box<dyn Error>>
     store.counts(Timestamp::from_millis(i64::try_from(START)?))?;
     println!("counts: {}", show(begun.elapsed()));
     let begun = Instant::now();
-    let mut survey = Survey::new();
+    let mut survey = GraphSurvey::new();
     spore_model::graph::Links::survey(store, &mut survey)?;
     let surveyed = begun.elapsed();
     let now = Timestamp::from_millis(i64::try_from(START)?);

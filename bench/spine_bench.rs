@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use spore_model::{Event, EventId, RunId, Source, SourceKind, Timestamp};
+use spore_model::{Event, EventId, EventSource, RunId, SourceKind, Timestamp};
 use spore_store::spine::{Cursor, Durability, Spine, line_of};
 
 const DAY: &str = "2026-01-01";
@@ -43,7 +43,7 @@ fn event(number: u32) -> Event {
     Event {
         id: EventId::from_parts(START + u64::from(number / 8), u128::from(number) << 40),
         ts: Timestamp::from_millis(1_767_225_600_000 + i64::from(number)),
-        source: Source { kind: SourceKind::Check, name: "cargo test".into() },
+        source: EventSource { kind: SourceKind::Check, name: "cargo test".into() },
         kind: "gate.finished".into(),
         session_key: Some(format!("session-{}", number % 97)),
         run: Some(RunId::from_parts(START, u128::from(number % 31))),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use spore_context::search::{NearNode, SearchAsked, Searcher};
-use spore_embed::{Kind, Model, Vectors};
+use spore_embed::{Model, TextKind, Vectors};
 use spore_store::CodeIndex;
 
 /// How often each query is asked for its times.
@@ -59,7 +59,7 @@ impl Bench<'_> {
             return (Vec::new(), Duration::ZERO, Duration::ZERO);
         };
         let begun = Instant::now();
-        let vector = model.embed(&[query], Kind::Query)[0];
+        let vector = model.embed(&[query], TextKind::Query)[0];
         let embedded = begun.elapsed();
         let near = vectors.nearest(&vector, NEAR, 1, |_| true);
         let hashes: Vec<u128> = near.iter().map(|near| near.key.0).collect();

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
 
     /// Every text file that git tracks or would track.
@@ -108,5 +109,135 @@ mod tests {
             }
         }
         assert!(named >= 10, "only {named} invariants name their test");
+    }
+
+    /// Crates whose comments are still being rewritten. To be empty.
+    const UNVOICED: &[&str] = &[
+        "agent",
+        "app",
+        "cli",
+        "conformance",
+        "context",
+        "fake-agent",
+        "gates",
+        "investigate",
+        "mcp",
+        "memory",
+        "scripted-model",
+        "testkit",
+        "tools",
+    ];
+
+    /// Returns the crate that a source file belongs to; `None` for tests and other files.
+    fn crate_of(path: &Path) -> Option<&str> {
+        let mut parts = path.iter().filter_map(|part| part.to_str());
+        let name = match (parts.next()?, is(path, "rs")) {
+            ("crates", true) => parts.next()?,
+            ("xtask", true) => "xtask",
+            _ => return None,
+        };
+        (parts.next() == Some("src")).then_some(name)
+    }
+
+    /// A comment that speaks of an unnamed person hides which process, person or file acts.
+    #[test]
+    fn comments_name_their_actor() {
+        let unnamed = [
+            "somebody",
+            "nobody",
+            "whoever",
+            "anybody",
+            "everybody",
+            "someone",
+            "anyone",
+            "everyone",
+        ];
+        check("a comment does not name its actor", |path, line| {
+            let (Some(name), Some((_, comment))) = (crate_of(path), line.split_once("//")) else {
+                return false;
+            };
+            let comment = comment.to_lowercase();
+            let mut words = comment.split(|letter: char| !letter.is_alphanumeric());
+            !UNVOICED.contains(&name)
+                && (words.any(|word| unnamed.contains(&word)) || comment.contains("came to"))
+        });
+    }
+
+    /// Names that several types still have, each in a crate that is being renamed. To be empty.
+    const SHARED: &str = "\
+        Abilities Answer Answered Ask Asked Begun Block Call Caller Case Command Comparison \
+        Contents ContextAsked Conversation Desk Done End Ending Entry Event Events Exchange \
+        Expectations Fault FileKind Finding Format Found Frame Heard How Install Item Kept Kin \
+        Known Language Limits Line Lines Listing Message Opened Opening Outcome Output Pace \
+        Part Pass Piece Place Places Plan Price Progress Project ProposedLesson \
+        ProposedSummary Question RawUsage Reached Reader Ready Reference Refusal Refused \
+        Removed Reply Report Request Row ScanError Scenario ScenarioError Scope Search Section \
+        Seen Server Session Settings Shape Signals Sources Stage Stages Standing Step Stop \
+        Stream Sums Talk Tally TaskFile Ticket Told Tool Totals Touched Trouble Turn \
+        UnknownWord View Watch Way Words";
+
+    /// Returns the name of the type that a line begins to define.
+    fn type_defined(line: &str) -> Option<&str> {
+        let mut line = line.trim_start();
+        if let Some(public) = line.strip_prefix("pub") {
+            let bare = public.strip_prefix('(').and_then(|scope| scope.split_once(')'));
+            line = bare.map_or(public, |(_, rest)| rest).trim_start();
+        }
+        let kinds = ["struct ", "enum ", "trait ", "union "];
+        let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+        let end = name.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(name.len());
+        name[..end].starts_with(char::is_uppercase).then_some(&name[..end])
+    }
+
+    /// Returns the files of modules that are compiled for tests only, without their `.rs`.
+    fn test_modules(files: &[(PathBuf, String)]) -> Vec<PathBuf> {
+        let of_file = |(path, text): &(PathBuf, String)| {
+            let stem = path.file_stem().unwrap_or_default();
+            let is_root = ["lib", "main", "mod"].iter().any(|name| stem == *name);
+            let dir = if is_root { path.with_file_name("") } else { path.with_extension("") };
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            lines
+                .windows(2)
+                .filter(|pair| pair[0] == "#[cfg(test)]")
+                .filter_map(|pair| pair[1].split_once("mod ")?.1.strip_suffix(';'))
+                .map(|name| dir.join(name))
+                .collect::<Vec<_>>()
+        };
+        files.iter().filter(|(path, _)| is(path, "rs")).flat_map(of_file).collect()
+    }
+
+    /// Returns the lines before a file's own tests, which by convention are its end.
+    fn production(text: &str) -> impl Iterator<Item = &str> {
+        let mut next = text.lines().skip(1);
+        text.lines().take_while(move |line| {
+            let next = next.next().unwrap_or_default();
+            *line != "#[cfg(test)]" || !(next.starts_with("mod ") && next.ends_with('{'))
+        })
+    }
+
+    /// With two types of one name a reader has to look at the imports to know which is meant.
+    /// Exempt are the arguments of commands, called after the command in its own file, and
+    /// aliases such as `Result`.
+    #[test]
+    fn no_two_types_have_one_name() {
+        let files = files();
+        let for_tests = test_modules(&files);
+        let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (path, text) in &files {
+            let is_for_tests = for_tests.iter().any(|module| path.starts_with(module))
+                || for_tests.contains(&path.with_extension(""));
+            if crate_of(path).is_none() || is_for_tests {
+                continue;
+            }
+            for name in production(text).filter_map(type_defined) {
+                let is_of_command = name.ends_with("Args") && path.starts_with("crates/cli");
+                if !is_of_command && !SHARED.split_whitespace().any(|shared| shared == name) {
+                    places.entry(name).or_default().push(path.display().to_string());
+                }
+            }
+        }
+        assert!(places.len() > 500, "only {} types were found", places.len());
+        places.retain(|_, places| places.len() > 1);
+        assert!(places.is_empty(), "types of one name: {places:#?}");
     }
 }

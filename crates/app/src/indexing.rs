@@ -41,7 +41,7 @@ use spore_git::{GitError, Repository};
 use spore_index::FileFacts;
 use spore_model::{CommitId, Timestamp};
 use spore_store::{
-    CodeIndex, CodeIndexOpenError, FileNo, Known, KnownState, KnownTree, NodeNo, Writer,
+    CodeIndex, CodeIndexOpenError, FileNo, KnownState, KnownTree, KnownTreeFile, NodeNo, Writer,
 };
 
 use crate::{Error, Result, Surroundings, Workspace};
@@ -619,7 +619,7 @@ fn nanoseconds(time: Timestamp) -> i64 {
     time.as_millis().saturating_mul(1_000_000)
 }
 
-fn is_read(file: &Known<'_>) -> bool {
+fn is_read(file: &KnownTreeFile<'_>) -> bool {
     matches!(file.state, KnownState::Read { .. })
 }
 
@@ -631,7 +631,7 @@ fn changed_paths(
 ) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for file in repository.diff(base, commit, 0)?.files {
-        if let spore_git::Change::Renamed { from } = file.status {
+        if let spore_git::FileChange::Renamed { from } = file.status {
             paths.push(from);
         }
         paths.push(file.path);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use spore_config::Config;
 use spore_effects::session::{self, ProcessIdentity};
-use spore_model::{Fault, Run, RunId, RunKind, RunState, SourceKind, Status, Usd};
+use spore_model::{Fault, Run, RunId, RunKind, RunState, RunStatus, SourceKind, Usd};
 use spore_store::{Journal, RunChange};
 
 use crate::base::outbox::Events;
@@ -140,7 +140,7 @@ fn is_over(run: &Run) -> Error {
     let (id, status) = (run.id.short(), run.status(false));
     let error = Error::new(Fault::BadInput, format!("run {id} is over: {status}"));
     match (status, run.kind) {
-        (Status::Verified, _) => error.hint(format!("its work is on branch {}", branch(run.id))),
+        (RunStatus::Verified, _) => error.hint(format!("its work is on branch {}", branch(run.id))),
         (_, RunKind::Orchestrate) => error.hint(format!(
             "`spore runs show {id}` tells why; `spore retry {id}` starts the task anew"
         )),

@@ -1,4 +1,4 @@
-//! How a child run came to its end, as the layer above sees it.
+//! How a child run ended, as the layer above sees it.
 
 use serde::{Deserialize, Serialize};
 use spore_model::{Outcome, Park, RunId};
@@ -73,7 +73,7 @@ impl Parked {
     }
 }
 
-/// What an earlier attempt came to, for the one that is to do better.
+/// What went wrong in an earlier attempt, for the one that is to do better.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// The attempt that it speaks of.

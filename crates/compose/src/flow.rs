@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spore_config::{ConfigError, Place};
+use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 use toml_edit::Document;
 
-use crate::reading::{FlowFile, Section, Spot, nearest, refuse_bad_name};
+use crate::flow_file::{FlowFile, FlowSection, PlacedValue, nearest, refuse_bad_name};
 use crate::template;
 
 /// The executor that is a whole verified run.
@@ -29,14 +29,14 @@ pub(crate) const FULL: &str = "full";
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Flows {
     pub(crate) executors: BTreeMap<String, Executor>,
-    pub(crate) orchestrators: BTreeMap<String, Orchestrator>,
-    pub(crate) coordinators: BTreeMap<String, Coordinator>,
+    pub(crate) orchestrators: BTreeMap<String, OrchestratorDefinition>,
+    pub(crate) coordinators: BTreeMap<String, CoordinatorDefinition>,
 }
 
 /// L1: one kind of work, bound to a role and a prompt.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Executor {
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     pub(crate) role: String,
     pub(crate) prompt: String,
     /// Its whole vocabulary; empty where any action will do.
@@ -52,17 +52,17 @@ pub(crate) struct Executor {
 
 /// L2: stages, and which of them a modifier means.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Orchestrator {
-    pub(crate) place: Place,
+pub(crate) struct OrchestratorDefinition {
+    pub(crate) place: SettingPlace,
     pub(crate) stages: Vec<Stage>,
-    pub(crate) modifiers: Vec<(Spot<String>, Vec<Spot<String>>)>,
+    pub(crate) modifiers: Vec<(PlacedValue<String>, Vec<PlacedValue<String>>)>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Stage {
-    pub(crate) name: Spot<String>,
-    pub(crate) executor: Spot<String>,
-    pub(crate) action: Option<Spot<String>>,
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) executor: PlacedValue<String>,
+    pub(crate) action: Option<PlacedValue<String>>,
     pub(crate) target: Option<String>,
     pub(crate) task: Option<String>,
     pub(crate) backend: Option<String>,
@@ -81,8 +81,8 @@ pub(crate) struct Stage {
 
 /// L3: phases and what each waits for.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Coordinator {
-    pub(crate) place: Place,
+pub(crate) struct CoordinatorDefinition {
+    pub(crate) place: SettingPlace,
     pub(crate) phases: Vec<Phase>,
     pub(crate) max_parallel: Option<u32>,
     pub(crate) budget: Option<Usd>,
@@ -90,11 +90,11 @@ pub(crate) struct Coordinator {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Phase {
-    pub(crate) name: Spot<String>,
-    pub(crate) orchestrator: Spot<String>,
-    pub(crate) modifier: Option<Spot<String>>,
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) orchestrator: PlacedValue<String>,
+    pub(crate) modifier: Option<PlacedValue<String>>,
     pub(crate) target: String,
-    pub(crate) depends_on: Vec<Spot<String>>,
+    pub(crate) depends_on: Vec<PlacedValue<String>>,
     pub(crate) retry: Option<u32>,
     pub(crate) resolve: u32,
     pub(crate) required: bool,
@@ -109,7 +109,7 @@ impl Flows {
             let document = Document::parse(file.text.as_str()).map_err(|source| {
                 ConfigError::Syntax { place: file.place(source.span()), source: Box::new(source) }
             })?;
-            let whole = Section::whole(file, document.as_table());
+            let whole = FlowSection::whole(file, document.as_table());
             whole.only(&["executors", "orchestrators", "coordinators"])?;
             for (name, section) in whole.named("executors")? {
                 refuse_built_in(&name, &section)?;
@@ -117,11 +117,11 @@ impl Flows {
                 add(&mut flows.executors, name, executor, "executor", place, |one| &one.place)?;
             }
             for (name, section) in whole.named("orchestrators")? {
-                let (one, place) = (Orchestrator::read(&section)?, &section.place);
+                let (one, place) = (OrchestratorDefinition::read(&section)?, &section.place);
                 add(&mut flows.orchestrators, name, one, "orchestrator", place, |one| &one.place)?;
             }
             for (name, section) in whole.named("coordinators")? {
-                let (one, place) = (Coordinator::read(&section)?, &section.place);
+                let (one, place) = (CoordinatorDefinition::read(&section)?, &section.place);
                 add(&mut flows.coordinators, name, one, "coordinator", place, |one| &one.place)?;
             }
         }
@@ -136,8 +136,8 @@ fn add<T>(
     name: String,
     one: T,
     kind: &str,
-    place: &Place,
-    place_of: impl Fn(&T) -> &Place,
+    place: &SettingPlace,
+    place_of: impl Fn(&T) -> &SettingPlace,
 ) -> Result<(), ConfigError> {
     if let Some(first) = all.get(&name) {
         return Err(ConfigError::BadValue {
@@ -150,7 +150,7 @@ fn add<T>(
     Ok(())
 }
 
-fn refuse_built_in(name: &str, section: &Section<'_>) -> Result<(), ConfigError> {
+fn refuse_built_in(name: &str, section: &FlowSection<'_>) -> Result<(), ConfigError> {
     if !BUILT_IN.contains(&name) {
         return Ok(());
     }
@@ -162,7 +162,7 @@ fn refuse_built_in(name: &str, section: &Section<'_>) -> Result<(), ConfigError>
 }
 
 impl Executor {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&[
             "role",
             "prompt",
@@ -193,8 +193,8 @@ impl Executor {
     }
 }
 
-impl Orchestrator {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+impl OrchestratorDefinition {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&["executor", "stages", "modifiers"])?;
         let executor = section.text("executor")?;
         let stages = section
@@ -225,7 +225,10 @@ const EXECUTOR_KEYS: [&str; 2] = ["action", "artifact"];
 const ORCHESTRATE_KEYS: [&str; 2] = ["task", "max_bounces"];
 
 impl Stage {
-    fn read(section: &Section<'_>, usual: Option<&Spot<String>>) -> Result<Self, ConfigError> {
+    fn read(
+        section: &FlowSection<'_>,
+        usual: Option<&PlacedValue<String>>,
+    ) -> Result<Self, ConfigError> {
         let name = section.needed("name")?;
         refuse_bad_name(&name.value, &format!("{}.name", section.path), &name.place)?;
         let executor = match (section.text("executor")?, usual) {
@@ -262,8 +265,8 @@ impl Stage {
     }
 }
 
-impl Coordinator {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+impl CoordinatorDefinition {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&["phases", "max_parallel", "budget_usd"])?;
         let phases =
             section.each("phases")?.iter().map(Phase::read).collect::<Result<Vec<_>, _>>()?;
@@ -280,7 +283,7 @@ impl Coordinator {
 }
 
 impl Phase {
-    fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
+    fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
         section.only(&[
             "name",
             "orchestrator",
@@ -308,7 +311,7 @@ impl Phase {
     }
 }
 
-fn needs(section: &Section<'_>, what: &str) -> ConfigError {
+fn needs(section: &FlowSection<'_>, what: &str) -> ConfigError {
     ConfigError::BadValue {
         place: section.place.clone(),
         key: section.path.clone(),
@@ -316,16 +319,20 @@ fn needs(section: &Section<'_>, what: &str) -> ConfigError {
     }
 }
 
-fn plain(spot: Option<Spot<String>>) -> Option<String> {
+fn plain(spot: Option<PlacedValue<String>>) -> Option<String> {
     spot.map(|spot| spot.value)
 }
 
-fn all_plain(spots: Vec<Spot<String>>) -> Vec<String> {
+fn all_plain(spots: Vec<PlacedValue<String>>) -> Vec<String> {
     spots.into_iter().map(|spot| spot.value).collect()
 }
 
-/// Reads a text with holes, and refuses a hole that nobody would fill.
-fn filled(section: &Section<'_>, key: &str, holes: &[&str]) -> Result<Option<String>, ConfigError> {
+/// Reads a text with holes, and refuses a hole that is not among `holes`.
+fn filled(
+    section: &FlowSection<'_>,
+    key: &str,
+    holes: &[&str],
+) -> Result<Option<String>, ConfigError> {
     let Some(spot) = section.text(key)? else { return Ok(None) };
     let Some(stray) = template::holes(&spot.value).find(|hole| !holes.contains(hole)) else {
         return Ok(Some(spot.value));

@@ -1,7 +1,7 @@
 //! Layers of runs: executor, orchestrator, coordinator and sentinel, as pure state machines.
 //!
 //! A flow file names the parts, a plan is one call of them with every name looked up, and a
-//! machine leads the plan to its end: it is told what a child came to and says what is next.
+//! machine leads the plan to its end: it is told how a child ended and says what is next.
 //! What a layer does with a child's end is never decided here but by
 //! [`spore_model::propagation`], the one table for all layers.
 //!
@@ -13,10 +13,10 @@
 mod child;
 mod documents;
 mod flow;
+mod flow_file;
 mod manifest;
 mod phases;
 mod plan;
-mod reading;
 mod sentinel;
 mod signal;
 mod stages;
@@ -25,21 +25,21 @@ mod template;
 pub use child::{ChildEnd, Diagnosis, Parked};
 pub use documents::{prompt, read_status, refinement};
 pub use flow::Flows;
+pub use flow_file::FlowFile;
 pub use manifest::{
-    CoordinatorManifest, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus, StageEntry,
-    StageManifest, Summary,
+    CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus,
+    StageEntry, StageManifest,
 };
 pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
 pub use plan::{
     CoordinatorPlan, ExecPlan, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan, PlanError,
-    StagePlan, Work,
+    StagePlan, StageWork,
 };
-pub use reading::FlowFile;
 pub use sentinel::{
-    Check, Comparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext, SentinelStep,
-    SentinelSummary, Severity, Verification,
+    CheckResult, CycleComparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext,
+    SentinelStep, SentinelSummary, Severity, Verification,
 };
-pub use signal::{Pointer, Signal, layer, live_lines, signal, status};
+pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};
 
 /// Turns the name of a step into its key.

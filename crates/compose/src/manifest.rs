@@ -34,14 +34,14 @@ pub struct StageEntry {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Summary {
+pub struct ManifestSummary {
     pub total: usize,
     pub passed: usize,
     pub failed: usize,
     pub exit_code: u8,
 }
 
-impl Summary {
+impl ManifestSummary {
     fn of(statuses: impl Iterator<Item = PartStatus> + Clone, outcome: Outcome) -> Self {
         let count = |wanted| statuses.clone().filter(|status| *status == wanted).count();
         Self {
@@ -60,7 +60,7 @@ pub struct StageManifest {
     pub modifier: String,
     pub target: String,
     pub stages: Vec<StageEntry>,
-    pub summary: Summary,
+    pub summary: ManifestSummary,
 }
 
 impl StageManifest {
@@ -69,7 +69,7 @@ impl StageManifest {
         stages: Vec<StageEntry>,
         outcome: Outcome,
     ) -> Self {
-        let summary = Summary::of(stages.iter().map(|stage| stage.status), outcome);
+        let summary = ManifestSummary::of(stages.iter().map(|stage| stage.status), outcome);
         Self {
             orchestrator: orchestrator.to_owned(),
             modifier: modifier.to_owned(),
@@ -117,7 +117,7 @@ pub struct PhaseReport {
 pub struct CoordinatorManifest {
     pub coordinator: String,
     pub phases: Vec<PhaseReport>,
-    pub summary: Summary,
+    pub summary: ManifestSummary,
 }
 
 impl CoordinatorManifest {
@@ -127,7 +127,7 @@ impl CoordinatorManifest {
             PhaseStatus::Failure => PartStatus::Failure,
             PhaseStatus::Skipped => PartStatus::Skipped,
         });
-        let summary = Summary::of(statuses, outcome);
+        let summary = ManifestSummary::of(statuses, outcome);
         Self { coordinator: coordinator.to_owned(), phases, summary }
     }
 }

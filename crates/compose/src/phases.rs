@@ -4,12 +4,12 @@
 //! of a phase depends on its own ends and on those it waits for, never on who was first, so a
 //! resumed run that is fed the same ends in another order arrives at the same place. That is
 //! also why a phase that failed for good stops those that wait for it and no others; only what
-//! concerns everybody (a limit, an interrupt, a question to a person) stops the rest.
+//! concerns the whole run (a limit, an interrupt, a question to a person) stops the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Outcome, StepKey};
 
 use crate::child::{ChildEnd, Parked};
@@ -47,13 +47,13 @@ pub enum PhaseNext {
 #[derive(Clone, Debug)]
 pub struct Phases {
     plan: CoordinatorPlan,
-    done: Vec<Progress>,
+    done: Vec<PhaseProgress>,
 }
 
 /// How far one phase is.
 #[derive(Clone, Debug, Default)]
-struct Progress {
-    state: State,
+struct PhaseProgress {
+    state: PhaseState,
     retries: u32,
     resolves: u32,
     /// Every attempt that is over.
@@ -63,7 +63,7 @@ struct Progress {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-enum State {
+enum PhaseState {
     #[default]
     Waiting,
     Running,
@@ -76,7 +76,7 @@ enum State {
 
 impl Phases {
     pub fn new(plan: CoordinatorPlan) -> Self {
-        let done = plan.phases.iter().map(|_| Progress::default()).collect();
+        let done = plan.phases.iter().map(|_| PhaseProgress::default()).collect();
         Self { plan, done }
     }
 
@@ -91,7 +91,7 @@ impl Phases {
         while !self.is_stopped() && self.running() < self.plan.max_parallel as usize {
             let Some(phase) = (0..self.done.len()).find(|&at| self.is_free(at)) else { break };
             let progress = &mut self.done[phase];
-            progress.state = State::Running;
+            progress.state = PhaseState::Running;
             let planned = || self.plan.phases[phase].orchestrator.clone();
             let orchestrator = progress.next.take().unwrap_or_else(planned);
             let attempt = u32::try_from(progress.ends.len()).unwrap_or(u32::MAX) + 1;
@@ -100,8 +100,8 @@ impl Phases {
         due
     }
 
-    /// Takes what a phase came to. Returns false where that has to wait: then it is no result,
-    /// and resume does it again.
+    /// Takes the end of a phase. Returns false for one that is parked: then it is no result, and
+    /// resume does the phase again.
     pub fn apply(&mut self, phase: usize, end: &ChildEnd) -> bool {
         let plan = self.plan.phases[phase].clone();
         let action = decide(Layer::Phase, end.outcome, self.left(phase, &plan, end));
@@ -109,10 +109,11 @@ impl Phases {
             Action::Park(outcome)
             | Action::RaiseAndCleanUp(outcome)
             | Action::Raise(outcome @ Outcome::NeedsHuman) => {
-                self.done[phase].state = State::Parked(Parked::because(&plan.name, outcome, end));
+                self.done[phase].state =
+                    PhaseState::Parked(Parked::because(&plan.name, outcome, end));
                 return false;
             }
-            Action::Advance => State::Passed,
+            Action::Advance => PhaseState::Passed,
             Action::Retry => {
                 self.done[phase].retries += 1;
                 self.again(phase, &plan, end, None, Vec::new())
@@ -128,7 +129,7 @@ impl Phases {
                 let resolution = documents::resolution(&plan.name, end);
                 self.again(phase, &plan, end, Some(resolution), Vec::new())
             }
-            _ => State::Failed(end.outcome),
+            _ => PhaseState::Failed(end.outcome),
         };
         self.done[phase].state = state;
         self.done[phase].ends.push(end.clone());
@@ -139,7 +140,9 @@ impl Phases {
     pub fn rest(&self) -> PhaseNext {
         let parked = |outcome: Option<Outcome>| {
             self.done.iter().find_map(|one| match &one.state {
-                State::Parked(parked) if outcome.is_none_or(|wanted| parked.outcome == wanted) => {
+                PhaseState::Parked(parked)
+                    if outcome.is_none_or(|wanted| parked.outcome == wanted) =>
+                {
                     Some(PhaseNext::Park(parked.clone()))
                 }
                 _ => None,
@@ -152,7 +155,7 @@ impl Phases {
         let raised = |wanted: &dyn Fn(Outcome) -> bool| {
             let all = self.plan.phases.iter().zip(&self.done);
             all.filter_map(|(phase, one)| match one.state {
-                State::Failed(outcome) if wanted(outcome) => Some((phase, outcome, one)),
+                PhaseState::Failed(outcome) if wanted(outcome) => Some((phase, outcome, one)),
                 _ => None,
             })
             .next()
@@ -172,7 +175,8 @@ impl Phases {
 
     /// Returns the phases whose fate is decided, with their reports.
     pub fn settled(&self) -> impl Iterator<Item = (usize, PhaseReport)> {
-        let settled = |state: &State| matches!(state, State::Passed | State::Failed(_));
+        let settled =
+            |state: &PhaseState| matches!(state, PhaseState::Passed | PhaseState::Failed(_));
         (0..self.done.len())
             .filter(move |&at| settled(&self.done[at].state))
             .map(|at| (at, self.report(at)))
@@ -180,7 +184,7 @@ impl Phases {
 
     fn conclude(&self) -> PhaseNext {
         let all = || self.plan.phases.iter().zip(&self.done);
-        let names = |wanted: &dyn Fn(&State) -> bool| {
+        let names = |wanted: &dyn Fn(&PhaseState) -> bool| {
             let found: Vec<&str> = all()
                 .filter(|(_, one)| wanted(&one.state))
                 .map(|(phase, _)| &*phase.name)
@@ -188,12 +192,12 @@ impl Phases {
             found.join(", ")
         };
         for (phase, one) in all().filter(|(phase, _)| phase.required) {
-            if let State::Failed(outcome) = one.state {
+            if let PhaseState::Failed(outcome) = one.state {
                 return self.finish(outcome, told(phase, one));
             }
         }
-        let missed = |state: &State| *state != State::Passed;
-        let skipped = all().find(|(phase, one)| phase.required && one.state == State::Skipped);
+        let missed = |state: &PhaseState| *state != PhaseState::Passed;
+        let skipped = all().find(|(phase, one)| phase.required && one.state == PhaseState::Skipped);
         match (skipped, all().filter(|(_, one)| missed(&one.state)).count()) {
             (Some((phase, _)), _) => self.finish(
                 Outcome::Failure,
@@ -228,8 +232,8 @@ impl Phases {
         PhaseReport {
             phase: plan.name.clone(),
             status: match one.state {
-                State::Passed => PhaseStatus::Complete,
-                State::Failed(_) => PhaseStatus::Failure,
+                PhaseState::Passed => PhaseStatus::Complete,
+                PhaseState::Failed(_) => PhaseStatus::Failure,
                 _ => PhaseStatus::Skipped,
             },
             exit_code: last.map(|end| end.outcome.exit_code()),
@@ -237,13 +241,14 @@ impl Phases {
             artifacts: stages().filter_map(|stage| stage.artifact.clone()).collect(),
             sentinel_grade: stages().filter_map(|stage| stage.grade).max(),
             error: match one.state {
-                State::Failed(_) => last.map(ChildEnd::told),
+                PhaseState::Failed(_) => last.map(ChildEnd::told),
                 _ => None,
             },
         }
     }
 
-    /// Prepares another attempt. Attempts of a stage count together, whoever asks for them.
+    /// Prepares another attempt. A stage's attempts count together, whether the phase or the
+    /// orchestrator asked for them.
     fn again(
         &mut self,
         at: usize,
@@ -251,11 +256,11 @@ impl Phases {
         end: &ChildEnd,
         resolution: Option<String>,
         passed: Vec<crate::manifest::StageEntry>,
-    ) -> State {
+    ) -> PhaseState {
         let spent = self.spent(at, end);
         let planned = plan.orchestrator.clone();
         self.done[at].next = Some(OrchestratorPlan { spent, passed, resolution, ..planned });
-        State::Waiting
+        PhaseState::Waiting
     }
 
     fn spent(&self, at: usize, end: &ChildEnd) -> BTreeMap<String, u32> {
@@ -270,7 +275,7 @@ impl Phases {
         spent
     }
 
-    fn left(&self, at: usize, plan: &PhasePlan, end: &ChildEnd) -> Left {
+    fn left(&self, at: usize, plan: &PhasePlan, end: &ChildEnd) -> AttemptsLeft {
         let most = plan.orchestrator.max_attempts;
         let spent = self.spent(at, end);
         // Another attempt at the phase is one more at each of its stages, or of those that
@@ -283,7 +288,7 @@ impl Phases {
         let mut counted = spent.iter().filter(|(name, _)| !(parts_only && passed(name)));
         let more = counted.all(|(_, spent)| *spent < most);
         let left = |allowed: u32, used: u32| if more { allowed.saturating_sub(used) } else { 0 };
-        Left {
+        AttemptsLeft {
             retries: left(plan.retries, self.done[at].retries),
             heals: left(plan.resolves, self.done[at].resolves),
             idempotent: plan.orchestrator.stages.iter().all(|stage| stage.idempotent),
@@ -292,41 +297,44 @@ impl Phases {
     }
 
     fn running(&self) -> usize {
-        self.done.iter().filter(|one| one.state == State::Running).count()
+        self.done.iter().filter(|one| one.state == PhaseState::Running).count()
     }
 
     /// Returns whether anything has happened that concerns all phases.
     fn is_stopped(&self) -> bool {
         self.done.iter().any(|one| match &one.state {
-            State::Parked(_) => true,
-            State::Failed(outcome) => !may_be_missed(*outcome),
+            PhaseState::Parked(_) => true,
+            PhaseState::Failed(outcome) => !may_be_missed(*outcome),
             _ => false,
         })
     }
 
     fn is_free(&self, at: usize) -> bool {
-        let done = |name: &String| self.state_of(name) == Some(&State::Passed);
-        self.done[at].state == State::Waiting && self.plan.phases[at].depends_on.iter().all(done)
+        let done = |name: &String| self.state_of(name) == Some(&PhaseState::Passed);
+        self.done[at].state == PhaseState::Waiting
+            && self.plan.phases[at].depends_on.iter().all(done)
     }
 
-    fn state_of(&self, name: &str) -> Option<&State> {
+    fn state_of(&self, name: &str) -> Option<&PhaseState> {
         let at = self.plan.phases.iter().position(|phase| phase.name == name)?;
         Some(&self.done[at].state)
     }
 
     /// Gives up what waits in vain, and what waits for that.
     fn skip(&mut self) {
-        let lost = |state: Option<&State>| matches!(state, Some(State::Failed(_) | State::Skipped));
+        let lost = |state: Option<&PhaseState>| {
+            matches!(state, Some(PhaseState::Failed(_) | PhaseState::Skipped))
+        };
         while let Some(at) = (0..self.done.len()).find(|&at| {
-            self.done[at].state == State::Waiting
+            self.done[at].state == PhaseState::Waiting
                 && self.plan.phases[at].depends_on.iter().any(|name| lost(self.state_of(name)))
         }) {
-            self.done[at].state = State::Skipped;
+            self.done[at].state = PhaseState::Skipped;
         }
     }
 }
 
-fn told(phase: &PhasePlan, one: &Progress) -> String {
+fn told(phase: &PhasePlan, one: &PhaseProgress) -> String {
     let reason = one.ends.last().map_or_else(String::new, ChildEnd::told);
     format!("{}: {reason}", phase.name)
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use spore_model::Usd;
 
 use crate::flow::{Executor, FULL, Flows, ORCHESTRATE, Phase, SENTINEL, Stage};
+use crate::flow_file::nearest;
 use crate::manifest::StageEntry;
-use crate::reading::nearest;
 use crate::template::fill;
 
 /// What holds where a flow says nothing.
@@ -71,7 +71,7 @@ pub struct OrchestratePlan {
 /// What a stage has done below it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
-pub enum Work {
+pub enum StageWork {
     Exec(ExecPlan),
     Orchestrate(OrchestratePlan),
     /// One cycle of the project's checks.
@@ -82,7 +82,7 @@ pub enum Work {
 pub struct StagePlan {
     pub name: String,
     #[serde(flatten)]
-    pub work: Work,
+    pub work: StageWork,
     pub heals: u32,
     pub retries: u32,
     pub required: bool,
@@ -243,7 +243,7 @@ impl Flows {
         let work = self.work(stage, &target)?;
         // Checks that are run again on the same files say the same again.
         let (heals, retries) = match work {
-            Work::Sentinel => (0, 0),
+            StageWork::Sentinel => (0, 0),
             _ => (habits.heals, habits.retries),
         };
         Ok(StagePlan {
@@ -257,14 +257,14 @@ impl Flows {
         })
     }
 
-    fn work(&self, stage: &Stage, target: &str) -> Result<Work, PlanError> {
+    fn work(&self, stage: &Stage, target: &str) -> Result<StageWork, PlanError> {
         let name = stage.executor.value.as_str();
         if name == SENTINEL {
-            return Ok(Work::Sentinel);
+            return Ok(StageWork::Sentinel);
         }
         if name == ORCHESTRATE {
             let task = stage.task.as_deref().unwrap_or("{target}");
-            return Ok(Work::Orchestrate(OrchestratePlan {
+            return Ok(StageWork::Orchestrate(OrchestratePlan {
                 task: fill(task, &[("target", target)]),
                 backend: stage.backend.clone(),
                 scenario: stage.scenario.clone(),
@@ -281,7 +281,7 @@ impl Flows {
         let action = stage.action.as_ref().unwrap_or(&stage.name).value.as_str();
         let artifact = stage.artifact.as_deref().or(executor.artifact.as_deref());
         let plan = exec_plan(name, executor, (action, target), artifact)?;
-        Ok(Work::Exec(ExecPlan {
+        Ok(StageWork::Exec(ExecPlan {
             backend: stage.backend.clone().or(plan.backend),
             scenario: stage.scenario.clone().or(plan.scenario),
             model: stage.model.clone().or(plan.model),

@@ -1,13 +1,13 @@
 //! The sentinel: cycles of checks, graded, compared with the cycle before, and stopped by rule.
 //!
-//! Between two cycles somebody mends what the first one found. The machine does not care who:
-//! it says that another cycle is worth it and leaves the mending to the caller.
+//! Between two cycles what the first one found has to be mended. The machine only says that
+//! another cycle is worth it; the caller parks the run until a person has done that.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Outcome, StepKey, TreeId};
 
 /// How good a cycle was. The worst is the greatest.
@@ -39,7 +39,7 @@ pub enum Severity {
 
 /// What one check of the project said.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Check {
+pub struct CheckResult {
     pub name: String,
     /// The command.
     pub tool: String,
@@ -64,17 +64,17 @@ pub struct Verification {
     pub cycle: u32,
     /// What was checked.
     pub tree: TreeId,
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckResult>,
     pub overall: Grade,
     pub blocking_count: u32,
     pub warning_count: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compared: Option<Comparison>,
+    pub compared: Option<CycleComparison>,
 }
 
 /// This cycle against the one before.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct CycleComparison {
     pub with_cycle: u32,
     pub blocking_before: u32,
     /// Fewer blocking errors than before.
@@ -86,7 +86,12 @@ pub struct Comparison {
 
 impl Verification {
     /// Grades the checks of one cycle.
-    pub fn grade(cycle: u32, tree: TreeId, checks: Vec<Check>, before: Option<&Self>) -> Self {
+    pub fn grade(
+        cycle: u32,
+        tree: TreeId,
+        checks: Vec<CheckResult>,
+        before: Option<&Self>,
+    ) -> Self {
         let count = |severity| {
             let failed = checks.iter().filter(|check| !check.passed && check.severity == severity);
             failed.map(|check| check.errors.max(1)).sum()
@@ -101,13 +106,13 @@ impl Verification {
         Self { cycle, tree, checks, overall, blocking_count, warning_count, compared }
     }
 
-    fn compare(&self, blocking: u32, now: &[Check]) -> Comparison {
-        let failing = |checks: &[Check]| {
+    fn compare(&self, blocking: u32, now: &[CheckResult]) -> CycleComparison {
+        let failing = |checks: &[CheckResult]| {
             let failed = checks.iter().filter(|check| !check.passed);
             failed.map(|check| check.name.clone()).collect::<BTreeSet<String>>()
         };
         let (before, after) = (failing(&self.checks), failing(now));
-        Comparison {
+        CycleComparison {
             with_cycle: self.cycle,
             blocking_before: self.blocking_count,
             improved: blocking < self.blocking_count,
@@ -116,7 +121,7 @@ impl Verification {
         }
     }
 
-    /// What the cycle is for whoever decides on another one.
+    /// Returns the outcome that the propagation table decides on another cycle by.
     fn outcome(&self) -> Outcome {
         match self.overall {
             Grade::Pass | Grade::Warn => Outcome::Success,
@@ -126,7 +131,8 @@ impl Verification {
 
     /// `fix-list.json`: what to mend, the blocking first.
     pub fn fix_list(&self) -> FixList {
-        let mut failed: Vec<&Check> = self.checks.iter().filter(|check| !check.passed).collect();
+        let mut failed: Vec<&CheckResult> =
+            self.checks.iter().filter(|check| !check.passed).collect();
         failed.sort_by_key(|check| check.severity == Severity::Warning);
         let fixes = failed.into_iter().flat_map(|check| {
             let issue = match (&check.note, check.exit_code) {
@@ -138,7 +144,7 @@ impl Verification {
             let issues = if check.failing.is_empty() { whole } else { check.failing.clone() };
             issues.into_iter().map(move |issue| (check, issue))
         });
-        let fix = |(index, (check, issue)): (usize, (&Check, String))| Fix {
+        let fix = |(index, (check, issue)): (usize, (&CheckResult, String))| Fix {
             id: index + 1,
             severity: check.severity,
             check: check.name.clone(),
@@ -221,7 +227,7 @@ pub struct SentinelEnding {
 #[derive(Clone, PartialEq, Debug)]
 pub enum SentinelNext {
     Do(SentinelStep),
-    /// Somebody has to mend what was found; then this is next.
+    /// What the checks found has to be mended outside of the flow; then this is next.
     Mend {
         reason: String,
         then: SentinelStep,
@@ -256,7 +262,7 @@ impl Sentinel {
     /// Takes what a cycle found and says what is next.
     pub fn checked(&mut self, found: Verification) -> SentinelNext {
         let cycle = found.cycle;
-        let left = Left {
+        let left = AttemptsLeft {
             retries: self.max_cycles.saturating_sub(cycle),
             heals: 0,
             idempotent: true,

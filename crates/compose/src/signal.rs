@@ -8,20 +8,20 @@ use spore_model::{Outcome, Run, RunKind, Timestamp};
 
 /// One file under `.signals/`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Signal {
+pub struct SignalFile {
     pub file: String,
     pub text: String,
 }
 
 /// What a signal points at, relative to the project, and its size.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Pointer {
+pub struct SignalPointer {
     pub path: String,
     pub bytes: u64,
 }
 
 /// Tells the end of `run` under a name that no other part of the flow has.
-pub fn signal(run: &Run, name: &str, pointer: &Pointer) -> Option<Signal> {
+pub fn signal(run: &Run, name: &str, pointer: &SignalPointer) -> Option<SignalFile> {
     let (outcome, ended) = (run.outcome?, run.ended?);
     let (suffix, status) = match outcome {
         Outcome::Success => ("done", "success"),
@@ -41,7 +41,7 @@ pub fn signal(run: &Run, name: &str, pointer: &Pointer) -> Option<Signal> {
         seconds(elapsed),
         run.id
     );
-    Some(Signal { file: format!("{layer}-{}.{suffix}", plain(name)), text })
+    Some(SignalFile { file: format!("{layer}-{}.{suffix}", plain(name)), text })
 }
 
 /// The layer's word in signals and reports.
@@ -57,7 +57,7 @@ pub fn layer(kind: RunKind) -> &'static str {
 /// Lines of the live report that `run` gives rise to: its start and, once it is over, its end.
 pub fn live_lines(run: &Run) -> Vec<String> {
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct LiveLine<'a> {
         ts: Timestamp,
         layer: &'a str,
         stage: &'a str,
@@ -70,7 +70,7 @@ pub fn live_lines(run: &Run) -> Vec<String> {
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<&'a str>,
     }
-    let line = |ts, status, elapsed_ms, detail| Line {
+    let line = |ts, status, elapsed_ms, detail| LiveLine {
         ts,
         layer: layer(run.kind),
         stage: &run.name,

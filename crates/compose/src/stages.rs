@@ -1,10 +1,10 @@
 //! L2 as a state machine: stages one after the other, healed and retried by the one table.
 //!
-//! It is told what a stage came to and says what is next. It never looks at a clock or a
-//! file, so a run that was killed is this machine fed with what is on record.
+//! It is told how a stage ended and says what is next. It never looks at a clock or a file, so a
+//! run that was killed is this machine fed with the ends on record.
 
 use serde::{Deserialize, Serialize};
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Outcome, StepKey};
 
 use crate::child::{ChildEnd, Diagnosis, Parked};
@@ -38,12 +38,12 @@ pub enum StageNext {
 #[derive(Clone, Debug)]
 pub struct Stages {
     plan: OrchestratorPlan,
-    done: Vec<Progress>,
+    done: Vec<StageProgress>,
 }
 
 /// How far one stage is.
 #[derive(Clone, Debug, Default)]
-struct Progress {
+struct StageProgress {
     attempts: u32,
     heals: u32,
     retries: u32,
@@ -52,9 +52,9 @@ struct Progress {
 
 impl Stages {
     pub fn new(plan: OrchestratorPlan) -> Self {
-        let earlier = |stage: &StagePlan| Progress {
+        let earlier = |stage: &StagePlan| StageProgress {
             settled: plan.passed.iter().find(|entry| entry.name == stage.name).cloned(),
-            ..Progress::default()
+            ..StageProgress::default()
         };
         let done = plan.stages.iter().map(earlier).collect();
         Self { plan, done }
@@ -68,7 +68,7 @@ impl Stages {
         self.go_on()
     }
 
-    /// Takes what `step` came to and says what is next.
+    /// Takes the end of `step` and says what is next.
     pub fn apply(&mut self, step: &StageStep, end: &ChildEnd) -> StageNext {
         match step {
             StageStep::Run { stage, attempt, .. } => self.after(*stage, *attempt, end),
@@ -121,11 +121,11 @@ impl Stages {
     }
 
     /// What may still be tried with a stage, of its own and of what caps the product.
-    fn left(&self, at: usize, end: &ChildEnd) -> Left {
+    fn left(&self, at: usize, end: &ChildEnd) -> AttemptsLeft {
         let (stage, done) = (&self.plan.stages[at], &self.done[at]);
         let spent = self.plan.spent.get(&stage.name).copied().unwrap_or(0) + done.attempts;
         let more = self.plan.max_attempts.saturating_sub(spent);
-        Left {
+        AttemptsLeft {
             retries: stage.retries.saturating_sub(done.retries).min(more),
             heals: stage.heals.saturating_sub(done.heals).min(more),
             idempotent: stage.idempotent,
@@ -208,7 +208,7 @@ fn again(stage: usize, attempt: u32, diagnosis: Option<Diagnosis>) -> StageNext 
 }
 
 /// Returns whether a part that is not required may end so without ending the whole. A limit,
-/// an interrupt and a question to a person concern everybody.
+/// an interrupt and a question to a person concern the whole run.
 pub(crate) fn may_be_missed(outcome: Outcome) -> bool {
     matches!(
         outcome,

@@ -10,44 +10,44 @@ use spore_model::Usd;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    pub orchestrate: Orchestrate,
-    pub spawn: Spawn,
-    pub flows: Flows,
-    pub sentinel: Sentinel,
+    pub orchestrate: OrchestrateConfig,
+    pub spawn: SpawnConfig,
+    pub flows: FlowConfig,
+    pub sentinel: SentinelConfig,
     pub verdict: VerdictRules,
     pub session: SessionLimits,
-    pub claude: Claude,
-    pub codex: Codex,
+    pub claude: ClaudeConfig,
+    pub codex: CodexConfig,
     /// Commands of agents that speak ACP, by name.
     pub acp: BTreeMap<String, Vec<String>>,
-    pub api: Api,
-    pub command: Command,
-    pub gates: Gates,
-    pub commit: Commit,
-    pub checkout: Checkout,
-    pub environment: Environment,
-    pub sandbox: Sandbox,
-    pub prices: Prices,
-    pub store: Store,
-    pub spine: Spine,
-    pub diff: Diff,
-    pub index: Index,
-    pub scan: Scan,
-    pub search: Search,
-    pub context: Context,
-    pub memory: Memory,
-    pub show: Show,
-    pub tiers: BTreeMap<String, Tier>,
-    pub roles: BTreeMap<String, Role>,
+    pub api: ApiConfig,
+    pub command: CommandConfig,
+    pub gates: GateConfig,
+    pub commit: CommitConfig,
+    pub checkout: CheckoutConfig,
+    pub environment: EnvironmentConfig,
+    pub sandbox: SandboxConfig,
+    pub prices: PriceConfig,
+    pub store: StoreConfig,
+    pub spine: SpineConfig,
+    pub diff: DiffConfig,
+    pub index: IndexConfig,
+    pub scan: ScanConfig,
+    pub search: SearchConfig,
+    pub context: ContextConfig,
+    pub memory: MemoryConfig,
+    pub show: ShowConfig,
+    pub tiers: BTreeMap<String, TierConfig>,
+    pub roles: BTreeMap<String, RoleConfig>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct Orchestrate {
+pub struct OrchestrateConfig {
     pub backend: String,
     pub max_bounces: u32,
     pub max_turns: u32,
     pub budget_usd: Usd,
-    /// As it is set; [`Orchestrate::session_time`] is what it means.
+    /// As it is set; [`OrchestrateConfig::session_time`] is what it means.
     pub timeout: Duration,
     pub turn_time: Duration,
     pub min_time: Duration,
@@ -55,7 +55,7 @@ pub struct Orchestrate {
     pub summarize: bool,
 }
 
-impl Orchestrate {
+impl OrchestrateConfig {
     /// Returns how long a session of `turns` turns may take.
     pub fn session_time(&self, turns: u32) -> Duration {
         if self.timeout.is_zero() {
@@ -67,13 +67,13 @@ impl Orchestrate {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Spawn {
+pub struct SpawnConfig {
     pub max_depth: u32,
 }
 
 /// What holds for every flow that does not say otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Flows {
+pub struct FlowConfig {
     pub exec_depth: u32,
     pub stage_depth: u32,
     pub phase_depth: u32,
@@ -85,7 +85,7 @@ pub struct Flows {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sentinel {
+pub struct SentinelConfig {
     pub max_cycles: u32,
 }
 
@@ -111,17 +111,17 @@ pub struct SessionLimits {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Claude {
+pub struct ClaudeConfig {
     pub program: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Codex {
+pub struct CodexConfig {
     pub program: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Api {
+pub struct ApiConfig {
     pub protocol: String,
     pub context_window: u64,
     pub max_output_tokens: u32,
@@ -137,14 +137,14 @@ pub struct Api {
 
 /// Any program as an agent; without a program there is none.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Command {
+pub struct CommandConfig {
     pub program: String,
     pub args: Vec<String>,
     pub output: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Gates {
+pub struct GateConfig {
     pub timeout: Duration,
     pub log_cap_bytes: u64,
     pub evidence_bytes: u64,
@@ -172,21 +172,21 @@ pub struct GateCommand {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Commit {
+pub struct CommitConfig {
     pub exclude: Vec<String>,
     pub allow: Vec<String>,
     pub allow_secrets: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Checkout {
+pub struct CheckoutConfig {
     pub setup: Vec<String>,
     pub copy: Vec<String>,
     pub submodules: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Environment {
+pub struct EnvironmentConfig {
     pub allow: Vec<String>,
     /// For agents, on top of `allow`.
     pub agent: Vec<String>,
@@ -195,7 +195,7 @@ pub struct Environment {
 
 /// What the kernel holds agents and gates to. Paths may begin with `~` or `$VARIABLE`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sandbox {
+pub struct SandboxConfig {
     pub mode: String,
     pub free_shell: String,
     pub network: String,
@@ -208,7 +208,7 @@ pub struct Sandbox {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct Prices {
+pub struct PriceConfig {
     pub fallback_input_usd_per_million: f64,
     pub fallback_output_usd_per_million: f64,
     pub lost_session_usd: f64,
@@ -227,22 +227,22 @@ pub struct ModelPrice {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Store {
+pub struct StoreConfig {
     pub busy_timeout: Duration,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Spine {
+pub struct SpineConfig {
     pub line_cap_bytes: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Diff {
+pub struct DiffConfig {
     pub cap_bytes: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Index {
+pub struct IndexConfig {
     /// 0: one for each core.
     pub threads: u32,
     pub max_file_bytes: u64,
@@ -255,13 +255,13 @@ pub struct Index {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Context {
+pub struct ContextConfig {
     pub tokens: u32,
     pub first_index_files: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Scan {
+pub struct ScanConfig {
     pub depth: u32,
     pub width: u32,
     pub whole_file_bytes: u64,
@@ -273,14 +273,14 @@ pub struct Scan {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Search {
+pub struct SearchConfig {
     pub limit: u32,
     pub refresh_files: u32,
     pub embed_for: Duration,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Memory {
+pub struct MemoryConfig {
     pub fragments_per_pass: u32,
     pub pending_per_line: u32,
     pub dossiers_per_pass: u32,
@@ -288,20 +288,20 @@ pub struct Memory {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Show {
+pub struct ShowConfig {
     pub limit: u32,
 }
 
 /// The models of one backend; nothing where the agent is to choose.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tier {
+pub struct TierConfig {
     pub low: Option<String>,
     pub medium: Option<String>,
     pub high: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Role {
+pub struct RoleConfig {
     pub tier: String,
     /// Its own agent; otherwise that of the run.
     pub backend: Option<String>,

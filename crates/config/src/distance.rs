@@ -1,4 +1,4 @@
-//! How far one word is from another: what somebody meant to type.
+//! How far one word is from another, to guess which known word a person meant to type.
 
 /// Returns the number of letters to add, drop, change or swap with their neighbour to get
 /// from `from` to `to`.

@@ -2,35 +2,38 @@
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use crate::error::{ConfigError, Place};
-use crate::schema::{Known, Schema, parts};
+use crate::error::{ConfigError, SettingPlace};
+use crate::schema::{KnownKey, Schema, parts};
 use crate::value;
-use crate::{Config, Layer, Origin};
+use crate::{Config, SettingsLayer, SettingsOrigin};
 
 /// Returns the text of `file` with `key` set to `typed`, which needs no quotes. Comments and
 /// order stay. What comes out can be loaded, or this is an error.
-pub fn set(file: &Layer, key: &str, typed: &str) -> Result<String, ConfigError> {
-    let Layer { origin: file, text } = file;
-    let argument = Origin::Flag(format!("set {key}"));
-    let here = || Place { origin: argument.clone(), position: None };
+pub fn set(file: &SettingsLayer, key: &str, typed: &str) -> Result<String, ConfigError> {
+    let SettingsLayer { origin: file, text } = file;
+    let argument = SettingsOrigin::Flag(format!("set {key}"));
+    let here = || SettingPlace { origin: argument.clone(), position: None };
     let schema = Schema::of_defaults()?;
     let kind = match schema.look_up(key) {
-        Known::Leaf(kind) => kind,
-        Known::Table => {
+        KnownKey::Leaf(kind) => kind,
+        KnownKey::Table => {
             return Err(ConfigError::BadValue {
                 place: here(),
                 key: key.to_owned(),
                 problem: "is a table; set one of the settings in it".to_owned(),
             });
         }
-        Known::Nothing => {
+        KnownKey::Nothing => {
             let nearest = schema.nearest(key);
             return Err(ConfigError::UnknownKey { place: here(), key: key.to_owned(), nearest });
         }
     };
     let mut document: DocumentMut = text.parse().map_err(|source: toml_edit::TomlError| {
         let offset = source.span().map(|span| span.start);
-        ConfigError::Syntax { place: Place::new(file, text, offset), source: Box::new(source) }
+        ConfigError::Syntax {
+            place: SettingPlace::new(file, text, offset),
+            source: Box::new(source),
+        }
     })?;
     let edited = if belongs_at_the_end(&document, key) {
         let mut fresh = DocumentMut::new();
@@ -38,12 +41,12 @@ pub fn set(file: &Layer, key: &str, typed: &str) -> Result<String, ConfigError> 
         format!("{}\n\n{fresh}", text.trim_end())
     } else {
         put(document.as_table_mut(), key, kind.literal(typed)).map_err(|(key, found)| {
-            let place = Place { origin: file.clone(), position: None };
+            let place = SettingPlace { origin: file.clone(), position: None };
             ConfigError::WrongType { place, key, expected: "a table", found }
         })?;
         document.to_string()
     };
-    match Config::load(&[Layer { origin: file.clone(), text: edited.clone() }]) {
+    match Config::load(&[SettingsLayer { origin: file.clone(), text: edited.clone() }]) {
         Ok(_) => Ok(edited),
         // There is no such line in the file yet: the mistake is in what was typed.
         Err(error) if error.key() == Some(key) => Err(error.moved_to(argument)),
@@ -52,7 +55,7 @@ pub fn set(file: &Layer, key: &str, typed: &str) -> Result<String, ConfigError> 
 }
 
 /// Returns whether `key` needs a new table in a file that ends in a comment. The comment is
-/// not about the new table and must not come to stand below it.
+/// not about the new table and must not stand below it afterwards.
 fn belongs_at_the_end(document: &DocumentMut, key: &str) -> bool {
     if document.trailing().as_str().is_none_or(|text| text.trim().is_empty()) {
         return false;
@@ -107,8 +110,11 @@ fn put(
 mod tests {
     use super::*;
 
-    fn project(text: &str) -> Layer {
-        Layer { origin: Origin::Project(".spore/config.toml".into()), text: text.to_owned() }
+    fn project(text: &str) -> SettingsLayer {
+        SettingsLayer {
+            origin: SettingsOrigin::Project(".spore/config.toml".into()),
+            text: text.to_owned(),
+        }
     }
 
     #[track_caller]

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use spore_model::Usd;
 
-use crate::error::{ConfigError, Place};
-use crate::{Entry, Origin, Value, parse_duration};
+use crate::error::{ConfigError, SettingPlace};
+use crate::{SettingEntry, SettingsOrigin, Value, parse_duration};
 
 /// Reads entries by key, and says where a bad one was written.
 #[derive(Clone, Copy)]
-pub(crate) struct Entries<'a>(pub(crate) &'a BTreeMap<String, Entry>);
+pub(crate) struct Entries<'a>(pub(crate) &'a BTreeMap<String, SettingEntry>);
 
 impl<'a> Entries<'a> {
     /// Reads every member of the open table `prefix`.
@@ -42,9 +42,10 @@ impl<'a> Entries<'a> {
         let table = &key[..key.rfind('.').map_or(0, |dot| dot + 1)];
         let neighbour = || self.0.iter().find(|(other, _)| other.starts_with(table));
         let place = self.0.get(key).or_else(|| neighbour().map(|(_, entry)| entry));
-        let place = place.map_or(Place { origin: Origin::Defaults, position: None }, |entry| {
-            entry.place.clone()
-        });
+        let place = place
+            .map_or(SettingPlace { origin: SettingsOrigin::Defaults, position: None }, |entry| {
+                entry.place.clone()
+            });
         ConfigError::BadValue { place, key: key.to_owned(), problem: problem.into() }
     }
 

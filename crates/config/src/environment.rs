@@ -1,7 +1,7 @@
 //! Settings that come as variables: `SPORE_ORCHESTRATE_MAX_BOUNCES=5`.
 
 use crate::schema::{OPEN_TABLES, Schema};
-use crate::{Layer, Origin};
+use crate::{SettingsLayer, SettingsOrigin};
 
 const PREFIX: &str = "SPORE_";
 
@@ -22,7 +22,7 @@ pub const RESERVED: &[&str] = &[
 /// Returns one layer for every variable that is a setting or looks like one, sorted by name.
 /// One that only looks like it is an error when it is loaded: a limit that is misspelt is a
 /// limit that does not hold.
-pub fn env_layers(variables: &[(String, String)]) -> Vec<Layer> {
+pub fn env_layers(variables: &[(String, String)]) -> Vec<SettingsLayer> {
     let Ok(schema) = Schema::of_defaults() else { return Vec::new() };
     let mut settings: Vec<&(String, String)> = variables
         .iter()
@@ -31,7 +31,9 @@ pub fn env_layers(variables: &[(String, String)]) -> Vec<Layer> {
     settings.sort_unstable();
     settings
         .into_iter()
-        .map(|(name, value)| Layer::single(Origin::Env(name.clone()), &key(schema, name), value))
+        .map(|(name, value)| {
+            SettingsLayer::single(SettingsOrigin::Env(name.clone()), &key(schema, name), value)
+        })
         .collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Origin;
+use crate::SettingsOrigin;
 use crate::environment::variable;
 
 /// Both count from one; a column is a character.
@@ -24,14 +24,14 @@ impl Position {
     }
 }
 
-/// The lines of a text, for whoever asks for many positions in it.
-pub(crate) struct Lines<'t> {
+/// The lines of a text, to find many positions in it without counting from the start each time.
+pub(crate) struct TextLines<'t> {
     text: &'t str,
     /// Where each line starts.
     starts: Vec<usize>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> TextLines<'t> {
     pub(crate) fn of(text: &'t str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(end, _)| end + 1)).collect();
@@ -49,34 +49,38 @@ impl<'t> Lines<'t> {
 
 /// Where a value was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
-    pub origin: Origin,
+pub struct SettingPlace {
+    pub origin: SettingsOrigin,
     /// Nothing where the origin is a single value.
     pub position: Option<Position>,
 }
 
-impl Place {
-    pub(crate) fn new(origin: &Origin, text: &str, offset: Option<usize>) -> Self {
+impl SettingPlace {
+    pub(crate) fn new(origin: &SettingsOrigin, text: &str, offset: Option<usize>) -> Self {
         Self::within(origin, offset, |offset| Position::of(text, offset))
     }
 
     /// Like [`Self::new`], in a text whose lines are known.
-    pub(crate) fn in_lines(origin: &Origin, lines: &Lines<'_>, offset: Option<usize>) -> Self {
+    pub(crate) fn in_lines(
+        origin: &SettingsOrigin,
+        lines: &TextLines<'_>,
+        offset: Option<usize>,
+    ) -> Self {
         Self::within(origin, offset, |offset| lines.position(offset))
     }
 
     fn within(
-        origin: &Origin,
+        origin: &SettingsOrigin,
         offset: Option<usize>,
         position: impl FnOnce(usize) -> Position,
     ) -> Self {
-        let is_file = !matches!(origin, Origin::Env(_) | Origin::Flag(_));
+        let is_file = !matches!(origin, SettingsOrigin::Env(_) | SettingsOrigin::Flag(_));
         let position = offset.filter(|_| is_file).map(position);
         Self { origin: origin.clone(), position }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.origin.fmt(f)?;
         match self.position {
@@ -91,20 +95,20 @@ impl fmt::Display for Place {
 pub enum ConfigError {
     #[error("{place}: this is not TOML: {}", source.message().trim().replace('\n', ", "))]
     Syntax {
-        place: Place,
+        place: SettingPlace,
         #[source]
         source: Box<toml_edit::TomlError>,
     },
     #[error("{}", unknown(place, key, nearest.as_deref()))]
-    UnknownKey { place: Place, key: String, nearest: Option<String> },
+    UnknownKey { place: SettingPlace, key: String, nearest: Option<String> },
     #[error("{place}: {key} must be {expected}, not {found}")]
-    WrongType { place: Place, key: String, expected: &'static str, found: &'static str },
+    WrongType { place: SettingPlace, key: String, expected: &'static str, found: &'static str },
     #[error("{place}: {key} {problem}")]
-    BadValue { place: Place, key: String, problem: String },
+    BadValue { place: SettingPlace, key: String, problem: String },
 }
 
-fn unknown(place: &Place, key: &str, nearest: Option<&str>) -> String {
-    if let Origin::Env(name) = &place.origin {
+fn unknown(place: &SettingPlace, key: &str, nearest: Option<&str>) -> String {
+    if let SettingsOrigin::Env(name) = &place.origin {
         let meant = nearest.map(|key| format!("; did you mean {}?", variable(key)));
         return format!("{name} is not a setting{}", meant.unwrap_or_default());
     }
@@ -113,7 +117,7 @@ fn unknown(place: &Place, key: &str, nearest: Option<&str>) -> String {
 }
 
 impl ConfigError {
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &SettingPlace {
         match self {
             Self::Syntax { place, .. }
             | Self::UnknownKey { place, .. }
@@ -132,12 +136,12 @@ impl ConfigError {
         }
     }
 
-    pub(crate) fn moved_to(mut self, origin: Origin) -> Self {
+    pub(crate) fn moved_to(mut self, origin: SettingsOrigin) -> Self {
         match &mut self {
             Self::Syntax { place, .. }
             | Self::UnknownKey { place, .. }
             | Self::WrongType { place, .. }
-            | Self::BadValue { place, .. } => *place = Place { origin, position: None },
+            | Self::BadValue { place, .. } => *place = SettingPlace { origin, position: None },
         }
         self
     }
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn known_lines_give_the_same_positions() {
         for text in ["", "\n", "a = 1\nb = \"ü\"\r\n\n[c]\n", "no end"] {
-            let lines = Lines::of(text);
+            let lines = TextLines::of(text);
             for offset in 0..text.len() + 2 {
                 let expected = Position::of(text, offset);
                 assert_eq!(lines.position(offset), expected, "{offset} of {text:?}");

@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 
 use toml_edit::{Document, TableLike};
 
-use crate::error::{ConfigError, Lines, Place};
-use crate::schema::{Known, Schema, is_open, parts};
-use crate::value::{self, Kind};
+use crate::error::{ConfigError, SettingPlace, TextLines};
+use crate::schema::{KnownKey, Schema, is_open, parts};
+use crate::value::{self, ValueKind};
 use crate::{Config, DEFAULTS, Value, parse_duration};
 
 /// Where a layer comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub enum SettingsOrigin {
     Defaults,
     User(PathBuf),
     Project(PathBuf),
@@ -24,7 +24,7 @@ pub enum Origin {
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingsOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Defaults => f.write_str("defaults.toml"),
@@ -36,26 +36,26 @@ impl fmt::Display for Origin {
 
 /// Settings from one place, as TOML.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Layer {
-    pub origin: Origin,
+pub struct SettingsLayer {
+    pub origin: SettingsOrigin,
     pub text: String,
 }
 
-impl Layer {
-    /// Sets one `key` to what somebody typed without TOML's quotes. Whether there is such a
+impl SettingsLayer {
+    /// Sets one `key` to what a person typed without TOML's quotes. Whether there is such a
     /// key and whether it takes the value is found out when the layer is loaded.
-    pub fn single(origin: Origin, key: &str, typed: &str) -> Self {
+    pub fn single(origin: SettingsOrigin, key: &str, typed: &str) -> Self {
         let kind = Schema::of_defaults().ok().and_then(|schema| schema.kind(key));
-        let value = kind.unwrap_or(Kind::Text).literal(typed);
+        let value = kind.unwrap_or(ValueKind::Text).literal(typed);
         Self { origin, text: format!("{} = {value}\n", written(key)) }
     }
 }
 
 /// One setting: its value, and where that was written.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Entry {
+pub struct SettingEntry {
     pub value: Value,
-    pub place: Place,
+    pub place: SettingPlace,
 }
 
 /// Whether a listing says where values come from.
@@ -69,39 +69,43 @@ pub enum Origins {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
     pub config: Config,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, SettingEntry>,
 }
 
 impl Loaded {
     /// Returns every setting with its key, sorted by key.
-    pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &SettingEntry)> {
         self.entries.iter().map(|(key, entry)| (key.as_str(), entry))
     }
 
     /// Returns the setting `key`, or all settings in the table of that name. Neither is an
     /// error that blames `asked`.
-    pub fn find(&self, key: &str, asked: Origin) -> Result<Vec<(&str, &Entry)>, ConfigError> {
+    pub fn find(
+        &self,
+        key: &str,
+        asked: SettingsOrigin,
+    ) -> Result<Vec<(&str, &SettingEntry)>, ConfigError> {
         let below = format!("{key}.");
-        let found: Vec<(&str, &Entry)> =
+        let found: Vec<(&str, &SettingEntry)> =
             self.entries().filter(|(name, _)| *name == key || name.starts_with(&below)).collect();
         let schema = Schema::of_defaults()?;
         match schema.look_up(key) {
-            Known::Nothing => {
-                let place = Place { origin: asked, position: None };
+            KnownKey::Nothing => {
+                let place = SettingPlace { origin: asked, position: None };
                 let nearest = schema.nearest(key);
                 Err(ConfigError::UnknownKey { place, key: key.to_owned(), nearest })
             }
-            Known::Leaf(_) | Known::Table => Ok(found),
+            KnownKey::Leaf(_) | KnownKey::Table => Ok(found),
         }
     }
 
-    pub fn origin(&self, key: &str) -> Option<&Origin> {
+    pub fn origin(&self, key: &str) -> Option<&SettingsOrigin> {
         self.entries.get(key).map(|entry| &entry.place.origin)
     }
 
     /// Returns the settings as lines of TOML.
     pub fn show(&self, origins: Origins) -> String {
-        let line = |(key, Entry { value, place }): (&String, &Entry)| match origins {
+        let line = |(key, SettingEntry { value, place }): (&String, &SettingEntry)| match origins {
             Origins::Shown => format!("{} = {value}  # {place}\n", written(key)),
             Origins::Hidden => format!("{} = {value}\n", written(key)),
         };
@@ -117,11 +121,11 @@ fn written(key: &str) -> String {
 
 impl Config {
     /// Puts `layers` on the defaults, the last one on top, and reads what comes out.
-    pub fn load(layers: &[Layer]) -> Result<Loaded, ConfigError> {
+    pub fn load(layers: &[SettingsLayer]) -> Result<Loaded, ConfigError> {
         let Defaults { entries, schema } = defaults()?;
         let mut entries = entries.clone();
-        for layer in layers.iter().filter(|layer| layer.origin != Origin::Defaults) {
-            let mut reader = Reader::new(layer, Some(schema));
+        for layer in layers.iter().filter(|layer| layer.origin != SettingsOrigin::Defaults) {
+            let mut reader = LayerReader::new(layer, Some(schema));
             reader.read()?;
             entries.extend(reader.entries);
         }
@@ -134,16 +138,16 @@ impl Schema {
         Ok(&defaults()?.schema)
     }
 
-    fn of_entries(defaults: &BTreeMap<String, Entry>) -> Self {
+    fn of_entries(defaults: &BTreeMap<String, SettingEntry>) -> Self {
         let kinds =
-            defaults.iter().map(|(key, entry)| (key.clone(), Kind::of_default(&entry.value)));
+            defaults.iter().map(|(key, entry)| (key.clone(), ValueKind::of_default(&entry.value)));
         Self::new(kinds.collect())
     }
 }
 
 /// What the compiled-in text says.
 struct Defaults {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, SettingEntry>,
     schema: Schema,
 }
 
@@ -154,29 +158,29 @@ fn defaults() -> Result<&'static Defaults, ConfigError> {
     if let Some(read) = READ.get() {
         return Ok(read);
     }
-    let layer = Layer { origin: Origin::Defaults, text: DEFAULTS.to_owned() };
-    let mut reader = Reader::new(&layer, None);
+    let layer = SettingsLayer { origin: SettingsOrigin::Defaults, text: DEFAULTS.to_owned() };
+    let mut reader = LayerReader::new(&layer, None);
     reader.read()?;
     let entries = reader.entries;
     Ok(READ.get_or_init(|| Defaults { schema: Schema::of_entries(&entries), entries }))
 }
 
 /// Reads the settings of one layer.
-struct Reader<'a> {
-    layer: &'a Layer,
-    lines: Lines<'a>,
+struct LayerReader<'a> {
+    layer: &'a SettingsLayer,
+    lines: TextLines<'a>,
     /// Nothing while the defaults are read, which define it.
     schema: Option<&'a Schema>,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, SettingEntry>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(layer: &'a Layer, schema: Option<&'a Schema>) -> Self {
-        Self { layer, lines: Lines::of(&layer.text), schema, entries: BTreeMap::new() }
+impl<'a> LayerReader<'a> {
+    fn new(layer: &'a SettingsLayer, schema: Option<&'a Schema>) -> Self {
+        Self { layer, lines: TextLines::of(&layer.text), schema, entries: BTreeMap::new() }
     }
 
-    fn place(&self, span: Option<std::ops::Range<usize>>) -> Place {
-        Place::in_lines(&self.layer.origin, &self.lines, span.map(|span| span.start))
+    fn place(&self, span: Option<std::ops::Range<usize>>) -> SettingPlace {
+        SettingPlace::in_lines(&self.layer.origin, &self.lines, span.map(|span| span.start))
     }
 
     fn read(&mut self) -> Result<(), ConfigError> {
@@ -194,15 +198,15 @@ impl<'a> Reader<'a> {
                 path => format!("{path}.{}", name.get()),
             };
             match (self.known(&key, item.is_table_like()), item.as_table_like()) {
-                (Known::Table, Some(table)) => self.table(&key, table)?,
-                (Known::Leaf(kind), None) => self.leaf(key, kind, item)?,
-                (Known::Nothing, _) if is_open(path) => {
+                (KnownKey::Table, Some(table)) => self.table(&key, table)?,
+                (KnownKey::Leaf(kind), None) => self.leaf(key, kind, item)?,
+                (KnownKey::Nothing, _) if is_open(path) => {
                     let key = format!("{path}.{name}");
                     let problem = "must have a name of letters, digits, - and _".to_owned();
                     let place = self.place(name.span());
                     return Err(ConfigError::BadValue { place, key, problem });
                 }
-                (Known::Nothing, _) => {
+                (KnownKey::Nothing, _) => {
                     let nearest = self.schema.and_then(|schema| schema.nearest(&key));
                     return Err(ConfigError::UnknownKey {
                         place: self.place(name.span()),
@@ -210,8 +214,8 @@ impl<'a> Reader<'a> {
                         nearest,
                     });
                 }
-                (Known::Table, None) => return Err(self.wrong_type(key, "a table", item)),
-                (Known::Leaf(kind), Some(_)) => {
+                (KnownKey::Table, None) => return Err(self.wrong_type(key, "a table", item)),
+                (KnownKey::Leaf(kind), Some(_)) => {
                     return Err(self.wrong_type(key, kind.describe(), item));
                 }
             }
@@ -219,22 +223,27 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn known(&self, key: &str, is_table: bool) -> Known {
+    fn known(&self, key: &str, is_table: bool) -> KnownKey {
         match self.schema {
             Some(schema) => schema.look_up(key),
-            None if is_table => Known::Table,
+            None if is_table => KnownKey::Table,
             // The kind is what the value turns out to be.
-            None => Known::Leaf(Kind::Text),
+            None => KnownKey::Leaf(ValueKind::Text),
         }
     }
 
-    fn leaf(&mut self, key: String, kind: Kind, item: &toml_edit::Item) -> Result<(), ConfigError> {
+    fn leaf(
+        &mut self,
+        key: String,
+        kind: ValueKind,
+        item: &toml_edit::Item,
+    ) -> Result<(), ConfigError> {
         let place = self.place(item.span());
         let accept = |value| if self.schema.is_some() { kind.accept(value) } else { Some(value) };
         let Some(value) = value::read(item).and_then(accept) else {
             return Err(self.wrong_type(key, kind.describe(), item));
         };
-        if let (Kind::Duration, Value::Text(text)) = (kind, &value)
+        if let (ValueKind::Duration, Value::Text(text)) = (kind, &value)
             && let Err(error) = parse_duration(text)
         {
             return Err(ConfigError::BadValue {
@@ -243,7 +252,7 @@ impl<'a> Reader<'a> {
                 problem: format!("is wrong: {error}"),
             });
         }
-        self.entries.insert(key, Entry { value, place });
+        self.entries.insert(key, SettingEntry { value, place });
         Ok(())
     }
 

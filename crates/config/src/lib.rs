@@ -21,15 +21,17 @@ mod time;
 mod value;
 
 pub use config::{
-    Api, Checkout, Claude, Command, Commit, Config, Context, Diff, Environment, Flows, GateCommand,
-    Gates, Index, ModelPrice, Orchestrate, Prices, Role, Sandbox, Scan, Search, Sentinel,
-    SessionLimits, Show, Spawn, Spine, Store, Tier, VerdictRules,
+    ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig, CommitConfig, Config, ContextConfig,
+    DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, IndexConfig, ModelPrice,
+    OrchestrateConfig, PriceConfig, RoleConfig, SandboxConfig, ScanConfig, SearchConfig,
+    SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, TierConfig,
+    VerdictRules,
 };
 pub use distance::distance;
 pub use edit::set;
 pub use environment::{RESERVED, env_layers};
-pub use error::{ConfigError, Place, Position};
-pub use layer::{Entry, Layer, Loaded, Origin, Origins};
+pub use error::{ConfigError, Position, SettingPlace};
+pub use layer::{Loaded, Origins, SettingEntry, SettingsLayer, SettingsOrigin};
 pub use time::{BadDuration, parse_duration};
 pub use value::Value;
 

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::distance::distance;
-use crate::value::Kind;
+use crate::value::ValueKind;
 
 /// A table whose members have names of the user's choice and these fields.
 pub(crate) struct OpenTable {
     pub(crate) prefix: &'static str,
-    pub(crate) fields: &'static [(&'static str, Kind)],
+    pub(crate) fields: &'static [(&'static str, ValueKind)],
     /// Members may be called what a model is called: `gpt-5.1`, `vendor/model:free`.
     pub(crate) of_models: bool,
 }
@@ -38,54 +38,58 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
     OpenTable {
         prefix: "gates.commands",
         fields: &[
-            ("run", Kind::Text),
-            ("kind", Kind::Text),
-            ("parser", Kind::Text),
-            ("timeout", Kind::Duration),
-            ("dir", Kind::Text),
-            ("reports", Kind::List),
-            ("needs", Kind::List),
+            ("run", ValueKind::Text),
+            ("kind", ValueKind::Text),
+            ("parser", ValueKind::Text),
+            ("timeout", ValueKind::Duration),
+            ("dir", ValueKind::Text),
+            ("reports", ValueKind::List),
+            ("needs", ValueKind::List),
         ],
         of_models: false,
     },
     OpenTable {
         prefix: "tiers",
-        fields: &[("low", Kind::Text), ("medium", Kind::Text), ("high", Kind::Text)],
+        fields: &[("low", ValueKind::Text), ("medium", ValueKind::Text), ("high", ValueKind::Text)],
         of_models: false,
     },
     OpenTable {
         prefix: "roles",
-        fields: &[("tier", Kind::Text), ("backend", Kind::Text), ("model", Kind::Text)],
+        fields: &[
+            ("tier", ValueKind::Text),
+            ("backend", ValueKind::Text),
+            ("model", ValueKind::Text),
+        ],
         of_models: false,
     },
-    OpenTable { prefix: "acp", fields: &[("command", Kind::List)], of_models: false },
-    OpenTable { prefix: "sandbox.agents", fields: &[("write", Kind::List)], of_models: false },
+    OpenTable { prefix: "acp", fields: &[("command", ValueKind::List)], of_models: false },
+    OpenTable { prefix: "sandbox.agents", fields: &[("write", ValueKind::List)], of_models: false },
     OpenTable {
         prefix: "prices",
         fields: &[
-            ("input", Kind::Float),
-            ("cached_input", Kind::Float),
-            ("cache_write", Kind::Float),
-            ("output", Kind::Float),
+            ("input", ValueKind::Float),
+            ("cached_input", ValueKind::Float),
+            ("cache_write", ValueKind::Float),
+            ("output", ValueKind::Float),
         ],
         of_models: true,
     },
 ];
 
-pub(crate) enum Known {
-    Leaf(Kind),
+pub(crate) enum KnownKey {
+    Leaf(ValueKind),
     Table,
     Nothing,
 }
 
 #[derive(Default)]
 pub(crate) struct Schema {
-    leaves: BTreeMap<String, Kind>,
+    leaves: BTreeMap<String, ValueKind>,
     tables: BTreeSet<String>,
 }
 
 impl Schema {
-    pub(crate) fn new(leaves: BTreeMap<String, Kind>) -> Self {
+    pub(crate) fn new(leaves: BTreeMap<String, ValueKind>) -> Self {
         let mut tables: BTreeSet<String> =
             OPEN_TABLES.iter().map(|open| open.prefix.to_owned()).collect();
         for key in leaves.keys() {
@@ -94,12 +98,12 @@ impl Schema {
         Self { leaves, tables }
     }
 
-    pub(crate) fn look_up(&self, key: &str) -> Known {
+    pub(crate) fn look_up(&self, key: &str) -> KnownKey {
         if let Some(&kind) = self.leaves.get(key) {
-            return Known::Leaf(kind);
+            return KnownKey::Leaf(kind);
         }
         if self.tables.contains(key) {
-            return Known::Table;
+            return KnownKey::Table;
         }
         for open in OPEN_TABLES {
             let Some(rest) = key.strip_prefix(open.prefix).and_then(|rest| rest.strip_prefix('.'))
@@ -109,18 +113,18 @@ impl Schema {
             let field = open.split(rest).map(|(_, field)| field);
             let found = open.fields.iter().find(|(name, _)| Some(*name) == field);
             return match found {
-                Some(&(_, kind)) => Known::Leaf(kind),
-                None if open.is_name(rest) => Known::Table,
-                None => Known::Nothing,
+                Some(&(_, kind)) => KnownKey::Leaf(kind),
+                None if open.is_name(rest) => KnownKey::Table,
+                None => KnownKey::Nothing,
             };
         }
-        Known::Nothing
+        KnownKey::Nothing
     }
 
-    pub(crate) fn kind(&self, key: &str) -> Option<Kind> {
+    pub(crate) fn kind(&self, key: &str) -> Option<ValueKind> {
         match self.look_up(key) {
-            Known::Leaf(kind) => Some(kind),
-            Known::Table | Known::Nothing => None,
+            KnownKey::Leaf(kind) => Some(kind),
+            KnownKey::Table | KnownKey::Nothing => None,
         }
     }
 

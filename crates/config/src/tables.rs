@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 
 use crate::config::{
-    Api, Checkout, Claude, Codex, Command, Commit, Context, Diff, Environment, Flows, GateCommand,
-    Gates, Index, Memory, ModelPrice, Orchestrate, Prices, Role, Sandbox, Scan, Search, Sentinel,
-    SessionLimits, Show, Spawn, Spine, Store, Tier, VerdictRules,
+    ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig, CommandConfig, CommitConfig,
+    ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, IndexConfig,
+    MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, SandboxConfig,
+    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
+    StoreConfig, TierConfig, VerdictRules,
 };
 use crate::entries::Entries;
 use crate::error::ConfigError;
-use crate::{Config, Entry};
+use crate::{Config, SettingEntry};
 
 const TIERS: &[&str] = &["low", "medium", "high"];
 const GATE_KINDS: &[&str] = &["build", "test", "lint"];
@@ -20,13 +22,15 @@ const PARSERS: &[&str] = &[
 ];
 
 impl Config {
-    pub(crate) fn from_entries(entries: &BTreeMap<String, Entry>) -> Result<Self, ConfigError> {
+    pub(crate) fn from_entries(
+        entries: &BTreeMap<String, SettingEntry>,
+    ) -> Result<Self, ConfigError> {
         let all = Entries(entries);
         Ok(Self {
             orchestrate: all.orchestrate()?,
-            spawn: Spawn { max_depth: all.positive("spawn.max_depth")? },
+            spawn: SpawnConfig { max_depth: all.positive("spawn.max_depth")? },
             flows: all.flows()?,
-            sentinel: Sentinel { max_cycles: all.positive("sentinel.max_cycles")? },
+            sentinel: SentinelConfig { max_cycles: all.positive("sentinel.max_cycles")? },
             verdict: VerdictRules {
                 min_confidence: all.fraction("verdict.min_confidence")?,
                 phrase_confidence: all.fraction("verdict.phrase_confidence")?,
@@ -34,33 +38,33 @@ impl Config {
                 instructions: all.list("verdict.instructions")?,
             },
             session: all.session()?,
-            claude: Claude { program: all.text("claude.program")? },
-            codex: Codex { program: all.text("codex.program")? },
+            claude: ClaudeConfig { program: all.text("claude.program")? },
+            codex: CodexConfig { program: all.text("codex.program")? },
             acp: all.members("acp", |all, path| all.list(&format!("{path}.command")))?,
             api: all.api()?,
-            command: Command {
+            command: CommandConfig {
                 program: all.text("command.program")?,
                 args: all.list("command.args")?,
                 output: all.word("command.output", &["text", "events"])?,
             },
             gates: all.gates()?,
-            commit: Commit {
+            commit: CommitConfig {
                 exclude: all.list("commit.exclude")?,
                 allow: all.list("commit.allow")?,
                 allow_secrets: all.list("commit.allow_secrets")?,
             },
-            checkout: Checkout {
+            checkout: CheckoutConfig {
                 setup: all.list("checkout.setup")?,
                 copy: all.list("checkout.copy")?,
                 submodules: all.word("checkout.submodules", &["refuse", "empty"])?,
             },
-            environment: Environment {
+            environment: EnvironmentConfig {
                 allow: all.list("environment.allow")?,
                 agent: all.list("environment.agent")?,
                 deny: all.list("environment.deny")?,
             },
             sandbox: all.sandbox()?,
-            prices: Prices {
+            prices: PriceConfig {
                 models: all.members("prices", |all, path| all.model_price(path))?,
                 fallback_input_usd_per_million: all
                     .price("prices.fallback_input_usd_per_million")?,
@@ -68,18 +72,18 @@ impl Config {
                     .price("prices.fallback_output_usd_per_million")?,
                 lost_session_usd: all.price("prices.lost_session_usd")?,
             },
-            store: Store { busy_timeout: all.time("store.busy_timeout")? },
-            spine: Spine { line_cap_bytes: all.bytes("spine.line_cap_bytes")? },
-            diff: Diff { cap_bytes: all.bytes("diff.cap_bytes")? },
+            store: StoreConfig { busy_timeout: all.time("store.busy_timeout")? },
+            spine: SpineConfig { line_cap_bytes: all.bytes("spine.line_cap_bytes")? },
+            diff: DiffConfig { cap_bytes: all.bytes("diff.cap_bytes")? },
             index: all.index()?,
             scan: all.scan()?,
             search: all.search()?,
             memory: all.memory()?,
-            context: Context {
+            context: ContextConfig {
                 tokens: all.positive("context.tokens")?,
                 first_index_files: all.count("context.first_index_files")?,
             },
-            show: Show { limit: all.count("show.limit")? },
+            show: ShowConfig { limit: all.count("show.limit")? },
             tiers: all.members("tiers", |all, path| all.tier(path))?,
             roles: all.members("roles", |all, path| all.role(path))?,
         })
@@ -87,8 +91,8 @@ impl Config {
 }
 
 impl Entries<'_> {
-    fn orchestrate(self) -> Result<Orchestrate, ConfigError> {
-        Ok(Orchestrate {
+    fn orchestrate(self) -> Result<OrchestrateConfig, ConfigError> {
+        Ok(OrchestrateConfig {
             backend: self.text("orchestrate.backend")?,
             max_bounces: self.positive("orchestrate.max_bounces")?,
             max_turns: self.positive("orchestrate.max_turns")?,
@@ -101,8 +105,8 @@ impl Entries<'_> {
         })
     }
 
-    fn flows(self) -> Result<Flows, ConfigError> {
-        Ok(Flows {
+    fn flows(self) -> Result<FlowConfig, ConfigError> {
+        Ok(FlowConfig {
             exec_depth: self.positive("flows.exec_depth")?,
             stage_depth: self.positive("flows.stage_depth")?,
             phase_depth: self.positive("flows.phase_depth")?,
@@ -127,8 +131,8 @@ impl Entries<'_> {
         })
     }
 
-    fn api(self) -> Result<Api, ConfigError> {
-        Ok(Api {
+    fn api(self) -> Result<ApiConfig, ConfigError> {
+        Ok(ApiConfig {
             protocol: self.word("api.protocol", &["messages", "responses", "chat"])?,
             context_window: self.positive("api.context_window")?.into(),
             max_output_tokens: self.positive("api.max_output_tokens")?,
@@ -143,8 +147,8 @@ impl Entries<'_> {
         })
     }
 
-    fn gates(self) -> Result<Gates, ConfigError> {
-        Ok(Gates {
+    fn gates(self) -> Result<GateConfig, ConfigError> {
+        Ok(GateConfig {
             timeout: self.time("gates.timeout")?,
             log_cap_bytes: self.bytes("gates.log_cap_bytes")?,
             evidence_bytes: self.bytes("gates.evidence_bytes")?,
@@ -157,8 +161,8 @@ impl Entries<'_> {
         })
     }
 
-    fn index(self) -> Result<Index, ConfigError> {
-        Ok(Index {
+    fn index(self) -> Result<IndexConfig, ConfigError> {
+        Ok(IndexConfig {
             threads: self.count("index.threads")?,
             max_file_bytes: self.bytes("index.max_file_bytes")?,
             history: self.count("index.history")?,
@@ -170,8 +174,8 @@ impl Entries<'_> {
         })
     }
 
-    fn scan(self) -> Result<Scan, ConfigError> {
-        Ok(Scan {
+    fn scan(self) -> Result<ScanConfig, ConfigError> {
+        Ok(ScanConfig {
             depth: self.count("scan.depth")?,
             width: self.positive("scan.width")?,
             whole_file_bytes: self.bytes("scan.whole_file_bytes")?,
@@ -183,8 +187,8 @@ impl Entries<'_> {
         })
     }
 
-    fn memory(self) -> Result<Memory, ConfigError> {
-        Ok(Memory {
+    fn memory(self) -> Result<MemoryConfig, ConfigError> {
+        Ok(MemoryConfig {
             fragments_per_pass: self.positive("memory.fragments_per_pass")?,
             pending_per_line: self.positive("memory.pending_per_line")?,
             dossiers_per_pass: self.positive("memory.dossiers_per_pass")?,
@@ -192,8 +196,8 @@ impl Entries<'_> {
         })
     }
 
-    fn search(self) -> Result<Search, ConfigError> {
-        Ok(Search {
+    fn search(self) -> Result<SearchConfig, ConfigError> {
+        Ok(SearchConfig {
             limit: self.positive("search.limit")?,
             refresh_files: self.count("search.refresh_files")?,
             embed_for: self.time("search.embed_for")?,
@@ -242,8 +246,8 @@ impl Entries<'_> {
         if inside { Ok(dir) } else { Err(self.bad(key, "must be a folder inside the project")) }
     }
 
-    fn sandbox(self) -> Result<Sandbox, ConfigError> {
-        Ok(Sandbox {
+    fn sandbox(self) -> Result<SandboxConfig, ConfigError> {
+        Ok(SandboxConfig {
             mode: self.word("sandbox.mode", &["auto", "off", "required"])?,
             free_shell: self.word("sandbox.free_shell", &["sandboxed", "always", "never"])?,
             network: self.word("sandbox.network", &["allow", "deny"])?,
@@ -270,15 +274,15 @@ impl Entries<'_> {
         })
     }
 
-    fn tier(self, path: &str) -> Result<Tier, ConfigError> {
+    fn tier(self, path: &str) -> Result<TierConfig, ConfigError> {
         let model = |field: &str| {
             let key = format!("{path}.{field}");
             self.0.contains_key(&key).then(|| self.text(&key)).transpose()
         };
-        Ok(Tier { low: model("low")?, medium: model("medium")?, high: model("high")? })
+        Ok(TierConfig { low: model("low")?, medium: model("medium")?, high: model("high")? })
     }
 
-    fn role(self, path: &str) -> Result<Role, ConfigError> {
+    fn role(self, path: &str) -> Result<RoleConfig, ConfigError> {
         let own = |field: &str| {
             let key = format!("{path}.{field}");
             self.0.contains_key(&key).then(|| self.text(&key)).transpose()
@@ -286,7 +290,7 @@ impl Entries<'_> {
         let tier = format!("{path}.tier");
         let tier =
             if self.0.contains_key(&tier) { self.word(&tier, TIERS)? } else { "high".into() };
-        Ok(Role { tier, backend: own("backend")?, model: own("model")? })
+        Ok(RoleConfig { tier, backend: own("backend")?, model: own("model")? })
     }
 }
 
@@ -294,7 +298,7 @@ impl Entries<'_> {
 mod tests {
     use super::*;
 
-    fn defaults() -> BTreeMap<String, Entry> {
+    fn defaults() -> BTreeMap<String, SettingEntry> {
         let loaded = Config::load(&[]).unwrap();
         loaded.entries().map(|(key, entry)| (key.to_owned(), entry.clone())).collect()
     }

@@ -31,7 +31,7 @@ impl fmt::Display for Value {
 
 /// What a setting must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Bool,
     Integer,
     Float,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     List,
 }
 
-impl Kind {
+impl ValueKind {
     /// Returns the kind of which `value` is a default.
     pub(crate) fn of_default(value: &Value) -> Self {
         match value {
@@ -78,8 +78,8 @@ impl Kind {
         }
     }
 
-    /// Reads `text` as somebody types it where there are no quotes: in a variable, in an
-    /// argument. What is not of this kind comes out as the text it is.
+    /// Reads `text` as a person types it without quotes, in a variable or in an argument. What is
+    /// not of this kind stays the text it is.
     pub(crate) fn literal(self, text: &str) -> toml_edit::Value {
         let bare = match self {
             Self::Bool | Self::Integer | Self::Float => text.trim().parse().ok(),

@@ -4,18 +4,20 @@
 
 use std::time::Duration;
 
-use spore_config::{Config, Layer, Loaded, Origin, Origins, Position, Value, env_layers};
+use spore_config::{
+    Config, Loaded, Origins, Position, SettingsLayer, SettingsOrigin, Value, env_layers,
+};
 use spore_model::Usd;
 
-fn user(text: &str) -> Layer {
-    Layer { origin: Origin::User("user.toml".into()), text: text.to_owned() }
+fn user(text: &str) -> SettingsLayer {
+    SettingsLayer { origin: SettingsOrigin::User("user.toml".into()), text: text.to_owned() }
 }
 
-fn project(text: &str) -> Layer {
-    Layer { origin: Origin::Project("project.toml".into()), text: text.to_owned() }
+fn project(text: &str) -> SettingsLayer {
+    SettingsLayer { origin: SettingsOrigin::Project("project.toml".into()), text: text.to_owned() }
 }
 
-fn load(layers: &[Layer]) -> Loaded {
+fn load(layers: &[SettingsLayer]) -> Loaded {
     Config::load(layers).unwrap()
 }
 
@@ -38,8 +40,8 @@ fn a_later_layer_wins_and_every_value_knows_its_own() {
         project("[diff]\ncap_bytes = 2\n\n[commit]\nallow = ['b', 'c']\n"),
     ];
     layers.extend(env_layers(&variables));
-    let flag = Origin::Flag("--max-turns".into());
-    layers.push(Layer::single(flag.clone(), "orchestrate.max_turns", "9"));
+    let flag = SettingsOrigin::Flag("--max-turns".into());
+    layers.push(SettingsLayer::single(flag.clone(), "orchestrate.max_turns", "9"));
     let loaded = load(&layers);
 
     let config = &loaded.config;
@@ -47,11 +49,11 @@ fn a_later_layer_wins_and_every_value_knows_its_own() {
     assert_eq!(config.commit.allow, ["b", "c"]);
     assert_eq!(config.orchestrate.max_turns, 9);
     for (key, origin) in [
-        ("show.limit", Origin::User("user.toml".into())),
-        ("commit.allow", Origin::Project("project.toml".into())),
-        ("diff.cap_bytes", Origin::Env("SPORE_DIFF_CAP_BYTES".into())),
+        ("show.limit", SettingsOrigin::User("user.toml".into())),
+        ("commit.allow", SettingsOrigin::Project("project.toml".into())),
+        ("diff.cap_bytes", SettingsOrigin::Env("SPORE_DIFF_CAP_BYTES".into())),
         ("orchestrate.max_turns", flag),
-        ("orchestrate.max_bounces", Origin::Defaults),
+        ("orchestrate.max_bounces", SettingsOrigin::Defaults),
     ] {
         assert_eq!(loaded.origin(key), Some(&origin), "{key}");
     }
@@ -100,7 +102,11 @@ fn a_mistake_is_blamed_on_the_layer_that_made_it() {
     let good = user("[show]\nlimit = 1\n");
     let error = Config::load(&[good, project("[show]\nlimit = -1\n")]).unwrap_err();
     assert_eq!(error.to_string(), "project.toml:2:9: show.limit is out of range: -1");
-    let flag = Layer::single(Origin::Flag("--budget".into()), "orchestrate.budget_usd", "much");
+    let flag = SettingsLayer::single(
+        SettingsOrigin::Flag("--budget".into()),
+        "orchestrate.budget_usd",
+        "much",
+    );
     let error = Config::load(&[flag]).unwrap_err();
     assert_eq!(error.to_string(), "--budget: orchestrate.budget_usd must be a number, not text");
 }
@@ -109,7 +115,7 @@ fn a_mistake_is_blamed_on_the_layer_that_made_it() {
 fn a_setting_is_found_by_its_key_and_a_table_by_its_name() {
     let loaded = load(&[project("[gates.commands.test]\nrun = 'make'\n")]);
     let check = |key: &str, expected: &str| {
-        let asked = Origin::Flag(format!("show {key}"));
+        let asked = SettingsOrigin::Flag(format!("show {key}"));
         let told = match loaded.find(key, asked) {
             Ok(found) => found.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(" "),
             Err(error) => error.to_string(),

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use spore_config::{Config, Layer, Origin};
+use spore_config::{Config, SettingsLayer, SettingsOrigin};
 
 fn samples(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(folder);
@@ -18,9 +18,9 @@ fn samples(folder: &str) -> Vec<PathBuf> {
     samples
 }
 
-fn layer(sample: &Path) -> Layer {
+fn layer(sample: &Path) -> SettingsLayer {
     let text = std::fs::read_to_string(sample).unwrap();
-    Layer { origin: Origin::Project("config.toml".into()), text }
+    SettingsLayer { origin: SettingsOrigin::Project("config.toml".into()), text }
 }
 
 #[test]

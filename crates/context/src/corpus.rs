@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 use spore_lexical::{Collection, TermMatches};
-use spore_store::{CodeIndex, CodeIndexError, FileNo, StoredFile, Words};
+use spore_store::{CodeIndex, CodeIndexError, FileNo, SegmentKind, StoredFile};
 
 /// An index, with what all questions share in memory.
 pub struct Corpus<'i> {
@@ -31,7 +31,7 @@ pub(crate) struct Past {
 
 /// A collection, and what its documents are: the place of a file or of a commit.
 pub(crate) struct Searched {
-    words: Words,
+    words: SegmentKind,
     segments: Vec<u32>,
     pub(crate) collection: Collection,
     /// For every document of the collection.
@@ -43,7 +43,7 @@ pub(crate) struct Searched {
 impl Searched {
     pub(crate) fn open(
         index: &CodeIndex,
-        words: Words,
+        words: SegmentKind,
         count: usize,
         place_of: impl Fn(u32) -> Option<u32>,
     ) -> Result<Self, CodeIndexError> {
@@ -93,9 +93,10 @@ impl<'i> Corpus<'i> {
         let past = index.past()?;
         let ages: FxHashMap<u32, u32> =
             (0..).zip(&past).map(|(age, commit)| (commit.no, age)).collect();
-        let code = Searched::open(index, Words::Code, files.len(), |no| places.get(&no).copied())?;
+        let code =
+            Searched::open(index, SegmentKind::Code, files.len(), |no| places.get(&no).copied())?;
         let messages =
-            Searched::open(index, Words::Commits, past.len(), |no| ages.get(&no).copied())?;
+            Searched::open(index, SegmentKind::Commits, past.len(), |no| ages.get(&no).copied())?;
         let commits = past
             .into_iter()
             .map(|commit| Past {

@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 use spore_lexical::TermMatches;
 use spore_model::{EdgeKind, NodeId};
-use spore_store::{CodeIndex, CodeIndexError, FileNo, NodeNo, Spot, StoredFile, UnitRow};
+use spore_store::{CodeIndex, CodeIndexError, FileNo, NodeNo, StoredFile, UnitRow, UnitSpot};
 
 use crate::corpus::Searched;
 use exact::Exact;
@@ -101,7 +101,7 @@ impl<'i> Searcher<'i> {
         let files = index.files()?;
         let places: HashMap<FileNo, u32> =
             (0..).zip(&files).map(|(place, file)| (file.no, place)).collect();
-        let code = Searched::open(index, spore_store::Words::Code, files.len(), |no| {
+        let code = Searched::open(index, spore_store::SegmentKind::Code, files.len(), |no| {
             places.get(&no).copied()
         })?;
         Ok(Self { index, files, places, code })
@@ -190,7 +190,7 @@ impl<'i> Searcher<'i> {
                 units.sort_by(|a, b| share(b).total_cmp(&share(a)));
                 units.truncate(MOST_NAMESAKES);
             }
-            let spots: Vec<Spot> = units.iter().map(|unit| self.spot_of(*unit)).collect();
+            let spots: Vec<UnitSpot> = units.iter().map(|unit| self.spot_of(*unit)).collect();
             let rows = self.index.units_at(&spots)?;
             for (unit, row) in units.into_iter().zip(rows) {
                 let path = &self.files[self.file_of(unit) as usize].path;
@@ -224,7 +224,7 @@ impl<'i> Searcher<'i> {
     ) -> Result<Vec<Candidate>, CodeIndexError> {
         let mut candidates = Vec::new();
         for units in order[..order.len().min(LOOKED_AT_MOST)].chunks(wide.max(1)) {
-            let spots: Vec<Spot> = units.iter().map(|unit| self.spot_of(*unit)).collect();
+            let spots: Vec<UnitSpot> = units.iter().map(|unit| self.spot_of(*unit)).collect();
             let rows = self.index.units_at(&spots)?;
             for (unit, row) in units.iter().zip(rows) {
                 let Some(row) = row else { continue };
@@ -343,13 +343,13 @@ impl<'i> Searcher<'i> {
         self.code.places[document as usize]
     }
 
-    fn spot_of(&self, unit: u32) -> Spot {
+    fn spot_of(&self, unit: u32) -> UnitSpot {
         let document = self.code.collection.units()[unit as usize].document as usize;
         let first = self.code.collection.documents()[document].units.start;
         (self.files[self.code.places[document] as usize].no, unit - first)
     }
 
-    fn unit_at(&self, (file, place): Spot) -> Option<u32> {
+    fn unit_at(&self, (file, place): UnitSpot) -> Option<u32> {
         let document = self.code.documents[*self.places.get(&file)? as usize]?;
         let units = &self.code.collection.documents()[document as usize].units;
         let unit = units.start.checked_add(place)?;

@@ -71,7 +71,7 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Takes the lock or says at once that somebody has it.
+    /// Takes the lock or says at once that another process or thread holds it.
     pub fn try_take(path: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { path: path.to_owned(), source };
         let file = open_lock(path).map_err(failed)?;

@@ -9,10 +9,10 @@ use crate::Clock;
 /// Makes ids that sort in the order they were made, within one process.
 pub struct Ids {
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<IdState>,
 }
 
-struct State {
+struct IdState {
     /// `None` draws from the operating system; tests give a seed.
     seed: Option<u64>,
     last: (u64, u128),
@@ -23,11 +23,11 @@ const RANDOM_BITS: u128 = (1 << 80) - 1;
 
 impl Ids {
     pub fn random(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::new(State { seed: None, last: (0, 0) }) }
+        Self { clock, state: Mutex::new(IdState { seed: None, last: (0, 0) }) }
     }
 
     pub fn seeded(clock: Arc<dyn Clock>, seed: u64) -> Self {
-        Self { clock, state: Mutex::new(State { seed: Some(seed), last: (0, 0) }) }
+        Self { clock, state: Mutex::new(IdState { seed: Some(seed), last: (0, 0) }) }
     }
 
     pub fn run(&self) -> RunId {
@@ -73,12 +73,12 @@ impl Ids {
         next
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, IdState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl IdState {
     fn draw(&mut self) -> u128 {
         if let Some(seed) = &mut self.seed {
             return u128::from(split_mix(seed)) << 64 | u128::from(split_mix(seed));

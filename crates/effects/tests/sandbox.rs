@@ -1,6 +1,6 @@
 //! What a confined session cannot do, tried for real on this kernel.
 //!
-//! Each trick is a shell script that is played many times, as root and as somebody else, and
+//! Each trick is a shell script that is played many times, as root and as another user, and
 //! leaves a trace where it must not be able to. The traces are counted and the count is told.
 //! Each also runs once without a sandbox: a trick that does not work anyway proves nothing.
 
@@ -239,7 +239,7 @@ const TRICKS: [Trick; 19] = [
     },
 ];
 
-/// Tricks that this machine does not let anybody but root play, sandbox or not.
+/// Tricks that the kernel lets only root play, sandbox or not.
 const FOR_ROOT: [&str; 2] = ["a device made or opened", "the memory and the environment of Spore"];
 
 fn is_skipped() -> bool {

@@ -293,7 +293,7 @@ fn a_program_that_is_stopped_is_woken_to_end() {
 
 #[test]
 fn a_daemon_is_swept_when_the_program_has_ended() {
-    // It keeps standard output open, which must hold up nobody.
+    // It keeps standard output open, which must not hold up the reader of the session.
     let plan = sh("(setsid sleep 600 &); echo done");
     check(&plan, (SessionEnd { swept: 1, ..ended(0) }, "done\n"));
 }

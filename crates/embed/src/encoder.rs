@@ -6,7 +6,7 @@
 //! at a time were no faster.
 
 use crate::kernels::{self, LANES, Lane, Onto, Panels, Rows};
-use crate::weights::{Linear, Norm, Weights};
+use crate::weights::{EncoderWeights, Linear, Norm};
 use crate::{DIMENSIONS, Vector};
 
 const HEADS: usize = 12;
@@ -18,7 +18,7 @@ const INNER: usize = 4 * DIMENSIONS;
 
 /// Works through batches; keeps its buffers from one to the next.
 pub(crate) struct Encoder<'a> {
-    weights: &'a Weights,
+    weights: &'a EncoderWeights,
     states: Vec<f32>,
     qkv: Vec<f32>,
     attended: Vec<f32>,
@@ -35,7 +35,7 @@ struct HeadBuffers {
 }
 
 impl<'a> Encoder<'a> {
-    pub(crate) fn new(weights: &'a Weights) -> Self {
+    pub(crate) fn new(weights: &'a EncoderWeights) -> Self {
         Self {
             weights,
             states: Vec::new(),

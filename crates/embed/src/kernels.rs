@@ -298,7 +298,7 @@ mod tests {
         (0..count as u32).map(|at| mix(at + seed) as f32 / (1 << 23) as f32 - 1.0).collect()
     }
 
-    /// Compares with the product that everybody knows.
+    /// Compares with the product as three plain loops make it.
     #[track_caller]
     fn check(rows: usize, columns: usize, width: usize, onto: Onto) {
         let (left, right) = (numbers(rows * columns, 1), numbers(columns * width, 99));

@@ -18,7 +18,7 @@ mod tokenizer;
 mod vectors;
 mod weights;
 
-pub use model::{EmbedError, Kind, Limits, Model, model_dir};
+pub use model::{EmbedError, EmbedLimits, Model, TextKind, model_dir};
 pub use vectors::{Key, Near, Vectors, VectorsError};
 
 /// The model's name, as it stands in a vectors file and in the cache.

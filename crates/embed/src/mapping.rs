@@ -1,11 +1,12 @@
 //! Files as memory.
 //!
-//! This module may use `unsafe`: a mapping is undefined once somebody shortens or rewrites the
-//! file below it. Nobody does: weights are put in place by a rename and never written again,
-//! and a vectors file is only ever appended to or replaced by a rename, which leaves the old
-//! file to whoever has it mapped.
+//! This module may use `unsafe`: a mapping is undefined once a process shortens or rewrites the
+//! file below it (<https://docs.rs/memmap2/latest/memmap2/struct.Mmap.html#safety>). Spore does
+//! neither: weights are put in place by a rename and never written again, and a vectors file is
+//! only ever appended to or replaced by a rename, which leaves the old file to the processes that
+//! have it mapped.
 
-#![expect(unsafe_code, reason = "a mapping is sound while nobody shortens the file")]
+#![expect(unsafe_code, reason = "a mapping is sound while no process shortens the file")]
 
 use std::fs::File;
 use std::io;

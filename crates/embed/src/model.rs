@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::encoder::Encoder;
 use crate::tokenizer::Tokenizer;
-use crate::weights::{PLACES, Weights};
+use crate::weights::{EncoderWeights, PLACES};
 use crate::{MODEL_NAME, Vector};
 
 const WEIGHTS: &str = "model.safetensors";
@@ -45,20 +45,20 @@ impl EmbedError {
 
 /// What a text is for; the two are cut at different lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum TextKind {
     Document,
     Query,
 }
 
 /// How long a text may be, in tokens, and how many threads may work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct EmbedLimits {
     pub document_tokens: usize,
     pub query_tokens: usize,
     pub threads: usize,
 }
 
-impl Default for Limits {
+impl Default for EmbedLimits {
     fn default() -> Self {
         Self { document_tokens: 128, query_tokens: 64, threads: 1 }
     }
@@ -66,9 +66,9 @@ impl Default for Limits {
 
 /// all-MiniLM-L6-v2, ready to embed.
 pub struct Model {
-    weights: Weights,
+    weights: EncoderWeights,
     tokenizer: Tokenizer,
-    limits: Limits,
+    limits: EmbedLimits,
 }
 
 impl Model {
@@ -78,15 +78,15 @@ impl Model {
     /// Loads the model from its directory, see [`model_dir`].
     pub fn load(dir: &Path) -> Result<Self, EmbedError> {
         let tokenizer = Tokenizer::read(&dir.join(VOCABULARY))?;
-        let weights = Weights::read(&dir.join(WEIGHTS))?;
-        Ok(Self { weights, tokenizer, limits: Limits::default() })
+        let weights = EncoderWeights::read(&dir.join(WEIGHTS))?;
+        Ok(Self { weights, tokenizer, limits: EmbedLimits::default() })
     }
 
     /// Sets how much of a text counts and how many threads work on many.
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: EmbedLimits) -> Self {
         let tokens = |count: usize| count.clamp(3, PLACES);
-        self.limits = Limits {
+        self.limits = EmbedLimits {
             document_tokens: tokens(limits.document_tokens),
             query_tokens: tokens(limits.query_tokens),
             threads: limits.threads.max(1),
@@ -95,10 +95,10 @@ impl Model {
     }
 
     /// Returns one vector a text, in their order. A text without a word has one, too.
-    pub fn embed(&self, texts: &[&str], kind: Kind) -> Vec<Vector> {
+    pub fn embed(&self, texts: &[&str], kind: TextKind) -> Vec<Vector> {
         let limit = match kind {
-            Kind::Document => self.limits.document_tokens,
-            Kind::Query => self.limits.query_tokens,
+            TextKind::Document => self.limits.document_tokens,
+            TextKind::Query => self.limits.query_tokens,
         };
         let tokens: Vec<Vec<u32>> =
             texts.iter().map(|text| self.tokenizer.tokens(text, limit)).collect();
@@ -112,7 +112,7 @@ impl Model {
         self.embed_on(threads, &batches)
     }
 
-    /// Every thread takes the next batch that nobody has taken.
+    /// Every thread takes the next batch that no other has taken.
     fn embed_on(&self, threads: usize, batches: &[&[&[u32]]]) -> Vec<Vector> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -136,10 +136,10 @@ impl Model {
     }
 
     /// Returns the tokens a text is embedded by.
-    pub fn tokens(&self, text: &str, kind: Kind) -> Vec<u32> {
+    pub fn tokens(&self, text: &str, kind: TextKind) -> Vec<u32> {
         match kind {
-            Kind::Document => self.tokenizer.tokens(text, self.limits.document_tokens),
-            Kind::Query => self.tokenizer.tokens(text, self.limits.query_tokens),
+            TextKind::Document => self.tokenizer.tokens(text, self.limits.document_tokens),
+            TextKind::Query => self.tokenizer.tokens(text, self.limits.query_tokens),
         }
     }
 }
@@ -161,8 +161,8 @@ fn batches<'a, 'b>(texts: &'b [&'a [u32]]) -> Vec<&'b [&'a [u32]]> {
     batches
 }
 
-/// Returns where the model is looked for: `SPORE_MODEL_DIR`, or the user's cache. Whoever
-/// installs it and whoever loads it asks here.
+/// Returns the model's directory, for `spore setup` to install it in and for searches to load it
+/// from: `SPORE_MODEL_DIR`, or the user's cache.
 pub fn model_dir(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("SPORE_MODEL_DIR").unwrap_or_else(|| {

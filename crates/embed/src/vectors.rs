@@ -1,9 +1,9 @@
 //! The file of what was embedded: memory-mapped, keyed by a hash of the text.
 //!
-//! It is derived: whoever loses it embeds again. Rows are only ever added, in blocks of a
-//! fixed shape, and a row counts once the header says so. The header is written after the rows
-//! are on disk, so a writer that dies leaves rows that nobody counts and the next one writes
-//! over them. Old rows go by [`Vectors::compact`], which writes a new file and renames it;
+//! It is derived: if the file is lost, the texts are embedded again. Rows are only ever added, in
+//! blocks of a fixed shape, and a row counts once the header says so. The header is written after
+//! the rows are on disk, so a writer that dies leaves rows that do not count, and the next one
+//! writes over them. Old rows go by [`Vectors::compact`], which writes a new file and renames it;
 //! a reader keeps the old one until it asks again.
 //!
 //! Many may read while one writes. Which process writes is the caller's to settle, with a
@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Vector;
 use crate::mapping::Mapping;
-use layout::{BLOCK_ROWS, Header, Quantised};
+use layout::{BLOCK_ROWS, Quantised, VectorsHeader};
 
 /// A text, by its hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -111,7 +111,7 @@ impl Vectors {
         let number = |file: io::Result<Metadata>| file.map(|found| (found.dev(), found.ino())).ok();
         let replaced = number(std::fs::metadata(&self.path)) != number(self.file.metadata());
         // The mapping is shared, so it shows what the header says now.
-        let rows = Header::read(self.map.bytes()).map_or(0, |header| header.rows);
+        let rows = VectorsHeader::read(self.map.bytes()).map_or(0, |header| header.rows);
         if replaced || rows != self.rows {
             *self = Self::open(&self.path)?;
         }
@@ -176,7 +176,7 @@ impl Vectors {
         let added = added.ok_or_else(|| io::Error::other("a file holds at most 2^32 rows"))?;
         let total = self.rows + added;
         // A file that was cut short says it has more; what is added must not make that true.
-        if Header::read(self.map.bytes()).is_ok_and(|header| header.rows > self.rows) {
+        if VectorsHeader::read(self.map.bytes()).is_ok_and(|header| header.rows > self.rows) {
             self.count(self.rows)?;
         }
         let size = layout::file_size(total);
@@ -204,7 +204,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Makes this many rows count: eight bytes, so that nobody sees half of it.
+    /// Makes this many rows count: one write of eight bytes, so that no reader sees half of it.
     fn count(&self, rows: u32) -> io::Result<()> {
         self.file.write_all_at(&u64::from(rows).to_le_bytes(), layout::ROWS_AT)?;
         self.file.sync_data()
@@ -264,7 +264,7 @@ impl Vectors {
 }
 
 fn read_rows(path: &Path, map: &Mapping) -> Result<u32, VectorsError> {
-    let header = Header::read(map.bytes())
+    let header = VectorsHeader::read(map.bytes())
         .map_err(|what| VectorsError::Foreign { path: path.to_owned(), what })?;
     // A copy that was cut short has fewer rows than it says: whole blocks are whole.
     Ok(header.rows.min(layout::whole_rows(map.bytes().len() as u64)))
@@ -273,7 +273,7 @@ fn read_rows(path: &Path, map: &Mapping) -> Result<u32, VectorsError> {
 /// Puts an empty file in place, whole.
 fn create(path: &Path) -> io::Result<()> {
     let scratch = path.with_extension(format!("{}.new", std::process::id()));
-    std::fs::write(&scratch, Header::with_rows(0).bytes())?;
+    std::fs::write(&scratch, VectorsHeader::with_rows(0).bytes())?;
     File::open(&scratch)?.sync_all()?;
     std::fs::rename(&scratch, path)?;
     sync_parent(path)

@@ -16,16 +16,16 @@ const INNER: usize = 4 * DIMENSIONS;
 pub(crate) const PLACES: usize = 512;
 pub(crate) const WORDS: usize = 30522;
 
-pub(crate) struct Weights {
+pub(crate) struct EncoderWeights {
     tensors: Tensors,
     words: usize,
     /// What each place adds; the kind of segment, always the first, is added in.
     pub(crate) places: Vec<f32>,
     pub(crate) first_norm: Norm,
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<EncoderLayer>,
 }
 
-pub(crate) struct Layer {
+pub(crate) struct EncoderLayer {
     pub(crate) qkv: Linear,
     pub(crate) mix: Linear,
     pub(crate) mix_norm: Norm,
@@ -93,7 +93,7 @@ impl Linear {
     }
 }
 
-impl Layer {
+impl EncoderLayer {
     fn read(tensors: &Tensors, layer: usize) -> Result<Self, EmbedError> {
         let name = |part: &str| format!("encoder.layer.{layer}.{part}");
         let mut qkv = Linear::with_room(DIMENSIONS, 3 * DIMENSIONS);
@@ -113,7 +113,7 @@ impl Layer {
     }
 }
 
-impl Weights {
+impl EncoderWeights {
     pub(crate) fn read(path: &Path) -> Result<Self, EmbedError> {
         let tensors = Tensors::open(path)?;
         let words = "embeddings.word_embeddings.weight";
@@ -130,8 +130,9 @@ impl Weights {
         // On one core this takes several times as long as a query does.
         let layers = std::thread::scope(|scope| {
             let tensors = &tensors;
-            let read: Vec<_> =
-                (0..LAYERS).map(|layer| scope.spawn(move || Layer::read(tensors, layer))).collect();
+            let read: Vec<_> = (0..LAYERS)
+                .map(|layer| scope.spawn(move || EncoderLayer::read(tensors, layer)))
+                .collect();
             read.into_iter()
                 .map(|layer| layer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect::<Result<Vec<_>, _>>()

@@ -8,9 +8,9 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 use serde_json::Value;
-use spore_embed::{EmbedError, Kind, Limits, Model, Vector, model_dir};
+use spore_embed::{EmbedError, EmbedLimits, Model, TextKind, Vector, model_dir};
 
-const LIMITS: Limits = Limits { document_tokens: 128, query_tokens: 64, threads: 1 };
+const LIMITS: EmbedLimits = EmbedLimits { document_tokens: 128, query_tokens: 64, threads: 1 };
 
 fn model() -> Option<Model> {
     match Model::load(&model_dir(|name| std::env::var_os(name))) {
@@ -57,7 +57,7 @@ fn tokens_are_those_of_the_reference() {
     let Some(model) = model() else { return };
     for line in lines(include_str!("tokens.jsonl")) {
         let expected: Vec<u32> = serde_json::from_value(line["tokens"].clone()).unwrap();
-        assert_eq!(model.tokens(text(&line), Kind::Document), expected, "{:?}", text(&line));
+        assert_eq!(model.tokens(text(&line), TextKind::Document), expected, "{:?}", text(&line));
     }
 }
 
@@ -68,7 +68,8 @@ fn vectors_are_those_of_sentence_transformers() {
     let texts: Vec<&str> = lines.iter().map(text).collect();
     for threads in [1, 3] {
         let model = Model::load(&model_dir(|name| std::env::var_os(name))).unwrap();
-        let found = model.with_limits(Limits { threads, ..LIMITS }).embed(&texts, Kind::Document);
+        let found =
+            model.with_limits(EmbedLimits { threads, ..LIMITS }).embed(&texts, TextKind::Document);
         for (line, found) in lines.iter().zip(&found) {
             let cosine = cosine(found, &vector(line));
             assert!(cosine > 0.9999, "{cosine} for {:?}", text(line));
@@ -81,22 +82,22 @@ fn vectors_are_those_of_sentence_transformers() {
 fn a_text_has_the_same_vector_alone_and_among_others() {
     let Some(model) = model() else { return };
     let texts = ["one", "a longer text about parsing dates", "", "four"];
-    let together = model.embed(&texts, Kind::Document);
+    let together = model.embed(&texts, TextKind::Document);
     for (text, among) in texts.iter().zip(&together) {
-        let alone = model.embed(&[text], Kind::Document);
+        let alone = model.embed(&[text], TextKind::Document);
         assert!(cosine(&alone[0], among) > 0.999_999, "{text:?}");
     }
-    assert_eq!(model.embed(&[], Kind::Document), Vec::<Vector>::new());
+    assert_eq!(model.embed(&[], TextKind::Document), Vec::<Vector>::new());
 }
 
 #[test]
 fn queries_are_cut_at_their_own_length() {
     let Some(model) = model() else { return };
     let long = "word ".repeat(100_000);
-    assert_eq!(model.tokens(&long, Kind::Query).len(), 64);
-    assert_eq!(model.tokens(&long, Kind::Document).len(), 128);
+    assert_eq!(model.tokens(&long, TextKind::Query).len(), 64);
+    assert_eq!(model.tokens(&long, TextKind::Document).len(), 128);
     let cut = "word ".repeat(62);
-    assert_eq!(model.embed(&[&long], Kind::Query), model.embed(&[&cut], Kind::Query));
+    assert_eq!(model.embed(&[&long], TextKind::Query), model.embed(&[&cut], TextKind::Query));
 }
 
 #[test]

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use spore_effects::session::{
-    Confinement, Draining, Ending, Grace, ProcessIdentity, SessionError, SessionPlan, Shim, Sink,
-    watch,
+    Confinement, Draining, Grace, OutputSink, ProcessIdentity, SessionError, SessionPlan, Shim,
+    SupervisedEnd, watch,
 };
 use spore_model::{SessionToken, TreeId};
 
@@ -121,7 +121,7 @@ impl Runner {
         })?;
         let started = Instant::now();
         let mut session = waiting.go().map_err(lost)?;
-        let sink: Sink = {
+        let sink: OutputSink = {
             let output = Arc::clone(&output);
             Arc::new(move |bytes| {
                 output.lock().unwrap_or_else(PoisonError::into_inner).append(bytes);
@@ -136,9 +136,11 @@ impl Runner {
             output.lock().unwrap_or_else(PoisonError::into_inner).close().map_err(unwritten)?;
 
         let exit = match ending.map_err(lost)? {
-            Ending::ByItself(code) => Some(code),
-            Ending::OutOfTime => None,
-            Ending::Cancelled => return Err(GateError::Cancelled { gate: gate.name.clone() }),
+            SupervisedEnd::ByItself(code) => Some(code),
+            SupervisedEnd::OutOfTime => None,
+            SupervisedEnd::Cancelled => {
+                return Err(GateError::Cancelled { gate: gate.name.clone() });
+            }
         };
         let report = if gate.parser == Parser::Junit {
             crate::parse_files(&report_files::read(&place, &gate.reports).map_err(unread)?)

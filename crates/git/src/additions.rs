@@ -1,4 +1,5 @@
-//! The lines that a change adds, with their places: for whoever has to look at each of them.
+//! The lines that a change adds, with their places: for checks such as the search for secrets
+//! that have to look at each of them.
 //!
 //! Every file counts as text, whatever it holds and whatever its attributes say: nothing hides
 //! from this.

@@ -1,13 +1,13 @@
 //! Much at once: all files of a tree, many blobs, many commits.
 //!
-//! For whoever turns a whole tree into something else. Each call starts git once, whatever
+//! For callers that read a whole tree, such as the indexer. Each call starts git once, whatever
 //! the number of files or commits; the answers are held in memory, so a caller asks for
 //! blobs in portions.
 
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::command::records;
-use crate::listing::Entry;
+use crate::listing::TreeEntry;
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -36,7 +36,7 @@ impl Repository {
     pub fn tree_files(&self, tree: &TreeId) -> Result<Vec<TreeFile>, GitError> {
         let listing = self.tree_listing(tree)?;
         let files = listing.iter().filter(|(_, entry)| entry.is_file());
-        let file = |(name, entry): (&[u8], Entry<'_>)| TreeFile {
+        let file = |(name, entry): (&[u8], TreeEntry<'_>)| TreeFile {
             path: text(name),
             blob: entry.object.to_owned(),
         };
@@ -44,7 +44,7 @@ impl Repository {
     }
 
     /// Returns the sizes of these blobs, in their order. One that a partial clone does not have
-    /// counts as empty; whoever asks for it learns that.
+    /// counts as empty; only reading it shows that it is missing.
     pub fn blob_sizes(&self, blobs: &[&str]) -> Result<Vec<u64>, GitError> {
         if blobs.is_empty() {
             return Ok(Vec::new());
@@ -124,7 +124,9 @@ impl Repository {
         let answer = self
             .git("read the history")
             .args(["log", "--no-walk=unsorted", "--stdin", "-z", "--name-status"])
-            // Beyond so many files nobody looks which became which.
+            // Beyond so many files git pairs only those whose content is the same: comparing all
+            // others takes time that grows with the square (`-l` in
+            // <https://git-scm.com/docs/git-log>).
             .args(["--find-renames", "-l200"])
             .args(["--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-ext-diff"])
             .args(["--format=tformat:%x01%H%n%ct%n%B%x02"])

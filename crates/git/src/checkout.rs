@@ -19,9 +19,9 @@ use spore_model::CommitId;
 
 use crate::clone::{copy_index, write_clone};
 use crate::command::Git;
-use crate::listing::{Entry, Listing, Name, below};
-use crate::survey::{Names, Scope, Survey, ignored, survey};
-use crate::usual::Usual;
+use crate::listing::{Name, TreeEntry, TreeListing, below};
+use crate::rights::UsualRights;
+use crate::survey::{Names, SurveyScope, WorkTreeSurvey, ignored, survey};
 use crate::{GitError, Repository};
 
 /// A finished checkout. Holds nothing open; the directory outlives it.
@@ -33,7 +33,7 @@ pub struct Checkout {
 
 /// What a reset does with ignored files: build output, mostly.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ignored {
+pub(crate) enum IgnoredFiles {
     Keep,
     Remove,
 }
@@ -87,12 +87,12 @@ impl Checkout {
     /// it. Untracked files go. Ignored ones stay, by the rules of `commit` and those that a
     /// cache directory brings for itself.
     pub fn reset(&self, commit: &CommitId) -> Result<(), GitError> {
-        self.effect("reset", || self.reset_to(commit, Ignored::Keep))
+        self.effect("reset", || self.reset_to(commit, IgnoredFiles::Keep))
     }
 
     /// Like [`Self::reset`], but ignored files go too.
     pub fn reset_all(&self, commit: &CommitId) -> Result<(), GitError> {
-        self.effect("reset", || self.reset_to(commit, Ignored::Remove))
+        self.effect("reset", || self.reset_to(commit, IgnoredFiles::Remove))
     }
 
     /// Removes the checkout and what lies beside it. The caller knows that nothing in it is
@@ -138,17 +138,21 @@ impl Checkout {
         write_atomic(&state, finished.as_bytes()).map_err(GitError::io(&state))
     }
 
-    fn reset_to(&self, commit: &CommitId, ignored: Ignored) -> Result<(), GitError> {
+    fn reset_to(&self, commit: &CommitId, ignored: IgnoredFiles) -> Result<(), GitError> {
         let _lock = self.enter()?;
         self.bring_to(commit, ignored)?;
         self.write_clone(commit)
     }
 
     /// Makes the files those of `commit`.
-    pub(crate) fn bring_to(&self, commit: &CommitId, ignored: Ignored) -> Result<(), GitError> {
+    pub(crate) fn bring_to(
+        &self,
+        commit: &CommitId,
+        ignored: IgnoredFiles,
+    ) -> Result<(), GitError> {
         let target = self.repository.listing(commit)?;
         let indexed = self.indexed()?;
-        let usual = Usual::learn(&self.beside("spare"))?;
+        let usual = UsualRights::learn(&self.beside("spare"))?;
         usual.put_folders_right(&self.dir, indexed.folders().chain(target.folders()))?;
         // Line endings and the like follow the attributes. Where those change, files that
         // look up to date may be not, so all are written again.
@@ -164,12 +168,12 @@ impl Checkout {
     }
 
     /// Removes what is not of the commit.
-    fn sweep(&self, target: &Listing, ignored: Ignored) -> Result<Swept, GitError> {
+    fn sweep(&self, target: &TreeListing, ignored: IgnoredFiles) -> Result<Swept, GitError> {
         let rules = |names: &[&Name]| match ignored {
-            Ignored::Keep => self.ignored(names),
-            Ignored::Remove => Ok(Names::new()),
+            IgnoredFiles::Keep => self.ignored(names),
+            IgnoredFiles::Remove => Ok(Names::new()),
         };
-        let scope = Scope { is_own: true, skip: &|_, _| false, ignored: &rules };
+        let scope = SurveyScope { is_own: true, skip: &|_, _| false, ignored: &rules };
         let found = loop {
             match survey(&self.dir, target, &scope) {
                 Err(GitError::Unusable { path } | GitError::TooDeep { path }) => {
@@ -178,7 +182,7 @@ impl Checkout {
                 found => break found?,
             }
         };
-        let Survey { untracked, foreign, folders, .. } = found;
+        let WorkTreeSurvey { untracked, foreign, folders, .. } = found;
         let mut swept = Swept::Rubbish;
         for name in untracked.iter().chain(&foreign) {
             let path = below(&self.dir, name);
@@ -187,7 +191,7 @@ impl Checkout {
                 swept = Swept::AWay;
             }
         }
-        let is_submodule = |name: &Name| target.get(name).is_some_and(Entry::is_submodule);
+        let is_submodule = |name: &Name| target.get(name).is_some_and(TreeEntry::is_submodule);
         for name in folders.iter().rev().filter(|name| !is_submodule(name)) {
             let path = below(&self.dir, name);
             match fs::remove_dir(&path) {
@@ -239,13 +243,13 @@ impl Checkout {
     }
 
     /// Returns what our index holds; nothing, if there is none that git can read.
-    pub(crate) fn indexed(&self) -> Result<Listing, GitError> {
+    pub(crate) fn indexed(&self) -> Result<TreeListing, GitError> {
         let answer = self.git("read the index").args(["ls-files", "-z", "--stage"]).run();
         match answer {
-            Ok(answer) => Listing::parse("read the index", answer.stdout),
+            Ok(answer) => TreeListing::parse("read the index", answer.stdout),
             Err(GitError::Failed { .. }) => {
                 self.forget_index()?;
-                Ok(Listing::default())
+                Ok(TreeListing::default())
             }
             Err(error) => Err(error),
         }
@@ -320,7 +324,7 @@ fn is_free(dir: &Path) -> Result<bool, GitError> {
     }
 }
 
-pub(crate) fn attributes(listing: &Listing) -> Vec<(&[u8], &str)> {
+pub(crate) fn attributes(listing: &TreeListing) -> Vec<(&[u8], &str)> {
     let is_attributes =
         |name: &[u8]| name.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes");
     let entries = listing.iter().filter(|(name, _)| is_attributes(name));

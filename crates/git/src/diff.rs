@@ -39,14 +39,14 @@ pub struct Diff {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangedFile {
     pub path: String,
-    pub status: Change,
+    pub status: FileChange,
     /// Lines; `None` for a file that has none, or too many to count.
     pub added: Option<u32>,
     pub removed: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Change {
+pub enum FileChange {
     Added,
     Modified,
     Deleted,
@@ -113,11 +113,11 @@ fn parse_files(answer: &[u8]) -> Option<Vec<ChangedFile>> {
         let letter = head.rsplit(|byte| *byte == b' ').next()?.first()?;
         let first = text(records.next()?);
         let (path, status) = match letter {
-            b'A' => (first, Change::Added),
-            b'D' => (first, Change::Deleted),
-            b'R' => (text(records.next()?), Change::Renamed { from: first }),
-            b'T' => (first, Change::TypeChanged),
-            _ => (first, Change::Modified),
+            b'A' => (first, FileChange::Added),
+            b'D' => (first, FileChange::Deleted),
+            b'R' => (text(records.next()?), FileChange::Renamed { from: first }),
+            b'T' => (first, FileChange::TypeChanged),
+            _ => (first, FileChange::Modified),
         };
         files.push(ChangedFile { path, status, added: None, removed: None });
     }

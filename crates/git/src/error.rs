@@ -17,13 +17,14 @@ pub enum GitError {
     Bare { dir: PathBuf },
     #[error("the repository {dir} has no commit yet", dir = .dir.display())]
     NoCommits { dir: PathBuf },
-    /// git refuses to read a repository of somebody else; only the user may say it is fine.
+    /// Git refuses to read a repository that another user owns; only the person who runs Spore may
+    /// allow it, see `safe.directory` in <https://git-scm.com/docs/git-config>.
     #[error("git does not trust {dir}: {complaint}", dir = .dir.display())]
     Unsafe { dir: PathBuf, complaint: String },
     #[error("{revision:?} names no commit of the repository")]
     UnknownRevision { revision: String },
     /// A ref that is the user's, refused by this crate: a bug of the caller.
-    #[error("{name:?} is not one of spore's refs")]
+    #[error("{name:?} is not one of Spore's refs")]
     ForeignRef { name: String },
     /// Moving the branch would move what the user has checked out.
     #[error("branch {name} is checked out in {dir}", dir = .dir.display())]
@@ -41,17 +42,17 @@ pub enum GitError {
     #[error("{dir} is gone or no longer a directory", dir = .dir.display())]
     Vanished { dir: PathBuf },
     /// Something that Spore did not make is where a checkout should go.
-    #[error("{dir} already holds files that are not a checkout of spore's", dir = .dir.display())]
+    #[error("{dir} already holds files that are not a checkout of Spore's", dir = .dir.display())]
     Occupied { dir: PathBuf },
     /// A pipe or device where git expects a file of settings: reading it might never end.
     #[error("{path} is no regular file", path = .path.display())]
     Unusable { path: PathBuf },
-    #[error("{path} is in more directories than can be gone into", path = .path.display())]
+    #[error("{path} lies below more directories than Spore goes into", path = .path.display())]
     TooDeep { path: PathBuf },
     #[error("cannot {action}: git ended with code {code}: {complaint}")]
     Failed { action: &'static str, complaint: String, code: i32 },
     /// git answered with something that is not what its manual promises.
-    #[error("cannot {action}: git gave an answer we cannot read: {answer:?}")]
+    #[error("cannot {action}: git gave an answer that Spore cannot read: {answer:?}")]
     Unreadable { action: &'static str, answer: String },
     #[error("cannot {action}")]
     Tool {

@@ -1,5 +1,5 @@
-//! What never enters a commit, whoever changed it: secrets, databases, build output, the
-//! tools' own state.
+//! What never enters a commit, whether an agent or a gate changed it: secrets, databases, build
+//! output, the tools' own state.
 //!
 //! A pattern is matched against every part of a path, so it counts at any depth; `*` is any
 //! run of characters, `?` any one. With `/` at its end it means directories only; with `/`
@@ -37,25 +37,27 @@ impl Exclusions {
     }
 
     pub(crate) fn excludes_file(&self, name: &[u8]) -> bool {
-        is_always(name) || (self.matches(name, Kind::File) && !self.is_allowed(name))
+        is_always(name) || (self.matches(name, ExcludedKind::File) && !self.is_allowed(name))
     }
 
     /// Returns whether nothing below the directory can enter, so that it need not be read.
     pub(crate) fn excludes_directory(&self, name: &[u8]) -> bool {
         let holds_allowed = || self.allow.iter().any(|path| is_at_or_below(path, name));
         is_always(name)
-            || (self.matches(name, Kind::Directory) && !self.is_allowed(name) && !holds_allowed())
+            || (self.matches(name, ExcludedKind::Directory)
+                && !self.is_allowed(name)
+                && !holds_allowed())
     }
 
     fn is_allowed(&self, name: &[u8]) -> bool {
         self.allow.iter().any(|path| is_at_or_below(name, path))
     }
 
-    fn matches(&self, name: &[u8], kind: Kind) -> bool {
+    fn matches(&self, name: &[u8], kind: ExcludedKind) -> bool {
         let ends = name.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let mut start = 0;
         for end in ends.chain([name.len()]) {
-            let is_directory = end < name.len() || kind == Kind::Directory;
+            let is_directory = end < name.len() || kind == ExcludedKind::Directory;
             let hit = |pattern: &Pattern| {
                 let text = if pattern.from_root { &name[..end] } else { &name[start..end] };
                 (is_directory || !pattern.directories_only) && glob(&pattern.glob, text)
@@ -70,7 +72,7 @@ impl Exclusions {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExcludedKind {
     File,
     Directory,
 }

@@ -24,7 +24,7 @@ pub struct Commit {
 
 /// Which way round a patch is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
+pub enum PatchDirection {
     Forward,
     /// The patch that would undo the commit.
     Reverse,
@@ -32,7 +32,7 @@ pub enum Direction {
 
 /// Lines of a file, counted from one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lines {
+pub struct LineRange {
     pub first: NonZeroU32,
     pub count: NonZeroU32,
 }
@@ -81,7 +81,7 @@ impl Repository {
     pub fn patches(
         &self,
         commits: &[CommitId],
-        direction: Direction,
+        direction: PatchDirection,
     ) -> Result<Vec<Patch>, GitError> {
         if commits.is_empty() {
             return Ok(Vec::new());
@@ -95,9 +95,9 @@ impl Repository {
             .args(["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"])
             .stdin(question);
         let call = match direction {
-            Direction::Forward => call.args(["--src-prefix=a/", "--dst-prefix=b/"]),
+            PatchDirection::Forward => call.args(["--src-prefix=a/", "--dst-prefix=b/"]),
             // git swaps the prefixes with the sides.
-            Direction::Reverse => call.args(["-R", "--src-prefix=b/", "--dst-prefix=a/"]),
+            PatchDirection::Reverse => call.args(["-R", "--src-prefix=b/", "--dst-prefix=a/"]),
         };
         let answer = call.run()?;
         patch::parse(&answer.stdout).ok_or_else(|| GitError::unreadable(action, &answer.stdout))
@@ -108,7 +108,7 @@ impl Repository {
         &self,
         at: &CommitId,
         path: &str,
-        ranges: &[Lines],
+        ranges: &[LineRange],
     ) -> Result<Vec<CommitId>, GitError> {
         if ranges.is_empty() {
             return Ok(Vec::new());

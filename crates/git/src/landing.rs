@@ -22,7 +22,7 @@ use spore_model::CommitId;
 
 use crate::clone::copy_index;
 use crate::command::{Git, records};
-use crate::listing::{Entry, Listing, Name, below, inside, parents};
+use crate::listing::{Name, TreeEntry, TreeListing, below, inside, parents};
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -51,7 +51,7 @@ impl fmt::Display for Obstacle {
 }
 
 /// A path that differs between two commits.
-struct Step {
+struct LandingStep {
     name: Name,
     old: Option<Version>,
     new: Option<Version>,
@@ -63,8 +63,8 @@ struct Version {
 }
 
 impl Version {
-    fn entry(&self) -> Entry<'_> {
-        Entry { mode: &self.mode, object: &self.object }
+    fn entry(&self) -> TreeEntry<'_> {
+        TreeEntry { mode: &self.mode, object: &self.object }
     }
 }
 
@@ -101,23 +101,24 @@ impl Repository {
     }
 
     /// Makes the index agree with files that an interrupted [`Self::turn`] wrote before it
-    /// came to the index, and removes the one it was writing. Nothing else is touched: a file
+    /// wrote the index, and removes the one it was writing. Nothing else is touched: a file
     /// is one of these only if it holds what `to` has, or the beginning of it. Returns what of
     /// the user's is in the way by now; then nothing was done.
     pub fn mend_turn(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Obstacle>, GitError> {
         let answer = self.on_users_files("read your index").args(["ls-files", "-z", "--stage"]);
-        let indexed = Listing::parse("read your index", answer.run()?.stdout)?;
+        let indexed = TreeListing::parse("read your index", answer.run()?.stdout)?;
         let steps = self.steps(from, to)?;
-        let open = |step: &&Step| indexed.get(&step.name) == step.old.as_ref().map(Version::entry);
+        let open =
+            |step: &&LandingStep| indexed.get(&step.name) == step.old.as_ref().map(Version::entry);
         let (mut written, mut torn, mut to_come) = (Vec::new(), Vec::new(), Vec::new());
         for step in steps.iter().filter(open) {
             match self.progress(step)? {
-                Progress::Untouched => to_come.push(step),
-                Progress::Written => {
+                PathProgress::Untouched => to_come.push(step),
+                PathProgress::Written => {
                     written.extend_from_slice(&step.name);
                     written.push(0);
                 }
-                Progress::Torn => torn.push(below(self.root(), &step.name)),
+                PathProgress::Torn => torn.push(below(self.root(), &step.name)),
             }
         }
         let obstacles = self.untracked_in_the_way(from, to_come)?;
@@ -140,7 +141,7 @@ impl Repository {
         &self,
         from: &CommitId,
         to: &CommitId,
-        steps: &[Step],
+        steps: &[LandingStep],
         index: &Path,
     ) -> Result<Vec<Obstacle>, GitError> {
         let git = |action| {
@@ -175,9 +176,10 @@ impl Repository {
     fn untracked_in_the_way<'s>(
         &self,
         from: &CommitId,
-        steps: impl IntoIterator<Item = &'s Step>,
+        steps: impl IntoIterator<Item = &'s LandingStep>,
     ) -> Result<Vec<Obstacle>, GitError> {
-        let added: Vec<&Step> = steps.into_iter().filter(|step| step.old.is_none()).collect();
+        let added: Vec<&LandingStep> =
+            steps.into_iter().filter(|step| step.old.is_none()).collect();
         if added.is_empty() {
             return Ok(Vec::new());
         }
@@ -198,7 +200,7 @@ impl Repository {
     }
 
     /// Returns the files that one of the user's filters would have to write.
-    fn filtered(&self, to: &CommitId, steps: &[Step]) -> Result<Vec<Obstacle>, GitError> {
+    fn filtered(&self, to: &CommitId, steps: &[LandingStep]) -> Result<Vec<Obstacle>, GitError> {
         if self.filters().is_empty() {
             return Ok(Vec::new());
         }
@@ -219,35 +221,35 @@ impl Repository {
     }
 
     /// Returns how far an interrupted turn came with one path.
-    fn progress(&self, step: &Step) -> Result<Progress, GitError> {
+    fn progress(&self, step: &LandingStep) -> Result<PathProgress, GitError> {
         let path = below(self.root(), &step.name);
         let metadata = match fs::symlink_metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) if is_absence(&error) => {
                 let gone = step.new.is_none();
-                return Ok(if gone { Progress::Written } else { Progress::Untouched });
+                return Ok(if gone { PathProgress::Written } else { PathProgress::Untouched });
             }
             Err(source) => return Err(GitError::Io { path, source }),
         };
         let Some(new) = step.new.as_ref().map(Version::entry).filter(|new| !new.is_submodule())
         else {
-            return Ok(Progress::Untouched);
+            return Ok(PathProgress::Untouched);
         };
         let blob = self.read_blobs(&[new.object])?.pop().flatten().unwrap_or_default();
         if metadata.is_symlink() {
             let target = fs::read_link(&path).map_err(GitError::io(&path))?;
             let same = !new.is_file() && target.as_os_str().as_bytes() == blob;
-            return Ok(if same { Progress::Written } else { Progress::Untouched });
+            return Ok(if same { PathProgress::Written } else { PathProgress::Untouched });
         }
         if !metadata.is_file() || !new.is_file() {
-            return Ok(Progress::Untouched);
+            return Ok(PathProgress::Untouched);
         }
         let content = fs::read(&path).map_err(GitError::io(&path))?;
         if self.stored_as(&step.name, &content)? == new.object {
-            return Ok(Progress::Written);
+            return Ok(PathProgress::Written);
         }
         let torn = content.len() < blob.len() && blob.starts_with(&content);
-        Ok(if torn { Progress::Torn } else { Progress::Untouched })
+        Ok(if torn { PathProgress::Torn } else { PathProgress::Untouched })
     }
 
     /// Returns the object that a file with this content would be stored as.
@@ -256,7 +258,7 @@ impl Repository {
         Ok(call.args([OsStr::from_bytes(name)]).stdin(content).run()?.text())
     }
 
-    fn steps(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Step>, GitError> {
+    fn steps(&self, from: &CommitId, to: &CommitId) -> Result<Vec<LandingStep>, GitError> {
         let action = "compare two commits";
         let call = self.git(action).args(["diff-tree", "-r", "-z", "--raw", "--no-renames"]);
         let call = call.args(["--no-abbrev", "--ignore-submodules=none"]);
@@ -282,7 +284,7 @@ impl Repository {
 }
 
 /// How far an interrupted turn came with one path.
-enum Progress {
+enum PathProgress {
     Untouched,
     Written,
     Torn,
@@ -292,7 +294,7 @@ enum Progress {
 fn untracked_at(
     root: &Path,
     name: &[u8],
-    listing: &Listing,
+    listing: &TreeListing,
     found: &mut Vec<Name>,
 ) -> Result<(), GitError> {
     let path = below(root, name);
@@ -320,7 +322,7 @@ fn is_absence(error: &io::Error) -> bool {
 }
 
 /// Reads `:mode mode object object status`, then the path, any number of times.
-fn parse_steps(answer: &[u8]) -> Option<Vec<Step>> {
+fn parse_steps(answer: &[u8]) -> Option<Vec<LandingStep>> {
     let mut records = records(answer);
     let mut steps = Vec::new();
     while let Some(head) = records.next() {
@@ -332,7 +334,7 @@ fn parse_steps(answer: &[u8]) -> Option<Vec<Step>> {
             let version = Version { mode: mode.to_owned(), object: object.to_owned() };
             (mode != "000000").then_some(version)
         };
-        steps.push(Step {
+        steps.push(LandingStep {
             name: records.next()?.to_vec(),
             old: version(modes.0, objects.0),
             new: version(modes.1, objects.1),

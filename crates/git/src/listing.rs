@@ -34,12 +34,12 @@ pub(crate) fn parents(name: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct TreeEntry<'a> {
     pub(crate) mode: &'a str,
     pub(crate) object: &'a str,
 }
 
-impl Entry<'_> {
+impl TreeEntry<'_> {
     /// Returns whether this is a commit of another repository: a submodule.
     pub(crate) fn is_submodule(self) -> bool {
         self.mode == "160000"
@@ -50,26 +50,28 @@ impl Entry<'_> {
     }
 }
 
-/// The entries are kept in the words of git's answer: a tree has ten thousands, and nobody needs
-/// each of them in strings of its own.
+/// The entries of a tree or of an index, by their paths.
+///
+/// They are kept as places in git's answer: a tree may have ten thousands, and a string for each
+/// mode, id and path would cost more time than git takes to answer.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
+pub(crate) struct TreeListing {
     answer: Vec<u8>,
     /// In the order of their names, each of which is there once.
-    records: Vec<Record>,
+    records: Vec<EntryRecord>,
     /// Every directory that holds an entry, at any depth.
     folders: HashSet<Name>,
 }
 
 /// Where in the answer the parts of an entry are.
 #[derive(Clone, Debug)]
-struct Record {
+struct EntryRecord {
     mode: Range<usize>,
     object: Range<usize>,
     name: Range<usize>,
 }
 
-impl Listing {
+impl TreeListing {
     /// Reads `ls-tree -z` (mode, type, object) or `ls-files -z --stage` (mode, object, stage).
     pub(crate) fn parse(action: &'static str, answer: Vec<u8>) -> Result<Self, GitError> {
         let mut records = Vec::new();
@@ -77,12 +79,12 @@ impl Listing {
         for record in answer.split(|byte| *byte == 0) {
             // Behind the last one there is nothing.
             if !record.is_empty() {
-                let read = Record::parse(record, begin);
+                let read = EntryRecord::parse(record, begin);
                 records.push(read.ok_or_else(|| GitError::unreadable(action, record))?);
             }
             begin += record.len() + 1;
         }
-        let name = |record: &Record| &answer[record.name.clone()];
+        let name = |record: &EntryRecord| &answer[record.name.clone()];
         // Git's order is this one already. Of a path with several stages the last one counts.
         records.sort_by(|a, b| name(a).cmp(name(b)));
         records.dedup_by(|later, kept| {
@@ -104,7 +106,7 @@ impl Listing {
         Ok(Self { answer, records, folders })
     }
 
-    pub(crate) fn get(&self, name: &[u8]) -> Option<Entry<'_>> {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<TreeEntry<'_>> {
         let found = self.records.binary_search_by(|record| self.name(record).cmp(name)).ok()?;
         Some(self.entry(&self.records[found]))
     }
@@ -124,25 +126,25 @@ impl Listing {
     }
 
     /// Returns all entries, by name.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Entry<'_>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], TreeEntry<'_>)> {
         self.records.iter().map(|record| (self.name(record), self.entry(record)))
     }
 
-    fn name(&self, record: &Record) -> &[u8] {
+    fn name(&self, record: &EntryRecord) -> &[u8] {
         &self.answer[record.name.clone()]
     }
 
-    fn entry(&self, record: &Record) -> Entry<'_> {
-        // Whoever made the record has read both as text.
+    fn entry(&self, record: &EntryRecord) -> TreeEntry<'_> {
+        // `parse` has read both as text before it made the record.
         let text = |range: &Range<usize>| std::str::from_utf8(&self.answer[range.clone()]);
-        Entry {
+        TreeEntry {
             mode: text(&record.mode).unwrap_or_default(),
             object: text(&record.object).unwrap_or_default(),
         }
     }
 }
 
-impl Record {
+impl EntryRecord {
     /// Reads one record, which begins at `begin` of the answer.
     fn parse(record: &[u8], begin: usize) -> Option<Self> {
         let tab = record.iter().position(|byte| *byte == b'\t')?;
@@ -168,8 +170,8 @@ mod tests {
     const A: &str = "0123456789abcdef0123456789abcdef01234567";
     const B: &str = "89abcdef0123456789abcdef0123456789abcdef";
 
-    fn listing(answer: &str) -> Listing {
-        Listing::parse("list", answer.as_bytes().to_vec()).unwrap()
+    fn listing(answer: &str) -> TreeListing {
+        TreeListing::parse("list", answer.as_bytes().to_vec()).unwrap()
     }
 
     #[test]
@@ -177,8 +179,8 @@ mod tests {
         let tree = format!("100644 blob {A}\td/e/a b\x00160000 commit {B}\tlib\x00");
         let index = format!("100644 {A} 0\td/e/a b\x00160000 {B} 0\tlib\x00");
         for listing in [listing(&tree), listing(&index)] {
-            let file = Entry { mode: "100644", object: A };
-            let submodule = Entry { mode: "160000", object: B };
+            let file = TreeEntry { mode: "100644", object: A };
+            let submodule = TreeEntry { mode: "160000", object: B };
             assert!(listing.iter().eq([(&b"d/e/a b"[..], file), (b"lib", submodule)]));
             assert_eq!(listing.get(b"d/e/a b"), Some(file));
             assert_eq!(listing.get(b"d/e"), None);
@@ -194,14 +196,14 @@ mod tests {
             "100644 {A} 0\tz\x00100644 {A} 1\ta\x00100755 {B} 2\ta\x00100644 {B} 3\ta\x00"
         ));
         let entries: Vec<_> = listing.iter().collect();
-        let last = Entry { mode: "100644", object: B };
-        assert_eq!(entries, [(&b"a"[..], last), (b"z", Entry { mode: "100644", object: A })]);
+        let last = TreeEntry { mode: "100644", object: B };
+        assert_eq!(entries, [(&b"a"[..], last), (b"z", TreeEntry { mode: "100644", object: A })]);
     }
 
     #[test]
     fn what_cannot_be_read_is_said_to_be() {
         for answer in ["100644 blob\x00", "100644\ta\x00"] {
-            assert!(Listing::parse("list", answer.as_bytes().to_vec()).is_err(), "{answer:?}");
+            assert!(TreeListing::parse("list", answer.as_bytes().to_vec()).is_err(), "{answer:?}");
         }
     }
 }

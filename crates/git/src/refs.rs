@@ -35,7 +35,7 @@ impl Repository {
     }
 
     /// Removes one of Spore's refs that still points at `commit`. One that is gone is fine; one
-    /// that points elsewhere by now, or that somebody has checked out, stays: then this is
+    /// that points elsewhere by now, or that is checked out in a work tree, stays: then this is
     /// false.
     pub fn remove_ref(&self, name: &str, commit: &CommitId) -> Result<bool, GitError> {
         if !is_ours(name) {

@@ -9,11 +9,11 @@ use spore_effects::{Effect, Probe, ToolOutput};
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::GitError;
+use crate::answers::AnswerCache;
 use crate::clone::SHAPING;
 use crate::command::{Git, records};
-use crate::listing::Listing;
-use crate::recall::Recall;
-use crate::settings::Settings;
+use crate::listing::TreeListing;
+use crate::settings::GitSettings;
 
 /// A work tree of the user's and the repository behind it. Cheap to clone; holds nothing open.
 /// The user's configuration is that of the moment it was found, and what can never change is
@@ -26,9 +26,9 @@ pub struct Repository {
     /// What belongs to the user's work tree alone: HEAD and index. Differs from `common` in a
     /// linked worktree.
     own: PathBuf,
-    settings: Arc<Settings>,
+    settings: Arc<GitSettings>,
     filters: Arc<[OsString]>,
-    recall: Arc<Recall>,
+    recall: Arc<AnswerCache>,
     /// Told of every commit, ref and checkout, so that no caller can forget it.
     probe: Probe,
 }
@@ -39,9 +39,9 @@ impl Repository {
         if !dir.is_dir() {
             return Err(GitError::NotARepository { dir: dir.to_owned() });
         }
-        let Places { root, common, own } = Places::around(dir)?;
+        let RepositoryDirs { root, common, own } = RepositoryDirs::around(dir)?;
         let settings =
-            Settings::read(Git::new("read the configuration", &common).env("GIT_DIR", &common))?;
+            GitSettings::read(Git::new("read the configuration", &common).env("GIT_DIR", &common))?;
         let filters = settings.filter_drivers().into();
         let (settings, recall) = (Arc::new(settings), Arc::default());
         Ok(Self { root, common, own, settings, filters, recall, probe: Probe::idle() })
@@ -141,7 +141,7 @@ impl Repository {
         }
         let call = self.git("read a file").env("GIT_LITERAL_PATHSPECS", "1");
         let answer = call.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path]).run();
-        let listing = Listing::parse("read a file", answer?.stdout)?;
+        let listing = TreeListing::parse("read a file", answer?.stdout)?;
         match listing.get(path.as_bytes()) {
             Some(entry) if entry.is_file() => {
                 let call = self.git("read a file").args(["cat-file", "blob", entry.object]);
@@ -228,15 +228,15 @@ impl Repository {
         self.probe.around(Effect::Commit, subject, || commit_id("commit", &call.run()?))
     }
 
-    pub(crate) fn listing(&self, commit: &CommitId) -> Result<Arc<Listing>, GitError> {
+    pub(crate) fn listing(&self, commit: &CommitId) -> Result<Arc<TreeListing>, GitError> {
         self.tree_listing(&self.tree_of(commit)?)
     }
 
-    pub(crate) fn tree_listing(&self, tree: &TreeId) -> Result<Arc<Listing>, GitError> {
+    pub(crate) fn tree_listing(&self, tree: &TreeId) -> Result<Arc<TreeListing>, GitError> {
         self.recall.listings.answer(tree.clone(), || {
             let action = "list the files of a tree";
             let call = self.git(action).args(["ls-tree", "-r", "-z", "--full-tree", tree.as_str()]);
-            Listing::parse(action, call.run()?.stdout)
+            TreeListing::parse(action, call.run()?.stdout)
         })
     }
 
@@ -265,11 +265,11 @@ impl Repository {
     }
 
     /// Returns the user's configuration as it was when the repository was found.
-    pub(crate) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &GitSettings {
         &self.settings
     }
 
-    pub(crate) fn recall(&self) -> &Recall {
+    pub(crate) fn recall(&self) -> &AnswerCache {
         &self.recall
     }
 
@@ -324,13 +324,13 @@ fn unreadable_revision(object: &str) -> GitError {
 }
 
 /// The three directories of a repository.
-struct Places {
+struct RepositoryDirs {
     root: PathBuf,
     common: PathBuf,
     own: PathBuf,
 }
 
-impl Places {
+impl RepositoryDirs {
     fn around(dir: &Path) -> Result<Self, GitError> {
         let ask = |question: &[&str]| {
             Git::new("find the repository", dir).args(["rev-parse"]).args(question).answer()

@@ -10,9 +10,9 @@ use crate::command::{Git, records};
 /// Values by key, the last one wins, as for git. A key is in lower case but for the part
 /// between its first and last dot.
 #[derive(Debug)]
-pub(crate) struct Settings(BTreeMap<Vec<u8>, Vec<u8>>);
+pub(crate) struct GitSettings(BTreeMap<Vec<u8>, Vec<u8>>);
 
-impl Settings {
+impl GitSettings {
     /// Asks git, by a call that is made for the right repository.
     pub(crate) fn read(call: Git) -> Result<Self, GitError> {
         Ok(Self::parse(&call.args(["config", "-z", "--list"]).run()?.stdout))
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_last_value_wins_and_filters_are_named_without_lfs() {
-        let settings = Settings::parse(
+        let settings = GitSettings::parse(
             b"user.name\nOne\0user.name\nTwo\0filter.lfs.clean\nx\0filter.a.b=c.clean\ny\0\
               filter.a.b=c.smudge\nz\0core.bare\0merge.ours.driver\ntrue\0merge.ours.name\nn\0\
               merge.conflictstyle\ndiff3\0",

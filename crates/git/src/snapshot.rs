@@ -14,9 +14,9 @@ use std::collections::HashSet;
 use spore_model::{CommitId, TreeId};
 
 use crate::checkout::Checkout;
-use crate::listing::{Entry, Listing, Name, parents};
+use crate::listing::{Name, TreeEntry, TreeListing, parents};
 use crate::repository::tree_id;
-use crate::survey::{Kind, Names, Scope, survey};
+use crate::survey::{Names, SurveyScope, SurveyedKind, survey};
 use crate::{Exclusions, GitError};
 
 impl Checkout {
@@ -26,7 +26,7 @@ impl Checkout {
         let _lock = self.enter()?;
         self.recall_laid()?;
         let base = self.repository().listing(base)?;
-        let kept = Kept::of(&base, exclusions);
+        let kept = KeptPaths::of(&base, exclusions);
         let wanted = self.wanted(&base, &kept, exclusions)?;
         self.correct_index(&base, &kept, &wanted)?;
         self.store(&wanted)?;
@@ -52,16 +52,19 @@ impl Checkout {
     /// Returns the files whose content on disk is to be stored.
     fn wanted(
         &self,
-        base: &Listing,
-        kept: &Kept<'_>,
+        base: &TreeListing,
+        kept: &KeptPaths<'_>,
         exclusions: &Exclusions,
     ) -> Result<Names, GitError> {
-        let skip = |name: &[u8], kind: Kind| match kind {
-            Kind::Foreign => true,
-            Kind::File => exclusions.excludes_file(name) || kept.blocks(name),
-            Kind::Directory => exclusions.excludes_directory(name) || kept.names.contains(name),
+        let skip = |name: &[u8], kind: SurveyedKind| match kind {
+            SurveyedKind::Foreign => true,
+            SurveyedKind::File => exclusions.excludes_file(name) || kept.blocks(name),
+            SurveyedKind::Directory => {
+                exclusions.excludes_directory(name) || kept.names.contains(name)
+            }
         };
-        let scope = Scope { is_own: true, skip: &skip, ignored: &|names| self.ignored(names) };
+        let scope =
+            SurveyScope { is_own: true, skip: &skip, ignored: &|names| self.ignored(names) };
         let found = survey(self.dir(), base, &scope)?;
         let tracked = found.tracked.into_iter().filter(|name| !kept.names.contains(&name[..]));
         Ok(tracked.chain(found.untracked).collect())
@@ -70,8 +73,8 @@ impl Checkout {
     /// Takes out of the index what is not wanted, and puts back what the base keeps.
     fn correct_index(
         &self,
-        base: &Listing,
-        kept: &Kept<'_>,
+        base: &TreeListing,
+        kept: &KeptPaths<'_>,
         wanted: &Names,
     ) -> Result<(), GitError> {
         let indexed = self.indexed()?;
@@ -108,7 +111,7 @@ impl Checkout {
 }
 
 /// Takes a path out of an index.
-pub(crate) fn removal_line(entry: Entry<'_>, name: &[u8]) -> Vec<u8> {
+pub(crate) fn removal_line(entry: TreeEntry<'_>, name: &[u8]) -> Vec<u8> {
     index_line("0", &"0".repeat(entry.object.len()), name)
 }
 
@@ -121,13 +124,13 @@ pub(crate) fn index_line(mode: &str, object: &str, name: &[u8]) -> Vec<u8> {
 }
 
 /// The paths that stay as they are in the base.
-struct Kept<'a> {
+struct KeptPaths<'a> {
     names: HashSet<&'a [u8]>,
     folders: HashSet<&'a [u8]>,
 }
 
-impl<'a> Kept<'a> {
-    fn of(base: &'a Listing, exclusions: &Exclusions) -> Self {
+impl<'a> KeptPaths<'a> {
+    fn of(base: &'a TreeListing, exclusions: &Exclusions) -> Self {
         let stays = base
             .iter()
             .filter(|(name, entry)| entry.is_submodule() || exclusions.excludes_file(name));

@@ -1,4 +1,4 @@
-//! Checkouts that nobody needs any more, kept because the next one is mostly the same.
+//! Checkouts that no run needs any more, kept because the next one is mostly the same.
 //!
 //! Writing ten thousand files takes seconds; seeing that they are as they should be takes a
 //! tenth of that. A spare is one directory, a work tree and Spore's index of it: it is taken and
@@ -20,9 +20,9 @@ use spore_effects::files::{create_private_dir, remove_all, write_atomic};
 use spore_effects::walk;
 use spore_model::CommitId;
 
-use crate::checkout::{Checkout, Ignored, attributes};
-use crate::listing::{Entry, Listing, Name, below, inside, parents};
-use crate::usual::Usual;
+use crate::checkout::{Checkout, IgnoredFiles, attributes};
+use crate::listing::{Name, TreeEntry, TreeListing, below, inside, parents};
+use crate::rights::UsualRights;
 use crate::{GitError, Repository};
 
 /// How many are kept: a run has a coder's and a verifier's.
@@ -46,7 +46,7 @@ impl Repository {
         let doomed = spares.join(format!("doomed-{}", std::process::id()));
         for number in 0..MAX_SPARES {
             remove_all(&doomed).map_err(GitError::io(&doomed))?;
-            // Moved first, as by whoever takes one: that one is not anybody's any more.
+            // Moved first, as a checkout that takes a spare does it: so only one process has it.
             if fs::rename(spares.join(number.to_string()), &doomed).is_ok() {
                 removed += 1;
             }
@@ -82,7 +82,8 @@ impl Checkout {
         fs::rename(self.laid(), bundle.join("laid"))?;
         fs::write(bundle.join("shape"), self.repository().shape())?;
         remove_all(&bundle.join("tree/.git"))?;
-        // A directory that is not empty is not replaced: whoever was first has the place.
+        // A rename does not replace a directory that is not empty, so a place that another
+        // process took first stays its own (<https://man7.org/linux/man-pages/man2/rename.2.html>).
         (0..MAX_SPARES)
             .map(|number| fs::rename(&bundle, spares.join(number.to_string())))
             .find(Result::is_ok)
@@ -100,7 +101,7 @@ impl Checkout {
 
     fn unpack(&self, bundle: &Path) -> io::Result<()> {
         let tree = bundle.join("tree");
-        // A link in its place would lead everything below to somebody else's files.
+        // A link in its place would lead everything below to files outside of the spare.
         if !fs::symlink_metadata(&tree)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
@@ -114,7 +115,7 @@ impl Checkout {
 
     fn renew(&self, commit: &CommitId) -> Result<(), GitError> {
         let scratch = self.beside("spare");
-        let usual = Usual::learn(&scratch)?;
+        let usual = UsualRights::learn(&scratch)?;
         if usual.is_shared() {
             // What an agent added to such rights cannot be told from what is meant to be there.
             return Err(GitError::Unusable { path: scratch });
@@ -127,7 +128,7 @@ impl Checkout {
         if has_submodules
             || attributes(&indexed) != attributes(&*self.repository().listing(commit)?)
         {
-            return self.bring_to(commit, Ignored::Remove);
+            return self.bring_to(commit, IgnoredFiles::Remove);
         }
         self.read_tree(commit)
     }
@@ -135,7 +136,7 @@ impl Checkout {
 
 /// Removes what is not in the index, and what is not as a checkout makes it; puts directories
 /// right.
-fn straighten(usual: &Usual, root: &Path, indexed: &Listing) -> Result<(), GitError> {
+fn straighten(usual: &UsualRights, root: &Path, indexed: &TreeListing) -> Result<(), GitError> {
     usual.put_root_right(root)?;
     let folders = walk(Name::new(), |folder| {
         let (mut holds_files, mut folders) = (false, Vec::new());
@@ -162,7 +163,7 @@ fn straighten(usual: &Usual, root: &Path, indexed: &Listing) -> Result<(), GitEr
     Ok(())
 }
 
-fn is_kept(usual: &Usual, found: &Metadata, tracked: Option<Entry<'_>>) -> bool {
+fn is_kept(usual: &UsualRights, found: &Metadata, tracked: Option<TreeEntry<'_>>) -> bool {
     let Some(tracked) = tracked else { return false };
     found.is_symlink()
         || (found.is_file() && usual.is_of(found, tracked))

@@ -15,7 +15,7 @@ use spore_effects::walk;
 
 use crate::GitError;
 use crate::command::{Git, records};
-use crate::listing::{Listing, Name, below, inside};
+use crate::listing::{Name, TreeListing, below, inside};
 
 pub(crate) type Names = HashSet<Name>;
 
@@ -24,7 +24,7 @@ pub(crate) type Names = HashSet<Name>;
 const MAX_LEVELS: usize = 200;
 
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct WorkTreeSurvey {
     /// Files and links that the commit has too, whatever they hold now.
     pub(crate) tracked: Names,
     /// The other files and links.
@@ -36,17 +36,17 @@ pub(crate) struct Survey {
 }
 
 /// What a survey leaves out.
-pub(crate) struct Scope<'a> {
+pub(crate) struct SurveyScope<'a> {
     /// Whether the files are Spore's, which may give itself the right to look at them.
     pub(crate) is_own: bool,
     /// Untracked paths not even worth asking git about.
-    pub(crate) skip: &'a dyn Fn(&[u8], Kind) -> bool,
+    pub(crate) skip: &'a dyn Fn(&[u8], SurveyedKind) -> bool,
     /// Returns those of the given paths that are ignored.
     pub(crate) ignored: &'a dyn Fn(&[&Name]) -> Result<Names, GitError>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum SurveyedKind {
     /// A regular file or a symbolic link.
     File,
     Directory,
@@ -55,8 +55,12 @@ pub(crate) enum Kind {
 }
 
 /// Walks `root`. Symbolic links are never followed.
-pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result<Survey, GitError> {
-    let mut survey = Survey::default();
+pub(crate) fn survey(
+    root: &Path,
+    commit: &TreeListing,
+    scope: &SurveyScope<'_>,
+) -> Result<WorkTreeSurvey, GitError> {
+    let mut survey = WorkTreeSurvey::default();
     let mut open = Vec::new();
     let is_own = scope.is_own;
     let known = walk(Name::new(), |folder| {
@@ -64,8 +68,8 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
         for (name, kind) in read_folder(root, folder, is_own)? {
             let entry = commit.get(&name);
             match kind {
-                Kind::Directory if commit.has_folder(&name) => folders.push(name),
-                Kind::File if entry.is_some_and(|entry| !entry.is_submodule()) => {
+                SurveyedKind::Directory if commit.has_folder(&name) => folders.push(name),
+                SurveyedKind::File if entry.is_some_and(|entry| !entry.is_submodule()) => {
                     tracked.push(name);
                 }
                 _ => others.push((name, kind)),
@@ -91,9 +95,9 @@ pub(crate) fn survey(root: &Path, commit: &Listing, scope: &Scope<'_>) -> Result
         let mut next = Vec::new();
         for (name, kind) in open.into_iter().filter(|(name, _)| !ignored.contains(name)) {
             match kind {
-                Kind::File => survey.untracked.push(name),
-                Kind::Foreign => survey.foreign.push(name),
-                Kind::Directory => {
+                SurveyedKind::File => survey.untracked.push(name),
+                SurveyedKind::Foreign => survey.foreign.push(name),
+                SurveyedKind::Directory => {
                     next.extend(read_folder(root, &name, is_own)?);
                     survey.folders.push(name);
                 }
@@ -123,7 +127,11 @@ pub(crate) fn ignored(call: Git, names: &[&Name]) -> Result<Names, GitError> {
     Ok(records(&answer.stdout).map(name).collect())
 }
 
-fn read_folder(root: &Path, folder: &[u8], is_own: bool) -> Result<Vec<(Name, Kind)>, GitError> {
+fn read_folder(
+    root: &Path,
+    folder: &[u8],
+    is_own: bool,
+) -> Result<Vec<(Name, SurveyedKind)>, GitError> {
     use std::os::unix::ffi::OsStrExt;
     let path = below(root, folder);
     let mut found = Vec::new();
@@ -139,17 +147,17 @@ fn read_folder(root: &Path, folder: &[u8], is_own: bool) -> Result<Vec<(Name, Ki
             continue;
         }
         let kind = if is_git {
-            Kind::Foreign
+            SurveyedKind::Foreign
         } else if kind.is_dir() {
-            Kind::Directory
+            SurveyedKind::Directory
         } else if kind.is_file() || kind.is_symlink() {
-            Kind::File
+            SurveyedKind::File
         } else {
-            Kind::Foreign
+            SurveyedKind::Foreign
         };
         // git opens these by name and would wait for ever at the end of a pipe.
         let is_setting = base == ".gitignore" || base == ".gitattributes";
-        if kind == Kind::Foreign && is_setting {
+        if kind == SurveyedKind::Foreign && is_setting {
             return Err(GitError::Unusable { path: entry.path() });
         }
         found.push((inside(folder, &base), kind));

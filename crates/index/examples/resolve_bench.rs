@@ -12,7 +12,8 @@ use std::time::Instant;
 use std::{env, fs, io};
 
 use spore_index::{
-    Candidate, FileFacts, Language, Namesakes, ReferenceKind, SURE, Site, read, resolve,
+    CandidateItem, FileFacts, Language, Namesakes, ReferenceKind, ReferenceSite, SURE, read,
+    resolve,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let namesakes = namesakes(&files);
     let (mut all, mut sure, mut unsure, mut number) = (0, 0, 0, 0);
     for (path, facts) in &files {
-        let site = Site { path, facts };
+        let site = ReferenceSite { path, facts };
         for reference in &facts.references {
             all += 1;
             let Some(namesakes) = namesakes.get(reference.name.as_str()) else { continue };
@@ -60,10 +61,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn namesakes(files: &[(String, FileFacts)]) -> HashMap<&str, Namesakes<'_>> {
-    let mut by_name: HashMap<&str, Vec<Candidate<'_>>> = HashMap::new();
+    let mut by_name: HashMap<&str, Vec<CandidateItem<'_>>> = HashMap::new();
     for (path, facts) in files {
         for item in &facts.items {
-            by_name.entry(&item.name).or_default().push(Candidate {
+            by_name.entry(&item.name).or_default().push(CandidateItem {
                 path,
                 package: facts.package.as_deref(),
                 kind: item.kind,

@@ -1,9 +1,9 @@
 //! Documents: sections under their headings, and the names that their code marks mention.
 //!
 //! A document is read line by line, without a grammar: its format's module says what each
-//! line is, and the sections follow from the ranks of the headings. Code blocks are nobody's
-//! prose and are left out, so an example's comment is no heading. A document without a
-//! heading is one section, called like its file.
+//! line is, and the sections follow from the ranks of the headings. Code blocks are no prose and
+//! are left out, so an example's comment is no heading. A document without a heading is one
+//! section, called like its file.
 
 mod markdown;
 mod mention;
@@ -11,14 +11,14 @@ mod rst;
 
 use std::ops::Range;
 
-use crate::reader::{Definition, Reader, cut};
+use crate::reader::{FactReader, ItemDefinition, cut};
 use crate::{Access, FileFacts, ItemKind, Language, ReferenceKind, Visibility};
 
 /// How much of a line is searched for names.
 const MAX_PROSE: usize = 4_000;
 
 /// What one line of a document is. Code and markup are left out.
-enum Line {
+enum DocumentLine {
     Heading(Heading),
     Prose(Range<usize>),
     /// The end of a paragraph.
@@ -37,8 +37,8 @@ struct Heading {
 
 /// Reads a document.
 pub(crate) fn read(path: &str, text: &str, language: Language) -> FileFacts {
-    let mut reader = Reader::new(path, text, language);
-    let (lines, mentions): (Vec<Line>, Mentions) = match language {
+    let mut reader = FactReader::new(path, text, language);
+    let (lines, mentions): (Vec<DocumentLine>, Mentions) = match language {
         Language::Rst => (rst::lines(text), mention::in_rst),
         _ => (markdown::lines(text), mention::in_markdown),
     };
@@ -56,9 +56,9 @@ pub(crate) fn read(path: &str, text: &str, language: Language) -> FileFacts {
     let mut open: Vec<usize> = Vec::new();
     for line in &lines {
         match line {
-            Line::Gap => {}
-            Line::Prose(range) => mention_all(&mut reader, range, mentions),
-            Line::Heading(heading) => {
+            DocumentLine::Gap => {}
+            DocumentLine::Prose(range) => mention_all(&mut reader, range, mentions),
+            DocumentLine::Heading(heading) => {
                 while open.pop_if(|rank| *rank >= heading.rank).is_some() {
                     reader.close();
                 }
@@ -76,14 +76,14 @@ pub(crate) fn read(path: &str, text: &str, language: Language) -> FileFacts {
 type Mentions = fn(&str) -> Vec<mention::Mention<'_>>;
 
 /// Where a section ends, and what its first paragraph says.
-struct Section {
+struct DocumentSection {
     end: usize,
     doc: String,
 }
 
-impl Section {
-    fn definition<'t>(self, heading: &Heading, text: &'t str) -> Definition<'t> {
-        Definition {
+impl DocumentSection {
+    fn definition<'t>(self, heading: &Heading, text: &'t str) -> ItemDefinition<'t> {
+        ItemDefinition {
             kind: ItemKind::Section,
             name: text.get(heading.title.clone()).unwrap_or(""),
             whole: heading.whole.start..self.end,
@@ -95,40 +95,40 @@ impl Section {
 }
 
 /// Returns the sections in the order of their headings.
-fn sections(lines: &[Line], text: &str) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
+fn sections(lines: &[DocumentLine], text: &str) -> Vec<DocumentSection> {
+    let mut sections: Vec<DocumentSection> = Vec::new();
     // The sections that have not ended, with their ranks.
     let mut open: Vec<(usize, usize)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let Line::Heading(heading) = line else { continue };
+        let DocumentLine::Heading(heading) = line else { continue };
         while let Some((_, place)) = open.pop_if(|(rank, _)| *rank >= heading.rank) {
             sections[place].end = heading.whole.start;
         }
         open.push((heading.rank, sections.len()));
         let doc = first_paragraph(&lines[at + 1..], text);
-        sections.push(Section { end: text.len(), doc });
+        sections.push(DocumentSection { end: text.len(), doc });
     }
     sections
 }
 
 /// Returns the paragraph that stands first, before any heading.
-fn first_paragraph(lines: &[Line], text: &str) -> String {
-    let behind_gaps = lines.iter().skip_while(|line| matches!(line, Line::Gap));
+fn first_paragraph(lines: &[DocumentLine], text: &str) -> String {
+    let behind_gaps = lines.iter().skip_while(|line| matches!(line, DocumentLine::Gap));
     let prose = behind_gaps.map_while(|line| match line {
-        Line::Prose(range) => text.get(range.clone()),
-        Line::Heading(_) | Line::Gap => None,
+        DocumentLine::Prose(range) => text.get(range.clone()),
+        DocumentLine::Heading(_) | DocumentLine::Gap => None,
     });
     prose.map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
 /// Opens the only section of a document that has no heading.
-fn open_whole(reader: &mut Reader<'_>, doc: String) {
+fn open_whole(reader: &mut FactReader<'_>, doc: String) {
     let file = reader.path.rsplit('/').next().unwrap_or(reader.path);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     if stem.is_empty() || reader.text.trim().is_empty() {
         return;
     }
-    reader.open(Definition {
+    reader.open(ItemDefinition {
         kind: ItemKind::Section,
         name: stem,
         whole: 0..reader.text.len(),
@@ -138,7 +138,7 @@ fn open_whole(reader: &mut Reader<'_>, doc: String) {
     });
 }
 
-fn mention_all(reader: &mut Reader<'_>, range: &Range<usize>, mentions: Mentions) {
+fn mention_all(reader: &mut FactReader<'_>, range: &Range<usize>, mentions: Mentions) {
     let prose = cut(reader.text.get(range.clone()).unwrap_or(""), MAX_PROSE);
     for mention::Mention { path, name } in mentions(prose) {
         let access = if path.is_empty() { Access::Bare } else { Access::Path(path) };

@@ -1,4 +1,4 @@
-//! What one file says, before anybody asks what its names mean elsewhere.
+//! What one file says by itself, before its names are resolved against other files.
 
 use std::fmt;
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub struct Item {
     /// Of the definition with its attributes and decorators, without its documentation.
     pub bytes: Range<u32>,
     /// Counted from 1, both included.
-    pub lines: Lines,
+    pub lines: ItemLines,
     /// On one line, without the body.
     pub signature: String,
     /// The documentation's own words, without comment marks.
@@ -46,7 +46,7 @@ pub struct Item {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Lines {
+pub struct ItemLines {
     pub first: u32,
     pub last: u32,
 }

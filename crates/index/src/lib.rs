@@ -12,15 +12,15 @@ mod language;
 mod parse;
 mod places;
 mod reader;
-mod resolve;
+mod resolution;
 
 pub use facts::{
-    Access, FileFacts, Import, Item, ItemKind, Lines, Reference, ReferenceKind, Visibility,
+    Access, FileFacts, Import, Item, ItemKind, ItemLines, Reference, ReferenceKind, Visibility,
 };
 pub use language::{Language, Tier};
-pub use resolve::{
-    Candidate, Meaning, Namesakes, SURE, Site, file_name, imported_file_names, resolve,
-    resolve_import, subject_of_test, tested_name,
+pub use resolution::{
+    CandidateItem, Meaning, Namesakes, ReferenceSite, SURE, file_name, imported_file_names,
+    resolve, resolve_import, subject_of_test, tested_name,
 };
 
 /// Reads one file. The path is from the root of the tree, with forward slashes.

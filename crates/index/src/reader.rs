@@ -11,7 +11,7 @@ use tree_sitter::{Node, Tree};
 
 use crate::parse::parse;
 use crate::{
-    Access, FileFacts, Import, Item, ItemKind, Language, Lines, Reference, ReferenceKind,
+    Access, FileFacts, Import, Item, ItemKind, ItemLines, Language, Reference, ReferenceKind,
     Visibility,
 };
 
@@ -35,12 +35,12 @@ pub(crate) trait Adapter {
     fn grammar(&self) -> tree_sitter::Language;
 
     /// Looks at a node on the way down and records what it says.
-    fn visit(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit;
+    fn visit(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep;
 }
 
 /// Where the walk goes from a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Visit {
+pub(crate) enum WalkStep {
     /// Into its children.
     Children,
     /// Into its children, which are inside of the item that was opened for it.
@@ -52,7 +52,7 @@ pub(crate) enum Visit {
 }
 
 /// An item as an adapter sees it.
-pub(crate) struct Definition<'t> {
+pub(crate) struct ItemDefinition<'t> {
     pub(crate) kind: ItemKind,
     pub(crate) name: &'t str,
     /// From its first attribute or decorator to its end.
@@ -63,7 +63,7 @@ pub(crate) struct Definition<'t> {
     pub(crate) visibility: Visibility,
 }
 
-impl<'t> Definition<'t> {
+impl<'t> ItemDefinition<'t> {
     /// Returns a definition that spans `node`, whose signature ends where `body` begins.
     pub(crate) fn new(
         kind: ItemKind,
@@ -100,21 +100,21 @@ impl<'t> Definition<'t> {
 }
 
 /// The facts of one file while they are read.
-pub(crate) struct Reader<'t> {
+pub(crate) struct FactReader<'t> {
     pub(crate) path: &'t str,
     pub(crate) text: &'t str,
     facts: FileFacts,
     /// The items that are open, each with the words it puts before the names inside of it.
     open: Vec<(u32, String)>,
     lines: LineStarts,
-    locals: Vec<Local<'t>>,
+    locals: Vec<LocalName<'t>>,
     /// By the type that has them: what its fields are.
     fields: HashMap<(String, &'t str), &'t str>,
     lead: Lead,
     /// By the place of what holds them: who may use the members that come next.
     member_visibility: HashMap<u32, Visibility>,
     tokens: Tokens<'t>,
-    /// Where nodes begin that an adapter has dealt with before the walk comes to them.
+    /// Where nodes begin that an adapter has dealt with before the walk reaches them.
     skipped: Vec<usize>,
     /// The modules that the file declares to be files of their own.
     declared_modules: Vec<&'t str>,
@@ -129,7 +129,7 @@ struct Tokens<'t> {
 }
 
 /// A name of a variable, and from where on it is one.
-struct Local<'t> {
+struct LocalName<'t> {
     name: &'t str,
     of_type: Option<&'t str>,
     from: usize,
@@ -144,7 +144,7 @@ struct Lead {
     end: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> FactReader<'t> {
     pub(crate) fn new(path: &'t str, text: &'t str, language: Language) -> Self {
         let facts = FileFacts {
             language,
@@ -237,8 +237,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Returns who may use the member of the open item that comes next; everybody, if nothing
-    /// was said.
+    /// Returns how far the next member of the open item can be seen; everywhere, if the file has
+    /// not said otherwise.
     pub(crate) fn member_visibility(&self) -> Visibility {
         let noted = self.open.last().and_then(|(place, _)| self.member_visibility.get(place));
         noted.copied().unwrap_or(Visibility::Public)
@@ -249,13 +249,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Records an item; what is below it belongs to whatever was open before.
-    pub(crate) fn define(&mut self, definition: Definition<'t>) -> u32 {
+    pub(crate) fn define(&mut self, definition: ItemDefinition<'t>) -> u32 {
         let qualified = self.qualified(definition.name);
         self.push(definition, qualified)
     }
 
-    /// Records an item and opens it: answer with [`Visit::Within`].
-    pub(crate) fn open(&mut self, definition: Definition<'t>) -> u32 {
+    /// Records an item and opens it: answer with [`WalkStep::Within`].
+    pub(crate) fn open(&mut self, definition: ItemDefinition<'t>) -> u32 {
         let qualified = self.qualified(definition.name);
         self.open_as(definition, qualified.clone(), qualified)
     }
@@ -264,7 +264,7 @@ impl<'t> Reader<'t> {
     /// Rust `impl Display for Point` is called that, and holds `Point::fmt`.
     pub(crate) fn open_as(
         &mut self,
-        definition: Definition<'t>,
+        definition: ItemDefinition<'t>,
         qualified: String,
         prefix: String,
     ) -> u32 {
@@ -288,8 +288,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn push(&mut self, definition: Definition<'t>, mut qualified: String) -> u32 {
-        let Definition { kind, mut name, whole, signature, doc, visibility } = definition;
+    fn push(&mut self, definition: ItemDefinition<'t>, mut qualified: String) -> u32 {
+        let ItemDefinition { kind, mut name, whole, signature, doc, visibility } = definition;
         // Where the syntax is broken, the grammar may have put a name in that is not there.
         if name.trim().is_empty() {
             name = "_";
@@ -297,8 +297,10 @@ impl<'t> Reader<'t> {
         }
         let place = to_u32(self.facts.items.len());
         let last_byte = whole.end.saturating_sub(1).max(whole.start);
-        let lines =
-            Lines { first: self.lines.line_of(whole.start), last: self.lines.line_of(last_byte) };
+        let lines = ItemLines {
+            first: self.lines.line_of(whole.start),
+            last: self.lines.line_of(last_byte),
+        };
         self.facts.items.push(Item {
             kind,
             name: name.to_owned(),
@@ -359,10 +361,10 @@ impl<'t> Reader<'t> {
     }
 
     /// Notes that from a byte on a name is that of a variable, with its type if the text shows
-    /// it. It is forgotten at the end of the innermost [`Visit::Scope`] or [`Visit::Within`].
+    /// it. It is forgotten at the end of the innermost [`WalkStep::Scope`] or [`WalkStep::Within`].
     pub(crate) fn bind(&mut self, name: &'t str, of_type: Option<&'t str>, from: usize) {
         if self.locals.len() < MAX_LOCALS {
-            self.locals.push(Local { name, of_type, from });
+            self.locals.push(LocalName { name, of_type, from });
         }
     }
 
@@ -486,7 +488,7 @@ pub(crate) fn read_with(
     text: &str,
     language: Language,
 ) -> FileFacts {
-    let mut reader = Reader::new(path, text, language);
+    let mut reader = FactReader::new(path, text, language);
     if let Some(tree) = parse(adapter, text, language) {
         walk(adapter, &mut reader, &tree);
     } else {
@@ -495,7 +497,7 @@ pub(crate) fn read_with(
     reader.finish()
 }
 
-fn walk(adapter: &dyn Adapter, reader: &mut Reader<'_>, tree: &Tree) {
+fn walk(adapter: &dyn Adapter, reader: &mut FactReader<'_>, tree: &Tree) {
     let mut cursor = tree.walk();
     let broken = tree.root_node().has_error();
     // For every node on the way from the root, how it was entered and which names were known.
@@ -507,7 +509,7 @@ fn walk(adapter: &dyn Adapter, reader: &mut Reader<'_>, tree: &Tree) {
         }
         let known = reader.locals.len();
         let visit = adapter.visit(reader, node);
-        if visit != Visit::Past && cursor.goto_first_child() {
+        if visit != WalkStep::Past && cursor.goto_first_child() {
             entered.push((visit, known));
             continue;
         }
@@ -520,14 +522,14 @@ fn walk(adapter: &dyn Adapter, reader: &mut Reader<'_>, tree: &Tree) {
     }
 }
 
-fn leave(reader: &mut Reader<'_>, visit: Visit, known: usize) {
+fn leave(reader: &mut FactReader<'_>, visit: WalkStep, known: usize) {
     match visit {
-        Visit::Within => {
+        WalkStep::Within => {
             reader.open.pop();
             reader.locals.truncate(known);
         }
-        Visit::Scope => reader.locals.truncate(known),
-        Visit::Children | Visit::Past => {}
+        WalkStep::Scope => reader.locals.truncate(known),
+        WalkStep::Children | WalkStep::Past => {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! Texts that nobody wrote by hand: no panic, no deep recursion, no time without end.
+//! Texts that no person would write: no panic, no deep recursion, no time without end.
 //!
 //! Every case runs for every language on a thread with a stack of one megabyte. Ordinary runs
 //! take a thirty-second of the size. All of it, which takes minutes:

@@ -18,7 +18,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spore_index::{
-    Candidate, FileFacts, Language, Namesakes, ReferenceKind, SURE, Site, read, resolve,
+    CandidateItem, FileFacts, Language, Namesakes, ReferenceKind, ReferenceSite, SURE, read,
+    resolve,
 };
 
 /// A project as an index sees it: the facts of its files, and its definitions by name.
@@ -41,10 +42,10 @@ impl Project {
     }
 
     fn namesakes(&self) -> HashMap<&str, Namesakes<'_>> {
-        let mut by_name: HashMap<&str, Vec<Candidate<'_>>> = HashMap::new();
+        let mut by_name: HashMap<&str, Vec<CandidateItem<'_>>> = HashMap::new();
         for (path, facts) in &self.files {
             for item in &facts.items {
-                by_name.entry(&item.name).or_default().push(Candidate {
+                by_name.entry(&item.name).or_default().push(CandidateItem {
                     path,
                     package: facts.package.as_deref(),
                     kind: item.kind,
@@ -61,7 +62,7 @@ impl Project {
         let namesakes = self.namesakes();
         let mut calls = BTreeMap::new();
         for (path, facts) in &self.files {
-            let site = Site { path, facts };
+            let site = ReferenceSite { path, facts };
             for reference in &facts.references {
                 if !matches!(reference.kind, ReferenceKind::Call | ReferenceKind::Macro) {
                     continue;

@@ -6,13 +6,13 @@
 use std::time::{Duration, Instant};
 
 use spore_index::{
-    Access, Candidate, FileFacts, ItemKind, Language, Namesakes, Reference, ReferenceKind, SURE,
-    Site, Visibility, file_name, imported_file_names, read, resolve, resolve_import,
+    Access, CandidateItem, FileFacts, ItemKind, Language, Namesakes, Reference, ReferenceKind,
+    ReferenceSite, SURE, Visibility, file_name, imported_file_names, read, resolve, resolve_import,
     subject_of_test, tested_name,
 };
 
-fn candidate<'a>(path: &'a str, kind: ItemKind, qualified: &'a str) -> Candidate<'a> {
-    Candidate { path, package: None, kind, qualified, visibility: Visibility::Public }
+fn candidate<'a>(path: &'a str, kind: ItemKind, qualified: &'a str) -> CandidateItem<'a> {
+    CandidateItem { path, package: None, kind, qualified, visibility: Visibility::Public }
 }
 
 fn facts(path: &str, text: &str) -> FileFacts {
@@ -31,7 +31,7 @@ fn check(path: &str, text: &str, name: &str, definitions: &[&str], expected: &[&
     });
     let namesakes = Namesakes::new(candidates.collect());
     let reference = facts.references.iter().find(|it| it.name == name).unwrap();
-    let meanings = resolve(Site { path, facts: &facts }, reference, &namesakes);
+    let meanings = resolve(ReferenceSite { path, facts: &facts }, reference, &namesakes);
     let answers: Vec<_> = meanings
         .iter()
         .map(|it| format!("{} {:.2}", definitions[it.candidate], it.confidence))
@@ -149,7 +149,7 @@ fn a_crowd_of_namesakes_is_looked_up_not_looked_through() {
     let text = "use crate::kind::Kind7;\nuse std::sync::Mutex;\nfn f() { Kind7::new(); Mutex::new(); Other::new(); x.new() }\n";
     let path = "crates/c7/src/lib.rs";
     let facts = facts(path, text);
-    let site = Site { path, facts: &facts };
+    let site = ReferenceSite { path, facts: &facts };
     let calls: Vec<_> = facts.references.iter().filter(|it| it.name == "new").collect();
     let started = Instant::now();
     for _ in 0..2_000 {
@@ -174,7 +174,7 @@ fn a_crowd_gives_the_answers_of_a_few() {
         let kind = if qualified.contains(':') { ItemKind::Method } else { ItemKind::Function };
         let reference = facts.references.iter().find(|it| it.name == name).unwrap();
         let mut candidates = vec![candidate(wanted, kind, qualified)];
-        let site = Site { path, facts: &facts };
+        let site = ReferenceSite { path, facts: &facts };
         let alone = resolve(site, reference, &Namesakes::new(candidates.clone()));
         candidates.extend(crowd.iter().map(|path| candidate(path, kind, name)));
         let crowded = resolve(site, reference, &Namesakes::new(candidates));
@@ -197,7 +197,8 @@ fn a_document_mentions_what_is_the_only_one() {
         candidate("src/a.rs", ItemKind::Method, "Engine::run"),
         candidate("src/b.rs", ItemKind::Method, "Train::run"),
     ]);
-    let meanings = resolve(Site { path: "README.md", facts: &facts }, &reference, &namesakes);
+    let meanings =
+        resolve(ReferenceSite { path: "README.md", facts: &facts }, &reference, &namesakes);
     assert_eq!(meanings.iter().map(|it| it.candidate).collect::<Vec<_>>(), [0]);
 }
 
@@ -222,7 +223,7 @@ fn a_file_is_known_by_its_stem_or_its_directory() {
 #[track_caller]
 fn check_imports(path: &str, text: &str, files: &[&str], expected: &[&str]) {
     let facts = facts(path, text);
-    let site = Site { path, facts: &facts };
+    let site = ReferenceSite { path, facts: &facts };
     let mut answers = Vec::new();
     for import in &facts.imports {
         let names = imported_file_names(import);
@@ -305,7 +306,7 @@ fn a_test_is_about_what_its_name_says() {
         candidate("bank.py", ItemKind::Function, "pay"),
         candidate("shop/till.py", ItemKind::Function, "pay"),
     ]);
-    let site = Site { path, facts: &facts };
+    let site = ReferenceSite { path, facts: &facts };
     let meanings = subject_of_test(site, &facts.items[0], &namesakes);
     assert_eq!(meanings.iter().map(|it| it.candidate).collect::<Vec<_>>(), [1]);
 }

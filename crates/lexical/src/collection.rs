@@ -156,7 +156,7 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::segment::Merge;
-    use crate::{Collection, Field, Segment, SegmentBuilder};
+    use crate::{Collection, Segment, SegmentBuilder, TermField};
 
     /// A document's number and the texts of its units.
     type Text = (u32, Vec<String>);
@@ -166,7 +166,7 @@ mod tests {
         for (number, units) in texts {
             builder.add(*number, |document| {
                 for (unit, text) in (0..).zip(units) {
-                    document.add(unit, Field::Body, text);
+                    document.add(unit, TermField::Body, text);
                 }
             });
         }
@@ -254,10 +254,10 @@ mod tests {
     fn fields_are_told_apart() {
         let mut builder = SegmentBuilder::default();
         builder.add(7, |document| {
-            document.add(0, Field::Path, "src/search.rs");
+            document.add(0, TermField::Path, "src/search.rs");
             document.add_name(1, "search");
-            document.add(1, Field::Body, "fn search() { search() }");
-            document.add(1, Field::Doc, "Searches.");
+            document.add(1, TermField::Body, "fn search() { search() }");
+            document.add(1, TermField::Doc, "Searches.");
         });
         let segments = [builder.finish()];
         let collection = open(&segments, |_, _| true);

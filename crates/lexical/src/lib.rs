@@ -12,10 +12,10 @@
 //! how many documents hold a term are counted over the living alone, the answers do not
 //! depend on how many segments there are.
 //!
-//! Pure: bytes go in and out, and where they are kept is somebody else's business. SQLite's
-//! own full-text index was the other choice. It ranks a whole row at a time, cannot say which
-//! function of a file matched or tell a name from a comment, and takes tens of milliseconds
-//! for a sentence of common words over 100,000 rows.
+//! Pure: bytes go in and out, and the store's `code_index` keeps them. SQLite's own full-text
+//! index (<https://www.sqlite.org/fts5.html>) was the other choice. It ranks a whole row at a
+//! time, cannot say which function of a file matched or tell a name from a comment, and takes
+//! tens of milliseconds for a sentence of common words over 100,000 rows.
 
 mod bytes;
 mod collection;
@@ -25,7 +25,7 @@ mod terms;
 
 pub use collection::{Collection, Document, Posting, TermMatches, Unit};
 pub use score::{Bm25, inverse_frequency};
-pub use segment::{DocumentTerms, Field, Merge, Segment, SegmentBuilder};
+pub use segment::{DocumentTerms, Merge, Segment, SegmentBuilder, TermField};
 pub use terms::{
     compound_term, for_each_term, for_each_word, is_common, name_term, plain_name, terms,
 };

@@ -1,5 +1,5 @@
-//! What a match is worth: the two halves of BM25. Whoever asks adds them up, because which
-//! fields and units count for how much is the question's business.
+//! What a match is worth: the two halves of BM25. The caller adds them up, because each kind of
+//! search decides for itself how much which fields and units count.
 
 /// The two constants of BM25.
 #[derive(Clone, Copy, PartialEq, Debug)]

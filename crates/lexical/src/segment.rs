@@ -9,7 +9,7 @@ use crate::terms::{for_each_word, put_name_term, terms_of_word};
 
 /// Where in a unit a term stands. One that stands in several counts in each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Field {
+pub enum TermField {
     Body,
     /// What the unit is called.
     Name,
@@ -25,7 +25,7 @@ pub(crate) const IN_NAME: u8 = 1 << 5;
 pub(crate) const IN_DOC: u8 = 1 << 6;
 pub(crate) const IN_PATH: u8 = 1 << 7;
 
-impl Field {
+impl TermField {
     const fn bit(self) -> u8 {
         match self {
             Self::Body => 0,
@@ -39,13 +39,13 @@ impl Field {
 /// A word of a document: the place of its term, its unit and its field, in the order in which
 /// postings are written. One number, because all words of all files are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Spot(u64);
+struct TermSpot(u64);
 
 /// More units than this no document is cut into: what is left is the last one's.
 const MAX_UNIT: u32 = (1 << 24) - 1;
 
-impl Spot {
-    fn new(place: u32, unit: u32, field: Field) -> Self {
+impl TermSpot {
+    fn new(place: u32, unit: u32, field: TermField) -> Self {
         let unit = u64::from(unit.min(MAX_UNIT));
         Self(u64::from(place) << 32 | unit << 8 | u64::from(field.bit()))
     }
@@ -71,11 +71,11 @@ pub struct SegmentBuilder {
     /// cut once and looked up from then on.
     known: HashMap<Box<str>, Box<[u32]>, FxBuildHasher>,
     scratch: String,
-    lists: Vec<List>,
+    lists: Vec<PostingList>,
     documents: Vec<u32>,
     lengths: Vec<Vec<u32>>,
     /// Every word of the document that is being read.
-    words: Vec<Spot>,
+    words: Vec<TermSpot>,
 }
 
 impl SegmentBuilder {
@@ -104,8 +104,8 @@ impl SegmentBuilder {
     }
 
     pub fn finish(self) -> Segment {
-        let mut lists: Vec<Option<List>> = self.lists.into_iter().map(Some).collect();
-        let mut terms: Vec<(Box<str>, List)> = self
+        let mut lists: Vec<Option<PostingList>> = self.lists.into_iter().map(Some).collect();
+        let mut terms: Vec<(Box<str>, PostingList)> = self
             .places
             .into_iter()
             .filter_map(|(term, place)| Some((term, lists[place as usize].take()?)))
@@ -115,9 +115,9 @@ impl SegmentBuilder {
         Segment { documents: self.documents, lengths: self.lengths, terms }
     }
 
-    fn push_word(&mut self, word: &str, unit: u32, field: Field) {
-        let push = |words: &mut Vec<Spot>, places: &[u32]| {
-            words.extend(places.iter().map(|place| Spot::new(*place, unit, field)));
+    fn push_word(&mut self, word: &str, unit: u32, field: TermField) {
+        let push = |words: &mut Vec<TermSpot>, places: &[u32]| {
+            words.extend(places.iter().map(|place| TermSpot::new(*place, unit, field)));
         };
         // One look-up for a word that was met before: nearly all are.
         if let Some(places) = self.known.get(word) {
@@ -137,7 +137,7 @@ impl SegmentBuilder {
             return *place;
         }
         let place = self.lists.len() as u32;
-        self.lists.push(List::default());
+        self.lists.push(PostingList::default());
         self.places.insert(term.into(), place);
         place
     }
@@ -152,41 +152,41 @@ pub struct DocumentTerms<'b> {
 impl DocumentTerms<'_> {
     /// Adds a text to one of the document's units. Units are numbered from 0, and 0 is what
     /// is in none of the others.
-    pub fn add(&mut self, unit: u32, field: Field, text: &str) {
+    pub fn add(&mut self, unit: u32, field: TermField, text: &str) {
         let place = unit as usize;
         if self.lengths.len() <= place {
             self.lengths.resize(place + 1, 0);
         }
         let before = self.builder.words.len();
         for_each_word(text, |word| self.builder.push_word(word, unit, field));
-        if field == Field::Body {
+        if field == TermField::Body {
             self.lengths[place] += (self.builder.words.len() - before) as u32;
         }
     }
 
     /// Adds what a unit is called: its words, and the whole name.
     pub fn add_name(&mut self, unit: u32, name: &str) {
-        self.add(unit, Field::Name, name);
+        self.add(unit, TermField::Name, name);
         let mut term = std::mem::take(&mut self.builder.scratch);
         put_name_term(name, &mut term);
         let whole = self.builder.place_of(&term);
         self.builder.scratch = term;
-        self.builder.words.push(Spot::new(whole, unit, Field::Name));
+        self.builder.words.push(TermSpot::new(whole, unit, TermField::Name));
     }
 }
 
 /// The postings of one term while they grow.
 #[derive(Default, Clone)]
-struct List {
+struct PostingList {
     /// Everything behind the first document's ordinal.
     bytes: Vec<u8>,
     first: u32,
     last: u32,
 }
 
-impl List {
+impl PostingList {
     /// Adds what one document holds of the term, by unit.
-    fn push(&mut self, ordinal: u32, words: &[Spot]) {
+    fn push(&mut self, ordinal: u32, words: &[TermSpot]) {
         if self.bytes.is_empty() {
             self.first = ordinal;
         } else {
@@ -229,7 +229,7 @@ pub struct Segment {
     documents: Vec<u32>,
     lengths: Vec<Vec<u32>>,
     /// By term.
-    terms: Vec<(Box<str>, List)>,
+    terms: Vec<(Box<str>, PostingList)>,
 }
 
 impl Segment {
@@ -252,7 +252,7 @@ impl Segment {
             }
             let mut joined = match ours.next_if(|(known, _)| *known == term) {
                 Some((_, known)) => known,
-                None => List::default(),
+                None => PostingList::default(),
             };
             joined.append(&list, offset);
             merged.push((term, joined));

@@ -119,7 +119,7 @@ pub fn compound_term(plain: &str) -> String {
 
 pub(crate) fn terms_of_word(word: &str, scratch: &mut String, mut emit: impl FnMut(&str)) {
     let mut parts = 0;
-    for part in Parts(word) {
+    for part in WordParts(word) {
         parts += 1;
         if part.len() < MIN_PART || part.bytes().all(|byte| byte.is_ascii_digit()) {
             continue;
@@ -186,9 +186,9 @@ fn stem(word: &mut String) {
 }
 
 /// The parts of a word: `HTTPServer2_url` is `HTTP`, `Server`, `2`, `url`.
-struct Parts<'a>(&'a str);
+struct WordParts<'a>(&'a str);
 
-impl<'a> Iterator for Parts<'a> {
+impl<'a> Iterator for WordParts<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
-use spore_store::spine::{Cursor, DEDUP_WINDOW, Flaw, Problem, Reader};
+use spore_store::spine::{Cursor, DEDUP_WINDOW, EventReader, Flaw, SpineProblem};
 
 use crate::evidence::{Signal, Trajectory};
 use crate::fragment::{Fragment, LineRef};
@@ -93,11 +93,11 @@ pub enum ScanError {
     #[error("the scan was interrupted")]
     Interrupted,
     #[error(transparent)]
-    Unreadable(Problem),
+    Unreadable(SpineProblem),
 }
 
 /// Reads everything behind `reader`'s cursor.
-pub fn scan(reader: &mut Reader, task: &Scan<'_>) -> Result<Scanned, ScanError> {
+pub fn scan(reader: &mut EventReader, task: &Scan<'_>) -> Result<Scanned, ScanError> {
     let mut pass = Pass::new(task, reader.cursor().clone());
     while !pass.done.full {
         if pass.done.events.is_multiple_of(BREATH) && (task.stop)() {
@@ -105,9 +105,9 @@ pub fn scan(reader: &mut Reader, task: &Scan<'_>) -> Result<Scanned, ScanError> 
         }
         match reader.next_with(&mut |at, line| Some(pass.take(at, line))) {
             Some(Ok(())) => {}
-            Some(Err(Problem { what: Flaw::Unreadable(error), partition, offset })) => {
+            Some(Err(SpineProblem { what: Flaw::Unreadable(error), partition, offset })) => {
                 let what = Flaw::Unreadable(error);
-                return Err(ScanError::Unreadable(Problem { partition, offset, what }));
+                return Err(ScanError::Unreadable(SpineProblem { partition, offset, what }));
             }
             Some(Err(problem)) => pass.flaw(&problem),
             None => break,
@@ -317,7 +317,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn flaw(&mut self, problem: &Problem) {
+    fn flaw(&mut self, problem: &SpineProblem) {
         self.done.flawed += 1;
         if self.done.flaws.len() < FLAWS {
             self.done.flaws.push(SpineFlaw {

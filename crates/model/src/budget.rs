@@ -1,6 +1,6 @@
 //! Budgets as a tree: a child reserves from its parent before it starts, and settles after.
 //!
-//! What is reserved is gone for everybody else until it is settled, so parallel children can
+//! What one child has reserved no other child gets until it is settled, so parallel children can
 //! never promise away the same dollar twice. A session may still overshoot what it reserved
 //! by its last response, because the price of a response is known only afterwards; that is
 //! reported by [`BudgetTree::settle`], and whatever was overshot is no longer there to
@@ -47,13 +47,13 @@ mod millis {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Resource {
+pub enum BudgetResource {
     Usd,
     Turns,
     Wall,
 }
 
-impl std::fmt::Display for Resource {
+impl std::fmt::Display for BudgetResource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Usd => "money",
@@ -67,7 +67,7 @@ impl std::fmt::Display for Resource {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the budget has not enough {resource} left")]
 pub struct Exhausted {
-    pub resource: Resource,
+    pub resource: BudgetResource,
 }
 
 /// By how much a child spent more than it had reserved. Zero for most.
@@ -85,7 +85,8 @@ pub struct BudgetId(u32);
 /// Amounts in one unit each, so that the arithmetic is written once.
 type Amounts = [u64; 3];
 
-const RESOURCES: [Resource; 3] = [Resource::Usd, Resource::Turns, Resource::Wall];
+const RESOURCES: [BudgetResource; 3] =
+    [BudgetResource::Usd, BudgetResource::Turns, BudgetResource::Wall];
 
 fn amounts(allowance: Allowance, missing: u64) -> Amounts {
     [
@@ -96,7 +97,7 @@ fn amounts(allowance: Allowance, missing: u64) -> Amounts {
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+struct BudgetNode {
     parent: Option<BudgetId>,
     cap: Amounts,
     /// What the parent holds back for this node; zero where it shares the parent's cap.
@@ -107,7 +108,7 @@ struct Node {
     reserved: Amounts,
 }
 
-impl Node {
+impl BudgetNode {
     fn left(&self, resource: usize) -> u64 {
         self.cap[resource]
             .saturating_sub(self.spent[resource])
@@ -118,7 +119,7 @@ impl Node {
 /// All budgets of one run tree.
 #[derive(Clone, Debug)]
 pub struct BudgetTree {
-    nodes: BTreeMap<BudgetId, Node>,
+    nodes: BTreeMap<BudgetId, BudgetNode>,
     next: u32,
 }
 
@@ -127,7 +128,7 @@ impl BudgetTree {
 
     /// Starts a tree with the caps of its root, of which `spent` is gone already.
     pub fn new(caps: Allowance, spent: Allowance) -> Self {
-        let root = Node {
+        let root = BudgetNode {
             parent: None,
             cap: amounts(caps, u64::MAX),
             held: [0; 3],
@@ -142,7 +143,8 @@ impl BudgetTree {
     pub fn reserve(&mut self, parent: BudgetId, wanted: Allowance) -> Result<BudgetId, Exhausted> {
         let held = amounts(wanted, 0);
         let mut cap = amounts(wanted, u64::MAX);
-        let node = self.nodes.get_mut(&parent).ok_or(Exhausted { resource: Resource::Usd })?;
+        let node =
+            self.nodes.get_mut(&parent).ok_or(Exhausted { resource: BudgetResource::Usd })?;
         for (index, resource) in RESOURCES.into_iter().enumerate() {
             // Who has nothing left may not start a child, even one that asks for nothing.
             if node.left(index) < held[index].max(1) {
@@ -155,14 +157,14 @@ impl BudgetTree {
         }
         let id = BudgetId(self.next);
         self.next += 1;
-        let child = Node { parent: Some(parent), cap, held, spent: [0; 3], reserved: [0; 3] };
+        let child = BudgetNode { parent: Some(parent), cap, held, spent: [0; 3], reserved: [0; 3] };
         self.nodes.insert(id, child);
         Ok(id)
     }
 
     /// Ends a child: gives back what it reserved and books what it really spent, on top of
-    /// what its own children did. What those still hold counts as spent, because nobody is
-    /// left to settle it. Settling twice changes nothing.
+    /// what its own children did. What those still hold counts as spent, because no run is
+    /// left that could settle it. Settling twice changes nothing.
     pub fn settle(&mut self, child: BudgetId, spent: Allowance) -> Overshoot {
         let Some(node) = self.nodes.remove(&child) else { return Overshoot::default() };
         let mut total = amounts(spent, 0);
@@ -223,7 +225,7 @@ mod tests {
         let mut tree = BudgetTree::new(dollars(10), Allowance::default());
         let first = tree.reserve(BudgetTree::ROOT, dollars(7)).unwrap();
         let refused = tree.reserve(BudgetTree::ROOT, dollars(4));
-        assert_eq!(refused, Err(Exhausted { resource: Resource::Usd }));
+        assert_eq!(refused, Err(Exhausted { resource: BudgetResource::Usd }));
         assert_eq!(tree.settle(first, dollars(2)), Overshoot::default());
         assert_eq!(usd_left(&tree, BudgetTree::ROOT), 8.0);
     }

@@ -94,7 +94,7 @@ impl FromStr for SourceKind {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Source {
+pub struct EventSource {
     pub kind: SourceKind,
     pub name: String,
 }
@@ -104,7 +104,7 @@ pub struct Source {
 pub struct Event {
     pub id: EventId,
     pub ts: Timestamp,
-    pub source: Source,
+    pub source: EventSource,
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +134,7 @@ mod tests {
         let event = Event {
             id: EventId::from_parts(1_767_225_600_000, 1),
             ts: Timestamp::from_millis(1_767_225_600_000),
-            source: Source { kind: SourceKind::Check, name: "cargo test".into() },
+            source: EventSource { kind: SourceKind::Check, name: "cargo test".into() },
             kind: "gate.finished".into(),
             session_key: None,
             run: None,

@@ -14,7 +14,7 @@
 
 mod analysis;
 mod connectivity;
-mod expand;
+mod expansion;
 mod kind;
 mod links;
 mod paths;
@@ -35,12 +35,12 @@ pub use analysis::{
     Analysis, AnalysisOptions, Bridge, Cut, DegreeBand, FragileConnection, Health, Hub, NodeName,
     StaleNode, StaleSummary, Staleness, Topology, WeakPoints, analyze,
 };
-pub use expand::{ExpandOptions, PathStep, Reached, expand};
+pub use expansion::{ExpandOptions, PathStep, ReachedNode, expand};
 pub use kind::{EdgeKind, UnknownEdgeKind};
 pub use links::{Both, Direction, Link, Links};
 pub use paths::{Path, PathOptions, Paths, paths_between};
 pub use score::{ScoredEdge, rank_for_context};
-pub use survey::Survey;
+pub use survey::GraphSurvey;
 
 /// What an edge of unknown confidence counts as.
 pub const DEFAULT_CONFIDENCE: f64 = 0.5;

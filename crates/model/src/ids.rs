@@ -205,8 +205,8 @@ impl NodeId {
         Self(Ulid::from_parts(millis, random).to_string())
     }
 
-    /// Builds the id of a knowledge node from what it stands for, such as a run and a step:
-    /// whoever writes it again writes the same node.
+    /// Builds the id of a knowledge node from what it stands for, such as a run and a step, so
+    /// that a step that is done again writes the same node.
     pub fn keyed(created: Timestamp, words: &[&str]) -> Self {
         Self::from_parts(millis_of(created), digest(words))
     }
@@ -223,8 +223,8 @@ impl NodeId {
 }
 
 impl EdgeId {
-    /// Builds an id from what the edge stands for: whoever writes it again writes the same
-    /// edge.
+    /// Builds an id from what the edge stands for, so that a step that is done again writes the
+    /// same edge.
     pub fn keyed(created: Timestamp, words: &[&str]) -> Self {
         Self::from_parts(millis_of(created), digest(words))
     }

@@ -49,7 +49,7 @@ pub struct LedgerEntry {
     pub turns: u32,
     pub usage: Usage,
     pub cost: Cost,
-    /// True for a session whose end nobody saw; its figures are estimates.
+    /// True for a session that ended while no Spore process watched it; its figures are estimates.
     pub interrupted: bool,
     pub booked: Timestamp,
 }

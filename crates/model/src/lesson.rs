@@ -41,14 +41,15 @@ pub struct LessonRecord {
 }
 
 impl LessonRecord {
-    /// Returns how runs did that carried it, from 0 to 1; a half as long as nobody knows.
+    /// Returns the share of verified runs among those that carried the lesson, from 0 to 1. Two
+    /// imagined runs, one of each kind, make it a half while there are none.
     pub fn standing(self) -> f64 {
         f64::from(self.verified + 1) / f64::from(self.verified + self.fell_short + 2)
     }
 }
 
 impl Lesson {
-    /// Reads a lesson off its node. One that somebody wrote by hand has its text alone: the
+    /// Reads a lesson off its node. One that a person wrote by hand has its text alone: the
     /// first paragraph under a heading that says when, and the one under what to do.
     pub fn of_node(node: &Node) -> Option<Self> {
         if node.kind != LESSON_KIND || node.superseded_by.is_some() {

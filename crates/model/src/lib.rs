@@ -23,8 +23,8 @@ mod step;
 mod time;
 mod verdict;
 
-pub use budget::{Allowance, BudgetId, BudgetTree, Exhausted, Overshoot, Resource};
-pub use event::{Event, Source, SourceKind, UnknownSourceKind};
+pub use budget::{Allowance, BudgetId, BudgetResource, BudgetTree, Exhausted, Overshoot};
+pub use event::{Event, EventSource, SourceKind, UnknownSourceKind};
 pub use graph::{Edge, EdgeKind, Node, NodeClass};
 pub use ids::{
     BadId, CommitId, EdgeId, EventId, NodeId, RunId, SessionToken, StepKey, TraceId, TreeId,
@@ -33,7 +33,7 @@ pub use ledger::{LedgerEntry, Usage};
 pub use lesson::{LESSON_KIND, Lesson, LessonRecord};
 pub use money::{Cost, Usd};
 pub use outcome::{Fault, Outcome};
-pub use run::{Mark, Park, Run, RunCost, RunKind, RunState, Status};
+pub use run::{Park, Run, RunCost, RunKind, RunMark, RunState, RunStatus};
 pub use step::{Begun, EffectClass, Ticket};
 pub use time::{BadTime, Timestamp};
 pub use verdict::{Finding, Ruling, Verdict, VerdictSource};

@@ -89,7 +89,7 @@ impl<'de> Deserialize<'de> for Usd {
     }
 }
 
-/// What something cost, and whether anyone really said so.
+/// What a session or a run cost, and whether that is the agent's figure or our estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Cost {
     pub usd: Usd,

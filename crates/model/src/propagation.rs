@@ -29,7 +29,7 @@ impl Layer {
 
 /// What the layer may still try with this child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Left {
+pub struct AttemptsLeft {
     /// Plain repetitions; for a bounce or the sentinel, further rounds.
     pub retries: u32,
     /// Repetitions that carry a diagnosis or a resolution into the child.
@@ -73,7 +73,7 @@ pub enum Action {
 }
 
 /// Decides what `layer` does when a child ended with `child` and this much is `left`.
-pub fn decide(layer: Layer, child: Outcome, left: Left) -> Action {
+pub fn decide(layer: Layer, child: Outcome, left: AttemptsLeft) -> Action {
     match child {
         Outcome::Success => match layer {
             Layer::Exec => Action::PassOn(child),
@@ -104,7 +104,7 @@ pub fn decide(layer: Layer, child: Outcome, left: Left) -> Action {
     }
 }
 
-fn after_failure(layer: Layer, child: Outcome, left: Left) -> Action {
+fn after_failure(layer: Layer, child: Outcome, left: AttemptsLeft) -> Action {
     match layer {
         Layer::Exec => Action::PassOn(child),
         Layer::Stage if left.heals > 0 => Action::Heal,
@@ -115,7 +115,7 @@ fn after_failure(layer: Layer, child: Outcome, left: Left) -> Action {
     }
 }
 
-fn after_refinement(layer: Layer, left: Left) -> Action {
+fn after_refinement(layer: Layer, left: AttemptsLeft) -> Action {
     let child = Outcome::NeedsRefinement;
     match layer {
         Layer::Exec => Action::PassOn(child),
@@ -127,7 +127,7 @@ fn after_refinement(layer: Layer, left: Left) -> Action {
     }
 }
 
-fn after_partial(layer: Layer, left: Left) -> Action {
+fn after_partial(layer: Layer, left: AttemptsLeft) -> Action {
     let child = Outcome::Partial;
     match layer {
         Layer::Exec => Action::PassOn(child),
@@ -138,7 +138,7 @@ fn after_partial(layer: Layer, left: Left) -> Action {
     }
 }
 
-fn after_timeout(layer: Layer, left: Left) -> Action {
+fn after_timeout(layer: Layer, left: AttemptsLeft) -> Action {
     let child = Outcome::TimedOut;
     match layer {
         Layer::Exec => Action::PassOn(child),
@@ -149,9 +149,9 @@ fn after_timeout(layer: Layer, left: Left) -> Action {
     }
 }
 
-/// The two loops: go round again while rounds are left. A bounce loop that ends without
-/// anyone knowing whether the work holds says just that; every other end is an escalation.
-fn another_round(layer: Layer, child: Outcome, left: Left) -> Action {
+/// The two loops: go round again while rounds are left. A bounce loop whose last round gave no
+/// verdict on the work raises that outcome; every other end is an escalation.
+fn another_round(layer: Layer, child: Outcome, left: AttemptsLeft) -> Action {
     match (layer, left.retries) {
         (Layer::Bounce, 1..) => Action::NextBounce,
         (Layer::Bounce, 0) if child == Outcome::NeedsRefinement => Action::Raise(child),
@@ -165,8 +165,8 @@ fn another_round(layer: Layer, child: Outcome, left: Left) -> Action {
 mod tests {
     use super::*;
 
-    fn every_left() -> impl Iterator<Item = Left> {
-        (0..16).map(|bits: u32| Left {
+    fn every_left() -> impl Iterator<Item = AttemptsLeft> {
+        (0..16).map(|bits: u32| AttemptsLeft {
             retries: bits & 1,
             heals: bits >> 1 & 1,
             idempotent: bits & 4 != 0,
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_function_is_the_table_of_the_design() {
-        let everything = Left { retries: 1, heals: 1, idempotent: true, budget: true };
+        let everything = AttemptsLeft { retries: 1, heals: 1, idempotent: true, budget: true };
         let rows: Vec<Vec<&str>> = TABLE
             .lines()
             .map(|line| line.split_whitespace().collect())
@@ -223,7 +223,7 @@ mod tests {
                 let (fresh, spent) = cell.split_once('/').unwrap_or((cell, cell));
                 let told = (
                     word(decide(layer, outcome, everything)),
-                    word(decide(layer, outcome, Left::default())),
+                    word(decide(layer, outcome, AttemptsLeft::default())),
                 );
                 assert_eq!(told, (fresh, spent), "{outcome:?} at {layer:?}");
             }
@@ -262,7 +262,7 @@ mod tests {
     fn with_nothing_left_no_layer_tries_again() {
         for layer in Layer::ALL {
             for child in Outcome::ALL {
-                let action = decide(layer, child, Left::default());
+                let action = decide(layer, child, AttemptsLeft::default());
                 assert!(
                     !matches!(
                         action,

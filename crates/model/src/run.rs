@@ -11,7 +11,7 @@ use crate::{CommitId, Cost, Outcome, RunId, Timestamp, TraceId, TreeId, Usage};
 pub enum RunKind {
     /// A whole task: context, bounces, verdict, commit.
     Orchestrate,
-    /// One role's session in a checkout of its own; nobody judges it.
+    /// One role's session in a checkout of its own; no verifier judges it.
     Solo,
     /// One coder → gates → verifier round.
     Bounce,
@@ -99,7 +99,7 @@ pub enum Park {
 /// What a person did to a run after the fact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
+pub enum RunMark {
     Cancelled,
     RolledBack,
 }
@@ -121,7 +121,7 @@ pub struct Run {
     pub state: RunState,
     pub outcome: Option<Outcome>,
     pub park: Option<Park>,
-    pub mark: Option<Mark>,
+    pub mark: Option<RunMark>,
     /// One sentence for people: why it ended or waits.
     pub reason: Option<String>,
     pub base_commit: Option<CommitId>,
@@ -159,7 +159,7 @@ impl From<RunCost> for Cost {
 
 /// The word people read for a run. Derived, never stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Status {
+pub enum RunStatus {
     #[serde(rename = "queued")]
     Queued,
     #[serde(rename = "running")]
@@ -189,7 +189,7 @@ pub enum Status {
     RolledBack,
 }
 
-impl Status {
+impl RunStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -209,7 +209,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for RunStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -250,33 +250,33 @@ impl Run {
 
     /// Returns the run's status. `alive` is whether a process is working on it now: a run
     /// whose process was killed still says `Running` in its row.
-    pub fn status(&self, alive: bool) -> Status {
+    pub fn status(&self, alive: bool) -> RunStatus {
         match (self.mark, self.state) {
-            (Some(Mark::Cancelled), _) => Status::Cancelled,
-            (Some(Mark::RolledBack), _) => Status::RolledBack,
-            (None, RunState::Queued) => Status::Queued,
-            (None, RunState::Running) if alive => Status::Running,
-            (None, RunState::Running) => Status::Interrupted,
+            (Some(RunMark::Cancelled), _) => RunStatus::Cancelled,
+            (Some(RunMark::RolledBack), _) => RunStatus::RolledBack,
+            (None, RunState::Queued) => RunStatus::Queued,
+            (None, RunState::Running) if alive => RunStatus::Running,
+            (None, RunState::Running) => RunStatus::Interrupted,
             (None, RunState::Parked) => match self.park {
-                Some(Park::Budget) => Status::ParkedBudget,
-                Some(Park::Quota) => Status::ParkedQuota,
-                Some(Park::Human) => Status::ParkedHuman,
-                Some(Park::Interrupt) | None => Status::Interrupted,
+                Some(Park::Budget) => RunStatus::ParkedBudget,
+                Some(Park::Quota) => RunStatus::ParkedQuota,
+                Some(Park::Human) => RunStatus::ParkedHuman,
+                Some(Park::Interrupt) | None => RunStatus::Interrupted,
             },
             (None, RunState::Ended) => self.ended_status(),
         }
     }
 
-    fn ended_status(&self) -> Status {
+    fn ended_status(&self) -> RunStatus {
         match self.outcome {
-            Some(Outcome::Success) if self.kind.is_judged() => Status::Verified,
-            Some(Outcome::Success) => Status::Finished,
+            Some(Outcome::Success) if self.kind.is_judged() => RunStatus::Verified,
+            Some(Outcome::Success) => RunStatus::Finished,
             Some(Outcome::Failure | Outcome::NeedsRefinement) if self.kind == RunKind::Bounce => {
-                Status::Rejected
+                RunStatus::Rejected
             }
-            Some(Outcome::NeedsEscalation) => Status::Escalated,
-            Some(Outcome::Interrupted) => Status::Interrupted,
-            _ => Status::Failed,
+            Some(Outcome::NeedsEscalation) => RunStatus::Escalated,
+            Some(Outcome::Interrupted) => RunStatus::Interrupted,
+            _ => RunStatus::Failed,
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
         for kind in RunKind::ALL {
             let status = run(kind, RunState::Ended, Some(Outcome::Success)).status(false);
             let judged = matches!(kind, RunKind::Orchestrate | RunKind::Bounce);
-            assert_eq!(status == Status::Verified, judged, "{kind:?}");
+            assert_eq!(status == RunStatus::Verified, judged, "{kind:?}");
         }
     }
 
@@ -308,23 +308,23 @@ mod tests {
     fn no_end_but_success_is_verified() {
         for outcome in Outcome::ALL {
             let status = run(RunKind::Orchestrate, RunState::Ended, Some(outcome)).status(false);
-            assert_eq!(status == Status::Verified, outcome == Outcome::Success, "{outcome:?}");
+            assert_eq!(status == RunStatus::Verified, outcome == Outcome::Success, "{outcome:?}");
         }
     }
 
     #[test]
     fn a_running_row_without_a_process_is_interrupted() {
         let run = run(RunKind::Orchestrate, RunState::Running, None);
-        assert_eq!(run.status(true), Status::Running);
-        assert_eq!(run.status(false), Status::Interrupted);
+        assert_eq!(run.status(true), RunStatus::Running);
+        assert_eq!(run.status(false), RunStatus::Interrupted);
         assert!(run.is_open());
     }
 
     #[test]
     fn a_persons_mark_outweighs_the_outcome() {
         let mut run = run(RunKind::Orchestrate, RunState::Ended, Some(Outcome::Success));
-        run.mark = Some(Mark::RolledBack);
-        assert_eq!(run.status(false), Status::RolledBack);
+        run.mark = Some(RunMark::RolledBack);
+        assert_eq!(run.status(false), RunStatus::RolledBack);
         assert!(!run.is_open());
     }
 

@@ -1,6 +1,6 @@
 //! The policy of a run as a state machine. Never blocks, never fails, never looks at a clock.
 
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Fault, Finding, Outcome, Park, Ruling, TreeId, Verdict};
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 
 /// What the person and the configuration decided beforehand.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Rules {
+pub struct BounceRules {
     pub max_bounces: u32,
     pub min_confidence: f64,
     pub phrase_confidence: f64,
@@ -33,7 +33,7 @@ pub enum Next {
 /// One task on its way through its bounces.
 #[derive(Clone, Debug)]
 pub struct Bounce {
-    rules: Rules,
+    rules: BounceRules,
     base_tree: Option<TreeId>,
     /// The tree under judgement, and the coder's end that led to it.
     tree: Option<TreeId>,
@@ -45,8 +45,8 @@ pub struct Bounce {
     bounce: u32,
 }
 
-/// What a verifier's session came to.
-struct Judged<'a> {
+/// A verifier's session: its report, whether it left the files alone, and its verdict.
+struct JudgedSession<'a> {
     session: &'a SessionSummary,
     intact: bool,
     submitted: &'a Option<Verdict>,
@@ -88,7 +88,7 @@ impl Machine for Bounce {
 }
 
 impl Bounce {
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: BounceRules) -> Self {
         Self {
             rules,
             base_tree: None,
@@ -120,7 +120,7 @@ impl Bounce {
                 *bounce,
                 tree,
                 *attempt,
-                Judged { session, intact: *intact, submitted },
+                JudgedSession { session, intact: *intact, submitted },
             ),
             (Step::Close { bounce, outcome, reason, .. }, Done::Closed) => {
                 self.bounce = *bounce;
@@ -130,7 +130,7 @@ impl Bounce {
         }
     }
 
-    /// A run that is decided is summed up, if anybody wants that, and closed.
+    /// Ends a decided run: with a summary, if the settings ask for one, or at once.
     fn wind_up(&self, conclusion: Conclusion) -> Next {
         if self.rules.summarize {
             return Next::Do(Step::Summarize { bounce: self.bounce, conclusion });
@@ -222,9 +222,9 @@ impl Bounce {
         bounce: u32,
         tree: &TreeId,
         attempt: u32,
-        judged: Judged<'_>,
+        judged: JudgedSession<'_>,
     ) -> Next {
-        let Judged { session, intact, submitted } = judged;
+        let JudgedSession { session, intact, submitted } = judged;
         let reason = session.reason.as_deref().unwrap_or("the verifier's session had to stop");
         match session.outcome {
             Outcome::Success => {}
@@ -322,8 +322,8 @@ impl Bounce {
         ended_well.and_then(|coder| coder.session_id.clone())
     }
 
-    fn left(&self, bounce: u32) -> Left {
-        Left {
+    fn left(&self, bounce: u32) -> AttemptsLeft {
+        AttemptsLeft {
             retries: self.rules.max_bounces.saturating_sub(bounce),
             heals: 0,
             idempotent: false,

@@ -4,8 +4,8 @@ use spore_model::{Begun, Outcome, Park, Ticket};
 
 use crate::{Conclusion, Done, Next, Step};
 
-/// A policy: which step is next, given what the last one came to. Never blocks, never fails,
-/// never looks at a clock; the same answers lead to the same steps.
+/// A policy: which step is next, given the result of the last one. Never blocks, never fails,
+/// never looks at a clock; the same results lead to the same steps.
 pub trait Machine {
     fn start(&self) -> Next;
     fn apply(&mut self, step: &Step, done: &Done) -> Next;
@@ -24,7 +24,7 @@ pub trait World {
     fn finish(&mut self, step: &Step, ticket: &Ticket, done: &Done) -> Result<(), Self::Error>;
 }
 
-/// How the loop came to rest.
+/// How the loop ended.
 #[derive(Clone, PartialEq, Debug)]
 pub enum End {
     Concluded(Conclusion),

@@ -1,6 +1,6 @@
 //! The bounce loop: coder, gates, verifier, again, until the work holds or a person is asked.
 //!
-//! [`Bounce`] is the whole policy as a pure state machine: it is told what a step came to and
+//! [`Bounce`] is the whole policy as a pure state machine: it is given the result of a step and
 //! answers which step is next. [`drive`] is the loop around it, short enough to read at once.
 //! Every step has a key and a recorded result, so a run that was killed is the same machine
 //! fed with what is already on record: it arrives at the first step without a result and goes
@@ -17,11 +17,12 @@ mod solo;
 mod step;
 mod verdict_text;
 
-pub use bounce::{Bounce, Next, Rules};
+pub use bounce::{Bounce, BounceRules, Next};
 pub use driver::{End, Machine, World, drive};
 pub use evidence::{Evidence, Shortfall};
 pub use proposals::{
-    Places, Problem, Proposed, ProposedLesson, ProposedSummary, hold, normalised, read_summary,
+    PathLookup, ProposalProblem, Proposed, ProposedLesson, ProposedSummary, hold, normalised,
+    read_summary,
 };
 pub use solo::Solo;
 pub use step::{Conclusion, Done, GateSummary, SessionSummary, Step};

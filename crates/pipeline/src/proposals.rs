@@ -6,8 +6,9 @@
 //! that fails is dropped with the reason and the others stay; a summary that fails takes the
 //! whole with it, because lessons are derived from it.
 //!
-//! A lesson is read by every later agent, so this is where somebody would plant an order. What
-//! speaks like a turn of conversation, a block of ours or an order to the reader is refused.
+//! A lesson is read by every later agent, so a hostile agent or file would plant an order here.
+//! What speaks like a turn of conversation, a block of Spore's or an order to the reader is
+//! refused.
 //! That list cannot be complete: what really holds is that lessons stand in a task file as
 //! data, on one line each, and that gates and verdicts do not read them.
 
@@ -32,7 +33,7 @@ pub struct Proposed {
     pub lessons: Vec<ProposedLesson>,
     /// What was left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<Problem>,
+    pub dropped: Vec<ProposalProblem>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -62,32 +63,35 @@ pub struct ProposedLesson {
 
 /// Something that was not kept as it was proposed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Problem {
+pub struct ProposalProblem {
     /// `summary`, or `lesson 2`.
     pub about: String,
     pub what: String,
 }
 
-impl Problem {
+impl ProposalProblem {
     fn new(about: &str, what: impl Into<String>) -> Self {
         Self { about: about.to_owned(), what: what.into() }
     }
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for ProposalProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.about, self.what)
     }
 }
 
-/// Says which paths of the tree somebody means by a path or by the name of a piece of code;
-/// none if there is no such place.
-pub type Places<'a> = dyn Fn(&str) -> Vec<String> + 'a;
+/// Looks up which paths of the tree an agent means by a path or by the name of a piece of code;
+/// none if the tree has no such place.
+pub type PathLookup<'a> = dyn Fn(&str) -> Vec<String> + 'a;
 
 /// Reads what a summarizer proposes at the end of `final_text`. Whatever cannot be kept as a
 /// whole is an error with all its reasons.
-pub fn read_summary(final_text: &str, places: &Places<'_>) -> Result<Proposed, Vec<Problem>> {
-    let whole = |what: &str| vec![Problem::new("summary", what)];
+pub fn read_summary(
+    final_text: &str,
+    places: &PathLookup<'_>,
+) -> Result<Proposed, Vec<ProposalProblem>> {
+    let whole = |what: &str| vec![ProposalProblem::new("summary", what)];
     let block = last_block(final_text).ok_or_else(|| whole("the message has no summary block"))?;
     if block.len() > BLOCK_BYTES {
         return Err(whole("the summary block is too large"));
@@ -107,23 +111,23 @@ pub fn read_summary(final_text: &str, places: &Places<'_>) -> Result<Proposed, V
 pub fn hold(
     summary: ProposedSummary,
     lessons: Vec<ProposedLesson>,
-    places: &Places<'_>,
-) -> Result<Proposed, Vec<Problem>> {
+    places: &PathLookup<'_>,
+) -> Result<Proposed, Vec<ProposalProblem>> {
     let summary = held_summary(&summary)?;
     let mut proposed = Proposed { summary, ..Proposed::default() };
     for (number, lesson) in (1..).zip(lessons) {
         let about = format!("lesson {number}");
         if proposed.lessons.len() == LESSONS {
             let most = format!("a run leaves {LESSONS} lessons at most");
-            proposed.dropped.push(Problem::new(&about, most));
+            proposed.dropped.push(ProposalProblem::new(&about, most));
             continue;
         }
         match held_lesson(lesson, places) {
             Ok(lesson) if says_the_same(&proposed.lessons, &lesson) => {
-                proposed.dropped.push(Problem::new(&about, "it repeats an earlier one"));
+                proposed.dropped.push(ProposalProblem::new(&about, "it repeats an earlier one"));
             }
             Ok(lesson) => proposed.lessons.push(lesson),
-            Err(what) => proposed.dropped.push(Problem::new(&about, what)),
+            Err(what) => proposed.dropped.push(ProposalProblem::new(&about, what)),
         }
     }
     Ok(proposed)
@@ -136,16 +140,18 @@ fn last_block(text: &str) -> Option<&str> {
 }
 
 /// Returns the lessons that have the shape of one.
-fn shaped_lessons(value: Option<&Value>) -> (Vec<ProposedLesson>, Vec<Problem>) {
+fn shaped_lessons(value: Option<&Value>) -> (Vec<ProposedLesson>, Vec<ProposalProblem>) {
     let items = match value {
         None | Some(Value::Null) => return (Vec::new(), Vec::new()),
         Some(Value::Array(items)) => items,
-        Some(_) => return (Vec::new(), vec![Problem::new("lessons", "they are not a list")]),
+        Some(_) => {
+            return (Vec::new(), vec![ProposalProblem::new("lessons", "they are not a list")]);
+        }
     };
     let (mut lessons, mut problems) = (Vec::new(), Vec::new());
     for (number, item) in (1..).zip(items) {
         let Value::Object(fields) = item else {
-            problems.push(Problem::new(&format!("lesson {number}"), "it is not an object"));
+            problems.push(ProposalProblem::new(&format!("lesson {number}"), "it is not an object"));
             continue;
         };
         let scope = match fields.get("scope") {
@@ -172,10 +178,10 @@ fn word(fields: &Map<String, Value>, key: &str) -> String {
     fields.get(key).and_then(Value::as_str).unwrap_or_default().trim().to_owned()
 }
 
-fn held_summary(summary: &ProposedSummary) -> Result<ProposedSummary, Vec<Problem>> {
+fn held_summary(summary: &ProposedSummary) -> Result<ProposedSummary, Vec<ProposalProblem>> {
     let mut problems = Vec::new();
     let (title, text) = (plain(&summary.title), plain(&summary.text));
-    let mut refuse = |what: &str| problems.push(Problem::new("summary", what));
+    let mut refuse = |what: &str| problems.push(ProposalProblem::new("summary", what));
     if text.is_empty() {
         refuse("it says nothing");
     }
@@ -197,7 +203,7 @@ fn held_summary(summary: &ProposedSummary) -> Result<ProposedSummary, Vec<Proble
     Ok(ProposedSummary { title: shortened(&title), text })
 }
 
-fn held_lesson(lesson: ProposedLesson, places: &Places<'_>) -> Result<ProposedLesson, String> {
+fn held_lesson(lesson: ProposedLesson, places: &PathLookup<'_>) -> Result<ProposedLesson, String> {
     let ProposedLesson { title, pattern, fix, scope, evidence, replaces } = lesson;
     let (title, pattern) = (one_line(&plain(&title)), plain(&pattern));
     let (fix, evidence) = (plain(&fix), plain(&evidence));
@@ -226,7 +232,7 @@ fn held_lesson(lesson: ProposedLesson, places: &Places<'_>) -> Result<ProposedLe
 
 /// Keeps the places that exist. A lesson that named places, none of which exists, is about
 /// nothing: taken for one about everything it would be read everywhere.
-fn held_scope(scope: &[String], places: &Places<'_>) -> Result<Vec<String>, String> {
+fn held_scope(scope: &[String], places: &PathLookup<'_>) -> Result<Vec<String>, String> {
     let named = || scope.iter().map(|place| place.trim()).filter(|place| !place.is_empty());
     let mut held: Vec<String> = Vec::new();
     for place in named().take(SCOPES) {
@@ -248,7 +254,7 @@ fn held_scope(scope: &[String], places: &Places<'_>) -> Result<Vec<String>, Stri
     Ok(held)
 }
 
-/// Returns the text without what nobody can see: control and format characters can hide words
+/// Returns the text without invisible characters: control and format characters can hide words
 /// from a person that a model reads.
 fn plain(text: &str) -> String {
     let kept = text.chars().filter(|letter| {

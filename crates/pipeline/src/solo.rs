@@ -1,4 +1,4 @@
-//! One role's session on its own: recorded, kept, judged by nobody.
+//! One role's session on its own: recorded and kept, without gates and without a verdict.
 
 use spore_model::Outcome;
 

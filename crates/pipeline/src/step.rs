@@ -1,4 +1,4 @@
-//! What a run does, one step at a time, and what each step can come to.
+//! What a run does, one step at a time, and which results each step can have.
 
 use serde::{Deserialize, Serialize};
 use spore_model::{
@@ -37,7 +37,7 @@ pub enum Step {
     /// One session that sums up a run which is already decided. Nothing that happens in it
     /// changes the conclusion.
     Summarize { bounce: u32, conclusion: Conclusion },
-    /// One session of a single role, for its own sake: nobody judges it.
+    /// One session of a single role, for its own sake: no verifier judges it.
     Solo { role: String },
     /// Close the run.
     Finish { conclusion: Conclusion },
@@ -86,7 +86,7 @@ impl Step {
     }
 }
 
-/// What an agent session came to, as far as the loop cares.
+/// The result of an agent session, as far as the loop needs it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SessionSummary {
     pub run: RunId,
@@ -103,7 +103,7 @@ pub struct SessionSummary {
     pub cost: Cost,
 }
 
-/// What the gates came to, as far as the loop cares.
+/// The result of the gates, as far as the loop needs it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GateSummary {
     pub green: bool,
@@ -129,7 +129,7 @@ pub struct Conclusion {
     pub tree: Option<TreeId>,
 }
 
-/// What a step came to. This is what the journal keeps.
+/// The result of a step, which the journal keeps.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "done", rename_all = "snake_case")]
 pub enum Done {
@@ -174,7 +174,7 @@ pub enum Done {
     },
     Solo(SessionSummary),
     Finished,
-    /// The step did not come to an end and will be done again: interrupt, quota, budget.
+    /// The step was cut short and will be done again: interrupt, quota, budget.
     /// Never recorded as a result.
     Stopped {
         park: Park,

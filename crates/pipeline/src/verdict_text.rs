@@ -2,7 +2,7 @@
 //!
 //! A verdict is a `<verdict>` block. One that contradicts counts wherever it stands. One that
 //! supports counts only as the last word: on lines of its own, at the end of the message. A
-//! verifier quotes what it reads, and a change may hold a block that somebody wrote for it to
+//! verifier quotes what it reads, and a coder may have written a block into the change for it to
 //! be quoted; that one stands in the middle of something. A block that cannot be read is no
 //! verdict: falling back to prose there would let a broken "supports" pass as something weaker
 //! but real. Prose can only reject.
@@ -75,7 +75,7 @@ fn begins_its_line(before: &str) -> bool {
     before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
 }
 
-/// Whoever puts the block in a fence has to close it.
+/// Returns whether nothing follows the block; the end of a fence around it is nothing.
 fn is_nothing(rest: &str) -> bool {
     matches!(rest.trim(), "" | "```")
 }

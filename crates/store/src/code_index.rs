@@ -2,27 +2,27 @@
 //!
 //! One file of its own, derived from a tree and never precious: whatever is wrong with it
 //! (damage, another version, another program's file), the answer is [`CodeIndexOpenError::Unusable`],
-//! and the caller makes it anew. It is concrete and local, with no trait in front: nobody
-//! would keep an index of their work tree on a server.
+//! and the caller makes it anew. It is concrete and local, with no trait in front: the index of a
+//! work tree on this machine has no use on a server.
 //!
 //! Inside, nodes are numbers; outside, hashes. A node keeps its number as long as its hash
 //! lives, so the edges that others have to it survive a change of its file. Where something
 //! stands follows from the parent that each node has: edges of the kinds contains,
-//! belongs_to, defined_in and sibling are made up when somebody asks, and only what names
-//! mean, what imports lead to and what changed together is kept as rows.
+//! belongs_to, defined_in and sibling are derived when a query asks for them, and only what
+//! names mean, what imports lead to and what changed together is kept as rows.
 //!
 //! What a name means is decided elsewhere. Here is the keeping of it: [`Writer`] is one
 //! transaction, from the changes of a tree to the last edge that follows from them.
 
-mod describe;
+mod description;
 mod dump;
 mod failure;
-mod find;
 mod history;
 mod kinds;
 mod known;
 mod links;
-mod past;
+mod lookup;
+mod past_commits;
 mod reads;
 mod rows;
 #[cfg(test)]
@@ -38,26 +38,28 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use describe::CodeEdge;
+pub use description::CodeEdge;
 pub use failure::CodeIndexError;
 pub use history::{CommitRow, LoggedCommit};
-pub use known::{Known, KnownState, KnownTree};
-pub use past::PastCommit;
+pub use known::{KnownState, KnownTree, KnownTreeFile};
+pub use past_commits::PastCommit;
 pub use reads::{CodeCounts, Namesake};
 pub use rows::{
-    FileMarks, FileNo, FileRow, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile, Stamp,
-    StoredEdge, StoredFile, StoredItem, Visible,
+    FileMarks, FileNo, FileRow, FileStamp, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile,
+    StoredEdge, StoredFile, StoredItem, StoredVisibility,
 };
 pub use texts::{TextOf, TextParts};
-pub use units::{Spot, UnitDetails, UnitRow};
-pub use words::{SegmentNo, Segments, TermLists, Words};
+pub use units::{UnitDetails, UnitRow, UnitSpot};
+pub use words::{SegmentKind, SegmentNo, Segments, TermLists};
 pub use writer::Writer;
 
 /// Raised with every change of the schema or of what the rows mean: an index of another
 /// version is made anew.
 pub const CODE_INDEX_VERSION: i64 = 4;
 
-/// "SpIx" in ASCII, for `file` and for us.
+type Result<T, E = CodeIndexError> = std::result::Result<T, E>;
+
+/// "SpIx" in ASCII, by which `file` and Spore know an index of Spore's.
 const APPLICATION_ID: i64 = 0x5370_4978;
 
 /// How much of the file a connection may keep in memory, in KiB.
@@ -108,7 +110,7 @@ impl CodeIndex {
     }
 
     /// Makes a new index for a great many rows at once: nothing is synced, nothing can be
-    /// rolled back, and look-ups are slow until [`Self::finish`]. Whoever dies on the way
+    /// rolled back, and look-ups are slow until [`Self::finish`]. A process that dies on the way
     /// leaves a file that must not be used, so it is made under another name.
     pub fn create(path: &Path) -> Result<Self, CodeIndexError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -159,9 +161,10 @@ impl CodeIndex {
         target.close().map_err(|(_, error)| error.into())
     }
 
-    /// Copies the index, as it is now, to a file that nobody else has open; nothing is synced.
-    /// Through SQLite: whoever opens and closes the file itself lets go of all of this process's
-    /// locks on it.
+    /// Copies the index, as it is now, to a file that no other connection has open; nothing is
+    /// synced. SQLite makes the copy, because a plain copy would open and close the file, and a
+    /// `close` drops all locks that this process has on it
+    /// (<https://www.sqlite.org/howtocorrupt.html>, "Posix advisory locks canceled").
     pub fn duplicate(&self, path: &Path, busy_timeout: Duration) -> Result<(), CodeIndexError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let target = connect(path, flags, busy_timeout)?;
@@ -169,7 +172,7 @@ impl CodeIndex {
         self.copy_into(target)
     }
 
-    /// Opens an index that this process alone has, to change it before anybody sees it. As
+    /// Opens an index that this process alone has, to change it before other processes see it. As
     /// after [`Self::create`], nothing is synced and [`Self::finish`] makes it safe to share.
     pub fn open_alone(path: &Path) -> Result<Self, CodeIndexError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -203,8 +206,8 @@ impl CodeIndex {
         Ok(done)
     }
 
-    /// Runs a transaction that is never kept: what `act` does is seen through this value, by
-    /// nobody else, and is gone with it. Until then nobody else can write.
+    /// Runs a transaction that is never kept: what `act` does is seen through this value alone,
+    /// and is gone with it. Until then no other connection can write.
     pub fn draft<E: From<CodeIndexError>>(
         self,
         act: impl FnOnce(&mut Writer<'_>) -> Result<(), E>,

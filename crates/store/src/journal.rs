@@ -13,8 +13,8 @@ pub(crate) mod contract;
 
 use serde_json::Value;
 use spore_model::{
-    CommitId, EffectClass, Event, EventId, LedgerEntry, Mark, Outcome, Park, Run, RunCost, RunId,
-    RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
+    CommitId, EffectClass, Event, EventId, LedgerEntry, Outcome, Park, Run, RunCost, RunId,
+    RunMark, RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
 };
 
 use crate::spine::Cursor;
@@ -59,8 +59,8 @@ pub trait Journal: Send + Sync {
 
     /// Records that an effect is about to happen, and returns what is known of it. The first
     /// call for a key stores `intent` and `class` for good. While there is no result each
-    /// call raises the attempt by one, which shuts out whoever had the one before; once
-    /// there is a result, calls only return it.
+    /// call raises the attempt by one, which shuts out the process that had the one before;
+    /// once there is a result, calls only return it.
     fn begin_step(
         &self,
         run: RunId,
@@ -98,10 +98,10 @@ pub trait Journal: Send + Sync {
     ) -> Result<(), JournalError>;
 
     /// Returns a step, `None` if it has not begun.
-    fn step(&self, run: RunId, key: &StepKey) -> Result<Option<Step>, JournalError>;
+    fn step(&self, run: RunId, key: &StepKey) -> Result<Option<RecordedStep>, JournalError>;
 
     /// Returns a run's steps in the order in which they first began.
-    fn steps(&self, run: RunId) -> Result<Vec<Step>, JournalError>;
+    fn steps(&self, run: RunId) -> Result<Vec<RecordedStep>, JournalError>;
 
     /// Books one paid session. Returns false, and changes nothing, if it was booked before.
     fn book(&self, entry: &LedgerEntry) -> Result<bool, JournalError>;
@@ -113,11 +113,11 @@ pub trait Journal: Send + Sync {
     /// takes the place of the first: the token is what finds both of them.
     fn process_started(&self, row: &ProcessRow) -> Result<(), JournalError>;
 
-    /// Records that nothing of a session lives any more. The first time counts; a token that
-    /// nobody recorded has nothing to end.
+    /// Records that nothing of a session lives any more. The first time counts; for a token that
+    /// was never recorded nothing is done.
     fn process_ended(&self, token: &SessionToken, now: Timestamp) -> Result<(), JournalError>;
 
-    /// Returns the processes below a root run that nobody saw end, by start, then token.
+    /// Returns the processes below a root run whose end is not recorded, by start, then token.
     fn open_processes(&self, root: RunId) -> Result<Vec<ProcessRow>, JournalError>;
 
     /// Returns what was last kept under `kind` and `key`. `None` means: work it out.
@@ -135,7 +135,7 @@ pub trait Journal: Send + Sync {
     /// Returns the events that are not on the spine yet, oldest first.
     fn pending_events(&self) -> Result<Vec<Event>, JournalError>;
 
-    /// Returns where the last flush began to write, if it did not come to its end.
+    /// Returns where the last flush began to write, if it was cut short.
     fn flush_intent(&self) -> Result<Option<Cursor>, JournalError>;
 
     /// Records where a flush begins to write and returns the oldest pending events, as many
@@ -165,7 +165,7 @@ pub struct RunChange {
     pub outcome: Option<Outcome>,
     /// `Some(None)` is a run that waits no longer.
     pub park: Option<Option<Park>>,
-    pub mark: Option<Mark>,
+    pub mark: Option<RunMark>,
     pub reason: Option<String>,
     pub tree_hash: Option<TreeId>,
     pub base_commit: Option<CommitId>,
@@ -200,7 +200,7 @@ pub struct StepEntry {
 
 /// One step of one run, as recorded.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Step {
+pub struct RecordedStep {
     pub run: RunId,
     pub key: StepKey,
     pub class: EffectClass,
@@ -246,7 +246,7 @@ pub enum JournalError {
     /// A result or an amendment for a step that never began.
     #[error("run {run} has no step {key}")]
     NoSuchStep { run: RunId, key: StepKey },
-    /// Somebody else has taken the step over, or finished it: stop, do not retry.
+    /// Another process has taken the step over, or finished it: stop, do not retry.
     #[error("attempt {attempt} at step {key} of run {run} no longer counts, {newest} does")]
     Fenced { run: RunId, key: StepKey, attempt: u32, newest: u32 },
     /// Too large for a line of the spine even without its payload.

@@ -2,7 +2,7 @@
 //! code.
 //!
 //! Everything is written by key and once: a node or an edge that is there already stays as it
-//! is, so whoever repeats a step after a crash adds nothing twice. Nothing is overwritten
+//! is, so a step that is done again after a crash adds nothing twice. Nothing is overwritten
 //! either. A better node or edge supersedes the old one, and both can be read.
 //!
 //! An edge may point at a node that is not here: code lives in the index. So this store
@@ -126,13 +126,13 @@ pub trait Knowledge: Links<Error = KnowledgeError> + Send + Sync {
     fn remove(
         &self,
         ids: &[NodeId],
-        export: &mut dyn FnMut(&Removed) -> Result<(), Cause>,
-    ) -> Result<Removed, KnowledgeError>;
+        export: &mut dyn FnMut(&RemovedNodes) -> Result<(), Cause>,
+    ) -> Result<RemovedNodes, KnowledgeError>;
 }
 
-/// How many characters of an id somebody must type.
+/// How many characters of an id a person has to type at the least.
 pub const MIN_TYPED: usize = 4;
-/// How many candidates somebody is asked to choose from.
+/// How many candidates a person is asked to choose from at the most.
 pub const MAX_CANDIDATES: usize = 20;
 
 /// How much an [`Knowledge::add`] added that was not there.
@@ -259,7 +259,7 @@ impl GcQuery {
     /// What was learned outlives what taught it.
     pub const KEPT_KINDS: [&str; 2] = ["lesson", "summary"];
 
-    /// Returns what to ask when nobody says otherwise.
+    /// Returns the query with the default kinds kept and nothing forced.
     pub fn older_than(older_than: Timestamp) -> Self {
         let keep_kinds = Self::KEPT_KINDS.map(str::to_owned).to_vec();
         Self { older_than, keep_kinds, force: false }
@@ -268,7 +268,7 @@ impl GcQuery {
 
 /// What [`Knowledge::remove`] took away.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Removed {
+pub struct RemovedNodes {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
 }
@@ -284,7 +284,7 @@ pub enum KnowledgeError {
     #[error("{old} was superseded by {by}")]
     Superseded { old: String, by: String },
     /// What was to be removed could not be saved elsewhere first.
-    #[error("what was to be removed could not be exported")]
+    #[error("the nodes to be removed could not be exported")]
     NotExported { source: Cause },
     #[error("the disk is full")]
     Full { source: Cause },

@@ -20,17 +20,17 @@ mod sqlite;
 
 pub use code_index::{
     CODE_INDEX_VERSION, CodeCounts, CodeEdge, CodeIndex, CodeIndexError, CodeIndexOpenError,
-    CommitRow, FileMarks, FileNo, FileRow, ItemRow, Known, KnownFile, KnownState, KnownTree,
-    LoggedCommit, Namesake, NodeKey, NodeNo, PastCommit, SegmentNo, Segments, SkippedFile, Spot,
-    Stamp, StoredEdge, StoredFile, StoredItem, TermLists, TextOf, TextParts, UnitDetails, UnitRow,
-    Visible, Words, Writer,
+    CommitRow, FileMarks, FileNo, FileRow, FileStamp, ItemRow, KnownFile, KnownState, KnownTree,
+    KnownTreeFile, LoggedCommit, Namesake, NodeKey, NodeNo, PastCommit, SegmentKind, SegmentNo,
+    Segments, SkippedFile, StoredEdge, StoredFile, StoredItem, StoredVisibility, TermLists, TextOf,
+    TextParts, UnitDetails, UnitRow, UnitSpot, Writer,
 };
 pub use journal::{
-    Cause, Journal, JournalError, PendingEvent, ProcessRow, RunChange, RunQuery, Step, StepBegun,
-    StepEntry,
+    Cause, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
+    StepBegun, StepEntry,
 };
 pub use knowledge::{
     Added, Counts, EdgeCounts, EdgeQuery, GcQuery, KindCount, Knowledge, KnowledgeError,
-    MAX_CANDIDATES, MIN_TYPED, NodeQuery, Removed, Succession,
+    MAX_CANDIDATES, MIN_TYPED, NodeQuery, RemovedNodes, Succession,
 };
 pub use sqlite::{OpenError, OpenOptions, SqliteJournal, SqliteKnowledge};

@@ -1,7 +1,7 @@
 //! The spine: every event of a repository, one JSON line each, in a file per UTC day.
 //!
-//! Files, because people, scripts and memory read them with whatever they have. Anybody may
-//! append through [`Spine::append`]; our own events come through the outbox, see [`flush`].
+//! Files, because people, scripts and memory read them with tools of their own. Any process may
+//! append through [`Spine::append`]; Spore's own events come through the outbox, see [`flush`].
 //!
 //! One decision makes cursors safe: a line is only ever appended to the newest partition
 //! there is, whatever the writer's clock says. So once a later partition exists an earlier
@@ -27,7 +27,7 @@ use spore_model::Event;
 
 pub use backwards::Backwards;
 pub use outbox::{FlushError, flush};
-pub use reader::{DEDUP_WINDOW, Flaw, Problem, ReadLine, Reader};
+pub use reader::{DEDUP_WINDOW, EventReader, Flaw, ReadLine, SpineProblem};
 
 /// The longest line, without its newline, that is written or understood.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
@@ -77,7 +77,7 @@ pub enum SpineError {
 pub struct Spine {
     dir: PathBuf,
     durability: Durability,
-    files: Arc<Mutex<Option<append::Files>>>,
+    files: Arc<Mutex<Option<append::AppendFiles>>>,
 }
 
 impl Spine {
@@ -93,8 +93,9 @@ impl Spine {
     }
 
     /// Appends lines, without their newlines, to the partition of `day`, or to the newest one
-    /// if that is later. They stand together, in this order, whoever else appends. An error
-    /// may leave some of them, or half of one, behind: the next append closes that line.
+    /// if that is later. They stand together, in this order, even if other processes append at
+    /// the same time. An error may leave some of them, or half of one, behind: the next append
+    /// closes that line.
     pub fn append(&self, day: &str, lines: &[String]) -> Result<(), SpineError> {
         if !is_day(day) {
             return Err(SpineError::BadDay { day: day.chars().take(80).collect() });
@@ -112,8 +113,8 @@ impl Spine {
     }
 
     /// Returns a reader of everything from `cursor` on.
-    pub fn read_from(&self, cursor: &Cursor) -> Reader {
-        Reader::new(self.clone(), cursor.clone())
+    pub fn read_from(&self, cursor: &Cursor) -> EventReader {
+        EventReader::new(self.clone(), cursor.clone())
     }
 
     /// Returns the places of all lines, newest first.
@@ -121,7 +122,7 @@ impl Spine {
         Backwards::new(self.clone())
     }
 
-    /// Returns where the next append on `day` will begin, unless somebody appends before.
+    /// Returns where an append on `day` would begin now; another process may append first.
     pub fn end(&self, day: &str) -> Result<Cursor, SpineError> {
         let partition = self.newest(day)?;
         let path = self.path_of(&partition);

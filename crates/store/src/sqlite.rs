@@ -1,14 +1,15 @@
 //! The journal and the knowledge graph in one SQLite file.
 //!
-//! Two types on one file, each with its own connection, and not one type for both: whoever
-//! walks the graph for a second does not keep a step of a run waiting, and neither contract
-//! leans on the other. How the file is opened, locked and brought up to date is the same for
-//! both, and is here.
+//! Two types on one file, each with its own connection, and not one type for both: a walk
+//! through the graph that takes a second does not keep a step of a run waiting, and neither
+//! contract leans on the other. How the file is opened, locked and brought up to date is the
+//! same for both, and is here.
 //!
-//! Write-ahead log and `synchronous=FULL`: what was answered with `Ok` survives a power cut,
-//! and readers never wait for the writer. Every write takes the write lock at its beginning
-//! (`BEGIN IMMEDIATE`), so none is refused half way because somebody else was faster; who
-//! waits, waits at most the busy timeout.
+//! Write-ahead log (<https://www.sqlite.org/wal.html>) and `synchronous=FULL`: what was
+//! answered with `Ok` survives a power cut, and readers never wait for the writer. Every write
+//! takes the write lock at its beginning (`BEGIN IMMEDIATE`,
+//! <https://www.sqlite.org/lang_transaction.html>), so none is refused half way because another
+//! connection wrote meanwhile; a connection waits for the lock at most the busy timeout.
 //!
 //! Opening asks the file one question and writes nothing unless the file is new or older
 //! than this program. A file that is not ours is never written to.

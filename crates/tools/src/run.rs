@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use spore_effects::session::{
-    Confinement, Draining, Ending, Grace, SessionError, SessionPlan, Shim, Sink, watch,
+    Confinement, Draining, Grace, OutputSink, SessionError, SessionPlan, Shim, SupervisedEnd, watch,
 };
 use spore_model::SessionToken;
 
@@ -96,9 +96,11 @@ impl CommandRunner {
         let ending = self.supervise(command, time, &output, caller);
         let printed = output.lock().unwrap_or_else(PoisonError::into_inner).text();
         let (head, is_error) = match ending {
-            Ok(Ending::ByItself(code)) => (format!("exit code {code}"), code != 0),
-            Ok(Ending::OutOfTime) => (format!("ended after {} seconds", time.as_secs()), true),
-            Ok(Ending::Cancelled) => ("cancelled".to_owned(), true),
+            Ok(SupervisedEnd::ByItself(code)) => (format!("exit code {code}"), code != 0),
+            Ok(SupervisedEnd::OutOfTime) => {
+                (format!("ended after {} seconds", time.as_secs()), true)
+            }
+            Ok(SupervisedEnd::Cancelled) => ("cancelled".to_owned(), true),
             Err(why) => (why, true),
         };
         ToolAnswer { text: format!("{head}\n{printed}"), is_error }
@@ -110,7 +112,7 @@ impl CommandRunner {
         time: Duration,
         output: &Arc<Mutex<Ends>>,
         caller: &mut dyn Caller,
-    ) -> Result<Ending, String> {
+    ) -> Result<SupervisedEnd, String> {
         let told = |error: SessionError| format!("the command could not be run: {error}");
         let waiting = self.shim.prepare(&self.plan(command)).map_err(told)?;
         caller
@@ -140,7 +142,7 @@ impl CommandRunner {
     }
 }
 
-fn sink(output: &Arc<Mutex<Ends>>) -> Sink {
+fn sink(output: &Arc<Mutex<Ends>>) -> OutputSink {
     let output = Arc::clone(output);
     Arc::new(move |bytes| output.lock().unwrap_or_else(PoisonError::into_inner).append(bytes))
 }

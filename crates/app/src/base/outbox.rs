@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use spore_effects::Effect;
-use spore_model::{Event, RunId, Source, SourceKind, TraceId};
+use spore_model::{Event, EventSource, RunId, SourceKind, TraceId};
 use spore_store::Journal;
 use spore_store::spine::Spine;
 
@@ -27,7 +27,7 @@ impl Events<'_> {
         Event {
             id: self.around.ids.event(),
             ts: self.around.clock.now(),
-            source: Source { kind, name: name.to_owned() },
+            source: EventSource { kind, name: name.to_owned() },
             kind: what.to_owned(),
             session_key: None,
             run: Some(run),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use spore_config::{Config, Layer, Loaded, Origin};
+use spore_config::{Config, Loaded, SettingsLayer, SettingsOrigin};
 use spore_effects::Probe;
 use spore_git::Repository;
 use spore_model::{Fault, RunId};
@@ -187,21 +187,21 @@ impl Workspace {
     }
 
     /// Reads all layers of the configuration, `flags` last.
-    pub fn config(&self, around: &Surroundings, flags: &[Layer]) -> Result<Config> {
+    pub fn config(&self, around: &Surroundings, flags: &[SettingsLayer]) -> Result<Config> {
         Ok(self.settings(around, flags)?.config)
     }
 
     /// Like [`Self::config`], with the place that each value comes from.
-    pub fn settings(&self, around: &Surroundings, flags: &[Layer]) -> Result<Loaded> {
+    pub fn settings(&self, around: &Surroundings, flags: &[SettingsLayer]) -> Result<Loaded> {
         self.refuse_file()?;
         let mut layers = Vec::new();
         let files = [
-            (around.config_file.clone(), Origin::User(around.config_file.clone())),
-            (self.config_file(), Origin::Project(self.config_file())),
+            (around.config_file.clone(), SettingsOrigin::User(around.config_file.clone())),
+            (self.config_file(), SettingsOrigin::Project(self.config_file())),
         ];
         for (path, origin) in files {
             match std::fs::read_to_string(&path) {
-                Ok(text) => layers.push(Layer { origin, text }),
+                Ok(text) => layers.push(SettingsLayer { origin, text }),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
                     return Err(Error::io(format!("cannot read {}", path.display()), error));

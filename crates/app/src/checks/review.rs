@@ -5,7 +5,7 @@
 //! of a source file, which nothing can put back, are pointed out to the verifier.
 
 use spore_gates::{How, Restoration, Tampering, Touched, tampering, touches_inline_tests};
-use spore_git::{Change, ChangedFile, Repository};
+use spore_git::{ChangedFile, FileChange, Repository};
 use spore_model::{CommitId, TreeId};
 
 use crate::Result;
@@ -75,10 +75,10 @@ fn touched(files: &[ChangedFile]) -> Vec<Touched> {
     let mut add = |path: &str, how| touched.push(Touched { path: path.to_owned(), how });
     for file in files {
         match &file.status {
-            Change::Added => add(&file.path, How::Added),
-            Change::Deleted => add(&file.path, How::Deleted),
-            Change::Modified | Change::TypeChanged => add(&file.path, How::Modified),
-            Change::Renamed { from } => {
+            FileChange::Added => add(&file.path, How::Added),
+            FileChange::Deleted => add(&file.path, How::Deleted),
+            FileChange::Modified | FileChange::TypeChanged => add(&file.path, How::Modified),
+            FileChange::Renamed { from } => {
                 add(from, How::Deleted);
                 add(&file.path, How::Added);
             }

@@ -5,7 +5,7 @@
 //! spine is never taken back. A payload is only ever data: nothing here looks into it.
 
 use serde_json::Value;
-use spore_model::{Event, Fault, Source, SourceKind};
+use spore_model::{Event, EventSource, Fault, SourceKind};
 use spore_store::spine::{MAX_LINE_BYTES, Spine, SpineError};
 
 use crate::{Error, Result, Surroundings, Workspace};
@@ -31,7 +31,7 @@ pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
     let event = Event {
         id: around.ids.event(),
         ts: around.clock.now(),
-        source: Source {
+        source: EventSource {
             kind,
             name: asked
                 .name

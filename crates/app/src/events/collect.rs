@@ -17,10 +17,10 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_effects::files::Lock;
-use spore_git::{Commit, Direction, FilePatch, Lines, Patch, Repository};
+use spore_git::{Commit, FilePatch, LineRange, Patch, PatchDirection, Repository};
 use spore_model::{
-    Begun, CommitId, EffectClass, Event, EventId, Outcome, Run, RunId, RunKind, Source, SourceKind,
-    StepKey, Timestamp,
+    Begun, CommitId, EffectClass, Event, EventId, EventSource, Outcome, Run, RunId, RunKind,
+    SourceKind, StepKey, Timestamp,
 };
 use spore_pipeline::Done;
 use spore_store::{Journal, RunQuery};
@@ -149,13 +149,13 @@ fn in_history(
     let search = Search {
         repository,
         landed,
-        undoing: repository.patches(&places, Direction::Reverse)?,
+        undoing: repository.patches(&places, PatchDirection::Reverse)?,
         written: written_lines(repository, landed, runs)?,
     };
     let mut found = Vec::new();
     for batch in candidates.chunks(BATCH) {
         let ids: Vec<CommitId> = batch.iter().map(|commit| commit.id.clone()).collect();
-        let patches = repository.patches(&ids, Direction::Forward)?;
+        let patches = repository.patches(&ids, PatchDirection::Forward)?;
         for commit in batch {
             // A commit that changes nothing has no patch.
             let patch = patches.iter().find(|patch| patch.commit == commit.id);
@@ -185,7 +185,7 @@ fn written_lines(
     let ids: Vec<CommitId> = sources.keys().cloned().collect();
     let mut written: HashMap<RunId, HashSet<String>> = HashMap::new();
     for batch in ids.chunks(BATCH) {
-        for patch in repository.patches(batch, Direction::Forward)? {
+        for patch in repository.patches(batch, PatchDirection::Forward)? {
             for run in sources.get(&patch.commit).into_iter().flatten() {
                 written.entry(*run).or_default().extend(patch.added_lines().map(str::to_owned));
             }
@@ -251,7 +251,7 @@ impl Search<'_> {
     }
 
     /// Returns the removed lines of hunks in which one may be a run's.
-    fn suspects<'f>(&self, file: &'f FilePatch) -> (Vec<Lines>, Vec<&'f str>) {
+    fn suspects<'f>(&self, file: &'f FilePatch) -> (Vec<LineRange>, Vec<&'f str>) {
         let (mut ranges, mut lines) = (Vec::new(), Vec::new());
         for hunk in &file.hunks {
             let anyone = |line: &String| self.written.keys().any(|run| self.wrote(*run, line));
@@ -259,7 +259,7 @@ impl Search<'_> {
             if let (Some(first), Some(count)) = (NonZeroU32::new(hunk.old_start), count)
                 && hunk.removed.iter().any(anyone)
             {
-                ranges.push(Lines { first, count });
+                ranges.push(LineRange { first, count });
                 lines.extend(hunk.removed.iter().map(String::as_str));
             }
         }
@@ -320,7 +320,7 @@ fn tell(
     entry.events.push(Event {
         id: correction.event,
         ts: correction.when,
-        source: Source { kind: SourceKind::Git, name: "collect".to_owned() },
+        source: EventSource { kind: SourceKind::Git, name: "collect".to_owned() },
         kind: correction.kind.as_str().to_owned(),
         session_key: None,
         run: Some(run.id),

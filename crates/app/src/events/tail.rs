@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde::Serialize;
 use spore_effects::files;
 use spore_model::{Event, Fault, SourceKind, Timestamp};
-use spore_store::spine::{Cursor, Flaw, Problem, Reader, Spine};
+use spore_store::spine::{Cursor, EventReader, Flaw, Spine, SpineProblem};
 
 use crate::base::outbox;
 use crate::events::append::source_kind;
@@ -93,7 +93,7 @@ pub fn tail_events(
 }
 
 struct Stream<'a> {
-    reader: Reader,
+    reader: EventReader,
     filter: Filter,
     left: Option<u32>,
     keep: Option<&'a Path>,
@@ -116,7 +116,7 @@ impl Stream<'_> {
                     self.left = self.left.map(|left| left - 1);
                     each(Seen::Event(&event))
                 }
-                Err(Problem { what: Flaw::Unreadable(error), .. }) => return Err(error.into()),
+                Err(SpineProblem { what: Flaw::Unreadable(error), .. }) => return Err(error.into()),
                 Err(problem) => each(Seen::Skipped(skipped(&problem))),
             };
             if flow.is_break() {
@@ -187,7 +187,7 @@ fn read_cursor(file: &Path) -> Result<Cursor> {
     })
 }
 
-fn skipped(problem: &Problem) -> SkippedLine {
+fn skipped(problem: &SpineProblem) -> SkippedLine {
     SkippedLine {
         file: format!(".spore/events/{}.jsonl", problem.partition),
         offset: problem.offset,

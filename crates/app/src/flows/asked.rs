@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spore_compose::{
-    CoordinatorPlan, ExecPlan, FlowFile, Flows, Habits, OrchestratorPlan, PlanError, Work,
+    CoordinatorPlan, ExecPlan, FlowFile, Flows, Habits, OrchestratorPlan, PlanError, StageWork,
 };
 use spore_config::Config;
 use spore_effects::files::paths_in;
@@ -145,10 +145,10 @@ impl Planned {
     }
 
     fn agents(&self) -> Vec<(Option<String>, Option<PathBuf>)> {
-        let of_work = |work: &Work| match work {
-            Work::Exec(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
-            Work::Orchestrate(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
-            Work::Sentinel => None,
+        let of_work = |work: &StageWork| match work {
+            StageWork::Exec(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
+            StageWork::Orchestrate(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
+            StageWork::Sentinel => None,
         };
         let of_stages = |plan: &OrchestratorPlan| {
             plan.stages.iter().filter_map(|stage| of_work(&stage.work)).collect::<Vec<_>>()
@@ -202,12 +202,12 @@ impl Ready<'_> {
     fn fill(&self, plan: &mut OrchestratorPlan) -> Result<()> {
         for stage in &mut plan.stages {
             match &mut stage.work {
-                Work::Exec(exec) => self.fill_exec(exec)?,
-                Work::Orchestrate(task) => {
+                StageWork::Exec(exec) => self.fill_exec(exec)?,
+                StageWork::Orchestrate(task) => {
                     task.backend = task.backend.take().or_else(|| self.options.backend.clone());
                     task.scenario = task.scenario.take().or(self.scenario()?);
                 }
-                Work::Sentinel => {}
+                StageWork::Sentinel => {}
             }
         }
         Ok(())

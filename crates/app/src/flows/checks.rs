@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 
 use spore_compose::{
-    Check, ChildEnd, Grade, Parked, Sentinel, SentinelEnding, SentinelNext, SentinelStep, Severity,
-    Verification,
+    CheckResult, ChildEnd, Grade, Parked, Sentinel, SentinelEnding, SentinelNext, SentinelStep,
+    Severity, Verification,
 };
 use spore_gates::{GateKind, GateResult, Runner, Standing};
 use spore_git::Repository;
@@ -257,13 +257,13 @@ impl Checks<'_> {
         }
     }
 
-    fn judged(&self, result: &GateResult, cycle: u32) -> Check {
+    fn judged(&self, result: &GateResult, cycle: u32) -> CheckResult {
         let passed = result.standing == Standing::Green;
         let gate = self.settings.gates.iter().find(|gate| gate.name == result.gate);
         let warns = gate.is_some_and(|gate| gate.kind == GateKind::Lint);
         let log = result.log.file_name().map_or_else(PathBuf::new, PathBuf::from);
         let log = self.place.dir.join("sentinel").join(format!("cycle-{cycle}")).join(log);
-        Check {
+        CheckResult {
             name: result.gate.clone(),
             tool: result.command.clone(),
             passed,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spore_agent::{Limits, Report, Request, Sandbox, ToolPolicy};
 use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
-use spore_model::propagation::{Action, Layer, Left, decide};
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{
     Begun, Cost, EffectClass, LedgerEntry, Outcome, Park, Run, RunId, RunKind, RunState,
     SourceKind, StepKey, Ticket, Usd,
@@ -320,7 +320,7 @@ impl Exec<'_> {
 
 /// Returns whether an exec with this end stops and goes on later, in place of ending.
 fn waits(outcome: Outcome) -> bool {
-    match decide(Layer::Exec, outcome, Left::default()) {
+    match decide(Layer::Exec, outcome, AttemptsLeft::default()) {
         Action::Park(_) | Action::RaiseAndCleanUp(_) => true,
         Action::Raise(raised) => raised == Outcome::NeedsHuman,
         _ => false,

@@ -25,8 +25,8 @@ use serde_json::json;
 use spore_compose::{ExecPlan, Parked};
 use spore_config::Config;
 use spore_model::{
-    Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
-    Status, TraceId, Usd,
+    Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, RunStatus,
+    SourceKind, TraceId, Usd,
 };
 use spore_store::{Journal, RunChange, RunQuery};
 
@@ -52,7 +52,7 @@ pub struct FlowReport {
     pub run: RunId,
     pub kind: RunKind,
     pub name: String,
-    pub status: Status,
+    pub status: RunStatus,
     pub outcome: Outcome,
     pub exit_code: u8,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@
 
 use std::sync::PoisonError;
 
-use spore_compose::{Pointer, live_lines, signal};
+use spore_compose::{SignalPointer, live_lines, signal};
 use spore_model::{Run, RunId, RunKind, Timestamp};
 
 use super::ground::{Ending, Ground, Place};
@@ -36,15 +36,15 @@ impl Ground<'_> {
     }
 
     fn write_signal(&self, run: &Run, name: &str, path: Option<&str>) -> Result<()> {
-        let pointer = path.map_or_else(Pointer::default, |path| self.pointer(path));
+        let pointer = path.map_or_else(SignalPointer::default, |path| self.pointer(path));
         let Some(signal) = signal(run, name, &pointer) else { return Ok(()) };
         self.write(&self.dir().join(".signals").join(signal.file), &signal.text)
     }
 
-    fn pointer(&self, path: &str) -> Pointer {
+    fn pointer(&self, path: &str) -> SignalPointer {
         let file = self.workspace.root().join(path);
         let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
-        Pointer { path: path.to_owned(), bytes }
+        SignalPointer { path: path.to_owned(), bytes }
     }
 
     /// Adds to the live report what the rows say and it does not.

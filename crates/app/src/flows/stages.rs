@@ -1,8 +1,8 @@
 //! L2: an orchestrator's stages, each a child run of the layer below.
 
 use spore_compose::{
-    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, StageNext, StageStep, Stages,
-    StagesEnding, Work, refinement,
+    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, StageNext, StageStep, StageWork,
+    Stages, StagesEnding, refinement,
 };
 use spore_model::{Begun, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
 
@@ -135,16 +135,16 @@ impl Orchestrator<'_> {
         let plan = &self.plan.stages[stage];
         let name = place.name.clone();
         let end = match &plan.work {
-            Work::Exec(exec) => {
+            StageWork::Exec(exec) => {
                 let resolution = self.plan.resolution.as_deref();
                 let (ground, budget) = (self.ground, plan.budget);
                 let exec = Exec { ground, place, plan: exec, diagnosis, resolution, budget };
                 exec.work(progress)?.end
             }
-            Work::Orchestrate(task) => {
+            StageWork::Orchestrate(task) => {
                 super::verified::run(self.ground, &place, task, plan.budget, diagnosis, progress)?
             }
-            Work::Sentinel => super::checks::run(self.ground, &place, progress)?,
+            StageWork::Sentinel => super::checks::run(self.ground, &place, progress)?,
         };
         let status = spore_compose::status(end.outcome);
         progress.update(&Update::layer("exec", &name, status, end.reason.clone()));

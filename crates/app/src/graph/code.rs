@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use spore_model::graph::{Direction, Link, Links, NodeHead, Survey};
+use spore_model::graph::{Direction, GraphSurvey, Link, Links, NodeHead};
 use spore_model::{Edge, EdgeId, Node, NodeId, Timestamp};
 use spore_store::CodeEdge;
 
@@ -36,7 +36,7 @@ impl Links for Graph<'_> {
         Ok(heads)
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<()> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<()> {
         self.knowledge.survey(survey)?;
         match &self.code {
             Some(code) => Ok(code.survey(survey)?),

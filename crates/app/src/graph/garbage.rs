@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use spore_effects::files;
 use spore_model::{Fault, Node, NodeId, Timestamp};
-use spore_store::{Cause, GcQuery, Knowledge, Removed};
+use spore_store::{Cause, GcQuery, Knowledge, RemovedNodes};
 
 use super::Graph;
 use crate::{Error, Result};
@@ -103,7 +103,7 @@ impl Graph<'_> {
 }
 
 /// One JSON document a line: first the nodes, then the edges.
-fn lines(removed: &Removed) -> std::result::Result<Vec<u8>, Cause> {
+fn lines(removed: &RemovedNodes) -> std::result::Result<Vec<u8>, Cause> {
     let nodes = removed.nodes.iter().map(|node| json!({ "node": node }));
     let edges = removed.edges.iter().map(|edge| json!({ "edge": edge }));
     let mut text = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spore_model::NodeClass;
-use spore_model::graph::{Analysis, AnalysisOptions, Links, Survey, analyze};
+use spore_model::graph::{Analysis, AnalysisOptions, GraphSurvey, Links, analyze};
 use spore_store::{EdgeCounts, KindCount, Knowledge};
 
 use super::Graph;
@@ -60,7 +60,7 @@ impl Graph<'_> {
             stale_days: asked.stale_days,
             hub_threshold: size(asked.hub_threshold),
         };
-        let mut survey = Survey::new();
+        let mut survey = GraphSurvey::new();
         self.survey(&mut survey)?;
         Ok(analyze(&survey, &options))
     }

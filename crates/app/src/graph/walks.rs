@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spore_model::graph::{
-    ExpandOptions, NodeName, PathOptions, PathStep, Paths, Reached, expand, paths_between,
+    ExpandOptions, NodeName, PathOptions, PathStep, Paths, ReachedNode, expand, paths_between,
 };
 use spore_model::{Fault, NodeClass, NodeId};
 
@@ -100,7 +100,7 @@ impl Graph<'_> {
     }
 }
 
-fn row(rank: usize, reached: Reached) -> ContextRow {
+fn row(rank: usize, reached: ReachedNode) -> ContextRow {
     ContextRow {
         rank,
         is_item: reached.node.is_item(),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 use spore_git::Repository;
-use spore_store::{FileNo, KnownFile, NodeNo, SkippedFile, Stamp, StoredItem, Writer};
+use spore_store::{FileNo, FileStamp, KnownFile, NodeNo, SkippedFile, StoredItem, Writer};
 
 use super::identity::{import_hash, name_hash, node_key};
 use super::plan::{Job, Plan};
@@ -152,9 +152,9 @@ impl Engine<'_> {
         }
     }
 
-    fn trusted(&self, stamp: Stamp) -> Stamp {
+    fn trusted(&self, stamp: FileStamp) -> FileStamp {
         let is_settled = stamp.mtime_ns < self.trusted_before_ns;
-        Stamp { mtime_ns: if is_settled { stamp.mtime_ns } else { 0 }, ..stamp }
+        FileStamp { mtime_ns: if is_settled { stamp.mtime_ns } else { 0 }, ..stamp }
     }
 
     fn resolve(
@@ -371,7 +371,7 @@ impl Work {
     /// Notes the names that mean something else now: those whose definitions in this file are
     /// others than before, or in another order.
     fn note_names(&mut self, old: &[StoredItem], new: &[spore_store::ItemRow], same_package: bool) {
-        type Told<'a> = (&'a str, &'a str, spore_store::Visible);
+        type Told<'a> = (&'a str, &'a str, spore_store::StoredVisibility);
         let mut before: BTreeMap<&str, Vec<Told<'_>>> = BTreeMap::new();
         for item in old {
             let told = (item.kind.as_str(), item.qualified.as_str(), item.visibility);

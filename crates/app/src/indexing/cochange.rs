@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use spore_config::Index;
+use spore_config::IndexConfig;
 use spore_git::Repository;
 use spore_model::{CommitId, EdgeKind, Timestamp};
 use spore_store::{CommitRow, FileNo, LoggedCommit, StoredEdge, Writer};
@@ -26,7 +26,7 @@ const FLOOR: f64 = 0.2;
 pub(super) fn refresh(
     writer: &mut Writer<'_>,
     repository: Option<&(Repository, &CommitId)>,
-    settings: &Index,
+    settings: &IndexConfig,
 ) -> Result<bool> {
     let ids = match repository {
         Some((repository, head)) => repository.newest_commits(head, settings.history)?,
@@ -64,7 +64,7 @@ pub(super) fn refresh(
 pub(super) fn connect(
     writer: &mut Writer<'_>,
     head_time: Option<Timestamp>,
-    settings: &Index,
+    settings: &IndexConfig,
 ) -> Result<()> {
     let commits = writer.commits()?;
     let paths = writer.paths()?;
@@ -76,7 +76,7 @@ fn edges(
     commits: &[CommitRow],
     paths: &HashMap<String, FileNo>,
     head_time: Option<Timestamp>,
-    settings: &Index,
+    settings: &IndexConfig,
 ) -> Vec<StoredEdge> {
     let Some(now) = head_time else { return Vec::new() };
     let half_life = settings.half_life.as_secs_f64().max(1.0);

@@ -13,7 +13,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{WalkBuilder, WalkState};
 use spore_git::Repository;
 use spore_model::TreeId;
-use spore_store::Stamp;
+use spore_store::FileStamp;
 
 use super::classes::Class;
 use super::identity::blob_of_hex;
@@ -29,7 +29,7 @@ const IGNORE_FILE: &str = ".sporeignore";
 pub(super) struct Found {
     pub(super) path: String,
     pub(super) class: Class,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: FileStamp,
     /// Where git knows the content: its name, in hex and in bytes.
     pub(super) object: Option<(String, Vec<u8>)>,
 }
@@ -181,8 +181,8 @@ impl Lookout<'_> {
     }
 }
 
-fn stamp_of(data: &std::fs::Metadata) -> Stamp {
-    Stamp {
+fn stamp_of(data: &std::fs::Metadata) -> FileStamp {
+    FileStamp {
         size: data.len(),
         mtime_ns: data.mtime().saturating_mul(1_000_000_000).saturating_add(data.mtime_nsec()),
         inode: data.ino(),
@@ -241,7 +241,7 @@ pub(super) fn of_tree(repository: &Repository, tree: &TreeId, scope: &Scope) -> 
         listing.files.push(Found {
             path: file.path,
             class,
-            stamp: Stamp { size, mtime_ns: 0, inode: 0 },
+            stamp: FileStamp { size, mtime_ns: 0, inode: 0 },
             object: Some((file.blob, bytes)),
         });
     }

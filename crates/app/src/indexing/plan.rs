@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxBuildHasher;
-use spore_store::{Known, KnownFile, KnownState, KnownTree, SkippedFile, Stamp};
+use spore_store::{FileStamp, KnownFile, KnownState, KnownTree, KnownTreeFile, SkippedFile};
 
 use super::listing::{Found, Listing};
 use super::reading::TOO_LARGE;
@@ -39,7 +39,7 @@ impl<'k> Comparison<'k> {
 
     /// Returns whether a known file looks like it did, so that there is nothing to do about
     /// it; the answer says whether it is one that was read.
-    pub(super) fn settles(&self, place: usize, stamp: Stamp) -> Option<Unchanged> {
+    pub(super) fn settles(&self, place: usize, stamp: FileStamp) -> Option<Unchanged> {
         let known = self.known.get(place)?;
         let same = is_same(&known, stamp, None);
         let settled = match known.state {
@@ -60,14 +60,14 @@ impl<'k> Comparison<'k> {
     }
 
     /// Returns what is known of a path, which is there.
-    fn take(&self, path: &str) -> Option<Known<'k>> {
+    fn take(&self, path: &str) -> Option<KnownTreeFile<'k>> {
         let place = self.place_of(path)?;
         self.see(place);
         self.known.get(place)
     }
 
     /// Returns what is known and was not met.
-    fn rest(&self) -> impl Iterator<Item = Known<'k>> {
+    fn rest(&self) -> impl Iterator<Item = KnownTreeFile<'k>> {
         let unseen = self.seen.iter().enumerate().filter(|(_, seen)| !seen.load(Ordering::Relaxed));
         unseen.filter_map(|(place, _)| self.known.get(place))
     }
@@ -133,7 +133,7 @@ impl Plan {
         }
         for (path, reason) in listing.unlisted {
             let left_out = comparison.take(&path).and_then(|before| reason_of(&before));
-            plan.leave_out(&path, reason, Stamp::default(), left_out);
+            plan.leave_out(&path, reason, FileStamp::default(), left_out);
         }
         for gone in comparison.rest() {
             match gone.state {
@@ -150,7 +150,7 @@ impl Plan {
         plan
     }
 
-    fn leave_out(&mut self, path: &str, reason: &str, stamp: Stamp, before: Option<&str>) {
+    fn leave_out(&mut self, path: &str, reason: &str, stamp: FileStamp, before: Option<&str>) {
         if before != Some(reason) {
             let (path, reason) = (path.to_owned(), reason.to_owned());
             self.skipped.push(SkippedFile { path, reason, stamp, blob: Vec::new() });
@@ -159,7 +159,7 @@ impl Plan {
 }
 
 /// Why a file was left out; nothing if it was read.
-fn reason_of<'k>(known: &Known<'k>) -> Option<&'k str> {
+fn reason_of<'k>(known: &KnownTreeFile<'k>) -> Option<&'k str> {
     match known.state {
         KnownState::LeftOut { reason } => Some(reason),
         KnownState::Read { .. } => None,
@@ -168,7 +168,7 @@ fn reason_of<'k>(known: &Known<'k>) -> Option<&'k str> {
 
 /// Returns whether a file is the one that is known, as far as can be told without reading it:
 /// by git's name of the content where there is one, else by its looks.
-fn is_same(known: &Known<'_>, stamp: Stamp, object: Option<&[u8]>) -> bool {
+fn is_same(known: &KnownTreeFile<'_>, stamp: FileStamp, object: Option<&[u8]>) -> bool {
     match object {
         Some(object) => object == known.blob,
         None => known.stamp.mtime_ns != 0 && known.stamp == stamp,
@@ -181,7 +181,7 @@ mod tests {
     use crate::indexing::classes::Class;
 
     fn found(path: &str, size: u64, mtime_ns: i64) -> Found {
-        let stamp = Stamp { size, mtime_ns, inode: 1 };
+        let stamp = FileStamp { size, mtime_ns, inode: 1 };
         Found { path: path.to_owned(), class: Class::Text, stamp, object: None }
     }
 
@@ -190,7 +190,7 @@ mod tests {
             no: 1,
             path: path.to_owned(),
             language: String::new(),
-            stamp: Stamp { size, mtime_ns, inode: 1 },
+            stamp: FileStamp { size, mtime_ns, inode: 1 },
             blob: vec![1],
         }
     }
@@ -249,6 +249,6 @@ mod tests {
     fn a_stamp_that_is_not_trusted_is_never_the_same() {
         let before: KnownTree = [known("a", 1, 0)].into_iter().collect();
         let comparison = Comparison::with(&before, 8);
-        assert_eq!(comparison.settles(0, Stamp { size: 1, mtime_ns: 0, inode: 1 }), None);
+        assert_eq!(comparison.settles(0, FileStamp { size: 1, mtime_ns: 0, inode: 1 }), None);
     }
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use spore_index::{FileFacts, Item, Visibility};
-use spore_store::{FileRow, ItemRow, Stamp, Visible};
+use spore_store::{FileRow, FileStamp, ItemRow, StoredVisibility};
 
 use super::classes::{self, Class};
 use super::identity::{blob_id, import_hash, name_hash, node_key, text_hash};
@@ -69,7 +69,7 @@ pub(super) const TOO_LARGE: &str = "too large";
 /// Turns the content of a file into rows.
 pub(super) fn read(
     found: &Found,
-    stamp: Stamp,
+    stamp: FileStamp,
     known: Option<&[u8]>,
     bytes: Vec<u8>,
     sinks: &[&dyn Sink],
@@ -152,9 +152,9 @@ fn item_rows(path: &str, text: &str, facts: &mut FileFacts) -> Vec<ItemRow> {
             signature: std::mem::take(&mut item.signature),
             doc: std::mem::take(&mut item.doc),
             visibility: match item.visibility {
-                Visibility::Public => Visible::Public,
-                Visibility::Restricted => Visible::Restricted,
-                Visibility::Private => Visible::Private,
+                Visibility::Public => StoredVisibility::Public,
+                Visibility::Restricted => StoredVisibility::Restricted,
+                Visibility::Private => StoredVisibility::Private,
             },
             hash: text_hash(text.as_bytes().get(bytes).unwrap_or_default()),
         }
@@ -164,7 +164,7 @@ fn item_rows(path: &str, text: &str, facts: &mut FileFacts) -> Vec<ItemRow> {
 
 fn file_row(
     found: &Found,
-    stamp: Stamp,
+    stamp: FileStamp,
     blob: Vec<u8>,
     text: &str,
     facts: Option<&FileFacts>,
@@ -178,7 +178,7 @@ fn file_row(
         language: facts.map_or("", |facts| facts.language.as_str()).to_owned(),
         package: facts.and_then(|facts| facts.package.clone()),
         import_name: spore_index::file_name(&found.path).into_owned(),
-        stamp: Stamp { size: text.len() as u64, ..stamp },
+        stamp: FileStamp { size: text.len() as u64, ..stamp },
         blob,
         lines: u32::try_from(lines).unwrap_or(u32::MAX),
         marks: classes::marks(&found.path, facts.is_some_and(|facts| facts.generated)),

@@ -8,11 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use spore_index::{
-    Access, Candidate, FileFacts, Import, Item, ItemKind, Language, Namesakes, Reference,
-    ReferenceKind, Site, Visibility,
+    Access, CandidateItem, FileFacts, Import, Item, ItemKind, Language, Namesakes, Reference,
+    ReferenceKind, ReferenceSite, Visibility,
 };
 use spore_model::EdgeKind;
-use spore_store::{FileNo, FileRow, NodeNo, StoredEdge, StoredFile, StoredItem, Visible, Writer};
+use spore_store::{
+    FileNo, FileRow, NodeNo, StoredEdge, StoredFile, StoredItem, StoredVisibility, Writer,
+};
 
 use super::encoding;
 use crate::Result;
@@ -90,11 +92,11 @@ fn item_kind(word: &str) -> Option<ItemKind> {
     ItemKind::ALL.into_iter().find(|kind| kind.as_str() == word)
 }
 
-fn visibility(stored: Visible) -> Visibility {
+fn visibility(stored: StoredVisibility) -> Visibility {
     match stored {
-        Visible::Public => Visibility::Public,
-        Visible::Restricted => Visibility::Restricted,
-        Visible::Private => Visibility::Private,
+        StoredVisibility::Public => Visibility::Public,
+        StoredVisibility::Restricted => Visibility::Restricted,
+        StoredVisibility::Private => Visibility::Private,
     }
 }
 
@@ -105,7 +107,7 @@ fn item_of(item: &StoredItem, places: &HashMap<NodeNo, u32>) -> Option<Item> {
         qualified: item.qualified.clone(),
         parent: places.get(&item.parent).copied(),
         bytes: item.bytes.0..item.bytes.1,
-        lines: spore_index::Lines { first: item.lines.0, last: item.lines.1 },
+        lines: spore_index::ItemLines { first: item.lines.0, last: item.lines.1 },
         signature: String::new(),
         doc: String::new(),
         visibility: visibility(item.visibility),
@@ -287,7 +289,7 @@ impl<'a> Ready<'a> {
         let names = known.definitions.iter().map(|(name, list)| {
             let candidates = list.iter().map(|definition| {
                 let (path, package) = &known.files[definition.file];
-                Candidate {
+                CandidateItem {
                     path,
                     package: package.as_deref(),
                     kind: definition.kind,
@@ -302,7 +304,7 @@ impl<'a> Ready<'a> {
 
     fn edges_of(&self, task: Task, edges: &mut Vec<StoredEdge>) {
         let Some((path, no, numbers, facts)) = task.lean.into_facts() else { return };
-        let site = Site { path: &path, facts: &facts };
+        let site = ReferenceSite { path: &path, facts: &facts };
         let in_question =
             |name: &str| task.only.as_ref().is_none_or(|only| only.names.contains(name));
         for reference in &facts.references {
@@ -332,7 +334,7 @@ impl<'a> Ready<'a> {
         }
     }
 
-    fn imports_of(&self, site: Site<'_>, no: FileNo, edges: &mut Vec<StoredEdge>) {
+    fn imports_of(&self, site: ReferenceSite<'_>, no: FileNo, edges: &mut Vec<StoredEdge>) {
         let mut files: Vec<(&str, FileNo)> = Vec::new();
         let mut paths: Vec<&str> = Vec::new();
         for import in &site.facts.imports {

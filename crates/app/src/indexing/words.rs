@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spore_index::FileFacts;
-use spore_lexical::{DocumentTerms, Field, Merge, Segment, SegmentBuilder};
-use spore_store::{FileNo, NodeNo, SegmentNo, Words, Writer};
+use spore_lexical::{DocumentTerms, Merge, Segment, SegmentBuilder, TermField};
+use spore_store::{FileNo, NodeNo, SegmentKind, SegmentNo, Writer};
 
 use super::{Seen, Sink};
 use crate::Result;
@@ -53,7 +53,7 @@ impl Sink for WordSink {
     }
 
     fn forget(&self, writer: &mut Writer<'_>, file: FileNo) -> Result<()> {
-        Ok(writer.remove_document(Words::Code, file)?)
+        Ok(writer.remove_document(SegmentKind::Code, file)?)
     }
 
     fn settle(&self, writer: &mut Writer<'_>) -> Result<()> {
@@ -66,12 +66,12 @@ impl Sink for WordSink {
             *number = files.get(number).copied().unwrap_or(u32::MAX);
         }
         let documents: Vec<u32> = files.into_values().collect();
-        add(writer, Words::Code, &segment, &documents)
+        add(writer, SegmentKind::Code, &segment, &documents)
     }
 
     fn finish(&self, writer: &mut Writer<'_>) -> Result<()> {
         add_messages(writer)?;
-        for words in [Words::Code, Words::Commits] {
+        for words in [SegmentKind::Code, SegmentKind::Commits] {
             tidy(writer, words)?;
         }
         Ok(())
@@ -84,17 +84,17 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Gives every byte of a file to the innermost item it is in; unit 0 is what is in none.
 fn add_file(document: &mut DocumentTerms<'_>, seen: &Seen<'_>) {
-    document.add(0, Field::Path, seen.path);
+    document.add(0, TermField::Path, seen.path);
     let Some(facts) = seen.facts else {
-        document.add(0, Field::Body, seen.text);
+        document.add(0, TermField::Body, seen.text);
         return;
     };
     for (unit, item) in (1..).zip(&facts.items) {
         document.add_name(unit, &item.name);
-        document.add(unit, Field::Doc, &item.doc);
+        document.add(unit, TermField::Doc, &item.doc);
     }
     for (unit, text) in pieces(seen.text, facts) {
-        document.add(unit, Field::Body, text);
+        document.add(unit, TermField::Body, text);
     }
 }
 
@@ -128,7 +128,12 @@ fn pieces<'t>(text: &'t str, facts: &FileFacts) -> Vec<(u32, &'t str)> {
     pieces
 }
 
-fn add(writer: &mut Writer<'_>, words: Words, segment: &Segment, documents: &[u32]) -> Result<()> {
+fn add(
+    writer: &mut Writer<'_>,
+    words: SegmentKind,
+    segment: &Segment,
+    documents: &[u32],
+) -> Result<()> {
     if !documents.is_empty() {
         writer.add_segment(words, &segment.head(), documents, segment.terms())?;
     }
@@ -144,17 +149,17 @@ fn add_messages(writer: &mut Writer<'_>) -> Result<()> {
         let message = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
         let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
         builder.add(*no, |document| {
-            document.add(0, Field::Body, subject);
-            document.add(0, Field::Body, subject);
-            document.add(0, Field::Body, body);
+            document.add(0, TermField::Body, subject);
+            document.add(0, TermField::Body, subject);
+            document.add(0, TermField::Body, body);
         });
     }
     let documents: Vec<u32> = commits.iter().map(|(no, _)| *no).collect();
-    add(writer, Words::Commits, &builder.finish(), &documents)
+    add(writer, SegmentKind::Commits, &builder.finish(), &documents)
 }
 
 /// Makes the smaller segments into one when there are too many.
-fn tidy(writer: &mut Writer<'_>, words: Words) -> Result<()> {
+fn tidy(writer: &mut Writer<'_>, words: SegmentKind) -> Result<()> {
     let segments = writer.segments(words)?;
     if segments.heads.len() <= MAX_SEGMENTS {
         return Ok(());

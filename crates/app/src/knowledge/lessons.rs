@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use spore_model::{
     Edge, EdgeKind, LESSON_KIND, Lesson, LessonRecord, Node, NodeClass, NodeId, RunId,
 };
-use spore_pipeline::{Problem, Proposed, ProposedLesson};
+use spore_pipeline::{ProposalProblem, Proposed, ProposedLesson};
 use spore_store::{Knowledge, KnowledgeError, NodeQuery};
 
 use crate::Result;
@@ -63,7 +63,7 @@ pub(crate) struct Learnt {
     /// Known ones whose place a new one took.
     pub(crate) replaced: Vec<NodeId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) dropped: Vec<Problem>,
+    pub(crate) dropped: Vec<ProposalProblem>,
 }
 
 /// Keeps what a summarizer proposed. Doing it again adds nothing.
@@ -193,7 +193,7 @@ impl Plan {
         let lesson = lesson_of(learning, number, proposed);
         if !lesson.says_something() {
             let what = "it says too little to be worth a place".to_owned();
-            self.learnt.dropped.push(Problem { about: format!("lesson {number}"), what });
+            self.learnt.dropped.push(ProposalProblem { about: format!("lesson {number}"), what });
             return;
         }
         match Kin::find(&lesson, proposed.replaces.as_deref(), known, learning.carried) {

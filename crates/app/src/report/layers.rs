@@ -4,7 +4,7 @@
 //! looked into: it has a report of its own.
 
 use serde::Serialize;
-use spore_model::{Cost, LedgerEntry, Outcome, Run, RunId, RunKind, Status, Timestamp};
+use spore_model::{Cost, LedgerEntry, Outcome, Run, RunId, RunKind, RunStatus, Timestamp};
 use spore_store::Journal;
 
 use crate::Result;
@@ -17,7 +17,7 @@ pub struct PartRow {
     pub attempt: u32,
     /// How far below the run it is; its own parts follow it.
     pub depth: u32,
-    pub status: Status,
+    pub status: RunStatus,
     pub outcome: Option<Outcome>,
     pub reason: Option<String>,
     pub turns: u32,

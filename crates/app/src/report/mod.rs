@@ -4,7 +4,7 @@ pub(crate) mod layers;
 
 use serde::Serialize;
 use spore_model::{
-    CommitId, Cost, Fault, LedgerEntry, Run, RunId, RunKind, Status, StepKey, Timestamp, TreeId,
+    CommitId, Cost, Fault, LedgerEntry, Run, RunId, RunKind, RunStatus, StepKey, Timestamp, TreeId,
     Verdict,
 };
 use spore_pipeline::Done;
@@ -19,7 +19,7 @@ use crate::{Error, Result, Surroundings, Workspace};
 /// One line of `runs list`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunRow {
-    pub status: Status,
+    pub status: RunStatus,
     #[serde(flatten)]
     pub run: Run,
 }
@@ -27,7 +27,7 @@ pub struct RunRow {
 /// One run with its bounces.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunReport {
-    pub status: Status,
+    pub status: RunStatus,
     pub run: Run,
     /// Where the verified work is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct RunReport {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BounceReport {
     pub bounce: u32,
-    pub status: Status,
+    pub status: RunStatus,
     pub reason: Option<String>,
     pub tree: Option<TreeId>,
     pub gates: Vec<String>,
@@ -68,7 +68,7 @@ pub struct BounceReport {
 pub struct SessionRow {
     pub id: RunId,
     pub role: String,
-    pub status: Status,
+    pub status: RunStatus,
     pub reason: Option<String>,
     pub turns: u32,
     pub cost: Cost,

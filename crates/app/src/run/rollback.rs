@@ -17,10 +17,10 @@ mod tests;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use spore_git::{Merged, Standing};
+use spore_git::{HeadState, Merged};
 use spore_model::{
-    Begun, CommitId, EffectClass, Fault, Mark, Run, RunId, RunKind, RunState, SourceKind, StepKey,
-    Ticket, Timestamp,
+    Begun, CommitId, EffectClass, Fault, Run, RunId, RunKind, RunMark, RunState, SourceKind,
+    StepKey, Ticket, Timestamp,
 };
 use spore_pipeline::Done;
 use spore_store::{Journal, Knowledge, RunChange};
@@ -78,7 +78,7 @@ pub fn rollback(around: &Surroundings, asked: &Rollback) -> Result<RolledBack> {
     let journal = workspace.journal(&config)?;
     let run = report::find_run(&journal, &asked.run)?;
     refuse_others(&run)?;
-    if run.mark == Some(Mark::RolledBack) {
+    if run.mark == Some(RunMark::RolledBack) {
         return Ok(account(&run, RollbackState::Already, &Plan::default(), None));
     }
     let _lock = if asked.dry_run { None } else { Some(claim(&workspace, run.id)?) };
@@ -211,8 +211,8 @@ impl Undoing<'_> {
         let trees = repository.work_trees_on(branch)?;
         let Some(root) = trees.first() else { return Ok(None) };
         match self.site.workspace.discover(root)?.standing()? {
-            Standing::OnBranch(_) => Ok(Some(root.clone())),
-            Standing::Busy { doing } => Err(Error::new(
+            HeadState::OnBranch(_) => Ok(Some(root.clone())),
+            HeadState::Busy { doing } => Err(Error::new(
                 Fault::BadInput,
                 format!("a {doing} is under way in {}", root.display()),
             )
@@ -313,7 +313,7 @@ impl Undoing<'_> {
         let payload = json!({ "deeds": told.deeds, "left": told.left, "commit": told.tip });
         let event =
             events.make(SourceKind::Human, "rollback", "run.rolled_back", self.run.id, payload);
-        let change = RunChange { mark: Some(Mark::RolledBack), ..RunChange::default() };
+        let change = RunChange { mark: Some(RunMark::RolledBack), ..RunChange::default() };
         let steps = self.steps();
         let mut entry = steps.entry(told)?;
         entry.runs.push((self.run.id, change));

@@ -9,7 +9,7 @@ use spore_config::Config;
 use spore_gates::Gate;
 use spore_git::Repository;
 use spore_model::{CommitId, Fault, RunId, Usd};
-use spore_pipeline::Rules;
+use spore_pipeline::BounceRules;
 
 use crate::checks::project::{gates, refuse_submodules};
 use crate::run::apply::{Apply, UnknownApply};
@@ -133,8 +133,8 @@ impl RunSettings {
         })
     }
 
-    pub(crate) fn rules(&self) -> Rules {
-        Rules {
+    pub(crate) fn rules(&self) -> BounceRules {
+        BounceRules {
             max_bounces: self.max_bounces,
             min_confidence: self.min_confidence,
             phrase_confidence: self.phrase_confidence,

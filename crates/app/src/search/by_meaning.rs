@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use spore_context::search::NearNode;
-use spore_embed::{Kind, Model, Vector, Vectors, VectorsError};
+use spore_embed::{Model, TextKind, Vector, Vectors, VectorsError};
 use spore_model::NodeId;
 use spore_store::CodeIndex;
 
@@ -28,7 +28,7 @@ pub(crate) fn embed(around: &Surroundings, text: &str) -> Result<Option<Embedded
     }
     let begun = Instant::now();
     let model = Model::load(&dir).map_err(of_model)?;
-    let vector = model.embed(&[text], Kind::Query).into_iter().next();
+    let vector = model.embed(&[text], TextKind::Query).into_iter().next();
     let millis = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
     Ok(vector.map(|vector| (vector, millis)))
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use spore_config::Config;
 use spore_effects::Effect;
 use spore_effects::files::{Lock, LockError};
-use spore_embed::{EmbedError, Key, Kind, Limits, Model, Vector, Vectors, VectorsError};
+use spore_embed::{EmbedError, EmbedLimits, Key, Model, TextKind, Vector, Vectors, VectorsError};
 use spore_store::{CodeIndex, CodeIndexError, NodeNo, TextOf};
 
 use crate::indexing::vectors::{EMBEDDED, TEXTS, text};
@@ -142,10 +142,10 @@ impl Filler<'_> {
         self.reporter.note(&format!(
             "The index is ready to be used. Making vectors for {total} {plural}; Ctrl-C leaves the rest for the next time."
         ));
-        let limits = Limits {
+        let limits = EmbedLimits {
             document_tokens: DOCUMENT_TOKENS,
             threads: self.threads(),
-            ..Limits::default()
+            ..EmbedLimits::default()
         };
         let model = Model::load(model_dir).map_err(of_model)?.with_limits(limits);
         let mut done = 0;
@@ -241,7 +241,7 @@ fn embed_some(index: &CodeIndex, model: &Model, portion: &[TextOf]) -> Result<Ve
     let parts = index.text_parts(&nodes)?;
     let texts: Vec<String> = nodes.iter().filter_map(|no| text(parts.get(no)?)).collect();
     let shown: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let vectors = model.embed(&shown, Kind::Document);
+    let vectors = model.embed(&shown, TextKind::Document);
     Ok(texts.iter().map(|text| Key::of(text)).zip(vectors).collect())
 }
 

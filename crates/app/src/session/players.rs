@@ -114,8 +114,8 @@ mod tests {
 
     #[track_caller]
     fn check(settings: &str, wishes: Wishes<'_>, expected: [&str; 3]) {
-        let origin = spore_config::Origin::Project("config.toml".into());
-        let layer = spore_config::Layer { origin, text: settings.to_owned() };
+        let origin = spore_config::SettingsOrigin::Project("config.toml".into());
+        let layer = spore_config::SettingsLayer { origin, text: settings.to_owned() };
         let config = Config::load(&[layer]).unwrap().config;
         let played = ROLES.map(|role| {
             let player = Player::settle(&config, role, wishes);

@@ -85,12 +85,13 @@ fn fallback(config: &Config, usage: Usage) -> Usd {
 
 #[cfg(test)]
 mod tests {
-    use spore_config::{Layer, Origin};
+    use spore_config::{SettingsLayer, SettingsOrigin};
 
     use super::*;
 
     fn config(text: &str) -> Config {
-        let layer = Layer { origin: Origin::Flag("test".into()), text: text.to_owned() };
+        let layer =
+            SettingsLayer { origin: SettingsOrigin::Flag("test".into()), text: text.to_owned() };
         Config::load(&[layer]).unwrap().config
     }
 

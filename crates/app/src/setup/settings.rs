@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spore_config::{Entry, Layer, Origin, Value};
+use spore_config::{SettingEntry, SettingsLayer, SettingsOrigin, Value};
 use spore_effects::files;
 use spore_model::Fault;
 
@@ -46,7 +46,7 @@ pub fn show_settings(around: &Surroundings, key: Option<&str>) -> Result<Vec<Set
     let loaded = Workspace::find(around)?.settings(around, &[])?;
     let found = match key {
         None => loaded.entries().collect(),
-        Some(key) => loaded.find(key, Origin::Flag(format!("show {key}")))?,
+        Some(key) => loaded.find(key, SettingsOrigin::Flag(format!("show {key}")))?,
     };
     Ok(found.into_iter().map(|(key, entry)| setting(key, entry)).collect())
 }
@@ -60,15 +60,16 @@ pub fn change_setting(
     typed: &str,
 ) -> Result<SettingChanged> {
     let workspace = Workspace::find(around)?;
-    let (path, origin): (PathBuf, fn(PathBuf) -> Origin) = match file {
+    let (path, origin): (PathBuf, fn(PathBuf) -> SettingsOrigin) = match file {
         SettingsFile::Project => {
             workspace.check_initialised()?;
-            (workspace.config_file(), Origin::Project)
+            (workspace.config_file(), SettingsOrigin::Project)
         }
-        SettingsFile::User => (around.config_file.clone(), Origin::User),
+        SettingsFile::User => (around.config_file.clone(), SettingsOrigin::User),
     };
     let text = read(&path)?;
-    let edited = spore_config::set(&Layer { origin: origin(path.clone()), text }, key, typed)?;
+    let edited =
+        spore_config::set(&SettingsLayer { origin: origin(path.clone()), text }, key, typed)?;
     // A mistake in another file must not keep anybody from mending this one.
     let before = one(around, &workspace, key).ok();
     write(&path, &edited)?;
@@ -93,13 +94,13 @@ fn one(around: &Surroundings, workspace: &Workspace, key: &str) -> Result<Option
     Ok(found.map(|(key, entry)| setting(key, entry)))
 }
 
-fn setting(key: &str, entry: &Entry) -> Setting {
+fn setting(key: &str, entry: &SettingEntry) -> Setting {
     let layer = match &entry.place.origin {
-        Origin::Defaults => "defaults",
-        Origin::User(_) => "user",
-        Origin::Project(_) => "project",
-        Origin::Env(_) => "environment",
-        Origin::Flag(_) => "flag",
+        SettingsOrigin::Defaults => "defaults",
+        SettingsOrigin::User(_) => "user",
+        SettingsOrigin::Project(_) => "project",
+        SettingsOrigin::Env(_) => "environment",
+        SettingsOrigin::Flag(_) => "flag",
     };
     Setting {
         key: key.to_owned(),

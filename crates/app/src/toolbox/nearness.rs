@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 
 use spore_context::search::NearNode;
-use spore_embed::{Kind, Model};
+use spore_embed::{Model, TextKind};
 use spore_store::CodeIndex;
 
 use crate::search::by_meaning;
@@ -39,7 +39,7 @@ impl Nearness {
             if model_files::is_installed(&dir) { Model::load(&dir).ok() } else { None }
         };
         let model = self.model.get_or_init(load).as_ref()?;
-        let question = model.embed(&[text], Kind::Query).into_iter().next()?;
+        let question = model.embed(&[text], TextKind::Query).into_iter().next()?;
         by_meaning::near(&workspace, index, &question, NEAR).ok()?
     }
 }

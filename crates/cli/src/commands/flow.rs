@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use spore_app::{FlowOptions, FlowReport};
-use spore_model::{Status, Usd};
+use spore_model::{RunStatus, Usd};
 
 use super::orchestrate::dollars;
 
@@ -41,22 +41,22 @@ pub(super) fn ending(report: &FlowReport) -> String {
     let reason: String = reason.chars().filter(|c| !c.is_control()).collect();
     let kind = report.kind.as_str();
     match report.status {
-        Status::Finished => format!(
+        RunStatus::Finished => format!(
             "{}{} is done for {cost}: {reason}\n  {}",
             parts(report),
             report.name,
             report.directory
         ),
-        Status::Interrupted => {
+        RunStatus::Interrupted => {
             format!("Run {id} is interrupted, after {cost}. To go on:\n  spore resume {id}")
         }
-        Status::ParkedBudget => {
+        RunStatus::ParkedBudget => {
             format!("Run {id} waits for budget: {reason}\n  spore resume {id} --budget +5")
         }
-        Status::ParkedQuota => {
+        RunStatus::ParkedQuota => {
             format!("Run {id} waits for quota: {reason}\n  spore resume {id}")
         }
-        Status::ParkedHuman => {
+        RunStatus::ParkedHuman => {
             format!("Run {id} waits for a person: {reason}\n  spore resume {id}")
         }
         _ => format!(

@@ -61,7 +61,7 @@ fn text(report: &FlowReport) -> String {
     }
     let reason = report.reason.as_deref().unwrap_or_default();
     text.push_str(&format!("{reason}\n  {}/sentinel\n", report.directory));
-    if report.exit_code == 10 && report.status == spore_model::Status::ParkedHuman {
+    if report.exit_code == 10 && report.status == spore_model::RunStatus::ParkedHuman {
         text.push_str("When that is mended:\n  spore sentinel --checks-only\n");
     }
     text

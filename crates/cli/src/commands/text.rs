@@ -1,32 +1,32 @@
 //! Runs as people read them.
 
 use spore_app::{Applied, Apply, BounceReport, PartRow, RunPlan, RunReport, RunRow, SessionRow};
-use spore_model::{RunKind, RunState, Status, Timestamp};
+use spore_model::{RunKind, RunState, RunStatus, Timestamp};
 
 /// The last words of a command that worked on a run.
 pub(super) fn ending(report: &RunReport) -> String {
     let (id, cost) = (report.run.id.short(), report.cost);
     let reason = clean(report.run.reason.as_deref().unwrap_or_default());
     match (report.status, &report.applied) {
-        (Status::Verified, Some(applied)) => verified(report, applied),
-        (Status::Finished, _) if report.run.kind != RunKind::Solo => {
+        (RunStatus::Verified, Some(applied)) => verified(report, applied),
+        (RunStatus::Finished, _) if report.run.kind != RunKind::Solo => {
             format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
         }
-        (Status::Finished, _) => format!(
+        (RunStatus::Finished, _) => format!(
             "{}\n\nRun {id} finished for {cost}; nobody judged it. What it left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
             clean(report.answer.as_deref().unwrap_or_default()).trim(),
             report.directory,
             report.run.id
         ),
-        (Status::Interrupted, _) => format!(
+        (RunStatus::Interrupted, _) => format!(
             "Run {id} is interrupted, after {cost}. Nothing that was recorded is lost:\n  spore resume {id}"
         ),
-        (Status::ParkedBudget, _) => {
+        (RunStatus::ParkedBudget, _) => {
             format!(
                 "Run {id} waits for budget: {reason}. To go on:\n  spore resume {id} --budget +5"
             )
         }
-        (Status::ParkedQuota, _) => {
+        (RunStatus::ParkedQuota, _) => {
             format!("Run {id} waits for quota: {reason}\nWhen there is some:\n  spore resume {id}")
         }
         (_, _) if report.run.state == RunState::Parked => {
@@ -34,7 +34,7 @@ pub(super) fn ending(report: &RunReport) -> String {
                 "Run {id} waits for a person: {reason}\nWhen that is mended:\n  spore resume {id}"
             )
         }
-        (Status::Escalated, _) => format!(
+        (RunStatus::Escalated, _) => format!(
             "Run {id} is escalated: {reason}\nIt cost {cost}. A person has to decide; everything that was tried is kept:\n  spore runs show {id}\n  {}/escalation.md",
             report.directory
         ),
@@ -128,7 +128,7 @@ pub(super) fn run_in_full(report: &RunReport) -> String {
     line(&mut text, "started", &format!("{}{}", minute(run.started), took.unwrap_or_default()));
     let sessions = many(report.ledger.len(), "session");
     line(&mut text, "cost", &format!("{} in {sessions}", report.cost));
-    if let Some(reason) = run.reason.as_deref().filter(|_| report.status != Status::Verified) {
+    if let Some(reason) = run.reason.as_deref().filter(|_| report.status != RunStatus::Verified) {
         line(&mut text, "reason", reason);
     }
     if let (Some(applied), Some(commit)) = (&report.applied, &report.commit) {
@@ -157,7 +157,7 @@ fn part_line(text: &mut String, part: &PartRow) {
     let indent = "  ".repeat(part.depth as usize);
     let again =
         if part.attempt > 1 { format!(", attempt {}", part.attempt) } else { String::new() };
-    let said = part.reason.as_deref().filter(|_| part.status != Status::Finished);
+    let said = part.reason.as_deref().filter(|_| part.status != RunStatus::Finished);
     let said = said.map(|reason| format!(": {}", clean(reason))).unwrap_or_default();
     let (kind, name) = (part.kind.as_str(), clean(&part.name));
     text.push_str(&format!("{indent}{kind} {name}{again}  {}{said}\n", part.status));

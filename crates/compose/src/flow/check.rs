@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spore_config::ConfigError;
 
-use super::{BUILT_IN, Coordinator, FULL, Flows, Orchestrator, Phase, Stage};
-use crate::reading::{Spot, nearest};
+use super::{BUILT_IN, CoordinatorDefinition, FULL, Flows, OrchestratorDefinition, Phase, Stage};
+use crate::flow_file::{PlacedValue, nearest};
 
 impl Flows {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
@@ -18,7 +18,11 @@ impl Flows {
         Ok(())
     }
 
-    fn check_orchestrator(&self, path: &str, one: &Orchestrator) -> Result<(), ConfigError> {
+    fn check_orchestrator(
+        &self,
+        path: &str,
+        one: &OrchestratorDefinition,
+    ) -> Result<(), ConfigError> {
         let mut seen = BTreeSet::new();
         for stage in &one.stages {
             if !seen.insert(&stage.name.value) {
@@ -54,7 +58,11 @@ impl Flows {
         known(action, &key, &format!("action of {}", stage.executor.value), &actions)
     }
 
-    fn check_coordinator(&self, path: &str, one: &Coordinator) -> Result<(), ConfigError> {
+    fn check_coordinator(
+        &self,
+        path: &str,
+        one: &CoordinatorDefinition,
+    ) -> Result<(), ConfigError> {
         let orchestrators: Vec<&str> = self.orchestrators.keys().map(String::as_str).collect();
         let phases: Vec<&str> = one.phases.iter().map(|phase| &*phase.name.value).collect();
         let mut seen = BTreeSet::new();
@@ -106,7 +114,12 @@ fn refuse_circle(path: &str, phases: &[Phase]) -> Result<(), ConfigError> {
     Err(wrong(&first.name, &format!("{path}.phases.{}", first.name.value), &problem))
 }
 
-fn known(spot: &Spot<String>, key: &str, kind: &str, there: &[&str]) -> Result<(), ConfigError> {
+fn known(
+    spot: &PlacedValue<String>,
+    key: &str,
+    kind: &str,
+    there: &[&str],
+) -> Result<(), ConfigError> {
     if there.contains(&spot.value.as_str()) {
         return Ok(());
     }
@@ -115,11 +128,11 @@ fn known(spot: &Spot<String>, key: &str, kind: &str, there: &[&str]) -> Result<(
     Err(wrong(spot, key, &format!("is wrong: {problem}")))
 }
 
-fn twice(spot: &Spot<String>) -> String {
+fn twice(spot: &PlacedValue<String>) -> String {
     format!("has {:?} twice", spot.value)
 }
 
-fn wrong(spot: &Spot<String>, key: &str, problem: &str) -> ConfigError {
+fn wrong(spot: &PlacedValue<String>, key: &str, problem: &str) -> ConfigError {
     ConfigError::BadValue {
         place: spot.place.clone(),
         key: key.to_owned(),

@@ -5,13 +5,13 @@ fn tree() -> TreeId {
 }
 
 /// Reads `test=3` (blocking), `lint~2` (a warning) and `build` (passed).
-fn checks(text: &str) -> Vec<Check> {
+fn checks(text: &str) -> Vec<CheckResult> {
     text.split_whitespace()
         .map(|word| {
             let at = word.find(['=', '~']).unwrap_or(word.len());
             let errors: u32 = word.get(at + 1..).and_then(|text| text.parse().ok()).unwrap_or(0);
             let warns = word[at..].starts_with('~');
-            Check {
+            CheckResult {
                 name: word[..at].to_owned(),
                 tool: format!("run {}", &word[..at]),
                 passed: errors == 0,
@@ -70,7 +70,7 @@ fn a_cycle_is_compared_with_the_one_before() {
     let second = Verification::grade(2, tree(), checks("build test=2 lint~1 docs=1"), Some(&first));
     assert_eq!(
         second.compared,
-        Some(Comparison {
+        Some(CycleComparison {
             with_cycle: 1,
             blocking_before: 3,
             improved: false,

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use spore_model::{Outcome, RunId};
 
 use super::*;
-use crate::plan::{ExecPlan, Work};
+use crate::plan::{ExecPlan, StageWork};
 
 fn stage(name: &str) -> StagePlan {
     StagePlan {
         name: name.to_owned(),
-        work: Work::Exec(ExecPlan {
+        work: StageWork::Exec(ExecPlan {
             executor: "spec".into(),
             action: name.into(),
             target: "t".into(),
@@ -200,7 +200,7 @@ fn only_what_failed_is_run_again_where_only_that_is_asked() {
 }
 
 proptest! {
-    /// Whatever the stages come to, no stage is run more often than the cap allows, and a
+    /// However the stages end, no stage is run more often than the cap allows, and a
     /// resumed machine says the same as one that was not stopped.
     #[test]
     fn no_stage_exceeds_its_attempts_and_a_replay_is_the_same(

@@ -1,7 +1,7 @@
 //! Code and knowledge as one graph to walk.
 
 use spore_model::NodeId;
-use spore_model::graph::{Link, Links, NodeHead, Survey};
+use spore_model::graph::{GraphSurvey, Link, Links, NodeHead};
 use spore_store::{CodeIndexError, KnowledgeError};
 
 /// Why nothing could be compiled.
@@ -30,7 +30,7 @@ where
         Ok(self.0.heads(of)?)
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<(), RetrieveError> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), RetrieveError> {
         Ok(self.0.survey(survey)?)
     }
 }

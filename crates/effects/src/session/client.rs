@@ -19,7 +19,7 @@ use nix::libc;
 use spore_model::SessionToken;
 
 use super::processes::kill_by_token;
-use super::wire::{Channel, Order, Received, Report, SessionPlan, send};
+use super::wire::{Channel, Order, Received, SessionPlan, ShimReport, send};
 use super::{Enforced, ProcessIdentity, SHIM_ARG, TOKEN_VAR};
 
 /// Our own binary does not need that long; a machine that swaps may.
@@ -98,10 +98,10 @@ impl Shim {
         drop(theirs);
         let channel = Channel::new(ours);
         let mut shim =
-            ShimProcess { child, channel, token: plan.token.clone(), phase: Phase::Waiting };
+            ShimProcess { child, channel, token: plan.token.clone(), phase: ShimPhase::Waiting };
         shim.channel.send(plan).map_err(failed)?;
         match shim.answer()? {
-            Report::Ready(identity) => {
+            ShimReport::Ready(identity) => {
                 Ok(Waiting { identity, program: plan.program.clone(), cwd: plan.cwd.clone(), shim })
             }
             other => Err(unexpected(&other)),
@@ -154,24 +154,26 @@ impl Waiting {
     /// Lets it start the program. Returns when that runs.
     pub fn go(mut self) -> Result<Session, SessionError> {
         // Once the order may have been heard, only the shim can end what it started.
-        self.shim.phase = Phase::Running;
+        self.shim.phase = ShimPhase::Running;
         self.shim
             .channel
             .send(&Order::Go)
             .map_err(|source| SessionError::shim("the shim does not listen", Some(source)))?;
         match self.shim.answer()? {
-            Report::Started { enforced } => Ok(Session::new(self.shim, enforced)),
-            Report::NotConfined { errno } => {
+            ShimReport::Started { enforced } => Ok(Session::new(self.shim, enforced)),
+            ShimReport::NotConfined { errno } => {
                 Err(SessionError::NotConfined { source: io::Error::from_raw_os_error(errno) })
             }
-            Report::NoDirectory { errno } => Err(SessionError::NoDirectory {
+            ShimReport::NoDirectory { errno } => Err(SessionError::NoDirectory {
                 cwd: self.cwd,
                 source: io::Error::from_raw_os_error(errno),
             }),
-            Report::NotStarted { errno } if errno == libc::ENOENT && !self.program_is_there() => {
+            ShimReport::NotStarted { errno }
+                if errno == libc::ENOENT && !self.program_is_there() =>
+            {
                 Err(SessionError::NotInstalled { program: self.program })
             }
-            Report::NotStarted { errno } => Err(SessionError::Start {
+            ShimReport::NotStarted { errno } => Err(SessionError::Start {
                 program: self.program,
                 source: io::Error::from_raw_os_error(errno),
             }),
@@ -243,8 +245,8 @@ impl Session {
         Stopper { sender: self.shim.channel.sender() }
     }
 
-    /// Blocks until every process of the session is gone. A pipe to the program that nobody
-    /// took is closed first.
+    /// Blocks until every process of the session is gone. The pipe to the program is closed
+    /// first, unless the caller took it.
     pub fn wait(mut self) -> Result<SessionEnd, SessionError> {
         self.stdin = None;
         loop {
@@ -264,8 +266,8 @@ impl Session {
         while self.end.is_none() {
             match self.shim.report(deadline)? {
                 None => return Ok(None),
-                Some(Report::Exited { code }) => self.code = Some(code),
-                Some(Report::Gone { stopped, swept }) => {
+                Some(ShimReport::Exited { code }) => self.code = Some(code),
+                Some(ShimReport::Gone { stopped, swept }) => {
                     let code = self.code.ok_or_else(|| {
                         SessionError::shim("the program ended without an exit code", None)
                     })?;
@@ -296,7 +298,7 @@ impl Stopper {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum ShimPhase {
     /// Nothing was started: the shim can be killed like any process.
     Waiting,
     Running,
@@ -309,17 +311,17 @@ struct ShimProcess {
     child: Child,
     channel: Channel,
     token: SessionToken,
-    phase: Phase,
+    phase: ShimPhase,
 }
 
 impl ShimProcess {
     /// Returns the answer to what was just sent.
-    fn answer(&mut self) -> Result<Report, SessionError> {
+    fn answer(&mut self) -> Result<ShimReport, SessionError> {
         let report = self.report(Some(Instant::now() + ANSWER_WITHIN))?;
         report.ok_or_else(|| SessionError::shim("the shim does not answer", None))
     }
 
-    fn report(&mut self, deadline: Option<Instant>) -> Result<Option<Report>, SessionError> {
+    fn report(&mut self, deadline: Option<Instant>) -> Result<Option<ShimReport>, SessionError> {
         match self.channel.receive(deadline) {
             Ok(Received::Message(report)) => Ok(Some(report)),
             Ok(Received::Late) => Ok(None),
@@ -336,15 +338,15 @@ impl ShimProcess {
     /// Ends the session, if it has not ended, and takes in the shim.
     fn finish(&mut self) {
         match self.phase {
-            Phase::Waiting => {
+            ShimPhase::Waiting => {
                 let _ = self.child.kill();
             }
-            Phase::Running => self.channel.hang_up(),
-            Phase::Reaped => return,
+            ShimPhase::Running => self.channel.hang_up(),
+            ShimPhase::Reaped => return,
         }
         let ended = self.child.wait();
-        let was_running = self.phase == Phase::Running;
-        self.phase = Phase::Reaped;
+        let was_running = self.phase == ShimPhase::Running;
+        self.phase = ShimPhase::Reaped;
         // A shim that was itself killed has left its work to us.
         if was_running && !ended.is_ok_and(|status| status.success()) {
             kill_by_token(&self.token);
@@ -358,6 +360,6 @@ impl Drop for ShimProcess {
     }
 }
 
-fn unexpected(report: &Report) -> SessionError {
+fn unexpected(report: &ShimReport) -> SessionError {
     SessionError::shim(&format!("the shim said {report:?} out of turn"), None)
 }

@@ -9,21 +9,22 @@
 //! identity is written down, [`Waiting::go`] lets the program run. A crash in between starts
 //! nothing, a crash after it leaves a row by which [`reap`] finds what is left.
 //!
-//! The pipes are the program's own: nobody reads them but the caller. What the kernel lets the
-//! session do is a [`Confinement`], decided by the caller and taken on before the program runs.
+//! The pipes are the program's own: only the caller reads them, the shim does not. What the
+//! kernel lets the session do is a [`Confinement`], decided by the caller and taken on before the
+//! program runs.
 
 mod client;
 mod processes;
 mod sandbox;
 mod shim;
-mod supervise;
+mod supervision;
 mod wire;
 
 pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
 pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
 pub use sandbox::{Confinement, Enforced, SOUND_LANDLOCK, enforceable};
 pub use shim::shim_main;
-pub use supervise::{Draining, Ending, Sink, watch};
+pub use supervision::{Draining, OutputSink, SupervisedEnd, watch};
 pub use wire::{Grace, SessionPlan};
 
 /// The first argument of our own binary in shim mode.

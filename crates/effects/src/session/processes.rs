@@ -98,7 +98,7 @@ fn kill_until_gone(find: impl Fn() -> BTreeSet<i32>) -> u32 {
     }
 }
 
-/// Sends a signal; returns whether there was somebody who could be sent it.
+/// Sends a signal; returns whether there was such a process and it may be signalled.
 pub(super) fn signal(pid: i32, signal: Signal) -> bool {
     // 0, 1 and negative numbers mean something else to `kill` than one process.
     pid > 1 && kill(Pid::from_raw(pid), signal).is_ok()

@@ -9,8 +9,10 @@
 //! below something allowed therefore costs a walk: everything beside the path that leads to it
 //! is allowed by name, and the directories on that path can be passed but not listed.
 //!
-//! Not held, because no version of Landlock known here can: the mode, owner and times of a
-//! file, sockets with a path (whoever listens there answers), and every protocol but TCP.
+//! Not confined, because no version of Landlock known here can
+//! (<https://docs.kernel.org/userspace-api/landlock.html>): the mode, owner and times of a
+//! file, sockets with a path (a program of the session can talk to any server that listens
+//! there), and every protocol but TCP.
 
 mod kernel;
 mod rules;
@@ -19,7 +21,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use rules::Rules;
+pub(super) use rules::SandboxRules;
 
 /// The oldest version of Landlock that is a sandbox: before it, any file could be truncated.
 pub const SOUND_LANDLOCK: u32 = 3;

@@ -25,8 +25,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::processes::{descendants, signal};
-use super::sandbox::Rules;
-use super::wire::{Channel, Grace, Order, Received, Report, SessionPlan, timeout_until};
+use super::sandbox::SandboxRules;
+use super::wire::{Channel, Grace, Order, Received, SessionPlan, ShimReport, timeout_until};
 use super::{ProcessIdentity, TOKEN_VAR};
 
 /// How long what a program left behind may take to end by itself: `build | tee log` is over
@@ -54,26 +54,26 @@ fn attend(mut channel: Channel) -> io::Result<()> {
     let signals = take_signals()?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let Some(plan) = wait_for::<SessionPlan>(&mut channel, &signals)? else { return Ok(()) };
-    channel.send(&Report::Ready(ProcessIdentity::of_this_process()?))?;
+    channel.send(&ShimReport::Ready(ProcessIdentity::of_this_process()?))?;
     if wait_for(&mut channel, &signals)? != Some(Order::Go) {
         return Ok(());
     }
     if let Err(error) = std::env::set_current_dir(&plan.cwd) {
-        return channel.send(&Report::NoDirectory { errno: errno_of(&error) });
+        return channel.send(&ShimReport::NoDirectory { errno: errno_of(&error) });
     }
-    let rules = match plan.confinement.as_ref().map(Rules::new).transpose() {
+    let rules = match plan.confinement.as_ref().map(SandboxRules::new).transpose() {
         Ok(rules) => rules,
-        Err(error) => return channel.send(&Report::NotConfined { errno: errno_of(&error) }),
+        Err(error) => return channel.send(&ShimReport::NotConfined { errno: errno_of(&error) }),
     };
     let enforced = rules.as_ref().map(|rules| rules.enforced.clone());
     let program = match start(&plan, rules) {
         Ok(program) => program,
-        Err(error) => return channel.send(&Report::NotStarted { errno: errno_of(&error) }),
+        Err(error) => return channel.send(&ShimReport::NotStarted { errno: errno_of(&error) }),
     };
-    let mut watch = Watch::new(program, plan.grace, channel, signals);
+    let mut watch = ShimWatch::new(program, plan.grace, channel, signals);
     // Only now are the pipes the program's alone, and close when it closes them.
     let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
-    watch.report(&Report::Started { enforced });
+    watch.report(&ShimReport::Started { enforced });
     watch.run()
 }
 
@@ -120,8 +120,8 @@ fn take_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&ours, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-/// Waits for a message before there is anything to watch. `None` means to go without having
-/// started anything: Spore is gone, or somebody wants us to end.
+/// Waits for a message before there is anything to watch. `None` means that the shim ends
+/// without having started anything: Spore is gone, or the shim was sent a signal to end.
 fn wait_for<M: serde::de::DeserializeOwned>(
     channel: &mut Channel,
     signals: &SignalFd,
@@ -143,7 +143,7 @@ fn wait_for<M: serde::de::DeserializeOwned>(
 /// with `kill 0` and that must not be us.
 #[expect(clippy::disallowed_methods, reason = "the other door to other programs, inner half")]
 #[expect(unsafe_code, reason = "pre_exec: async-signal-safe system calls")]
-fn start(plan: &SessionPlan, rules: Option<Rules>) -> io::Result<i32> {
+fn start(plan: &SessionPlan, rules: Option<SandboxRules>) -> io::Result<i32> {
     let mut command = Command::new(&plan.program);
     command
         .args(&plan.args)
@@ -158,7 +158,7 @@ fn start(plan: &SessionPlan, rules: Option<Rules>) -> io::Result<i32> {
             // The program would inherit the mask, and hear of no signal that we block.
             SigSet::empty().thread_set_mask()?;
             // In the program and not in us: it must not be able to signal or trace the shim.
-            rules.as_ref().map_or(Ok(()), Rules::take_on)
+            rules.as_ref().map_or(Ok(()), SandboxRules::take_on)
         });
     }
     let child = command.spawn()?;
@@ -192,7 +192,7 @@ enum Rung {
 }
 
 /// A running session, from the start of the program until nothing is left.
-struct Watch {
+struct ShimWatch {
     program: i32,
     grace: Grace,
     /// `None` once Spore is gone.
@@ -207,7 +207,7 @@ struct Watch {
     swept: BTreeSet<i32>,
 }
 
-impl Watch {
+impl ShimWatch {
     fn new(program: i32, grace: Grace, channel: Channel, signals: SignalFd) -> Self {
         Self {
             program,
@@ -234,12 +234,12 @@ impl Watch {
             sleep(&self.signals, self.channel.as_ref(), deadline)?;
         }
         let swept = u32::try_from(self.swept.len()).unwrap_or(u32::MAX);
-        self.report(&Report::Gone { stopped: self.stopped, swept });
+        self.report(&ShimReport::Gone { stopped: self.stopped, swept });
         Ok(())
     }
 
-    /// Nobody may be there to hear it, which the next read will tell.
-    fn report(&mut self, report: &Report) {
+    /// Sends a report to Spore. That Spore is gone shows at the next read, so a failure is ignored.
+    fn report(&mut self, report: &ShimReport) {
         if let Some(channel) = &self.channel {
             let _ = channel.send(report);
         }
@@ -264,7 +264,7 @@ impl Watch {
 
     fn read_signals(&mut self) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
-            // Children are looked after in any case; the rest is somebody's wish that we end.
+            // The loop reaps children anyway; every other signal in the set asks the shim to end.
             if signal.ssi_signo != Signal::SIGCHLD as u32 {
                 self.end_now();
             }
@@ -296,7 +296,7 @@ impl Watch {
     fn program_exited(&mut self, status: ExitStatus) {
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         self.exited = true;
-        self.report(&Report::Exited { code });
+        self.report(&ShimReport::Exited { code });
         self.next.get_or_insert_with(|| (Rung::Interrupt, Instant::now() + SETTLE));
     }
 
@@ -320,7 +320,7 @@ impl Watch {
             Rung::Terminate => (Rung::Kill, now + millis(self.grace.terminate_ms)),
             Rung::Kill => {
                 let again = now + self.kill_again;
-                // Somebody was born while we looked, or the kernel needs its time.
+                // A process was forked meanwhile, or the kernel has not removed it yet.
                 self.kill_again = KILL_AGAIN_AT_MOST.min(self.kill_again * 2);
                 (Rung::Kill, again)
             }

@@ -1,8 +1,9 @@
 //! What Spore and the shim say to each other: JSON lines over a socket pair.
 //!
-//! The plan comes first and is not an argument, because arguments are for all to see in
-//! `/proc` and a plan holds an agent's keys. The end of the stream is a message too: whoever
-//! reads it knows that the other is gone.
+//! The plan comes first and is not an argument, because every user can read a process's
+//! arguments in `/proc` (<https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html>) and a
+//! plan holds an agent's keys. The end of the stream is a message too: it tells the side that
+//! reads it that the other side is gone.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -62,7 +63,7 @@ pub(super) enum Order {
 /// From the shim to Spore.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
+pub(super) enum ShimReport {
     Ready(ProcessIdentity),
     /// The program runs, held to this.
     Started {
@@ -123,7 +124,7 @@ impl Channel {
         Arc::downgrade(&self.stream)
     }
 
-    /// Tells the other side that nobody is here any more.
+    /// Ends the stream in both directions, which tells the other side that this one is gone.
     pub(super) fn hang_up(&self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }

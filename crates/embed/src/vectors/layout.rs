@@ -20,11 +20,11 @@ const LOWER: u64 = UPPER + ROWS * DIMENSIONS as u64;
 const BLOCK: u64 = LOWER + ROWS * DIMENSIONS as u64;
 
 /// What the first page says: what this is, of which model, and how many rows count.
-pub(super) struct Header {
+pub(super) struct VectorsHeader {
     pub(super) rows: u32,
 }
 
-impl Header {
+impl VectorsHeader {
     pub(super) fn with_rows(rows: u32) -> Self {
         Self { rows }
     }

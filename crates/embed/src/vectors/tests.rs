@@ -135,7 +135,7 @@ fn a_reader_sees_what_a_writer_adds_once_it_looks_again() {
 #[test]
 fn rows_that_the_header_does_not_count_are_written_over() {
     let scene = Scene::with(0..100);
-    // A writer that died before it wrote the header: rows are there, and nobody counts them.
+    // As if a writer had died before it wrote the header: the header counts fewer rows.
     let file = OpenOptions::new().write(true).open(scene.path()).unwrap();
     file.write_all_at(&50_u64.to_le_bytes(), layout::ROWS_AT).unwrap();
     let mut vectors = scene.open();
@@ -196,9 +196,9 @@ fn a_writer_that_was_replaced_adds_to_the_new_file() {
 #[test]
 fn what_is_not_such_a_file_is_refused_and_can_be_started_over() {
     let scene = Scene::new();
-    let mut other = Header::with_rows(0).bytes();
+    let mut other = VectorsHeader::with_rows(0).bytes();
     other[32] = b'X';
-    let mut wider = Header::with_rows(0).bytes();
+    let mut wider = VectorsHeader::with_rows(0).bytes();
     wider[17] = 9;
     for content in [b"".to_vec(), b"something else".to_vec(), vec![0; 9000], other, wider] {
         std::fs::write(scene.path(), content).unwrap();

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use spore_git::{Commit, Direction, Lines, Patch, Repository};
+use spore_git::{Commit, LineRange, Patch, PatchDirection, Repository};
 use spore_model::CommitId;
 
 use crate::world::World;
@@ -16,12 +16,12 @@ fn id(world: &World, revision: &str) -> CommitId {
     world.repo().resolve(revision).unwrap()
 }
 
-fn patch(repo: &Repository, commit: &CommitId, direction: Direction) -> Patch {
+fn patch(repo: &Repository, commit: &CommitId, direction: PatchDirection) -> Patch {
     repo.patches(std::slice::from_ref(commit), direction).unwrap().remove(0)
 }
 
-fn lines(first: u32, count: u32) -> Lines {
-    Lines { first: NonZeroU32::new(first).unwrap(), count: NonZeroU32::new(count).unwrap() }
+fn lines(first: u32, count: u32) -> LineRange {
+    LineRange { first: NonZeroU32::new(first).unwrap(), count: NonZeroU32::new(count).unwrap() }
 }
 
 const COMMIT: &str = "c() { git add -A; git commit -q --allow-empty -m \"$@\"; };";
@@ -93,10 +93,10 @@ fn a_revert_includes_the_reverse_of_what_it_undoes() {
         ),
     );
     let repo = world.repo();
-    let undo = patch(&repo, &id(&world, "half~2"), Direction::Reverse);
-    assert!(patch(&repo, &id(&world, "undone"), Direction::Forward).includes(&undo));
-    assert!(!patch(&repo, &id(&world, "half"), Direction::Forward).includes(&undo));
-    assert!(!undo.includes(&patch(&repo, &id(&world, "half~2"), Direction::Forward)));
+    let undo = patch(&repo, &id(&world, "half~2"), PatchDirection::Reverse);
+    assert!(patch(&repo, &id(&world, "undone"), PatchDirection::Forward).includes(&undo));
+    assert!(!patch(&repo, &id(&world, "half"), PatchDirection::Forward).includes(&undo));
+    assert!(!undo.includes(&patch(&repo, &id(&world, "half~2"), PatchDirection::Forward)));
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn another_change_of_a_binary_file_is_no_revert() {
         &format!("{COMMIT} printf '\\0\\2' > bin; c work; printf '\\0\\3' > bin; c more"),
     );
     let repo = world.repo();
-    let undo = patch(&repo, &id(&world, "HEAD^"), Direction::Reverse);
-    assert!(!patch(&repo, &id(&world, "HEAD"), Direction::Forward).includes(&undo));
+    let undo = patch(&repo, &id(&world, "HEAD^"), PatchDirection::Reverse);
+    assert!(!patch(&repo, &id(&world, "HEAD"), PatchDirection::Forward).includes(&undo));
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn a_rename_by_itself_changes_no_line() {
         &format!("{COMMIT} git mv old new; c moved; git mv new newer; sed -i 's/^4$/four/' newer; c edited"),
     );
     let repo = world.repo();
-    let moved = patch(&repo, &id(&world, "HEAD^"), Direction::Forward);
+    let moved = patch(&repo, &id(&world, "HEAD^"), PatchDirection::Forward);
     assert!(moved.files.iter().all(|file| file.hunks.is_empty()));
-    let edited = patch(&repo, &id(&world, "HEAD"), Direction::Forward);
+    let edited = patch(&repo, &id(&world, "HEAD"), PatchDirection::Forward);
     let [file] = edited.files.as_slice() else { panic!("{edited:?}") };
     assert_eq!((file.path.as_deref(), file.hunks[0].old_start), (Some("new"), 4));
     assert_eq!(file.hunks[0].removed, ["4"]);
@@ -136,7 +136,8 @@ fn every_line_has_the_commit_that_wrote_it() {
     );
     let (repo, base) = (world.repo(), id(&world, "HEAD~2"));
     let edit = id(&world, "HEAD^");
-    let blamed = |path, ranges: &[Lines]| repo.blame(&id(&world, "HEAD"), path, ranges).unwrap();
+    let blamed =
+        |path, ranges: &[LineRange]| repo.blame(&id(&world, "HEAD"), path, ranges).unwrap();
     assert_eq!(blamed("c", &[lines(1, 3)]), [base.clone(), edit.clone(), base.clone()]);
     assert_eq!(blamed("c", &[lines(1, 1), lines(3, 1)]), [base.clone(), base.clone()]);
     assert_eq!(repo.blame(&edit, "a b", &[lines(2, 1)]).unwrap(), [edit]);

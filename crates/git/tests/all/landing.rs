@@ -1,7 +1,7 @@
 //! Bringing a commit into the user's own branch, index and files: only what is concerned
 //! changes, and only where nothing of the user's is in the way.
 
-use spore_git::{GitError, Merged, Obstacle, Repository, Spot, Standing};
+use spore_git::{BranchTip, GitError, HeadState, Merged, Obstacle, Repository};
 use spore_model::{CommitId, Timestamp};
 
 use crate::world::{World, exclusions, photograph};
@@ -276,21 +276,21 @@ fn where_the_user_stands_is_told() {
     let main = "refs/heads/main".to_owned();
     assert_eq!(
         repo.standing().unwrap(),
-        Standing::OnBranch(Spot { branch: main.clone(), tip: tip.clone() })
+        HeadState::OnBranch(BranchTip { branch: main.clone(), tip: tip.clone() })
     );
     world.sh(&dir, "touch .git/MERGE_HEAD");
-    assert_eq!(repo.standing().unwrap(), Standing::Busy { doing: "merge" });
+    assert_eq!(repo.standing().unwrap(), HeadState::Busy { doing: "merge" });
     world.sh(&dir, "rm .git/MERGE_HEAD; git worktree add -q -b side ../linked");
     let linked = Repository::discover(&world.path("linked")).unwrap();
-    let side = Spot { branch: "refs/heads/side".to_owned(), tip };
-    assert_eq!(linked.standing().unwrap(), Standing::OnBranch(side));
+    let side = BranchTip { branch: "refs/heads/side".to_owned(), tip };
+    assert_eq!(linked.standing().unwrap(), HeadState::OnBranch(side));
     world.sh(&world.path("linked"), "git checkout -q --ignore-other-worktrees main");
-    let Standing::Shared { branch, .. } = repo.standing().unwrap() else { panic!("not shared") };
+    let HeadState::Shared { branch, .. } = repo.standing().unwrap() else { panic!("not shared") };
     assert_eq!(branch, main);
     world.sh(&world.path("linked"), "git checkout -q --detach");
-    assert_eq!(linked.standing().unwrap(), Standing::Detached);
+    assert_eq!(linked.standing().unwrap(), HeadState::Detached);
     world.sh(&dir, "git checkout -q --orphan fresh");
-    assert_eq!(repo.standing().unwrap(), Standing::Unborn);
+    assert_eq!(repo.standing().unwrap(), HeadState::Unborn);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Commits, refs, diffs: what a run leaves in the user's repository and reads from it.
 
-use spore_git::{Change, ChangedFile, GitError};
+use spore_git::{ChangedFile, FileChange, GitError};
 use spore_model::Timestamp;
 
 use crate::world::{World, exclusions};
@@ -92,12 +92,12 @@ fn a_diff_has_its_facts_whole_and_its_text_capped() {
         removed,
     };
     let expected = [
-        file("a", Change::Modified, Some(1), Some(0)),
-        file("b c", Change::Added, Some(9), Some(0)),
-        file("bin", Change::Modified, None, None),
-        file("gone", Change::Deleted, Some(0), Some(1)),
-        file("l", Change::TypeChanged, Some(1), Some(1)),
-        file("new", Change::Renamed { from: "old".to_owned() }, Some(1), Some(0)),
+        file("a", FileChange::Modified, Some(1), Some(0)),
+        file("b c", FileChange::Added, Some(9), Some(0)),
+        file("bin", FileChange::Modified, None, None),
+        file("gone", FileChange::Deleted, Some(0), Some(1)),
+        file("l", FileChange::TypeChanged, Some(1), Some(1)),
+        file("new", FileChange::Renamed { from: "old".to_owned() }, Some(1), Some(0)),
     ];
     assert_eq!(diff.files, expected);
     assert!(diff.text.starts_with("diff --git a/a b/a\n") && !diff.truncated);

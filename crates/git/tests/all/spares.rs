@@ -183,7 +183,8 @@ fn a_spare_follows_the_users_settings() {
     }
 }
 
-/// The list of rights by which whatever is made in a directory is nobody's, as the kernel has it.
+/// Sets the list of rights, as the kernel stores it, by which no user may use what is made in the
+/// directory.
 fn hand_down_nothing(dir: &Path) -> bool {
     let entry = |tag: u16| [&tag.to_le_bytes()[..], &[0; 2], &[0xff; 4]].concat();
     let list = [&2_u32.to_le_bytes()[..], &entry(1), &entry(4), &entry(0x20)].concat();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use spore_effects::Tool;
-use spore_git::{Change, Checkout, Exclusions, Repository};
+use spore_git::{Checkout, Exclusions, FileChange, Repository};
 use spore_model::{CommitId, TreeId};
 
 pub(crate) struct World {
@@ -89,11 +89,11 @@ pub(crate) fn exclusions() -> Exclusions {
 pub(crate) fn changes(repo: &Repository, from: &CommitId, to: &TreeId) -> String {
     let diff = repo.diff(from, to, usize::MAX).unwrap();
     let line = |file: &spore_git::ChangedFile| match &file.status {
-        Change::Added => format!("A {}", file.path),
-        Change::Modified => format!("M {}", file.path),
-        Change::Deleted => format!("D {}", file.path),
-        Change::TypeChanged => format!("T {}", file.path),
-        Change::Renamed { from } => format!("R {from} -> {}", file.path),
+        FileChange::Added => format!("A {}", file.path),
+        FileChange::Modified => format!("M {}", file.path),
+        FileChange::Deleted => format!("D {}", file.path),
+        FileChange::TypeChanged => format!("T {}", file.path),
+        FileChange::Renamed { from } => format!("R {from} -> {}", file.path),
     };
     diff.files.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -2,33 +2,33 @@
 
 use tree_sitter::Node;
 
-use super::table::comment::Style;
-use super::table::{Prefix, Role, Table, Tabled, Tests, Visible, spelling};
+use super::table::comment::CommentStyle;
+use super::table::{LanguageTable, NodeRole, Tabled, TestPrefix, Tests, VisibilityRule, spelling};
 use crate::ItemKind::Function;
-use crate::reader::{Reader, Visit};
+use crate::reader::{FactReader, WalkStep};
 use crate::{Access, ReferenceKind};
 
-pub(super) static BASH: Tabled = Tabled::new(Table {
+pub(super) static BASH: Tabled = Tabled::new(LanguageTable {
     grammar: || tree_sitter_bash::LANGUAGE.into(),
     nodes: &[
-        ("function_definition", Role::Item(Function)),
+        ("function_definition", NodeRole::Item(Function)),
         (
             "declaration_command",
-            Role::Constants(&["variable_assignment"], |_, words| {
+            NodeRole::Constants(&["variable_assignment"], |_, words| {
                 words.has("readonly") || words.has("r")
             }),
         ),
-        ("command", Role::Do(command)),
-        ("comment", Role::Comment),
+        ("command", NodeRole::Do(command)),
+        ("comment", NodeRole::Comment),
     ],
-    comments: Style::HASH,
-    visibility: Visible::UnlessUnderscore,
-    tests: Tests { prefix: Prefix::OfFunctions, ..Tests::NONE },
+    comments: CommentStyle::HASH,
+    visibility: VisibilityRule::UnlessUnderscore,
+    tests: Tests { prefix: TestPrefix::OfFunctions, ..Tests::NONE },
 });
 
 /// A command may be a function's name. `source` and `.` bring another script in.
-fn command(_: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = node.child_by_field_name("name") else { return Visit::Children };
+fn command(_: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = node.child_by_field_name("name") else { return WalkStep::Children };
     match reader.of(name) {
         "source" | "." => {
             let file = reader.field(node, "argument").unwrap_or("");
@@ -41,5 +41,5 @@ fn command(_: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
         }
         _ => {}
     }
-    Visit::Children
+    WalkStep::Children
 }

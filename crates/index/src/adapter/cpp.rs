@@ -3,40 +3,42 @@
 use tree_sitter::Node;
 
 use super::c;
-use super::table::comment::Style;
-use super::table::{Bases, Prefix, Role, Table, Tabled, Tests, Visible, build_on, spelling};
+use super::table::comment::CommentStyle;
+use super::table::{
+    Bases, LanguageTable, NodeRole, Tabled, TestPrefix, Tests, VisibilityRule, build_on, spelling,
+};
 use crate::ItemKind::{Class, Macro, Method, Module, Trait, Type};
 use crate::Visibility::{Private, Public, Restricted};
-use crate::reader::{Reader, Visit};
+use crate::reader::{FactReader, WalkStep};
 
-pub(super) static CPP: Tabled = Tabled::new(Table {
+pub(super) static CPP: Tabled = Tabled::new(LanguageTable {
     grammar: || tree_sitter_cpp::LANGUAGE.into(),
     nodes: &[
-        ("namespace_definition", Role::Item(Module)),
-        ("class_specifier", Role::Do(class)),
-        ("struct_specifier", Role::ItemBy(c::with_body)),
-        ("union_specifier", Role::ItemBy(c::with_body)),
-        ("enum_specifier", Role::ItemBy(c::with_body)),
-        ("concept_definition", Role::Item(Trait)),
-        ("alias_declaration", Role::Item(Type)),
-        ("type_definition", Role::Do(c::type_definition)),
-        ("function_definition", Role::Do(c::function)),
-        ("declaration", Role::Do(c::constant)),
-        ("field_declaration", Role::Do(member)),
-        ("template_declaration", Role::Do(template)),
-        ("access_specifier", Role::Do(section)),
-        ("preproc_def", Role::ItemBy(c::defined)),
-        ("preproc_function_def", Role::Item(Macro)),
-        ("call_expression", Role::Call),
-        ("new_expression", Role::New),
-        ("base_class_clause", Role::Do(bases)),
-        ("preproc_include", Role::Import(c::include)),
-        ("using_declaration", Role::Import(using)),
-        ("comment", Role::Comment),
+        ("namespace_definition", NodeRole::Item(Module)),
+        ("class_specifier", NodeRole::Do(class)),
+        ("struct_specifier", NodeRole::ItemBy(c::with_body)),
+        ("union_specifier", NodeRole::ItemBy(c::with_body)),
+        ("enum_specifier", NodeRole::ItemBy(c::with_body)),
+        ("concept_definition", NodeRole::Item(Trait)),
+        ("alias_declaration", NodeRole::Item(Type)),
+        ("type_definition", NodeRole::Do(c::type_definition)),
+        ("function_definition", NodeRole::Do(c::function)),
+        ("declaration", NodeRole::Do(c::constant)),
+        ("field_declaration", NodeRole::Do(member)),
+        ("template_declaration", NodeRole::Do(template)),
+        ("access_specifier", NodeRole::Do(section)),
+        ("preproc_def", NodeRole::ItemBy(c::defined)),
+        ("preproc_function_def", NodeRole::Item(Macro)),
+        ("call_expression", NodeRole::Call),
+        ("new_expression", NodeRole::New),
+        ("base_class_clause", NodeRole::Do(bases)),
+        ("preproc_include", NodeRole::Import(c::include)),
+        ("using_declaration", NodeRole::Import(using)),
+        ("comment", NodeRole::Comment),
     ],
-    comments: Style::C,
-    visibility: Visible::Sections,
-    tests: Tests { prefix: Prefix::MeansNothing, ..Tests::NONE },
+    comments: CommentStyle::C,
+    visibility: VisibilityRule::Sections,
+    tests: Tests { prefix: TestPrefix::MeansNothing, ..Tests::NONE },
 });
 
 /// Returns whether a header that could be either is C++.
@@ -46,44 +48,44 @@ pub(super) fn is_likely(text: &str) -> bool {
 }
 
 /// A class hides its members until it says otherwise.
-fn class(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn class(table: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     let name = node.child_by_field_name("name");
     let Some(name) = name.filter(|_| node.child_by_field_name("body").is_some()) else {
-        return Visit::Children;
+        return WalkStep::Children;
     };
     let visit = table.open(reader, node, Class, name);
-    if visit == Visit::Within {
+    if visit == WalkStep::Within {
         reader.set_member_visibility(Private);
     }
     visit
 }
 
 /// `public:`
-fn section(_: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn section(_: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     reader.set_member_visibility(match reader.of(node).trim_end_matches(':').trim_end() {
         "public" => Public,
         "protected" => Restricted,
         _ => Private,
     });
-    Visit::Past
+    WalkStep::Past
 }
 
 /// Its words for visibility are not those of a section: they are walked past.
-fn bases(_: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn bases(_: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     build_on(reader, node, Bases::Extended);
-    Visit::Past
+    WalkStep::Past
 }
 
 /// What a template is of begins at the word `template`.
-fn template(_: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn template(_: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     if let Some(parameters) = node.child_by_field_name("parameters") {
         reader.lead_attribute(node.start_byte()..parameters.end_byte());
     }
-    Visit::Children
+    WalkStep::Children
 }
 
 /// A method without a body is declared here and defined elsewhere, unless it is pure.
-fn member(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn member(table: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     let value = node.child_by_field_name("default_value");
     let declarator = node.child_by_field_name("declarator");
     let is_pure = value.is_some_and(|value| reader.of(value) == "0")
@@ -95,7 +97,7 @@ fn member(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
 }
 
 /// `using a::B;`, `using namespace a;`
-fn using(reader: &mut Reader<'_>, node: Node<'_>) {
+fn using(reader: &mut FactReader<'_>, node: Node<'_>) {
     let path = reader.of(node).trim_end_matches(';').trim_start_matches("using").trim();
     let import = match path.strip_prefix("namespace ") {
         Some(space) => spelling::import_all(spelling::path_words(space)),

@@ -2,59 +2,61 @@
 
 use tree_sitter::Node;
 
-use super::table::comment::Style;
-use super::table::{Bases, Prefix, Role, Table, Tabled, Tests, Visible, spelling};
+use super::table::comment::CommentStyle;
+use super::table::{
+    Bases, LanguageTable, NodeRole, Tabled, TestPrefix, Tests, VisibilityRule, spelling,
+};
 use crate::ItemKind::{self, Class, Enum, Function, Interface, Method, Struct, Type};
 use crate::Visibility::{Private, Restricted};
-use crate::reader::{Reader, Visit};
+use crate::reader::{FactReader, WalkStep};
 
-pub(super) static CSHARP: Tabled = Tabled::new(Table {
+pub(super) static CSHARP: Tabled = Tabled::new(LanguageTable {
     grammar: || tree_sitter_c_sharp::LANGUAGE.into(),
     nodes: &[
-        ("class_declaration", Role::Item(Class)),
-        ("record_declaration", Role::ItemBy(record_kind)),
-        ("struct_declaration", Role::Item(Struct)),
-        ("interface_declaration", Role::Item(Interface)),
-        ("enum_declaration", Role::Item(Enum)),
-        ("delegate_declaration", Role::Item(Type)),
-        ("method_declaration", Role::Item(Method)),
-        ("constructor_declaration", Role::Item(Method)),
-        ("property_declaration", Role::ItemBy(property_kind)),
-        ("local_function_statement", Role::Item(Function)),
-        ("destructor_declaration", Role::Do(finalizer)),
-        ("operator_declaration", Role::Do(operator)),
+        ("class_declaration", NodeRole::Item(Class)),
+        ("record_declaration", NodeRole::ItemBy(record_kind)),
+        ("struct_declaration", NodeRole::Item(Struct)),
+        ("interface_declaration", NodeRole::Item(Interface)),
+        ("enum_declaration", NodeRole::Item(Enum)),
+        ("delegate_declaration", NodeRole::Item(Type)),
+        ("method_declaration", NodeRole::Item(Method)),
+        ("constructor_declaration", NodeRole::Item(Method)),
+        ("property_declaration", NodeRole::ItemBy(property_kind)),
+        ("local_function_statement", NodeRole::Item(Function)),
+        ("destructor_declaration", NodeRole::Do(finalizer)),
+        ("operator_declaration", NodeRole::Do(operator)),
         (
             "field_declaration",
-            Role::Constants(&["variable_declarator"], |_, words| {
+            NodeRole::Constants(&["variable_declarator"], |_, words| {
                 words.has("const") || words.has("static") && words.has("readonly")
             }),
         ),
-        ("invocation_expression", Role::Call),
-        ("object_creation_expression", Role::New),
-        ("base_list", Role::Bases(Bases::NotCalledI)),
-        ("namespace_declaration", Role::Package),
-        ("file_scoped_namespace_declaration", Role::Package),
-        ("using_directive", Role::Import(using)),
-        ("comment", Role::Comment),
+        ("invocation_expression", NodeRole::Call),
+        ("object_creation_expression", NodeRole::New),
+        ("base_list", NodeRole::Bases(Bases::NotCalledI)),
+        ("namespace_declaration", NodeRole::Package),
+        ("file_scoped_namespace_declaration", NodeRole::Package),
+        ("using_directive", NodeRole::Import(using)),
+        ("comment", NodeRole::Comment),
     ],
-    comments: Style { clean: without_tags, ..Style::C },
-    visibility: Visible::Words { members: Private, others: Restricted },
+    comments: CommentStyle { clean: without_tags, ..CommentStyle::C },
+    visibility: VisibilityRule::Words { members: Private, others: Restricted },
     tests: Tests {
         annotations: &["Fact", "Theory", "Test", "TestCase", "TestMethod", "DataTestMethod"],
-        prefix: Prefix::MeansNothing,
+        prefix: TestPrefix::MeansNothing,
         calls: &[],
         suites: &[],
     },
 });
 
-fn record_kind(reader: &Reader<'_>, node: Node<'_>) -> Option<ItemKind> {
+fn record_kind(reader: &FactReader<'_>, node: Node<'_>) -> Option<ItemKind> {
     let name = node.child_by_field_name("name")?;
     let head = reader.text.get(node.start_byte()..name.start_byte())?;
     Some(if head.trim_end().ends_with("struct") { Struct } else { Class })
 }
 
 /// A property that computes something is a method; `{ get; set; }` is a field.
-fn property_kind(_: &Reader<'_>, node: Node<'_>) -> Option<ItemKind> {
+fn property_kind(_: &FactReader<'_>, node: Node<'_>) -> Option<ItemKind> {
     let computed = node.child_by_field_name("value");
     if computed.is_some_and(|value| value.kind() == "arrow_expression_clause") {
         return Some(Method);
@@ -68,26 +70,26 @@ fn property_kind(_: &Reader<'_>, node: Node<'_>) -> Option<ItemKind> {
 }
 
 /// A finalizer is called like its class; its own name is with the tilde.
-fn finalizer(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = node.child_by_field_name("name") else { return Visit::Children };
+fn finalizer(table: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = node.child_by_field_name("name") else { return WalkStep::Children };
     let Some(mut definition) = table.definition(reader, node, Method, name) else {
-        return Visit::Children;
+        return WalkStep::Children;
     };
     let with_tilde = reader.text.get(name.start_byte().saturating_sub(1)..name.end_byte());
     definition.name = with_tilde.filter(|name| name.starts_with('~')).unwrap_or(definition.name);
     reader.open(definition);
-    Visit::Within
+    WalkStep::Within
 }
 
-fn operator(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn operator(table: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     match node.child_by_field_name("operator") {
         Some(name) => table.open(reader, node, Method, name),
-        None => Visit::Children,
+        None => WalkStep::Children,
     }
 }
 
 /// `using A.B;` brings in everything in `A.B`; `using X = A.B.C;` one name.
-fn using(reader: &mut Reader<'_>, node: Node<'_>) {
+fn using(reader: &mut FactReader<'_>, node: Node<'_>) {
     let text = reader.of(node).trim_end_matches(';').trim_start_matches("global ");
     let path = text.trim_start_matches("using").trim_start();
     let path = path.strip_prefix("static ").unwrap_or(path);

@@ -14,32 +14,32 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use self::grammar::{GO, Kind};
+use self::grammar::{GO, GoKind};
 use super::comments::{Comments, marks_generated};
-use super::locals::{Local, Locals, Span, Taken};
+use super::locals::{LocalValue, Locals, TakenNames, TextSpan};
 use crate::Import;
-use crate::reader::{Adapter, Reader, Visit};
+use crate::reader::{Adapter, FactReader, WalkStep};
 
 /// The reading of one file.
 #[derive(Default)]
-pub(crate) struct Go(RefCell<State>);
+pub(crate) struct Go(RefCell<GoState>);
 
 #[derive(Default)]
-struct State {
+struct GoState {
     locals: Locals,
     comments: Comments,
-    taken: Taken,
+    taken: TakenNames,
     /// What the file calls the packages it imports.
     packages: Vec<String>,
     /// Types of the package's own variables by `name`, of fields by `Type.field`, and of what
     /// functions return by `name()`: as far as this file has shown them.
-    types: HashMap<String, Span>,
+    types: HashMap<String, TextSpan>,
     /// The types that the file has defined so far, by their place among the items.
     places: HashMap<String, u32>,
     /// Where the declaration begins that holds only the spec that comes next.
     declaration: Option<usize>,
     /// The variables of type switches that are open, and where each ends.
-    switched: Vec<(Span, usize)>,
+    switched: Vec<(TextSpan, usize)>,
 }
 
 impl Adapter for Go {
@@ -47,63 +47,63 @@ impl Adapter for Go {
         GO.language.clone()
     }
 
-    fn visit(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-        let Some(kind) = GO.kinds.of(node) else { return Visit::Children };
-        Walk { state: &mut self.0.borrow_mut(), reader }.visit(kind, node)
+    fn visit(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+        let Some(kind) = GO.kinds.of(node) else { return WalkStep::Children };
+        GoWalk { state: &mut self.0.borrow_mut(), reader }.visit(kind, node)
     }
 }
 
 /// One step of the walk: what is known so far, and where the facts go.
-struct Walk<'a, 't> {
-    state: &'a mut State,
-    reader: &'a mut Reader<'t>,
+struct GoWalk<'a, 't> {
+    state: &'a mut GoState,
+    reader: &'a mut FactReader<'t>,
 }
 
-impl<'t> Walk<'_, 't> {
-    fn visit(&mut self, kind: Kind, node: Node<'_>) -> Visit {
+impl<'t> GoWalk<'_, 't> {
+    fn visit(&mut self, kind: GoKind, node: Node<'_>) -> WalkStep {
         match kind {
-            Kind::Leaf => return Visit::Past,
-            Kind::Comment => self.comment(node),
-            Kind::SourceFile => self.look_ahead(node),
-            Kind::PackageClause => return self.package(node),
-            Kind::ImportSpec => return self.import(node),
-            Kind::Function => return self.function(node),
-            Kind::Method => return self.method(node),
-            Kind::ConstDeclaration | Kind::VarDeclaration | Kind::TypeDeclaration => {
+            GoKind::Leaf => return WalkStep::Past,
+            GoKind::Comment => self.comment(node),
+            GoKind::SourceFile => self.look_ahead(node),
+            GoKind::PackageClause => return self.package(node),
+            GoKind::ImportSpec => return self.import(node),
+            GoKind::Function => return self.function(node),
+            GoKind::Method => return self.method(node),
+            GoKind::ConstDeclaration | GoKind::VarDeclaration | GoKind::TypeDeclaration => {
                 self.declaration(node);
             }
-            Kind::TypeSpec => return self.type_spec(node),
-            Kind::ValueSpec => return self.value_spec(node),
-            Kind::InterfaceMethod => return self.interface_method(node),
-            Kind::Field => self.field(node),
-            Kind::TypeElement => self.type_element(node),
-            Kind::TypeParameter => self.type_parameter(node),
-            Kind::FunctionLiteral => self.function_literal(node),
-            Kind::Scope => self.state.locals.enter(node),
-            Kind::TypeSwitch => self.type_switch(node),
-            Kind::TypeCase => self.type_case(node),
-            Kind::ShortVar => self.short_var(node),
-            Kind::Range | Kind::Receive => self.bind_left(node),
-            Kind::Call => return self.call(node),
-            Kind::TypeName => self.type_name(node),
-            Kind::QualifiedType => return self.qualified_type(node),
-            Kind::FunctionType => {
-                // Its parameters' names are nobody's variables.
+            GoKind::TypeSpec => return self.type_spec(node),
+            GoKind::ValueSpec => return self.value_spec(node),
+            GoKind::InterfaceMethod => return self.interface_method(node),
+            GoKind::Field => self.field(node),
+            GoKind::TypeElement => self.type_element(node),
+            GoKind::TypeParameter => self.type_parameter(node),
+            GoKind::FunctionLiteral => self.function_literal(node),
+            GoKind::Scope => self.state.locals.enter(node),
+            GoKind::TypeSwitch => self.type_switch(node),
+            GoKind::TypeCase => self.type_case(node),
+            GoKind::ShortVar => self.short_var(node),
+            GoKind::Range | GoKind::Receive => self.bind_left(node),
+            GoKind::Call => return self.call(node),
+            GoKind::TypeName => self.type_name(node),
+            GoKind::QualifiedType => return self.qualified_type(node),
+            GoKind::FunctionType => {
+                // Its parameters have names but are no variables of any code.
                 self.state.locals.enter(node);
             }
-            Kind::Identifier
-            | Kind::Selector
-            | Kind::Composite
-            | Kind::Unary
-            | Kind::Parenthesized
-            | Kind::Assertion
-            | Kind::Index
-            | Kind::Pointer
-            | Kind::Generic
-            | Kind::Struct
-            | Kind::Interface => {}
+            GoKind::Identifier
+            | GoKind::Selector
+            | GoKind::Composite
+            | GoKind::Unary
+            | GoKind::Parenthesized
+            | GoKind::Assertion
+            | GoKind::Index
+            | GoKind::Pointer
+            | GoKind::Generic
+            | GoKind::Struct
+            | GoKind::Interface => {}
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     fn comment(&mut self, node: Node<'_>) {
@@ -113,7 +113,7 @@ impl<'t> Walk<'_, 't> {
         self.state.comments.see(self.reader.text, node);
     }
 
-    fn package(&mut self, node: Node<'_>) -> Visit {
+    fn package(&mut self, node: Node<'_>) -> WalkStep {
         let doc = self.state.comments.above(self.reader.text, node.start_byte());
         if !doc.is_empty() {
             self.reader.add_inner_doc(&doc);
@@ -122,11 +122,11 @@ impl<'t> Walk<'_, 't> {
             let name = self.reader.of(name);
             self.reader.set_package(name);
         }
-        Visit::Past
+        WalkStep::Past
     }
 
-    fn import(&mut self, node: Node<'_>) -> Visit {
-        let Some(path) = GO.field(node, GO.path) else { return Visit::Past };
+    fn import(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(path) = GO.field(node, GO.path) else { return WalkStep::Past };
         let path = self.reader.of(path).trim_matches(['"', '`']);
         let said = GO.field(node, GO.name).map(|name| self.reader.of(name));
         let (anchored, segments) = self.segments(path);
@@ -143,7 +143,7 @@ impl<'t> Walk<'_, 't> {
         let glob = said == Some(".");
         let import = Import { segments, anchored, name: None, alias, glob, line: 0 };
         self.reader.import(import, node.start_byte());
-        Visit::Past
+        WalkStep::Past
     }
 
     /// Returns the words of an import's path, and whether they are from the tree's root.
@@ -167,7 +167,7 @@ impl<'t> Walk<'_, 't> {
     }
 
     /// Returns what a name means where a node stands, if it is a variable of the function.
-    fn local(&mut self, node: Node<'_>) -> Option<Local> {
+    fn local(&mut self, node: Node<'_>) -> Option<LocalValue> {
         let name = self.reader.of(node);
         self.state.locals.find(self.reader.text, name, node.start_byte())
     }

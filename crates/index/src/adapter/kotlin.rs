@@ -2,42 +2,43 @@
 
 use tree_sitter::Node;
 
-use super::table::comment::Style;
+use super::table::comment::CommentStyle;
 use super::table::{
-    Bases, Prefix, Role, Table, Tabled, Tests, Visible, is_at_top, is_in_code, spelling,
+    Bases, LanguageTable, NodeRole, Tabled, TestPrefix, Tests, VisibilityRule, is_at_top,
+    is_in_code, spelling,
 };
 use crate::ItemKind::{self, Class, Enum, Function, Interface, Method, Type};
 use crate::Visibility::Public;
-use crate::reader::{Reader, Visit, cut};
+use crate::reader::{FactReader, WalkStep, cut};
 
-pub(super) static KOTLIN: Tabled = Tabled::new(Table {
+pub(super) static KOTLIN: Tabled = Tabled::new(LanguageTable {
     grammar: || tree_sitter_kotlin_ng::LANGUAGE.into(),
     nodes: &[
-        ("class_declaration", Role::ItemBy(class_kind)),
-        ("object_declaration", Role::Item(Class)),
-        ("function_declaration", Role::Item(Function)),
-        ("secondary_constructor", Role::Do(constructor)),
-        ("type_alias", Role::Do(type_alias)),
-        ("property_declaration", Role::Do(property)),
-        ("call_expression", Role::Call),
-        ("delegation_specifiers", Role::Bases(Bases::CalledExtended)),
-        ("package_header", Role::Package),
-        ("import", Role::Import(import)),
-        ("line_comment", Role::Comment),
-        ("block_comment", Role::Comment),
+        ("class_declaration", NodeRole::ItemBy(class_kind)),
+        ("object_declaration", NodeRole::Item(Class)),
+        ("function_declaration", NodeRole::Item(Function)),
+        ("secondary_constructor", NodeRole::Do(constructor)),
+        ("type_alias", NodeRole::Do(type_alias)),
+        ("property_declaration", NodeRole::Do(property)),
+        ("call_expression", NodeRole::Call),
+        ("delegation_specifiers", NodeRole::Bases(Bases::CalledExtended)),
+        ("package_header", NodeRole::Package),
+        ("import", NodeRole::Import(import)),
+        ("line_comment", NodeRole::Comment),
+        ("block_comment", NodeRole::Comment),
     ],
-    comments: Style::C,
-    visibility: Visible::Words { members: Public, others: Public },
+    comments: CommentStyle::C,
+    visibility: VisibilityRule::Words { members: Public, others: Public },
     tests: Tests {
         annotations: &["Test", "ParameterizedTest", "RepeatedTest"],
-        prefix: Prefix::MeansNothing,
+        prefix: TestPrefix::MeansNothing,
         calls: &["test", "it", "should"],
         suites: &["describe", "context"],
     },
 });
 
 /// The grammar has one node for classes, interfaces and enums.
-fn class_kind(reader: &Reader<'_>, node: Node<'_>) -> Option<ItemKind> {
+fn class_kind(reader: &FactReader<'_>, node: Node<'_>) -> Option<ItemKind> {
     let name = node.child_by_field_name("name")?;
     let head = cut(reader.text.get(node.start_byte()..name.start_byte())?, 1_000);
     let has = |word| head.split_whitespace().any(|other| other == word);
@@ -48,25 +49,25 @@ fn class_kind(reader: &Reader<'_>, node: Node<'_>) -> Option<ItemKind> {
     })
 }
 
-fn constructor(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn constructor(table: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     let mut cursor = node.walk();
     let keyword = node.children(&mut cursor).find(|child| child.kind() == "constructor");
     match keyword {
         Some(keyword) => table.open(reader, node, Method, keyword),
-        None => Visit::Children,
+        None => WalkStep::Children,
     }
 }
 
-fn type_alias(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn type_alias(table: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     match node.child_by_field_name("type") {
         Some(name) => table.open(reader, node, Type, name),
-        None => Visit::Children,
+        None => WalkStep::Children,
     }
 }
 
 /// A property with code of its own is a method; one that cannot change and is no object's, a
 /// constant.
-fn property(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn property(table: &Tabled, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     let mut cursor = node.walk();
     let mut declared = None;
     let mut has_getter = false;
@@ -77,7 +78,7 @@ fn property(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
             _ => {}
         }
     }
-    let Some(name) = declared.filter(|_| !is_in_code(reader)) else { return Visit::Children };
+    let Some(name) = declared.filter(|_| !is_in_code(reader)) else { return WalkStep::Children };
     let kind = if is_at_top(reader) { Function } else { Method };
     if has_getter {
         return table.open(reader, node, kind, name);
@@ -87,11 +88,11 @@ fn property(table: &Tabled, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
     if has("const") || has("val") && is_at_top(reader) {
         table.define_constant(reader, node, name);
     }
-    Visit::Children
+    WalkStep::Children
 }
 
 /// `import a.b.C`, `import a.b.C as D`, `import a.b.*`
-fn import(reader: &mut Reader<'_>, node: Node<'_>) {
+fn import(reader: &mut FactReader<'_>, node: Node<'_>) {
     let path = reader.of(node).trim_start_matches("import").trim();
     let (path, alias) = match path.split_once(" as ") {
         Some((path, alias)) => (path, Some(alias.trim().to_owned())),

@@ -2,22 +2,22 @@
 //!
 //! A walk goes forward through the text, so a scope is the byte where it ends, and a variable
 //! is known from the byte after its declaration to the end of its scope. Names and types are
-//! kept as places in the text: nothing is copied for a variable that nobody calls.
+//! kept as places in the text: nothing is copied for a variable that is never called.
 
 use tree_sitter::Node;
 
-/// How many of the latest variables are looked at: a bundle that somebody squeezed has tens
-/// of thousands in one function.
+/// How many of the latest variables are looked at: a minified bundle has tens of thousands in
+/// one function.
 const MOST_LOOKED_AT: usize = 256;
 
 /// A piece of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Span {
+pub(crate) struct TextSpan {
     start: usize,
     end: usize,
 }
 
-impl Span {
+impl TextSpan {
     pub(crate) fn of(node: Node<'_>) -> Self {
         Self { start: node.start_byte(), end: node.end_byte() }
     }
@@ -35,24 +35,24 @@ impl Span {
 
 /// What is known of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Local {
+pub(crate) enum LocalValue {
     /// That it is one.
     Value,
     /// Its type.
-    Of(Span),
+    Of(TextSpan),
     /// That it is what the method belongs to, and of which type.
-    Own(Span),
+    Own(TextSpan),
     /// That it is a function with an item of its own.
     Function,
 }
 
-impl Local {
+impl LocalValue {
     /// Returns a variable of a type, if the text shows one.
-    pub(crate) fn maybe_of(type_name: Option<Span>) -> Self {
+    pub(crate) fn maybe_of(type_name: Option<TextSpan>) -> Self {
         type_name.map_or(Self::Value, Self::Of)
     }
 
-    pub(crate) fn type_name(self) -> Option<Span> {
+    pub(crate) fn type_name(self) -> Option<TextSpan> {
         match self {
             Self::Of(span) | Self::Own(span) => Some(span),
             Self::Value | Self::Function => None,
@@ -60,15 +60,15 @@ impl Local {
     }
 }
 
-struct Scope {
+struct LocalScope {
     ends: usize,
     /// Whether it is a function or in one.
     in_function: bool,
 }
 
 struct Binding {
-    name: Span,
-    local: Local,
+    name: TextSpan,
+    local: LocalValue,
     begins: usize,
     ends: usize,
 }
@@ -76,7 +76,7 @@ struct Binding {
 /// The variables of everything that is open.
 #[derive(Default)]
 pub(crate) struct Locals {
-    scopes: Vec<Scope>,
+    scopes: Vec<LocalScope>,
     bindings: Vec<Binding>,
 }
 
@@ -84,13 +84,13 @@ impl Locals {
     /// Opens a scope that ends with the node.
     pub(crate) fn enter(&mut self, node: Node<'_>) {
         let in_function = self.in_function(node.start_byte());
-        self.scopes.push(Scope { ends: node.end_byte(), in_function });
+        self.scopes.push(LocalScope { ends: node.end_byte(), in_function });
     }
 
     /// Opens the scope of a function.
     pub(crate) fn enter_function(&mut self, node: Node<'_>) {
         self.leave_until(node.start_byte());
-        self.scopes.push(Scope { ends: node.end_byte(), in_function: true });
+        self.scopes.push(LocalScope { ends: node.end_byte(), in_function: true });
     }
 
     /// Returns whether a byte is in a function.
@@ -100,24 +100,24 @@ impl Locals {
     }
 
     /// Makes a name known in the innermost scope from a byte on.
-    pub(crate) fn bind(&mut self, name: Span, local: Local, begins: usize) {
+    pub(crate) fn bind(&mut self, name: TextSpan, local: LocalValue, begins: usize) {
         self.leave_until(name.start);
         self.push(name, local, begins);
     }
 
     /// Makes a name that was written earlier known in the innermost scope from a byte on.
-    pub(crate) fn bind_here(&mut self, name: Span, local: Local, begins: usize) {
+    pub(crate) fn bind_here(&mut self, name: TextSpan, local: LocalValue, begins: usize) {
         self.leave_until(begins);
         self.push(name, local, begins);
     }
 
-    fn push(&mut self, name: Span, local: Local, begins: usize) {
+    fn push(&mut self, name: TextSpan, local: LocalValue, begins: usize) {
         let ends = self.scopes.last().map_or(usize::MAX, |scope| scope.ends);
         self.bindings.push(Binding { name, local, begins, ends });
     }
 
     /// Returns what a name means at a byte, if it is a variable.
-    pub(crate) fn find(&mut self, text: &str, name: &str, at: usize) -> Option<Local> {
+    pub(crate) fn find(&mut self, text: &str, name: &str, at: usize) -> Option<LocalValue> {
         while self.bindings.last().is_some_and(|binding| binding.ends <= at) {
             self.bindings.pop();
         }
@@ -134,11 +134,11 @@ impl Locals {
 }
 
 /// The places of names that a rule has read already, so that the walk does not read them
-/// again when it comes to them. They are added in the order of the text.
+/// again when it reaches them. They are added in the order of the text.
 #[derive(Default)]
-pub(crate) struct Taken(std::collections::VecDeque<usize>);
+pub(crate) struct TakenNames(std::collections::VecDeque<usize>);
 
-impl Taken {
+impl TakenNames {
     pub(crate) fn add(&mut self, node: Node<'_>) {
         self.0.push_back(node.start_byte());
     }

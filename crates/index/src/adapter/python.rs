@@ -12,13 +12,13 @@ use std::sync::LazyLock;
 
 use tree_sitter::Node;
 
-use crate::reader::{Adapter, Definition, Kinds, Reader, Visit};
+use crate::reader::{Adapter, FactReader, ItemDefinition, Kinds, WalkStep};
 use crate::{Access, ItemKind, ReferenceKind, Visibility};
 
 pub(crate) struct Python;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PythonKind {
     Module,
     Decorated,
     Function,
@@ -39,34 +39,34 @@ enum Kind {
     Leaf,
 }
 
-const NAMES: &[(&str, Kind)] = &[
-    ("module", Kind::Module),
-    ("decorated_definition", Kind::Decorated),
-    ("function_definition", Kind::Function),
-    ("class_definition", Kind::Class),
-    ("decorator", Kind::Decorator),
-    ("import_statement", Kind::Import),
-    ("import_from_statement", Kind::ImportFrom),
-    ("future_import_statement", Kind::Leaf),
-    ("call", Kind::Call),
-    ("assignment", Kind::Assignment),
-    ("named_expression", Kind::Assignment),
-    ("parameters", Kind::Parameters),
-    ("lambda", Kind::Lambda),
-    ("lambda_parameters", Kind::Parameters),
-    ("for_statement", Kind::For),
-    ("as_pattern", Kind::AsPattern),
-    ("except_clause", Kind::Except),
-    ("type", Kind::Annotation),
-    ("type_alias_statement", Kind::Alias),
-    ("comment", Kind::Comment),
-    ("string_content", Kind::Leaf),
-    ("string_start", Kind::Leaf),
-    ("integer", Kind::Leaf),
-    ("identifier", Kind::Leaf),
+const NAMES: &[(&str, PythonKind)] = &[
+    ("module", PythonKind::Module),
+    ("decorated_definition", PythonKind::Decorated),
+    ("function_definition", PythonKind::Function),
+    ("class_definition", PythonKind::Class),
+    ("decorator", PythonKind::Decorator),
+    ("import_statement", PythonKind::Import),
+    ("import_from_statement", PythonKind::ImportFrom),
+    ("future_import_statement", PythonKind::Leaf),
+    ("call", PythonKind::Call),
+    ("assignment", PythonKind::Assignment),
+    ("named_expression", PythonKind::Assignment),
+    ("parameters", PythonKind::Parameters),
+    ("lambda", PythonKind::Lambda),
+    ("lambda_parameters", PythonKind::Parameters),
+    ("for_statement", PythonKind::For),
+    ("as_pattern", PythonKind::AsPattern),
+    ("except_clause", PythonKind::Except),
+    ("type", PythonKind::Annotation),
+    ("type_alias_statement", PythonKind::Alias),
+    ("comment", PythonKind::Comment),
+    ("string_content", PythonKind::Leaf),
+    ("string_start", PythonKind::Leaf),
+    ("integer", PythonKind::Leaf),
+    ("identifier", PythonKind::Leaf),
 ];
 
-static KINDS: LazyLock<Kinds<Kind>> =
+static KINDS: LazyLock<Kinds<PythonKind>> =
     LazyLock::new(|| Kinds::new(&tree_sitter_python::LANGUAGE.into(), NAMES));
 
 impl Adapter for Python {
@@ -74,67 +74,71 @@ impl Adapter for Python {
         tree_sitter_python::LANGUAGE.into()
     }
 
-    fn visit(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-        let Some(kind) = KINDS.of(node) else { return Visit::Children };
+    fn visit(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+        let Some(kind) = KINDS.of(node) else { return WalkStep::Children };
         match kind {
-            Kind::Module => {
+            PythonKind::Module => {
                 let doc = docstring::of_body(reader, node);
                 reader.add_inner_doc(&doc);
             }
-            Kind::Decorated => return decorated(reader, node),
-            Kind::Function if !reader.skips(node.start_byte()) => {
+            PythonKind::Decorated => return decorated(reader, node),
+            PythonKind::Function if !reader.skips(node.start_byte()) => {
                 return function(reader, node, node);
             }
-            Kind::Class if !reader.skips(node.start_byte()) => return class(reader, node, node),
-            Kind::Function | Kind::Class => {}
-            Kind::Decorator => decorator(reader, node),
-            Kind::Import => {
+            PythonKind::Class if !reader.skips(node.start_byte()) => {
+                return class(reader, node, node);
+            }
+            PythonKind::Function | PythonKind::Class => {}
+            PythonKind::Decorator => decorator(reader, node),
+            PythonKind::Import => {
                 imports::plain(reader, node);
-                return Visit::Past;
+                return WalkStep::Past;
             }
-            Kind::ImportFrom => {
+            PythonKind::ImportFrom => {
                 imports::from(reader, node);
-                return Visit::Past;
+                return WalkStep::Past;
             }
-            Kind::Call => call(reader, node),
-            Kind::Assignment => return assignment(reader, node),
-            Kind::Parameters => parameters(reader, node),
-            Kind::Lambda => return Visit::Scope,
-            Kind::For => {
+            PythonKind::Call => call(reader, node),
+            PythonKind::Assignment => return assignment(reader, node),
+            PythonKind::Parameters => parameters(reader, node),
+            PythonKind::Lambda => return WalkStep::Scope,
+            PythonKind::For => {
                 let left = node.child_by_field_name("left");
                 left.into_iter().for_each(|left| types::bind_names(reader, left));
             }
-            Kind::AsPattern => as_pattern(reader, node),
-            Kind::Except => {
+            PythonKind::AsPattern => as_pattern(reader, node),
+            PythonKind::Except => {
                 let caught = node.child_by_field_name("value");
                 caught.into_iter().for_each(|caught| types::caught(reader, caught));
             }
-            Kind::Annotation => {
+            PythonKind::Annotation => {
                 if !reader.skips(node.start_byte()) {
                     types::named_in(reader, node);
                 }
-                return Visit::Past;
+                return WalkStep::Past;
             }
-            Kind::Alias => return alias(reader, node),
-            Kind::Comment => comment(reader, node),
-            Kind::Leaf => return Visit::Past,
+            PythonKind::Alias => return alias(reader, node),
+            PythonKind::Comment => comment(reader, node),
+            PythonKind::Leaf => return WalkStep::Past,
         }
-        Visit::Children
+        WalkStep::Children
     }
 }
 
-fn decorated(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(definition) = node.child_by_field_name("definition") else { return Visit::Children };
+fn decorated(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(definition) = node.child_by_field_name("definition") else {
+        return WalkStep::Children;
+    };
     reader.skip(definition.start_byte());
     match KINDS.of(definition) {
-        Some(Kind::Function) => function(reader, node, definition),
-        Some(Kind::Class) => class(reader, node, definition),
-        _ => Visit::Children,
+        Some(PythonKind::Function) => function(reader, node, definition),
+        Some(PythonKind::Class) => class(reader, node, definition),
+        _ => WalkStep::Children,
     }
 }
 
-fn function(reader: &mut Reader<'_>, whole: Node<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = reader.field(node, "name") else { return Visit::Children };
+fn function(reader: &mut FactReader<'_>, whole: Node<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = reader.field(node, "name") else { return WalkStep::Children };
     let in_class = reader.scope().is_some_and(|(_, item)| item.kind.holds_members());
     let kind = if is_test(reader, name, in_class) {
         ItemKind::Test
@@ -145,14 +149,14 @@ fn function(reader: &mut Reader<'_>, whole: Node<'_>, node: Node<'_>) -> Visit {
     };
     let body = node.child_by_field_name("body");
     open(reader, kind, name, whole, node, body);
-    Visit::Within
+    WalkStep::Within
 }
 
-fn class(reader: &mut Reader<'_>, whole: Node<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = reader.field(node, "name") else { return Visit::Children };
+fn class(reader: &mut FactReader<'_>, whole: Node<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = reader.field(node, "name") else { return WalkStep::Children };
     let body = node.child_by_field_name("body");
     let place = open(reader, ItemKind::Class, name, whole, node, body);
-    let Some(bases) = node.child_by_field_name("superclasses") else { return Visit::Within };
+    let Some(bases) = node.child_by_field_name("superclasses") else { return WalkStep::Within };
     let mut cursor = bases.walk();
     for base in bases.named_children(&mut cursor) {
         let Some((path, at)) = types::class_path(reader, base) else { continue };
@@ -166,18 +170,18 @@ fn class(reader: &mut Reader<'_>, whole: Node<'_>, node: Node<'_>) -> Visit {
         }
         reader.refer(ReferenceKind::Extends, name, access, at);
     }
-    Visit::Within
+    WalkStep::Within
 }
 
 fn open<'t>(
-    reader: &mut Reader<'t>,
+    reader: &mut FactReader<'t>,
     kind: ItemKind,
     name: &'t str,
     whole: Node<'_>,
     node: Node<'_>,
     body: Option<Node<'_>>,
 ) -> u32 {
-    let mut definition = Definition::new(kind, name, node, body);
+    let mut definition = ItemDefinition::new(kind, name, node, body);
     let head = reader.text.get(definition.signature.clone()).unwrap_or("");
     let kept = head.trim_end().trim_end_matches(':').len();
     definition.signature.end = definition.signature.start + kept;
@@ -198,7 +202,7 @@ fn visibility(name: &str) -> Visibility {
 }
 
 /// What pytest and unittest collect.
-fn is_test(reader: &Reader<'_>, name: &str, in_class: bool) -> bool {
+fn is_test(reader: &FactReader<'_>, name: &str, in_class: bool) -> bool {
     if !name.starts_with("test") {
         return false;
     }
@@ -218,20 +222,20 @@ fn is_test_file(path: &str) -> bool {
 }
 
 /// A decorator without arguments is called as well.
-fn decorator(reader: &mut Reader<'_>, node: Node<'_>) {
+fn decorator(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(expression) = node.named_child(0) else { return };
     if expression.kind() != "call" {
         callee(reader, expression);
     }
 }
 
-fn call(reader: &mut Reader<'_>, node: Node<'_>) {
+fn call(reader: &mut FactReader<'_>, node: Node<'_>) {
     if let Some(function) = node.child_by_field_name("function") {
         callee(reader, function);
     }
 }
 
-fn callee(reader: &mut Reader<'_>, function: Node<'_>) {
+fn callee(reader: &mut FactReader<'_>, function: Node<'_>) {
     let at = function.start_byte();
     match function.kind() {
         "identifier" => {
@@ -255,9 +259,9 @@ fn callee(reader: &mut Reader<'_>, function: Node<'_>) {
 }
 
 /// Notes what a variable or field is. At the level of the file it is an item as well.
-fn assignment(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn assignment(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     let target = node.child_by_field_name("left").or_else(|| node.child_by_field_name("name"));
-    let Some(target) = target else { return Visit::Children };
+    let Some(target) = target else { return WalkStep::Children };
     let value = node.child_by_field_name("right").or_else(|| node.child_by_field_name("value"));
     let annotation = node.child_by_field_name("type");
     let of_type = match annotation {
@@ -282,34 +286,34 @@ fn assignment(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
         }
         _ => types::bind_names(reader, target),
     }
-    Visit::Children
+    WalkStep::Children
 }
 
 fn file_variable<'t>(
-    reader: &mut Reader<'t>,
+    reader: &mut FactReader<'t>,
     node: Node<'_>,
     name: &'t str,
     value: Option<Node<'_>>,
     of_type: Option<&'t str>,
-) -> Visit {
+) -> WalkStep {
     if reader.local(name, usize::MAX).is_some() {
-        return Visit::Children;
+        return WalkStep::Children;
     }
     let is_lambda = value.is_some_and(|value| value.kind() == "lambda");
     if is_lambda {
         let body = value.and_then(|value| value.child_by_field_name("body"));
-        let definition = Definition::new(ItemKind::Function, name, node, body);
+        let definition = ItemDefinition::new(ItemKind::Function, name, node, body);
         reader.open(definition.visibility(visibility(name)));
-        return Visit::Within;
+        return WalkStep::Within;
     }
-    let definition = Definition::new(ItemKind::Const, name, node, None);
+    let definition = ItemDefinition::new(ItemKind::Const, name, node, None);
     reader.define(definition.visibility(visibility(name)));
     reader.bind(name, of_type, node.end_byte());
-    Visit::Children
+    WalkStep::Children
 }
 
 fn class_variable<'t>(
-    reader: &mut Reader<'t>,
+    reader: &mut FactReader<'t>,
     node: Node<'_>,
     name: &'t str,
     of_type: Option<&'t str>,
@@ -319,22 +323,22 @@ fn class_variable<'t>(
         reader.bind_field(own, name, of_type);
     }
     if types::is_constant(name) {
-        let definition = Definition::new(ItemKind::Const, name, node, None);
+        let definition = ItemDefinition::new(ItemKind::Const, name, node, None);
         reader.define(definition.visibility(visibility(name)));
     }
 }
 
-fn alias(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(left) = node.child_by_field_name("left") else { return Visit::Children };
+fn alias(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(left) = node.child_by_field_name("left") else { return WalkStep::Children };
     reader.skip(left.start_byte());
     let name = reader.of(left);
     let name = name.split('[').next().unwrap_or(name).trim();
-    let definition = Definition::new(ItemKind::Type, name, node, None);
+    let definition = ItemDefinition::new(ItemKind::Type, name, node, None);
     reader.open(definition.visibility(visibility(name)));
-    Visit::Within
+    WalkStep::Within
 }
 
-fn parameters(reader: &mut Reader<'_>, node: Node<'_>) {
+fn parameters(reader: &mut FactReader<'_>, node: Node<'_>) {
     let mut cursor = node.walk();
     for parameter in node.named_children(&mut cursor) {
         match parameter.kind() {
@@ -357,7 +361,7 @@ fn parameters(reader: &mut Reader<'_>, node: Node<'_>) {
 }
 
 /// `with Store() as store`, `except Error as error`.
-fn as_pattern(reader: &mut Reader<'_>, node: Node<'_>) {
+fn as_pattern(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(alias) = node.child_by_field_name("alias") else { return };
     let of_type = node.named_child(0).and_then(|value| types::made(reader, value));
     match alias.named_child(0) {
@@ -368,7 +372,7 @@ fn as_pattern(reader: &mut Reader<'_>, node: Node<'_>) {
     }
 }
 
-fn comment(reader: &mut Reader<'_>, node: Node<'_>) {
+fn comment(reader: &mut FactReader<'_>, node: Node<'_>) {
     const TOP: usize = 500;
     if node.start_byte() < TOP && crate::reader::says_generated(reader.of(node)) {
         reader.set_generated();

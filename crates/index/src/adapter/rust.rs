@@ -12,13 +12,13 @@ use std::sync::LazyLock;
 
 use tree_sitter::Node;
 
-use crate::reader::{Adapter, Definition, Kinds, Reader, Visit};
+use crate::reader::{Adapter, FactReader, ItemDefinition, Kinds, WalkStep};
 use crate::{Access, ItemKind, ReferenceKind, Visibility};
 
 pub(crate) struct Rust;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RustKind {
     Function,
     Type(ItemKind),
     Alias,
@@ -51,60 +51,60 @@ enum Kind {
     Leaf,
 }
 
-const NAMES: &[(&str, Kind)] = &[
-    ("function_item", Kind::Function),
-    ("function_signature_item", Kind::Function),
-    ("struct_item", Kind::Type(ItemKind::Struct)),
-    ("union_item", Kind::Type(ItemKind::Struct)),
-    ("enum_item", Kind::Type(ItemKind::Enum)),
-    ("trait_item", Kind::Type(ItemKind::Trait)),
-    ("type_item", Kind::Alias),
-    ("associated_type", Kind::Alias),
-    ("const_item", Kind::Const),
-    ("static_item", Kind::Const),
-    ("impl_item", Kind::Impl),
-    ("mod_item", Kind::Module),
-    ("macro_definition", Kind::Macro),
-    ("use_declaration", Kind::Use),
-    ("extern_crate_declaration", Kind::ExternCrate),
-    ("call_expression", Kind::Call),
-    ("macro_invocation", Kind::MacroCall),
-    ("struct_expression", Kind::StructExpression),
-    ("scoped_identifier", Kind::ScopedName),
-    ("type_identifier", Kind::TypeName),
-    ("scoped_type_identifier", Kind::ScopedTypeName),
-    ("field_declaration", Kind::Field),
-    ("let_declaration", Kind::Let),
-    ("let_condition", Kind::LetCondition),
-    ("parameter", Kind::Parameter),
-    ("closure_parameters", Kind::ClosureParameters),
-    ("for_expression", Kind::For),
-    ("match_pattern", Kind::MatchPattern),
-    ("block", Kind::Scope),
-    ("match_arm", Kind::Scope),
-    ("closure_expression", Kind::Scope),
-    ("if_expression", Kind::Scope),
-    ("while_expression", Kind::Scope),
-    ("type_parameter", Kind::TypeParameter),
-    ("where_predicate", Kind::WherePredicate),
-    ("attribute_item", Kind::Attribute),
-    ("inner_attribute_item", Kind::Leaf),
-    ("line_comment", Kind::Comment),
-    ("block_comment", Kind::Comment),
-    ("token_tree", Kind::TokenTree),
-    ("identifier", Kind::Name),
-    ("string_literal", Kind::Leaf),
-    ("raw_string_literal", Kind::Leaf),
-    ("char_literal", Kind::Leaf),
-    ("lifetime", Kind::Leaf),
-    ("visibility_modifier", Kind::Leaf),
-    ("token_tree_pattern", Kind::Leaf),
+const NAMES: &[(&str, RustKind)] = &[
+    ("function_item", RustKind::Function),
+    ("function_signature_item", RustKind::Function),
+    ("struct_item", RustKind::Type(ItemKind::Struct)),
+    ("union_item", RustKind::Type(ItemKind::Struct)),
+    ("enum_item", RustKind::Type(ItemKind::Enum)),
+    ("trait_item", RustKind::Type(ItemKind::Trait)),
+    ("type_item", RustKind::Alias),
+    ("associated_type", RustKind::Alias),
+    ("const_item", RustKind::Const),
+    ("static_item", RustKind::Const),
+    ("impl_item", RustKind::Impl),
+    ("mod_item", RustKind::Module),
+    ("macro_definition", RustKind::Macro),
+    ("use_declaration", RustKind::Use),
+    ("extern_crate_declaration", RustKind::ExternCrate),
+    ("call_expression", RustKind::Call),
+    ("macro_invocation", RustKind::MacroCall),
+    ("struct_expression", RustKind::StructExpression),
+    ("scoped_identifier", RustKind::ScopedName),
+    ("type_identifier", RustKind::TypeName),
+    ("scoped_type_identifier", RustKind::ScopedTypeName),
+    ("field_declaration", RustKind::Field),
+    ("let_declaration", RustKind::Let),
+    ("let_condition", RustKind::LetCondition),
+    ("parameter", RustKind::Parameter),
+    ("closure_parameters", RustKind::ClosureParameters),
+    ("for_expression", RustKind::For),
+    ("match_pattern", RustKind::MatchPattern),
+    ("block", RustKind::Scope),
+    ("match_arm", RustKind::Scope),
+    ("closure_expression", RustKind::Scope),
+    ("if_expression", RustKind::Scope),
+    ("while_expression", RustKind::Scope),
+    ("type_parameter", RustKind::TypeParameter),
+    ("where_predicate", RustKind::WherePredicate),
+    ("attribute_item", RustKind::Attribute),
+    ("inner_attribute_item", RustKind::Leaf),
+    ("line_comment", RustKind::Comment),
+    ("block_comment", RustKind::Comment),
+    ("token_tree", RustKind::TokenTree),
+    ("identifier", RustKind::Name),
+    ("string_literal", RustKind::Leaf),
+    ("raw_string_literal", RustKind::Leaf),
+    ("char_literal", RustKind::Leaf),
+    ("lifetime", RustKind::Leaf),
+    ("visibility_modifier", RustKind::Leaf),
+    ("token_tree_pattern", RustKind::Leaf),
 ];
 
-static KINDS: LazyLock<Kinds<Kind>> =
+static KINDS: LazyLock<Kinds<RustKind>> =
     LazyLock::new(|| Kinds::new(&tree_sitter_rust::LANGUAGE.into(), NAMES));
 
-fn kind(node: Node<'_>) -> Option<Kind> {
+fn kind(node: Node<'_>) -> Option<RustKind> {
     KINDS.of(node)
 }
 
@@ -113,59 +113,59 @@ impl Adapter for Rust {
         tree_sitter_rust::LANGUAGE.into()
     }
 
-    fn visit(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-        let Some(kind) = kind(node) else { return Visit::Children };
+    fn visit(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+        let Some(kind) = kind(node) else { return WalkStep::Children };
         match kind {
-            Kind::Function => return function(reader, node),
-            Kind::Type(kind) => return type_definition(reader, node, kind),
-            Kind::Alias => return alias(reader, node),
-            Kind::Const => return constant(reader, node),
-            Kind::Impl => return implementation(reader, node),
-            Kind::Module => return module(reader, node),
-            Kind::Macro => return macro_definition(reader, node),
-            Kind::Call => call(reader, node),
-            Kind::MacroCall => macro_call(reader, node),
-            Kind::StructExpression => struct_expression(reader, node),
-            Kind::ScopedName => scoped_name(reader, node),
-            Kind::TypeName => types::name_used(reader, node),
-            Kind::ScopedTypeName => return types::path_used(reader, node),
-            Kind::Field => field(reader, node),
-            Kind::Let => bind_let(reader, node, node.end_byte()),
-            Kind::LetCondition => bind_let(reader, node, node.end_byte()),
-            Kind::Parameter => bind_let(reader, node, node.start_byte()),
-            Kind::ClosureParameters | Kind::MatchPattern => bind_names(reader, node, 0),
-            Kind::For => {
+            RustKind::Function => return function(reader, node),
+            RustKind::Type(kind) => return type_definition(reader, node, kind),
+            RustKind::Alias => return alias(reader, node),
+            RustKind::Const => return constant(reader, node),
+            RustKind::Impl => return implementation(reader, node),
+            RustKind::Module => return module(reader, node),
+            RustKind::Macro => return macro_definition(reader, node),
+            RustKind::Call => call(reader, node),
+            RustKind::MacroCall => macro_call(reader, node),
+            RustKind::StructExpression => struct_expression(reader, node),
+            RustKind::ScopedName => scoped_name(reader, node),
+            RustKind::TypeName => types::name_used(reader, node),
+            RustKind::ScopedTypeName => return types::path_used(reader, node),
+            RustKind::Field => field(reader, node),
+            RustKind::Let => bind_let(reader, node, node.end_byte()),
+            RustKind::LetCondition => bind_let(reader, node, node.end_byte()),
+            RustKind::Parameter => bind_let(reader, node, node.start_byte()),
+            RustKind::ClosureParameters | RustKind::MatchPattern => bind_names(reader, node, 0),
+            RustKind::For => {
                 let pattern = node.child_by_field_name("pattern");
                 let body = node.child_by_field_name("body").map_or(0, |body| body.start_byte());
                 pattern.into_iter().for_each(|pattern| bind_names(reader, pattern, body));
-                return Visit::Scope;
+                return WalkStep::Scope;
             }
-            Kind::Scope => return Visit::Scope,
-            Kind::TypeParameter => types::bind_parameter(reader, node, "name"),
-            Kind::WherePredicate => types::bind_parameter(reader, node, "left"),
-            Kind::TokenTree => return tokens::tree(reader, node),
-            Kind::Name => tokens::name(reader, node),
-            Kind::Comment => comment(reader, node),
-            Kind::Attribute => {
+            RustKind::Scope => return WalkStep::Scope,
+            RustKind::TypeParameter => types::bind_parameter(reader, node, "name"),
+            RustKind::WherePredicate => types::bind_parameter(reader, node, "left"),
+            RustKind::TokenTree => return tokens::tree(reader, node),
+            RustKind::Name => tokens::name(reader, node),
+            RustKind::Comment => comment(reader, node),
+            RustKind::Attribute => {
                 reader.lead_attribute(node.byte_range());
-                return Visit::Past;
+                return WalkStep::Past;
             }
-            Kind::Use => {
+            RustKind::Use => {
                 uses::declaration(reader, node);
-                return Visit::Past;
+                return WalkStep::Past;
             }
-            Kind::ExternCrate => {
+            RustKind::ExternCrate => {
                 uses::extern_crate(reader, node);
-                return Visit::Past;
+                return WalkStep::Past;
             }
-            Kind::Leaf => return Visit::Past,
+            RustKind::Leaf => return WalkStep::Past,
         }
-        Visit::Children
+        WalkStep::Children
     }
 }
 
-fn function(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = reader.field(node, "name") else { return Visit::Children };
+fn function(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = reader.field(node, "name") else { return WalkStep::Children };
     let of_type = reader.scope().is_some_and(|(_, item)| item.kind.holds_members());
     let kind = if tokens::is_test(reader, node.start_byte()) {
         ItemKind::Test
@@ -175,49 +175,49 @@ fn function(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
         ItemKind::Function
     };
     let body = node.child_by_field_name("body");
-    let definition = documented(reader, Definition::new(kind, name, node, body));
+    let definition = documented(reader, ItemDefinition::new(kind, name, node, body));
     let seen = if of_type { member_visibility(reader, node) } else { visibility(reader, node) };
     reader.open(definition.visibility(seen));
-    Visit::Within
+    WalkStep::Within
 }
 
-fn type_definition(reader: &mut Reader<'_>, node: Node<'_>, kind: ItemKind) -> Visit {
-    let Some(name) = node.child_by_field_name("name") else { return Visit::Children };
+fn type_definition(reader: &mut FactReader<'_>, node: Node<'_>, kind: ItemKind) -> WalkStep {
+    let Some(name) = node.child_by_field_name("name") else { return WalkStep::Children };
     let body = node.child_by_field_name("body");
-    let definition = documented(reader, Definition::new(kind, reader.of(name), node, body));
+    let definition = documented(reader, ItemDefinition::new(kind, reader.of(name), node, body));
     let visibility = visibility(reader, node);
     reader.open(definition.visibility(visibility));
     reader.skip(name.start_byte());
     if let Some(bounds) = node.child_by_field_name("bounds") {
         types::extends(reader, bounds);
     }
-    Visit::Within
+    WalkStep::Within
 }
 
-fn alias(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = node.child_by_field_name("name") else { return Visit::Children };
+fn alias(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = node.child_by_field_name("name") else { return WalkStep::Children };
     let definition =
-        documented(reader, Definition::new(ItemKind::Type, reader.of(name), node, None));
+        documented(reader, ItemDefinition::new(ItemKind::Type, reader.of(name), node, None));
     let visibility = visibility(reader, node);
     reader.open(definition.visibility(visibility));
     reader.skip(name.start_byte());
-    Visit::Within
+    WalkStep::Within
 }
 
-fn constant(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = reader.field(node, "name") else { return Visit::Children };
+fn constant(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = reader.field(node, "name") else { return WalkStep::Children };
     let value = node.child_by_field_name("value");
-    let mut definition = Definition::new(ItemKind::Const, name, node, value);
+    let mut definition = ItemDefinition::new(ItemKind::Const, name, node, value);
     let head = reader.text.get(definition.signature.clone()).unwrap_or("");
     definition.signature.end -= head.len() - head.trim_end_matches([' ', '=', '\n']).len();
     let definition = documented(reader, definition);
     let visibility = visibility(reader, node);
     reader.open(definition.visibility(visibility));
-    Visit::Within
+    WalkStep::Within
 }
 
-fn implementation(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(of_type) = node.child_by_field_name("type") else { return Visit::Children };
+fn implementation(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(of_type) = node.child_by_field_name("type") else { return WalkStep::Children };
     let name = types::base_name(reader, of_type).unwrap_or_else(|| reader.of(of_type));
     let interface = node.child_by_field_name("trait");
     let title = match interface.and_then(|it| types::base_name(reader, it)) {
@@ -226,41 +226,42 @@ fn implementation(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
     };
     let body = node.child_by_field_name("body");
     let definition =
-        documented(reader, Definition::new(ItemKind::Impl, last_word(name), node, body));
+        documented(reader, ItemDefinition::new(ItemKind::Impl, last_word(name), node, body));
     let (title, prefix) = (reader.qualified(&title), reader.qualified(last_word(name)));
     reader.open_as(definition.visibility(Visibility::Public), title, prefix);
     if let Some(interface) = interface {
         types::refer(reader, interface, ReferenceKind::Implements);
     }
-    Visit::Within
+    WalkStep::Within
 }
 
-fn module(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = reader.field(node, "name") else { return Visit::Children };
+fn module(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = reader.field(node, "name") else { return WalkStep::Children };
     let Some(body) = node.child_by_field_name("body") else {
         uses::module_file(reader, node, name);
-        return Visit::Past;
+        return WalkStep::Past;
     };
-    let definition = documented(reader, Definition::new(ItemKind::Module, name, node, Some(body)));
+    let definition =
+        documented(reader, ItemDefinition::new(ItemKind::Module, name, node, Some(body)));
     let visibility = visibility(reader, node);
     reader.open(definition.visibility(visibility));
-    Visit::Within
+    WalkStep::Within
 }
 
-fn macro_definition(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-    let Some(name) = node.child_by_field_name("name") else { return Visit::Children };
+fn macro_definition(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+    let Some(name) = node.child_by_field_name("name") else { return WalkStep::Children };
     let exported =
         reader.attributes_before(node.start_byte()).any(|text| text.contains("macro_export"));
-    let mut definition = Definition::new(ItemKind::Macro, reader.of(name), node, None);
+    let mut definition = ItemDefinition::new(ItemKind::Macro, reader.of(name), node, None);
     definition.signature.end = name.end_byte();
     let definition = documented(reader, definition);
     let visibility = if exported { Visibility::Public } else { Visibility::Private };
     reader.open(definition.visibility(visibility));
-    Visit::Within
+    WalkStep::Within
 }
 
 /// Adds what stands before the definition: its attributes and documentation.
-fn documented<'t>(reader: &Reader<'t>, definition: Definition<'t>) -> Definition<'t> {
+fn documented<'t>(reader: &FactReader<'t>, definition: ItemDefinition<'t>) -> ItemDefinition<'t> {
     let start = definition.whole.start;
     let mut doc = String::new();
     for comment in reader.docs_before(start) {
@@ -272,7 +273,7 @@ fn documented<'t>(reader: &Reader<'t>, definition: Definition<'t>) -> Definition
     definition.doc(doc).starting_at(reader.start_with_attributes(start))
 }
 
-fn visibility(reader: &Reader<'_>, node: Node<'_>) -> Visibility {
+fn visibility(reader: &FactReader<'_>, node: Node<'_>) -> Visibility {
     let text = reader.of(node);
     match text.strip_prefix("pub").map(|rest| rest.trim_start().starts_with('(')) {
         Some(true) => Visibility::Restricted,
@@ -282,7 +283,7 @@ fn visibility(reader: &Reader<'_>, node: Node<'_>) -> Visibility {
 }
 
 /// A trait's method is as visible as the trait, and one that a trait asks for is public.
-fn member_visibility(reader: &Reader<'_>, node: Node<'_>) -> Visibility {
+fn member_visibility(reader: &FactReader<'_>, node: Node<'_>) -> Visibility {
     match reader.scope() {
         Some((_, item)) if item.kind == ItemKind::Trait => item.visibility,
         Some((_, item)) if item.qualified.contains(" for ") => Visibility::Public,
@@ -290,7 +291,7 @@ fn member_visibility(reader: &Reader<'_>, node: Node<'_>) -> Visibility {
     }
 }
 
-fn comment(reader: &mut Reader<'_>, node: Node<'_>) {
+fn comment(reader: &mut FactReader<'_>, node: Node<'_>) {
     let text = reader.of(node);
     let is_inner = text.starts_with("//!") || text.starts_with("/*!");
     let is_outer = (text.starts_with("///") && !text.starts_with("////"))
@@ -327,7 +328,7 @@ fn push_comment_words(doc: &mut String, comment: &str) {
     }
 }
 
-fn call(reader: &mut Reader<'_>, node: Node<'_>) {
+fn call(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(mut function) = node.child_by_field_name("function") else { return };
     if function.kind() == "generic_function" {
         let Some(inner) = function.child_by_field_name("function") else { return };
@@ -358,7 +359,7 @@ fn call(reader: &mut Reader<'_>, node: Node<'_>) {
     }
 }
 
-fn macro_call(reader: &mut Reader<'_>, node: Node<'_>) {
+fn macro_call(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(name) = node.child_by_field_name("macro") else { return };
     if name.kind() == "scoped_identifier" {
         let Some(last) = name.child_by_field_name("name") else { return };
@@ -370,7 +371,7 @@ fn macro_call(reader: &mut Reader<'_>, node: Node<'_>) {
 }
 
 /// `Point { x, y }` makes a point like a call of a constructor does.
-fn struct_expression(reader: &mut Reader<'_>, node: Node<'_>) {
+fn struct_expression(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(name) = node.child_by_field_name("name") else { return };
     match types::base_name(reader, name) {
         None | Some("Self") => {}
@@ -383,16 +384,16 @@ fn struct_expression(reader: &mut Reader<'_>, node: Node<'_>) {
 }
 
 /// `Outcome::Passed` names the type that it is of.
-fn scoped_name(reader: &mut Reader<'_>, node: Node<'_>) {
+fn scoped_name(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(path) = node.child_by_field_name("path") else { return };
-    if kind(path) == Some(Kind::Name) {
+    if kind(path) == Some(RustKind::Name) {
         types::word_used(reader, path);
-    } else if kind(path) == Some(Kind::ScopedName) {
+    } else if kind(path) == Some(RustKind::ScopedName) {
         types::path_word_used(reader, path);
     }
 }
 
-fn field(reader: &mut Reader<'_>, node: Node<'_>) {
+fn field(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(name) = reader.field(node, "name") else { return };
     let Some(of_type) = node.child_by_field_name("type") else { return };
     let Some(of_type) = types::value_type(reader, of_type) else { return };
@@ -401,9 +402,9 @@ fn field(reader: &mut Reader<'_>, node: Node<'_>) {
     }
 }
 
-fn bind_let(reader: &mut Reader<'_>, node: Node<'_>, from: usize) {
+fn bind_let(reader: &mut FactReader<'_>, node: Node<'_>, from: usize) {
     let Some(pattern) = node.child_by_field_name("pattern") else { return };
-    if kind(pattern) != Some(Kind::Name) {
+    if kind(pattern) != Some(RustKind::Name) {
         bind_names(reader, pattern, from);
         return;
     }
@@ -418,7 +419,7 @@ fn bind_let(reader: &mut Reader<'_>, node: Node<'_>, from: usize) {
 }
 
 /// Binds every variable of a pattern, without types.
-fn bind_names(reader: &mut Reader<'_>, pattern: Node<'_>, from: usize) {
+fn bind_names(reader: &mut FactReader<'_>, pattern: Node<'_>, from: usize) {
     /// A pattern of more nodes is not written by hand.
     const MOST: usize = 200;
     let mut cursor = pattern.walk();

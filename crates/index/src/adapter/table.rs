@@ -2,7 +2,7 @@
 //!
 //! The languages of the second tier differ in what their grammars call things, and hardly in
 //! what there is to say: definitions with a name, a head and a body; calls; a list of what a
-//! type builds on; a comment right above. So a language is a [`Table`], and what a table
+//! type builds on; a comment right above. So a language is a [`LanguageTable`], and what a table
 //! cannot say is a small function beside it. Names are read from the text as they are spelled
 //! ([`spelling`]), not from each grammar's own way to build a path out of nodes.
 //!
@@ -16,9 +16,9 @@ use std::sync::OnceLock;
 
 use tree_sitter::Node;
 
-use self::comment::Style;
+use self::comment::CommentStyle;
 use self::spelling::{Base, Spelled};
-use crate::reader::{Adapter, Definition, Kinds, Reader, Visit, cut};
+use crate::reader::{Adapter, FactReader, ItemDefinition, Kinds, WalkStep, cut};
 use crate::{Access, ItemKind, ReferenceKind, Visibility};
 
 /// A longer name is not one that a person gave.
@@ -27,25 +27,25 @@ const MAX_NAME: usize = 200;
 const MAX_HEAD: usize = 2_000;
 
 /// What is known about a language.
-pub(super) struct Table {
+pub(super) struct LanguageTable {
     pub(super) grammar: fn() -> tree_sitter::Language,
     /// What the nodes are. The walk goes through those that are not named here.
-    pub(super) nodes: &'static [(&'static str, Role)],
-    pub(super) comments: Style,
-    pub(super) visibility: Visible,
+    pub(super) nodes: &'static [(&'static str, NodeRole)],
+    pub(super) comments: CommentStyle,
+    pub(super) visibility: VisibilityRule,
     pub(super) tests: Tests,
 }
 
 /// What a kind of node is.
 #[derive(Clone, Copy)]
-pub(super) enum Role {
+pub(super) enum NodeRole {
     /// An item, called by the node's field `name`. A function in a type is a method.
     Item(ItemKind),
     /// An item of the kind that the function finds, or none.
-    ItemBy(fn(&Reader<'_>, Node<'_>) -> Option<ItemKind>),
+    ItemBy(fn(&FactReader<'_>, Node<'_>) -> Option<ItemKind>),
     /// Constants, one for each child or grandchild of these kinds, where the function agrees
     /// to the words before the first.
-    Constants(&'static [&'static str], fn(&Reader<'_>, &Words<'_>) -> bool),
+    Constants(&'static [&'static str], fn(&FactReader<'_>, &HeadWords<'_>) -> bool),
     Call,
     /// A type's constructor is called.
     New,
@@ -53,9 +53,9 @@ pub(super) enum Role {
     Bases(Bases),
     /// What the whole file belongs to.
     Package,
-    Import(fn(&mut Reader<'_>, Node<'_>)),
+    Import(fn(&mut FactReader<'_>, Node<'_>)),
     Comment,
-    Do(fn(&Tabled, &mut Reader<'_>, Node<'_>) -> Visit),
+    Do(fn(&Tabled, &mut FactReader<'_>, Node<'_>) -> WalkStep),
 }
 
 /// Which of a list of types is the one that is extended.
@@ -73,7 +73,7 @@ pub(super) enum Bases {
 
 /// Who may use an item.
 #[derive(Clone, Copy)]
-pub(super) enum Visible {
+pub(super) enum VisibilityRule {
     /// By a word before its name; without one, this for a type's members and that for the rest.
     Words { members: Visibility, others: Visibility },
     /// By the latest word that stood alone among a type's members.
@@ -89,7 +89,7 @@ pub(super) struct Tests {
     /// By an annotation or attribute of one of these names.
     pub(super) annotations: &'static [&'static str],
     /// By a name that begins with `test`.
-    pub(super) prefix: Prefix,
+    pub(super) prefix: TestPrefix,
     /// By a call with a title and a block: `it("waters every row") { … }`.
     pub(super) calls: &'static [&'static str],
     /// What holds such calls.
@@ -98,20 +98,20 @@ pub(super) struct Tests {
 
 impl Tests {
     pub(super) const NONE: Self =
-        Self { annotations: &[], prefix: Prefix::MeansNothing, calls: &[], suites: &[] };
+        Self { annotations: &[], prefix: TestPrefix::MeansNothing, calls: &[], suites: &[] };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Prefix {
+pub(super) enum TestPrefix {
     MeansNothing,
     OfMethods,
     OfFunctions,
 }
 
 /// The words of a definition's head, without what stands in quotes or parentheses.
-pub(super) struct Words<'t>(Vec<&'t str>);
+pub(super) struct HeadWords<'t>(Vec<&'t str>);
 
-impl<'t> Words<'t> {
+impl<'t> HeadWords<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         Self(spelling::words_outside_parentheses(cut(text, MAX_HEAD)))
     }
@@ -123,8 +123,8 @@ impl<'t> Words<'t> {
 
 /// A table at work.
 pub(super) struct Tabled {
-    table: Table,
-    kinds: OnceLock<Kinds<Role>>,
+    table: LanguageTable,
+    kinds: OnceLock<Kinds<NodeRole>>,
 }
 
 impl Adapter for Tabled {
@@ -132,96 +132,96 @@ impl Adapter for Tabled {
         (self.table.grammar)()
     }
 
-    fn visit(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+    fn visit(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
         let kinds = self.kinds.get_or_init(|| Kinds::new(&self.grammar(), self.table.nodes));
-        let Some(role) = kinds.of(node) else { return Visit::Children };
+        let Some(role) = kinds.of(node) else { return WalkStep::Children };
         match role {
-            Role::Item(kind) => self.open_named(reader, node, kind),
-            Role::ItemBy(kind_of) => match kind_of(reader, node) {
+            NodeRole::Item(kind) => self.open_named(reader, node, kind),
+            NodeRole::ItemBy(kind_of) => match kind_of(reader, node) {
                 Some(kind) => self.open_named(reader, node, kind),
-                None => Visit::Children,
+                None => WalkStep::Children,
             },
-            Role::Constants(declarators, agrees) => {
+            NodeRole::Constants(declarators, agrees) => {
                 self.constants(reader, node, declarators, agrees)
             }
-            Role::Call => self.call(reader, node),
-            Role::New => construct(reader, node),
-            Role::Bases(bases) => build_on(reader, node, bases),
-            Role::Package => self.package(reader, node),
-            Role::Import(import) => {
+            NodeRole::Call => self.call(reader, node),
+            NodeRole::New => construct(reader, node),
+            NodeRole::Bases(bases) => build_on(reader, node, bases),
+            NodeRole::Package => self.package(reader, node),
+            NodeRole::Import(import) => {
                 import(reader, node);
-                Visit::Past
+                WalkStep::Past
             }
-            Role::Comment => {
+            NodeRole::Comment => {
                 if super::comments::marks_generated(reader.text, node) {
                     reader.set_generated();
                 }
-                Visit::Past
+                WalkStep::Past
             }
-            Role::Do(look) => look(self, reader, node),
+            NodeRole::Do(look) => look(self, reader, node),
         }
     }
 }
 
 /// What a definition's children say of it.
-struct Parts {
+struct DefinitionParts {
     attributes_end: usize,
     body_start: usize,
 }
 
 impl Tabled {
-    pub(super) const fn new(table: Table) -> Self {
+    pub(super) const fn new(table: LanguageTable) -> Self {
         Self { table, kinds: OnceLock::new() }
     }
 
-    fn open_named(&self, reader: &mut Reader<'_>, node: Node<'_>, kind: ItemKind) -> Visit {
+    fn open_named(&self, reader: &mut FactReader<'_>, node: Node<'_>, kind: ItemKind) -> WalkStep {
         match node.child_by_field_name("name") {
             Some(name) => self.open(reader, node, kind, name),
-            None => Visit::Children,
+            None => WalkStep::Children,
         }
     }
 
     /// Opens an item that is called by one of its nodes.
     pub(super) fn open(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut FactReader<'_>,
         node: Node<'_>,
         kind: ItemKind,
         name: Node<'_>,
-    ) -> Visit {
+    ) -> WalkStep {
         let Some(definition) = self.definition(reader, node, kind, name) else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
         reader.open(definition);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Opens an item that is called by a word of the text, at the beginning of its node.
     pub(super) fn open_titled<'t>(
         &self,
-        reader: &mut Reader<'t>,
+        reader: &mut FactReader<'t>,
         node: Node<'_>,
         kind: ItemKind,
         title: &'t str,
-    ) -> Visit {
-        let mut definition = Definition::new(kind, title, node, None)
+    ) -> WalkStep {
+        let mut definition = ItemDefinition::new(kind, title, node, None)
             .doc(self.doc(reader, node.start_byte()))
             .visibility(Visibility::Public);
         let text = reader.of(node);
         let end = text.find(['\n', '{']).unwrap_or(text.len());
         definition.signature = node.start_byte()..node.start_byte() + end;
         reader.open(definition);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Returns what is to be said of an item; nothing if its name cannot be one.
     pub(super) fn definition<'t>(
         &self,
-        reader: &Reader<'t>,
+        reader: &FactReader<'t>,
         node: Node<'_>,
         kind: ItemKind,
         name: Node<'_>,
-    ) -> Option<Definition<'t>> {
+    ) -> Option<ItemDefinition<'t>> {
         let called = reader.of(name).trim_matches('`');
         if called.is_empty() || called.len() > MAX_NAME {
             return None;
@@ -231,7 +231,7 @@ impl Tabled {
         let attributes = reader.text.get(node.start_byte()..parts.attributes_end).unwrap_or("");
         let head = reader.text.get(start..name.start_byte()).unwrap_or("");
         let kind = self.settled(reader, kind, called, attributes);
-        let mut definition = Definition::new(kind, called, node, None)
+        let mut definition = ItemDefinition::new(kind, called, node, None)
             .doc(self.doc(reader, start))
             .visibility(self.visibility(reader, start, head, called))
             .starting_at(start);
@@ -241,14 +241,14 @@ impl Tabled {
     }
 
     /// Returns the words of the comment above a byte.
-    pub(super) fn doc(&self, reader: &Reader<'_>, at: usize) -> String {
+    pub(super) fn doc(&self, reader: &FactReader<'_>, at: usize) -> String {
         comment::above(reader.text, at, &self.table.comments)
     }
 
     /// Returns whether a function is a method, and whether it is a test.
     fn settled(
         &self,
-        reader: &Reader<'_>,
+        reader: &FactReader<'_>,
         kind: ItemKind,
         name: &str,
         attributes: &str,
@@ -259,12 +259,12 @@ impl Tabled {
         let tests = &self.table.tests;
         let is_member = reader.scope().is_some_and(|(_, item)| item.kind.holds_members());
         let by_name = match tests.prefix {
-            Prefix::MeansNothing => false,
-            Prefix::OfMethods => is_member && spelling::begins_like_a_test(name),
-            Prefix::OfFunctions => spelling::begins_like_a_test(name),
+            TestPrefix::MeansNothing => false,
+            TestPrefix::OfMethods => is_member && spelling::begins_like_a_test(name),
+            TestPrefix::OfFunctions => spelling::begins_like_a_test(name),
         };
         let marked = !attributes.is_empty() && {
-            let words = Words::of(attributes);
+            let words = HeadWords::of(attributes);
             tests.annotations.iter().any(|annotation| words.has(annotation))
         };
         match kind {
@@ -274,57 +274,70 @@ impl Tabled {
         }
     }
 
-    fn visibility(&self, reader: &Reader<'_>, start: usize, head: &str, name: &str) -> Visibility {
+    fn visibility(
+        &self,
+        reader: &FactReader<'_>,
+        start: usize,
+        head: &str,
+        name: &str,
+    ) -> Visibility {
         let scope = reader.scope().map(|(_, item)| item);
         let word_before = word_before(reader.text.get(..start).unwrap_or(""));
         match self.table.visibility {
-            Visible::Words { members, others } => by_words(head).unwrap_or(match scope {
+            VisibilityRule::Words { members, others } => by_words(head).unwrap_or(match scope {
                 Some(item) if matches!(item.kind, ItemKind::Interface | ItemKind::Trait) => {
                     item.visibility
                 }
                 Some(item) if item.kind.holds_members() => members,
                 _ => others,
             }),
-            Visible::Sections if scope.is_some_and(|item| item.kind.holds_members()) => {
+            VisibilityRule::Sections if scope.is_some_and(|item| item.kind.holds_members()) => {
                 word_before.unwrap_or_else(|| reader.member_visibility())
             }
-            Visible::Sections if Words::of(head).has("static") => Visibility::Private,
-            Visible::Sections => word_before.unwrap_or_else(|| reader.member_visibility()),
-            Visible::UnlessStatic if Words::of(head).has("static") => Visibility::Private,
-            Visible::UnlessUnderscore if name.starts_with('_') => Visibility::Restricted,
-            Visible::UnlessStatic | Visible::UnlessUnderscore => Visibility::Public,
+            VisibilityRule::Sections if HeadWords::of(head).has("static") => Visibility::Private,
+            VisibilityRule::Sections => word_before.unwrap_or_else(|| reader.member_visibility()),
+            VisibilityRule::UnlessStatic if HeadWords::of(head).has("static") => {
+                Visibility::Private
+            }
+            VisibilityRule::UnlessUnderscore if name.starts_with('_') => Visibility::Restricted,
+            VisibilityRule::UnlessStatic | VisibilityRule::UnlessUnderscore => Visibility::Public,
         }
     }
 
     fn constants(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut FactReader<'_>,
         node: Node<'_>,
         declarators: &[&str],
-        agrees: fn(&Reader<'_>, &Words<'_>) -> bool,
-    ) -> Visit {
+        agrees: fn(&FactReader<'_>, &HeadWords<'_>) -> bool,
+    ) -> WalkStep {
         if is_in_code(reader) {
-            return Visit::Children;
+            return WalkStep::Children;
         }
         let names = names_of(node, declarators);
-        let Some(first) = names.first() else { return Visit::Children };
+        let Some(first) = names.first() else { return WalkStep::Children };
         let head = reader.text.get(node.start_byte()..first.start_byte()).unwrap_or("");
-        if agrees(reader, &Words::of(head)) {
+        if agrees(reader, &HeadWords::of(head)) {
             for name in names {
                 self.define_constant(reader, node, name);
             }
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     /// Records a constant; what is in its value belongs to what is open.
-    pub(super) fn define_constant(&self, reader: &mut Reader<'_>, node: Node<'_>, name: Node<'_>) {
+    pub(super) fn define_constant(
+        &self,
+        reader: &mut FactReader<'_>,
+        node: Node<'_>,
+        name: Node<'_>,
+    ) {
         if let Some(definition) = self.definition(reader, node, ItemKind::Const, name) {
             reader.define(definition);
         }
     }
 
-    fn call(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+    fn call(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
         if let Some((kind, title)) = self.titled(reader.of(node)) {
             return self.open_titled(reader, node, kind, title);
         }
@@ -336,7 +349,7 @@ impl Tabled {
                 reader.refer(ReferenceKind::Call, name, access, callee.end_byte());
             }
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     /// Returns the title of a call that is a test or holds tests.
@@ -350,20 +363,20 @@ impl Tabled {
     }
 
     /// The first names the file's package; a second in the same file is an item like any other.
-    fn package(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+    fn package(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
         let name = node.child_by_field_name("name").or_else(|| node.named_child(0));
-        let Some(name) = name else { return Visit::Children };
+        let Some(name) = name else { return WalkStep::Children };
         if reader.package().is_some() {
             return self.open(reader, node, ItemKind::Module, name);
         }
         let package = reader.of(name).trim();
         reader.set_package(cut(package, MAX_NAME));
-        Visit::Children
+        WalkStep::Children
     }
 }
 
-/// Returns whether what is open is code, whose constants are nobody else's.
-pub(super) fn is_in_code(reader: &Reader<'_>) -> bool {
+/// Returns whether the open item is code, whose constants are of no use outside of it.
+pub(super) fn is_in_code(reader: &FactReader<'_>) -> bool {
     reader.scope().is_some_and(|(_, item)| is_code(item.kind))
 }
 
@@ -372,12 +385,12 @@ fn is_code(kind: ItemKind) -> bool {
 }
 
 /// Returns whether nothing is open.
-pub(super) fn is_at_top(reader: &Reader<'_>) -> bool {
+pub(super) fn is_at_top(reader: &FactReader<'_>) -> bool {
     reader.scope().is_none()
 }
 
 /// Records the names of a list of types.
-pub(super) fn build_on(reader: &mut Reader<'_>, node: Node<'_>, bases: Bases) -> Visit {
+pub(super) fn build_on(reader: &mut FactReader<'_>, node: Node<'_>, bases: Bases) -> WalkStep {
     let of_interface = reader
         .scope()
         .is_some_and(|(_, item)| matches!(item.kind, ItemKind::Interface | ItemKind::Trait));
@@ -394,15 +407,15 @@ pub(super) fn build_on(reader: &mut Reader<'_>, node: Node<'_>, bases: Bases) ->
         let kind = if extended { ReferenceKind::Extends } else { ReferenceKind::Implements };
         reader.refer(kind, spelled.name, spelled.access, node.start_byte());
     }
-    Visit::Children
+    WalkStep::Children
 }
 
-fn construct(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+fn construct(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     let named = node.child_by_field_name("type").or_else(|| node.named_child(0));
     if let Some(Spelled { name, access }) = named.and_then(|of| spelling::path(reader.of(of))) {
         reader.refer(ReferenceKind::Call, name, access, node.start_byte());
     }
-    Visit::Children
+    WalkStep::Children
 }
 
 /// Returns what Ruby's `private def` says: the word stands outside of the definition.
@@ -417,7 +430,7 @@ fn word_before(text: &str) -> Option<Visibility> {
 
 /// Returns the words that say who may use an item, as a visibility.
 fn by_words(head: &str) -> Option<Visibility> {
-    let words = Words::of(head);
+    let words = HeadWords::of(head);
     let any = |known: &[&str]| known.iter().any(|word| words.has(word));
     if any(&["protected", "internal", "package"]) || head.contains("private[") {
         Some(Visibility::Restricted)
@@ -430,7 +443,7 @@ fn by_words(head: &str) -> Option<Visibility> {
     }
 }
 
-fn parts(node: Node<'_>, name: Node<'_>) -> Parts {
+fn parts(node: Node<'_>, name: Node<'_>) -> DefinitionParts {
     const ATTRIBUTES: [&str; 5] =
         ["annotation", "marker_annotation", "attribute", "attribute_list", "attribute_declaration"];
     const BODIES: [&str; 8] = [
@@ -443,7 +456,8 @@ fn parts(node: Node<'_>, name: Node<'_>) -> Parts {
         "getter",
         "arrow_expression_clause",
     ];
-    let mut parts = Parts { attributes_end: node.start_byte(), body_start: node.end_byte() };
+    let mut parts =
+        DefinitionParts { attributes_end: node.start_byte(), body_start: node.end_byte() };
     let mut cursor = node.walk();
     let mut more = cursor.goto_first_child();
     while more {

@@ -17,10 +17,10 @@ use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
-use self::grammar::{Grammar, JAVASCRIPT, Kind, TSX, TYPESCRIPT};
+use self::grammar::{JAVASCRIPT, TSX, TYPESCRIPT, TypeScriptGrammar, TypeScriptKind};
 use super::comments::{Comments, marks_generated};
-use super::locals::{Local, Locals, Span, Taken};
-use crate::reader::{Adapter, Definition, Reader, Visit};
+use super::locals::{LocalValue, Locals, TakenNames, TextSpan};
+use crate::reader::{Adapter, FactReader, ItemDefinition, WalkStep};
 use crate::{ItemKind, Language, Visibility};
 
 /// How far out the class of a `this` is looked for.
@@ -28,15 +28,15 @@ const MOST_SCOPES: usize = 16;
 
 /// The reading of one file.
 pub(crate) struct TypeScript {
-    grammar: &'static Grammar,
-    state: RefCell<State>,
+    grammar: &'static TypeScriptGrammar,
+    state: RefCell<TypeScriptState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TypeScriptState {
     locals: Locals,
     comments: Comments,
-    taken: Taken,
+    taken: TakenNames,
     /// What the file brings in, and its own objects: a name before a dot that is one of them
     /// leads to a definition.
     holders: HashSet<String>,
@@ -46,7 +46,7 @@ struct State {
     exported: HashSet<String>,
     /// Types of the file's own constants by `name`, of fields by `Class.field`, and of base
     /// classes by `Class.super`: as far as the text has shown them.
-    types: HashMap<String, Span>,
+    types: HashMap<String, TextSpan>,
     /// Where the `export` begins that the next definition stands behind.
     export: Option<usize>,
     /// The variable declarations that are open.
@@ -84,64 +84,66 @@ impl Adapter for TypeScript {
         self.grammar.language.clone()
     }
 
-    fn visit(&self, reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
-        let Some(kind) = self.grammar.kinds.of(node) else { return Visit::Children };
-        Walk { grammar: self.grammar, state: &mut self.state.borrow_mut(), reader }
+    fn visit(&self, reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
+        let Some(kind) = self.grammar.kinds.of(node) else { return WalkStep::Children };
+        TypeScriptWalk { grammar: self.grammar, state: &mut self.state.borrow_mut(), reader }
             .visit(kind, node)
     }
 }
 
 /// One step of the walk: what is known so far, and where the facts go.
-struct Walk<'a, 't> {
-    grammar: &'static Grammar,
-    state: &'a mut State,
-    reader: &'a mut Reader<'t>,
+struct TypeScriptWalk<'a, 't> {
+    grammar: &'static TypeScriptGrammar,
+    state: &'a mut TypeScriptState,
+    reader: &'a mut FactReader<'t>,
 }
 
-impl<'t> Walk<'_, 't> {
-    fn visit(&mut self, kind: Kind, node: Node<'_>) -> Visit {
+impl<'t> TypeScriptWalk<'_, 't> {
+    fn visit(&mut self, kind: TypeScriptKind, node: Node<'_>) -> WalkStep {
         match kind {
-            Kind::Leaf => return Visit::Past,
-            Kind::Comment => self.comment(node),
-            Kind::Import => return self.import_statement(node),
-            Kind::Export => return self.export_statement(node),
-            Kind::Ambient => {
+            TypeScriptKind::Leaf => return WalkStep::Past,
+            TypeScriptKind::Comment => self.comment(node),
+            TypeScriptKind::Import => return self.import_statement(node),
+            TypeScriptKind::Export => return self.export_statement(node),
+            TypeScriptKind::Ambient => {
                 self.state.export.get_or_insert(node.start_byte());
             }
-            Kind::Function => return self.function(node),
-            Kind::FunctionSignature => return self.function_signature(node),
-            Kind::FunctionValue => return self.function_value(node),
-            Kind::FunctionType | Kind::Scope => self.state.locals.enter(node),
-            Kind::Class => return self.class(node),
-            Kind::ClassValue => return self.class_value(node),
-            Kind::Method => return self.method(node),
-            Kind::MethodSignature => return self.method_signature(node),
-            Kind::PropertySignature => return self.property_signature(node),
-            Kind::Field => return self.class_field(node),
-            Kind::Interface => return self.named(ItemKind::Interface, node),
-            Kind::TypeAlias => return self.named(ItemKind::Type, node),
-            Kind::Enum => return self.enumeration(node),
-            Kind::Module => return self.module(node),
-            Kind::Declaration => self.declaration(node),
-            Kind::Declarator => return self.declarator(node),
-            Kind::Assignment => return self.assignment(node),
-            Kind::Pair => return self.pair(node),
-            Kind::Parameters => self.parameters(node),
-            Kind::ForIn => self.for_in(node),
-            Kind::Catch => self.catch(node),
-            Kind::Call => return self.call(node),
-            Kind::New => self.construction(node),
-            Kind::Jsx => self.element(node),
-            Kind::Decorator => self.decorator(node),
-            Kind::Extends | Kind::Heritage => self.extends(node),
-            Kind::Implements => self.implements(node),
-            Kind::InterfaceExtends => self.interface_extends(node),
-            Kind::TypeName => self.type_name(node),
-            Kind::NestedType => return self.nested_type(node),
-            Kind::TypeParameter | Kind::InferType | Kind::MappedType => self.type_parameter(node),
+            TypeScriptKind::Function => return self.function(node),
+            TypeScriptKind::FunctionSignature => return self.function_signature(node),
+            TypeScriptKind::FunctionValue => return self.function_value(node),
+            TypeScriptKind::FunctionType | TypeScriptKind::Scope => self.state.locals.enter(node),
+            TypeScriptKind::Class => return self.class(node),
+            TypeScriptKind::ClassValue => return self.class_value(node),
+            TypeScriptKind::Method => return self.method(node),
+            TypeScriptKind::MethodSignature => return self.method_signature(node),
+            TypeScriptKind::PropertySignature => return self.property_signature(node),
+            TypeScriptKind::Field => return self.class_field(node),
+            TypeScriptKind::Interface => return self.named(ItemKind::Interface, node),
+            TypeScriptKind::TypeAlias => return self.named(ItemKind::Type, node),
+            TypeScriptKind::Enum => return self.enumeration(node),
+            TypeScriptKind::Module => return self.module(node),
+            TypeScriptKind::Declaration => self.declaration(node),
+            TypeScriptKind::Declarator => return self.declarator(node),
+            TypeScriptKind::Assignment => return self.assignment(node),
+            TypeScriptKind::Pair => return self.pair(node),
+            TypeScriptKind::Parameters => self.parameters(node),
+            TypeScriptKind::ForIn => self.for_in(node),
+            TypeScriptKind::Catch => self.catch(node),
+            TypeScriptKind::Call => return self.call(node),
+            TypeScriptKind::New => self.construction(node),
+            TypeScriptKind::Jsx => self.element(node),
+            TypeScriptKind::Decorator => self.decorator(node),
+            TypeScriptKind::Extends | TypeScriptKind::Heritage => self.extends(node),
+            TypeScriptKind::Implements => self.implements(node),
+            TypeScriptKind::InterfaceExtends => self.interface_extends(node),
+            TypeScriptKind::TypeName => self.type_name(node),
+            TypeScriptKind::NestedType => return self.nested_type(node),
+            TypeScriptKind::TypeParameter
+            | TypeScriptKind::InferType
+            | TypeScriptKind::MappedType => self.type_parameter(node),
             _ => {}
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     fn comment(&mut self, node: Node<'_>) {
@@ -155,12 +157,12 @@ impl<'t> Walk<'_, 't> {
         self.grammar.field(node, field)
     }
 
-    fn is(&self, node: Node<'_>, kind: Kind) -> bool {
+    fn is(&self, node: Node<'_>, kind: TypeScriptKind) -> bool {
         self.grammar.is(node, kind)
     }
 
     /// Returns what a name means where a node stands, if it is a variable of a function.
-    fn local(&mut self, node: Node<'_>) -> Option<Local> {
+    fn local(&mut self, node: Node<'_>) -> Option<LocalValue> {
         let name = self.reader.of(node);
         self.state.locals.find(self.reader.text, name, node.start_byte())
     }
@@ -187,7 +189,7 @@ impl<'t> Walk<'_, 't> {
         name: &'t str,
         node: Node<'_>,
         body: Option<Node<'_>>,
-    ) -> Definition<'t> {
+    ) -> ItemDefinition<'t> {
         let export = self.state.export.take();
         let start = export.unwrap_or(node.start_byte());
         let visibility = self.visibility(name, export.is_some());
@@ -201,9 +203,10 @@ impl<'t> Walk<'_, 't> {
         name: &'t str,
         node: Node<'_>,
         body: Option<Node<'_>>,
-    ) -> Definition<'t> {
+    ) -> ItemDefinition<'t> {
         let doc = self.state.comments.above(self.reader.text, start);
-        let mut definition = Definition::new(kind, name, node, body).doc(doc).starting_at(start);
+        let mut definition =
+            ItemDefinition::new(kind, name, node, body).doc(doc).starting_at(start);
         definition.signature.start = start.min(definition.signature.end);
         definition
     }
@@ -227,8 +230,8 @@ impl<'t> Walk<'_, 't> {
         self.state.exported.extend(names.iter().map(|name| (*name).to_owned()));
     }
 
-    /// Returns the name that the file's nameless default goes by: the file's own, which is
-    /// what those who import it mostly call it.
+    /// Returns a name for the file's nameless default export: that of the file, which is what
+    /// importing files mostly call it.
     fn default_name(&self) -> &'t str {
         let path = self.reader.path;
         let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::{Heading, Line, lines_of, trimmed};
+use super::{DocumentLine, Heading, lines_of, trimmed};
 
 const MAX_RANK: usize = 6;
 
 /// What a line can stand in that is no prose.
-enum Inside {
+enum MarkdownBlock {
     Nothing,
     /// Up to a line of at least this many of the same mark.
     Fence(char, usize),
@@ -16,19 +16,21 @@ enum Inside {
 }
 
 /// Returns what each line of a text is.
-pub(super) fn lines(text: &str) -> Vec<Line> {
+pub(super) fn lines(text: &str) -> Vec<DocumentLine> {
     let ranges: Vec<Range<usize>> = lines_of(text).collect();
     let mut lines = Vec::new();
-    let mut inside = Inside::Nothing;
+    let mut inside = MarkdownBlock::Nothing;
     // Whether what is indented goes on with a list's point. Elsewhere it is code.
     let mut in_list = false;
     for range in &ranges[front_matter(text, &ranges)..] {
         let line = &text[range.clone()];
         inside = match inside {
-            Inside::Fence(mark, length) if closes(line, mark, length) => Inside::Nothing,
-            Inside::Comment if line.contains("-->") => Inside::Nothing,
-            Inside::Fence(..) | Inside::Comment => inside,
-            Inside::Nothing => {
+            MarkdownBlock::Fence(mark, length) if closes(line, mark, length) => {
+                MarkdownBlock::Nothing
+            }
+            MarkdownBlock::Comment if line.contains("-->") => MarkdownBlock::Nothing,
+            MarkdownBlock::Fence(..) | MarkdownBlock::Comment => inside,
+            MarkdownBlock::Nothing => {
                 if line.starts_with(|c: char| !c.is_whitespace()) {
                     in_list = is_point(line);
                 }
@@ -40,27 +42,32 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
 }
 
 /// Says what a line is that stands in nothing else, and what it opens.
-fn look(text: &str, range: &Range<usize>, in_list: bool, lines: &mut Vec<Line>) -> Inside {
+fn look(
+    text: &str,
+    range: &Range<usize>,
+    in_list: bool,
+    lines: &mut Vec<DocumentLine>,
+) -> MarkdownBlock {
     let line = &text[range.clone()];
     let is_indented = line.starts_with("    ") || line.starts_with('\t');
     let words = line.trim();
-    let is_code = is_indented && !in_list && !matches!(lines.last(), Some(Line::Prose(_)));
+    let is_code = is_indented && !in_list && !matches!(lines.last(), Some(DocumentLine::Prose(_)));
     if words.is_empty() || is_code {
-        lines.push(Line::Gap);
+        lines.push(DocumentLine::Gap);
     } else if let Some((mark, length)) = fence(line) {
-        lines.push(Line::Gap);
-        return Inside::Fence(mark, length);
+        lines.push(DocumentLine::Gap);
+        return MarkdownBlock::Fence(mark, length);
     } else if words.starts_with("<!--") {
-        lines.push(Line::Gap);
-        return if words.contains("-->") { Inside::Nothing } else { Inside::Comment };
+        lines.push(DocumentLine::Gap);
+        return if words.contains("-->") { MarkdownBlock::Nothing } else { MarkdownBlock::Comment };
     } else if let Some(heading) = (!is_indented).then(|| marked(text, range)).flatten() {
-        lines.push(Line::Heading(heading));
+        lines.push(DocumentLine::Heading(heading));
     } else if let Some(rank) = underline(line) {
         underlined(text, range, rank, lines);
     } else {
-        lines.push(Line::Prose(range.clone()));
+        lines.push(DocumentLine::Prose(range.clone()));
     }
-    Inside::Nothing
+    MarkdownBlock::Nothing
 }
 
 /// Returns how many lines the front matter takes: settings between two rules at the very top.
@@ -120,19 +127,24 @@ fn underline(line: &str) -> Option<usize> {
 
 /// Makes a heading of the line above, if that is a paragraph of one line. Else the marks are a
 /// rule across the page.
-fn underlined(text: &str, range: &Range<usize>, rank: usize, lines: &mut Vec<Line>) {
+fn underlined(text: &str, range: &Range<usize>, rank: usize, lines: &mut Vec<DocumentLine>) {
     let above = match lines.as_slice() {
-        [.., Line::Prose(_), Line::Prose(_)] => None,
-        [.., Line::Prose(above)] => Some(trimmed(text, above.clone())),
+        [.., DocumentLine::Prose(_), DocumentLine::Prose(_)] => None,
+        [.., DocumentLine::Prose(above)] => Some(trimmed(text, above.clone())),
         _ => None,
     };
     match above.filter(|above| may_be_a_title(&text[above.clone()])) {
         Some(title) => {
             lines.pop();
             let whole = title.start..range.end;
-            lines.push(Line::Heading(Heading { rank, whole, signature: title.clone(), title }));
+            lines.push(DocumentLine::Heading(Heading {
+                rank,
+                whole,
+                signature: title.clone(),
+                title,
+            }));
         }
-        None => lines.push(Line::Gap),
+        None => lines.push(DocumentLine::Gap),
     }
 }
 

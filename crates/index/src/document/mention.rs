@@ -21,7 +21,7 @@ pub(super) fn in_markdown(prose: &str) -> Vec<Mention<'_>> {
 /// Returns the names in a line of reStructuredText: literals, and text of a role such as
 /// `:class:`. A link's text is none.
 pub(super) fn in_rst(prose: &str) -> Vec<Mention<'_>> {
-    let is_link = |span: &Span<'_>| span.marks == 1 && prose[span.end..].starts_with('_');
+    let is_link = |span: &BacktickSpan<'_>| span.marks == 1 && prose[span.end..].starts_with('_');
     let names = spans(prose).filter(|span| !is_link(span)).filter_map(|span| {
         let target = span.code.rsplit_once('<').and_then(|(_, target)| target.strip_suffix('>'));
         mention(target.unwrap_or(span.code).trim_start_matches(['~', '!', '.']))
@@ -30,14 +30,14 @@ pub(super) fn in_rst(prose: &str) -> Vec<Mention<'_>> {
 }
 
 /// What stands between two equal runs of backticks.
-struct Span<'t> {
+struct BacktickSpan<'t> {
     code: &'t str,
     marks: usize,
     /// Behind the closing run.
     end: usize,
 }
 
-fn spans(prose: &str) -> impl Iterator<Item = Span<'_>> {
+fn spans(prose: &str) -> impl Iterator<Item = BacktickSpan<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
         let open = from + prose.get(from..)?.find('`')?;
@@ -46,7 +46,7 @@ fn spans(prose: &str) -> impl Iterator<Item = Span<'_>> {
         // Nothing may close it: then the marks are words, and there may be code behind them.
         let close = closing(prose, start, marks);
         from = close.map_or(start, |close| close + marks);
-        Some(Span { code: &prose[start..close.unwrap_or(start)], marks, end: from })
+        Some(BacktickSpan { code: &prose[start..close.unwrap_or(start)], marks, end: from })
     })
 }
 

@@ -5,19 +5,19 @@
 
 use std::ops::Range;
 
-use super::{Heading, Line, lines_of, trimmed};
+use super::{DocumentLine, Heading, lines_of, trimmed};
 
 /// A row of marks: which, how many.
-type Row = (char, usize);
+type MarkRow = (char, usize);
 
 /// A mark, and whether it stands above the title too.
-type Style = (char, bool);
+type TitleStyle = (char, bool);
 
 /// Returns what each line of a text is.
-pub(super) fn lines(text: &str) -> Vec<Line> {
+pub(super) fn lines(text: &str) -> Vec<DocumentLine> {
     let ranges: Vec<Range<usize>> = lines_of(text).collect();
     let line = |at: usize| ranges.get(at).map_or("", |range| &text[range.clone()]);
-    let mut styles: Vec<Style> = Vec::new();
+    let mut styles: Vec<TitleStyle> = Vec::new();
     let mut lines = Vec::new();
     let mut in_literal = false;
     let mut at = 0;
@@ -25,24 +25,31 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
         let words = line(at);
         let is_indented = words.starts_with([' ', '\t']);
         in_literal &= is_indented || words.trim().is_empty();
-        let starts_paragraph = !matches!(lines.last(), Some(Line::Prose(_)));
+        let starts_paragraph = !matches!(lines.last(), Some(DocumentLine::Prose(_)));
         let titled = (!in_literal).then(|| title_at([words, line(at + 1), line(at + 2)])).flatten();
         if let Some((style, of_lines)) = titled.filter(|_| starts_paragraph) {
             let named = at + usize::from(style.1);
-            lines.push(Line::Heading(heading(text, &ranges[at..at + of_lines], named - at, {
-                rank(&mut styles, style)
-            })));
+            lines.push(DocumentLine::Heading(heading(
+                text,
+                &ranges[at..at + of_lines],
+                named - at,
+                rank(&mut styles, style),
+            )));
             at += of_lines;
             continue;
         }
         if words.trim().is_empty() || in_literal || row(words).is_some() {
-            lines.push(Line::Gap);
+            lines.push(DocumentLine::Gap);
         } else if opens_literal(words) {
             in_literal = true;
             let is_prose = !words.trim_start().starts_with("..");
-            lines.push(if is_prose { Line::Prose(ranges[at].clone()) } else { Line::Gap });
+            lines.push(if is_prose {
+                DocumentLine::Prose(ranges[at].clone())
+            } else {
+                DocumentLine::Gap
+            });
         } else {
-            lines.push(Line::Prose(ranges[at].clone()));
+            lines.push(DocumentLine::Prose(ranges[at].clone()));
         }
         at += 1;
     }
@@ -57,7 +64,7 @@ fn heading(text: &str, whole: &[Range<usize>], named: usize, rank: usize) -> Hea
 
 /// Returns the style of a title that begins with the first of three lines, and how many lines
 /// it takes.
-fn title_at([first, second, third]: [&str; 3]) -> Option<(Style, usize)> {
+fn title_at([first, second, third]: [&str; 3]) -> Option<(TitleStyle, usize)> {
     if let Some((mark, length)) = row(first) {
         let is_title = row(second).is_none() && row(third).is_some_and(|(under, _)| under == mark);
         return (is_title && fits(second, length)).then_some(((mark, true), 3));
@@ -75,7 +82,7 @@ fn fits(title: &str, length: usize) -> bool {
 }
 
 /// Returns the mark of a line that has nothing else.
-fn row(line: &str) -> Option<Row> {
+fn row(line: &str) -> Option<MarkRow> {
     let line = line.trim_end();
     let mark = line.chars().next().filter(char::is_ascii_punctuation)?;
     let length = line.len();
@@ -84,7 +91,7 @@ fn row(line: &str) -> Option<Row> {
 }
 
 /// Returns the rank of a style, counted from when it was first met.
-fn rank(styles: &mut Vec<Style>, style: Style) -> usize {
+fn rank(styles: &mut Vec<TitleStyle>, style: TitleStyle) -> usize {
     match styles.iter().position(|known| *known == style) {
         Some(place) => place,
         None => {

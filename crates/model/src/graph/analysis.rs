@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::connectivity::Neighbours;
-use super::survey::{Survey, Wire};
+use super::connectivity::NeighbourLists;
+use super::survey::{GraphSurvey, Wire};
 use super::{EdgeKind, NodeHead};
 use crate::{NodeId, Timestamp};
 
@@ -37,7 +37,7 @@ pub struct AnalysisOptions {
 }
 
 impl AnalysisOptions {
-    /// Returns what to ask when nobody says otherwise.
+    /// Returns the options that the command line and the tools use by default.
     pub fn at(now: Timestamp) -> Self {
         Self { now, region: None, top_n: 10, stale_days: 60, hub_threshold: 15 }
     }
@@ -168,8 +168,8 @@ pub struct FragileConnection {
 }
 
 /// Returns how healthy the surveyed graph is.
-pub fn analyze(survey: &Survey, options: &AnalysisOptions) -> Analysis {
-    let scene = Scene::new(survey, options);
+pub fn analyze(survey: &GraphSurvey, options: &AnalysisOptions) -> Analysis {
+    let scene = SurveyedGraph::new(survey, options);
     let (cuts, bridges) = scene.neighbours.weak_points();
     let topology = scene.topology(options);
     let stale = scene.stale(options);
@@ -211,14 +211,14 @@ fn share(part: usize, whole: usize) -> f64 {
 }
 
 /// The live part of the survey that is looked at, numbered by id.
-struct Scene<'a> {
+struct SurveyedGraph<'a> {
     heads: Vec<&'a NodeHead>,
     wires: Vec<Wire>,
-    neighbours: Neighbours,
+    neighbours: NeighbourLists,
 }
 
-impl<'a> Scene<'a> {
-    fn new(survey: &'a Survey, options: &AnalysisOptions) -> Self {
+impl<'a> SurveyedGraph<'a> {
+    fn new(survey: &'a GraphSurvey, options: &AnalysisOptions) -> Self {
         let within = options.region.as_ref().map(|region| region_of(survey, region));
         let looked_at = |place: usize| within.as_ref().is_none_or(|places| places[place]);
         let mut heads: Vec<(usize, &NodeHead)> = survey
@@ -240,7 +240,7 @@ impl<'a> Scene<'a> {
         let mut wires: Vec<Wire> = survey.wires.iter().filter_map(number).collect();
         wires.sort_unstable_by_key(|wire| (wire.source, wire.target, wire.kind));
         let pairs: Vec<(u32, u32)> = wires.iter().map(|wire| (wire.source, wire.target)).collect();
-        let neighbours = Neighbours::new(heads.len(), &pairs);
+        let neighbours = NeighbourLists::new(heads.len(), &pairs);
         Self { heads: heads.into_iter().map(|(_, head)| head).collect(), wires, neighbours }
     }
 
@@ -403,7 +403,7 @@ impl Stale {
 }
 
 /// Returns for every place of the survey whether it is in the region.
-fn region_of(survey: &Survey, root: &NodeId) -> Vec<bool> {
+fn region_of(survey: &GraphSurvey, root: &NodeId) -> Vec<bool> {
     let mut children: HashMap<&NodeId, Vec<&NodeId>> = HashMap::new();
     for head in survey.heads.iter().flatten() {
         if let Some(parent) = &head.parent {
@@ -414,7 +414,7 @@ fn region_of(survey: &Survey, root: &NodeId) -> Vec<bool> {
     let mut seen = HashSet::new();
     let mut stack = vec![root];
     while let Some(node) = stack.pop() {
-        // A region that is above itself is somebody's mistake, not an endless one.
+        // Parents that were written by mistake may form a cycle: each node is walked once.
         if seen.insert(node) {
             if let Some(place) = survey.place_of(node) {
                 within[place as usize] = true;

@@ -5,13 +5,13 @@
 //! is a graph like any other.
 
 /// An undirected graph as lists of neighbours, several edges between two nodes included.
-pub(super) struct Neighbours {
+pub(super) struct NeighbourLists {
     /// Where each node's list begins; one more than there are nodes.
     starts: Vec<usize>,
     far: Vec<u32>,
 }
 
-impl Neighbours {
+impl NeighbourLists {
     /// Edges from a node to itself hold nothing together and are left out.
     pub(super) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
         let mut starts = vec![0; nodes + 1];
@@ -76,7 +76,7 @@ impl Neighbours {
     /// Returns the nodes whose loss splits their component, and the pairs of nodes whose only
     /// edge does, both in order.
     pub(super) fn weak_points(&self) -> (Vec<u32>, Vec<(u32, u32)>) {
-        let mut walk = Walk {
+        let mut walk = DepthFirstWalk {
             found: vec![0; self.len()],
             low: vec![0; self.len()],
             is_cut: vec![false; self.len()],
@@ -95,7 +95,7 @@ impl Neighbours {
 }
 
 /// Tarjan's depth-first walk, with its own stack.
-struct Walk {
+struct DepthFirstWalk {
     /// When a node was found, counted from one; zero is not yet.
     found: Vec<u32>,
     /// The earliest node that the part below a node reaches without its way down.
@@ -105,7 +105,7 @@ struct Walk {
 }
 
 /// A node on the way down.
-struct Frame {
+struct WalkFrame {
     node: u32,
     parent: u32,
     /// Which of its neighbours is next.
@@ -114,8 +114,8 @@ struct Frame {
     came_down: bool,
 }
 
-impl Walk {
-    fn component(&mut self, graph: &Neighbours, root: u32, clock: &mut u32) {
+impl DepthFirstWalk {
+    fn component(&mut self, graph: &NeighbourLists, root: u32, clock: &mut u32) {
         let mut children = 0;
         let mut stack = vec![self.enter(root, root, clock)];
         while let Some(frame) = stack.last_mut() {
@@ -140,11 +140,11 @@ impl Walk {
         self.is_cut[root as usize] = children > 1;
     }
 
-    fn enter(&mut self, node: u32, parent: u32, clock: &mut u32) -> Frame {
+    fn enter(&mut self, node: u32, parent: u32, clock: &mut u32) -> WalkFrame {
         *clock += 1;
         self.found[node as usize] = *clock;
         self.low[node as usize] = *clock;
-        Frame { node, parent, next: 0, came_down: false }
+        WalkFrame { node, parent, next: 0, came_down: false }
     }
 
     fn leave(&mut self, node: u32, parent: u32, root: u32) {
@@ -173,7 +173,7 @@ mod tests {
 
     #[track_caller]
     fn check(nodes: usize, edges: &[(u32, u32)], cuts: &[u32], bridges: &[(u32, u32)]) {
-        let graph = Neighbours::new(nodes, edges);
+        let graph = NeighbourLists::new(nodes, edges);
         assert_eq!(graph.weak_points(), (cuts.to_vec(), bridges.to_vec()));
     }
 
@@ -191,13 +191,13 @@ mod tests {
     #[test]
     fn a_node_that_points_at_itself_is_alone() {
         check(2, &[(0, 0)], &[], &[]);
-        assert_eq!(Neighbours::new(2, &[(0, 0)]).components(), [1, 1]);
+        assert_eq!(NeighbourLists::new(2, &[(0, 0)]).components(), [1, 1]);
     }
 
     #[test]
     fn a_very_long_chain_needs_no_deep_stack() {
         let edges: Vec<(u32, u32)> = (0..200_000).map(|node| (node, node + 1)).collect();
-        let (cuts, bridges) = Neighbours::new(200_001, &edges).weak_points();
+        let (cuts, bridges) = NeighbourLists::new(200_001, &edges).weak_points();
         assert_eq!((cuts.len(), bridges.len()), (199_999, 200_000));
     }
 
@@ -208,7 +208,7 @@ mod tests {
             .copied()
             .filter(|(a, b)| Some(*a) != without && Some(*b) != without)
             .collect();
-        let all = Neighbours::new(nodes as usize, &edges).components().len();
+        let all = NeighbourLists::new(nodes as usize, &edges).components().len();
         all - usize::from(without.is_some())
     }
 
@@ -221,7 +221,7 @@ mod tests {
             let edges: Vec<(u32, u32)> =
                 edges.into_iter().map(|(a, b)| (a % nodes, b % nodes)).collect();
             let whole = pieces(nodes, &edges, None);
-            let graph = Neighbours::new(nodes as usize, &edges);
+            let graph = NeighbourLists::new(nodes as usize, &edges);
             let alone = |node: u32| graph.of(node).is_empty();
             let cuts: Vec<u32> = (0..nodes)
                 .filter(|node| !alone(*node) && pieces(nodes, &edges, Some(*node)) > whole)

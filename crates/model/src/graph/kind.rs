@@ -78,7 +78,7 @@ const LEAST_COST: f64 = 0.001;
 const STRUCTURAL_COST: f64 = 0.4;
 
 impl EdgeKind {
-    /// What a browser saw somebody do: noise to anybody who looks for context.
+    /// Edges that record what a person did in a browser. A search for context leaves them out.
     pub const BROWSING: [Self; 3] = [Self::Clicked, Self::Backtracked, Self::SessionItem];
 
     /// Returns whether an edge of this kind only says where something stands.
@@ -95,7 +95,7 @@ impl EdgeKind {
     }
 }
 
-/// A confidence that is always a number from 0 to 1, whatever somebody wrote.
+/// Returns a confidence from 0 to 1, whatever number the edge was written with.
 pub(super) fn certainty(confidence: Option<f64>) -> f64 {
     let certainty = confidence.unwrap_or(DEFAULT_CONFIDENCE);
     if certainty.is_nan() { DEFAULT_CONFIDENCE } else { certainty.clamp(0.0, 1.0) }

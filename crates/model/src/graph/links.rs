@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EdgeKind, NodeHead, Survey};
+use super::{EdgeKind, GraphSurvey, NodeHead};
 use crate::NodeId;
 
 /// Which way an edge points, seen from the node whose links were asked for.
@@ -61,7 +61,7 @@ pub trait Links {
     fn heads(&self, of: &[NodeId]) -> Result<Vec<NodeHead>, Self::Error>;
 
     /// Pours everything there is into `survey`.
-    fn survey(&self, survey: &mut Survey) -> Result<(), Self::Error>;
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), Self::Error>;
 }
 
 /// Two graphs as one. A node that both have is the first one's.
@@ -86,7 +86,7 @@ impl<E> Links for Both<'_, E> {
         Ok(heads)
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<(), E> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), E> {
         self.0.survey(survey)?;
         self.1.survey(survey)
     }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::expand::PathStep;
+use super::expansion::PathStep;
 use super::{Direction, EdgeKind, Link, Links, NodeHead};
 use crate::NodeId;
 
@@ -67,7 +67,7 @@ pub fn paths_between<L: Links + ?Sized>(
     to: &NodeId,
     options: &PathOptions,
 ) -> Result<Paths, L::Error> {
-    let field = Field::read(graph, from, to, options)?;
+    let field = PathRegion::read(graph, from, to, options)?;
     let found = grow(&field, from, to, options);
     let paths = found.ways.iter().map(|way| field.path(way)).collect();
     Ok(Paths { paths, complete: field.complete && found.complete })
@@ -89,14 +89,14 @@ impl Hop {
 }
 
 /// The part of the graph that holds all ways from one node to the other.
-struct Field {
+struct PathRegion {
     /// Sorted, so that ways are grown in the same order every time.
     hops: HashMap<NodeId, BTreeMap<NodeId, Hop>>,
     heads: HashMap<NodeId, NodeHead>,
     complete: bool,
 }
 
-impl Field {
+impl PathRegion {
     fn read<L: Links + ?Sized>(
         graph: &L,
         from: &NodeId,
@@ -128,7 +128,7 @@ impl Field {
         Ok(field)
     }
 
-    /// Learns the heads of `ids` and returns those that somebody knows, in order.
+    /// Learns the heads of `ids` and returns those that the graph has, in order.
     fn admit<L: Links + ?Sized>(
         &mut self,
         graph: &L,
@@ -209,7 +209,7 @@ impl Field {
         needed
     }
 
-    fn path(&self, way: &Way) -> Path {
+    fn path(&self, way: &PartialPath) -> Path {
         let pairs = way.nodes.iter().zip(way.nodes.iter().skip(1));
         let steps = pairs.filter_map(|(near, node)| {
             let hop = self.hops.get(near)?.get(node)?;
@@ -245,52 +245,52 @@ impl Side {
 
 /// The beginning of a way, or a whole one.
 #[derive(Clone)]
-struct Way {
+struct PartialPath {
     nodes: Vec<NodeId>,
     cost: f64,
-    /// At the least, once it has come to the end.
+    /// The hops and the cost that the whole path has at the least.
     whole: (u32, f64),
 }
 
-impl Way {
+impl PartialPath {
     #[expect(clippy::cast_possible_truncation, reason = "a way has a handful of nodes")]
     fn hops(&self) -> u32 {
         self.nodes.len() as u32 - 1
     }
 }
 
-impl Ord for Way {
+impl Ord for PartialPath {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let cost = self.whole.1.total_cmp(&other.whole.1);
         self.whole.0.cmp(&other.whole.0).then(cost).then_with(|| self.nodes.cmp(&other.nodes))
     }
 }
 
-impl PartialOrd for Way {
+impl PartialOrd for PartialPath {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Way {
+impl PartialEq for PartialPath {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Way {}
+impl Eq for PartialPath {}
 
 struct Grown {
-    ways: Vec<Way>,
+    ways: Vec<PartialPath>,
     complete: bool,
 }
 
-fn grow(field: &Field, from: &NodeId, to: &NodeId, options: &PathOptions) -> Grown {
+fn grow(field: &PathRegion, from: &NodeId, to: &NodeId, options: &PathOptions) -> Grown {
     let needed = field.remaining(to, options.max_hops);
     let mut grown = Grown { ways: Vec::new(), complete: true };
     let mut queue = BinaryHeap::new();
     if let Some(whole) = needed.get(from) {
-        queue.push(Reverse(Way { nodes: vec![from.clone()], cost: 0.0, whole: *whole }));
+        queue.push(Reverse(PartialPath { nodes: vec![from.clone()], cost: 0.0, whole: *whole }));
     }
     let mut looked_at = 0;
     while grown.ways.len() < options.limit
@@ -311,7 +311,7 @@ fn grow(field: &Field, from: &NodeId, to: &NodeId, options: &PathOptions) -> Gro
             let whole = (way.hops() + 1 + hops, way.cost + hop.cost + cost);
             if whole.0 <= options.max_hops && !way.nodes.contains(far) {
                 let nodes = way.nodes.iter().chain([far]).cloned().collect();
-                queue.push(Reverse(Way { nodes, cost: way.cost + hop.cost, whole }));
+                queue.push(Reverse(PartialPath { nodes, cost: way.cost + hop.cost, whole }));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use super::{Direction, EdgeKind, Link, Links, NodeClass, NodeHead, Survey};
+use super::{Direction, EdgeKind, GraphSurvey, Link, Links, NodeClass, NodeHead};
 use crate::{NodeId, Timestamp};
 
 /// A graph in memory.
@@ -124,7 +124,7 @@ impl Links for Sample {
         Ok(self.heads.iter().filter(|head| of.contains(&head.id)).cloned().collect())
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<(), Infallible> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), Infallible> {
         self.heads.iter().cloned().for_each(|head| survey.add_node(head));
         for edge in self.edges.iter().filter(|edge| !edge.superseded) {
             survey.add_edge(&edge.source, &edge.target, edge.kind);

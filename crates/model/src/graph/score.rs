@@ -9,7 +9,7 @@ const RECENCY_WEIGHT: f64 = 0.3;
 const CONFIDENCE_WEIGHT: f64 = 0.3;
 const PRIORITY_WEIGHT: f64 = 0.4;
 
-/// An edge and what it is worth to somebody who reads about its node, 0 to 1.
+/// An edge and how much it tells a reader about its node, from 0 to 1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScoredEdge {
     pub edge: Edge,

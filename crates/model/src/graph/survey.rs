@@ -7,7 +7,7 @@ use crate::NodeId;
 
 /// All nodes and edges, poured in by one store after another and in any order.
 #[derive(Default, Debug)]
-pub struct Survey {
+pub struct GraphSurvey {
     places: HashMap<NodeId, u32>,
     /// By place; `None` is a node that so far only an edge has named.
     pub(super) heads: Vec<Option<NodeHead>>,
@@ -22,7 +22,7 @@ pub(super) struct Wire {
     pub(super) kind: EdgeKind,
 }
 
-impl Survey {
+impl GraphSurvey {
     pub fn new() -> Self {
         Self::default()
     }

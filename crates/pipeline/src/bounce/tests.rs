@@ -144,8 +144,8 @@ impl World for Script {
     }
 }
 
-fn rules() -> Rules {
-    Rules {
+fn rules() -> BounceRules {
+    BounceRules {
         max_bounces: 3,
         min_confidence: 0.6,
         phrase_confidence: 0.5,
@@ -331,7 +331,7 @@ fn summing_up_may_wait_and_never_changes_the_end() {
         "parked Interrupt",
     );
     let mut world = Script::new("");
-    let silent = Rules { summarize: false, ..rules() };
+    let silent = BounceRules { summarize: false, ..rules() };
     let end = drive(&mut Bounce::new(silent), &mut world).unwrap();
     assert_eq!(told(&end), "Success");
     assert!(!world.steps.contains(&"summarize".to_owned()));
@@ -413,7 +413,7 @@ proptest! {
         let again = drive(&mut Bounce::new(rules()), &mut killed).unwrap();
         prop_assert!(first == Err(Killed) || first == Ok(again.clone()));
         prop_assert_eq!(again, end);
-        // A parked step is done again by whoever resumes; nothing else ever is.
+        // A resumed run does the step again that it was parked at, and no other.
         killed.steps.dedup();
         prop_assert_eq!(killed.steps, whole.steps);
     }

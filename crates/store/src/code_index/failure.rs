@@ -1,4 +1,4 @@
-//! What the database library's errors mean to somebody who uses the index.
+//! What the database library's errors mean to a caller of the index.
 
 use rusqlite::ErrorCode;
 

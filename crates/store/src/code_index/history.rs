@@ -1,4 +1,4 @@
-//! The commits behind the tree, for whoever ranks by what changed together.
+//! The commits behind the tree, for rankings by what changed together.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,7 +68,7 @@ pub(super) fn keep(connection: &Connection, ids: &[String]) -> rusqlite::Result<
 }
 
 pub(super) fn commits(connection: &Connection) -> rusqlite::Result<Vec<CommitRow>> {
-    let mut files = Touched::read(connection)?;
+    let mut files = CommitFiles::read(connection)?;
     let sql = "SELECT no, id, time, message FROM commits ORDER BY time DESC, id";
     connection
         .prepare(sql)?
@@ -85,14 +85,14 @@ pub(super) fn commits(connection: &Connection) -> rusqlite::Result<Vec<CommitRow
 
 /// The files of all commits, under the names they have now. To be asked for the newest commit
 /// first: what an older one touched may have been renamed since.
-pub(super) struct Touched {
+pub(super) struct CommitFiles {
     files: HashMap<i64, Vec<String>>,
     renames: HashMap<i64, Vec<(String, String)>>,
     there: HashMap<String, FileNo>,
     now: HashMap<String, String>,
 }
 
-impl Touched {
+impl CommitFiles {
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut touched = Self {
             files: HashMap::new(),
@@ -136,7 +136,7 @@ impl Touched {
         files.dedup();
         for (old, new) in self.renames.remove(&commit).unwrap_or_default() {
             let now = self.now.get(&new).cloned().unwrap_or(new);
-            // Whoever has the old name today is another file.
+            // A file that has the old name today is another file.
             if !self.there.contains_key(&old) && self.there.contains_key(&now) {
                 self.now.insert(old, now);
             }

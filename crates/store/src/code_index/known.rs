@@ -1,6 +1,6 @@
 //! What it takes to see which files changed, in one row.
 //!
-//! Whoever finds that nothing changed reads this and little else. As thousands of rows it took
+//! An update that finds nothing changed reads this and little else. As thousands of rows it took
 //! longer to read than the tree takes to walk. The row repeats what the tables `files` and
 //! `skipped` say: they are what counts, and every transaction that touches one of them writes
 //! the row anew.
@@ -8,7 +8,7 @@
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::{FileNo, KnownFile, Stamp};
+use super::rows::{FileNo, FileStamp, KnownFile};
 use super::{CodeIndex, CodeIndexError};
 
 /// All files that were read or left out, in no particular order.
@@ -19,14 +19,14 @@ pub struct KnownTree {
     blobs: Vec<u8>,
     /// Languages and reasons.
     words: Vec<String>,
-    entries: Vec<Entry>,
+    entries: Vec<KnownEntry>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Entry {
+struct KnownEntry {
     /// Zero for a file that was left out.
     no: FileNo,
-    stamp: Stamp,
+    stamp: FileStamp,
     word: u16,
     /// Where path and blob end; they begin where those of the entry before end.
     path_end: u32,
@@ -35,9 +35,9 @@ struct Entry {
 
 /// One file of a [`KnownTree`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Known<'k> {
+pub struct KnownTreeFile<'k> {
     pub path: &'k str,
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// The id that git gives its content.
     pub blob: &'k [u8],
     pub state: KnownState<'k>,
@@ -50,7 +50,7 @@ pub enum KnownState<'k> {
     LeftOut { reason: &'k str },
 }
 
-impl Known<'_> {
+impl KnownTreeFile<'_> {
     /// Returns it as a file that was read; nothing if it was left out.
     pub fn to_file(&self) -> Option<KnownFile> {
         let KnownState::Read { no, language } = self.state else { return None };
@@ -69,12 +69,12 @@ impl KnownTree {
     }
 
     /// Returns the file at a place.
-    pub fn get(&self, place: usize) -> Option<Known<'_>> {
+    pub fn get(&self, place: usize) -> Option<KnownTreeFile<'_>> {
         let entry = self.entries.get(place)?;
         let before = place.checked_sub(1).and_then(|before| self.entries.get(before));
         let (path, blob) = before.map_or((0, 0), |before| (before.path_end, before.blob_end));
         let word = self.words.get(usize::from(entry.word))?.as_str();
-        Some(Known {
+        Some(KnownTreeFile {
             path: self.paths.get(path as usize..entry.path_end as usize)?,
             stamp: entry.stamp,
             blob: self.blobs.get(blob as usize..entry.blob_end as usize)?,
@@ -86,11 +86,11 @@ impl KnownTree {
     }
 
     /// Returns all files, by place.
-    pub fn iter(&self) -> impl Iterator<Item = Known<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = KnownTreeFile<'_>> {
         (0..self.len()).filter_map(|place| self.get(place))
     }
 
-    fn push(&mut self, no: FileNo, path: &str, word: &str, stamp: Stamp, blob: &[u8]) {
+    fn push(&mut self, no: FileNo, path: &str, word: &str, stamp: FileStamp, blob: &[u8]) {
         let word = match self.words.iter().position(|known| known == word) {
             Some(place) => place,
             None => {
@@ -100,7 +100,7 @@ impl KnownTree {
         };
         self.paths.push_str(path);
         self.blobs.extend_from_slice(blob);
-        self.entries.push(Entry {
+        self.entries.push(KnownEntry {
             no,
             stamp,
             word: u16::try_from(word).unwrap_or(u16::MAX),
@@ -164,8 +164,8 @@ fn text<'r>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r str> {
     Ok(row.get_ref(column)?.as_str().unwrap_or_default())
 }
 
-fn stamp(row: &Row<'_>) -> rusqlite::Result<Stamp> {
-    Ok(Stamp {
+fn stamp(row: &Row<'_>) -> rusqlite::Result<FileStamp> {
+    Ok(FileStamp {
         size: row.get::<_, i64>(2)?.cast_unsigned(),
         mtime_ns: row.get(3)?,
         inode: row.get::<_, i64>(4)?.cast_unsigned(),
@@ -200,7 +200,7 @@ fn encode(tree: &KnownTree) -> Vec<u8> {
 /// How many bytes an entry takes.
 const ENTRY: usize = 38;
 
-/// Returns what was encoded, `None` for bytes that nobody here wrote.
+/// Returns what was encoded, `None` for bytes that [`encode`] did not write.
 fn decode(bytes: &[u8]) -> Option<KnownTree> {
     let mut rest = bytes;
     let [words, entries, paths, blobs] =
@@ -217,11 +217,11 @@ fn decode(bytes: &[u8]) -> Option<KnownTree> {
     rest.is_empty().then_some(tree)
 }
 
-fn entry(mut bytes: &[u8]) -> Option<Entry> {
+fn entry(mut bytes: &[u8]) -> Option<KnownEntry> {
     let rest = &mut bytes;
-    Some(Entry {
+    Some(KnownEntry {
         no: number(rest)?,
-        stamp: Stamp {
+        stamp: FileStamp {
             size: u64::from_le_bytes(array(rest)?),
             mtime_ns: i64::from_le_bytes(array(rest)?),
             inode: u64::from_le_bytes(array(rest)?),
@@ -262,7 +262,7 @@ mod tests {
         proptest::collection::vec(file, 0..20).prop_map(|files| {
             let mut tree = KnownTree::default();
             for (path, word, (size, mtime_ns, inode), blob, no) in files {
-                tree.push(no, &path, &word, Stamp { size, mtime_ns, inode }, &vec![7; blob]);
+                tree.push(no, &path, &word, FileStamp { size, mtime_ns, inode }, &vec![7; blob]);
             }
             tree
         })

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spore_model::graph::{Direction, Link, Links, NodeClass, NodeHead, Survey};
+use spore_model::graph::{Direction, GraphSurvey, Link, Links, NodeClass, NodeHead};
 use spore_model::{EdgeKind, NodeId, Timestamp};
 
 use super::rows::{NodeKey, NodeNo};
@@ -39,13 +39,13 @@ impl Links for CodeIndex {
         })
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<(), CodeIndexError> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), CodeIndexError> {
         self.read(|connection| pour(connection, survey))
     }
 }
 
 /// What a node's links follow from.
-struct Standing {
+struct LinkedNode {
     no: NodeNo,
     kind: String,
     file: Option<NodeNo>,
@@ -53,19 +53,19 @@ struct Standing {
     place: i64,
 }
 
-impl Standing {
+impl LinkedNode {
     fn is_item(&self) -> bool {
         self.file.is_some_and(|file| file != self.no)
     }
 }
 
-fn standing(connection: &Connection, id: &NodeId) -> rusqlite::Result<Option<Standing>> {
+fn standing(connection: &Connection, id: &NodeId) -> rusqlite::Result<Option<LinkedNode>> {
     let Some(key) = NodeKey::of(id) else { return Ok(None) };
     let sql = "SELECT no, kind, file, parent, place FROM nodes WHERE id = ?1";
     connection
         .prepare_cached(sql)?
         .query_row([key.0], |row| {
-            Ok(Standing {
+            Ok(LinkedNode {
                 no: row.get(0)?,
                 kind: row.get(1)?,
                 file: row.get(2)?,
@@ -77,12 +77,12 @@ fn standing(connection: &Connection, id: &NodeId) -> rusqlite::Result<Option<Sta
 }
 
 /// Links of one node, as they are found.
-struct Found<'a> {
+struct FoundLinks<'a> {
     near: &'a NodeId,
     links: &'a mut Vec<Link>,
 }
 
-impl Found<'_> {
+impl FoundLinks<'_> {
     fn add(&mut self, far: NodeKey, direction: Direction, kind: EdgeKind, confidence: f64) {
         self.links.push(Link {
             near: self.near.clone(),
@@ -96,7 +96,7 @@ impl Found<'_> {
 }
 
 fn links_of(connection: &Connection, near: &NodeId, links: &mut Vec<Link>) -> rusqlite::Result<()> {
-    let mut found = Found { near, links };
+    let mut found = FoundLinks { near, links };
     renames(connection, &mut found)?;
     let Some(node) = standing(connection, near)? else { return Ok(()) };
     kept(connection, &node, &mut found)?;
@@ -105,7 +105,11 @@ fn links_of(connection: &Connection, near: &NodeId, links: &mut Vec<Link>) -> ru
     siblings(connection, &node, &mut found)
 }
 
-fn kept(connection: &Connection, node: &Standing, found: &mut Found<'_>) -> rusqlite::Result<()> {
+fn kept(
+    connection: &Connection,
+    node: &LinkedNode,
+    found: &mut FoundLinks<'_>,
+) -> rusqlite::Result<()> {
     let both = [
         (
             Direction::Out,
@@ -131,7 +135,11 @@ fn kept(connection: &Connection, node: &Standing, found: &mut Found<'_>) -> rusq
     Ok(())
 }
 
-fn above(connection: &Connection, node: &Standing, found: &mut Found<'_>) -> rusqlite::Result<()> {
+fn above(
+    connection: &Connection,
+    node: &LinkedNode,
+    found: &mut FoundLinks<'_>,
+) -> rusqlite::Result<()> {
     if let Some(parent) = node.parent {
         let key = key_of(connection, parent)?;
         found.add(key, Direction::In, EdgeKind::Contains, 1.0);
@@ -145,7 +153,11 @@ fn above(connection: &Connection, node: &Standing, found: &mut Found<'_>) -> rus
     Ok(())
 }
 
-fn below(connection: &Connection, node: &Standing, found: &mut Found<'_>) -> rusqlite::Result<()> {
+fn below(
+    connection: &Connection,
+    node: &LinkedNode,
+    found: &mut FoundLinks<'_>,
+) -> rusqlite::Result<()> {
     for child in keys(connection, "SELECT id FROM nodes WHERE parent = ?1", node.no)? {
         found.add(child, Direction::Out, EdgeKind::Contains, 1.0);
         if node.is_item() {
@@ -163,8 +175,8 @@ fn below(connection: &Connection, node: &Standing, found: &mut Found<'_>) -> rus
 
 fn siblings(
     connection: &Connection,
-    node: &Standing,
-    found: &mut Found<'_>,
+    node: &LinkedNode,
+    found: &mut FoundLinks<'_>,
 ) -> rusqlite::Result<()> {
     let Some(parent) = node.parent.filter(|_| node.is_item()) else { return Ok(()) };
     let both = [
@@ -189,7 +201,7 @@ fn siblings(
     Ok(())
 }
 
-fn renames(connection: &Connection, found: &mut Found<'_>) -> rusqlite::Result<()> {
+fn renames(connection: &Connection, found: &mut FoundLinks<'_>) -> rusqlite::Result<()> {
     let Some(key) = NodeKey::of(found.near) else { return Ok(()) };
     let both = [
         (Direction::Out, "SELECT new FROM renames WHERE old = ?1"),
@@ -263,7 +275,7 @@ pub(super) fn title(kind: &str, qualified: String) -> String {
     if kind == "directory" && qualified.is_empty() { ".".to_owned() } else { qualified }
 }
 
-fn pour(connection: &Connection, survey: &mut Survey) -> rusqlite::Result<()> {
+fn pour(connection: &Connection, survey: &mut GraphSurvey) -> rusqlite::Result<()> {
     let changes = history::last_changes(connection)?;
     let mut ids: HashMap<NodeNo, NodeId> = HashMap::new();
     let sql = "SELECT n.no, n.id, n.kind, n.qualified, n.parent, n.file, f.path,

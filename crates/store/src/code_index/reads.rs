@@ -8,10 +8,8 @@ use spore_model::EdgeKind;
 
 use super::history::{self, CommitRow};
 use super::kinds;
-use super::rows::{FileMarks, FileNo, NodeKey, NodeNo, StoredFile, StoredItem, Visible};
-use super::{CodeIndex, CodeIndexError};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::rows::{FileMarks, FileNo, NodeKey, NodeNo, StoredFile, StoredItem, StoredVisibility};
+use super::{CodeIndex, Result};
 
 /// An item, seen as one of those that carry its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,7 +18,7 @@ pub struct Namesake {
     pub file: FileNo,
     pub kind: String,
     pub qualified: String,
-    pub visibility: Visible,
+    pub visibility: StoredVisibility,
 }
 
 /// How much there is of everything.
@@ -182,7 +180,7 @@ pub(super) fn item(row: &Row<'_>) -> rusqlite::Result<StoredItem> {
         bytes: (row.get(8)?, row.get(9)?),
         signature: row.get(10)?,
         doc: row.get(11)?,
-        visibility: Visible::of(row.get(12)?),
+        visibility: StoredVisibility::of(row.get(12)?),
         hash: row.get::<_, i64>(13)?.cast_unsigned(),
     })
 }
@@ -204,7 +202,7 @@ pub(super) fn namesakes(connection: &Connection, name: &str) -> rusqlite::Result
                 file: row.get(1)?,
                 kind: row.get(2)?,
                 qualified: row.get(3)?,
-                visibility: Visible::of(row.get(4)?),
+                visibility: StoredVisibility::of(row.get(4)?),
             })
         })?
         .collect()

@@ -37,7 +37,7 @@ impl NodeKey {
 
 /// What tells a changed file from an unchanged one without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stamp {
+pub struct FileStamp {
     pub size: u64,
     /// Zero: not to be trusted.
     pub mtime_ns: i64,
@@ -72,7 +72,7 @@ pub struct FileRow {
     pub package: Option<String>,
     /// The name that imports know it by.
     pub import_name: String,
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// The id that git gives its content.
     pub blob: Vec<u8>,
     pub lines: u32,
@@ -88,13 +88,13 @@ pub struct FileRow {
 
 /// How far a definition can be seen. The numbers are kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Visible {
+pub enum StoredVisibility {
     Public = 0,
     Restricted = 1,
     Private = 2,
 }
 
-impl Visible {
+impl StoredVisibility {
     pub(super) fn of(number: i64) -> Self {
         match number {
             0 => Self::Public,
@@ -125,7 +125,7 @@ pub struct ItemRow {
     pub bytes: (u32, u32),
     pub signature: String,
     pub doc: String,
-    pub visibility: Visible,
+    pub visibility: StoredVisibility,
     /// Of its text.
     pub hash: u64,
 }
@@ -136,7 +136,7 @@ pub struct KnownFile {
     pub no: FileNo,
     pub path: String,
     pub language: String,
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     pub blob: Vec<u8>,
 }
 
@@ -145,7 +145,7 @@ pub struct KnownFile {
 pub struct SkippedFile {
     pub path: String,
     pub reason: String,
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     pub blob: Vec<u8>,
 }
 
@@ -177,7 +177,7 @@ pub struct StoredItem {
     pub bytes: (u32, u32),
     pub signature: String,
     pub doc: String,
-    pub visibility: Visible,
+    pub visibility: StoredVisibility,
     pub hash: u64,
 }
 

@@ -21,7 +21,7 @@ fn file_row(number: u8, path: &str, mentions: &[u32]) -> FileRow {
         language: "rust".to_owned(),
         package: None,
         import_name: path.to_owned(),
-        stamp: Stamp { size: 10, mtime_ns: 5, inode: 1 },
+        stamp: FileStamp { size: 10, mtime_ns: 5, inode: 1 },
         blob: vec![number],
         lines: 20,
         marks: FileMarks::default(),
@@ -43,7 +43,7 @@ fn item_row(number: u8, name: &str, parent: Option<u32>, lines: (u32, u32)) -> I
         bytes: (0, 1),
         signature: format!("fn {name}()"),
         doc: "Does it.".to_owned(),
-        visibility: Visible::Public,
+        visibility: StoredVisibility::Public,
         hash: u64::MAX,
     }
 }
@@ -282,7 +282,7 @@ fn the_row_of_known_files_says_what_the_tables_say() {
     };
     let known = check(&["a.rs", "b.rs"]);
     let one = known.get(0).unwrap().to_file().unwrap();
-    let stamp = Stamp { size: 1, mtime_ns: 2, inode: 3 };
+    let stamp = FileStamp { size: 1, mtime_ns: 2, inode: 3 };
     let left_out = SkippedFile {
         path: "c.rs".to_owned(),
         reason: "binary".to_owned(),

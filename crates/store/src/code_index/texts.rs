@@ -1,17 +1,15 @@
 //! Which text says what a node means, by the hash of the text.
 //!
-//! What the text is, and what is kept under its hash, is somebody else's business. Nodes with
-//! equal texts share a hash; a text that did not change keeps it, so nothing that was worked
-//! out for it has to be worked out again.
+//! The caller decides what the text is and keeps what belongs to its hash, such as a vector.
+//! Nodes with equal texts share a hash; a text that did not change keeps it, so nothing that was
+//! worked out for it has to be worked out again.
 
 use std::collections::HashMap;
 
 use rusqlite::params;
 
 use super::rows::{FileMarks, FileNo, NodeNo};
-use super::{CodeIndex, CodeIndexError, Writer};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result, Writer};
 
 /// A node that has a text, with what tells how much the text is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,12 +5,10 @@ use rusqlite::{OptionalExtension, params};
 use spore_model::EdgeKind;
 
 use super::rows::{FileNo, NodeKey, NodeNo};
-use super::{CodeIndex, CodeIndexError, kinds};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result, kinds};
 
 /// A file, and a place in it.
-pub type Spot = (FileNo, u32);
+pub type UnitSpot = (FileNo, u32);
 
 /// As much of a node as it takes to weigh it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,12 +32,12 @@ pub struct UnitDetails {
 
 impl CodeIndex {
     /// Returns the node at each of these places; none where there is nothing any more.
-    pub fn units_at(&self, spots: &[Spot]) -> Result<Vec<Option<UnitRow>>> {
+    pub fn units_at(&self, spots: &[UnitSpot]) -> Result<Vec<Option<UnitRow>>> {
         let sql =
             "SELECT no, kind, name, qualified FROM nodes WHERE file = ?1 AND place = ?2 LIMIT 1";
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let mut unit_at = |(file, place): &Spot| {
+            let mut unit_at = |(file, place): &UnitSpot| {
                 let row = |row: &rusqlite::Row<'_>| {
                     Ok(UnitRow {
                         no: row.get(0)?,
@@ -55,7 +53,7 @@ impl CodeIndex {
     }
 
     /// Returns where each of these nodes stands.
-    pub fn spots_of(&self, nodes: &[NodeNo]) -> Result<Vec<Option<Spot>>> {
+    pub fn spots_of(&self, nodes: &[NodeNo]) -> Result<Vec<Option<UnitSpot>>> {
         let sql = "SELECT file, place FROM nodes WHERE no = ?1 AND file IS NOT NULL";
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;

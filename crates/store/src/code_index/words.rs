@@ -1,8 +1,8 @@
 //! The words of the tree and of its history, in segments.
 //!
-//! What the bytes mean is the business of whoever writes and reads them. Here they are kept:
-//! a segment is a head and a list of postings for each of its terms, and every document is
-//! alive in one segment at most, the one that was written last.
+//! The bytes are made and read by the `lexical` crate. Here they are kept: a segment is a head
+//! and a list of postings for each of its terms, and every document is alive in one segment at
+//! most, the one that was written last.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::reads::{ITEM, item};
 use super::rows::{FileNo, StoredItem};
-use super::{CodeIndex, CodeIndexError, Writer};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::{CodeIndex, Result, Writer};
 
 /// What kind of documents a segment holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Words {
+pub enum SegmentKind {
     /// Files, by their number.
     Code = 0,
     /// Commit messages, by the number of the commit.
@@ -41,7 +39,7 @@ impl Writer<'_> {
     /// Adds a segment. Its documents are dead in all others from now on.
     pub fn add_segment<'t>(
         &mut self,
-        words: Words,
+        words: SegmentKind,
         head: &[u8],
         documents: &[u32],
         terms: impl Iterator<Item = (&'t str, Vec<u8>)>,
@@ -64,7 +62,7 @@ impl Writer<'_> {
     }
 
     /// Takes a document out of the words.
-    pub fn remove_document(&mut self, words: Words, document: u32) -> Result<()> {
+    pub fn remove_document(&mut self, words: SegmentKind, document: u32) -> Result<()> {
         let sql = "DELETE FROM segment_documents WHERE words = ?1 AND document = ?2";
         self.connection.prepare_cached(sql)?.execute(params![words as i64, document])?;
         Ok(())
@@ -74,12 +72,12 @@ impl Writer<'_> {
     pub fn remove_documents_of_lost_commits(&mut self) -> Result<()> {
         let sql = "DELETE FROM segment_documents
                    WHERE words = ?1 AND document NOT IN (SELECT no FROM commits)";
-        self.connection.execute(sql, [Words::Commits as i64])?;
+        self.connection.execute(sql, [SegmentKind::Commits as i64])?;
         Ok(())
     }
 
     /// Removes segments whose documents live on in another one.
-    pub fn remove_segments(&mut self, words: Words, numbers: &[SegmentNo]) -> Result<()> {
+    pub fn remove_segments(&mut self, words: SegmentKind, numbers: &[SegmentNo]) -> Result<()> {
         for no in numbers {
             for sql in [
                 "DELETE FROM postings WHERE words = ?1 AND segment = ?2",
@@ -92,14 +90,14 @@ impl Writer<'_> {
     }
 
     /// Returns the segments as they are in this transaction.
-    pub fn segments(&self, words: Words) -> Result<Segments> {
+    pub fn segments(&self, words: SegmentKind) -> Result<Segments> {
         Ok(segments(self.connection, words)?)
     }
 
     /// Hands every term that one of these segments has to `each`, by term.
     pub fn each_term(
         &self,
-        words: Words,
+        words: SegmentKind,
         of: &[SegmentNo],
         mut each: impl FnMut(&str, TermLists) -> Result<()>,
     ) -> Result<()> {
@@ -132,14 +130,14 @@ impl Writer<'_> {
                    (SELECT document FROM segment_documents WHERE words = ?1) ORDER BY no";
         let mut statement = self.connection.prepare(sql)?;
         let found = statement
-            .query_map([Words::Commits as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .query_map([SegmentKind::Commits as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
         Ok(found)
     }
 }
 
 impl CodeIndex {
-    pub fn segments(&self, words: Words) -> Result<Segments> {
+    pub fn segments(&self, words: SegmentKind) -> Result<Segments> {
         self.read(|connection| segments(connection, words))
     }
 
@@ -151,8 +149,8 @@ impl CodeIndex {
         })
     }
 
-    /// Returns the postings of each of these terms; none for one that nobody holds.
-    pub fn postings(&self, words: Words, terms: &[&str]) -> Result<Vec<TermLists>> {
+    /// Returns the postings of each of these terms; none for one that no document holds.
+    pub fn postings(&self, words: SegmentKind, terms: &[&str]) -> Result<Vec<TermLists>> {
         let sql = "SELECT segment, list FROM postings WHERE words = ?1 AND term = ?2
                    ORDER BY segment";
         self.read(|connection| {
@@ -167,7 +165,7 @@ impl CodeIndex {
     }
 }
 
-fn segments(connection: &Connection, words: Words) -> rusqlite::Result<Segments> {
+fn segments(connection: &Connection, words: SegmentKind) -> rusqlite::Result<Segments> {
     let sql = "SELECT no, head FROM segments WHERE words = ?1 ORDER BY no";
     let heads = connection
         .prepare_cached(sql)?

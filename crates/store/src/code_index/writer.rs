@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension, params};
 use spore_model::EdgeKind;
 
-use super::CodeIndexError;
+use super::Result;
 use super::history::{self, CommitRow, LoggedCommit};
 use super::kinds::{self, CHANGED_WITH, IMPORTS, LAST_RESOLVED};
 use super::known;
@@ -17,10 +17,8 @@ use super::rows::{
     FileNo, FileRow, ItemRow, KnownFile, NodeKey, NodeNo, SkippedFile, StoredEdge, StoredItem,
 };
 
-type Result<T> = std::result::Result<T, CodeIndexError>;
-
-/// What is done to the index in one transaction. Whoever keeps something else beside the
-/// files adds methods in a module next to this one.
+/// What is done to the index in one transaction. The modules next to this one add methods for
+/// what is kept beside the files: words, texts and history.
 pub struct Writer<'c> {
     pub(super) connection: &'c Connection,
     next: NodeNo,

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use spore_model::{
-    CommitId, Cost, EffectClass, Event, EventId, LedgerEntry, Mark, Outcome, Park, Run, RunCost,
-    RunId, RunKind, RunState, SessionToken, Source, SourceKind, StepKey, Timestamp, TreeId, Usage,
-    Usd,
+    CommitId, Cost, EffectClass, Event, EventId, EventSource, LedgerEntry, Outcome, Park, Run,
+    RunCost, RunId, RunKind, RunMark, RunState, SessionToken, SourceKind, StepKey, Timestamp,
+    TreeId, Usage, Usd,
 };
 
 use super::{Journal, JournalError, ProcessRow, RunChange, RunQuery, StepEntry};
@@ -44,7 +44,7 @@ pub(crate) fn event(number: u32) -> Event {
     Event {
         id: EventId::from_parts(1_767_225_600_000, u128::from(number)),
         ts: at(0),
-        source: Source { kind: SourceKind::Check, name: "cargo test".into() },
+        source: EventSource { kind: SourceKind::Check, name: "cargo test".into() },
         kind: "gate.finished".into(),
         session_key: None,
         run: Some(run_id(1)),
@@ -174,7 +174,7 @@ fn children_and_lists_have_an_order(journal: &dyn Journal) {
         journal.create_run(&full_run(number, Some(1)), &[]).unwrap();
     }
     let twin = Run { started: at(2), ..full_run(5, Some(1)) };
-    let over = Run { mark: Some(Mark::Cancelled), ..full_run(6, None) };
+    let over = Run { mark: Some(RunMark::Cancelled), ..full_run(6, None) };
     let ended = Run { state: RunState::Ended, ..full_run(7, None) };
     for run in [&twin, &over, &ended] {
         journal.create_run(run, &[]).unwrap();
@@ -227,7 +227,7 @@ fn a_change_touches_only_what_it_names(journal: &dyn Journal) {
     run.state = RunState::Ended;
     run.outcome = Some(Outcome::NeedsHuman);
     run.park = Some(Park::Human);
-    run.mark = Some(Mark::RolledBack);
+    run.mark = Some(RunMark::RolledBack);
     run.reason = Some("a person said so".into());
     run.tree_hash = TreeId::new("f".repeat(40)).ok();
     run.base_commit = CommitId::new("e".repeat(64)).ok();

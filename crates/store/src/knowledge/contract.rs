@@ -4,10 +4,10 @@ mod queries;
 mod succession;
 
 use serde_json::json;
-use spore_model::graph::{Direction, Survey};
+use spore_model::graph::{Direction, GraphSurvey};
 use spore_model::{Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, RunId, Timestamp};
 
-use super::{Added, Knowledge, KnowledgeError, Removed};
+use super::{Added, Knowledge, KnowledgeError, RemovedNodes};
 use crate::GcQuery;
 
 type Check = fn(&dyn Knowledge);
@@ -165,7 +165,7 @@ fn links_are_seen_from_both_ends(graph: &dyn Knowledge) {
 fn a_survey_has_every_node_and_every_live_edge(graph: &dyn Knowledge) {
     let edges = [full_edge(1), edge(2, 1, EdgeKind::Calls, 2), edge(3, 2, EdgeKind::Calls, 7)];
     graph.add(&[node(1, "a"), node(2, "b"), full_node(3)], &edges).unwrap();
-    let mut survey = Survey::new();
+    let mut survey = GraphSurvey::new();
     graph.survey(&mut survey).unwrap();
     let options = spore_model::graph::AnalysisOptions::at(at(0));
     let topology = spore_model::graph::analyze(&survey, &options).topology;
@@ -242,12 +242,12 @@ fn what_is_removed_is_exported_first(graph: &dyn Knowledge) {
     assert!(matches!(refused, Err(KnowledgeError::NotExported { .. })), "{refused:?}");
     assert_eq!(graph.nodes(&[id(1), id(2)]).unwrap(), nodes);
     let mut exported = Vec::new();
-    let mut export = |removed: &Removed| {
+    let mut export = |removed: &RemovedNodes| {
         exported.push(removed.clone());
         Ok(())
     };
     let removed = graph.remove(&[id(1), id(9)], &mut export).unwrap();
-    assert_eq!(removed, Removed { nodes: vec![nodes[0].clone()], edges: edges.to_vec() });
+    assert_eq!(removed, RemovedNodes { nodes: vec![nodes[0].clone()], edges: edges.to_vec() });
     assert_eq!(exported, [removed]);
     assert_eq!(graph.node(&id(1)).unwrap(), None);
     assert_eq!(graph.edge(edge_id(1)).unwrap(), None);

@@ -2,9 +2,9 @@
 //!
 //! The files stay open from one append to the next. What they were opened for may change
 //! meanwhile, so under the lock each append asks two things: whether the directory has
-//! changed since it was searched, for then somebody may have begun, removed or replaced a
-//! file; and how long the partition is, for then somebody may have left half a line. If the
-//! first answer is not a clear no, everything is opened anew.
+//! changed since it was searched, for then another process may have begun, removed or replaced
+//! a file; and how long the partition is, for a process that died while it appended may have
+//! left half a line. If the first answer is not a clear no, everything is opened anew.
 //!
 //! A directory that changed twice within a tick of the kernel's clock looks as if it had
 //! changed once. So it is trusted only if it was at rest when it was searched.
@@ -22,11 +22,11 @@ use super::{APPEND_LOCK, Durability, Spine, SpineError};
 
 /// The files of the last append.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct AppendFiles {
     lock: File,
     /// What the directory was like before the partition was chosen; `None` if it was not at
     /// rest.
-    dir: Option<Stamp>,
+    dir: Option<DirectoryStamp>,
     partition: String,
     file: File,
     /// How long the partition was when it surely ended in a newline.
@@ -38,13 +38,13 @@ const AT_REST: Duration = Duration::from_millis(12);
 
 /// Changes when a file is added to a directory, removed or renamed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp {
+struct DirectoryStamp {
     device: u64,
     inode: u64,
     changed: SystemTime,
 }
 
-impl Stamp {
+impl DirectoryStamp {
     fn of(dir: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(dir)?;
         let changed = metadata.modified()?;
@@ -61,7 +61,7 @@ impl Stamp {
 /// error there are none, so that the next append trusts nothing.
 pub(super) fn append(
     spine: &Spine,
-    files: &mut Option<Files>,
+    files: &mut Option<AppendFiles>,
     day: &str,
     lines: &[String],
 ) -> Result<(), SpineError> {
@@ -72,7 +72,7 @@ pub(super) fn append(
     };
     let (mut open, length) = match known {
         Some(known) => known,
-        None => Files::open(spine, day)?,
+        None => AppendFiles::open(spine, day)?,
     };
     let written = open.write(spine, length, lines).and_then(|()| open.lock.unlock());
     written.map_err(|source| SpineError::Io { path: spine.path_of(&open.partition), source })?;
@@ -80,7 +80,7 @@ pub(super) fn append(
     Ok(())
 }
 
-impl Files {
+impl AppendFiles {
     /// Waits for the lock and returns the files, if they are still the right ones, and how
     /// long the partition is.
     fn take_lock(self, dir: &Path, day: &str) -> io::Result<Option<(Self, u64)>> {
@@ -89,7 +89,7 @@ impl Files {
         let right = metadata.nlink() > 0
             && day <= self.partition.as_str()
             && self.dir.is_some()
-            && self.dir == Stamp::of(dir).ok();
+            && self.dir == DirectoryStamp::of(dir).ok();
         Ok(right.then_some((self, metadata.len())))
     }
 
@@ -97,7 +97,7 @@ impl Files {
     fn open(spine: &Spine, day: &str) -> Result<(Self, u64), SpineError> {
         let lock = spine.lock(APPEND_LOCK)?;
         let failed = |source| SpineError::Io { path: spine.dir.clone(), source };
-        let dir = Stamp::of(&spine.dir).map_err(failed)?;
+        let dir = DirectoryStamp::of(&spine.dir).map_err(failed)?;
         // By the same clock, and whatever the process thinks the time is.
         let now = touch(&lock).map_err(failed)?;
         let partition = spine.newest(day)?;

@@ -1,8 +1,8 @@
 //! Reads the spine from its end, to find where its last few events begin.
 //!
-//! Somebody who wants to see the last twenty events must not wait for a gigabyte of older
+//! A person who wants to see the last twenty events must not wait for a gigabyte of older
 //! ones. This finds the places of lines, newest first; reading from such a place on is still
-//! the [`super::Reader`]'s work, and so is the reporting of what is no event.
+//! the [`super::EventReader`]'s work, and so is the reporting of what is no event.
 
 use std::fs::File;
 use std::io;
@@ -35,14 +35,14 @@ struct Partition {
     /// The line that `tail` ends in has more bytes than are kept.
     oversized: bool,
     /// What stands behind the last newline; `None` once that was dealt with.
-    unfinished: Option<Unfinished>,
+    unfinished: Option<LastLineState>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unfinished {
-    /// Somebody may be writing it.
+enum LastLineState {
+    /// A process may be writing it.
     Pending,
-    /// Nobody will finish it, but it may be whole all the same.
+    /// It will not be finished any more, but may lack nothing but its newline.
     Closed,
 }
 
@@ -50,11 +50,11 @@ impl Backwards {
     pub(super) fn new(spine: Spine) -> Result<Self, SpineError> {
         let partitions = spine.partitions()?;
         let mut backwards = Self { spine, partitions, current: None };
-        backwards.open(Unfinished::Pending)?;
+        backwards.open(LastLineState::Pending)?;
         Ok(backwards)
     }
 
-    fn open(&mut self, unfinished: Unfinished) -> Result<(), SpineError> {
+    fn open(&mut self, unfinished: LastLineState) -> Result<(), SpineError> {
         self.current = None;
         let Some(name) = self.partitions.pop() else { return Ok(()) };
         let path = self.spine.path_of(&name);
@@ -79,7 +79,7 @@ impl Backwards {
             let path = self.spine.path_of(&partition.name);
             match partition.previous().map_err(|source| SpineError::Io { path, source })? {
                 Some(found) => return Ok(Some(found)),
-                None => self.open(Unfinished::Closed)?,
+                None => self.open(LastLineState::Closed)?,
             }
         }
         Ok(None)
@@ -121,7 +121,7 @@ impl Partition {
             let is_blank = !self.oversized && self.tail[from..].trim_ascii().is_empty();
             self.tail.truncate(newline.unwrap_or(0));
             (self.searched, self.oversized) = (0, false);
-            let pending = self.unfinished.take() == Some(Unfinished::Pending);
+            let pending = self.unfinished.take() == Some(LastLineState::Pending);
             if !is_blank && !pending {
                 return Ok(Some((at, event)));
             }

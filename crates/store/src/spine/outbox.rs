@@ -1,8 +1,8 @@
 //! Moves our own events from the journal to the spine, each exactly once.
 //!
 //! A row of the outbox and a line of a file cannot change in one transaction. So the journal
-//! first records where the writing will begin; whoever finds such a record left by a dead
-//! process looks in the files, from there on, which events made it. A line that was cut
+//! first records where the writing will begin; a flush that finds such a record left by a dead
+//! process looks in the files, from there on, which events were written. A line that was cut
 //! short is not an event and is written again; one that lacks nothing but its newline is.
 //!
 //! The order of the files is the order of the outbox. One flush at a time: a lock beside the
@@ -27,7 +27,7 @@ pub enum FlushError {
 
 /// The points between which a process may die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum FlushPhase {
     Locked,
     Recovered,
     IntentRecorded,
@@ -46,17 +46,17 @@ pub(super) fn flush_until(
     journal: &dyn Journal,
     spine: &Spine,
     now: Timestamp,
-    passing: &mut dyn FnMut(Phase) -> ControlFlow<()>,
+    passing: &mut dyn FnMut(FlushPhase) -> ControlFlow<()>,
 ) -> Result<usize, FlushError> {
     let _held = spine.lock(OUTBOX_LOCK)?;
-    if passing(Phase::Locked).is_break() {
+    if passing(FlushPhase::Locked).is_break() {
         return Ok(0);
     }
     if let Some(intent) = journal.flush_intent()? {
         journal.end_flush(&written_since(spine, &intent)?)?;
     }
     let mut flushed = 0;
-    if passing(Phase::Recovered).is_break() {
+    if passing(FlushPhase::Recovered).is_break() {
         return Ok(flushed);
     }
     loop {
@@ -64,18 +64,18 @@ pub(super) fn flush_until(
         if events.is_empty() {
             return Ok(flushed);
         }
-        if passing(Phase::IntentRecorded).is_break() {
+        if passing(FlushPhase::IntentRecorded).is_break() {
             return Ok(flushed);
         }
         let (ids, lines): (Vec<EventId>, Vec<String>) =
             events.into_iter().map(|event| (event.id, event.line)).unzip();
         spine.append(&now.day(), &lines)?;
-        if passing(Phase::Appended).is_break() {
+        if passing(FlushPhase::Appended).is_break() {
             return Ok(flushed);
         }
         journal.end_flush(&ids)?;
         flushed += ids.len();
-        if passing(Phase::Marked).is_break() {
+        if passing(FlushPhase::Marked).is_break() {
             return Ok(flushed);
         }
     }

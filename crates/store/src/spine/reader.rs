@@ -1,8 +1,8 @@
 //! Reads the spine from a cursor on, any size, in bounded memory.
 //!
-//! Foreign text does not fail a reader: a line that is no event is a [`Problem`] among the
+//! Foreign text does not fail a reader: a line that is no event is a [`SpineProblem`] among the
 //! events, and reading goes on behind it. A last line without its newline is still being
-//! written and is left alone, until a later partition shows that nobody will finish it.
+//! written and is left alone, until a later partition shows that it will never be finished.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -23,7 +23,7 @@ const CHUNK: usize = 64 << 10;
 /// Something on the spine that is not an event.
 #[derive(Debug, thiserror::Error)]
 #[error("event file {partition}, byte {offset}: {what}")]
-pub struct Problem {
+pub struct SpineProblem {
     pub partition: String,
     pub offset: u64,
     pub what: Flaw,
@@ -53,7 +53,7 @@ pub enum Flaw {
 /// Events in the order of the spine, each with the cursor behind it.
 ///
 /// `None` means: nothing more for now. Asking again later finds what was appended since.
-pub struct Reader {
+pub struct EventReader {
     spine: Spine,
     cursor: Cursor,
     file: Option<BufReader<File>>,
@@ -67,22 +67,22 @@ pub struct Reader {
 }
 
 /// What stands at the cursor.
-enum Found {
+enum FoundLine {
     /// It is in the reader's `line`, without its newline.
     Line,
     /// A line with more bytes than are kept.
     Oversized(u64),
     /// The end, behind a line without newline or directly behind the last one.
-    End(Unfinished),
+    End(UnfinishedLine),
 }
 
-struct Unfinished {
+struct UnfinishedLine {
     /// Cut at the limit.
     text: Vec<u8>,
     bytes: u64,
 }
 
-impl Reader {
+impl EventReader {
     pub(super) fn new(spine: Spine, cursor: Cursor) -> Self {
         Self {
             spine,
@@ -100,14 +100,15 @@ impl Reader {
         &self.cursor
     }
 
-    /// Returns the line that is not finished yet, once the reader has come to its end.
+    /// Returns the event on the unfinished last line, if the reader is at the end and the line
+    /// lacks nothing but its newline.
     pub(super) fn unfinished(&mut self) -> Result<Option<Event>, SpineError> {
         if self.file.is_none() {
             return Ok(None);
         }
         match self.find()? {
-            Found::End(rest) => Ok(serde_json::from_slice(&rest.text).ok()),
-            Found::Line | Found::Oversized(_) => Ok(None),
+            FoundLine::End(rest) => Ok(serde_json::from_slice(&rest.text).ok()),
+            FoundLine::Line | FoundLine::Oversized(_) => Ok(None),
         }
     }
 
@@ -118,7 +119,7 @@ impl Reader {
     /// what is wrong with that one is that it is torn.
     ///
     /// `None` means: nothing more for now.
-    pub fn next_with<T>(&mut self, read: &mut ReadLine<'_, T>) -> Option<Result<T, Problem>> {
+    pub fn next_with<T>(&mut self, read: &mut ReadLine<'_, T>) -> Option<Result<T, SpineProblem>> {
         let item = self.advance(&mut |at, text, _| {
             if text.trim_ascii_start().is_empty() {
                 return None;
@@ -129,7 +130,7 @@ impl Reader {
     }
 
     /// Opened anew when asked again.
-    fn stopped<T>(&mut self, error: SpineError) -> Option<Result<T, Problem>> {
+    fn stopped<T>(&mut self, error: SpineError) -> Option<Result<T, SpineProblem>> {
         self.file = None;
         Some(Err(flawed(&self.cursor, Flaw::Unreadable(error))))
     }
@@ -137,17 +138,17 @@ impl Reader {
     fn advance<T>(
         &mut self,
         judge: &mut Judge<'_, T>,
-    ) -> Result<Option<Result<T, Problem>>, SpineError> {
+    ) -> Result<Option<Result<T, SpineProblem>>, SpineError> {
         loop {
             if self.file.is_none() {
                 match self.open()? {
-                    Opened::Ready => {}
-                    Opened::Flawed(problem) => return Ok(Some(Err(problem))),
-                    Opened::Nothing => return Ok(None),
+                    OpenedPartition::Ready => {}
+                    OpenedPartition::Flawed(problem) => return Ok(Some(Err(problem))),
+                    OpenedPartition::Nothing => return Ok(None),
                 }
             }
             match self.find()? {
-                Found::Line => {
+                FoundLine::Line => {
                     let judged = judge(&self.cursor, &self.line, &mut self.seen);
                     let item = judged.map(|item| item.map_err(|what| flawed(&self.cursor, what)));
                     self.cursor.offset += self.line.len() as u64 + 1;
@@ -155,15 +156,15 @@ impl Reader {
                         return Ok(item);
                     }
                 }
-                Found::Oversized(bytes) => {
+                FoundLine::Oversized(bytes) => {
                     let problem = flawed(&self.cursor, Flaw::Oversized(bytes));
                     self.cursor.offset += bytes + 1;
                     return Ok(Some(Err(problem)));
                 }
-                Found::End(rest) => match self.leave(&self.cursor.clone(), &rest, judge)? {
-                    Left::Stays => return Ok(None),
-                    Left::Again => {}
-                    Left::Item(item) => return Ok(Some(item)),
+                FoundLine::End(rest) => match self.leave(&self.cursor.clone(), &rest, judge)? {
+                    AtPartitionEnd::Stays => return Ok(None),
+                    AtPartitionEnd::Again => {}
+                    AtPartitionEnd::Item(item) => return Ok(Some(item)),
                 },
             }
         }
@@ -173,34 +174,34 @@ impl Reader {
     fn leave<T>(
         &mut self,
         at: &Cursor,
-        rest: &Unfinished,
+        rest: &UnfinishedLine,
         judge: &mut Judge<'_, T>,
-    ) -> Result<Left<T>, SpineError> {
+    ) -> Result<AtPartitionEnd<T>, SpineError> {
         let Some(next) = self.partition_after(&at.partition)? else {
-            return Ok(Left::Stays);
+            return Ok(AtPartitionEnd::Stays);
         };
         if !self.closed {
             // Something may have been appended between the end we saw and the new partition.
             self.closed = true;
-            return Ok(Left::Again);
+            return Ok(AtPartitionEnd::Again);
         }
         self.move_to(next);
         if rest.bytes == 0 {
-            return Ok(Left::Again);
+            return Ok(AtPartitionEnd::Again);
         }
         if rest.bytes > MAX_LINE_BYTES as u64 {
-            return Ok(Left::Item(Err(flawed(at, Flaw::Oversized(rest.bytes)))));
+            return Ok(AtPartitionEnd::Item(Err(flawed(at, Flaw::Oversized(rest.bytes)))));
         }
         // Without its newline an event may still be whole.
         Ok(match judge(at, &rest.text, &mut self.seen) {
-            Some(Ok(item)) => Left::Item(Ok(item)),
-            Some(Err(_)) => Left::Item(Err(flawed(at, Flaw::Torn))),
-            None => Left::Again,
+            Some(Ok(item)) => AtPartitionEnd::Item(Ok(item)),
+            Some(Err(_)) => AtPartitionEnd::Item(Err(flawed(at, Flaw::Torn))),
+            None => AtPartitionEnd::Again,
         })
     }
 
     /// Opens the cursor's partition, or the first one behind it.
-    fn open(&mut self) -> Result<Opened, SpineError> {
+    fn open(&mut self) -> Result<OpenedPartition, SpineError> {
         let path = self.spine.path_of(&self.cursor.partition);
         let failed = |source| SpineError::Io { path: path.clone(), source };
         if !is_day(&self.cursor.partition) {
@@ -217,22 +218,22 @@ impl Reader {
         self.file = Some(BufReader::with_capacity(CHUNK, file));
         self.astray = true;
         if at.offset > length {
-            return Ok(Opened::Flawed(flawed(&at, Flaw::Shrunk(length))));
+            return Ok(OpenedPartition::Flawed(flawed(&at, Flaw::Shrunk(length))));
         }
-        Ok(Opened::Ready)
+        Ok(OpenedPartition::Ready)
     }
 
-    fn skip(&mut self) -> Result<Opened, SpineError> {
+    fn skip(&mut self) -> Result<OpenedPartition, SpineError> {
         let at = self.cursor.clone();
         if let Some(next) = self.partition_after(&at.partition)? {
             self.move_to(next);
         } else if at.offset > 0 {
             self.cursor.offset = 0;
         } else {
-            return Ok(Opened::Nothing);
+            return Ok(OpenedPartition::Nothing);
         }
         if at.offset > 0 {
-            return Ok(Opened::Flawed(flawed(&at, Flaw::Gone)));
+            return Ok(OpenedPartition::Flawed(flawed(&at, Flaw::Gone)));
         }
         self.open()
     }
@@ -249,17 +250,17 @@ impl Reader {
     }
 
     /// Reads one line at the cursor, without moving it.
-    fn find(&mut self) -> Result<Found, SpineError> {
+    fn find(&mut self) -> Result<FoundLine, SpineError> {
         let (spine, partition) = (&self.spine, &self.cursor.partition);
         let failed = |source| SpineError::Io { path: spine.path_of(partition), source };
         let Some(file) = &mut self.file else {
-            return Ok(Found::End(Unfinished { text: Vec::new(), bytes: 0 }));
+            return Ok(FoundLine::End(UnfinishedLine { text: Vec::new(), bytes: 0 }));
         };
         if self.astray {
             file.seek(SeekFrom::Start(self.cursor.offset)).map_err(failed)?;
         }
         let found = read_line(file, &mut self.line).map_err(failed)?;
-        self.astray = matches!(found, Found::End(_));
+        self.astray = matches!(found, FoundLine::End(_));
         Ok(found)
     }
 }
@@ -281,23 +282,23 @@ fn event_of(text: &[u8], seen: &mut Window) -> Option<Result<Event, Flaw>> {
     }
 }
 
-fn read_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Found> {
+fn read_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<FoundLine> {
     line.clear();
     let most = MAX_LINE_BYTES as u64 + 1;
     file.by_ref().take(most).read_until(b'\n', line)?;
     if line.pop_if(|last| *last == b'\n').is_some() {
-        return Ok(Found::Line);
+        return Ok(FoundLine::Line);
     }
     if line.len() <= MAX_LINE_BYTES {
-        return Ok(Found::End(Unfinished { bytes: line.len() as u64, text: line.clone() }));
+        return Ok(FoundLine::End(UnfinishedLine { bytes: line.len() as u64, text: line.clone() }));
     }
     line.truncate(MAX_LINE_BYTES);
     let (rest, ended) = skip_line(file)?;
     let bytes = most + rest;
     if ended {
-        return Ok(Found::Oversized(bytes));
+        return Ok(FoundLine::Oversized(bytes));
     }
-    Ok(Found::End(Unfinished { bytes, text: line.clone() }))
+    Ok(FoundLine::End(UnfinishedLine { bytes, text: line.clone() }))
 }
 
 /// Passes over the rest of a line. Returns its bytes, and whether there was a newline.
@@ -322,8 +323,8 @@ fn skip_line(file: &mut impl BufRead) -> io::Result<(u64, bool)> {
     }
 }
 
-impl Iterator for Reader {
-    type Item = Result<(Event, Cursor), Problem>;
+impl Iterator for EventReader {
+    type Item = Result<(Event, Cursor), SpineProblem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.advance(&mut |_, text, seen| event_of(text, seen));
@@ -332,20 +333,20 @@ impl Iterator for Reader {
     }
 }
 
-enum Opened {
+enum OpenedPartition {
     Ready,
-    Flawed(Problem),
+    Flawed(SpineProblem),
     Nothing,
 }
 
-enum Left<T> {
+enum AtPartitionEnd<T> {
     Stays,
     Again,
-    Item(Result<T, Problem>),
+    Item(Result<T, SpineProblem>),
 }
 
-fn flawed(at: &Cursor, what: Flaw) -> Problem {
-    Problem { partition: at.partition.clone(), offset: at.offset, what }
+fn flawed(at: &Cursor, what: Flaw) -> SpineProblem {
+    SpineProblem { partition: at.partition.clone(), offset: at.offset, what }
 }
 
 /// The last ids that were read.
@@ -385,12 +386,12 @@ mod tests {
         append("2026-01-01", 1);
         let mut reader = spine.read_from(&Cursor::default());
         reader.next().unwrap().unwrap();
-        let Found::End(rest) = reader.find().unwrap() else { panic!("there is more") };
+        let FoundLine::End(rest) = reader.find().unwrap() else { panic!("there is more") };
         append("2026-01-01", 2);
         append("2026-01-02", 3);
         let at = reader.cursor().clone();
         let mut judge = |_: &Cursor, text: &[u8], seen: &mut Window| event_of(text, seen);
-        assert!(matches!(reader.leave(&at, &rest, &mut judge).unwrap(), Left::Again));
+        assert!(matches!(reader.leave(&at, &rest, &mut judge).unwrap(), AtPartitionEnd::Again));
         let read: Vec<Event> = reader.map(|item| item.unwrap().0).collect();
         assert_eq!(read, [event(2), event(3)]);
     }

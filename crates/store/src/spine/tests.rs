@@ -7,7 +7,7 @@ use serde_json::json;
 use spore_model::{EventId, Timestamp};
 use tempfile::TempDir;
 
-use super::outbox::{Phase, flush_until};
+use super::outbox::{FlushPhase, flush_until};
 use super::*;
 use crate::journal::Journal;
 use crate::journal::contract::{at, event, full_run};
@@ -34,10 +34,10 @@ fn write_raw(spine: &Spine, day: &str, bytes: &[u8]) {
 }
 
 /// What a reader says, one word an item: the event's number, or the problem at its place.
-fn told(reader: &mut Reader) -> Vec<String> {
-    let word = |item: Result<(Event, Cursor), Problem>| match item {
+fn told(reader: &mut EventReader) -> Vec<String> {
+    let word = |item: Result<(Event, Cursor), SpineProblem>| match item {
         Ok((event, _)) => event.payload["number"].to_string(),
-        Err(Problem { partition, offset, what }) => {
+        Err(SpineProblem { partition, offset, what }) => {
             let what = match what {
                 Flaw::Torn => "torn".to_owned(),
                 Flaw::Garbage(_) => "garbage".to_owned(),
@@ -292,8 +292,13 @@ fn a_flush_moves_everything_in_order_and_an_idle_one_nothing() {
 
 #[test]
 fn a_flush_that_dies_anywhere_leaves_every_event_on_the_spine_once() {
-    let phases =
-        [Phase::Locked, Phase::Recovered, Phase::IntentRecorded, Phase::Appended, Phase::Marked];
+    let phases = [
+        FlushPhase::Locked,
+        FlushPhase::Recovered,
+        FlushPhase::IntentRecorded,
+        FlushPhase::Appended,
+        FlushPhase::Marked,
+    ];
     let tomorrow = Timestamp::from_millis(at(0).as_millis() + 86_400_000);
     for first in phases {
         for second in phases {
@@ -329,7 +334,7 @@ fn an_append_cut_short_at_any_byte_is_made_good() {
             let events = [1, 2].map(event);
             journal.update_run(run, &crate::RunChange::default(), &events).unwrap();
             let die = &mut |phase| match phase {
-                Phase::IntentRecorded => ControlFlow::Break(()),
+                FlushPhase::IntentRecorded => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             };
             flush_until(&journal, &spine, at(0), die).unwrap();

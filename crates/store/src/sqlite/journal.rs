@@ -8,18 +8,18 @@ use spore_model::{
 
 use super::SqliteJournal;
 use super::failure::journal_error;
-use super::rows::{self, Json, Word, integer};
+use super::rows::{self, Json, JsonWord, integer};
 use super::writes::{
     add_events, add_runs, book, change_run, claim_step, fenced, find_step, require_run,
 };
 use crate::journal::{
-    Journal, JournalError, PendingEvent, ProcessRow, RunChange, RunQuery, Step, StepBegun,
+    Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery, StepBegun,
     StepEntry,
 };
 use crate::spine::Cursor;
 
-/// How much one flush appends at once: enough that the locks do not count, little enough
-/// that nobody waits for it.
+/// How much one flush appends at once: enough that the time for the locks does not count, little
+/// enough that other writers of the spine wait for milliseconds only.
 const FLUSH_EVENTS: u32 = 1024;
 const FLUSH_BYTES: usize = 4 << 20;
 
@@ -58,13 +58,13 @@ impl Journal for SqliteJournal {
 
     fn run(&self, id: RunId) -> Result<Option<Run>, JournalError> {
         self.read(|connection| {
-            one(connection, "SELECT * FROM run WHERE id = ?1", [Word(id)], rows::run)
+            one(connection, "SELECT * FROM run WHERE id = ?1", [JsonWord(id)], rows::run)
         })
     }
 
     fn children(&self, parent: RunId) -> Result<Vec<Run>, JournalError> {
         let sql = "SELECT * FROM run WHERE parent = ?1 ORDER BY started, id";
-        self.read(|connection| all(connection, sql, [Word(parent)], rows::run))
+        self.read(|connection| all(connection, sql, [JsonWord(parent)], rows::run))
     }
 
     fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, JournalError> {
@@ -120,9 +120,9 @@ impl Journal for SqliteJournal {
         self.write(|connection| {
             require_run(connection, run)?;
             let params = named_params! {
-                ":run": Word(run),
-                ":key": Word(key),
-                ":class": Word(class),
+                ":run": JsonWord(run),
+                ":key": JsonWord(key),
+                ":class": JsonWord(class),
                 ":intent": Json(intent),
                 ":now": now.as_millis(),
             };
@@ -170,7 +170,11 @@ impl Journal for SqliteJournal {
             }
             let sql = "UPDATE step SET result = ?3, finished = ?4 WHERE run = ?1 AND key = ?2";
             let now = entry.now.as_millis();
-            execute(connection, sql, params![Word(run), Word(key), Json(&entry.result), now])?;
+            execute(
+                connection,
+                sql,
+                params![JsonWord(run), JsonWord(key), Json(&entry.result), now],
+            )?;
             add_runs(connection, &entry.new_runs)?;
             for (id, change) in &entry.runs {
                 change_run(connection, *id, change)?;
@@ -182,13 +186,13 @@ impl Journal for SqliteJournal {
         })
     }
 
-    fn step(&self, run: RunId, key: &StepKey) -> Result<Option<Step>, JournalError> {
+    fn step(&self, run: RunId, key: &StepKey) -> Result<Option<RecordedStep>, JournalError> {
         self.read(|connection| find_step(connection, run, key))
     }
 
-    fn steps(&self, run: RunId) -> Result<Vec<Step>, JournalError> {
+    fn steps(&self, run: RunId) -> Result<Vec<RecordedStep>, JournalError> {
         let sql = "SELECT * FROM step WHERE run = ?1 ORDER BY seq";
-        self.read(|connection| all(connection, sql, [Word(run)], rows::step))
+        self.read(|connection| all(connection, sql, [JsonWord(run)], rows::step))
     }
 
     fn book(&self, entry: &LedgerEntry) -> Result<bool, JournalError> {
@@ -197,7 +201,7 @@ impl Journal for SqliteJournal {
 
     fn ledger(&self, root: RunId) -> Result<Vec<LedgerEntry>, JournalError> {
         let sql = "SELECT * FROM ledger WHERE root = ?1 ORDER BY booked, session";
-        self.read(|connection| all(connection, sql, [Word(root)], rows::ledger_entry))
+        self.read(|connection| all(connection, sql, [JsonWord(root)], rows::ledger_entry))
     }
 
     fn process_started(&self, row: &ProcessRow) -> Result<(), JournalError> {
@@ -208,9 +212,9 @@ impl Journal for SqliteJournal {
             require_run(connection, row.root)?;
             require_run(connection, row.session)?;
             let params = named_params! {
-                ":token": Word(&row.token),
-                ":root": Word(row.root),
-                ":session": Word(row.session),
+                ":token": JsonWord(&row.token),
+                ":root": JsonWord(row.root),
+                ":session": JsonWord(row.session),
                 ":pid": row.pid,
                 ":start_ticks": integer(row.start_ticks),
                 ":boot_id": row.boot_id,
@@ -222,13 +226,13 @@ impl Journal for SqliteJournal {
 
     fn process_ended(&self, token: &SessionToken, now: Timestamp) -> Result<(), JournalError> {
         let sql = "UPDATE process SET ended = ?2 WHERE token = ?1 AND ended IS NULL";
-        self.write(|connection| execute(connection, sql, params![Word(token), now.as_millis()]))
+        self.write(|connection| execute(connection, sql, params![JsonWord(token), now.as_millis()]))
     }
 
     fn open_processes(&self, root: RunId) -> Result<Vec<ProcessRow>, JournalError> {
         let sql = "SELECT * FROM process WHERE root = ?1 AND ended IS NULL
              ORDER BY started, token";
-        self.read(|connection| all(connection, sql, [Word(root)], rows::process))
+        self.read(|connection| all(connection, sql, [JsonWord(root)], rows::process))
     }
 
     fn cached(&self, kind: &str, key: &str) -> Result<Option<Value>, JournalError> {
@@ -287,7 +291,7 @@ impl Journal for SqliteJournal {
     fn end_flush(&self, written: &[EventId]) -> Result<(), JournalError> {
         self.write(|connection| {
             for id in written {
-                execute(connection, "DELETE FROM outbox WHERE id = ?1", [Word(id)])?;
+                execute(connection, "DELETE FROM outbox WHERE id = ?1", [JsonWord(id)])?;
             }
             execute(connection, "DELETE FROM flush", [])
         })
@@ -302,7 +306,7 @@ fn oldest_pending(connection: &Connection) -> rusqlite::Result<Vec<PendingEvent>
     while let Some(row) = waiting.next()?
         && bytes < FLUSH_BYTES
     {
-        let event = PendingEvent { id: row.get::<_, Word<EventId>>(0)?.0, line: row.get(1)? };
+        let event = PendingEvent { id: row.get::<_, JsonWord<EventId>>(0)?.0, line: row.get(1)? };
         bytes += event.line.len();
         pending.push(event);
     }

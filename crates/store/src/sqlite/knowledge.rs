@@ -12,14 +12,15 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde_json::Value;
-use spore_model::graph::{Link, Links, NodeHead, Survey};
+use spore_model::graph::{GraphSurvey, Link, Links, NodeHead};
 use spore_model::{Edge, EdgeId, Node, NodeId, Timestamp};
 
 use super::failure::knowledge_error;
 use super::{Handle, OpenError, OpenOptions};
 use crate::journal::Cause;
 use crate::knowledge::{
-    Added, Counts, EdgeQuery, GcQuery, Knowledge, KnowledgeError, NodeQuery, Removed, Succession,
+    Added, Counts, EdgeQuery, GcQuery, Knowledge, KnowledgeError, NodeQuery, RemovedNodes,
+    Succession,
 };
 
 /// How much of the file a connection may keep in memory, in KiB. A bulk insert writes all over
@@ -97,7 +98,7 @@ impl Links for SqliteKnowledge {
         }
     }
 
-    fn survey(&self, survey: &mut Survey) -> Result<(), KnowledgeError> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Result<(), KnowledgeError> {
         self.snapshot(|connection| reads::survey(connection, survey))
     }
 }
@@ -196,8 +197,8 @@ impl Knowledge for SqliteKnowledge {
     fn remove(
         &self,
         ids: &[NodeId],
-        export: &mut dyn FnMut(&Removed) -> Result<(), Cause>,
-    ) -> Result<Removed, KnowledgeError> {
+        export: &mut dyn FnMut(&RemovedNodes) -> Result<(), Cause>,
+    ) -> Result<RemovedNodes, KnowledgeError> {
         self.write(|connection| {
             let removed = writes::remove(connection, ids).map_err(knowledge_error)?;
             export(&removed).map_err(|source| KnowledgeError::NotExported { source })?;

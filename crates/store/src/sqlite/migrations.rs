@@ -10,7 +10,8 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::OpenError;
 
-/// "Spor" in ASCII: how `file` and we tell our database from anybody's.
+/// "Spor" in ASCII: by this number `file` and this program tell a database of Spore's from
+/// another program's, see <https://www.sqlite.org/pragma.html#pragma_application_id>.
 const APPLICATION_ID: i32 = 0x5370_6f72;
 
 pub(super) const MIGRATIONS: [&str; 3] = [
@@ -52,7 +53,7 @@ pub(super) fn upgrade(path: &Path, connection: &mut Connection) -> Result<(), Op
     for (version, sql) in (1..).zip(MIGRATIONS) {
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        // Only under the write lock is it certain that nobody else has just done it.
+        // Only under the write lock is it certain that no other process has just done it.
         if identify(path, &transaction)? < version {
             apply(&transaction, version, sql).map_err(failed)?;
             transaction.commit().map_err(failed)?;

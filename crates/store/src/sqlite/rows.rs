@@ -8,13 +8,13 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde_json::Value;
 use spore_model::{Cost, LedgerEntry, Run, RunCost, Timestamp, Usage, Usd};
 
-use crate::journal::{ProcessRow, Step};
+use crate::journal::{ProcessRow, RecordedStep};
 
 /// A value whose JSON is one string: ids, and enums without fields. Its column holds the
 /// same word that people see in `--json`.
-pub(super) struct Word<T>(pub(super) T);
+pub(super) struct JsonWord<T>(pub(super) T);
 
-impl<T: Serialize> ToSql for Word<T> {
+impl<T: Serialize> ToSql for JsonWord<T> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         match serde_json::to_value(&self.0) {
             Ok(Value::String(word)) => Ok(word.into()),
@@ -26,7 +26,7 @@ impl<T: Serialize> ToSql for Word<T> {
     }
 }
 
-impl<T: DeserializeOwned> FromSql for Word<T> {
+impl<T: DeserializeOwned> FromSql for JsonWord<T> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let word: StrDeserializer<'_, WordError> = value.as_str()?.into_deserializer();
         T::deserialize(word).map(Self).map_err(FromSqlError::other)
@@ -58,11 +58,11 @@ fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
 }
 
 fn word<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    Ok(row.get::<_, Word<T>>(column)?.0)
+    Ok(row.get::<_, JsonWord<T>>(column)?.0)
 }
 
 fn word_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<T>> {
-    Ok(row.get::<_, Option<Word<T>>>(column)?.map(|word| word.0))
+    Ok(row.get::<_, Option<JsonWord<T>>>(column)?.map(|word| word.0))
 }
 
 fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
@@ -116,8 +116,8 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-pub(super) fn step(row: &Row<'_>) -> rusqlite::Result<Step> {
-    Ok(Step {
+pub(super) fn step(row: &Row<'_>) -> rusqlite::Result<RecordedStep> {
+    Ok(RecordedStep {
         run: word(row, "run")?,
         key: word(row, "key")?,
         class: word(row, "class")?,

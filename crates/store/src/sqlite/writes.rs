@@ -4,8 +4,8 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 use spore_model::{Event, LedgerEntry, Run, RunId, StepKey, Timestamp};
 
 use super::failure::journal_error;
-use super::rows::{self, Json, Word, integer};
-use crate::journal::{JournalError, RunChange, Step};
+use super::rows::{self, Json, JsonWord, integer};
+use crate::journal::{JournalError, RecordedStep, RunChange};
 use crate::spine;
 
 /// Adds runs, passing over those that are there. Returns whether any was added.
@@ -23,7 +23,7 @@ pub(super) fn add_runs(connection: &Connection, runs: &[Run]) -> Result<bool, Jo
 pub(super) fn require_run(connection: &Connection, run: RunId) -> Result<(), JournalError> {
     let found = connection
         .prepare_cached("SELECT 1 FROM run WHERE id = ?1")
-        .and_then(|mut select| select.exists([Word(run)]))
+        .and_then(|mut select| select.exists([JsonWord(run)]))
         .map_err(journal_error)?;
     if found { Ok(()) } else { Err(JournalError::NoSuchRun { run }) }
 }
@@ -32,9 +32,9 @@ pub(super) fn find_step(
     connection: &Connection,
     run: RunId,
     key: &StepKey,
-) -> rusqlite::Result<Option<Step>> {
+) -> rusqlite::Result<Option<RecordedStep>> {
     let mut select = connection.prepare_cached("SELECT * FROM step WHERE run = ?1 AND key = ?2")?;
-    select.query_row(params![Word(run), Word(key)], rows::step).optional()
+    select.query_row(params![JsonWord(run), JsonWord(key)], rows::step).optional()
 }
 
 /// Returns the step if `attempt` is the newest at it.
@@ -43,14 +43,14 @@ pub(super) fn claim_step(
     run: RunId,
     key: &StepKey,
     attempt: u32,
-) -> Result<Step, JournalError> {
+) -> Result<RecordedStep, JournalError> {
     let step = find_step(connection, run, key)
         .map_err(journal_error)?
         .ok_or_else(|| JournalError::NoSuchStep { run, key: key.clone() })?;
     if step.attempt == attempt { Ok(step) } else { Err(fenced(&step, attempt)) }
 }
 
-pub(super) fn fenced(step: &Step, attempt: u32) -> JournalError {
+pub(super) fn fenced(step: &RecordedStep, attempt: u32) -> JournalError {
     JournalError::Fenced { run: step.run, key: step.key.clone(), attempt, newest: step.attempt }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn add_events(connection: &Connection, events: &[Event]) -> Result<()
         let line = spine::line_of(event).ok_or(JournalError::EventTooLarge { event: event.id })?;
         connection
             .prepare_cached("INSERT INTO outbox (id, line) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
-            .and_then(|mut insert| insert.execute(params![Word(event.id), line]))
+            .and_then(|mut insert| insert.execute(params![JsonWord(event.id), line]))
             .map_err(journal_error)?;
     }
     Ok(())
@@ -99,15 +99,15 @@ fn update_run(connection: &Connection, id: RunId, change: &RunChange) -> rusqlit
          WHERE id = :id",
     )?;
     update.execute(named_params! {
-        ":id": Word(id),
-        ":state": change.state.map(Word),
-        ":outcome": change.outcome.map(Word),
+        ":id": JsonWord(id),
+        ":state": change.state.map(JsonWord),
+        ":outcome": change.outcome.map(JsonWord),
         ":set_park": change.park.is_some(),
-        ":park": change.park.flatten().map(Word),
-        ":mark": change.mark.map(Word),
+        ":park": change.park.flatten().map(JsonWord),
+        ":mark": change.mark.map(JsonWord),
         ":reason": change.reason,
-        ":tree_hash": change.tree_hash.as_ref().map(Word),
-        ":base_commit": change.base_commit.as_ref().map(Word),
+        ":tree_hash": change.tree_hash.as_ref().map(JsonWord),
+        ":base_commit": change.base_commit.as_ref().map(JsonWord),
         ":ended": change.ended.map(Timestamp::as_millis),
         ":turns": change.turns,
         ":input_tokens": change.tokens.map(|tokens| integer(tokens.input_tokens)),
@@ -138,8 +138,8 @@ fn insert_ledger_entry(connection: &Connection, entry: &LedgerEntry) -> rusqlite
          ON CONFLICT (session) DO NOTHING",
     )?;
     let added = insert.execute(named_params! {
-        ":session": Word(entry.session),
-        ":root": Word(entry.root),
+        ":session": JsonWord(entry.session),
+        ":root": JsonWord(entry.root),
         ":role": entry.role,
         ":backend": entry.backend,
         ":model": entry.model,
@@ -170,10 +170,10 @@ fn insert_run(connection: &Connection, run: &Run) -> rusqlite::Result<bool> {
          ON CONFLICT (id) DO NOTHING",
     )?;
     let added = insert.execute(named_params! {
-        ":id": Word(run.id),
-        ":parent": run.parent.map(Word),
-        ":trace": Word(&run.trace),
-        ":kind": Word(run.kind),
+        ":id": JsonWord(run.id),
+        ":parent": run.parent.map(JsonWord),
+        ":trace": JsonWord(&run.trace),
+        ":kind": JsonWord(run.kind),
         ":name": run.name,
         ":task": run.task,
         ":attempt": run.attempt,
@@ -181,13 +181,13 @@ fn insert_run(connection: &Connection, run: &Run) -> rusqlite::Result<bool> {
         ":role": run.role,
         ":backend": run.backend,
         ":model": run.model,
-        ":state": Word(run.state),
-        ":outcome": run.outcome.map(Word),
-        ":park": run.park.map(Word),
-        ":mark": run.mark.map(Word),
+        ":state": JsonWord(run.state),
+        ":outcome": run.outcome.map(JsonWord),
+        ":park": run.park.map(JsonWord),
+        ":mark": run.mark.map(JsonWord),
         ":reason": run.reason,
-        ":base_commit": run.base_commit.as_ref().map(Word),
-        ":tree_hash": run.tree_hash.as_ref().map(Word),
+        ":base_commit": run.base_commit.as_ref().map(JsonWord),
+        ":tree_hash": run.tree_hash.as_ref().map(JsonWord),
         ":started": run.started.as_millis(),
         ":ended": run.ended.map(Timestamp::as_millis),
         ":turns": run.turns,

@@ -10,7 +10,7 @@ use spore_model::{
 };
 use spore_store::spine::Cursor;
 use spore_store::{
-    Journal, JournalError, PendingEvent, ProcessRow, RunChange, RunQuery, Step, StepBegun,
+    Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery, StepBegun,
     StepEntry,
 };
 
@@ -130,11 +130,11 @@ impl Journal for ProjectJournal {
         self.row(name, || self.store.finish_step(run, key, attempt, entry))
     }
 
-    fn step(&self, run: RunId, key: &StepKey) -> Answer<Option<Step>> {
+    fn step(&self, run: RunId, key: &StepKey) -> Answer<Option<RecordedStep>> {
         self.store.step(run, key)
     }
 
-    fn steps(&self, run: RunId) -> Answer<Vec<Step>> {
+    fn steps(&self, run: RunId) -> Answer<Vec<RecordedStep>> {
         self.store.steps(run)
     }
 

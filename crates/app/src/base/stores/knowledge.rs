@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use spore_effects::{Effect, Probe};
-use spore_model::graph::{Link, Links, NodeHead, Survey};
+use spore_model::graph::{GraphSurvey, Link, Links, NodeHead};
 use spore_model::{Edge, EdgeId, Node, NodeId, Timestamp};
 use spore_store::{
-    Added, Cause, Counts, EdgeQuery, GcQuery, Knowledge, KnowledgeError, NodeQuery, Removed,
+    Added, Cause, Counts, EdgeQuery, GcQuery, Knowledge, KnowledgeError, NodeQuery, RemovedNodes,
     Succession,
 };
 
@@ -42,7 +42,7 @@ impl Links for ProjectKnowledge {
         self.store.heads(of)
     }
 
-    fn survey(&self, survey: &mut Survey) -> Answer<()> {
+    fn survey(&self, survey: &mut GraphSurvey) -> Answer<()> {
         self.store.survey(survey)
     }
 }
@@ -122,8 +122,8 @@ impl Knowledge for ProjectKnowledge {
     fn remove(
         &self,
         ids: &[NodeId],
-        export: &mut dyn FnMut(&Removed) -> std::result::Result<(), Cause>,
-    ) -> Answer<Removed> {
+        export: &mut dyn FnMut(&RemovedNodes) -> std::result::Result<(), Cause>,
+    ) -> Answer<RemovedNodes> {
         self.row("remove", "nodes", || self.store.remove(ids, export))
     }
 }

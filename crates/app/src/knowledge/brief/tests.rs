@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::base::stores::ProjectKnowledge;
-use spore_config::{Layer, Origin};
+use spore_config::{SettingsLayer, SettingsOrigin};
 use spore_effects::{FixedClock, Ids, Probe, Tool};
 use spore_model::{LessonRecord, Timestamp};
 use tempfile::TempDir;
@@ -95,7 +95,8 @@ impl Project {
         commit(&root, "a shop that prints receipts");
         let around = surroundings(&dir, &root);
         let workspace = Workspace::find(&around).unwrap();
-        let layer = Layer { origin: Origin::Flag("test".into()), text: text.to_owned() };
+        let layer =
+            SettingsLayer { origin: SettingsOrigin::Flag("test".into()), text: text.to_owned() };
         let config = workspace.config(&around, &[layer]).unwrap();
         let knowledge = workspace.knowledge(&config).unwrap();
         let repository = workspace.repository(&around).unwrap();

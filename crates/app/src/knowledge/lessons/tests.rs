@@ -229,7 +229,7 @@ fn what_was_carried_is_found_beside_the_task_files() {
 fn trail_of(bounces: &[BounceTrail]) -> String {
     let file = |path: &str, added| spore_git::ChangedFile {
         path: path.into(),
-        status: spore_git::Change::Modified,
+        status: spore_git::FileChange::Modified,
         added: Some(added),
         removed: Some(1),
     };

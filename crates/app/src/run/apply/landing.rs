@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use spore_git::{GitError, Repository, Spot, Standing};
+use spore_git::{BranchTip, GitError, HeadState, Repository};
 use spore_model::{CommitId, Fault};
 
 use super::{Applied, Apply, Site, short_branch};
@@ -68,7 +68,7 @@ impl Site<'_> {
             return Ok(self.merged(&landing));
         }
         let spot = match self.repository.standing()? {
-            Standing::OnBranch(spot) => spot,
+            HeadState::OnBranch(spot) => spot,
             other => return Ok(self.not_merged(&refusal(&other))),
         };
         if self.repository.is_ancestor(commit, &spot.tip)? {
@@ -121,8 +121,8 @@ impl Site<'_> {
             let landed = tip != landing.from && home.is_ancestor(&landing.to, &tip)?;
             return Ok(landed.then_some(Reached::Landed));
         }
-        let spot = Spot { branch: landing.branch.clone(), tip };
-        if landing.root.is_none() || home.standing()? != Standing::OnBranch(spot) {
+        let spot = BranchTip { branch: landing.branch.clone(), tip };
+        if landing.root.is_none() || home.standing()? != HeadState::OnBranch(spot) {
             // The user has gone to another branch, and git took the files along.
             return Ok(Some(Reached::Landed));
         }
@@ -230,7 +230,7 @@ impl Site<'_> {
         }
     }
 
-    fn already_in(&self, spot: &Spot) -> Applied {
+    fn already_in(&self, spot: &BranchTip) -> Applied {
         let name = short_branch(&spot.branch);
         Applied {
             how: Apply::Merge,
@@ -263,13 +263,13 @@ enum Way {
     Back,
 }
 
-fn refusal(standing: &Standing) -> String {
+fn refusal(standing: &HeadState) -> String {
     match standing {
-        Standing::OnBranch(spot) => format!("{} is checked out", short_branch(&spot.branch)),
-        Standing::Detached => "no branch is checked out".to_owned(),
-        Standing::Unborn => "the branch that is checked out has no commit".to_owned(),
-        Standing::Busy { doing } => format!("a {doing} is under way"),
-        Standing::Shared { branch, dir } => {
+        HeadState::OnBranch(spot) => format!("{} is checked out", short_branch(&spot.branch)),
+        HeadState::Detached => "no branch is checked out".to_owned(),
+        HeadState::Unborn => "the branch that is checked out has no commit".to_owned(),
+        HeadState::Busy { doing } => format!("a {doing} is under way"),
+        HeadState::Shared { branch, dir } => {
             format!("{} is checked out in {} too", short_branch(branch), dir.display())
         }
     }

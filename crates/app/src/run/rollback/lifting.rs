@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use spore_git::{Change, GitError, Obstacle, Repository, Standing};
+use spore_git::{FileChange, GitError, HeadState, Obstacle, Repository};
 use spore_model::{CommitId, Fault};
 
 use super::{Plan, Undoing};
@@ -67,7 +67,7 @@ impl Undoing<'_> {
                 .push(format!("what was laid into your files is in commits of yours: {files}"));
             return Ok(false);
         }
-        if let Standing::Busy { doing } = home.standing()? {
+        if let HeadState::Busy { doing } = home.standing()? {
             let message = format!("a {doing} is under way in {}", home.root().display());
             return Err(Error::new(Fault::BadInput, message).hint(format!(
                 "finish it, or give it up; then `spore runs rollback {}`",
@@ -145,7 +145,7 @@ impl Undoing<'_> {
 fn changed(home: &Repository, from: &CommitId, to: &CommitId) -> Result<BTreeSet<String>> {
     let mut paths = BTreeSet::new();
     for file in home.diff(from, to, 0)?.files {
-        if let Change::Renamed { from } = file.status {
+        if let FileChange::Renamed { from } = file.status {
             paths.insert(from);
         }
         paths.insert(file.path);

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use spore_effects::{Probe, Tool};
-use spore_model::{Edge, EdgeId, EdgeKind, Lesson, Node, NodeClass, NodeId, Outcome, Status};
+use spore_model::{Edge, EdgeId, EdgeKind, Lesson, Node, NodeClass, NodeId, Outcome, RunStatus};
 use spore_store::StepEntry;
 use spore_store::{EdgeQuery, NodeQuery};
 
@@ -148,7 +148,7 @@ fn a_branch_is_removed_and_a_ref_keeps_its_commit() {
     let planned = roll(&yard, true).unwrap();
     assert_eq!(planned.state, RollbackState::Planned);
     assert!(yard.sh("git branch --list 'spore/*'").contains("spore/"), "a dry run does nothing");
-    assert_eq!(row(&yard).status(false), Status::Verified);
+    assert_eq!(row(&yard).status(false), RunStatus::Verified);
     let done = roll(&yard, false).unwrap();
     assert_eq!((done.state, &done.deeds), (RollbackState::Done, &planned.deeds));
     let commit = &yard.commit;
@@ -157,7 +157,7 @@ fn a_branch_is_removed_and_a_ref_keeps_its_commit() {
         format!("refs/spore/RUN/result {commit}\nrefs/spore/RUN/rolled-back {commit}")
     );
     assert_eq!(yard.users(), before);
-    assert_eq!(row(&yard).status(false), Status::RolledBack);
+    assert_eq!(row(&yard).status(false), RunStatus::RolledBack);
     let event: serde_json::Value = serde_json::from_str(&events(&yard)[0]).unwrap();
     assert_eq!(event["source"], json!({ "kind": "human", "name": "rollback" }));
     let again = roll(&yard, false).unwrap();
@@ -219,7 +219,7 @@ fn a_merge_into_a_branch_that_nobody_has_checked_out_is_undone_there() {
     assert_eq!(yard.sh("git rev-parse main"), yard.base.as_str());
     assert_eq!(yard.sh("cat a; git status --porcelain"), "mine\n M a");
     let told = row(&yard);
-    assert_eq!(told.status(false), Status::RolledBack);
+    assert_eq!(told.status(false), RunStatus::RolledBack);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn check_refused_in(yard: &Yard, prepare: &str, code: u8, expected: &str) {
     assert_eq!(error.exit_code(), code, "{prepare}: {error}");
     assert!(error.to_string().contains(expected) && error.hint_text().is_some(), "{error}");
     assert_eq!((yard.users(), our_refs(yard), known(yard)), (before, refs, known_before));
-    assert_eq!(row(yard).status(false), Status::Verified);
+    assert_eq!(row(yard).status(false), RunStatus::Verified);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn left_of(yard: &Yard, prepare: &str) -> String {
     let before = yard.users();
     let done = roll(yard, false).unwrap();
     assert_eq!(yard.users(), before, "{prepare}");
-    assert_eq!(row(yard).status(false), Status::RolledBack);
+    assert_eq!(row(yard).status(false), RunStatus::RolledBack);
     done.left.join("\n")
 }
 

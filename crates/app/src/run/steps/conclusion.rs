@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use spore_model::{CommitId, Lesson, NodeId, Outcome, Park, StepKey, Ticket, TreeId};
-use spore_pipeline::{Conclusion, Done, Problem, Proposed, Step, hold, read_summary};
+use spore_pipeline::{Conclusion, Done, ProposalProblem, Proposed, Step, hold, read_summary};
 
 use crate::base::error::bug;
 use crate::base::files::remove_empty_dir;
@@ -148,7 +148,7 @@ impl Orchestration<'_> {
         bounce: u32,
         text: &str,
         proposals: &Proposals,
-    ) -> std::result::Result<Proposed, Vec<Problem>> {
+    ) -> std::result::Result<Proposed, Vec<ProposalProblem>> {
         let commit = self.bounce_commit(bounce);
         let tree = commit.ok().map(|at| NamedPlaces::of(self.briefing(), at));
         let places = |named: &str| tree.as_ref().map_or_else(Vec::new, |tree| tree.find(named));

@@ -44,7 +44,7 @@ impl Orchestration<'_> {
     /// behind, which nobody has looked at. Git is asked only where there may be one.
     fn doubtful_refs(&self) -> Result<Vec<(String, CommitId)>> {
         let steps = self.journal.steps(self.run)?;
-        let turned_down = |step: &spore_store::Step| {
+        let turned_down = |step: &spore_store::RecordedStep| {
             let result = step.result.clone()?;
             match serde_json::from_value(result).ok()? {
                 Done::Snapshot { secrets, .. } if !secrets.is_empty() => {

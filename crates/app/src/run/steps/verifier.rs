@@ -4,7 +4,7 @@
 //! A coder that writes one would write instructions to its own judge, so the verifier's
 //! checkout has those of the base; what the change does to them stands in the diff.
 
-use spore_git::{Change, ChangedFile, Checkout, Exclusions};
+use spore_git::{ChangedFile, Checkout, Exclusions, FileChange};
 use spore_model::{CommitId, Outcome, Ticket, TreeId};
 use spore_pipeline::{Done, Step};
 
@@ -76,7 +76,7 @@ impl Orchestration<'_> {
         }
         let after = self.checkouts().snapshot(checkout)?;
         let touched = self.repository.diff(handed, &after, 0)?;
-        Ok(touched.files.iter().all(|file| file.status == Change::Added))
+        Ok(touched.files.iter().all(|file| file.status == FileChange::Added))
     }
 
     /// The tree under check, with the base's own instructions to agents.
@@ -90,13 +90,13 @@ impl Orchestration<'_> {
         let obeyed = Exclusions::new(&self.config.verdict.instructions, &[]);
         let (mut added, mut changed) = (Vec::new(), Vec::new());
         for file in files {
-            if let Change::Renamed { from } = &file.status
+            if let FileChange::Renamed { from } = &file.status
                 && obeyed.excludes(from)
             {
                 changed.push(from.clone());
             }
             if obeyed.excludes(&file.path) {
-                let is_new = matches!(file.status, Change::Added | Change::Renamed { .. });
+                let is_new = matches!(file.status, FileChange::Added | FileChange::Renamed { .. });
                 if is_new { &mut added } else { &mut changed }.push(file.path.clone());
             }
         }

@@ -86,7 +86,7 @@ struct PathBeneath {
     place: RawFd,
 }
 
-/// A rule set that nobody has taken on yet.
+/// A Landlock rule set that no thread is restricted by yet.
 pub(super) struct Ruleset(OwnedFd);
 
 impl Ruleset {

@@ -18,12 +18,12 @@ const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
 const DEVICE: u64 = READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV;
 
 /// Rules that are complete, for a program to take on.
-pub(crate) struct Rules {
+pub(crate) struct SandboxRules {
     ruleset: Ruleset,
     pub(crate) enforced: Enforced,
 }
 
-impl Rules {
+impl SandboxRules {
     /// Makes the rules. An error means that nothing sound can be enforced.
     pub(crate) fn new(wanted: &Confinement) -> io::Result<Self> {
         let abi = crate::machine::landlock_abi()
@@ -98,8 +98,8 @@ impl Granter {
     }
 }
 
-/// Opens a place only to name it. One that is gone, or that we may not even name, needs no
-/// rule: nobody below us could use it.
+/// Opens a place only to name it. One that is gone, or that the shim may not even name, needs
+/// no rule: no process of the session could use it.
 fn open(place: &Path) -> Option<(OwnedFd, bool)> {
     let mut options = File::options();
     let file = options.read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(place).ok()?;

@@ -2,28 +2,29 @@
 
 use tree_sitter::Node;
 
-use super::grammar::{GO, Kind};
+use super::grammar::{GO, GoKind};
 use super::types::PREDECLARED_TYPES;
-use super::{Local, Visit, Walk};
+use super::{GoWalk, LocalValue, WalkStep};
 use crate::{Access, ReferenceKind};
 
-/// Functions of the language that nobody gives a new meaning. The others, like `max` and
-/// `print`, are recorded: if the package has one of that name, it is meant.
+/// Predeclared functions (<https://go.dev/ref/spec#Predeclared_identifiers>) that packages do not
+/// redefine in practice. The others, like `max` and `print`, are recorded: if the package has one
+/// of that name, it is meant.
 const PREDECLARED: &[&str] = &[
     "append", "cap", "close", "complex", "copy", "delete", "imag", "len", "make", "new", "panic",
     "real", "recover",
 ];
-impl Walk<'_, '_> {
-    pub(super) fn call(&mut self, node: Node<'_>) -> Visit {
+impl GoWalk<'_, '_> {
+    pub(super) fn call(&mut self, node: Node<'_>) -> WalkStep {
         let Some(function) = GO.field(node, GO.function).map(without_type_arguments) else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
         match GO.kinds.of(function) {
-            Some(Kind::Identifier) => self.call_by_name(function),
-            Some(Kind::Selector) => self.call_by_selector(function),
+            Some(GoKind::Identifier) => self.call_by_name(function),
+            Some(GoKind::Selector) => self.call_by_selector(function),
             _ => {}
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     fn call_by_name(&mut self, function: Node<'_>) {
@@ -49,12 +50,12 @@ impl Walk<'_, '_> {
 
     /// Returns how something is reached through what stands before the dot.
     fn access_through(&mut self, operand: Node<'_>) -> Access {
-        if !GO.is(operand, Kind::Identifier) {
+        if !GO.is(operand, GoKind::Identifier) {
             let type_name = self.type_of(operand);
             return Access::Value(type_name.map(|name| name.path(self.reader.text)));
         }
         match self.local(operand) {
-            Some(Local::Own(_)) => Access::Own,
+            Some(LocalValue::Own(_)) => Access::Own,
             Some(local) => Access::Value(local.type_name().map(|name| name.path(self.reader.text))),
             None => self.access_through_package(self.reader.of(operand)),
         }
@@ -78,7 +79,7 @@ impl Walk<'_, '_> {
 
 /// Returns the function behind `Map[int, string](…)`.
 fn without_type_arguments(function: Node<'_>) -> Node<'_> {
-    if !GO.is(function, Kind::Index) {
+    if !GO.is(function, GoKind::Index) {
         return function;
     }
     GO.field(function, GO.operand).or_else(|| GO.field(function, GO.type_)).unwrap_or(function)

@@ -3,19 +3,19 @@
 
 use tree_sitter::Node;
 
-use super::grammar::{GO, Kind};
+use super::grammar::{GO, GoKind};
 use super::types::{name_node, named};
-use super::{Local, Span, Visit, Walk};
-use crate::reader::Definition;
+use super::{GoWalk, LocalValue, TextSpan, WalkStep};
+use crate::reader::ItemDefinition;
 use crate::{ItemKind, ReferenceKind, Visibility};
 
-impl<'t> Walk<'_, 't> {
+impl<'t> GoWalk<'_, 't> {
     /// Learns what the file's functions return before their calls are read: Go's definitions
     /// come in any order.
     pub(super) fn look_ahead(&mut self, file: Node<'_>) {
         let mut cursor = file.walk();
         for node in file.named_children(&mut cursor) {
-            if GO.is(node, Kind::Function)
+            if GO.is(node, GoKind::Function)
                 && let Some(name) = GO.field(node, GO.name)
                 && let Some(result) = GO.field(node, GO.result).and_then(first_result)
             {
@@ -24,8 +24,8 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    pub(super) fn function(&mut self, node: Node<'_>) -> Visit {
-        let Some(name) = GO.field(node, GO.name) else { return Visit::Children };
+    pub(super) fn function(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(name) = GO.field(node, GO.name) else { return WalkStep::Children };
         let name = self.reader.of(name);
         let is_test = self.is_in_test_file() && is_test_name(name) && self.takes_a_test(node, name);
         let kind = if is_test { ItemKind::Test } else { ItemKind::Function };
@@ -33,11 +33,11 @@ impl<'t> Walk<'_, 't> {
         self.reader.open(definition);
         self.state.locals.enter_function(node);
         self.bind_signature(node);
-        Visit::Within
+        WalkStep::Within
     }
 
-    pub(super) fn method(&mut self, node: Node<'_>) -> Visit {
-        let Some(name) = GO.field(node, GO.name) else { return Visit::Children };
+    pub(super) fn method(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(name) = GO.field(node, GO.name) else { return WalkStep::Children };
         let name = self.reader.of(name);
         let receiver = GO.field(node, GO.receiver).and_then(|list| list.named_child(0));
         let holder = receiver.and_then(|one| GO.field(one, GO.type_)).and_then(name_node);
@@ -58,22 +58,26 @@ impl<'t> Walk<'_, 't> {
             self.bind_receiver(receiver, holder);
         }
         self.bind_signature(node);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Binds the receiver, and its type's parameters: `func (l *List[T]) Push(item T)`.
     fn bind_receiver(&mut self, receiver: Node<'_>, holder: Node<'_>) {
         let begins = receiver.end_byte();
         for name in GO.names(receiver) {
-            self.state.locals.bind(Span::of(name), Local::Own(Span::of(holder)), begins);
+            self.state.locals.bind(
+                TextSpan::of(name),
+                LocalValue::Own(TextSpan::of(holder)),
+                begins,
+            );
         }
         // The method's name says whose it is; the receiver would only say it again.
         self.state.taken.add(holder);
         let mut node = GO.field(receiver, GO.type_);
-        while let Some(layer) = node.filter(|layer| GO.is(*layer, Kind::Pointer)) {
+        while let Some(layer) = node.filter(|layer| GO.is(*layer, GoKind::Pointer)) {
             node = layer.named_child(0);
         }
-        if let Some(generic) = node.filter(|node| GO.is(*node, Kind::Generic)) {
+        if let Some(generic) = node.filter(|node| GO.is(*node, GoKind::Generic)) {
             self.bind_type_arguments(generic);
         }
     }
@@ -84,7 +88,7 @@ impl<'t> Walk<'_, 't> {
             let mut elements = arguments.walk();
             for element in arguments.named_children(&mut elements) {
                 let name = element.named_child(0).unwrap_or(element);
-                self.state.locals.bind(Span::of(name), Local::Value, name.start_byte());
+                self.state.locals.bind(TextSpan::of(name), LocalValue::Value, name.start_byte());
             }
         }
     }
@@ -111,15 +115,17 @@ impl<'t> Walk<'_, 't> {
         self.state.declaration = (!is_group).then(|| node.start_byte());
     }
 
-    pub(super) fn type_spec(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn type_spec(&mut self, node: Node<'_>) -> WalkStep {
         let start = self.state.declaration.take().unwrap_or(node.start_byte());
-        let Some(name) = GO.field(node, GO.name) else { return Visit::Children };
+        let Some(name) = GO.field(node, GO.name) else { return WalkStep::Children };
         self.state.taken.add(name);
         let name = self.reader.of(name);
         let meaning = GO.field(node, GO.type_);
         let (kind, body) = match meaning.and_then(|meaning| GO.kinds.of(meaning)) {
-            Some(Kind::Struct) => (ItemKind::Struct, meaning.and_then(|meaning| meaning.child(1))),
-            Some(Kind::Interface) => {
+            Some(GoKind::Struct) => {
+                (ItemKind::Struct, meaning.and_then(|meaning| meaning.child(1)))
+            }
+            Some(GoKind::Interface) => {
                 (ItemKind::Interface, meaning.and_then(|meaning| meaning.child(1)))
             }
             _ => (ItemKind::Type, None),
@@ -128,19 +134,19 @@ impl<'t> Walk<'_, 't> {
         let place = self.reader.open(definition);
         self.state.places.insert(name.to_owned(), place);
         self.state.locals.enter(node);
-        Visit::Within
+        WalkStep::Within
     }
 
-    pub(super) fn value_spec(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn value_spec(&mut self, node: Node<'_>) -> WalkStep {
         let start = self.state.declaration.take().unwrap_or(node.start_byte());
         let type_name = self.type_of_spec(node);
         let names = GO.names(node);
         if self.state.locals.in_function(node.start_byte()) {
             for name in names {
-                let local = Local::maybe_of(type_name);
-                self.state.locals.bind(Span::of(name), local, node.end_byte());
+                let local = LocalValue::maybe_of(type_name);
+                self.state.locals.bind(TextSpan::of(name), local, node.end_byte());
             }
-            return Visit::Children;
+            return WalkStep::Children;
         }
         for name in &names {
             if let Some(type_name) = type_name {
@@ -152,7 +158,7 @@ impl<'t> Walk<'_, 't> {
                 let name = self.reader.of(*name);
                 let definition = self.definition_from(start, ItemKind::Const, name, node, None);
                 self.reader.open(definition);
-                Visit::Within
+                WalkStep::Within
             }
             names => {
                 for name in names {
@@ -163,12 +169,12 @@ impl<'t> Walk<'_, 't> {
                         self.reader.define(definition);
                     }
                 }
-                Visit::Children
+                WalkStep::Children
             }
         }
     }
 
-    fn type_of_spec(&mut self, spec: Node<'_>) -> Option<Span> {
+    fn type_of_spec(&mut self, spec: Node<'_>) -> Option<TextSpan> {
         if let Some(said) = GO.field(spec, GO.type_) {
             return named(said);
         }
@@ -179,15 +185,15 @@ impl<'t> Walk<'_, 't> {
         self.type_of(value.named_child(0)?)
     }
 
-    pub(super) fn interface_method(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn interface_method(&mut self, node: Node<'_>) -> WalkStep {
         self.state.locals.enter(node);
         let is_item = self.reader.scope().is_some_and(|(_, item)| item.kind == ItemKind::Interface);
         let Some(name) = GO.field(node, GO.name).filter(|_| is_item) else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
         let definition = self.definition(ItemKind::Method, self.reader.of(name), node, None);
         self.reader.open(definition);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Reads a struct's field: a type without a name is built upon.
@@ -204,11 +210,11 @@ impl<'t> Walk<'_, 't> {
         let mut cursor = node.walk();
         for field in node.children_by_field_name("name", &mut cursor) {
             let key = format!("{holder}.{}", self.reader.of(field));
-            self.state.types.insert(key, Span::of(type_name));
+            self.state.types.insert(key, TextSpan::of(type_name));
         }
         if GO.field(node, GO.name).is_none() {
             let last = self.reader.of(type_name).rsplit('.').next().unwrap_or("");
-            self.state.types.insert(format!("{holder}.{last}"), Span::of(type_name));
+            self.state.types.insert(format!("{holder}.{last}"), TextSpan::of(type_name));
         }
     }
 
@@ -229,7 +235,7 @@ impl<'t> Walk<'_, 't> {
 
     pub(super) fn type_parameter(&mut self, node: Node<'_>) {
         for name in GO.names(node) {
-            self.state.locals.bind(Span::of(name), Local::Value, node.start_byte());
+            self.state.locals.bind(TextSpan::of(name), LocalValue::Value, node.start_byte());
         }
     }
 
@@ -243,7 +249,7 @@ impl<'t> Walk<'_, 't> {
         for name in left.named_children(&mut names) {
             // `row, ok := value.(Row)`: the second name has no value of its own.
             let type_name = values.next().and_then(|value| self.type_of(value));
-            self.bind_name(name, Local::maybe_of(type_name), node.end_byte());
+            self.bind_name(name, LocalValue::maybe_of(type_name), node.end_byte());
         }
     }
 
@@ -252,20 +258,20 @@ impl<'t> Walk<'_, 't> {
         let Some(left) = GO.field(node, GO.left) else { return };
         let mut names = left.walk();
         for name in left.named_children(&mut names) {
-            self.bind_name(name, Local::Value, node.end_byte());
+            self.bind_name(name, LocalValue::Value, node.end_byte());
         }
     }
 
-    fn bind_name(&mut self, name: Node<'_>, local: Local, begins: usize) {
-        if GO.is(name, Kind::Identifier) {
-            self.state.locals.bind(Span::of(name), local, begins);
+    fn bind_name(&mut self, name: Node<'_>, local: LocalValue, begins: usize) {
+        if GO.is(name, GoKind::Identifier) {
+            self.state.locals.bind(TextSpan::of(name), local, begins);
         }
     }
 
     pub(super) fn type_switch(&mut self, node: Node<'_>) {
         self.state.locals.enter(node);
         if let Some(name) = GO.field(node, GO.alias).and_then(|list| list.named_child(0)) {
-            self.state.switched.push((Span::of(name), node.end_byte()));
+            self.state.switched.push((TextSpan::of(name), node.end_byte()));
         }
     }
 
@@ -283,7 +289,7 @@ impl<'t> Walk<'_, 't> {
             [only] => named(*only),
             _ => None,
         };
-        self.state.locals.bind_here(name, Local::maybe_of(type_name), at);
+        self.state.locals.bind_here(name, LocalValue::maybe_of(type_name), at);
     }
 
     fn definition(
@@ -292,7 +298,7 @@ impl<'t> Walk<'_, 't> {
         name: &'t str,
         node: Node<'_>,
         body: Option<Node<'_>>,
-    ) -> Definition<'t> {
+    ) -> ItemDefinition<'t> {
         self.definition_from(node.start_byte(), kind, name, node, body)
     }
 
@@ -303,11 +309,11 @@ impl<'t> Walk<'_, 't> {
         name: &'t str,
         node: Node<'_>,
         body: Option<Node<'_>>,
-    ) -> Definition<'t> {
+    ) -> ItemDefinition<'t> {
         let is_exported = name.chars().next().is_some_and(char::is_uppercase);
         let visibility = if is_exported { Visibility::Public } else { Visibility::Restricted };
         let doc = self.state.comments.above(self.reader.text, start);
-        let mut definition = Definition::new(kind, name, node, body)
+        let mut definition = ItemDefinition::new(kind, name, node, body)
             .doc(doc)
             .visibility(visibility)
             .starting_at(start);
@@ -335,7 +341,7 @@ fn is_test_name(name: &str) -> bool {
 }
 
 /// Returns the type that a function's first result has.
-fn first_result(result: Node<'_>) -> Option<Span> {
+fn first_result(result: Node<'_>) -> Option<TextSpan> {
     if let Some(name) = named(result) {
         return Some(name);
     }

@@ -8,7 +8,7 @@ use tree_sitter::Node;
 use crate::reader::Kinds;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum GoKind {
     /// Nothing below it matters.
     Leaf,
     Comment,
@@ -51,61 +51,61 @@ pub(super) enum Kind {
     Interface,
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("interpreted_string_literal", Kind::Leaf),
-    ("raw_string_literal", Kind::Leaf),
-    ("comment", Kind::Comment),
-    ("source_file", Kind::SourceFile),
-    ("package_clause", Kind::PackageClause),
-    ("import_spec", Kind::ImportSpec),
-    ("function_declaration", Kind::Function),
-    ("method_declaration", Kind::Method),
-    ("const_declaration", Kind::ConstDeclaration),
-    ("var_declaration", Kind::VarDeclaration),
-    ("type_declaration", Kind::TypeDeclaration),
-    ("type_spec", Kind::TypeSpec),
-    ("type_alias", Kind::TypeSpec),
-    ("const_spec", Kind::ValueSpec),
-    ("var_spec", Kind::ValueSpec),
-    ("method_elem", Kind::InterfaceMethod),
-    ("field_declaration", Kind::Field),
-    ("type_elem", Kind::TypeElement),
-    ("type_parameter_declaration", Kind::TypeParameter),
-    ("func_literal", Kind::FunctionLiteral),
-    ("function_type", Kind::FunctionType),
-    ("block", Kind::Scope),
-    ("if_statement", Kind::Scope),
-    ("for_statement", Kind::Scope),
-    ("expression_switch_statement", Kind::Scope),
-    ("expression_case", Kind::Scope),
-    ("default_case", Kind::Scope),
-    ("communication_case", Kind::Scope),
-    ("type_switch_statement", Kind::TypeSwitch),
-    ("type_case", Kind::TypeCase),
-    ("short_var_declaration", Kind::ShortVar),
-    ("range_clause", Kind::Range),
-    ("receive_statement", Kind::Receive),
-    ("call_expression", Kind::Call),
-    ("identifier", Kind::Identifier),
-    ("selector_expression", Kind::Selector),
-    ("composite_literal", Kind::Composite),
-    ("unary_expression", Kind::Unary),
-    ("parenthesized_expression", Kind::Parenthesized),
-    ("type_assertion_expression", Kind::Assertion),
-    ("index_expression", Kind::Index),
-    ("type_instantiation_expression", Kind::Index),
-    ("type_identifier", Kind::TypeName),
-    ("qualified_type", Kind::QualifiedType),
-    ("pointer_type", Kind::Pointer),
-    ("parenthesized_type", Kind::Pointer),
-    ("generic_type", Kind::Generic),
-    ("struct_type", Kind::Struct),
-    ("interface_type", Kind::Interface),
+const KINDS: &[(&str, GoKind)] = &[
+    ("interpreted_string_literal", GoKind::Leaf),
+    ("raw_string_literal", GoKind::Leaf),
+    ("comment", GoKind::Comment),
+    ("source_file", GoKind::SourceFile),
+    ("package_clause", GoKind::PackageClause),
+    ("import_spec", GoKind::ImportSpec),
+    ("function_declaration", GoKind::Function),
+    ("method_declaration", GoKind::Method),
+    ("const_declaration", GoKind::ConstDeclaration),
+    ("var_declaration", GoKind::VarDeclaration),
+    ("type_declaration", GoKind::TypeDeclaration),
+    ("type_spec", GoKind::TypeSpec),
+    ("type_alias", GoKind::TypeSpec),
+    ("const_spec", GoKind::ValueSpec),
+    ("var_spec", GoKind::ValueSpec),
+    ("method_elem", GoKind::InterfaceMethod),
+    ("field_declaration", GoKind::Field),
+    ("type_elem", GoKind::TypeElement),
+    ("type_parameter_declaration", GoKind::TypeParameter),
+    ("func_literal", GoKind::FunctionLiteral),
+    ("function_type", GoKind::FunctionType),
+    ("block", GoKind::Scope),
+    ("if_statement", GoKind::Scope),
+    ("for_statement", GoKind::Scope),
+    ("expression_switch_statement", GoKind::Scope),
+    ("expression_case", GoKind::Scope),
+    ("default_case", GoKind::Scope),
+    ("communication_case", GoKind::Scope),
+    ("type_switch_statement", GoKind::TypeSwitch),
+    ("type_case", GoKind::TypeCase),
+    ("short_var_declaration", GoKind::ShortVar),
+    ("range_clause", GoKind::Range),
+    ("receive_statement", GoKind::Receive),
+    ("call_expression", GoKind::Call),
+    ("identifier", GoKind::Identifier),
+    ("selector_expression", GoKind::Selector),
+    ("composite_literal", GoKind::Composite),
+    ("unary_expression", GoKind::Unary),
+    ("parenthesized_expression", GoKind::Parenthesized),
+    ("type_assertion_expression", GoKind::Assertion),
+    ("index_expression", GoKind::Index),
+    ("type_instantiation_expression", GoKind::Index),
+    ("type_identifier", GoKind::TypeName),
+    ("qualified_type", GoKind::QualifiedType),
+    ("pointer_type", GoKind::Pointer),
+    ("parenthesized_type", GoKind::Pointer),
+    ("generic_type", GoKind::Generic),
+    ("struct_type", GoKind::Struct),
+    ("interface_type", GoKind::Interface),
 ];
 
-pub(super) struct Grammar {
+pub(super) struct GoGrammar {
     pub(super) language: tree_sitter::Language,
-    pub(super) kinds: Kinds<Kind>,
+    pub(super) kinds: Kinds<GoKind>,
     pub(super) name: u16,
     pub(super) path: u16,
     pub(super) type_: u16,
@@ -123,10 +123,10 @@ pub(super) struct Grammar {
     pub(super) field: u16,
 }
 
-pub(super) static GO: LazyLock<Grammar> = LazyLock::new(|| {
+pub(super) static GO: LazyLock<GoGrammar> = LazyLock::new(|| {
     let language: tree_sitter::Language = tree_sitter_go::LANGUAGE.into();
     let id = |name| language.field_id_for_name(name).map_or(0, NonZeroU16::get);
-    Grammar {
+    GoGrammar {
         kinds: Kinds::new(&language, KINDS),
         name: id("name"),
         path: id("path"),
@@ -147,13 +147,13 @@ pub(super) static GO: LazyLock<Grammar> = LazyLock::new(|| {
     }
 });
 
-impl Grammar {
+impl GoGrammar {
     /// Returns the child that a field names.
     pub(super) fn field<'n>(&self, node: Node<'n>, field: u16) -> Option<Node<'n>> {
         node.child_by_field_id(field)
     }
 
-    pub(super) fn is(&self, node: Node<'_>, kind: Kind) -> bool {
+    pub(super) fn is(&self, node: Node<'_>, kind: GoKind) -> bool {
         self.kinds.of(node) == Some(kind)
     }
 
@@ -162,6 +162,6 @@ impl Grammar {
     pub(super) fn names<'n>(&self, node: Node<'n>) -> Vec<Node<'n>> {
         let mut cursor = node.walk();
         let children = node.named_children(&mut cursor);
-        children.filter(|child| self.is(*child, Kind::Identifier)).collect()
+        children.filter(|child| self.is(*child, GoKind::Identifier)).collect()
     }
 }

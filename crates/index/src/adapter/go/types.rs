@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::grammar::{GO, Kind};
-use super::{Local, Span, Walk};
+use super::grammar::{GO, GoKind};
+use super::{GoWalk, LocalValue, TextSpan};
 use crate::{Access, ReferenceKind};
 
 /// Types that every file knows.
@@ -35,18 +35,18 @@ pub(super) const PREDECLARED_TYPES: &[&str] = &[
 /// How many layers of parentheses, pointers and selectors are looked through.
 const MOST_LAYERS: usize = 8;
 
-impl Walk<'_, '_> {
+impl GoWalk<'_, '_> {
     pub(super) fn type_name(&mut self, node: Node<'_>) {
         if !self.state.taken.has(node) {
             self.refer_type(ReferenceKind::Type, node);
         }
     }
 
-    pub(super) fn qualified_type(&mut self, node: Node<'_>) -> super::Visit {
+    pub(super) fn qualified_type(&mut self, node: Node<'_>) -> super::WalkStep {
         if !self.state.taken.has(node) {
             self.refer_type(ReferenceKind::Type, node);
         }
-        super::Visit::Past
+        super::WalkStep::Past
     }
 
     /// Records the use of a type by its name's node, `Rows` or `store.Rows`.
@@ -70,39 +70,39 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the type that an expression has, where it can be seen.
-    pub(super) fn type_of(&mut self, expression: Node<'_>) -> Option<Span> {
+    pub(super) fn type_of(&mut self, expression: Node<'_>) -> Option<TextSpan> {
         self.type_below(expression, 0)
     }
 
-    fn type_below(&mut self, node: Node<'_>, layer: usize) -> Option<Span> {
+    fn type_below(&mut self, node: Node<'_>, layer: usize) -> Option<TextSpan> {
         if layer > MOST_LAYERS {
             return None;
         }
         match GO.kinds.of(node)? {
-            Kind::Composite | Kind::Assertion => named(GO.field(node, GO.type_)?),
-            Kind::Unary if self.reader.of(node).starts_with('&') => {
+            GoKind::Composite | GoKind::Assertion => named(GO.field(node, GO.type_)?),
+            GoKind::Unary if self.reader.of(node).starts_with('&') => {
                 self.type_below(GO.field(node, GO.operand)?, layer + 1)
             }
-            Kind::Parenthesized => self.type_below(node.named_child(0)?, layer + 1),
-            Kind::Identifier => match self.local(node) {
+            GoKind::Parenthesized => self.type_below(node.named_child(0)?, layer + 1),
+            GoKind::Identifier => match self.local(node) {
                 Some(local) => local.type_name(),
                 None => self.state.types.get(self.reader.of(node)).copied(),
             },
-            Kind::Selector => {
+            GoKind::Selector => {
                 let holder = self.type_below(GO.field(node, GO.operand)?, layer + 1)?;
                 let field = self.reader.of(GO.field(node, GO.field)?);
                 let key = format!("{}.{field}", holder.text(self.reader.text));
                 self.state.types.get(&key).copied()
             }
-            Kind::Call => self.type_of_call(node),
+            GoKind::Call => self.type_of_call(node),
             _ => None,
         }
     }
 
     /// Returns what `new(T)` makes, or what a function of this file says it returns.
-    fn type_of_call(&mut self, call: Node<'_>) -> Option<Span> {
+    fn type_of_call(&mut self, call: Node<'_>) -> Option<TextSpan> {
         let function = GO.field(call, GO.function)?;
-        if !GO.is(function, Kind::Identifier) || self.local(function).is_some() {
+        if !GO.is(function, GoKind::Identifier) || self.local(function).is_some() {
             return None;
         }
         let name = self.reader.of(function);
@@ -118,15 +118,15 @@ impl Walk<'_, '_> {
         for parameter in list.named_children(&mut cursor) {
             let type_name = GO.field(parameter, GO.type_).and_then(named);
             for name in GO.names(parameter) {
-                self.state.locals.bind(Span::of(name), Local::maybe_of(type_name), begins);
+                self.state.locals.bind(TextSpan::of(name), LocalValue::maybe_of(type_name), begins);
             }
         }
     }
 }
 
 /// Returns the name in a type: `Rows` in `*Rows` and `Rows[int]`; nothing in a slice or map.
-pub(super) fn named(node: Node<'_>) -> Option<Span> {
-    name_node(node).map(Span::of)
+pub(super) fn named(node: Node<'_>) -> Option<TextSpan> {
+    name_node(node).map(TextSpan::of)
 }
 
 /// Returns the node of the name in a type.
@@ -134,9 +134,9 @@ pub(super) fn name_node(node: Node<'_>) -> Option<Node<'_>> {
     let mut node = node;
     for _ in 0..MOST_LAYERS {
         node = match GO.kinds.of(node)? {
-            Kind::TypeName | Kind::QualifiedType => return Some(node),
-            Kind::Pointer => node.named_child(0)?,
-            Kind::Generic => GO.field(node, GO.type_)?,
+            GoKind::TypeName | GoKind::QualifiedType => return Some(node),
+            GoKind::Pointer => node.named_child(0)?,
+            GoKind::Generic => GO.field(node, GO.type_)?,
             _ => return None,
         };
     }

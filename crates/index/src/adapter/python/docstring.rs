@@ -2,13 +2,13 @@
 
 use tree_sitter::Node;
 
-use crate::reader::Reader;
+use crate::reader::FactReader;
 
-pub(super) fn of_body(reader: &Reader<'_>, body: Node<'_>) -> String {
+pub(super) fn of_body(reader: &FactReader<'_>, body: Node<'_>) -> String {
     words(reader, body).unwrap_or_default()
 }
 
-fn words(reader: &Reader<'_>, body: Node<'_>) -> Option<String> {
+fn words(reader: &FactReader<'_>, body: Node<'_>) -> Option<String> {
     let mut cursor = body.walk();
     let first = body.named_children(&mut cursor).find(|child| child.kind() != "comment")?;
     let string = if first.kind() == "expression_statement" { first.named_child(0)? } else { first };

@@ -3,10 +3,10 @@
 use tree_sitter::Node;
 
 use crate::Import;
-use crate::reader::Reader;
+use crate::reader::FactReader;
 
 /// Records `import a.b, c as d`.
-pub(super) fn plain(reader: &mut Reader<'_>, node: Node<'_>) {
+pub(super) fn plain(reader: &mut FactReader<'_>, node: Node<'_>) {
     let mut cursor = node.walk();
     for name in node.children_by_field_name("name", &mut cursor) {
         let (path, alias) = named(reader, name);
@@ -23,7 +23,7 @@ pub(super) fn plain(reader: &mut Reader<'_>, node: Node<'_>) {
 }
 
 /// Records `from a.b import c as d` and `from .x import *`.
-pub(super) fn from(reader: &mut Reader<'_>, node: Node<'_>) {
+pub(super) fn from(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(module) = reader.field(node, "module_name") else { return };
     let (segments, anchored) = place(reader.path, module);
     let whole = Import { segments, anchored, name: None, alias: None, glob: false, line: 0 };
@@ -41,7 +41,7 @@ pub(super) fn from(reader: &mut Reader<'_>, node: Node<'_>) {
     }
 }
 
-fn named<'t>(reader: &Reader<'t>, node: Node<'_>) -> (&'t str, Option<&'t str>) {
+fn named<'t>(reader: &FactReader<'t>, node: Node<'_>) -> (&'t str, Option<&'t str>) {
     if node.kind() == "aliased_import" {
         return (reader.field(node, "name").unwrap_or(""), reader.field(node, "alias"));
     }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use crate::Access;
-use crate::reader::Reader;
+use crate::reader::FactReader;
 
 /// How deep a chain like `(await x.y).z` is followed.
 const MAX_CHAIN: u32 = 6;
@@ -58,7 +58,7 @@ fn joined(path: &str) -> String {
 }
 
 /// Returns the class that an expression in a place for one names, `Base` of `Base[int]`.
-pub(super) fn class_path<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<(&'t str, usize)> {
+pub(super) fn class_path<'t>(reader: &FactReader<'t>, node: Node<'_>) -> Option<(&'t str, usize)> {
     match node.kind() {
         "identifier" => Some((reader.of(node), node.start_byte())),
         "attribute" => Some((reader.of(node), node.start_byte())).filter(|(path, _)| is_path(path)),
@@ -68,7 +68,7 @@ pub(super) fn class_path<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<(&'t
 }
 
 /// Records every type that an annotation names, also in quotes.
-pub(super) fn named_in(reader: &mut Reader<'_>, annotation: Node<'_>) {
+pub(super) fn named_in(reader: &mut FactReader<'_>, annotation: Node<'_>) {
     each_below(annotation, |node| {
         let at = node.start_byte();
         match node.kind() {
@@ -90,7 +90,7 @@ pub(super) fn named_in(reader: &mut Reader<'_>, annotation: Node<'_>) {
 }
 
 /// Records the exceptions of an `except`.
-pub(super) fn caught(reader: &mut Reader<'_>, value: Node<'_>) {
+pub(super) fn caught(reader: &mut FactReader<'_>, value: Node<'_>) {
     each_below(value, |node| match node.kind() {
         "identifier" | "attribute" => {
             type_used(reader, reader.of(node), node.start_byte());
@@ -101,7 +101,7 @@ pub(super) fn caught(reader: &mut Reader<'_>, value: Node<'_>) {
     });
 }
 
-fn type_used(reader: &mut Reader<'_>, path: &str, at: usize) {
+fn type_used(reader: &mut FactReader<'_>, path: &str, at: usize) {
     let (name, access) = split(path);
     if !is_builtin(name) && is_path(path) {
         reader.refer_to_type(name, access, at);
@@ -109,7 +109,7 @@ fn type_used(reader: &mut Reader<'_>, path: &str, at: usize) {
 }
 
 /// Binds every variable of a target, without types.
-pub(super) fn bind_names(reader: &mut Reader<'_>, target: Node<'_>) {
+pub(super) fn bind_names(reader: &mut FactReader<'_>, target: Node<'_>) {
     each_below(target, |node| {
         if node.kind() == "identifier" {
             reader.bind(reader.of(node), None, node.start_byte());
@@ -141,7 +141,7 @@ fn each_below(root: Node<'_>, mut goes_on: impl FnMut(Node<'_>) -> bool) {
 }
 
 /// Returns the class that a value has by its annotation.
-pub(super) fn annotated<'t>(reader: &Reader<'t>, annotation: Node<'_>) -> Option<&'t str> {
+pub(super) fn annotated<'t>(reader: &FactReader<'t>, annotation: Node<'_>) -> Option<&'t str> {
     let mut node = annotation;
     for _ in 0..MAX_CHAIN {
         node = match node.kind() {
@@ -181,11 +181,11 @@ fn hands_on(name: &str) -> bool {
 }
 
 /// Returns the class of a value as its expression shows it.
-pub(super) fn made<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<&'t str> {
+pub(super) fn made<'t>(reader: &FactReader<'t>, node: Node<'_>) -> Option<&'t str> {
     made_within(reader, node, MAX_CHAIN)
 }
 
-fn made_within<'t>(reader: &Reader<'t>, node: Node<'_>, left: u32) -> Option<&'t str> {
+fn made_within<'t>(reader: &FactReader<'t>, node: Node<'_>, left: u32) -> Option<&'t str> {
     let left = left.checked_sub(1)?;
     match node.kind() {
         "identifier" => reader.local(reader.of(node), node.start_byte()).flatten(),
@@ -220,7 +220,7 @@ fn made_within<'t>(reader: &Reader<'t>, node: Node<'_>, left: u32) -> Option<&'t
 }
 
 /// Returns the class of what a call gives, if it is a class or one of its constructors.
-fn called<'t>(reader: &Reader<'t>, function: Node<'_>) -> Option<&'t str> {
+fn called<'t>(reader: &FactReader<'t>, function: Node<'_>) -> Option<&'t str> {
     let path = reader.of(function);
     if !is_path(path) {
         return None;
@@ -237,7 +237,7 @@ fn called<'t>(reader: &Reader<'t>, function: Node<'_>) -> Option<&'t str> {
 }
 
 /// Returns how a member of an expression is reached.
-pub(super) fn access(reader: &Reader<'_>, object: Node<'_>) -> Access {
+pub(super) fn access(reader: &FactReader<'_>, object: Node<'_>) -> Access {
     let text = reader.of(object);
     match object.kind() {
         "identifier" if matches!(text, "self" | "cls") => return Access::Own,

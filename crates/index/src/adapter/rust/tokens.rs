@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::last_word;
-use crate::reader::{Definition, Reader, Visit};
+use crate::reader::{FactReader, ItemDefinition, WalkStep};
 use crate::{Access, ItemKind, ReferenceKind, Visibility};
 
 /// Macros of the standard library, which no project defines.
@@ -46,7 +46,7 @@ pub(super) fn is_std_macro(name: &str) -> bool {
 }
 
 /// Returns whether an attribute of what begins at a byte makes it a test.
-pub(super) fn is_test(reader: &Reader<'_>, start: usize) -> bool {
+pub(super) fn is_test(reader: &FactReader<'_>, start: usize) -> bool {
     reader.attributes_before(start).any(makes_test)
 }
 
@@ -60,24 +60,24 @@ fn makes_test(attribute: &str) -> bool {
 
 /// Enters a macro's tokens. Some in braces may be the body of a function whose head was read
 /// before, as in `proptest! { #[test] fn holds(x in 0..9) { … } }`.
-pub(super) fn tree(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+pub(super) fn tree(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     reader.enter_tokens(node.end_byte());
     let is_body = reader.text.as_bytes().get(node.start_byte()) == Some(&b'{');
     let function = if is_body { reader.take_token_function() } else { None };
-    let Some((name, start)) = function else { return Visit::Scope };
+    let Some((name, start)) = function else { return WalkStep::Scope };
     let before = reader.text.get(..start).unwrap_or("").trim_end();
     let attribute = before.ends_with(']').then(|| before.rfind("#[")).flatten();
     let is_test = attribute.is_some_and(|at| makes_test(&before[at..]));
     let kind = if is_test { ItemKind::Test } else { ItemKind::Function };
-    let mut definition = Definition::new(kind, name, node, None);
+    let mut definition = ItemDefinition::new(kind, name, node, None);
     definition.whole.start = attribute.unwrap_or(start);
     definition.signature = start..node.start_byte();
     reader.open(definition.visibility(Visibility::Private));
-    Visit::Within
+    WalkStep::Within
 }
 
 /// Looks at a name in a macro's tokens: it is a call if an argument list follows.
-pub(super) fn name(reader: &mut Reader<'_>, node: Node<'_>) {
+pub(super) fn name(reader: &mut FactReader<'_>, node: Node<'_>) {
     if !reader.in_tokens(node.start_byte()) {
         return;
     }
@@ -98,7 +98,7 @@ pub(super) fn name(reader: &mut Reader<'_>, node: Node<'_>) {
     }
 }
 
-fn call(reader: &mut Reader<'_>, node: Node<'_>, name: &str, before: &str) {
+fn call(reader: &mut FactReader<'_>, node: Node<'_>, name: &str, before: &str) {
     let at = node.start_byte();
     let access = if let Some(access) = path_before(before) {
         access
@@ -123,7 +123,7 @@ fn path_before(before: &str) -> Option<Access> {
 }
 
 /// Returns how a method is reached whose receiver ends the text.
-fn receiver_access<'t>(reader: &Reader<'t>, receiver: &'t str, at: usize) -> Access {
+fn receiver_access<'t>(reader: &FactReader<'t>, receiver: &'t str, at: usize) -> Access {
     let word = trailing(receiver, |c| c.is_alphanumeric() || c == '_');
     let before = receiver[..receiver.len() - word.len()].trim_end();
     if word == "self" {

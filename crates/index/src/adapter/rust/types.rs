@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{last_word, tokens};
-use crate::reader::{Reader, Visit};
+use crate::reader::{FactReader, WalkStep};
 use crate::{Access, ReferenceKind};
 
 /// How deep a chain like `(&x.y?).z` is followed.
@@ -18,7 +18,7 @@ fn is_prelude(name: &str) -> bool {
 }
 
 /// Records a type that is named in the place of a type.
-pub(super) fn name_used(reader: &mut Reader<'_>, node: Node<'_>) {
+pub(super) fn name_used(reader: &mut FactReader<'_>, node: Node<'_>) {
     let name = reader.of(node);
     let at = node.start_byte();
     if !is_prelude(name) && !reader.skips(at) && reader.local(name, at).is_none() {
@@ -27,14 +27,14 @@ pub(super) fn name_used(reader: &mut Reader<'_>, node: Node<'_>) {
 }
 
 /// Records the `Outcome` of `Outcome::Passed`.
-pub(super) fn word_used(reader: &mut Reader<'_>, node: Node<'_>) {
+pub(super) fn word_used(reader: &mut FactReader<'_>, node: Node<'_>) {
     if starts_upper(reader.of(node)) {
         name_used(reader, node);
     }
 }
 
 /// Records the `Outcome` of `model::Outcome::Passed`.
-pub(super) fn path_word_used(reader: &mut Reader<'_>, path: Node<'_>) {
+pub(super) fn path_word_used(reader: &mut FactReader<'_>, path: Node<'_>) {
     let text = reader.of(path);
     let name = last_word(text);
     if starts_upper(name) && is_plain_path(text) {
@@ -44,21 +44,21 @@ pub(super) fn path_word_used(reader: &mut Reader<'_>, path: Node<'_>) {
 }
 
 /// Records a type that is named with its path.
-pub(super) fn path_used(reader: &mut Reader<'_>, node: Node<'_>) -> Visit {
+pub(super) fn path_used(reader: &mut FactReader<'_>, node: Node<'_>) -> WalkStep {
     let text = reader.of(node);
     if !is_plain_path(text) {
-        return Visit::Children;
+        return WalkStep::Children;
     }
     let at = node.start_byte();
     if !text.starts_with("Self::") && !reader.skips(at) {
         let access = words_access(reader, text, at);
         reader.refer_to_type(last_word(text), access, at);
     }
-    Visit::Past
+    WalkStep::Past
 }
 
 /// Records the trait of an `impl`.
-pub(super) fn refer(reader: &mut Reader<'_>, node: Node<'_>, kind: ReferenceKind) {
+pub(super) fn refer(reader: &mut FactReader<'_>, node: Node<'_>, kind: ReferenceKind) {
     let Some(path) = base_name(reader, node) else { return };
     let at = node.start_byte();
     let access = words_access(reader, path, at);
@@ -67,7 +67,7 @@ pub(super) fn refer(reader: &mut Reader<'_>, node: Node<'_>, kind: ReferenceKind
 }
 
 /// Records the traits that a trait builds on.
-pub(super) fn extends(reader: &mut Reader<'_>, bounds: Node<'_>) {
+pub(super) fn extends(reader: &mut FactReader<'_>, bounds: Node<'_>) {
     let mut cursor = bounds.walk();
     for bound in bounds.named_children(&mut cursor) {
         if bound.kind() != "lifetime" {
@@ -77,7 +77,7 @@ pub(super) fn extends(reader: &mut Reader<'_>, bounds: Node<'_>) {
 }
 
 /// Remembers what a type parameter stands for: the first trait that bounds it.
-pub(super) fn bind_parameter(reader: &mut Reader<'_>, node: Node<'_>, field: &str) {
+pub(super) fn bind_parameter(reader: &mut FactReader<'_>, node: Node<'_>, field: &str) {
     let Some(name) = node.child_by_field_name(field) else { return };
     if name.kind() != "type_identifier" {
         return;
@@ -93,7 +93,7 @@ pub(super) fn bind_parameter(reader: &mut Reader<'_>, node: Node<'_>, field: &st
 
 /// Returns the path of a type without what it is filled with: `search::Hits` of
 /// `&mut search::Hits<'a, T>`.
-pub(super) fn base_name<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<&'t str> {
+pub(super) fn base_name<'t>(reader: &FactReader<'t>, node: Node<'_>) -> Option<&'t str> {
     let mut node = node;
     for _ in 0..MAX_CHAIN {
         node = match node.kind() {
@@ -113,7 +113,7 @@ pub(super) fn base_name<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<&'t s
 }
 
 /// Returns the type whose methods a value of a type has.
-pub(super) fn value_type<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<&'t str> {
+pub(super) fn value_type<'t>(reader: &FactReader<'t>, node: Node<'_>) -> Option<&'t str> {
     let mut node = node;
     for _ in 0..MAX_CHAIN {
         if node.kind() == "reference_type" {
@@ -132,11 +132,11 @@ pub(super) fn value_type<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<&'t 
 }
 
 /// Returns the type of a value as its expression shows it.
-pub(super) fn made_type<'t>(reader: &Reader<'t>, node: Node<'_>) -> Option<&'t str> {
+pub(super) fn made_type<'t>(reader: &FactReader<'t>, node: Node<'_>) -> Option<&'t str> {
     made(reader, node, MAX_CHAIN)
 }
 
-fn made<'t>(reader: &Reader<'t>, node: Node<'_>, left: u32) -> Option<&'t str> {
+fn made<'t>(reader: &FactReader<'t>, node: Node<'_>, left: u32) -> Option<&'t str> {
     let left = left.checked_sub(1)?;
     match node.kind() {
         "identifier" => match reader.local(reader.of(node), node.start_byte()) {
@@ -172,7 +172,7 @@ fn made<'t>(reader: &Reader<'t>, node: Node<'_>, left: u32) -> Option<&'t str> {
 }
 
 /// Returns the type of what a call gives, if it is a constructor or hands its receiver on.
-fn called<'t>(reader: &Reader<'t>, call: Node<'_>, left: u32) -> Option<&'t str> {
+fn called<'t>(reader: &FactReader<'t>, call: Node<'_>, left: u32) -> Option<&'t str> {
     let function = call.child_by_field_name("function")?;
     match function.kind() {
         "identifier" => Some(reader.of(function)).filter(|name| starts_upper(name)),
@@ -194,7 +194,7 @@ fn called<'t>(reader: &Reader<'t>, call: Node<'_>, left: u32) -> Option<&'t str>
 }
 
 /// Returns how the name at the end of a path is reached.
-pub(super) fn path_access(reader: &Reader<'_>, scoped: Node<'_>) -> Access {
+pub(super) fn path_access(reader: &FactReader<'_>, scoped: Node<'_>) -> Access {
     let Some(path) = scoped.child_by_field_name("path") else { return Access::Bare };
     let words = match path.kind() {
         "self" | "super" | "crate" => Some(reader.of(path)),
@@ -209,14 +209,14 @@ pub(super) fn path_access(reader: &Reader<'_>, scoped: Node<'_>) -> Access {
 }
 
 /// Returns how the last word of a whole path is reached.
-pub(super) fn words_access(reader: &Reader<'_>, words: &str, at: usize) -> Access {
+pub(super) fn words_access(reader: &FactReader<'_>, words: &str, at: usize) -> Access {
     match words.rsplit_once("::") {
         None => Access::Bare,
         Some((before, _)) => access(reader, before.trim(), at),
     }
 }
 
-fn access(reader: &Reader<'_>, words: &str, at: usize) -> Access {
+fn access(reader: &FactReader<'_>, words: &str, at: usize) -> Access {
     if words == "Self" {
         return Access::Own;
     }
@@ -228,7 +228,7 @@ fn access(reader: &Reader<'_>, words: &str, at: usize) -> Access {
 }
 
 /// Returns how a method of a value is reached.
-pub(super) fn value_access(reader: &Reader<'_>, value: Node<'_>) -> Access {
+pub(super) fn value_access(reader: &FactReader<'_>, value: Node<'_>) -> Access {
     if value.kind() == "self" {
         return Access::Own;
     }

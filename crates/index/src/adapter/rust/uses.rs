@@ -3,21 +3,21 @@
 use tree_sitter::Node;
 
 use crate::places::RustPlace;
-use crate::reader::Reader;
+use crate::reader::FactReader;
 use crate::{Import, ItemKind};
 
 /// Deeper groups of groups are not written by hand.
 const MAX_DEPTH: u32 = 16;
 
 /// Records a `use` with all that its tree names.
-pub(super) fn declaration(reader: &mut Reader<'_>, node: Node<'_>) {
+pub(super) fn declaration(reader: &mut FactReader<'_>, node: Node<'_>) {
     if let Some(argument) = node.child_by_field_name("argument") {
         tree(reader, argument, &[], MAX_DEPTH);
     }
 }
 
 /// Records `mod name;`, which brings in a file.
-pub(super) fn module_file<'t>(reader: &mut Reader<'t>, node: Node<'_>, name: &'t str) {
+pub(super) fn module_file<'t>(reader: &mut FactReader<'t>, node: Node<'_>, name: &'t str) {
     let place = RustPlace::of(reader.path);
     let explicit = reader.attributes_before(node.start_byte()).find_map(path_attribute);
     let import = match explicit {
@@ -31,7 +31,7 @@ pub(super) fn module_file<'t>(reader: &mut Reader<'t>, node: Node<'_>, name: &'t
     reader.import(import, node.start_byte());
 }
 
-pub(super) fn extern_crate(reader: &mut Reader<'_>, node: Node<'_>) {
+pub(super) fn extern_crate(reader: &mut FactReader<'_>, node: Node<'_>) {
     let Some(name) = reader.field(node, "name") else { return };
     let alias = reader.field(node, "alias").map(str::to_owned);
     let import = Import { alias, ..whole(vec![name.to_owned()], false) };
@@ -43,14 +43,14 @@ fn path_attribute(attribute: &str) -> Option<&str> {
 }
 
 /// Returns the modules of this file that the walk is in, the outermost first.
-fn inline_modules(reader: &Reader<'_>) -> Vec<String> {
+fn inline_modules(reader: &FactReader<'_>) -> Vec<String> {
     let modules = reader.scopes().filter(|item| item.kind == ItemKind::Module);
     let mut names: Vec<_> = modules.map(|item| item.name.clone()).collect();
     names.reverse();
     names
 }
 
-fn tree(reader: &mut Reader<'_>, node: Node<'_>, before: &[&str], left: u32) {
+fn tree(reader: &mut FactReader<'_>, node: Node<'_>, before: &[&str], left: u32) {
     let Some(left) = left.checked_sub(1) else { return };
     match node.kind() {
         "use_list" => {
@@ -85,7 +85,7 @@ fn tree(reader: &mut Reader<'_>, node: Node<'_>, before: &[&str], left: u32) {
 }
 
 /// Records one name: the last word, or the one before it if that is `self`.
-fn one(reader: &mut Reader<'_>, node: Node<'_>, words: &[&str], alias: Option<&str>) {
+fn one(reader: &mut FactReader<'_>, node: Node<'_>, words: &[&str], alias: Option<&str>) {
     let words = match words {
         [head @ .., "self"] if !head.is_empty() => head,
         words => words,
@@ -102,7 +102,7 @@ fn one(reader: &mut Reader<'_>, node: Node<'_>, words: &[&str], alias: Option<&s
 }
 
 /// Returns the words as a path from the tree's root, if they begin at a place in this crate.
-fn anchor(reader: &Reader<'_>, words: &[&str]) -> (Vec<String>, bool) {
+fn anchor(reader: &FactReader<'_>, words: &[&str]) -> (Vec<String>, bool) {
     let place = RustPlace::of(reader.path);
     let inline = inline_modules(reader);
     if let Some(segments) = place.resolve(&inline, words) {

@@ -5,7 +5,7 @@
 //! of a megabyte or ten thousand lines that look like comments.
 
 /// How a language marks comments.
-pub(in super::super) struct Style {
+pub(in super::super) struct CommentStyle {
     /// What a comment to the end of the line begins with.
     pub(in super::super) line: &'static [&'static str],
     /// What begins so is none.
@@ -16,7 +16,7 @@ pub(in super::super) struct Style {
     pub(in super::super) clean: fn(String) -> String,
 }
 
-impl Style {
+impl CommentStyle {
     pub(in super::super) const C: Self =
         Self { line: &["///", "//!", "//"], not: &[], block: true, clean: |words| words };
     pub(in super::super) const HASH: Self =
@@ -30,7 +30,7 @@ const MAX_LINES: usize = 100;
 const MAX_BLOCK: usize = 16_000;
 
 /// Returns the words of the comment that ends on the line above a byte.
-pub(super) fn above(text: &str, at: usize, style: &Style) -> String {
+pub(super) fn above(text: &str, at: usize, style: &CommentStyle) -> String {
     let Some(line) = line_start(text, at, MAX_INDENT) else { return String::new() };
     let leads = text.get(line..at).unwrap_or("");
     // `private def`, `typedef struct`: words may stand before it, other code may not.
@@ -78,7 +78,7 @@ fn block_before(text: &str, line: usize) -> Option<&str> {
     leads.trim().is_empty().then(|| text.get(start..line)).flatten()
 }
 
-fn line_words<'t>(comment: &'t str, style: &Style) -> Option<&'t str> {
+fn line_words<'t>(comment: &'t str, style: &CommentStyle) -> Option<&'t str> {
     if style.not.iter().any(|mark| comment.starts_with(mark)) {
         return None;
     }
@@ -105,12 +105,12 @@ fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Style, above};
+    use super::{CommentStyle, above};
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let at = text.find("def").expect("the text has a definition");
-        assert_eq!(above(text, at, &Style::C), expected);
+        assert_eq!(above(text, at, &CommentStyle::C), expected);
     }
 
     #[test]

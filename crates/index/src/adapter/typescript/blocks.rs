@@ -2,23 +2,23 @@
 
 use tree_sitter::Node;
 
-use super::Walk;
-use super::grammar::{Kind, children};
+use super::TypeScriptWalk;
+use super::grammar::{TypeScriptKind, children};
 use crate::ItemKind;
-use crate::reader::Definition;
+use crate::reader::ItemDefinition;
 
 /// How many words may stand between `test` and the text: `test.each(rows)`, `it.only`.
 const MOST_WORDS: usize = 4;
 
-impl<'t> Walk<'_, 't> {
+impl<'t> TypeScriptWalk<'_, 't> {
     /// Opens the item of a test or of a group of tests, if a call is one.
     pub(super) fn open_block(&mut self, call: Node<'_>) -> bool {
         let Some(kind) = self.block_kind(call) else { return false };
         let Some(arguments) = self.field(call, self.grammar.arguments) else { return false };
         let arguments = children(arguments);
         let [title, rest @ ..] = arguments.as_slice() else { return false };
-        let is_text = self.is(*title, Kind::Leaf) || title.kind() == "template_string";
-        let function = rest.iter().find(|one| self.is(**one, Kind::FunctionValue));
+        let is_text = self.is(*title, TypeScriptKind::Leaf) || title.kind() == "template_string";
+        let function = rest.iter().find(|one| self.is(**one, TypeScriptKind::FunctionValue));
         let (true, Some(function)) = (is_text, function) else { return false };
         let name = self.reader.of(*title).trim_matches(['"', '\'', '`']);
         if name.is_empty() {
@@ -26,7 +26,7 @@ impl<'t> Walk<'_, 't> {
         }
         let body = self.field(*function, self.grammar.body);
         let doc = self.state.comments.above(self.reader.text, call.start_byte());
-        self.reader.open(Definition::new(kind, name, call, body).doc(doc));
+        self.reader.open(ItemDefinition::new(kind, name, call, body).doc(doc));
         true
     }
 
@@ -35,7 +35,7 @@ impl<'t> Walk<'_, 't> {
         let mut function = self.field(call, self.grammar.function)?;
         for _ in 0..MOST_WORDS {
             function = match self.grammar.kinds.of(function)? {
-                Kind::Identifier => {
+                TypeScriptKind::Identifier => {
                     let kind = match self.reader.of(function) {
                         "describe" | "suite" | "context" => ItemKind::Module,
                         "it" | "test" | "specify" if is_group => ItemKind::Module,
@@ -44,12 +44,12 @@ impl<'t> Walk<'_, 't> {
                     };
                     return self.local(function).is_none().then_some(kind);
                 }
-                Kind::Member => {
+                TypeScriptKind::Member => {
                     let word = self.field(function, self.grammar.property)?;
                     is_group |= self.reader.of(word) == "describe";
                     self.field(function, self.grammar.object)?
                 }
-                Kind::Call => self.field(function, self.grammar.function)?,
+                TypeScriptKind::Call => self.field(function, self.grammar.function)?,
                 _ => return None,
             };
         }

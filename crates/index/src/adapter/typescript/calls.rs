@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::grammar::Kind;
-use super::{Local, Span, Visit, Walk};
+use super::grammar::TypeScriptKind;
+use super::{LocalValue, TextSpan, TypeScriptWalk, WalkStep};
 use crate::{Access, ReferenceKind};
 
 /// Functions and classes that every file knows. A file that brings in or defines one of these
@@ -103,19 +103,19 @@ const KNOWN_OBJECTS: &[&str] = &[
 /// How many words of a path are followed.
 const MOST_WORDS: usize = 6;
 
-impl Walk<'_, '_> {
-    pub(super) fn call(&mut self, node: Node<'_>) -> Visit {
+impl TypeScriptWalk<'_, '_> {
+    pub(super) fn call(&mut self, node: Node<'_>) -> WalkStep {
         if let Some(specifier) = self.specifier_of(node) {
             self.bring_in(specifier, None, None, node.start_byte());
-            return Visit::Past;
+            return WalkStep::Past;
         }
         if self.open_block(node) {
-            return Visit::Within;
+            return WalkStep::Within;
         }
         if let Some(function) = self.field(node, self.grammar.function) {
             self.call_by(function);
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     pub(super) fn construction(&mut self, node: Node<'_>) {
@@ -127,7 +127,9 @@ impl Walk<'_, '_> {
     /// Records an element that is a component: `<Row>` and `<table.Row>`, not `<div>`.
     pub(super) fn element(&mut self, node: Node<'_>) {
         let Some(name) = self.field(node, self.grammar.name) else { return };
-        if self.is(name, Kind::Member) || self.reader.of(name).starts_with(char::is_uppercase) {
+        if self.is(name, TypeScriptKind::Member)
+            || self.reader.of(name).starts_with(char::is_uppercase)
+        {
             self.call_by(name);
         }
     }
@@ -135,8 +137,8 @@ impl Walk<'_, '_> {
     /// Records a call of what an expression names, if it names something.
     pub(super) fn call_by(&mut self, function: Node<'_>) {
         match self.grammar.kinds.of(function) {
-            Some(Kind::Identifier) => self.call_by_name(function),
-            Some(Kind::Member) => self.call_by_member(function),
+            Some(TypeScriptKind::Identifier) => self.call_by_name(function),
+            Some(TypeScriptKind::Member) => self.call_by_member(function),
             _ => {}
         }
     }
@@ -145,7 +147,7 @@ impl Walk<'_, '_> {
         let name = self.reader.of(function);
         match self.local(function) {
             None if self.is_known(KNOWN, name) => return,
-            None | Some(Local::Function) => {}
+            None | Some(LocalValue::Function) => {}
             Some(_) => return,
         }
         self.reader.refer(ReferenceKind::Call, name, Access::Bare, function.start_byte());
@@ -171,9 +173,9 @@ impl Walk<'_, '_> {
     /// project's.
     fn access_through(&mut self, object: Node<'_>) -> Option<Access> {
         match self.grammar.kinds.of(object) {
-            Some(Kind::This) => return Some(Access::Own),
-            Some(Kind::Leaf | Kind::Literal) => return None,
-            Some(Kind::Identifier) if self.local(object).is_none() => {
+            Some(TypeScriptKind::This) => return Some(Access::Own),
+            Some(TypeScriptKind::Leaf | TypeScriptKind::Literal) => return None,
+            Some(TypeScriptKind::Identifier) if self.local(object).is_none() => {
                 let name = self.reader.of(object);
                 if self.is_known(KNOWN_OBJECTS, name) {
                     return None;
@@ -182,7 +184,7 @@ impl Walk<'_, '_> {
                     return Some(Access::Path(name.to_owned()));
                 }
             }
-            Some(Kind::Member) => {
+            Some(TypeScriptKind::Member) => {
                 if let Some(path) = self.path_of(object) {
                     return Some(Access::Path(path));
                 }
@@ -203,15 +205,15 @@ impl Walk<'_, '_> {
     fn path_of(&mut self, member: Node<'_>) -> Option<String> {
         let mut first = member;
         for _ in 0..MOST_WORDS {
-            if self.is(first, Kind::Identifier) {
+            if self.is(first, TypeScriptKind::Identifier) {
                 let name = self.reader.of(first);
                 let leads = self.local(first).is_none()
                     && self.leads_on(name)
                     && !self.state.types.contains_key(name)
                     && !self.is_known(KNOWN_OBJECTS, name);
-                return leads.then(|| Span::of(member).path(self.reader.text));
+                return leads.then(|| TextSpan::of(member).path(self.reader.text));
             }
-            if !self.is(first, Kind::Member) {
+            if !self.is(first, TypeScriptKind::Member) {
                 return None;
             }
             first = self.field(first, self.grammar.object)?;

@@ -2,16 +2,16 @@
 
 use tree_sitter::Node;
 
-use super::grammar::Kind;
-use super::{Local, Span, Visit, Walk};
-use crate::reader::Definition;
+use super::grammar::TypeScriptKind;
+use super::{LocalValue, TextSpan, TypeScriptWalk, WalkStep};
+use crate::reader::ItemDefinition;
 use crate::{ItemKind, Visibility};
 
-impl<'t> Walk<'_, 't> {
-    pub(super) fn function(&mut self, node: Node<'_>) -> Visit {
-        let Some(name) = self.field(node, self.grammar.name) else { return Visit::Children };
+impl<'t> TypeScriptWalk<'_, 't> {
+    pub(super) fn function(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(name) = self.field(node, self.grammar.name) else { return WalkStep::Children };
         if self.in_function(node) {
-            self.state.locals.bind(Span::of(name), Local::Function, 0);
+            self.state.locals.bind(TextSpan::of(name), LocalValue::Function, 0);
         }
         let name = self.reader.of(name);
         let said = self.field(node, self.grammar.return_type);
@@ -22,23 +22,23 @@ impl<'t> Walk<'_, 't> {
         let definition = self.definition(ItemKind::Function, name, node, body);
         self.open_over_overload(definition);
         self.state.locals.enter_function(node);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Reads a function without a body: declared for others, or one of several forms.
-    pub(super) fn function_signature(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn function_signature(&mut self, node: Node<'_>) -> WalkStep {
         self.state.locals.enter(node);
-        let Some(name) = self.field(node, self.grammar.name) else { return Visit::Children };
+        let Some(name) = self.field(node, self.grammar.name) else { return WalkStep::Children };
         let name = self.reader.of(name);
         let definition = self.definition(ItemKind::Function, name, node, None);
         let place = self.open_over_overload(definition);
         self.state.overload = Some(place);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Opens an item in the place of the overload right before it, if that has its name: the
     /// forms of one function are one item, documented where the first form is.
-    fn open_over_overload(&mut self, mut definition: Definition<'t>) -> u32 {
+    fn open_over_overload(&mut self, mut definition: ItemDefinition<'t>) -> u32 {
         let overload = self.state.overload.take();
         let qualified = self.reader.qualified(definition.name);
         let items = self.reader.items_mut();
@@ -59,7 +59,7 @@ impl<'t> Walk<'_, 't> {
     }
 
     /// Opens the scope of a function that is a value, and its item if it is the file's default.
-    pub(super) fn function_value(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn function_value(&mut self, node: Node<'_>) -> WalkStep {
         let is_default = self.is_default(node);
         if is_default {
             let name = self.default_name();
@@ -69,12 +69,12 @@ impl<'t> Walk<'_, 't> {
         }
         self.state.locals.enter_function(node);
         if let Some(name) = self.field(node, self.grammar.name) {
-            self.state.locals.bind(Span::of(name), Local::Value, name.start_byte());
+            self.state.locals.bind(TextSpan::of(name), LocalValue::Value, name.start_byte());
         }
         if let Some(parameter) = self.field(node, self.grammar.parameter) {
             self.bind_pattern(parameter, None, parameter.start_byte(), 0);
         }
-        if is_default { Visit::Within } else { Visit::Children }
+        if is_default { WalkStep::Within } else { WalkStep::Children }
     }
 
     fn is_default(&mut self, node: Node<'_>) -> bool {
@@ -85,17 +85,17 @@ impl<'t> Walk<'_, 't> {
         is_default
     }
 
-    pub(super) fn class(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn class(&mut self, node: Node<'_>) -> WalkStep {
         self.named(ItemKind::Class, node)
     }
 
     /// Reads a class that is a value: the file's default, or what a constant was opened for.
-    pub(super) fn class_value(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn class_value(&mut self, node: Node<'_>) -> WalkStep {
         if !self.is_default(node) {
             if let Some(name) = self.field(node, self.grammar.name) {
                 self.state.taken.add(name);
             }
-            return Visit::Children;
+            return WalkStep::Children;
         }
         let said = self.field(node, self.grammar.name).map(|name| self.reader.of(name));
         let name = said.unwrap_or_else(|| self.default_name());
@@ -103,12 +103,12 @@ impl<'t> Walk<'_, 't> {
         let definition = self.definition(ItemKind::Class, name, node, body);
         self.reader.open(definition.visibility(Visibility::Public));
         self.state.locals.enter(node);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Opens a class, interface or type by its name.
-    pub(super) fn named(&mut self, kind: ItemKind, node: Node<'_>) -> Visit {
-        let Some(name) = self.field(node, self.grammar.name) else { return Visit::Children };
+    pub(super) fn named(&mut self, kind: ItemKind, node: Node<'_>) -> WalkStep {
+        let Some(name) = self.field(node, self.grammar.name) else { return WalkStep::Children };
         self.state.taken.add(name);
         let body = self.field(node, self.grammar.body);
         let start = self.start_with_decorators(node);
@@ -116,120 +116,125 @@ impl<'t> Walk<'_, 't> {
         let earliest = definition.whole.start.min(start);
         self.reader.open(definition.starting_at(earliest));
         self.state.locals.enter(node);
-        Visit::Within
+        WalkStep::Within
     }
 
-    pub(super) fn enumeration(&mut self, node: Node<'_>) -> Visit {
-        let Some(name) = self.field(node, self.grammar.name) else { return Visit::Children };
+    pub(super) fn enumeration(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(name) = self.field(node, self.grammar.name) else { return WalkStep::Children };
         let name = self.reader.of(name);
         self.state.holders.insert(name.to_owned());
         let body = self.field(node, self.grammar.body);
         let definition = self.definition(ItemKind::Enum, name, node, body);
         self.reader.open(definition);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Opens a namespace, `A.B` or `'some-package'`.
-    pub(super) fn module(&mut self, node: Node<'_>) -> Visit {
-        let Some(name) = self.field(node, self.grammar.name) else { return Visit::Children };
+    pub(super) fn module(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(name) = self.field(node, self.grammar.name) else { return WalkStep::Children };
         let path = self.reader.of(name).trim_matches(['"', '\'']);
-        let is_text = self.is(name, Kind::Leaf);
+        let is_text = self.is(name, TypeScriptKind::Leaf);
         let last = if is_text { path } else { path.rsplit('.').next().unwrap_or(path).trim() };
         let body = self.field(node, self.grammar.body);
         let definition = self.definition(ItemKind::Module, last, node, body);
-        let words = if is_text { path.to_owned() } else { Span::of(name).path(self.reader.text) };
+        let words =
+            if is_text { path.to_owned() } else { TextSpan::of(name).path(self.reader.text) };
         let qualified = self.reader.qualified(&words);
         self.state.holders.insert(last.to_owned());
         self.reader.open_as(definition, qualified.clone(), qualified);
-        Visit::Within
+        WalkStep::Within
     }
 
-    pub(super) fn method(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn method(&mut self, node: Node<'_>) -> WalkStep {
         self.state.locals.enter_function(node);
-        let Some(name) = self.member_name(node) else { return Visit::Children };
+        let Some(name) = self.member_name(node) else { return WalkStep::Children };
         let body = self.field(node, self.grammar.body);
         let kind = self.member_kind();
         let definition = self.member(kind, name, node, body);
         self.open_over_overload(definition);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Reads a method without a body: of an interface, abstract, or one of several forms.
-    pub(super) fn method_signature(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn method_signature(&mut self, node: Node<'_>) -> WalkStep {
         self.state.locals.enter(node);
         let holds = [ItemKind::Class, ItemKind::Interface, ItemKind::Type];
         let is_member = self.scope_kind().is_some_and(|kind| holds.contains(&kind));
         let Some(name) = self.member_name(node).filter(|_| is_member) else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
         let definition = self.member(ItemKind::Method, name, node, None);
         let place = self.open_over_overload(definition);
         self.state.overload = Some(place);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Reads an interface's property: a method if it holds a function, else a field.
-    pub(super) fn property_signature(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn property_signature(&mut self, node: Node<'_>) -> WalkStep {
         let holder = self
             .reader
             .scope()
             .filter(|(_, item)| matches!(item.kind, ItemKind::Interface | ItemKind::Type));
         let Some(holder) = holder.map(|(_, item)| item.name.clone()) else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
         let (Some(name), Some(said)) =
             (self.member_name(node), self.field(node, self.grammar.type_))
         else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
-        if said.named_child(0).is_some_and(|said| self.is(said, Kind::FunctionType)) {
+        if said.named_child(0).is_some_and(|said| self.is(said, TypeScriptKind::FunctionType)) {
             let definition = self.member(ItemKind::Method, name, node, None);
             self.reader.open(definition);
-            return Visit::Within;
+            return WalkStep::Within;
         }
         if let Some(type_name) = self.name_in(said) {
             self.state.types.insert(format!("{holder}.{name}"), type_name);
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     /// Reads a field of a class: a method if it holds a function.
-    pub(super) fn class_field(&mut self, node: Node<'_>) -> Visit {
-        let Some(name) = self.member_name(node) else { return Visit::Children };
+    pub(super) fn class_field(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(name) = self.member_name(node) else { return WalkStep::Children };
         let value = self.field(node, self.grammar.value);
-        if let Some(function) = value.filter(|value| self.is(*value, Kind::FunctionValue)) {
+        if let Some(function) = value.filter(|value| self.is(*value, TypeScriptKind::FunctionValue))
+        {
             let body = self.field(function, self.grammar.body);
             let definition = self.member(ItemKind::Method, name, node, body);
             self.reader.open(definition);
-            return Visit::Within;
+            return WalkStep::Within;
         }
         let said = self.field(node, self.grammar.type_).and_then(|said| self.name_in(said));
         if let Some(type_name) = said.or_else(|| self.type_of(value?)) {
             self.set_field_type(name, type_name);
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     /// Reads a member of an object written out, where such members can be called by others.
-    pub(super) fn pair(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn pair(&mut self, node: Node<'_>) -> WalkStep {
         let is_given = node.start_byte() < self.state.given_until;
         let is_held = self.scope_kind() == Some(ItemKind::Const);
         if !(is_given || is_held) || self.in_function(node) {
-            return Visit::Children;
+            return WalkStep::Children;
         }
         let (Some(key), Some(value)) =
             (self.field(node, self.grammar.key), self.field(node, self.grammar.value))
         else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
         let name = self.reader.of(key).trim_matches(['"', '\'']);
-        if !self.is(value, Kind::FunctionValue) || name.starts_with('[') || name.is_empty() {
-            return Visit::Children;
+        if !self.is(value, TypeScriptKind::FunctionValue)
+            || name.starts_with('[')
+            || name.is_empty()
+        {
+            return WalkStep::Children;
         }
         let body = self.field(value, self.grammar.body);
         let definition = self.member(self.member_kind(), name, node, body);
         self.reader.open(definition);
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Returns what a member's function is: a file that gives away an object gives away
@@ -244,9 +249,9 @@ impl<'t> Walk<'_, 't> {
         name: &'t str,
         node: Node<'_>,
         body: Option<Node<'_>>,
-    ) -> Definition<'t> {
+    ) -> ItemDefinition<'t> {
         let start = self.start_with_decorators(node);
-        let access = self.grammar.child_of(node, Kind::Accessibility);
+        let access = self.grammar.child_of(node, TypeScriptKind::Accessibility);
         let visibility = match access.map(|access| self.reader.of(access)) {
             Some("private") => Visibility::Private,
             Some("protected") => Visibility::Restricted,
@@ -260,7 +265,7 @@ impl<'t> Walk<'_, 't> {
         } else {
             doc
         };
-        let definition = Definition::new(kind, name, node, body);
+        let definition = ItemDefinition::new(kind, name, node, body);
         definition.doc(doc).visibility(visibility).starting_at(start)
     }
 

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 use crate::reader::Kinds;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum TypeScriptKind {
     /// A text in quotes or a regular expression: nothing below it matters.
     Leaf,
     /// Another value written out, whose methods are the language's own.
@@ -77,97 +77,97 @@ pub(super) enum Kind {
     Accessibility,
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("string", Kind::Leaf),
-    ("regex", Kind::Leaf),
-    ("jsx_text", Kind::Leaf),
-    ("template_string", Kind::Literal),
-    ("array", Kind::Literal),
-    ("number", Kind::Literal),
-    ("comment", Kind::Comment),
-    ("import_statement", Kind::Import),
-    ("export_statement", Kind::Export),
-    ("ambient_declaration", Kind::Ambient),
-    ("function_declaration", Kind::Function),
-    ("generator_function_declaration", Kind::Function),
-    ("function_signature", Kind::FunctionSignature),
-    ("arrow_function", Kind::FunctionValue),
-    ("function_expression", Kind::FunctionValue),
-    ("generator_function", Kind::FunctionValue),
-    ("function_type", Kind::FunctionType),
-    ("call_signature", Kind::FunctionType),
-    ("construct_signature", Kind::FunctionType),
-    ("constructor_type", Kind::FunctionType),
-    ("class_declaration", Kind::Class),
-    ("abstract_class_declaration", Kind::Class),
-    ("class", Kind::ClassValue),
-    ("method_definition", Kind::Method),
-    ("method_signature", Kind::MethodSignature),
-    ("abstract_method_signature", Kind::MethodSignature),
-    ("property_signature", Kind::PropertySignature),
-    ("public_field_definition", Kind::Field),
-    ("field_definition", Kind::Field),
-    ("interface_declaration", Kind::Interface),
-    ("type_alias_declaration", Kind::TypeAlias),
-    ("enum_declaration", Kind::Enum),
-    ("internal_module", Kind::Module),
-    ("module", Kind::Module),
-    ("lexical_declaration", Kind::Declaration),
-    ("variable_declaration", Kind::Declaration),
-    ("variable_declarator", Kind::Declarator),
-    ("assignment_expression", Kind::Assignment),
-    ("object", Kind::Object),
-    ("pair", Kind::Pair),
-    ("formal_parameters", Kind::Parameters),
-    ("statement_block", Kind::Scope),
-    ("for_statement", Kind::Scope),
-    ("switch_body", Kind::Scope),
-    ("class_static_block", Kind::Scope),
-    ("for_in_statement", Kind::ForIn),
-    ("catch_clause", Kind::Catch),
-    ("call_expression", Kind::Call),
-    ("new_expression", Kind::New),
-    ("import", Kind::DynamicImport),
-    ("jsx_opening_element", Kind::Jsx),
-    ("jsx_self_closing_element", Kind::Jsx),
-    ("decorator", Kind::Decorator),
-    ("extends_clause", Kind::Extends),
-    ("implements_clause", Kind::Implements),
-    ("extends_type_clause", Kind::InterfaceExtends),
-    ("class_heritage", Kind::Heritage),
-    ("identifier", Kind::Identifier),
-    ("shorthand_property_identifier", Kind::ShorthandName),
-    ("shorthand_property_identifier_pattern", Kind::ShorthandPattern),
-    ("object_pattern", Kind::ObjectPattern),
-    ("array_pattern", Kind::ArrayPattern),
-    ("assignment_pattern", Kind::AssignmentPattern),
-    ("object_assignment_pattern", Kind::AssignmentPattern),
-    ("pair_pattern", Kind::PairPattern),
-    ("rest_pattern", Kind::RestPattern),
-    ("member_expression", Kind::Member),
-    ("this", Kind::This),
-    ("super", Kind::Super),
-    ("parenthesized_expression", Kind::Parenthesized),
-    ("non_null_expression", Kind::Parenthesized),
-    ("await_expression", Kind::Await),
-    ("as_expression", Kind::Cast),
-    ("satisfies_expression", Kind::Cast),
-    ("type_identifier", Kind::TypeName),
-    ("nested_type_identifier", Kind::NestedType),
-    ("generic_type", Kind::GenericType),
-    ("union_type", Kind::UnionType),
-    ("parenthesized_type", Kind::ParenthesizedType),
-    ("readonly_type", Kind::ParenthesizedType),
-    ("type_annotation", Kind::Annotation),
-    ("type_parameter", Kind::TypeParameter),
-    ("infer_type", Kind::InferType),
-    ("mapped_type_clause", Kind::MappedType),
-    ("accessibility_modifier", Kind::Accessibility),
+const KINDS: &[(&str, TypeScriptKind)] = &[
+    ("string", TypeScriptKind::Leaf),
+    ("regex", TypeScriptKind::Leaf),
+    ("jsx_text", TypeScriptKind::Leaf),
+    ("template_string", TypeScriptKind::Literal),
+    ("array", TypeScriptKind::Literal),
+    ("number", TypeScriptKind::Literal),
+    ("comment", TypeScriptKind::Comment),
+    ("import_statement", TypeScriptKind::Import),
+    ("export_statement", TypeScriptKind::Export),
+    ("ambient_declaration", TypeScriptKind::Ambient),
+    ("function_declaration", TypeScriptKind::Function),
+    ("generator_function_declaration", TypeScriptKind::Function),
+    ("function_signature", TypeScriptKind::FunctionSignature),
+    ("arrow_function", TypeScriptKind::FunctionValue),
+    ("function_expression", TypeScriptKind::FunctionValue),
+    ("generator_function", TypeScriptKind::FunctionValue),
+    ("function_type", TypeScriptKind::FunctionType),
+    ("call_signature", TypeScriptKind::FunctionType),
+    ("construct_signature", TypeScriptKind::FunctionType),
+    ("constructor_type", TypeScriptKind::FunctionType),
+    ("class_declaration", TypeScriptKind::Class),
+    ("abstract_class_declaration", TypeScriptKind::Class),
+    ("class", TypeScriptKind::ClassValue),
+    ("method_definition", TypeScriptKind::Method),
+    ("method_signature", TypeScriptKind::MethodSignature),
+    ("abstract_method_signature", TypeScriptKind::MethodSignature),
+    ("property_signature", TypeScriptKind::PropertySignature),
+    ("public_field_definition", TypeScriptKind::Field),
+    ("field_definition", TypeScriptKind::Field),
+    ("interface_declaration", TypeScriptKind::Interface),
+    ("type_alias_declaration", TypeScriptKind::TypeAlias),
+    ("enum_declaration", TypeScriptKind::Enum),
+    ("internal_module", TypeScriptKind::Module),
+    ("module", TypeScriptKind::Module),
+    ("lexical_declaration", TypeScriptKind::Declaration),
+    ("variable_declaration", TypeScriptKind::Declaration),
+    ("variable_declarator", TypeScriptKind::Declarator),
+    ("assignment_expression", TypeScriptKind::Assignment),
+    ("object", TypeScriptKind::Object),
+    ("pair", TypeScriptKind::Pair),
+    ("formal_parameters", TypeScriptKind::Parameters),
+    ("statement_block", TypeScriptKind::Scope),
+    ("for_statement", TypeScriptKind::Scope),
+    ("switch_body", TypeScriptKind::Scope),
+    ("class_static_block", TypeScriptKind::Scope),
+    ("for_in_statement", TypeScriptKind::ForIn),
+    ("catch_clause", TypeScriptKind::Catch),
+    ("call_expression", TypeScriptKind::Call),
+    ("new_expression", TypeScriptKind::New),
+    ("import", TypeScriptKind::DynamicImport),
+    ("jsx_opening_element", TypeScriptKind::Jsx),
+    ("jsx_self_closing_element", TypeScriptKind::Jsx),
+    ("decorator", TypeScriptKind::Decorator),
+    ("extends_clause", TypeScriptKind::Extends),
+    ("implements_clause", TypeScriptKind::Implements),
+    ("extends_type_clause", TypeScriptKind::InterfaceExtends),
+    ("class_heritage", TypeScriptKind::Heritage),
+    ("identifier", TypeScriptKind::Identifier),
+    ("shorthand_property_identifier", TypeScriptKind::ShorthandName),
+    ("shorthand_property_identifier_pattern", TypeScriptKind::ShorthandPattern),
+    ("object_pattern", TypeScriptKind::ObjectPattern),
+    ("array_pattern", TypeScriptKind::ArrayPattern),
+    ("assignment_pattern", TypeScriptKind::AssignmentPattern),
+    ("object_assignment_pattern", TypeScriptKind::AssignmentPattern),
+    ("pair_pattern", TypeScriptKind::PairPattern),
+    ("rest_pattern", TypeScriptKind::RestPattern),
+    ("member_expression", TypeScriptKind::Member),
+    ("this", TypeScriptKind::This),
+    ("super", TypeScriptKind::Super),
+    ("parenthesized_expression", TypeScriptKind::Parenthesized),
+    ("non_null_expression", TypeScriptKind::Parenthesized),
+    ("await_expression", TypeScriptKind::Await),
+    ("as_expression", TypeScriptKind::Cast),
+    ("satisfies_expression", TypeScriptKind::Cast),
+    ("type_identifier", TypeScriptKind::TypeName),
+    ("nested_type_identifier", TypeScriptKind::NestedType),
+    ("generic_type", TypeScriptKind::GenericType),
+    ("union_type", TypeScriptKind::UnionType),
+    ("parenthesized_type", TypeScriptKind::ParenthesizedType),
+    ("readonly_type", TypeScriptKind::ParenthesizedType),
+    ("type_annotation", TypeScriptKind::Annotation),
+    ("type_parameter", TypeScriptKind::TypeParameter),
+    ("infer_type", TypeScriptKind::InferType),
+    ("mapped_type_clause", TypeScriptKind::MappedType),
+    ("accessibility_modifier", TypeScriptKind::Accessibility),
 ];
 
-pub(super) struct Grammar {
+pub(super) struct TypeScriptGrammar {
     pub(super) language: tree_sitter::Language,
-    pub(super) kinds: Kinds<Kind>,
+    pub(super) kinds: Kinds<TypeScriptKind>,
     pub(super) name: u16,
     pub(super) body: u16,
     pub(super) value: u16,
@@ -188,14 +188,14 @@ pub(super) struct Grammar {
     pub(super) declaration: u16,
 }
 
-pub(super) static TYPESCRIPT: LazyLock<Grammar> =
-    LazyLock::new(|| Grammar::new(tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()));
-pub(super) static TSX: LazyLock<Grammar> =
-    LazyLock::new(|| Grammar::new(tree_sitter_typescript::LANGUAGE_TSX.into()));
-pub(super) static JAVASCRIPT: LazyLock<Grammar> =
-    LazyLock::new(|| Grammar::new(tree_sitter_javascript::LANGUAGE.into()));
+pub(super) static TYPESCRIPT: LazyLock<TypeScriptGrammar> =
+    LazyLock::new(|| TypeScriptGrammar::new(tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()));
+pub(super) static TSX: LazyLock<TypeScriptGrammar> =
+    LazyLock::new(|| TypeScriptGrammar::new(tree_sitter_typescript::LANGUAGE_TSX.into()));
+pub(super) static JAVASCRIPT: LazyLock<TypeScriptGrammar> =
+    LazyLock::new(|| TypeScriptGrammar::new(tree_sitter_javascript::LANGUAGE.into()));
 
-impl Grammar {
+impl TypeScriptGrammar {
     fn new(language: tree_sitter::Language) -> Self {
         let id = |name| language.field_id_for_name(name).map_or(0, NonZeroU16::get);
         Self {
@@ -227,11 +227,11 @@ impl Grammar {
         if field == 0 { None } else { node.child_by_field_id(field) }
     }
 
-    pub(super) fn is(&self, node: Node<'_>, kind: Kind) -> bool {
+    pub(super) fn is(&self, node: Node<'_>, kind: TypeScriptKind) -> bool {
         self.kinds.of(node) == Some(kind)
     }
 
-    pub(super) fn child_of<'n>(&self, node: Node<'n>, kind: Kind) -> Option<Node<'n>> {
+    pub(super) fn child_of<'n>(&self, node: Node<'n>, kind: TypeScriptKind) -> Option<Node<'n>> {
         let mut cursor = node.walk();
         node.named_children(&mut cursor).find(|child| self.is(*child, kind))
     }

@@ -4,27 +4,27 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::grammar::{Kind, children};
-use super::{Visit, Walk};
+use super::grammar::{TypeScriptKind, children};
+use super::{TypeScriptWalk, WalkStep};
 use crate::Import;
 
 /// Endings that a specifier may carry although the file it means has another: `./a.js` is
 /// `./a.ts` before it is compiled.
 const ENDINGS: &[&str] = &[".d.ts", ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"];
 
-impl<'t> Walk<'_, 't> {
-    pub(super) fn import_statement(&mut self, node: Node<'_>) -> Visit {
+impl<'t> TypeScriptWalk<'_, 't> {
+    pub(super) fn import_statement(&mut self, node: Node<'_>) -> WalkStep {
         let clauses = children(node);
         let source = self.field(node, self.grammar.source);
         let source = source.or_else(|| self.field(*clauses.first()?, self.grammar.source));
-        let Some(source) = source else { return Visit::Past };
+        let Some(source) = source else { return WalkStep::Past };
         let specifier = self.unquoted(source);
         let at = node.start_byte();
         self.read_head(at);
         let mut is_bare = true;
         for clause in clauses.into_iter().filter(|clause| *clause != source) {
             for part in children(clause) {
-                if self.is(part, Kind::Identifier) {
+                if self.is(part, TypeScriptKind::Identifier) {
                     is_bare = false;
                     // `import x = require('x')` brings in the whole.
                     let whole = clause.kind() == "import_require_clause";
@@ -39,7 +39,7 @@ impl<'t> Walk<'_, 't> {
         if is_bare {
             self.bring_in(specifier, None, None, at);
         }
-        Visit::Past
+        WalkStep::Past
     }
 
     /// Takes the documentation above a file's first import as the file's own.
@@ -66,14 +66,14 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    pub(super) fn export_statement(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn export_statement(&mut self, node: Node<'_>) -> WalkStep {
         if let Some(source) = self.field(node, self.grammar.source) {
             self.pass_on(node, self.unquoted(source));
-            return Visit::Past;
+            return WalkStep::Past;
         }
         if self.field(node, self.grammar.declaration).is_some() {
             self.state.export = Some(node.start_byte());
-            return Visit::Children;
+            return WalkStep::Children;
         }
         let value = self.field(node, self.grammar.value);
         if let Some(value) = value {
@@ -85,29 +85,29 @@ impl<'t> Walk<'_, 't> {
             let names = names.filter_map(|one| self.field(one, self.grammar.name));
             let names: HashSet<&str> = names.map(|name| self.reader.of(name)).collect();
             self.give_away(&names);
-            return Visit::Past;
+            return WalkStep::Past;
         }
-        Visit::Children
+        WalkStep::Children
     }
 
-    fn export_default(&mut self, node: Node<'_>, value: Node<'_>) -> Visit {
+    fn export_default(&mut self, node: Node<'_>, value: Node<'_>) -> WalkStep {
         match self.grammar.kinds.of(value) {
-            Some(Kind::Identifier) => {
+            Some(TypeScriptKind::Identifier) => {
                 let name = self.reader.of(value);
                 self.give_away(&HashSet::from([name]));
             }
-            Some(Kind::FunctionValue | Kind::ClassValue) => {
+            Some(TypeScriptKind::FunctionValue | TypeScriptKind::ClassValue) => {
                 self.state.default_at = Some(value.start_byte());
                 self.state.export = Some(node.start_byte());
             }
-            Some(Kind::Object) => {
+            Some(TypeScriptKind::Object) => {
                 self.state.given_until = value.end_byte();
                 let names = self.names_in_object(value);
                 self.give_away(&names);
             }
             _ => {}
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     /// Records `export … from`: what is passed on is brought in as well, but not called by
@@ -147,11 +147,13 @@ impl<'t> Walk<'_, 't> {
         let mut call = value;
         loop {
             call = match self.grammar.kinds.of(call) {
-                Some(Kind::Await | Kind::Parenthesized) => match call.named_child(0) {
-                    Some(inner) => inner,
-                    None => return false,
-                },
-                Some(Kind::Member) if taken.is_none() => {
+                Some(TypeScriptKind::Await | TypeScriptKind::Parenthesized) => {
+                    match call.named_child(0) {
+                        Some(inner) => inner,
+                        None => return false,
+                    }
+                }
+                Some(TypeScriptKind::Member) if taken.is_none() => {
                     taken = self.field(call, self.grammar.property);
                     match self.field(call, self.grammar.object) {
                         Some(object) => object,
@@ -163,17 +165,17 @@ impl<'t> Walk<'_, 't> {
         }
         let Some(specifier) = self.specifier_of(call) else { return false };
         let at = value.start_byte();
-        if self.is(name, Kind::Identifier) {
+        if self.is(name, TypeScriptKind::Identifier) {
             let taken = taken.map(|taken| self.reader.of(taken));
             self.bring_in(specifier, taken, Some(self.reader.of(name)), at);
             return true;
         }
         for part in children(name) {
             match self.grammar.kinds.of(part) {
-                Some(Kind::ShorthandPattern) => {
+                Some(TypeScriptKind::ShorthandPattern) => {
                     self.bring_in(specifier, Some(self.reader.of(part)), None, at);
                 }
-                Some(Kind::PairPattern) => {
+                Some(TypeScriptKind::PairPattern) => {
                     let key = self.field(part, self.grammar.key).map(|key| self.reader.of(key));
                     let alias = self.field(part, self.grammar.value);
                     let alias = alias.map(|alias| self.reader.of(alias));
@@ -187,14 +189,15 @@ impl<'t> Walk<'_, 't> {
 
     /// Returns what a call of `require` or `import` asks for.
     pub(super) fn specifier_of(&self, call: Node<'_>) -> Option<&'t str> {
-        if !self.is(call, Kind::Call) {
+        if !self.is(call, TypeScriptKind::Call) {
             return None;
         }
         let function = self.field(call, self.grammar.function)?;
-        let is_import = self.is(function, Kind::DynamicImport)
-            || self.is(function, Kind::Identifier) && self.reader.of(function) == "require";
+        let is_import = self.is(function, TypeScriptKind::DynamicImport)
+            || self.is(function, TypeScriptKind::Identifier)
+                && self.reader.of(function) == "require";
         let argument = self.field(call, self.grammar.arguments)?.named_child(0)?;
-        (is_import && self.is(argument, Kind::Leaf)).then(|| self.unquoted(argument))
+        (is_import && self.is(argument, TypeScriptKind::Leaf)).then(|| self.unquoted(argument))
     }
 
     /// Records an import whose name the file then uses.

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::grammar::{Kind, children};
-use super::{Local, Span, Visit, Walk};
+use super::grammar::{TypeScriptKind, children};
+use super::{LocalValue, TextSpan, TypeScriptWalk, WalkStep};
 use crate::{Access, ReferenceKind};
 
 /// Types that the language and the browser bring.
@@ -69,18 +69,18 @@ const KNOWN: &[&str] = &[
 /// How many layers of parentheses, casts and members are looked through.
 const MOST_LAYERS: usize = 8;
 
-impl Walk<'_, '_> {
+impl TypeScriptWalk<'_, '_> {
     pub(super) fn type_name(&mut self, node: Node<'_>) {
         if !self.state.taken.has(node) {
             self.refer_type(ReferenceKind::Type, node);
         }
     }
 
-    pub(super) fn nested_type(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn nested_type(&mut self, node: Node<'_>) -> WalkStep {
         if !self.state.taken.has(node) {
             self.refer_type(ReferenceKind::Type, node);
         }
-        Visit::Past
+        WalkStep::Past
     }
 
     /// Records the use of a type by its name's node, `Order` or `shop.Order`.
@@ -89,7 +89,7 @@ impl Walk<'_, '_> {
         let at = node.start_byte();
         let (name, access) = match text.rsplit_once('.') {
             Some((_, name)) => {
-                let path = Span::of(node).path(self.reader.text);
+                let path = TextSpan::of(node).path(self.reader.text);
                 let holder = path.rsplit_once("::").map_or("", |(holder, _)| holder);
                 (name.trim(), Access::Path(holder.to_owned()))
             }
@@ -109,10 +109,10 @@ impl Walk<'_, '_> {
 
     /// Makes a parameter of a type known, so that its uses are not taken for a type's.
     pub(super) fn type_parameter(&mut self, node: Node<'_>) {
-        let name = self.grammar.child_of(node, Kind::TypeName);
+        let name = self.grammar.child_of(node, TypeScriptKind::TypeName);
         if let Some(name) = name {
             self.state.taken.add(name);
-            self.state.locals.bind(Span::of(name), Local::Value, node.start_byte());
+            self.state.locals.bind(TextSpan::of(name), LocalValue::Value, node.start_byte());
         }
     }
 
@@ -123,7 +123,7 @@ impl Walk<'_, '_> {
             let type_name = self.field(parameter, self.grammar.type_).and_then(|a| self.name_in(a));
             self.bind_pattern(pattern, type_name, list.start_byte(), 0);
             if let Some(type_name) = type_name
-                && self.grammar.child_of(parameter, Kind::Accessibility).is_some()
+                && self.grammar.child_of(parameter, TypeScriptKind::Accessibility).is_some()
             {
                 // `constructor(private store: Store)` declares a field as well.
                 self.set_field_type(self.reader.of(pattern), type_name);
@@ -135,7 +135,7 @@ impl Walk<'_, '_> {
     pub(super) fn bind_pattern(
         &mut self,
         pattern: Node<'_>,
-        type_name: Option<Span>,
+        type_name: Option<TextSpan>,
         begins: usize,
         layer: usize,
     ) {
@@ -143,23 +143,27 @@ impl Walk<'_, '_> {
             return;
         }
         match self.grammar.kinds.of(pattern) {
-            Some(Kind::Identifier | Kind::ShorthandPattern) => {
-                let local = Local::maybe_of(type_name);
-                self.state.locals.bind(Span::of(pattern), local, begins);
+            Some(TypeScriptKind::Identifier | TypeScriptKind::ShorthandPattern) => {
+                let local = LocalValue::maybe_of(type_name);
+                self.state.locals.bind(TextSpan::of(pattern), local, begins);
             }
-            Some(Kind::AssignmentPattern) => {
+            Some(TypeScriptKind::AssignmentPattern) => {
                 if let Some(left) = self.field(pattern, self.grammar.left) {
                     let right = self.field(pattern, self.grammar.right);
                     let shown = type_name.or_else(|| self.type_of(right?));
                     self.bind_pattern(left, shown, begins, layer + 1);
                 }
             }
-            Some(Kind::PairPattern) => {
+            Some(TypeScriptKind::PairPattern) => {
                 if let Some(value) = self.field(pattern, self.grammar.value) {
                     self.bind_pattern(value, None, begins, layer + 1);
                 }
             }
-            Some(Kind::ObjectPattern | Kind::ArrayPattern | Kind::RestPattern) => {
+            Some(
+                TypeScriptKind::ObjectPattern
+                | TypeScriptKind::ArrayPattern
+                | TypeScriptKind::RestPattern,
+            ) => {
                 for part in children(pattern) {
                     self.bind_pattern(part, None, begins, layer + 1);
                 }
@@ -183,33 +187,33 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the type that an expression has, where it can be seen.
-    pub(super) fn type_of(&mut self, expression: Node<'_>) -> Option<Span> {
+    pub(super) fn type_of(&mut self, expression: Node<'_>) -> Option<TextSpan> {
         self.type_below(expression, 0)
     }
 
-    fn type_below(&mut self, node: Node<'_>, layer: usize) -> Option<Span> {
+    fn type_below(&mut self, node: Node<'_>, layer: usize) -> Option<TextSpan> {
         if layer > MOST_LAYERS {
             return None;
         }
         match self.grammar.kinds.of(node)? {
-            Kind::New => {
+            TypeScriptKind::New => {
                 let class = self.field(node, self.grammar.constructor)?;
-                self.is_plain(class).then(|| Span::of(class))
+                self.is_plain(class).then(|| TextSpan::of(class))
             }
-            Kind::Cast => children(node).get(1).and_then(|said| self.name_in(*said)),
-            Kind::Parenthesized => self.type_below(node.named_child(0)?, layer + 1),
-            Kind::Identifier => match self.local(node) {
+            TypeScriptKind::Cast => children(node).get(1).and_then(|said| self.name_in(*said)),
+            TypeScriptKind::Parenthesized => self.type_below(node.named_child(0)?, layer + 1),
+            TypeScriptKind::Identifier => match self.local(node) {
                 Some(local) => local.type_name(),
                 None => self.state.types.get(self.reader.of(node)).copied(),
             },
-            Kind::Super => {
+            TypeScriptKind::Super => {
                 let key = format!("{}.super", self.own_class()?);
                 self.state.types.get(&key).copied()
             }
-            Kind::Member => self.type_of_member(node, layer),
-            Kind::Call => {
+            TypeScriptKind::Member => self.type_of_member(node, layer),
+            TypeScriptKind::Call => {
                 let function = self.field(node, self.grammar.function)?;
-                let is_own = self.is(function, Kind::Identifier);
+                let is_own = self.is(function, TypeScriptKind::Identifier);
                 let key = format!("{}()", self.reader.of(function));
                 self.state.types.get(&key).copied().filter(|_| is_own)
             }
@@ -217,10 +221,10 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn type_of_member(&mut self, member: Node<'_>, layer: usize) -> Option<Span> {
+    fn type_of_member(&mut self, member: Node<'_>, layer: usize) -> Option<TextSpan> {
         let object = self.field(member, self.grammar.object)?;
         let property = self.reader.of(self.field(member, self.grammar.property)?);
-        let holder = if self.is(object, Kind::This) {
+        let holder = if self.is(object, TypeScriptKind::This) {
             self.own_class()?.to_owned()
         } else {
             self.type_below(object, layer + 1)?.text(self.reader.text).to_owned()
@@ -229,7 +233,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the type of a field of a class or of what that builds on, as this file shows it.
-    fn field_type(&self, class: String, field: &str) -> Option<Span> {
+    fn field_type(&self, class: String, field: &str) -> Option<TextSpan> {
         let types = &self.state.types;
         let mut class = class;
         for _ in 0..MOST_LAYERS {
@@ -242,15 +246,15 @@ impl Walk<'_, '_> {
     }
 
     /// Takes note of the type of a field of the class that is open.
-    pub(super) fn set_field_type(&mut self, field: &str, type_name: Span) {
+    pub(super) fn set_field_type(&mut self, field: &str, type_name: TextSpan) {
         let Some(class) = self.own_class() else { return };
         let key = format!("{class}.{field}");
         self.state.types.insert(key, type_name);
     }
 
     /// Returns the name in a type: `Order` in `: Order<T> | null`; nothing in a list or tuple.
-    pub(super) fn name_in(&self, node: Node<'_>) -> Option<Span> {
-        self.name_node(node).map(Span::of)
+    pub(super) fn name_in(&self, node: Node<'_>) -> Option<TextSpan> {
+        self.name_node(node).map(TextSpan::of)
     }
 
     /// Returns the node of the name in a type.
@@ -258,13 +262,18 @@ impl Walk<'_, '_> {
         let mut node = node;
         for _ in 0..MOST_LAYERS {
             node = match self.grammar.kinds.of(node)? {
-                Kind::TypeName | Kind::NestedType | Kind::Identifier | Kind::Member => {
+                TypeScriptKind::TypeName
+                | TypeScriptKind::NestedType
+                | TypeScriptKind::Identifier
+                | TypeScriptKind::Member => {
                     let is_known = KNOWN.binary_search(&self.reader.of(node)).is_ok();
                     return (!is_known).then_some(node);
                 }
-                Kind::GenericType => self.field(node, self.grammar.name)?,
-                Kind::Annotation | Kind::ParenthesizedType => node.named_child(0)?,
-                Kind::UnionType => self.only_name(node)?,
+                TypeScriptKind::GenericType => self.field(node, self.grammar.name)?,
+                TypeScriptKind::Annotation | TypeScriptKind::ParenthesizedType => {
+                    node.named_child(0)?
+                }
+                TypeScriptKind::UnionType => self.only_name(node)?,
                 _ => return None,
             };
         }
@@ -285,13 +294,13 @@ impl Walk<'_, '_> {
 
     /// Records what a class builds on. In JavaScript the clause is the expression itself.
     pub(super) fn extends(&mut self, node: Node<'_>) {
-        let value = self
-            .field(node, self.grammar.value)
-            .or_else(|| node.named_child(0).filter(|first| !self.is(*first, Kind::Extends)));
+        let value = self.field(node, self.grammar.value).or_else(|| {
+            node.named_child(0).filter(|first| !self.is(*first, TypeScriptKind::Extends))
+        });
         let Some(value) = value.filter(|value| self.is_plain(*value)) else { return };
         if let Some(class) = self.own_class() {
             let key = format!("{class}.super");
-            self.state.types.insert(key, Span::of(value));
+            self.state.types.insert(key, TextSpan::of(value));
         }
         self.refer_type(ReferenceKind::Extends, value);
     }
@@ -299,8 +308,8 @@ impl Walk<'_, '_> {
     /// Returns whether an expression is a name or names joined by dots.
     fn is_plain(&self, node: Node<'_>) -> bool {
         let is_name = |mark: char| mark.is_alphanumeric() || matches!(mark, '_' | '$' | '.');
-        self.is(node, Kind::Identifier)
-            || self.is(node, Kind::Member) && self.reader.of(node).chars().all(is_name)
+        self.is(node, TypeScriptKind::Identifier)
+            || self.is(node, TypeScriptKind::Member) && self.reader.of(node).chars().all(is_name)
     }
 
     pub(super) fn implements(&mut self, node: Node<'_>) {

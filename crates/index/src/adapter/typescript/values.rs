@@ -5,15 +5,15 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::grammar::{Kind, children};
-use super::{Declaration, Local, Span, Visit, Walk};
-use crate::reader::Definition;
+use super::grammar::{TypeScriptKind, children};
+use super::{Declaration, LocalValue, TextSpan, TypeScriptWalk, WalkStep};
+use crate::reader::ItemDefinition;
 use crate::{ItemKind, Visibility};
 
 /// How many layers of parentheses and casts are looked through.
 const MOST_LAYERS: usize = 4;
 
-impl<'t> Walk<'_, 't> {
+impl<'t> TypeScriptWalk<'_, 't> {
     /// Takes note of where a declaration begins and whether it is exported: its names follow.
     pub(super) fn declaration(&mut self, node: Node<'_>) {
         let at = node.start_byte();
@@ -26,15 +26,15 @@ impl<'t> Walk<'_, 't> {
         self.state.declarations.push(Declaration { start, is_exported: export.is_some(), ends });
     }
 
-    pub(super) fn declarator(&mut self, node: Node<'_>) -> Visit {
-        let Some(name) = self.field(node, self.grammar.name) else { return Visit::Children };
+    pub(super) fn declarator(&mut self, node: Node<'_>) -> WalkStep {
+        let Some(name) = self.field(node, self.grammar.name) else { return WalkStep::Children };
         let value = self.field(node, self.grammar.value);
         if let Some(value) = value
             && self.import_into(name, value)
         {
-            return Visit::Past;
+            return WalkStep::Past;
         }
-        if !self.is(name, Kind::Identifier) {
+        if !self.is(name, TypeScriptKind::Identifier) {
             return self.unpacking(node, name);
         }
         let shown = self.type_of_declarator(node, value);
@@ -43,14 +43,14 @@ impl<'t> Walk<'_, 't> {
         match (function, is_local) {
             (Some((kind, body)), _) => {
                 if is_local {
-                    self.state.locals.bind(Span::of(name), Local::Function, 0);
+                    self.state.locals.bind(TextSpan::of(name), LocalValue::Function, 0);
                 }
                 self.open_variable(kind, node, name, body)
             }
             (None, true) => {
-                let local = Local::maybe_of(shown);
-                self.state.locals.bind(Span::of(name), local, node.end_byte());
-                Visit::Children
+                let local = LocalValue::maybe_of(shown);
+                self.state.locals.bind(TextSpan::of(name), local, node.end_byte());
+                WalkStep::Children
             }
             (None, false) => {
                 let text = self.reader.of(name).to_owned();
@@ -66,22 +66,24 @@ impl<'t> Walk<'_, 't> {
     }
 
     /// Reads `const { a, b } = …`: variables in a function, constants at the file's level.
-    fn unpacking(&mut self, node: Node<'_>, pattern: Node<'_>) -> Visit {
+    fn unpacking(&mut self, node: Node<'_>, pattern: Node<'_>) -> WalkStep {
         if self.in_function(node) {
             self.bind_pattern(pattern, None, node.end_byte(), 0);
-            return Visit::Children;
+            return WalkStep::Children;
         }
         for part in children(pattern) {
             let name = self.field(part, self.grammar.value).unwrap_or(part);
-            if self.is(name, Kind::Identifier) || self.is(name, Kind::ShorthandPattern) {
+            if self.is(name, TypeScriptKind::Identifier)
+                || self.is(name, TypeScriptKind::ShorthandPattern)
+            {
                 let definition = self.variable(ItemKind::Const, node, name, None);
                 self.reader.define(definition);
             }
         }
-        Visit::Children
+        WalkStep::Children
     }
 
-    fn type_of_declarator(&mut self, node: Node<'_>, value: Option<Node<'_>>) -> Option<Span> {
+    fn type_of_declarator(&mut self, node: Node<'_>, value: Option<Node<'_>>) -> Option<TextSpan> {
         let said = self.field(node, self.grammar.type_);
         match said {
             Some(said) => self.name_in(said),
@@ -94,11 +96,15 @@ impl<'t> Walk<'_, 't> {
     fn function_in<'n>(&self, name: &str, value: Node<'n>) -> Option<(ItemKind, Option<Node<'n>>)> {
         let value = self.unwrapped(value);
         match self.grammar.kinds.of(value)? {
-            Kind::FunctionValue => Some((ItemKind::Function, self.field(value, self.grammar.body))),
-            Kind::ClassValue => Some((ItemKind::Class, self.field(value, self.grammar.body))),
-            Kind::Call if name.starts_with(char::is_uppercase) => {
+            TypeScriptKind::FunctionValue => {
+                Some((ItemKind::Function, self.field(value, self.grammar.body)))
+            }
+            TypeScriptKind::ClassValue => {
+                Some((ItemKind::Class, self.field(value, self.grammar.body)))
+            }
+            TypeScriptKind::Call if name.starts_with(char::is_uppercase) => {
                 let arguments = self.field(value, self.grammar.arguments)?;
-                let function = self.grammar.child_of(arguments, Kind::FunctionValue)?;
+                let function = self.grammar.child_of(arguments, TypeScriptKind::FunctionValue)?;
                 Some((ItemKind::Function, self.field(function, self.grammar.body)))
             }
             _ => None,
@@ -106,7 +112,7 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn is_object(&self, value: Node<'_>) -> bool {
-        self.is(self.unwrapped(value), Kind::Object)
+        self.is(self.unwrapped(value), TypeScriptKind::Object)
     }
 
     /// Returns what is in a few layers of parentheses and casts.
@@ -114,7 +120,7 @@ impl<'t> Walk<'_, 't> {
         let mut value = value;
         for _ in 0..MOST_LAYERS {
             match self.grammar.kinds.of(value) {
-                Some(Kind::Parenthesized | Kind::Cast) => {
+                Some(TypeScriptKind::Parenthesized | TypeScriptKind::Cast) => {
                     value = value.named_child(0).unwrap_or(value);
                 }
                 _ => break,
@@ -129,10 +135,10 @@ impl<'t> Walk<'_, 't> {
         node: Node<'_>,
         name: Node<'_>,
         body: Option<Node<'_>>,
-    ) -> Visit {
+    ) -> WalkStep {
         let definition = self.variable(kind, node, name, body);
         self.reader.open(definition);
-        Visit::Within
+        WalkStep::Within
     }
 
     fn variable(
@@ -141,7 +147,7 @@ impl<'t> Walk<'_, 't> {
         node: Node<'_>,
         name: Node<'_>,
         body: Option<Node<'_>>,
-    ) -> Definition<'t> {
+    ) -> ItemDefinition<'t> {
         let name = self.reader.of(name);
         let at = node.start_byte();
         let declarations = self.state.declarations.iter().rev();
@@ -156,29 +162,29 @@ impl<'t> Walk<'_, 't> {
         self.definition_from(start, kind, name, node, body).visibility(visibility)
     }
 
-    pub(super) fn assignment(&mut self, node: Node<'_>) -> Visit {
+    pub(super) fn assignment(&mut self, node: Node<'_>) -> WalkStep {
         let (Some(left), Some(right)) =
             (self.field(node, self.grammar.left), self.field(node, self.grammar.right))
         else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
-        if !self.is(left, Kind::Member) {
-            return Visit::Children;
+        if !self.is(left, TypeScriptKind::Member) {
+            return WalkStep::Children;
         }
         let (Some(object), Some(property)) =
             (self.field(left, self.grammar.object), self.field(left, self.grammar.property))
         else {
-            return Visit::Children;
+            return WalkStep::Children;
         };
         let property = self.reader.of(property);
-        if self.is(object, Kind::This) {
+        if self.is(object, TypeScriptKind::This) {
             if let Some(type_name) = self.type_of(right) {
                 self.set_field_type(property, type_name);
             }
-            return Visit::Children;
+            return WalkStep::Children;
         }
         if self.in_function(node) {
-            return Visit::Children;
+            return WalkStep::Children;
         }
         match self.reader.of(object) {
             "module" if property == "exports" => self.give_away_whole(right),
@@ -188,33 +194,33 @@ impl<'t> Walk<'_, 't> {
     }
 
     /// Reads `module.exports = …`.
-    fn give_away_whole(&mut self, value: Node<'_>) -> Visit {
+    fn give_away_whole(&mut self, value: Node<'_>) -> WalkStep {
         match self.grammar.kinds.of(value) {
-            Some(Kind::Object) => {
+            Some(TypeScriptKind::Object) => {
                 self.state.given_until = value.end_byte();
                 let names = self.names_in_object(value);
                 self.give_away(&names);
             }
-            Some(Kind::Identifier) => {
+            Some(TypeScriptKind::Identifier) => {
                 let name = self.reader.of(value);
                 self.give_away(&HashSet::from([name]));
             }
-            Some(Kind::FunctionValue | Kind::ClassValue) => {
+            Some(TypeScriptKind::FunctionValue | TypeScriptKind::ClassValue) => {
                 self.state.default_at = Some(value.start_byte());
             }
             _ => {}
         }
-        Visit::Children
+        WalkStep::Children
     }
 
     /// Returns the names of the file's own that an object hands on: `{ open, shut: close }`.
     pub(super) fn names_in_object(&self, object: Node<'_>) -> HashSet<&'t str> {
         let names =
             children(object).into_iter().filter_map(|part| match self.grammar.kinds.of(part) {
-                Some(Kind::ShorthandName) => Some(self.reader.of(part)),
-                Some(Kind::Pair) => {
+                Some(TypeScriptKind::ShorthandName) => Some(self.reader.of(part)),
+                Some(TypeScriptKind::Pair) => {
                     let value = self.field(part, self.grammar.value)?;
-                    self.is(value, Kind::Identifier).then(|| self.reader.of(value))
+                    self.is(value, TypeScriptKind::Identifier).then(|| self.reader.of(value))
                 }
                 _ => None,
             });
@@ -222,21 +228,21 @@ impl<'t> Walk<'_, 't> {
     }
 
     /// Reads `exports.name = …`.
-    fn give_away_one(&mut self, node: Node<'_>, name: &'t str, value: Node<'_>) -> Visit {
-        if self.is(value, Kind::Identifier) {
+    fn give_away_one(&mut self, node: Node<'_>, name: &'t str, value: Node<'_>) -> WalkStep {
+        if self.is(value, TypeScriptKind::Identifier) {
             let value = self.reader.of(value);
             self.give_away(&HashSet::from([value]));
-            return Visit::Children;
+            return WalkStep::Children;
         }
         if self.reader.of(value) == "void 0" {
-            return Visit::Past;
+            return WalkStep::Past;
         }
         let found = self.function_in("", value);
         let (kind, body) = found.unwrap_or((ItemKind::Const, None));
         let start = node.start_byte();
         let definition = self.definition_from(start, kind, name, node, body);
         self.reader.open(definition.visibility(Visibility::Public));
-        Visit::Within
+        WalkStep::Within
     }
 
     /// Reads `Queue.prototype.push = function …` and `Queue.of = function …`.
@@ -246,20 +252,20 @@ impl<'t> Walk<'_, 't> {
         holder: &'t str,
         name: &'t str,
         value: Node<'_>,
-    ) -> Visit {
+    ) -> WalkStep {
         let (owner, kind) = match holder.strip_suffix(".prototype") {
             Some(owner) => (owner, ItemKind::Method),
             None => (holder, ItemKind::Function),
         };
         let is_plain = owner.chars().all(|mark| mark.is_alphanumeric() || mark == '_');
-        if !is_plain || !self.is(value, Kind::FunctionValue) {
-            return Visit::Children;
+        if !is_plain || !self.is(value, TypeScriptKind::FunctionValue) {
+            return WalkStep::Children;
         }
         let body = self.field(value, self.grammar.body);
         let definition = self.definition_from(node.start_byte(), kind, name, node, body);
         let visibility = self.visibility(owner, false);
         let qualified = self.reader.qualified(&format!("{owner}::{name}"));
         self.reader.open_as(definition.visibility(visibility), qualified.clone(), qualified);
-        Visit::Within
+        WalkStep::Within
     }
 }

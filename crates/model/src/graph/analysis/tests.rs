@@ -8,7 +8,7 @@ use crate::graph::sample::{Sample, id};
 const NOW: Timestamp = Timestamp::from_millis(100 * MILLIS_PER_DAY);
 
 fn look(graph: &Sample, options: &AnalysisOptions) -> Analysis {
-    let mut survey = Survey::new();
+    let mut survey = GraphSurvey::new();
     let Ok(()) = graph.survey(&mut survey);
     analyze(&survey, options)
 }

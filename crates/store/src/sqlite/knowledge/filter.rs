@@ -1,7 +1,7 @@
 //! The conditions of a query, collected one by one.
 //!
-//! A condition that nobody asked for is not in the statement, so the index that fits the
-//! others is used.
+//! Only the conditions of the query are in the statement, so that SQLite uses the index that
+//! fits them.
 
 use rusqlite::types::Value;
 use spore_model::EdgeKind;
@@ -11,12 +11,12 @@ use crate::knowledge::{EdgeQuery, GcQuery, NodeQuery};
 
 /// Conditions that must all hold, and the values of their question marks.
 #[derive(Default)]
-pub(super) struct Filter {
+pub(super) struct NodeConditions {
     conditions: Vec<String>,
     values: Vec<Value>,
 }
 
-impl Filter {
+impl NodeConditions {
     fn and(&mut self, condition: &str) {
         self.conditions.push(condition.to_owned());
     }

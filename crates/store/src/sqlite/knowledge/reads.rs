@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params, params_from_iter};
-use spore_model::graph::{Link, NodeClass, NodeHead, PLACES, Survey};
+use spore_model::graph::{GraphSurvey, Link, NodeClass, NodeHead, PLACES};
 use spore_model::{Edge, EdgeId, EdgeKind, Node, NodeId, Timestamp};
 
-use super::super::rows::Word;
-use super::filter::Filter;
+use super::super::rows::JsonWord;
+use super::filter::NodeConditions;
 use super::rows::{self, EDGE, HEAD, NODE};
 use super::words;
 use crate::knowledge::{
@@ -68,7 +68,7 @@ pub(super) fn heads(connection: &Connection, of: &[NodeId]) -> rusqlite::Result<
     heads.filter_map(Result::transpose).collect()
 }
 
-pub(super) fn survey(connection: &Connection, survey: &mut Survey) -> rusqlite::Result<()> {
+pub(super) fn survey(connection: &Connection, survey: &mut GraphSurvey) -> rusqlite::Result<()> {
     let mut select = connection.prepare_cached(&format!("SELECT {HEAD} FROM node"))?;
     let mut found = select.query([])?;
     while let Some(row) = found.next()? {
@@ -78,15 +78,15 @@ pub(super) fn survey(connection: &Connection, survey: &mut Survey) -> rusqlite::
         .prepare_cached("SELECT source, target, kind FROM edge WHERE superseded_by IS NULL")?;
     let mut found = select.query([])?;
     while let Some(row) = found.next()? {
-        let Word(source) = row.get::<_, Word<NodeId>>(0)?;
-        let Word(target) = row.get::<_, Word<NodeId>>(1)?;
-        survey.add_edge(&source, &target, row.get::<_, Word<EdgeKind>>(2)?.0);
+        let JsonWord(source) = row.get::<_, JsonWord<NodeId>>(0)?;
+        let JsonWord(target) = row.get::<_, JsonWord<NodeId>>(1)?;
+        survey.add_edge(&source, &target, row.get::<_, JsonWord<EdgeKind>>(2)?.0);
     }
     Ok(())
 }
 
 pub(super) fn list(connection: &Connection, query: &NodeQuery) -> rusqlite::Result<Vec<Node>> {
-    let filter = Filter::nodes(query);
+    let filter = NodeConditions::nodes(query);
     let sql = format!(
         "SELECT {NODE} FROM node{} ORDER BY node.created DESC, node.id DESC LIMIT ? OFFSET ?",
         filter.clause()
@@ -101,7 +101,7 @@ pub(super) fn search(
     limit: u32,
     query: &NodeQuery,
 ) -> rusqlite::Result<Vec<(Node, f64)>> {
-    let filter = Filter::matching(words, query);
+    let filter = NodeConditions::matching(words, query);
     // The hits are put in order before a single content is read.
     let sql = format!(
         "SELECT {NODE}, hit.score FROM (
@@ -192,7 +192,7 @@ pub(super) fn region(
 }
 
 pub(super) fn edges(connection: &Connection, query: &EdgeQuery) -> rusqlite::Result<Vec<Edge>> {
-    let filter = Filter::edges(query);
+    let filter = NodeConditions::edges(query);
     let sql = format!(
         "SELECT {EDGE} FROM edge{} ORDER BY edge.created DESC, edge.id DESC LIMIT ?",
         filter.clause()
@@ -221,7 +221,7 @@ pub(super) fn supersession_chain(
 }
 
 pub(super) fn garbage(connection: &Connection, query: &GcQuery) -> rusqlite::Result<Vec<Node>> {
-    let filter = Filter::garbage(query);
+    let filter = NodeConditions::garbage(query);
     let sql = format!("SELECT {NODE} FROM node{} ORDER BY node.created, node.id", filter.clause());
     all(connection, &sql, params_from_iter(filter.values([])), rows::node)
 }
@@ -230,7 +230,7 @@ pub(super) fn counts(connection: &Connection, now: Timestamp) -> rusqlite::Resul
     let sql = "SELECT class, kind, count(*) - count(superseded_by), count(superseded_by)
          FROM node GROUP BY class, kind";
     let mut nodes = all(connection, sql, [], |row| {
-        let Word(class) = row.get::<_, Word<NodeClass>>(0)?;
+        let JsonWord(class) = row.get::<_, JsonWord<NodeClass>>(0)?;
         Ok(KindCount { class, kind: row.get(1)?, live: count(row, 2)?, superseded: count(row, 3)? })
     })?;
     nodes.sort_by(|a, b| (a.class, &a.kind).cmp(&(b.class, &b.kind)));

@@ -6,7 +6,7 @@ use serde_json::Value;
 use spore_model::graph::{Direction, Link, NodeHead};
 use spore_model::{Edge, Node, NodeId, Timestamp};
 
-use super::super::rows::{Json, Word};
+use super::super::rows::{Json, JsonWord};
 
 /// The columns of [`node`], in its order.
 pub(super) const NODE: &str = "node.id, node.class, node.kind, node.title, node.parent,
@@ -22,11 +22,11 @@ pub(super) const EDGE: &str = "edge.id, edge.source, edge.target, edge.kind, edg
      edge.content";
 
 fn word<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    Ok(row.get::<_, Word<T>>(column)?.0)
+    Ok(row.get::<_, JsonWord<T>>(column)?.0)
 }
 
 fn word_if_any<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
-    Ok(row.get::<_, Option<Word<T>>>(column)?.map(|word| word.0))
+    Ok(row.get::<_, Option<JsonWord<T>>>(column)?.map(|word| word.0))
 }
 
 fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {

@@ -1,13 +1,14 @@
 //! Turns any text into a question that the full-text index understands.
 //!
-//! The index has a language of its own: quotes, `NEAR`, `*`, `^`, column names, brackets.
-//! Nobody who types a question means it. So a text is taken apart into its words, each is put
-//! in quotes, and nothing else of it remains.
+//! The index has a language of its own: quotes, `NEAR`, `*`, `^`, column names, brackets, see
+//! <https://www.sqlite.org/fts5.html#full_text_query_syntax>. A person or a model that asks a
+//! question does not mean that language. So a text is taken apart into its words, each is put in
+//! quotes, and nothing else of it remains.
 
 use std::collections::HashSet;
 
-/// How many words of a text are looked for. Nobody types more, and a pasted file would ask
-/// for its whole vocabulary.
+/// How many words of a text are looked for: more than a question has, while a pasted file would
+/// ask for its whole vocabulary.
 const MAX_WORDS: usize = 64;
 /// Longer words occur in no prose, and in code only as data.
 const MAX_WORD_BYTES: usize = 128;

@@ -8,7 +8,7 @@ use super::super::failure::knowledge_error;
 use super::super::rows::Json;
 use super::reads;
 use super::rows::{self, EDGE};
-use crate::knowledge::{Added, KnowledgeError, Removed, Succession};
+use crate::knowledge::{Added, KnowledgeError, RemovedNodes, Succession};
 
 pub(super) fn add(
     connection: &Connection,
@@ -230,8 +230,8 @@ fn merge(value: &mut Value, patch: &Value) {
     }
 }
 
-pub(super) fn remove(connection: &Connection, ids: &[NodeId]) -> rusqlite::Result<Removed> {
-    let mut removed = Removed::default();
+pub(super) fn remove(connection: &Connection, ids: &[NodeId]) -> rusqlite::Result<RemovedNodes> {
+    let mut removed = RemovedNodes::default();
     let of_node = "edge.source = ?1 OR edge.target = ?1";
     let sql = format!("SELECT {EDGE} FROM edge WHERE {of_node} ORDER BY created, id");
     let deletion = format!("DELETE FROM edge WHERE {of_node}");

@@ -1,7 +1,9 @@
 //! What a test is about.
 
-use super::places::Place;
-use super::{Meaning, Namesakes, ONLY_METHOD, Question, SAME_PACKAGE, Site, last_word};
+use super::places::HolderPath;
+use super::{
+    Meaning, Namesakes, ONLY_METHOD, ReferenceQuestion, ReferenceSite, SAME_PACKAGE, last_word,
+};
 use crate::{Access, Item, ItemKind, Reference, ReferenceKind};
 
 /// Returns the name of what a test is about by the convention of test names: `parse` of
@@ -18,7 +20,11 @@ pub fn tested_name(name: &str) -> Option<&str> {
 
 /// Returns what a test is about, of the definitions that carry its [`tested_name`]: one of the
 /// same file, or of a module that the test's file imports.
-pub fn subject_of_test(site: Site<'_>, test: &Item, namesakes: &Namesakes<'_>) -> Vec<Meaning> {
+pub fn subject_of_test(
+    site: ReferenceSite<'_>,
+    test: &Item,
+    namesakes: &Namesakes<'_>,
+) -> Vec<Meaning> {
     let Some(name) = tested_name(&test.name) else { return Vec::new() };
     let reference = Reference {
         kind: ReferenceKind::Call,
@@ -27,7 +33,7 @@ pub fn subject_of_test(site: Site<'_>, test: &Item, namesakes: &Namesakes<'_>) -
         scope: None,
         line: test.lines.first,
     };
-    let question = Question { site, reference: &reference, namesakes };
+    let question = ReferenceQuestion { site, reference: &reference, namesakes };
     let here = question.best(namesakes.below(site.path), |candidate| {
         (candidate.path == site.path && candidate.kind != ItemKind::Test).then_some(SAME_PACKAGE)
     });
@@ -35,7 +41,7 @@ pub fn subject_of_test(site: Site<'_>, test: &Item, namesakes: &Namesakes<'_>) -
         return here;
     }
     for import in &site.facts.imports {
-        let module = Place::of(import);
+        let module = HolderPath::of(import);
         let part = module
             .with(import.name.as_slice().iter().map(String::as_str).collect::<Vec<_>>().as_slice());
         for place in [part, module] {

@@ -1,14 +1,15 @@
 //! Names that stand alone or at the end of a path.
 
-use super::places::Place;
+use super::places::HolderPath;
 use super::{
-    FROM_ELSEWHERE, HANDED_ON, IMPORTED, Meaning, ONLY_ONE, Question, SAME_FILE, SAME_PACKAGE,
+    FROM_ELSEWHERE, HANDED_ON, IMPORTED, Meaning, ONLY_ONE, ReferenceQuestion, SAME_FILE,
+    SAME_PACKAGE,
 };
 use crate::language::Family;
 use crate::places::RustPlace;
 use crate::{Access, Import, ItemKind, ReferenceKind, Visibility};
 
-impl<'q> Question<'q> {
+impl<'q> ReferenceQuestion<'q> {
     /// Answers for `name`.
     pub(super) fn bare(&self) -> Vec<Meaning> {
         if self.language().family().reaches_own_members() {
@@ -27,7 +28,7 @@ impl<'q> Question<'q> {
             return self.imported(import);
         }
         let globs = imports().filter(|import| import.glob);
-        let from_glob = globs.map(|import| self.at(Place::of(import), HANDED_ON));
+        let from_glob = globs.map(|import| self.at(HolderPath::of(import), HANDED_ON));
         if let Some(meanings) = from_glob.into_iter().find(|found| !found.is_empty()) {
             return meanings;
         }
@@ -62,7 +63,7 @@ impl<'q> Question<'q> {
 
     /// Returns what an import brings in under the reference's name.
     fn imported(&self, import: &Import) -> Vec<Meaning> {
-        let place = Place::of(import);
+        let place = HolderPath::of(import);
         let found = self.at(place.clone(), IMPORTED);
         if !found.is_empty() || !place.anchored {
             // From elsewhere: a namesake in this tree is not meant.
@@ -75,7 +76,7 @@ impl<'q> Question<'q> {
     }
 
     /// Returns the definitions that are in a place, or below it if there is none.
-    pub(super) fn at(&self, place: Place<'_>, most: f64) -> Vec<Meaning> {
+    pub(super) fn at(&self, place: HolderPath<'_>, most: f64) -> Vec<Meaning> {
         let places = match place.prefix() {
             Some(prefix) => self.namesakes.below(&prefix),
             None => self.namesakes.reached_by(&place.words),
@@ -164,7 +165,7 @@ impl<'q> Question<'q> {
         if is_imported {
             return Vec::new();
         }
-        let unanchored = self.at(Place { words: words.clone(), anchored: false }, IMPORTED);
+        let unanchored = self.at(HolderPath { words: words.clone(), anchored: false }, IMPORTED);
         if !unanchored.is_empty() && !rest.is_empty() || self.is_crate(first) {
             return unanchored;
         }
@@ -209,7 +210,7 @@ impl<'q> Question<'q> {
 
     /// Returns what the path from an import on leads to.
     fn through(&self, import: &'q Import, rest: &[&'q str]) -> Vec<Meaning> {
-        let place = Place::of(import);
+        let place = HolderPath::of(import);
         let real_name = import.name.as_deref().filter(|name| *name != "default");
         if let Some(name) = real_name.or(import.alias.as_deref().filter(|_| import.name.is_some()))
         {
@@ -262,7 +263,7 @@ impl<'q> Question<'q> {
             return self.only_member(rest.last().copied().unwrap_or(""), ONLY_ONE);
         };
         let words = segments.iter().map(String::as_str).collect();
-        let found = self.at(Place { words, anchored: true }, IMPORTED);
+        let found = self.at(HolderPath { words, anchored: true }, IMPORTED);
         if !found.is_empty() {
             return found;
         }

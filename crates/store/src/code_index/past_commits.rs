@@ -2,7 +2,7 @@
 
 use spore_model::Timestamp;
 
-use super::history::Touched;
+use super::history::CommitFiles;
 use super::rows::FileNo;
 use super::{CodeIndex, CodeIndexError};
 
@@ -23,7 +23,7 @@ impl CodeIndex {
     /// Returns the commits that were looked at, newest first.
     pub fn past(&self) -> Result<Vec<PastCommit>, CodeIndexError> {
         self.read(|connection| {
-            let mut touched = Touched::read(connection)?;
+            let mut touched = CommitFiles::read(connection)?;
             let sql =
                 "SELECT no, time, substr(message, 1, instr(message || char(10), char(10)) - 1)
                        FROM commits ORDER BY time DESC, id";

@@ -1,5 +1,5 @@
-//! What files and directories are like when they are made here, and which are not like that any
-//! more.
+//! The mode and the rights of a newly made directory, and the repair of directories that have
+//! others.
 //!
 //! An agent or a gate can take its rights off a directory, or give it a list of rights that
 //! whatever is made in it inherits; what git writes there later would not be what it writes
@@ -15,20 +15,21 @@ use rustix::fs::{lgetxattr_query, lremovexattr};
 use spore_effects::files::remove_all;
 
 use crate::GitError;
-use crate::listing::{Entry, below, parents};
+use crate::listing::{TreeEntry, below, parents};
 
 /// The lists of rights that a directory can have beside its mode: its own, and the one for what
-/// is made in it.
+/// is made in it (<https://man7.org/linux/man-pages/man5/acl.5.html>).
 const LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
 
-pub(crate) struct Usual {
+pub(crate) struct UsualRights {
     directory: u32,
-    /// Whether even a new directory has such a list: then it is somebody's wish.
+    /// Whether even a new directory has such a list: then the user has set it up that way.
     is_shared: bool,
 }
 
-impl Usual {
-    /// Makes a directory to see what comes of it: nobody tells the umask without changing it.
+impl UsualRights {
+    /// Makes a directory to see its mode, because a process cannot ask for its umask without
+    /// changing it (<https://man7.org/linux/man-pages/man2/umask.2.html>).
     pub(crate) fn learn(scratch: &Path) -> Result<Self, GitError> {
         let learn = || {
             remove_all(scratch)?;
@@ -46,7 +47,7 @@ impl Usual {
     }
 
     /// Returns whether a file has the rights that it was checked out with, and one name.
-    pub(crate) fn is_of(&self, file: &Metadata, tracked: Entry<'_>) -> bool {
+    pub(crate) fn is_of(&self, file: &Metadata, tracked: TreeEntry<'_>) -> bool {
         let runs = self.directory & 0o777;
         let proper = if tracked.mode == "100755" { runs } else { runs & 0o666 };
         file.nlink() == 1 && file.mode() & 0o7777 == proper
@@ -68,14 +69,14 @@ impl Usual {
         fs::set_permissions(root, Permissions::from_mode(0o700)).map_err(GitError::io(root))
     }
 
-    /// Returns whether there was one that nobody wished for.
+    /// Removes both lists of rights. Returns whether there was one that new directories lack.
     fn remove_lists(&self, path: &Path) -> bool {
         let removed = LISTS.iter().filter(|list| lremovexattr(path, **list).is_ok());
         !self.is_shared && removed.count() > 0
     }
 
-    /// Does so with those of these directories that are there. A link in the place of one leads
-    /// to somebody else's, so nothing behind it is looked at.
+    /// Does so with those of these directories that are there. A link in the place of one may lead
+    /// out of the checkout, so nothing behind it is looked at.
     pub(crate) fn put_folders_right<'a>(
         &self,
         root: &Path,

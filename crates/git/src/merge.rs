@@ -7,7 +7,7 @@ use spore_model::{CommitId, TreeId};
 
 use crate::command::records;
 use crate::repository::text;
-use crate::settings::Settings;
+use crate::settings::GitSettings;
 use crate::{GitError, Repository};
 
 /// What came of a merge.
@@ -54,7 +54,7 @@ impl Repository {
     ) -> Result<Merged, GitError> {
         let action = "merge";
         // Asked now, not known from before: a driver is a program.
-        let settings = Settings::read(self.git("read the configuration"))?;
+        let settings = GitSettings::read(self.git("read the configuration"))?;
         let call = self
             .git(action)
             .set(&["merge.renormalize=false"])

@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 use super::{Session, SessionError};
 
 /// How long a pipe may stay open when every process of the session is gone. It closes with
-/// the last of them, unless somebody outside was handed its end.
+/// the last of them, unless one of them handed its end to a process outside of the session.
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How a supervised session ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum SupervisedEnd {
     ByItself(i32),
     OutOfTime,
     Cancelled,
 }
 
 /// Receives what a session prints, in the order in which it is read.
-pub type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+pub type OutputSink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// The readers of a session's pipes.
 pub struct Draining(Receiver<()>);
@@ -28,7 +28,7 @@ pub struct Draining(Receiver<()>);
 impl Draining {
     /// Starts to read both pipes. The threads are not joined: one that never ends is left
     /// behind with its pipe rather than waited for.
-    pub fn start(session: &mut Session, sink: &Sink) -> Self {
+    pub fn start(session: &mut Session, sink: &OutputSink) -> Self {
         let (sender, drained) = channel();
         if let Some(pipe) = session.take_stderr() {
             read(pipe, Arc::clone(sink), sender.clone());
@@ -46,7 +46,7 @@ impl Draining {
     }
 }
 
-fn read(mut pipe: impl Read + Send + 'static, sink: Sink, open: Sender<()>) {
+fn read(mut pipe: impl Read + Send + 'static, sink: OutputSink, open: Sender<()>) {
     std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -68,20 +68,20 @@ pub fn watch(
     deadline: Option<Instant>,
     look_every: Duration,
     cancel: &dyn Fn() -> bool,
-) -> Result<Ending, SessionError> {
+) -> Result<SupervisedEnd, SessionError> {
     let mut asked = None;
     loop {
         if let Some(end) = session.wait_until(Instant::now() + look_every)? {
             // A program that ended by itself just before we asked has a result.
-            return Ok(asked.filter(|_| end.stopped).unwrap_or(Ending::ByItself(end.code)));
+            return Ok(asked.filter(|_| end.stopped).unwrap_or(SupervisedEnd::ByItself(end.code)));
         }
         if asked.is_some() {
             continue;
         }
         if cancel() {
-            asked = Some(Ending::Cancelled);
+            asked = Some(SupervisedEnd::Cancelled);
         } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            asked = Some(Ending::OutOfTime);
+            asked = Some(SupervisedEnd::OutOfTime);
         } else {
             continue;
         }

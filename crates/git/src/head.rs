@@ -9,8 +9,8 @@ use crate::{GitError, Repository};
 
 /// What the user has checked out in one work tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Standing {
-    OnBranch(Spot),
+pub enum HeadState {
+    OnBranch(BranchTip),
     /// No branch is checked out.
     Detached,
     /// A branch without a commit.
@@ -28,7 +28,7 @@ pub enum Standing {
 
 /// A branch, by its full name, and the commit it is on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Spot {
+pub struct BranchTip {
     pub branch: String,
     pub tip: CommitId,
 }
@@ -44,24 +44,24 @@ const UNDER_WAY: [(&str, &str); 6] = [
 ];
 
 impl Repository {
-    pub fn standing(&self) -> Result<Standing, GitError> {
+    pub fn standing(&self) -> Result<HeadState, GitError> {
         let own = self.own_git_dir();
         let busy = UNDER_WAY.iter().find(|(file, _)| own.join(file).exists());
         if let Some((_, doing)) = busy {
-            return Ok(Standing::Busy { doing });
+            return Ok(HeadState::Busy { doing });
         }
         let call = self.at_home("read HEAD").args(["symbolic-ref", "--quiet", "HEAD"]);
         let answer = call.answer()?;
         let branch = match answer.code {
             0 => answer.text(),
-            1 => return Ok(Standing::Detached),
+            1 => return Ok(HeadState::Detached),
             _ => return Err(call.failure(&answer)),
         };
-        let Some(tip) = self.ref_target(&branch)? else { return Ok(Standing::Unborn) };
+        let Some(tip) = self.ref_target(&branch)? else { return Ok(HeadState::Unborn) };
         let elsewhere = self.work_trees_on(&branch)?.into_iter().find(|dir| dir != self.root());
         Ok(match elsewhere {
-            Some(dir) => Standing::Shared { branch, dir },
-            None => Standing::OnBranch(Spot { branch, tip }),
+            Some(dir) => HeadState::Shared { branch, dir },
+            None => HeadState::OnBranch(BranchTip { branch, tip }),
         })
     }
 

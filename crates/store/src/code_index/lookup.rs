@@ -29,9 +29,9 @@ impl CodeIndex {
     }
 }
 
-type Found = rusqlite::Result<Vec<NodeId>>;
+type FoundNodes = rusqlite::Result<Vec<NodeId>>;
 
-fn by_id(connection: &Connection, typed: &str) -> Found {
+fn by_id(connection: &Connection, typed: &str) -> FoundNodes {
     let is_hex = typed.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !(MIN_PREFIX..=32).contains(&typed.len()) || !is_hex {
         return Ok(Vec::new());
@@ -47,7 +47,7 @@ fn by_id(connection: &Connection, typed: &str) -> Found {
     rows(connection, sql, params![low.0, high.0, MAX_FOUND])
 }
 
-fn by_path(connection: &Connection, typed: &str) -> Found {
+fn by_path(connection: &Connection, typed: &str) -> FoundNodes {
     let path = typed.strip_prefix("./").unwrap_or(typed).trim_end_matches('/');
     let path = if path == "." { "" } else { path };
     // A file is looked up by its path; a directory by the last word of it.
@@ -59,7 +59,7 @@ fn by_path(connection: &Connection, typed: &str) -> Found {
 }
 
 /// The innermost item at a line; the file itself where there is none.
-fn by_line(connection: &Connection, typed: &str) -> Found {
+fn by_line(connection: &Connection, typed: &str) -> FoundNodes {
     let Some((path, line)) = typed.rsplit_once(':') else { return Ok(Vec::new()) };
     let Ok(line) = line.parse::<u32>() else { return Ok(Vec::new()) };
     let path = path.strip_prefix("./").unwrap_or(path);
@@ -70,7 +70,7 @@ fn by_line(connection: &Connection, typed: &str) -> Found {
     rows(connection, sql, params![path, line])
 }
 
-fn by_qualified(connection: &Connection, typed: &str) -> Found {
+fn by_qualified(connection: &Connection, typed: &str) -> FoundNodes {
     let typed = typed.replace('.', "::");
     let name = typed.rsplit("::").next().unwrap_or(&typed);
     if name.len() == typed.len() {
@@ -81,13 +81,13 @@ fn by_qualified(connection: &Connection, typed: &str) -> Found {
     rows(connection, sql, params![name, typed, MAX_FOUND])
 }
 
-fn by_name(connection: &Connection, typed: &str) -> Found {
+fn by_name(connection: &Connection, typed: &str) -> FoundNodes {
     let sql = "SELECT n.id FROM nodes n LEFT JOIN files f ON f.no = n.file
                WHERE n.name = ?1 ORDER BY f.path, n.place LIMIT ?2";
     rows(connection, sql, params![typed, MAX_FOUND])
 }
 
-fn rows(connection: &Connection, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Found {
+fn rows(connection: &Connection, sql: &str, params: &[&dyn rusqlite::ToSql]) -> FoundNodes {
     connection
         .prepare_cached(sql)?
         .query_map(params, |row| Ok(NodeKey(row.get(0)?).id()))?

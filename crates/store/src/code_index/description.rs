@@ -5,10 +5,8 @@ use serde_json::json;
 use spore_model::graph::{Direction, Links, NodeClass, NodeHead};
 use spore_model::{EdgeKind, Node, NodeId};
 
-use super::rows::{FileMarks, NodeKey, Visible};
-use super::{CodeIndex, CodeIndexError, links};
-
-type Result<T> = std::result::Result<T, CodeIndexError>;
+use super::rows::{FileMarks, NodeKey, StoredVisibility};
+use super::{CodeIndex, Result, links};
 
 /// An edge of a node with the head of its other end.
 #[derive(Clone, PartialEq, Debug)]
@@ -109,7 +107,7 @@ fn telling(row: &Row<'_>) -> rusqlite::Result<(String, serde_json::Value)> {
     if row.get::<_, i64>(12)? > 0 {
         note("first_line", json!(row.get::<_, u32>(4)?));
         note("last_line", json!(row.get::<_, u32>(5)?));
-        note("visibility", json!(Visible::of(row.get(6)?).as_str()));
+        note("visibility", json!(StoredVisibility::of(row.get(6)?).as_str()));
     } else {
         note("lines", json!(row.get::<_, u32>(8)?));
     }

@@ -1,8 +1,8 @@
 //! Members of types: of the own one, of one that is known, of one that is not.
 
-use super::places::Place;
+use super::places::HolderPath;
 use super::{
-    HANDED_ON, IMPORTED, INHERITED, Meaning, ONLY_MEMBER, ONLY_METHOD, ONLY_ONE, Question,
+    HANDED_ON, IMPORTED, INHERITED, Meaning, ONLY_MEMBER, ONLY_METHOD, ONLY_ONE, ReferenceQuestion,
     SAME_FILE, SAME_PACKAGE, last_word,
 };
 use crate::language::Family;
@@ -11,7 +11,7 @@ use crate::{Access, Import, Item, ItemKind, ReferenceKind, Visibility};
 /// How far up a chain of classes in one file is followed.
 const MAX_BASES: usize = 8;
 
-impl<'q> Question<'q> {
+impl<'q> ReferenceQuestion<'q> {
     /// Answers for `self.name`.
     pub(super) fn own(&self) -> Vec<Meaning> {
         let found = self.own_members();
@@ -147,7 +147,7 @@ impl<'q> Question<'q> {
         let mut is_imported = false;
         for import in self.imports_of(first) {
             is_imported = true;
-            let place = Place::of(import);
+            let place = HolderPath::of(import);
             let name = import.name.as_deref().filter(|name| *name != "default");
             let name = name.or(import.alias.as_deref().filter(|_| import.name.is_some()));
             let place = place.with(name.as_slice()).with(&words[1..]);
@@ -165,7 +165,7 @@ impl<'q> Question<'q> {
         }
         let globs = self.site.facts.imports.iter().filter(|import| import.glob);
         for import in globs {
-            let found = self.at(Place::of(import).with(words), HANDED_ON);
+            let found = self.at(HolderPath::of(import).with(words), HANDED_ON);
             if !found.is_empty() {
                 return found;
             }

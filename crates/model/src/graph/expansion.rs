@@ -73,7 +73,7 @@ impl ExpandOptions {
 
 /// A node of the answer and the way to it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Reached {
+pub struct ReachedNode {
     pub node: NodeHead,
     /// The sum of the costs on the way.
     pub distance: f64,
@@ -101,8 +101,8 @@ pub fn expand<L: Links + ?Sized>(
     graph: &L,
     from: &NodeId,
     options: &ExpandOptions,
-) -> Result<Vec<Reached>, L::Error> {
-    let mut search = Search::new(from.clone());
+) -> Result<Vec<ReachedNode>, L::Error> {
+    let mut search = ExpansionSearch::new(from.clone());
     let mut answer = Vec::new();
     while answer.len() < options.budget
         && search.labels.len() < MAX_LABELS
@@ -110,7 +110,7 @@ pub fn expand<L: Links + ?Sized>(
     {
         let Some(visit) = search.visit(graph, &label)? else { continue };
         let place = search.labels.len();
-        if visit == Visit::First
+        if visit == NodeVisit::First
             && let Some(head) = search.heads.get(&label.node)
             && options.admits_node(head)
         {
@@ -162,13 +162,13 @@ impl PartialEq for Label {
 impl Eq for Label {}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Visit {
+enum NodeVisit {
     Start,
     First,
     Again,
 }
 
-struct Search {
+struct ExpansionSearch {
     queue: BinaryHeap<Reverse<Label>>,
     /// Those that were walked on from, in the order of their distance.
     labels: Vec<Label>,
@@ -177,7 +177,7 @@ struct Search {
     heads: HashMap<NodeId, NodeHead>,
 }
 
-impl Search {
+impl ExpansionSearch {
     fn new(from: NodeId) -> Self {
         let start = Label { distance: 0.0, hops: 0, node: from, via: None };
         Self {
@@ -189,29 +189,29 @@ impl Search {
     }
 
     /// Returns how a label counts; `None` if it is no better than one before, or leads to a
-    /// node that nobody knows.
+    /// node that the graph does not have.
     fn visit<L: Links + ?Sized>(
         &mut self,
         graph: &L,
         label: &Label,
-    ) -> Result<Option<Visit>, L::Error> {
+    ) -> Result<Option<NodeVisit>, L::Error> {
         let before = self.fewest.get(&label.node).copied();
         if before.is_some_and(|hops| hops <= label.hops) {
             return Ok(None);
         }
         self.fewest.insert(label.node.clone(), label.hops);
         if label.via.is_none() {
-            return Ok(Some(Visit::Start));
+            return Ok(Some(NodeVisit::Start));
         }
         if before.is_some() {
-            return Ok(Some(Visit::Again));
+            return Ok(Some(NodeVisit::Again));
         }
         let Some(head) = graph.heads(std::slice::from_ref(&label.node))?.pop() else {
             self.fewest.insert(label.node.clone(), 0);
             return Ok(None);
         };
         self.heads.insert(label.node.clone(), head);
-        Ok(Some(Visit::First))
+        Ok(Some(NodeVisit::First))
     }
 
     fn follow(&mut self, label: &Label, place: usize, link: Link, options: &ExpandOptions) {
@@ -224,7 +224,7 @@ impl Search {
         }
     }
 
-    fn reached(&self, node: NodeHead, label: &Label) -> Reached {
+    fn reached(&self, node: NodeHead, label: &Label) -> ReachedNode {
         let mut path = Vec::new();
         let mut at = label;
         while let Some((edge, direction, before)) = at.via {
@@ -235,7 +235,7 @@ impl Search {
         }
         path.reverse();
         let distance = label.distance;
-        Reached { node, distance, relevance: 1.0 / (1.0 + distance), hops: label.hops, path }
+        ReachedNode { node, distance, relevance: 1.0 / (1.0 + distance), hops: label.hops, path }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether a definition is where an import or a path says that something is.
 
-use super::{Candidate, HANDED_ON, IMPORTED, ONLY_METHOD, ONLY_ONE, Site};
+use super::{CandidateItem, HANDED_ON, IMPORTED, ONLY_METHOD, ONLY_ONE, ReferenceSite};
 use crate::Import;
 use crate::language::Family;
 
@@ -9,24 +9,27 @@ const BY_NAME: f64 = 0.9;
 
 /// The words of a path to what holds a definition.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'w> {
+pub(super) struct HolderPath<'w> {
     pub(super) words: Vec<&'w str>,
     /// Whether they are a path from the root of the tree.
     pub(super) anchored: bool,
 }
 
-impl<'w> Place<'w> {
+impl<'w> HolderPath<'w> {
     /// Returns what an import takes from, or takes whole.
     pub(super) fn of(import: &'w Import) -> Self {
         let words = import.segments.iter().map(String::as_str).collect();
         Self { words, anchored: import.anchored }
     }
 
-    pub(super) fn with<'v>(&self, more: &[&'v str]) -> Place<'v>
+    pub(super) fn with<'v>(&self, more: &[&'v str]) -> HolderPath<'v>
     where
         'w: 'v,
     {
-        Place { words: self.words.iter().chain(more).copied().collect(), anchored: self.anchored }
+        HolderPath {
+            words: self.words.iter().chain(more).copied().collect(),
+            anchored: self.anchored,
+        }
     }
 
     /// Returns how the paths of all files begin that can be meant; none if that is not known.
@@ -37,7 +40,11 @@ impl<'w> Place<'w> {
     }
 
     /// Returns how sure it is that the candidate is in this place; nothing if it is not.
-    pub(super) fn holds(&self, candidate: &Candidate<'_>, site: Site<'_>) -> Option<f64> {
+    pub(super) fn holds(
+        &self,
+        candidate: &CandidateItem<'_>,
+        site: ReferenceSite<'_>,
+    ) -> Option<f64> {
         let mut modules = self.words.as_slice();
         if !candidate.owner().is_empty() {
             for word in candidate.owner().rsplit("::") {
@@ -103,7 +110,7 @@ pub(super) fn unanchored(
     words: &[&str],
     path: &str,
     package: Option<&str>,
-    site: Site<'_>,
+    site: ReferenceSite<'_>,
 ) -> Option<f64> {
     let first = *words.first()?;
     let module = module_of(path);

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spore_config::{ConfigError, Origin, Place, Position, distance, parse_duration};
+use spore_config::{ConfigError, Position, SettingPlace, SettingsOrigin, distance, parse_duration};
 use spore_model::Usd;
 use toml_edit::{Item, Key, TableLike, Value};
 
@@ -18,35 +18,35 @@ pub struct FlowFile {
 }
 
 impl FlowFile {
-    pub(crate) fn place(&self, span: Option<std::ops::Range<usize>>) -> Place {
+    pub(crate) fn place(&self, span: Option<std::ops::Range<usize>>) -> SettingPlace {
         let position = span.map(|span| Position::of(&self.text, span.start));
-        Place { origin: Origin::Project(self.path.clone()), position }
+        SettingPlace { origin: SettingsOrigin::Project(self.path.clone()), position }
     }
 }
 
 /// A value and where it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Spot<T> {
+pub(crate) struct PlacedValue<T> {
     pub(crate) value: T,
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
 }
 
 /// One table of a flow file, under the name that errors give it.
-pub(crate) struct Section<'a> {
+pub(crate) struct FlowSection<'a> {
     file: &'a FlowFile,
     pub(crate) path: String,
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     table: &'a dyn TableLike,
 }
 
 /// One key of a section.
-pub(crate) struct Field<'a> {
+pub(crate) struct FlowField<'a> {
     pub(crate) key: String,
-    pub(crate) place: Place,
+    pub(crate) place: SettingPlace,
     item: &'a Item,
 }
 
-impl<'a> Section<'a> {
+impl<'a> FlowSection<'a> {
     pub(crate) fn whole(file: &'a FlowFile, table: &'a dyn TableLike) -> Self {
         Self { file, path: String::new(), place: file.place(None), table }
     }
@@ -74,52 +74,56 @@ impl<'a> Section<'a> {
         table.iter().filter_map(move |(name, _)| table.get_key_value(name))
     }
 
-    pub(crate) fn field(&self, key: &str) -> Option<Field<'a>> {
+    pub(crate) fn field(&self, key: &str) -> Option<FlowField<'a>> {
         let (name, item) = self.table.get_key_value(key)?;
-        Some(Field { key: self.full(key), place: self.file.place(name.span()), item })
+        Some(FlowField { key: self.full(key), place: self.file.place(name.span()), item })
     }
 
     /// Returns the tables below `key`, whose names people choose.
-    pub(crate) fn named(&self, key: &str) -> Result<Vec<(String, Section<'a>)>, ConfigError> {
+    pub(crate) fn named(&self, key: &str) -> Result<Vec<(String, FlowSection<'a>)>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(Vec::new()) };
         let Some(table) = field.item.as_table_like() else {
             return Err(field.wrong("a table"));
         };
-        let below = Section { file: self.file, path: field.key, place: field.place, table };
+        let below = FlowSection { file: self.file, path: field.key, place: field.place, table };
         let mut found = Vec::new();
         for (name, item) in below.entries() {
             let place = self.file.place(name.span());
             let path = below.full(name.get());
             refuse_bad_name(name.get(), &path, &place)?;
             let Some(table) = item.as_table_like() else {
-                return Err(Field { key: path, place, item }.wrong("a table"));
+                return Err(FlowField { key: path, place, item }.wrong("a table"));
             };
-            found.push((name.get().to_owned(), Section { file: self.file, path, place, table }));
+            found
+                .push((name.get().to_owned(), FlowSection { file: self.file, path, place, table }));
         }
         Ok(found)
     }
 
     /// Returns the entries of a table of lists, in the order they are written.
-    pub(crate) fn lists(&self, key: &str) -> Result<Vec<(Spot<String>, Field<'a>)>, ConfigError> {
+    pub(crate) fn lists(
+        &self,
+        key: &str,
+    ) -> Result<Vec<(PlacedValue<String>, FlowField<'a>)>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(Vec::new()) };
         let Some(table) = field.item.as_table_like() else {
             return Err(field.wrong("a table of lists"));
         };
-        let below = Section { file: self.file, path: field.key, place: field.place, table };
+        let below = FlowSection { file: self.file, path: field.key, place: field.place, table };
         let entries = below.entries().map(|(name, item)| {
             let place = self.file.place(name.span());
             let key = below.full(name.get());
             refuse_bad_name(name.get(), &key, &place)?;
-            let spot = Spot { value: name.get().to_owned(), place: place.clone() };
-            Ok((spot, Field { key, place, item }))
+            let spot = PlacedValue { value: name.get().to_owned(), place: place.clone() };
+            Ok((spot, FlowField { key, place, item }))
         });
         entries.collect()
     }
 
     /// Returns the tables of the array `key`, however it is written.
-    pub(crate) fn each(&self, key: &str) -> Result<Vec<Section<'a>>, ConfigError> {
+    pub(crate) fn each(&self, key: &str) -> Result<Vec<FlowSection<'a>>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(Vec::new()) };
-        let section = |index: usize, table: &'a dyn TableLike, span| Section {
+        let section = |index: usize, table: &'a dyn TableLike, span| FlowSection {
             file: self.file,
             path: format!("{}[{}]", field.key, index + 1),
             place: self.file.place(span),
@@ -139,16 +143,16 @@ impl<'a> Section<'a> {
         all.collect()
     }
 
-    pub(crate) fn text(&self, key: &str) -> Result<Option<Spot<String>>, ConfigError> {
+    pub(crate) fn text(&self, key: &str) -> Result<Option<PlacedValue<String>>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(None) };
         match field.item.as_str() {
-            Some(text) => Ok(Some(Spot { value: text.to_owned(), place: field.place })),
+            Some(text) => Ok(Some(PlacedValue { value: text.to_owned(), place: field.place })),
             None => Err(field.wrong("text")),
         }
     }
 
     /// Returns a text that the section cannot do without.
-    pub(crate) fn needed(&self, key: &str) -> Result<Spot<String>, ConfigError> {
+    pub(crate) fn needed(&self, key: &str) -> Result<PlacedValue<String>, ConfigError> {
         self.text(key)?.ok_or_else(|| ConfigError::BadValue {
             place: self.place.clone(),
             key: self.path.clone(),
@@ -191,7 +195,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    pub(crate) fn texts(&self, key: &str) -> Result<Vec<Spot<String>>, ConfigError> {
+    pub(crate) fn texts(&self, key: &str) -> Result<Vec<PlacedValue<String>>, ConfigError> {
         match self.field(key) {
             Some(field) => field.texts(self.file),
             None => Ok(Vec::new()),
@@ -199,18 +203,21 @@ impl<'a> Section<'a> {
     }
 
     /// Reads a list of texts that [`Self::lists`] found.
-    pub(crate) fn texts_of(&self, field: &Field<'_>) -> Result<Vec<Spot<String>>, ConfigError> {
+    pub(crate) fn texts_of(
+        &self,
+        field: &FlowField<'_>,
+    ) -> Result<Vec<PlacedValue<String>>, ConfigError> {
         field.texts(self.file)
     }
 }
 
-impl Field<'_> {
-    fn texts(&self, file: &FlowFile) -> Result<Vec<Spot<String>>, ConfigError> {
+impl FlowField<'_> {
+    fn texts(&self, file: &FlowFile) -> Result<Vec<PlacedValue<String>>, ConfigError> {
         let wrong = || self.wrong("a list of texts");
         let array = self.item.as_array().ok_or_else(wrong)?;
         let spot = |value: &Value| {
             let text = value.as_str().ok_or_else(wrong)?;
-            Ok(Spot { value: text.to_owned(), place: file.place(value.span()) })
+            Ok(PlacedValue { value: text.to_owned(), place: file.place(value.span()) })
         };
         array.iter().map(spot).collect()
     }
@@ -245,7 +252,11 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 80 && text.bytes().all(plain)
 }
 
-pub(crate) fn refuse_bad_name(name: &str, key: &str, place: &Place) -> Result<(), ConfigError> {
+pub(crate) fn refuse_bad_name(
+    name: &str,
+    key: &str,
+    place: &SettingPlace,
+) -> Result<(), ConfigError> {
     if is_name(name) {
         return Ok(());
     }

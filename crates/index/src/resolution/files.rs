@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::places::{module_of, stands_for_directory, unanchored};
-use super::{HANDED_ON, IMPORTED, Meaning, SURE, Site};
+use super::{HANDED_ON, IMPORTED, Meaning, ReferenceSite, SURE};
 use crate::{Import, Language};
 
 /// A package of more files is not brought in one by one.
@@ -48,7 +48,7 @@ pub fn imported_file_names(import: &Import) -> Vec<Cow<'_, str>> {
 }
 
 /// Returns which of the files with the right name an import means. The paths are sorted.
-pub fn resolve_import(site: Site<'_>, import: &Import, paths: &[&str]) -> Vec<Meaning> {
+pub fn resolve_import(site: ReferenceSite<'_>, import: &Import, paths: &[&str]) -> Vec<Meaning> {
     let words: Vec<&str> = import.segments.iter().map(String::as_str).collect();
     let mut named = words.clone();
     named.extend(import.name.as_deref());
@@ -72,7 +72,12 @@ pub fn resolve_import(site: Site<'_>, import: &Import, paths: &[&str]) -> Vec<Me
     Vec::new()
 }
 
-fn anchored_files(site: Site<'_>, words: &[&str], paths: &[&str], most: f64) -> Vec<Meaning> {
+fn anchored_files(
+    site: ReferenceSite<'_>,
+    words: &[&str],
+    paths: &[&str],
+    most: f64,
+) -> Vec<Meaning> {
     let module = words.join("/");
     let first = paths.partition_point(|path| *path < module.as_str());
     let files = paths.iter().enumerate().skip(first);
@@ -81,7 +86,12 @@ fn anchored_files(site: Site<'_>, words: &[&str], paths: &[&str], most: f64) -> 
     chosen(site, exact.map(|(place, path)| (place, *path, most)))
 }
 
-fn unanchored_files(site: Site<'_>, words: &[&str], paths: &[&str], most: f64) -> Vec<Meaning> {
+fn unanchored_files(
+    site: ReferenceSite<'_>,
+    words: &[&str],
+    paths: &[&str],
+    most: f64,
+) -> Vec<Meaning> {
     if words.is_empty() {
         return Vec::new();
     }
@@ -106,7 +116,10 @@ fn unanchored_files(site: Site<'_>, words: &[&str], paths: &[&str], most: f64) -
 
 /// Returns the files of the same language but for the importing one. Several are all meant if
 /// they are a package, else they share the confidence.
-fn chosen<'p>(site: Site<'_>, files: impl Iterator<Item = (usize, &'p str, f64)>) -> Vec<Meaning> {
+fn chosen<'p>(
+    site: ReferenceSite<'_>,
+    files: impl Iterator<Item = (usize, &'p str, f64)>,
+) -> Vec<Meaning> {
     let language = site.facts.language;
     let is_other = |path: &str| {
         let family = Language::of_path(path).map(Language::family);

@@ -12,7 +12,7 @@ use spore_model::TreeId;
 use crate::listing::Name;
 use crate::repository::tree_id;
 use crate::snapshot::removal_line;
-use crate::survey::{Kind, Scope, ignored, survey};
+use crate::survey::{SurveyScope, SurveyedKind, ignored, survey};
 use crate::{Exclusions, GitError, Repository};
 
 impl Repository {
@@ -34,14 +34,17 @@ impl Repository {
         let head = self.head()?;
         let base = self.listing(&head)?;
         git("read a commit").args(["read-tree", head.as_str()]).run()?;
-        let skip = |name: &[u8], kind: Kind| match kind {
-            Kind::Foreign => true,
-            Kind::File => exclusions.excludes_file(name),
-            Kind::Directory => exclusions.excludes_directory(name),
+        let skip = |name: &[u8], kind: SurveyedKind| match kind {
+            SurveyedKind::Foreign => true,
+            SurveyedKind::File => exclusions.excludes_file(name),
+            SurveyedKind::Directory => exclusions.excludes_directory(name),
         };
         let ignored = |names: &[&Name]| ignored(git("check the ignore rules"), names);
-        let found =
-            survey(self.root(), &base, &Scope { is_own: false, skip: &skip, ignored: &ignored })?;
+        let found = survey(
+            self.root(),
+            &base,
+            &SurveyScope { is_own: false, skip: &skip, ignored: &ignored },
+        )?;
         let kept = |name: &[u8]| exclusions.excludes_file(name);
         let gone = base.iter().filter(|(name, entry)| {
             !entry.is_submodule() && !kept(name) && !found.tracked.contains(*name)

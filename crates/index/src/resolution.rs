@@ -51,14 +51,14 @@ const ONLY_METHOD: f64 = 0.6;
 /// The only one of its name, without any sign that it is meant.
 const ONLY_ONE: f64 = 0.5;
 
-/// So many meanings may share a confidence; of more, each is anybody's guess.
+/// So many meanings may share a confidence; among more, none is likely enough to be kept.
 const MAX_MEANINGS: usize = 3;
 /// From so many namesakes on they are looked up instead of looked through.
 const CROWD: usize = 48;
 
 /// A definition that a name may mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Candidate<'a> {
+pub struct CandidateItem<'a> {
     /// Of the file, from the root.
     pub path: &'a str,
     pub package: Option<&'a str>,
@@ -67,7 +67,7 @@ pub struct Candidate<'a> {
     pub visibility: Visibility,
 }
 
-impl<'a> Candidate<'a> {
+impl<'a> CandidateItem<'a> {
     /// Returns the names of what holds it, joined by `::`; empty at the level of the file.
     fn owner(&self) -> &'a str {
         self.qualified.rsplit_once("::").map_or("", |(owner, _)| owner)
@@ -80,7 +80,7 @@ impl<'a> Candidate<'a> {
 
 /// The file that a reference stands in.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
+pub struct ReferenceSite<'a> {
     pub path: &'a str,
     pub facts: &'a FileFacts,
 }
@@ -96,7 +96,7 @@ pub struct Meaning {
 /// The definitions that carry one name, made ready once for all references by that name: a
 /// name like `new` has thousands of both.
 pub struct Namesakes<'a> {
-    candidates: Vec<Candidate<'a>>,
+    candidates: Vec<CandidateItem<'a>>,
     /// By path; only of a crowd.
     by_path: Vec<usize>,
     /// By the last word of what holds them; only of a crowd.
@@ -106,7 +106,7 @@ pub struct Namesakes<'a> {
 }
 
 impl<'a> Namesakes<'a> {
-    pub fn new(candidates: Vec<Candidate<'a>>) -> Self {
+    pub fn new(candidates: Vec<CandidateItem<'a>>) -> Self {
         let mut by_path = Vec::new();
         let mut by_owner: HashMap<&str, Vec<usize>> = HashMap::new();
         let mut by_word: HashMap<Cow<'_, str>, Vec<usize>> = HashMap::new();
@@ -126,7 +126,7 @@ impl<'a> Namesakes<'a> {
     }
 
     /// Returns them in the order they were given.
-    pub fn candidates(&self) -> &[Candidate<'a>] {
+    pub fn candidates(&self) -> &[CandidateItem<'a>] {
         &self.candidates
     }
 
@@ -177,12 +177,16 @@ impl<'a> Namesakes<'a> {
 }
 
 /// Returns what a reference means, the surest first; several when it cannot be told apart,
-/// none when it is anybody's guess.
-pub fn resolve(site: Site<'_>, reference: &Reference, namesakes: &Namesakes<'_>) -> Vec<Meaning> {
+/// none when too many are as likely as each other.
+pub fn resolve(
+    site: ReferenceSite<'_>,
+    reference: &Reference,
+    namesakes: &Namesakes<'_>,
+) -> Vec<Meaning> {
     if namesakes.candidates.is_empty() {
         return Vec::new();
     }
-    let question = Question { site, reference, namesakes };
+    let question = ReferenceQuestion { site, reference, namesakes };
     if reference.kind == ReferenceKind::Mention {
         return question.mentioned();
     }
@@ -197,14 +201,14 @@ pub fn resolve(site: Site<'_>, reference: &Reference, namesakes: &Namesakes<'_>)
 
 /// A reference with all that may be looked at to answer what it means.
 #[derive(Clone, Copy)]
-struct Question<'q> {
-    site: Site<'q>,
+struct ReferenceQuestion<'q> {
+    site: ReferenceSite<'q>,
     reference: &'q Reference,
     namesakes: &'q Namesakes<'q>,
 }
 
-impl<'q> Question<'q> {
-    fn candidate(&self, place: usize) -> &'q Candidate<'q> {
+impl<'q> ReferenceQuestion<'q> {
+    fn candidate(&self, place: usize) -> &'q CandidateItem<'q> {
         &self.namesakes.candidates[place]
     }
 
@@ -219,7 +223,7 @@ impl<'q> Question<'q> {
     }
 
     /// Returns whether the reference could mean something of this kind and language at all.
-    fn may_mean(&self, candidate: &Candidate<'_>) -> bool {
+    fn may_mean(&self, candidate: &CandidateItem<'_>) -> bool {
         let family = candidate.language().map(Language::family);
         family == Some(self.language().family())
             && fits(self.reference.kind, candidate.kind, self.language().family())
@@ -229,7 +233,7 @@ impl<'q> Question<'q> {
     fn best(
         &self,
         places: Vec<usize>,
-        rule: impl Fn(&Candidate<'q>) -> Option<f64>,
+        rule: impl Fn(&CandidateItem<'q>) -> Option<f64>,
     ) -> Vec<Meaning> {
         let mut best: Vec<Meaning> = Vec::new();
         for place in places {

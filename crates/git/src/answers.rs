@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spore_model::TreeId;
 
-use crate::listing::Listing;
+use crate::listing::TreeListing;
 use crate::{Diff, GitError};
 
 /// How many answers of a kind are kept: those about the base, the change under judgement, and the
@@ -18,11 +18,11 @@ use crate::{Diff, GitError};
 const MAX_KEPT: usize = 3;
 
 #[derive(Debug, Default)]
-pub(crate) struct Recall {
+pub(crate) struct AnswerCache {
     /// The object that an expression stands for.
     peeled: Mutex<HashMap<String, String>>,
     /// The files of a tree.
-    pub(crate) listings: Newest<TreeId, Listing>,
+    pub(crate) listings: Newest<TreeId, TreeListing>,
     /// What differs between two trees, with so many bytes of text.
     pub(crate) diffs: Newest<(TreeId, TreeId, usize), Diff>,
 }
@@ -66,7 +66,7 @@ impl<Q: PartialEq, A> Newest<Q, A> {
     }
 }
 
-impl Recall {
+impl AnswerCache {
     /// Returns the object that `expression` stands for, found out by `ask` where it is not
     /// known or may change.
     pub(crate) fn object(
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn only_what_starts_from_an_object_is_remembered() {
-        let recall = Recall::default();
+        let recall = AnswerCache::default();
         for (expression, asked) in [
             (format!("{ID}^{{tree}}"), 1),
             (format!("{ID}^^{{commit}}"), 1),
