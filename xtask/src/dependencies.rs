@@ -6,6 +6,7 @@
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("lexical", &[]),
+    ("secrets", &[]),
     ("effects", &["model"]),
     ("store", &["model"]),
     ("git", &["model", "effects"]),
@@ -39,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "compose",
             "memory",
             "investigate",
+            "secrets",
         ],
     ),
     ("mcp", &["model", "app"]),

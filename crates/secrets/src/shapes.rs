@@ -39,7 +39,7 @@ const FORMS: [(&str, &str); 22] = [
     ),
 ];
 
-pub(super) const PRIVATE_KEY: &str = "a private key";
+pub(crate) const PRIVATE_KEY: &str = "a private key";
 const NAMED: &str = "a secret, by its name";
 
 /// A name, perhaps its type, what stands between it and its value, and the value.
@@ -52,7 +52,7 @@ const ASSIGNMENT: &str = concat!(
 static SHAPES: LazyLock<Shapes> = LazyLock::new(Shapes::new);
 
 /// The forms, ready to look.
-pub(super) struct Shapes {
+pub(crate) struct Shapes {
     /// Says at once that a line has none, as most have.
     any: Option<RegexSet>,
     forms: Vec<(&'static str, Regex)>,
@@ -60,7 +60,7 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    pub(super) fn get() -> &'static Self {
+    pub(crate) fn get() -> &'static Self {
         &SHAPES
     }
 
@@ -76,7 +76,7 @@ impl Shapes {
     }
 
     /// Returns the secrets of a line that have a form of their own.
-    pub(super) fn fixed(&self, line: &[u8]) -> Vec<(&'static str, Range<usize>)> {
+    pub(crate) fn fixed(&self, line: &[u8]) -> Vec<(&'static str, Range<usize>)> {
         let Some(any) = &self.any else { return Vec::new() };
         let mut hits = Vec::new();
         for index in any.matches(line) {
@@ -91,7 +91,7 @@ impl Shapes {
     }
 
     /// Returns a value that a name calls secret and that looks like chance.
-    pub(super) fn assigned(&self, path: &str, line: &[u8]) -> Option<(&'static str, Range<usize>)> {
+    pub(crate) fn assigned(&self, path: &str, line: &[u8]) -> Option<(&'static str, Range<usize>)> {
         // A line of data is no assignment, and costs the most to look at.
         if line.len() > LONGEST_LINE || is_listing(path) || !mentions_secret(line) {
             return None;
@@ -271,7 +271,7 @@ fn distinct(value: &[u8]) -> usize {
 }
 
 /// Returns whether a value looks like chance and not like something that a person wrote.
-pub(super) fn looks_random(value: &[u8]) -> bool {
+pub(crate) fn looks_random(value: &[u8]) -> bool {
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let others = value.len() - letters - digits;
@@ -341,7 +341,7 @@ const BEGIN: &[u8] = b"-----BEGIN ";
 const KEY: &[u8] = b"PRIVATE KEY";
 
 /// Returns what follows the line that a private key begins with; nothing if it is none.
-pub(super) fn after_begin(line: &[u8]) -> &[u8] {
+pub(crate) fn after_begin(line: &[u8]) -> &[u8] {
     let find =
         |text: &[u8], part: &[u8]| text.windows(part.len()).position(|window| window == part);
     let Some(start) = find(line, BEGIN) else { return &[] };
@@ -353,16 +353,16 @@ pub(super) fn after_begin(line: &[u8]) -> &[u8] {
     }
 }
 
-pub(super) fn begins_private_key(line: &[u8]) -> bool {
+pub(crate) fn begins_private_key(line: &[u8]) -> bool {
     !after_begin(line).is_empty()
 }
 
-pub(super) fn ends_private_key(line: &str) -> bool {
+pub(crate) fn ends_private_key(line: &str) -> bool {
     line.contains("-----END ") && line.contains("PRIVATE KEY")
 }
 
 /// Returns whether a line holds the stuff that keys are made of.
-pub(super) fn is_key_material(line: &[u8]) -> bool {
+pub(crate) fn is_key_material(line: &[u8]) -> bool {
     let material = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
     let runs = line.split(|byte| !material(byte));
     runs.into_iter().any(|run| run.len() >= 40 && distinct(run) >= 12)
