@@ -29,17 +29,24 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// Returns a variable of the user's environment, empty or not.
-    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+    pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// Writes a file whole, with the directories above it: an effect by the name of `name`.
-    pub(crate) fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
+    pub fn write_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
         let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
         path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
         let write = || files::write_atomic(path, content);
         self.probe.around(Effect::File, name, write).map_err(failed)
+    }
+
+    /// Like [`Self::write_file`], where only this user can look.
+    pub fn write_private_file(&self, path: &Path, content: &[u8], name: &str) -> Result<()> {
+        let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+        path.parent().map_or(Ok(()), files::create_private_dir).map_err(failed)?;
+        self.write_file(path, content, name)
     }
 
     /// Changes something in a store: an effect by the name of `name`.

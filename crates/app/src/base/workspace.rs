@@ -151,6 +151,12 @@ impl Workspace {
         self.state.join("spares")
     }
 
+    /// Returns where a record about a file outside of `.spore/` is kept.
+    pub fn record_of(&self, kind: &str, file: &Path) -> PathBuf {
+        let name = fnv1a(file.as_os_str().as_encoded_bytes());
+        self.state.join(kind).join(format!("{name:016x}.json"))
+    }
+
     /// Refuses to work where there is no project.
     pub fn check_initialised(&self) -> Result<()> {
         if self.is_initialised() {

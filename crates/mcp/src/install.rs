@@ -1,31 +1,28 @@
 //! `spore mcp install`: writes Spore into a client's own settings, and takes it out again.
 //!
-//! The settings are somebody else's: comments, order and spelling of everything around our
-//! entry stay as they are, a file that cannot be read is refused with its line and left alone,
-//! and what was there before is kept, so that undoing gives the very same bytes back where
-//! nobody else wrote in between. Where somebody did, only our entry is taken out.
+//! The settings belong to the client and its user: comments, order and spelling of everything
+//! around our entry stay as they are, a file that cannot be read is refused with its line and
+//! left alone, and what was there before is kept, so that undoing gives the very same bytes
+//! back. Where the file was edited in between, only our entry is taken out.
 
 mod clients;
-mod editing;
+mod entry;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spore_effects::files;
+use spore_app::{Error, Result, Surroundings, Workspace};
 use spore_model::Fault;
 
-use crate::base::workspace::fnv1a;
-use crate::{Error, Result, Surroundings, Workspace};
-
-use clients::Target;
-pub use clients::{Client, Scope};
+use clients::ClientFile;
+pub use clients::{McpClient, McpScope};
 
 /// What to write where.
 #[derive(Clone, Debug, Default)]
-pub struct Install {
+pub struct InstallAsked {
     /// The one client that is meant; all that are in use where missing.
-    pub client: Option<Client>,
-    pub scope: Option<Scope>,
+    pub client: Option<McpClient>,
+    pub scope: Option<McpScope>,
     /// Take the entry out again.
     pub undo: bool,
     /// Only tell what would be written.
@@ -34,9 +31,9 @@ pub struct Install {
 
 /// What became of one client's settings.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Installed {
-    pub client: Client,
-    pub scope: Scope,
+pub struct InstalledEntry {
+    pub client: McpClient,
+    pub scope: McpScope,
     pub file: String,
     pub state: InstallState,
     /// What changes, as people know it; empty if nothing does.
@@ -58,55 +55,55 @@ pub enum InstallState {
 
 /// What a file was before we wrote, and what we made of it.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct SettingsRecord {
     before: Option<String>,
     after: String,
 }
 
 /// Writes or removes the entry, client by client. Nothing is written before all files were
 /// read and understood.
-pub fn install_mcp(around: &Surroundings, asked: &Install) -> Result<Vec<Installed>> {
+pub fn install_mcp(around: &Surroundings, asked: &InstallAsked) -> Result<Vec<InstalledEntry>> {
     let workspace = Workspace::find(around)?;
     let home = home(around)?;
     let clients = match asked.client {
         Some(client) => vec![client],
-        None => Client::in_use(workspace.root(), &home),
+        None => McpClient::in_use(workspace.root(), &home),
     };
     if clients.is_empty() {
         return Err(Error::new(Fault::Missing, "no client's settings were found here").hint(
-            format!("name one: `spore mcp install --client {}`", Client::names().join("|")),
+            format!("name one: `spore mcp install --client {}`", McpClient::names().join("|")),
         ));
     }
     let program = program(around);
-    let mut plans = Vec::new();
+    let mut changes = Vec::new();
     for client in clients {
         let target = client.target(asked.scope, workspace.root(), &home)?;
-        plans.push(Plan::of(&workspace, target, &program, asked.undo)?);
+        changes.push(SettingsChange::of(&workspace, target, &program, asked.undo)?);
     }
-    plans.into_iter().map(|plan| plan.carry_out(asked)).collect()
+    changes.into_iter().map(|change| change.carry_out(around, asked)).collect()
 }
 
-struct Plan {
-    target: Target,
+/// What becomes of one settings file.
+struct SettingsChange {
+    target: ClientFile,
     record: PathBuf,
     before: Option<String>,
     after: Option<String>,
 }
 
-impl Plan {
-    fn of(workspace: &Workspace, target: Target, program: &str, undo: bool) -> Result<Self> {
-        let path = target.path.as_os_str().as_encoded_bytes();
-        let record = workspace.state().join("mcp").join(format!("{:016x}.json", fnv1a(path)));
+impl SettingsChange {
+    fn of(workspace: &Workspace, target: ClientFile, program: &str, undo: bool) -> Result<Self> {
+        let record = workspace.record_of("mcp", &target.path);
         let before = read(&target.path)?;
         let after = if undo {
             without(&target, &record, before.as_deref())?
         } else {
-            Some(editing::with_entry(&target, before.as_deref().unwrap_or(""), program)?)
+            Some(entry::with_entry(&target, before.as_deref().unwrap_or(""), program)?)
         };
         Ok(Self { target, record, before, after })
     }
 
-    fn carry_out(self, asked: &Install) -> Result<Installed> {
+    fn carry_out(self, around: &Surroundings, asked: &InstallAsked) -> Result<InstalledEntry> {
         let Self { target, record, before, after } = self;
         let diff = diff(&target.shown, before.as_deref(), after.as_deref());
         let changes = before != after;
@@ -118,27 +115,28 @@ impl Plan {
             (true, true) => InstallState::Removed,
         };
         if changes && !asked.dry_run {
-            write(&target.path, after.as_deref())?;
-            keep_record(&record, asked.undo, before, after)?;
+            write(around, &target.path, after.as_deref())?;
+            keep_record(around, &record, asked.undo, before, after)?;
         }
-        let Target { client, scope, shown, .. } = target;
-        Ok(Installed { client, scope, file: shown, state, diff })
+        let ClientFile { client, scope, shown, .. } = target;
+        Ok(InstalledEntry { client, scope, file: shown, state, diff })
     }
 }
 
 /// Returns what the file is without our entry: what it was before, if it is still as we left
 /// it; nothing, if there was no file.
-fn without(target: &Target, record: &Path, now: Option<&str>) -> Result<Option<String>> {
+fn without(target: &ClientFile, record: &Path, now: Option<&str>) -> Result<Option<String>> {
     let Some(now) = now else { return Ok(None) };
     let kept = std::fs::read(record).ok();
-    let kept = kept.and_then(|text| serde_json::from_slice::<Record>(&text).ok());
+    let kept = kept.and_then(|text| serde_json::from_slice::<SettingsRecord>(&text).ok());
     match kept {
         Some(record) if record.after == now => Ok(record.before),
-        _ => editing::without_entry(target, now).map(Some),
+        _ => entry::without_entry(target, now).map(Some),
     }
 }
 
 fn keep_record(
+    around: &Surroundings,
     path: &Path,
     undo: bool,
     before: Option<String>,
@@ -153,17 +151,16 @@ fn keep_record(
     }
     // Written over a file that has an older entry of ours: what was before that one counts.
     let earlier = std::fs::read(path).ok();
-    let earlier = earlier.and_then(|text| serde_json::from_slice::<Record>(&text).ok());
+    let earlier = earlier.and_then(|text| serde_json::from_slice::<SettingsRecord>(&text).ok());
     let before = match earlier {
         Some(earlier) if Some(&earlier.after) == before.as_ref() => earlier.before,
         _ => before,
     };
-    let record = Record { before, after: after.unwrap_or_default() };
-    let text = serde_json::to_vec_pretty(&record).map_err(crate::checks::runner::bug)?;
-    if let Some(parent) = path.parent() {
-        files::create_private_dir(parent).map_err(failed)?;
-    }
-    files::write_atomic(path, &text).map_err(failed)
+    let record = SettingsRecord { before, after: after.unwrap_or_default() };
+    let text = serde_json::to_vec_pretty(&record).map_err(|error| {
+        Error::new(Fault::Bug, "the record of what was there cannot be written").because(error)
+    })?;
+    around.write_private_file(path, &text, "mcp settings record")
 }
 
 fn read(path: &Path) -> Result<Option<String>> {
@@ -174,11 +171,12 @@ fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
-fn write(path: &Path, text: Option<&str>) -> Result<()> {
-    let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
-    let Some(text) = text else { return std::fs::remove_file(path).map_err(failed) };
-    path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-    files::write_atomic(path, text.as_bytes()).map_err(failed)
+fn write(around: &Surroundings, path: &Path, text: Option<&str>) -> Result<()> {
+    match text {
+        Some(text) => around.write_file(path, text.as_bytes(), "mcp settings"),
+        None => std::fs::remove_file(path)
+            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source)),
+    }
 }
 
 fn diff(name: &str, before: Option<&str>, after: Option<&str>) -> String {

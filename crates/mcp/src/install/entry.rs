@@ -2,36 +2,35 @@
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use spore_app::{Error, Result, SERVER_NAME};
 use spore_model::Fault;
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
-use super::clients::{Shape, Target};
-use crate::session::broker::SERVER_NAME;
-use crate::{Error, Result};
+use super::clients::{ClientFile, EntryShape};
 
 const TOML_TABLE: &str = "mcp_servers";
 
 /// Returns `text` with our entry, in the place of an older one if there is one.
-pub(super) fn with_entry(target: &Target, text: &str, program: &str) -> Result<String> {
+pub(super) fn with_entry(target: &ClientFile, text: &str, program: &str) -> Result<String> {
     match target.shape {
-        Shape::Toml => toml_with(target, text, program),
-        Shape::Json(key) | Shape::TypedJson(key) | Shape::LocalJson(key) => {
+        EntryShape::Toml => toml_with(target, text, program),
+        EntryShape::Json(key) | EntryShape::TypedJson(key) | EntryShape::LocalJson(key) => {
             json_with(target, text, key, entry(target.shape, program))
         }
     }
 }
 
 /// Returns `text` without our entry. A table that held nothing else stays, empty.
-pub(super) fn without_entry(target: &Target, text: &str) -> Result<String> {
+pub(super) fn without_entry(target: &ClientFile, text: &str) -> Result<String> {
     match target.shape {
-        Shape::Toml => {
+        EntryShape::Toml => {
             let mut document = toml(target, text)?;
             if let Some(servers) = document.get_mut(TOML_TABLE).and_then(Item::as_table_like_mut) {
                 servers.remove(SERVER_NAME);
             }
             Ok(document.to_string())
         }
-        Shape::Json(key) | Shape::TypedJson(key) | Shape::LocalJson(key) => {
+        EntryShape::Json(key) | EntryShape::TypedJson(key) | EntryShape::LocalJson(key) => {
             let root = json(target, text)?;
             let servers = root.object_value().and_then(|all| all.get(key)?.object_value());
             if let Some(entry) = servers.and_then(|servers| servers.get(SERVER_NAME)) {
@@ -42,29 +41,29 @@ pub(super) fn without_entry(target: &Target, text: &str) -> Result<String> {
     }
 }
 
-fn entry(shape: Shape, program: &str) -> Vec<(String, CstInputValue)> {
+fn entry(shape: EntryShape, program: &str) -> Vec<(String, CstInputValue)> {
     let word = |text: &str| CstInputValue::String(text.to_owned());
     let words = |all: &[&str]| CstInputValue::Array(all.iter().map(|text| word(text)).collect());
     let field = |name: &str, value: CstInputValue| (name.to_owned(), value);
     match shape {
-        Shape::LocalJson(_) => vec![
+        EntryShape::LocalJson(_) => vec![
             field("type", word("local")),
             field("command", words(&[program, "mcp"])),
             field("enabled", CstInputValue::Bool(true)),
         ],
-        Shape::TypedJson(_) => vec![
+        EntryShape::TypedJson(_) => vec![
             field("type", word("stdio")),
             field("command", word(program)),
             field("args", words(&["mcp"])),
         ],
-        Shape::Json(_) | Shape::Toml => {
+        EntryShape::Json(_) | EntryShape::Toml => {
             vec![field("command", word(program)), field("args", words(&["mcp"]))]
         }
     }
 }
 
 fn json_with(
-    target: &Target,
+    target: &ClientFile,
     text: &str,
     key: &str,
     entry: Vec<(String, CstInputValue)>,
@@ -75,7 +74,7 @@ fn json_with(
 }
 
 fn put(
-    target: &Target,
+    target: &ClientFile,
     root: &CstRootNode,
     key: &str,
     entry: Vec<(String, CstInputValue)>,
@@ -109,7 +108,7 @@ fn is_same(member: &str, entry: &[(String, CstInputValue)]) -> bool {
     plain(old.to_string()).is_some_and(|old| Some(old) == plain(all.to_string()))
 }
 
-fn json(target: &Target, text: &str) -> Result<CstRootNode> {
+fn json(target: &ClientFile, text: &str) -> Result<CstRootNode> {
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| {
         let place = format!(
             "{}:{}:{}",
@@ -122,7 +121,7 @@ fn json(target: &Target, text: &str) -> Result<CstRootNode> {
     })
 }
 
-fn toml(target: &Target, text: &str) -> Result<DocumentMut> {
+fn toml(target: &ClientFile, text: &str) -> Result<DocumentMut> {
     text.parse::<DocumentMut>().map_err(|error| {
         let line = error
             .span()
@@ -132,7 +131,7 @@ fn toml(target: &Target, text: &str) -> Result<DocumentMut> {
     })
 }
 
-fn toml_with(target: &Target, text: &str, program: &str) -> Result<String> {
+fn toml_with(target: &ClientFile, text: &str, program: &str) -> Result<String> {
     let mut document = toml(target, text)?;
     let servers = document.entry(TOML_TABLE).or_insert_with(|| {
         let mut table = Table::new();
@@ -176,16 +175,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::mcp_install::Client;
+    use crate::install::McpClient;
 
-    fn target(client: Client) -> Target {
+    fn target(client: McpClient) -> ClientFile {
         client.target(None, Path::new("/project"), Path::new("/home")).unwrap()
     }
 
     #[test]
     fn every_client_gets_its_own_words() {
         let mut text = String::new();
-        for client in Client::ALL {
+        for client in McpClient::ALL {
             let target = target(client);
             let written = with_entry(&target, "", "spore").unwrap();
             text.push_str(&format!("== {client}: {}\n{written}\n", target.shown));
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn comments_and_order_stay_and_a_second_time_changes_nothing() {
         let old = "{\n    // mine\n    \"z\": 1,\n    \"mcpServers\": {\n        \"other\": { \"command\": \"x\" }, // keep\n    },\n    \"a\": [1,2]\n}\n";
-        let cursor = target(Client::Cursor);
+        let cursor = target(McpClient::Cursor);
         let once = with_entry(&cursor, old, "spore").unwrap();
         assert!(once.contains("// mine") && once.contains("// keep"), "{once}");
         assert!(once.find("\"z\"").unwrap() < once.find("\"a\"").unwrap(), "{once}");
@@ -204,7 +203,7 @@ mod tests {
         let moved = with_entry(&cursor, &once, "/opt/spore").unwrap();
         assert!(moved.contains("/opt/spore") && !moved.contains("\"spore\", \"mcp\""), "{moved}");
         let toml = "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"y\" # keep\n";
-        let codex = target(Client::Codex);
+        let codex = target(McpClient::Codex);
         let once = with_entry(&codex, toml, "spore").unwrap();
         assert!(once.starts_with(toml), "{once}");
         assert_eq!(with_entry(&codex, &once, "spore").unwrap(), once);
@@ -213,19 +212,21 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_with_its_line() {
-        let broken = with_entry(&target(Client::Claude), "{\n  \"a\": ,\n}", "spore").unwrap_err();
+        let broken =
+            with_entry(&target(McpClient::Claude), "{\n  \"a\": ,\n}", "spore").unwrap_err();
         assert!(broken.to_string().contains(".mcp.json:2:"), "{broken}");
-        let strange = with_entry(&target(Client::Claude), "{\"mcpServers\": 3}", "spore");
+        let strange = with_entry(&target(McpClient::Claude), "{\"mcpServers\": 3}", "spore");
         assert!(strange.unwrap_err().to_string().contains("mcpServers is not an object"));
-        let broken = with_entry(&target(Client::Codex), "a = 1\nb = = 2\n", "spore").unwrap_err();
+        let broken =
+            with_entry(&target(McpClient::Codex), "a = 1\nb = = 2\n", "spore").unwrap_err();
         assert!(broken.to_string().contains("config.toml:2:"), "{broken}");
-        assert!(with_entry(&target(Client::Codex), "mcp_servers = 3\n", "spore").is_err());
+        assert!(with_entry(&target(McpClient::Codex), "mcp_servers = 3\n", "spore").is_err());
     }
 
     proptest! {
         #[test]
         fn no_text_is_a_panic(text in "[{}\\[\\]\":,a-z/* \n#=.0-9]{0,60}") {
-            for client in [Client::Claude, Client::Codex, Client::Opencode] {
+            for client in [McpClient::Claude, McpClient::Codex, McpClient::Opencode] {
                 let target = target(client);
                 if let Ok(written) = with_entry(&target, &text, "spore") {
                     prop_assert_eq!(with_entry(&target, &written, "spore").unwrap(), written.clone());

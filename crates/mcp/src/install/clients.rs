@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::Serialize;
+use spore_app::{Error, Result};
 use spore_model::Fault;
-
-use crate::{Error, Result};
 
 /// A program that can use MCP servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Client {
+pub enum McpClient {
     Claude,
     Codex,
     Opencode,
@@ -24,8 +23,8 @@ pub enum Client {
 /// Whose settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Of the project, for everybody who works on it.
+pub enum McpScope {
+    /// Of the project, for all who work on it.
     Project,
     /// Of the person, for all projects.
     User,
@@ -33,7 +32,7 @@ pub enum Scope {
 
 /// How an entry is written down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shape {
+pub(super) enum EntryShape {
     /// `command` and `args` below this key.
     Json(&'static str),
     /// The same with `"type": "stdio"`.
@@ -46,16 +45,16 @@ pub(super) enum Shape {
 
 /// One file to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Target {
-    pub(super) client: Client,
-    pub(super) scope: Scope,
+pub(super) struct ClientFile {
+    pub(super) client: McpClient,
+    pub(super) scope: McpScope,
     pub(super) path: PathBuf,
     /// For people: from the project's root or from home.
     pub(super) shown: String,
-    pub(super) shape: Shape,
+    pub(super) shape: EntryShape,
 }
 
-impl Client {
+impl McpClient {
     pub const ALL: [Self; 6] =
         [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini, Self::Cursor, Self::Vscode];
 
@@ -87,16 +86,16 @@ impl Client {
         }
     }
 
-    const fn shape(self) -> Shape {
+    const fn shape(self) -> EntryShape {
         match self {
-            Self::Claude | Self::Gemini | Self::Cursor => Shape::Json("mcpServers"),
-            Self::Vscode => Shape::TypedJson("servers"),
-            Self::Opencode => Shape::LocalJson("mcp"),
-            Self::Codex => Shape::Toml,
+            Self::Claude | Self::Gemini | Self::Cursor => EntryShape::Json("mcpServers"),
+            Self::Vscode => EntryShape::TypedJson("servers"),
+            Self::Opencode => EntryShape::LocalJson("mcp"),
+            Self::Codex => EntryShape::Toml,
         }
     }
 
-    /// The clients that somebody uses here, by what they leave behind.
+    /// Returns the clients that are in use here, by what they leave behind.
     pub(super) fn in_use(root: &Path, home: &Path) -> Vec<Self> {
         let leaves = |client: &Self| match client {
             Self::Claude => [root.join(".mcp.json"), root.join(".claude"), home.join(".claude")],
@@ -114,34 +113,39 @@ impl Client {
     }
 
     /// Returns the file to write: the project's where there is one, unless told otherwise.
-    pub(super) fn target(self, scope: Option<Scope>, root: &Path, home: &Path) -> Result<Target> {
+    pub(super) fn target(
+        self,
+        scope: Option<McpScope>,
+        root: &Path,
+        home: &Path,
+    ) -> Result<ClientFile> {
         let (project, user) = self.places();
         let (scope, base, name) = match (scope, project) {
-            (Some(Scope::Project), None) => {
+            (Some(McpScope::Project), None) => {
                 return Err(Error::new(
                     Fault::Usage,
                     format!("{self} has no settings of a project that it reads unasked"),
                 )
                 .hint(format!("spore mcp install --client {self} --scope user")));
             }
-            (Some(Scope::User), _) | (None, None) => (Scope::User, home, user),
-            (_, Some(project)) => (Scope::Project, root, project),
+            (Some(McpScope::User), _) | (None, None) => (McpScope::User, home, user),
+            (_, Some(project)) => (McpScope::Project, root, project),
         };
         let shown = match scope {
-            Scope::Project => name.to_owned(),
-            Scope::User => format!("~/{name}"),
+            McpScope::Project => name.to_owned(),
+            McpScope::User => format!("~/{name}"),
         };
-        Ok(Target { client: self, scope, path: base.join(name), shown, shape: self.shape() })
+        Ok(ClientFile { client: self, scope, path: base.join(name), shown, shape: self.shape() })
     }
 }
 
-impl fmt::Display for Client {
+impl fmt::Display for McpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl FromStr for Client {
+impl FromStr for McpClient {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
@@ -150,7 +154,7 @@ impl FromStr for Client {
     }
 }
 
-impl FromStr for Scope {
+impl FromStr for McpScope {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
