@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use spore_config::{Config, Layer, Loaded, Origin};
-use spore_git::Repository;
+use spore_git::{GitError, Repository};
 use spore_model::{Fault, RunId};
 use spore_store::{OpenOptions, SqliteJournal, SqliteKnowledge};
 
@@ -56,7 +56,7 @@ impl Workspace {
     /// Returns the repository as seen from where the command was called: a linked worktree
     /// has a HEAD of its own, and that is the one meant. Another repository that happens to
     /// lie below the project is not.
-    pub fn repository(&self, around: &Surroundings) -> Result<Repository> {
+    pub fn repository(&self, around: &Surroundings) -> std::result::Result<Repository, GitError> {
         if let Some(known) = self.here.get() {
             return Ok(known.clone());
         }
@@ -71,7 +71,7 @@ impl Workspace {
     }
 
     /// Returns the repository around the project's root.
-    pub(crate) fn project_repository(&self) -> Result<Repository> {
+    pub(crate) fn project_repository(&self) -> std::result::Result<Repository, GitError> {
         match self.project.get() {
             Some(known) => Ok(known.clone()),
             None => {

@@ -8,20 +8,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use spore_store::{FileRow, ItemRow, KnownFile, NodeKey, StoredItem, Writer};
 
-use super::identity::node_key;
-use crate::Result;
+use crate::error::Result;
+use crate::identity::node_key;
 
+/// The files and items that came and went with one change of the index.
 #[derive(Default)]
-pub(super) struct Renames {
+pub(crate) struct Renames {
     lost_files: Vec<(KnownFile, Vec<StoredItem>)>,
     new_files: Vec<(String, Vec<u8>)>,
-    vanished: Vec<Piece>,
-    appeared: Vec<Piece>,
+    vanished: Vec<MovableItem>,
+    appeared: Vec<MovableItem>,
 }
 
 /// An item that came or went.
 #[derive(Clone)]
-struct Piece {
+struct MovableItem {
     path: String,
     key: NodeKey,
     kind: String,
@@ -30,7 +31,7 @@ struct Piece {
     hash: u64,
 }
 
-impl Piece {
+impl MovableItem {
     fn of_row(path: &str, item: &ItemRow) -> Self {
         Self {
             path: path.to_owned(),
@@ -56,7 +57,7 @@ impl Piece {
 
 impl Renames {
     /// Notes the items of a file that it did not have before.
-    pub(super) fn appeared(
+    pub(crate) fn appeared(
         &mut self,
         row: &FileRow,
         items: &[ItemRow],
@@ -68,29 +69,29 @@ impl Renames {
         }
         let before: HashSet<NodeKey> = old.iter().map(|item| item.key).collect();
         let new = items.iter().filter(|item| !before.contains(&item.key));
-        self.appeared.extend(new.map(|item| Piece::of_row(&row.path, item)));
+        self.appeared.extend(new.map(|item| MovableItem::of_row(&row.path, item)));
     }
 
     /// Notes the items of a file that it has no longer.
-    pub(super) fn vanished(&mut self, path: &str, old: &[StoredItem], items: &[ItemRow]) {
+    pub(crate) fn vanished(&mut self, path: &str, old: &[StoredItem], items: &[ItemRow]) {
         let after: HashSet<NodeKey> = items.iter().map(|item| item.key).collect();
         let gone = old.iter().filter(|item| !after.contains(&item.key));
-        self.vanished.extend(gone.map(|item| Piece::of_stored(path, item)));
+        self.vanished.extend(gone.map(|item| MovableItem::of_stored(path, item)));
     }
 
     /// Notes that a file is gone.
-    pub(super) fn lost(&mut self, file: &KnownFile, items: &[StoredItem]) {
+    pub(crate) fn lost(&mut self, file: &KnownFile, items: &[StoredItem]) {
         self.vanished(&file.path, items, &[]);
         self.lost_files.push((file.clone(), items.to_vec()));
     }
 
     /// Finds what belongs together and writes it down.
-    pub(super) fn write(&self, writer: &mut Writer<'_>) -> Result<()> {
+    pub(crate) fn write(&self, writer: &mut Writer<'_>) -> Result<()> {
         let mut moved = self.moved_items();
         for (from, to) in self.moved_files(&moved) {
             writer.rename(file_key(&from), file_key(&to), "file", &from)?;
             // In a renamed file a name is enough to know an item again.
-            let there: HashMap<(&str, &str), &Piece> = self
+            let there: HashMap<(&str, &str), &MovableItem> = self
                 .appeared
                 .iter()
                 .filter(|piece| piece.path == to)
@@ -114,22 +115,22 @@ impl Renames {
     }
 
     /// Items whose text turned up in exactly one other place.
-    fn moved_items(&self) -> HashMap<NodeKey, &Piece> {
-        fn told(piece: &Piece) -> (&str, &str, u64) {
+    fn moved_items(&self) -> HashMap<NodeKey, &MovableItem> {
+        fn told(piece: &MovableItem) -> (&str, &str, u64) {
             (&piece.kind, &piece.name, piece.hash)
         }
-        let mut places: HashMap<(&str, &str, u64), Vec<&Piece>> = HashMap::new();
+        let mut places: HashMap<(&str, &str, u64), Vec<&MovableItem>> = HashMap::new();
         for piece in &self.appeared {
             places.entry(told(piece)).or_default().push(piece);
         }
-        let place = |piece: &Piece| match places.get(&told(piece)).map(Vec::as_slice) {
+        let place = |piece: &MovableItem| match places.get(&told(piece)).map(Vec::as_slice) {
             Some([only]) => Some((piece.key, *only)),
             _ => None,
         };
         self.vanished.iter().filter_map(place).collect()
     }
 
-    fn moved_files(&self, moved: &HashMap<NodeKey, &Piece>) -> BTreeMap<String, String> {
+    fn moved_files(&self, moved: &HashMap<NodeKey, &MovableItem>) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         let mut taken: HashSet<&str> = HashSet::new();
         for (file, items) in &self.lost_files {
@@ -149,7 +150,7 @@ impl Renames {
     fn mostly_moved_to(
         &self,
         items: &[StoredItem],
-        moved: &HashMap<NodeKey, &Piece>,
+        moved: &HashMap<NodeKey, &MovableItem>,
     ) -> Option<&str> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for piece in items.iter().filter_map(|item| moved.get(&item.key)) {

@@ -13,13 +13,15 @@ use std::time::Instant;
 use spore_git::Repository;
 use spore_store::{FileNo, KnownFile, NodeNo, SkippedFile, Stamp, StoredItem, Writer};
 
-use super::identity::{import_hash, name_hash, node_key};
-use super::plan::{Job, Plan};
-use super::reading::{self, Outcome, ReadFile};
-use super::renames::Renames;
-use super::resolving::{self, Known, Lean, Only, Task, names_of};
-use super::{Reporter, Sink, Stage, Stages};
-use crate::Result;
+use crate::error::Result;
+use crate::identity::{import_hash, name_hash, node_key};
+use crate::lean::{LeanFile, names_of};
+use crate::plan::{IndexPlan, ReadJob};
+use crate::progress::{IndexPhase, PhaseTimes, Reporter};
+use crate::read::{self, ReadFile, ReadOutcome};
+use crate::renames::Renames;
+use crate::resolution::{self, KnownNames, ResolveOnly, ResolveTask};
+use crate::sink::FileSink;
 
 /// How many files wait for the writer at most.
 const WAITING: usize = 64;
@@ -27,46 +29,47 @@ const WAITING: usize = 64;
 const PORTION: u64 = 8 << 20;
 
 /// Where contents come from.
-pub(super) enum Contents<'a> {
+pub(crate) enum FileContents<'a> {
     Directory(&'a Path),
     Tree(&'a Repository),
 }
 
-pub(super) struct Engine<'a> {
-    pub(super) contents: Contents<'a>,
-    pub(super) threads: usize,
-    pub(super) max_file_bytes: u64,
+/// Brings an index from one tree to another.
+pub(crate) struct TreeWriter<'a> {
+    pub(crate) contents: FileContents<'a>,
+    pub(crate) threads: usize,
+    pub(crate) max_file_bytes: u64,
     /// A file that was written later than this may be written again without looking different.
-    pub(super) trusted_before_ns: i64,
-    pub(super) sinks: &'a [&'a dyn Sink],
-    pub(super) reporter: &'a dyn Reporter,
+    pub(crate) trusted_before_ns: i64,
+    pub(crate) sinks: &'a [&'a dyn FileSink],
+    pub(crate) reporter: &'a dyn Reporter,
     /// Whether the index holds nothing yet.
-    pub(super) fresh: bool,
+    pub(crate) fresh: bool,
 }
 
 /// How much was done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Done {
-    pub(super) added: u64,
-    pub(super) changed: u64,
-    pub(super) removed: u64,
+pub(crate) struct WriteCounts {
+    pub(crate) added: u64,
+    pub(crate) changed: u64,
+    pub(crate) removed: u64,
     /// Read and found to be the same.
-    pub(super) same: u64,
+    pub(crate) same: u64,
     /// Others whose names were looked up again.
-    pub(super) resolved_again: u64,
-    pub(super) files_changed: bool,
+    pub(crate) resolved_again: u64,
+    pub(crate) files_changed: bool,
 }
 
-impl Engine<'_> {
+impl TreeWriter<'_> {
     /// Applies a plan.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
         writer: &mut Writer<'_>,
-        plan: Plan,
-        stages: &mut Stages,
-    ) -> Result<Done> {
+        plan: IndexPlan,
+        times: &mut PhaseTimes,
+    ) -> Result<WriteCounts> {
         let begun = Instant::now();
-        let mut work = Work::new(writer, self)?;
+        let mut work = WriteState::new(writer, self)?;
         for file in &plan.removed {
             work.remove(writer, self, file)?;
         }
@@ -79,27 +82,32 @@ impl Engine<'_> {
         self.read_all(writer, plan.jobs, &mut work)?;
         self.sinks.iter().try_for_each(|sink| sink.settle(writer))?;
         work.clear_directories(writer)?;
-        stages.add(Stage::Read, begun.elapsed());
+        times.add(IndexPhase::Read, begun.elapsed());
         let begun = Instant::now();
         if !self.fresh {
             work.renames.write(writer)?;
         }
-        self.reporter.progress(Stage::Resolve, 0, 0);
+        self.reporter.progress(IndexPhase::Resolve, 0, 0);
         let edges = self.resolve(writer, &mut work)?;
-        stages.add(Stage::Resolve, begun.elapsed());
+        times.add(IndexPhase::Resolve, begun.elapsed());
         let begun = Instant::now();
-        self.reporter.progress(Stage::Write, 0, 0);
+        self.reporter.progress(IndexPhase::Write, 0, 0);
         writer.add_edges(&edges)?;
-        stages.add(Stage::Write, begun.elapsed());
+        times.add(IndexPhase::Write, begun.elapsed());
         Ok(work.done)
     }
 
     /// Reads and parses on all cores, and writes what comes.
-    fn read_all(&self, writer: &mut Writer<'_>, jobs: Vec<Job>, work: &mut Work) -> Result<()> {
+    fn read_all(
+        &self,
+        writer: &mut Writer<'_>,
+        jobs: Vec<ReadJob>,
+        work: &mut WriteState,
+    ) -> Result<()> {
         let total = jobs.len() as u64;
         // A handful of files is done before the threads for them are up.
         let threads = self.threads.clamp(1, jobs.len().max(1));
-        let jobs = Mutex::new(Jobs::new(jobs));
+        let jobs = Mutex::new(ReadQueue::new(jobs));
         let (sender, outcomes) = mpsc::sync_channel(WAITING);
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -110,7 +118,7 @@ impl Engine<'_> {
                             let outcome = self.outcome(&job, bytes);
                             (job, outcome)
                         });
-                        // Nobody listens any more: something went wrong there.
+                        // The writer is gone: it failed, and says why itself.
                         if sender.send(outcome).is_err() {
                             return;
                         }
@@ -121,32 +129,32 @@ impl Engine<'_> {
             for (done, outcome) in (1..).zip(outcomes) {
                 let (job, outcome) = outcome?;
                 work.take(writer, self, job, outcome)?;
-                self.reporter.progress(Stage::Read, done, total);
+                self.reporter.progress(IndexPhase::Read, done, total);
             }
             Ok(())
         })
     }
 
-    fn next_job(&self, jobs: &Mutex<Jobs>) -> Option<Result<(Job, Option<Vec<u8>>)>> {
+    fn next_job(&self, jobs: &Mutex<ReadQueue>) -> Option<Result<(ReadJob, Option<Vec<u8>>)>> {
         let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
         match self.contents {
-            Contents::Directory(_) => jobs.rest.pop_front().map(|job| Ok((job, None))),
-            Contents::Tree(repository) => jobs.next_of(repository).transpose(),
+            FileContents::Directory(_) => jobs.rest.pop_front().map(|job| Ok((job, None))),
+            FileContents::Tree(repository) => jobs.next_of(repository).transpose(),
         }
     }
 
-    fn outcome(&self, job: &Job, bytes: Option<Vec<u8>>) -> Outcome {
+    fn outcome(&self, job: &ReadJob, bytes: Option<Vec<u8>>) -> ReadOutcome {
         let bytes = match (bytes, &self.contents) {
             (Some(bytes), _) => Ok(bytes),
-            (None, Contents::Directory(root)) => {
-                reading::content(root, &job.found, self.max_file_bytes)
+            (None, FileContents::Directory(root)) => {
+                read::content(root, &job.found, self.max_file_bytes)
             }
-            (None, Contents::Tree(_)) => Err(Outcome::Gone),
+            (None, FileContents::Tree(_)) => Err(ReadOutcome::Gone),
         };
         let known = job.known.as_ref().map(|known| known.blob.as_slice());
         match bytes {
             Ok(bytes) => {
-                reading::read(&job.found, self.trusted(job.found.stamp), known, bytes, self.sinks)
+                read::read(&job.found, self.trusted(job.found.stamp), known, bytes, self.sinks)
             }
             Err(outcome) => outcome,
         }
@@ -160,26 +168,26 @@ impl Engine<'_> {
     fn resolve(
         &self,
         writer: &mut Writer<'_>,
-        work: &mut Work,
+        work: &mut WriteState,
     ) -> Result<Vec<spore_store::StoredEdge>> {
         let mut leans = std::mem::take(&mut work.leans);
         leans.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         if self.fresh {
-            let known = Known::of_all(&leans);
-            let tasks = leans.into_iter().map(|lean| Task { lean, only: None }).collect();
-            return Ok(resolving::resolve(&known, tasks, self.threads));
+            let known = KnownNames::of_all(&leans);
+            let tasks = leans.into_iter().map(|lean| ResolveTask { lean, only: None }).collect();
+            return Ok(resolution::resolve(&known, tasks, self.threads));
         }
         let (mut names, mut imports) = (HashSet::new(), HashSet::new());
         for lean in &leans {
             names_of(lean, &mut names, &mut imports);
         }
-        let mut tasks: Vec<Task> =
-            leans.into_iter().map(|lean| Task { lean, only: None }).collect();
+        let mut tasks: Vec<ResolveTask> =
+            leans.into_iter().map(|lean| ResolveTask { lean, only: None }).collect();
         self.add_affected(writer, work, &mut tasks, &mut imports)?;
         names.extend(work.names.iter().cloned());
         imports.extend(work.imports.iter().cloned());
-        let known = Known::of_names(writer, &names, &imports)?;
-        Ok(resolving::resolve(&known, tasks, self.threads))
+        let known = KnownNames::of_names(writer, &names, &imports)?;
+        Ok(resolution::resolve(&known, tasks, self.threads))
     }
 
     /// Adds the unchanged files in which a name of changed meaning is used. What it was taken
@@ -187,8 +195,8 @@ impl Engine<'_> {
     fn add_affected(
         &self,
         writer: &mut Writer<'_>,
-        work: &mut Work,
-        tasks: &mut Vec<Task>,
+        work: &mut WriteState,
+        tasks: &mut Vec<ResolveTask>,
         imports: &mut HashSet<String>,
     ) -> Result<()> {
         if work.names.is_empty() && work.imports.is_empty() {
@@ -206,7 +214,7 @@ impl Engine<'_> {
         let names = Arc::new(std::mem::take(&mut work.names));
         for no in writer.mentioning(&hashes)?.into_iter().filter(|no| !changed.contains(no)) {
             let Some(file) = writer.file(no)? else { continue };
-            let lean = Lean::stored(file, &writer.items_of(no)?, writer.facts(no)?);
+            let lean = LeanFile::stored(file, &writer.items_of(no)?, writer.facts(no)?);
             let mut sought = HashSet::new();
             names_of(&lean, &mut HashSet::new(), &mut sought);
             let anew = sought.iter().any(|name| work.imports.contains(name));
@@ -214,8 +222,8 @@ impl Engine<'_> {
                 writer.drop_imports_of_file(no)?;
                 imports.extend(sought);
             }
-            let only = Only { names: Arc::clone(&names), imports: anew };
-            tasks.push(Task { lean, only: Some(only) });
+            let only = ResolveOnly { names: Arc::clone(&names), imports: anew };
+            tasks.push(ResolveTask { lean, only: Some(only) });
             work.done.resolved_again += 1;
         }
         work.names = Arc::unwrap_or_clone(names);
@@ -224,17 +232,17 @@ impl Engine<'_> {
 }
 
 /// Files that wait to be read; contents of a tree are fetched in portions.
-struct Jobs {
-    rest: VecDeque<Job>,
-    fetched: VecDeque<(Job, Option<Vec<u8>>)>,
+struct ReadQueue {
+    rest: VecDeque<ReadJob>,
+    fetched: VecDeque<(ReadJob, Option<Vec<u8>>)>,
 }
 
-impl Jobs {
-    fn new(jobs: Vec<Job>) -> Self {
+impl ReadQueue {
+    fn new(jobs: Vec<ReadJob>) -> Self {
         Self { rest: jobs.into(), fetched: VecDeque::new() }
     }
 
-    fn next_of(&mut self, repository: &Repository) -> Result<Option<(Job, Option<Vec<u8>>)>> {
+    fn next_of(&mut self, repository: &Repository) -> Result<Option<(ReadJob, Option<Vec<u8>>)>> {
         if self.fetched.is_empty() {
             let mut portion = Vec::new();
             let mut size = 0;
@@ -244,7 +252,7 @@ impl Jobs {
                 size += job.found.stamp.size;
                 portion.push(job);
             }
-            let blob = |job: &Job| job.found.object.as_ref().map(|(name, _)| name.clone());
+            let blob = |job: &ReadJob| job.found.object.as_ref().map(|(name, _)| name.clone());
             let names: Vec<String> = portion.iter().filter_map(blob).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let contents = repository.read_blobs(&names)?;
@@ -255,22 +263,22 @@ impl Jobs {
 }
 
 /// What is remembered on the way.
-struct Work {
-    done: Done,
+struct WriteState {
+    done: WriteCounts,
     /// Names whose definitions changed.
     names: HashSet<String>,
     /// Names of files that came or went.
     imports: HashSet<String>,
-    leans: Vec<Lean>,
+    leans: Vec<LeanFile>,
     directories: HashMap<String, NodeNo>,
     renames: Renames,
 }
 
-impl Work {
-    fn new(writer: &mut Writer<'_>, engine: &Engine<'_>) -> Result<Self> {
-        let directories = if engine.fresh { HashMap::new() } else { writer.directories()? };
+impl WriteState {
+    fn new(writer: &mut Writer<'_>, tree_writer: &TreeWriter<'_>) -> Result<Self> {
+        let directories = if tree_writer.fresh { HashMap::new() } else { writer.directories()? };
         let mut work = Self {
-            done: Done::default(),
+            done: WriteCounts::default(),
             names: HashSet::new(),
             imports: HashSet::new(),
             leans: Vec::new(),
@@ -284,36 +292,36 @@ impl Work {
     fn take(
         &mut self,
         writer: &mut Writer<'_>,
-        engine: &Engine<'_>,
-        job: Job,
-        outcome: Outcome,
+        tree_writer: &TreeWriter<'_>,
+        job: ReadJob,
+        outcome: ReadOutcome,
     ) -> Result<()> {
-        let Job { found, known, was_skipped } = job;
-        if was_skipped && !matches!(outcome, Outcome::Skipped { .. }) {
+        let ReadJob { found, known, was_skipped } = job;
+        if was_skipped && !matches!(outcome, ReadOutcome::Skipped { .. }) {
             writer.remove_skipped(&found.path)?;
         }
         match (outcome, known) {
-            (Outcome::Read(read), known) => self.put(writer, engine, *read, known),
-            (Outcome::Same, Some(known)) => {
+            (ReadOutcome::Read(read), known) => self.put(writer, tree_writer, *read, known),
+            (ReadOutcome::Same, Some(known)) => {
                 self.done.same += 1;
-                let stamp = engine.trusted(found.stamp);
+                let stamp = tree_writer.trusted(found.stamp);
                 Ok(writer.restamp(&KnownFile { stamp, ..known })?)
             }
-            (Outcome::Skipped { reason, blob }, known) => {
+            (ReadOutcome::Skipped { reason, blob }, known) => {
                 let (path, reason) = (found.path.clone(), reason.to_owned());
-                let stamp = engine.trusted(found.stamp);
+                let stamp = tree_writer.trusted(found.stamp);
                 writer.put_skipped(&SkippedFile { path, reason, stamp, blob })?;
-                known.map_or(Ok(()), |known| self.remove(writer, engine, &known))
+                known.map_or(Ok(()), |known| self.remove(writer, tree_writer, &known))
             }
-            (Outcome::Gone, Some(known)) => self.remove(writer, engine, &known),
-            (Outcome::Gone | Outcome::Same, None) => Ok(()),
+            (ReadOutcome::Gone, Some(known)) => self.remove(writer, tree_writer, &known),
+            (ReadOutcome::Gone | ReadOutcome::Same, None) => Ok(()),
         }
     }
 
     fn put(
         &mut self,
         writer: &mut Writer<'_>,
-        engine: &Engine<'_>,
+        tree_writer: &TreeWriter<'_>,
         read: ReadFile,
         known: Option<KnownFile>,
     ) -> Result<()> {
@@ -324,7 +332,7 @@ impl Work {
             Some(known) => writer.items_of(known.no)?,
             None => Vec::new(),
         };
-        if !engine.fresh {
+        if !tree_writer.fresh {
             let package = match &known {
                 Some(known) => writer.file(known.no)?.and_then(|file| file.package),
                 None => None,
@@ -335,7 +343,7 @@ impl Work {
         }
         if let Some(known) = &known {
             writer.drop_edges_of_file(known.no)?;
-            engine.sinks.iter().try_for_each(|sink| sink.forget(writer, known.no))?;
+            tree_writer.sinks.iter().try_for_each(|sink| sink.forget(writer, known.no))?;
             self.done.changed += 1;
         } else {
             self.imports.insert(row.import_name.clone());
@@ -344,7 +352,7 @@ impl Work {
         }
         lean.no = writer.put_file(known.as_ref().map(|known| known.no), parent, &row)?;
         lean.numbers = writer.put_items(lean.no, &old, &items)?;
-        for (sink, prepared) in engine.sinks.iter().zip(prepared) {
+        for (sink, prepared) in tree_writer.sinks.iter().zip(prepared) {
             sink.store(writer, lean.no, &lean.numbers, prepared)?;
         }
         self.leans.push(lean);
@@ -354,10 +362,10 @@ impl Work {
     fn remove(
         &mut self,
         writer: &mut Writer<'_>,
-        engine: &Engine<'_>,
+        tree_writer: &TreeWriter<'_>,
         known: &KnownFile,
     ) -> Result<()> {
-        engine.sinks.iter().try_for_each(|sink| sink.forget(writer, known.no))?;
+        tree_writer.sinks.iter().try_for_each(|sink| sink.forget(writer, known.no))?;
         let old = writer.items_of(known.no)?;
         self.note_names(&old, &[], true);
         self.renames.lost(known, &old);
@@ -371,13 +379,13 @@ impl Work {
     /// Notes the names that mean something else now: those whose definitions in this file are
     /// others than before, or in another order.
     fn note_names(&mut self, old: &[StoredItem], new: &[spore_store::ItemRow], same_package: bool) {
-        type Told<'a> = (&'a str, &'a str, spore_store::Visible);
-        let mut before: BTreeMap<&str, Vec<Told<'_>>> = BTreeMap::new();
+        type DefinitionKey<'a> = (&'a str, &'a str, spore_store::Visible);
+        let mut before: BTreeMap<&str, Vec<DefinitionKey<'_>>> = BTreeMap::new();
         for item in old {
             let told = (item.kind.as_str(), item.qualified.as_str(), item.visibility);
             before.entry(&item.name).or_default().push(told);
         }
-        let mut after: BTreeMap<&str, Vec<Told<'_>>> = BTreeMap::new();
+        let mut after: BTreeMap<&str, Vec<DefinitionKey<'_>>> = BTreeMap::new();
         for item in new {
             let told = (item.kind, item.qualified.as_str(), item.visibility);
             after.entry(&item.name).or_default().push(told);

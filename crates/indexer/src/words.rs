@@ -13,8 +13,8 @@ use spore_index::FileFacts;
 use spore_lexical::{DocumentTerms, Field, Merge, Segment, SegmentBuilder};
 use spore_store::{FileNo, NodeNo, SegmentNo, Words, Writer};
 
-use super::{Seen, Sink};
-use crate::Result;
+use crate::error::Result;
+use crate::sink::{FileSink, SeenFile};
 
 /// More segments than this are made into one: each costs every question a look-up.
 const MAX_SEGMENTS: usize = 8;
@@ -23,15 +23,15 @@ const MAX_MESSAGE_BYTES: usize = 1_000;
 
 /// Gathers the words of one change of the index.
 #[derive(Default)]
-pub(super) struct WordSink {
+pub(crate) struct WordSink {
     shelf: Mutex<Vec<SegmentBuilder>>,
     tickets: AtomicU32,
     /// Which file each ticket became.
     files: Mutex<HashMap<u32, FileNo>>,
 }
 
-impl Sink for WordSink {
-    fn prepare(&self, seen: &Seen<'_>) -> Box<dyn Any + Send> {
+impl FileSink for WordSink {
+    fn prepare(&self, seen: &SeenFile<'_>) -> Box<dyn Any + Send> {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let mut builder = lock(&self.shelf).pop().unwrap_or_default();
         builder.add(ticket, |document| add_file(document, seen));
@@ -83,7 +83,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Gives every byte of a file to the innermost item it is in; unit 0 is what is in none.
-fn add_file(document: &mut DocumentTerms<'_>, seen: &Seen<'_>) {
+fn add_file(document: &mut DocumentTerms<'_>, seen: &SeenFile<'_>) {
     document.add(0, Field::Path, seen.path);
     let Some(facts) = seen.facts else {
         document.add(0, Field::Body, seen.text);

@@ -3,23 +3,23 @@
 //! Tokens are the cost of a vector, so a text is short: the words of the qualified name, the
 //! first sentence of the documentation, and then the words of signature and path that were not
 //! said yet. Names are cut into words, because the model reads English and not `parseConfig`.
-//! The text of a node follows from its row alone: it is made once for the hash, and again when
-//! somebody embeds it.
+//! The text of a node follows from its row alone: it is made once for the hash, and again when it
+//! is embedded.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use spore_embed::Key;
 use spore_index::ItemKind;
-use spore_store::{FileNo, NodeNo, TextParts, Writer};
+use spore_store::{CodeIndex, CodeIndexError, FileNo, NodeNo, TextParts, Writer};
 
-use super::{Seen, Sink};
-use crate::Result;
+use crate::error::Result;
+use crate::sink::{FileSink, SeenFile};
 
 /// The key in the index's meta under which it is said whether all texts have vectors.
-pub(crate) const TEXTS: &str = "texts";
-/// All texts had vectors when somebody looked last, and no text has changed since.
-pub(crate) const EMBEDDED: &str = "embedded";
+const TEXTS: &str = "texts";
+/// All texts had vectors at the last look, and no text has changed since.
+const EMBEDDED: &str = "embedded";
 const CHANGED: &str = "changed";
 
 /// How many words a text has at most.
@@ -31,16 +31,29 @@ const MAX_DOC_BYTES: usize = 400;
 /// How many parts of a path count, from its end.
 const PATH_PARTS: usize = 3;
 
+/// Returns whether every text of an index has a vector.
+pub fn has_all_vectors(index: &CodeIndex) -> std::result::Result<bool, CodeIndexError> {
+    Ok(index.meta(TEXTS)?.as_deref() == Some(EMBEDDED))
+}
+
+/// Notes that every text of an index has a vector.
+pub(crate) fn note_all_vectors(index: &CodeIndex) -> std::result::Result<(), CodeIndexError> {
+    if has_all_vectors(index)? {
+        return Ok(());
+    }
+    index.write(|writer| writer.set_meta(TEXTS, EMBEDDED))
+}
+
 /// Returns the text of a node; none where there is nothing to say.
 pub(crate) fn text(parts: &TextParts) -> Option<String> {
-    let mut text = Text::default();
+    let mut text = NodeText::default();
     let TextParts { qualified, signature, doc, path } = parts;
     text.say(qualified, signature, doc, path).map(str::to_owned)
 }
 
 /// A text on its way. It can be used for one after the other.
 #[derive(Default)]
-struct Text {
+struct NodeText {
     text: String,
     /// What was said, in lower case: `said` holds the words, one behind the other, and this
     /// where each ends.
@@ -49,7 +62,7 @@ struct Text {
     word: String,
 }
 
-impl Text {
+impl NodeText {
     fn say(&mut self, qualified: &str, signature: &str, doc: &str, path: &str) -> Option<&str> {
         self.text.clear();
         self.ends.clear();
@@ -140,17 +153,17 @@ impl Text {
 
 /// Keeps the hashes of the texts of one change of the index.
 #[derive(Default)]
-pub(super) struct TextSink {
+pub(crate) struct TextSink {
     changed: AtomicBool,
 }
 
 /// The hash of a file's text, and those of its items by place.
-type Hashes = (Option<Key>, Vec<(usize, Key)>);
+type TextHashes = (Option<Key>, Vec<(usize, Key)>);
 
-impl Sink for TextSink {
-    fn prepare(&self, seen: &Seen<'_>) -> Box<dyn Any + Send> {
-        let mut hashes: Hashes = (None, Vec::new());
-        let mut text = Text::default();
+impl FileSink for TextSink {
+    fn prepare(&self, seen: &SeenFile<'_>) -> Box<dyn Any + Send> {
+        let mut hashes: TextHashes = (None, Vec::new());
+        let mut text = NodeText::default();
         let mut key = |qualified: &str, signature: &str, doc: &str| {
             text.say(qualified, signature, doc, seen.path).map(Key::of)
         };
@@ -174,7 +187,7 @@ impl Sink for TextSink {
         items: &[NodeNo],
         prepared: Box<dyn Any + Send>,
     ) -> Result<()> {
-        let Ok(hashes) = prepared.downcast::<Hashes>() else { return Ok(()) };
+        let Ok(hashes) = prepared.downcast::<TextHashes>() else { return Ok(()) };
         let (of_file, of_items) = *hashes;
         self.changed.store(true, Ordering::Relaxed);
         if let Some(key) = of_file {

@@ -1,8 +1,8 @@
 //! Which files there are: in a work tree, or in a tree of git.
 //!
 //! Both give the same kind of list. In a work tree the ignore files count, hidden files do
-//! not, and no link is followed: what it leads to is either in the tree by itself or none of
-//! our business. A tree of git has what is in it, hidden files and `.sporeignore` apart.
+//! not, and no link is followed: what it leads to is either in the tree by itself or not part
+//! of the project. A tree of git has what is in it, hidden files and `.sporeignore` apart.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -15,39 +15,39 @@ use spore_git::Repository;
 use spore_model::TreeId;
 use spore_store::Stamp;
 
-use super::classes::Class;
-use super::identity::blob_of_hex;
-use super::plan::{Comparison, Unchanged};
-use super::scope::Scope;
-use crate::{Error, Result};
+use crate::class::FileClass;
+use crate::comparison::{TreeComparison, UnchangedFile};
+use crate::error::{IndexerError, Result};
+use crate::identity::blob_of_hex;
+use crate::scope::IndexScope;
 
 /// The name of the file that says what is not to be indexed, beside git's.
 const IGNORE_FILE: &str = ".sporeignore";
 
 /// A file that may be worth reading.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Found {
-    pub(super) path: String,
-    pub(super) class: Class,
-    pub(super) stamp: Stamp,
+pub(crate) struct ListedFile {
+    pub(crate) path: String,
+    pub(crate) class: FileClass,
+    pub(crate) stamp: Stamp,
     /// Where git knows the content: its name, in hex and in bytes.
-    pub(super) object: Option<(String, Vec<u8>)>,
+    pub(crate) object: Option<(String, Vec<u8>)>,
 }
 
 /// All files of a tree that are in the scope.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(crate) struct FileList {
     /// By path; without those that turned out to be unchanged on the way.
-    pub(super) files: Vec<Found>,
+    pub(crate) files: Vec<ListedFile>,
     /// How many of those there were.
-    pub(super) unchanged: u64,
+    pub(crate) unchanged: u64,
     /// What could not even be listed, with the reason.
-    pub(super) unlisted: Vec<(String, &'static str)>,
+    pub(crate) unlisted: Vec<(String, &'static str)>,
     /// Files that no index is for.
-    pub(super) others: u64,
+    pub(crate) others: u64,
 }
 
-impl Listing {
+impl FileList {
     fn sorted(mut self) -> Self {
         self.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.unlisted.sort_unstable();
@@ -60,21 +60,21 @@ impl Listing {
 const FEW_FILES: usize = 1_000;
 
 /// Lists a work tree. What is known and looks like it did is only counted.
-pub(super) fn of_directory(
+pub(crate) fn of_directory(
     root: &Path,
-    scope: &Scope,
-    comparison: &Comparison<'_>,
+    scope: &IndexScope,
+    comparison: &TreeComparison<'_>,
     threads: usize,
-) -> Listing {
+) -> FileList {
     let is_small = (1..FEW_FILES).contains(&comparison.len());
-    let parts: Mutex<Listing> = Mutex::default();
+    let parts: Mutex<FileList> = Mutex::default();
     let walk = walker(root, scope, if is_small { 1 } else { threads });
-    let lookout = Lookout { root, scope, comparison };
+    let lister = FileLister { root, scope, comparison };
     walk.run(|| {
-        let mut part = Part { listing: Listing::default(), whole: &parts };
-        let lookout = &lookout;
+        let mut part = ThreadFileList { list: FileList::default(), whole: &parts };
+        let lister = &lister;
         Box::new(move |entry| {
-            lookout.see(entry, &mut part.listing);
+            lister.see(entry, &mut part.list);
             WalkState::Continue
         })
     });
@@ -82,22 +82,22 @@ pub(super) fn of_directory(
 }
 
 /// What one thread found; it becomes part of the whole when the thread is done.
-struct Part<'a> {
-    listing: Listing,
-    whole: &'a Mutex<Listing>,
+struct ThreadFileList<'a> {
+    list: FileList,
+    whole: &'a Mutex<FileList>,
 }
 
-impl Drop for Part<'_> {
+impl Drop for ThreadFileList<'_> {
     fn drop(&mut self) {
         let mut whole = self.whole.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        whole.files.append(&mut self.listing.files);
-        whole.unlisted.append(&mut self.listing.unlisted);
-        whole.unchanged += self.listing.unchanged;
-        whole.others += self.listing.others;
+        whole.files.append(&mut self.list.files);
+        whole.unlisted.append(&mut self.list.unlisted);
+        whole.unchanged += self.list.unchanged;
+        whole.others += self.list.others;
     }
 }
 
-fn walker(root: &Path, scope: &Scope, threads: usize) -> ignore::WalkParallel {
+fn walker(root: &Path, scope: &IndexScope, threads: usize) -> ignore::WalkParallel {
     let mut builder = WalkBuilder::new(root);
     builder
         .add_custom_ignore_filename(IGNORE_FILE)
@@ -117,35 +117,35 @@ fn walker(root: &Path, scope: &Scope, threads: usize) -> ignore::WalkParallel {
 }
 
 /// Looks at what the walk meets.
-struct Lookout<'a> {
+struct FileLister<'a> {
     root: &'a Path,
-    scope: &'a Scope,
-    comparison: &'a Comparison<'a>,
+    scope: &'a IndexScope,
+    comparison: &'a TreeComparison<'a>,
 }
 
-impl Lookout<'_> {
+impl FileLister<'_> {
     fn see(
         &self,
         entry: std::result::Result<ignore::DirEntry, ignore::Error>,
-        listing: &mut Listing,
+        list: &mut FileList,
     ) {
         match entry {
-            Ok(entry) => self.see_file(&entry, listing),
+            Ok(entry) => self.see_file(&entry, list),
             Err(error) => {
                 if let Some(path) = path_of(&error).and_then(|path| relative(self.root, path)) {
-                    listing.unlisted.push((path.to_owned(), reason_of(&error)));
+                    list.unlisted.push((path.to_owned(), reason_of(&error)));
                 }
             }
         }
     }
 
-    fn see_file(&self, entry: &ignore::DirEntry, listing: &mut Listing) {
+    fn see_file(&self, entry: &ignore::DirEntry, list: &mut FileList) {
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             return;
         }
         let Some(path) = relative(self.root, entry.path()) else {
             let path = entry.path().strip_prefix(self.root).unwrap_or(entry.path());
-            listing.unlisted.push((path.to_string_lossy().into_owned(), "name is not text"));
+            list.unlisted.push((path.to_string_lossy().into_owned(), "name is not text"));
             return;
         };
         let known = self.comparison.place_of(path).filter(|_| self.scope.is_everything());
@@ -154,7 +154,7 @@ impl Lookout<'_> {
             Some(_) => None,
             None => {
                 let Some(class) = self.class_of(path) else {
-                    listing.others += 1;
+                    list.others += 1;
                     return;
                 };
                 Some(class)
@@ -164,20 +164,20 @@ impl Lookout<'_> {
         let Ok(data) = entry.metadata() else { return };
         let stamp = stamp_of(&data);
         match known.and_then(|place| self.comparison.settles(place, stamp)) {
-            Some(Unchanged::Read) => listing.unchanged += 1,
-            Some(Unchanged::LeftOut) => {}
+            Some(UnchangedFile::Read) => list.unchanged += 1,
+            Some(UnchangedFile::LeftOut) => {}
             None => match class.or_else(|| self.class_of(path)) {
-                None => listing.others += 1,
+                None => list.others += 1,
                 Some(class) => {
                     let path = path.to_owned();
-                    listing.files.push(Found { path, class, stamp, object: None });
+                    list.files.push(ListedFile { path, class, stamp, object: None });
                 }
             },
         }
     }
 
-    fn class_of(&self, path: &str) -> Option<Class> {
-        Class::of(path).filter(|class| self.scope.holds(path, class.word()))
+    fn class_of(&self, path: &str) -> Option<FileClass> {
+        FileClass::of(path).filter(|class| self.scope.holds(path, class.word()))
     }
 }
 
@@ -208,7 +208,7 @@ fn reason_of(error: &ignore::Error) -> &'static str {
 }
 
 /// Returns a path from the root with forward slashes; `None` if it is no text, or elsewhere.
-pub(super) fn relative<'p>(root: &Path, path: &'p Path) -> Option<&'p str> {
+pub(crate) fn relative<'p>(root: &Path, path: &'p Path) -> Option<&'p str> {
     let (root, path) = (root.as_os_str().as_bytes(), path.as_os_str().as_bytes());
     // Both are plain, and a walk asks this of every file: no need to go by components.
     let below = match path.strip_prefix(root)? {
@@ -221,16 +221,20 @@ pub(super) fn relative<'p>(root: &Path, path: &'p Path) -> Option<&'p str> {
 }
 
 /// Lists a tree of git.
-pub(super) fn of_tree(repository: &Repository, tree: &TreeId, scope: &Scope) -> Result<Listing> {
+pub(crate) fn of_tree(
+    repository: &Repository,
+    tree: &TreeId,
+    scope: &IndexScope,
+) -> Result<FileList> {
     let mut all = repository.tree_files(tree)?;
-    let ignored = Ignored::of(repository, &all)?;
+    let ignored = IgnoreLists::of(repository, &all)?;
     all.retain(|file| {
         !file.path.split('/').any(|part| part.starts_with('.')) && !ignored.covers(&file.path)
     });
-    let (mut listing, mut held) = (Listing::default(), Vec::new());
+    let (mut list, mut held) = (FileList::default(), Vec::new());
     for file in all {
-        match Class::of(&file.path).filter(|class| scope.holds(&file.path, class.word())) {
-            None => listing.others += 1,
+        match FileClass::of(&file.path).filter(|class| scope.holds(&file.path, class.word())) {
+            None => list.others += 1,
             Some(class) => held.push((file, class)),
         }
     }
@@ -238,31 +242,31 @@ pub(super) fn of_tree(repository: &Repository, tree: &TreeId, scope: &Scope) -> 
     let sizes = repository.blob_sizes(&blobs)?;
     for ((file, class), size) in held.into_iter().zip(sizes) {
         let bytes = blob_of_hex(&file.blob);
-        listing.files.push(Found {
+        list.files.push(ListedFile {
             path: file.path,
             class,
             stamp: Stamp { size, mtime_ns: 0, inode: 0 },
             object: Some((file.blob, bytes)),
         });
     }
-    Ok(listing.sorted())
+    Ok(list.sorted())
 }
 
 /// What has to be looked at where exactly these paths changed.
-pub(super) fn scope_of_change(paths: Vec<String>) -> Scope {
+pub(crate) fn scope_of_change(paths: Vec<String>) -> IndexScope {
     /// Beyond so many it is quicker to look at all.
     const MOST: usize = 200;
     let is_list = |path: &String| path.rsplit('/').next() == Some(IGNORE_FILE);
     if paths.len() > MOST || paths.iter().any(is_list) {
-        return Scope::default();
+        return IndexScope::default();
     }
-    Scope::of_paths(paths)
+    IndexScope::of_paths(paths)
 }
 
 /// The `.sporeignore` files of a tree.
-struct Ignored(Vec<(String, Gitignore)>);
+struct IgnoreLists(Vec<(String, Gitignore)>);
 
-impl Ignored {
+impl IgnoreLists {
     fn of(repository: &Repository, all: &[spore_git::TreeFile]) -> Result<Self> {
         let is_list = |path: &str| path.rsplit('/').next() == Some(IGNORE_FILE);
         let lists: Vec<_> = all.iter().filter(|file| is_list(&file.path)).collect();
@@ -275,10 +279,9 @@ impl Ignored {
                 // A line that is no pattern covers nothing, as with git.
                 let _ = builder.add_line(None, line);
             }
-            let built = builder.build().map_err(|source| {
-                let what = format!("{} cannot be understood", file.path);
-                Error::new(spore_model::Fault::BadInput, what).because(source)
-            })?;
+            let built = builder
+                .build()
+                .map_err(|source| IndexerError::IgnoreFile { path: file.path.clone(), source })?;
             ignored.push((directory.to_owned(), built));
         }
         // The nearest list has the last word.

@@ -18,7 +18,7 @@ const KINDS: [ReferenceKind; 6] = [
 ];
 
 /// Takes out the references that add nothing: edges do not count how often.
-pub(super) fn without_repeats(references: Vec<Reference>) -> Vec<Reference> {
+pub(crate) fn without_repeats(references: Vec<Reference>) -> Vec<Reference> {
     let fresh: Vec<bool> = {
         let mut seen: HashSet<(ReferenceKind, &str, u8, &str, Option<u32>)> = HashSet::new();
         references
@@ -43,8 +43,8 @@ fn tag(access: &Access) -> (u8, Option<&str>) {
     }
 }
 
-pub(super) fn encode(references: &[Reference], imports: &[Import]) -> Vec<u8> {
-    let mut words = Words::default();
+pub(crate) fn encode(references: &[Reference], imports: &[Import]) -> Vec<u8> {
+    let mut words = WordNumbers::default();
     let mut body = Vec::new();
     put(&mut body, references.len());
     for reference in references {
@@ -81,8 +81,8 @@ pub(super) fn encode(references: &[Reference], imports: &[Import]) -> Vec<u8> {
     bytes
 }
 
-/// Returns what was encoded, `None` for bytes that nobody here wrote.
-pub(super) fn decode(bytes: &[u8]) -> Option<(Vec<Reference>, Vec<Import>)> {
+/// Returns what was encoded, `None` for bytes that were not written here.
+pub(crate) fn decode(bytes: &[u8]) -> Option<(Vec<Reference>, Vec<Import>)> {
     let mut rest = bytes;
     let count = take(&mut rest)?;
     let mut words = Vec::with_capacity(count.min(bytes.len()));
@@ -144,13 +144,14 @@ fn imports(rest: &mut &[u8], words: &[&str]) -> Option<Vec<Import>> {
     Some(imports)
 }
 
+/// The words of one file, each with the number it is written as.
 #[derive(Default)]
-struct Words<'t> {
+struct WordNumbers<'t> {
     numbers: HashMap<&'t str, usize>,
     list: Vec<&'t str>,
 }
 
-impl<'t> Words<'t> {
+impl<'t> WordNumbers<'t> {
     fn number(&mut self, word: &'t str) -> usize {
         let next = self.list.len();
         let number = *self.numbers.entry(word).or_insert(next);

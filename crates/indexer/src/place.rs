@@ -1,4 +1,4 @@
-//! Where indexes are kept.
+//! Where indexes are kept: below one directory, `index.db` and `index/<tree>.db`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,60 +7,60 @@ use spore_effects::files::Lock;
 use spore_model::TreeId;
 use spore_store::CodeIndex;
 
-use crate::{Error, Result, Workspace};
+use crate::error::{IndexerError, Result};
 
 /// How much of a tree's name is in that of its index.
 const SHORT_TREE: usize = 16;
 
-/// The place of one index.
-pub(super) struct Place {
-    pub(super) file: PathBuf,
+/// The file of one index, with what is made beside it.
+pub(crate) struct IndexFile {
+    pub(crate) file: PathBuf,
 }
 
-impl Place {
-    pub(super) fn work_tree(workspace: &Workspace) -> Self {
-        Self { file: workspace.spore_dir().join("index.db") }
+impl IndexFile {
+    pub(crate) fn work_tree(dir: &Path) -> Self {
+        Self { file: dir.join("index.db") }
     }
 
-    pub(super) fn tree(workspace: &Workspace, tree: &TreeId) -> Self {
+    pub(crate) fn tree(dir: &Path, tree: &TreeId) -> Self {
         let name = format!("{}.db", &tree.as_str()[..SHORT_TREE]);
-        Self { file: trees(workspace).join(name) }
+        Self { file: trees(dir).join(name) }
     }
 
     /// Makes the directory it is in.
-    pub(super) fn prepare(&self) -> Result<()> {
+    pub(crate) fn prepare(&self) -> Result<()> {
         let parent = self.file.parent().unwrap_or(Path::new("."));
-        let failed = |source| Error::io(format!("cannot write {}", parent.display()), source);
+        let failed = |source| IndexerError::Write { path: parent.to_owned(), source };
         std::fs::create_dir_all(parent).map_err(failed)
     }
 
-    pub(super) fn lock(&self) -> PathBuf {
+    pub(crate) fn lock(&self) -> PathBuf {
         beside(&self.file, ".lock")
     }
 
     /// The name under which it is made. Only the holder of the lock touches it.
-    pub(super) fn scratch(&self) -> PathBuf {
+    pub(crate) fn scratch(&self) -> PathBuf {
         beside(&self.file, ".new")
     }
 
-    pub(super) fn is_scratch(&self, index: &CodeIndex) -> bool {
+    pub(crate) fn is_scratch(&self, index: &CodeIndex) -> bool {
         index.path() == self.scratch()
     }
 
-    /// Removes what somebody who was killed left half made.
-    pub(super) fn clear_scratch(&self) -> Result<()> {
+    /// Removes what a process that was killed left half made.
+    pub(crate) fn clear_scratch(&self) -> Result<()> {
         remove(&self.scratch())
     }
 
     /// Starts a new index beside whatever is there.
-    pub(super) fn create(&self) -> Result<CodeIndex> {
+    pub(crate) fn create(&self) -> Result<CodeIndex> {
         self.clear_scratch()?;
         Ok(CodeIndex::create(&self.scratch())?)
     }
 
     /// Puts the finished index in its place. Others may have the old one open: then its pages
     /// are replaced in one transaction, and they see the new ones from their next on.
-    pub(super) fn install(&self, patience: Duration) -> Result<()> {
+    pub(crate) fn install(&self, patience: Duration) -> Result<()> {
         let scratch = self.scratch();
         if CodeIndex::open(&self.file, patience).is_ok()
             && let Ok(made) = CodeIndex::open(&scratch, patience)
@@ -70,7 +70,7 @@ impl Place {
             return remove(&scratch);
         }
         remove(&self.file)?;
-        let failed = |source| Error::io(format!("cannot write {}", self.file.display()), source);
+        let failed = |source| IndexerError::Write { path: self.file.clone(), source };
         for log in ["-wal", "-shm"] {
             // Empty by now; a name that outlives its file would be taken for another's.
             let _ = std::fs::remove_file(beside(&scratch, log));
@@ -79,15 +79,15 @@ impl Place {
     }
 
     /// Returns the other indexes of the project that could be a beginning.
-    pub(super) fn others(&self, workspace: &Workspace) -> Vec<PathBuf> {
-        let mut others = vec![Self::work_tree(workspace).file];
-        others.extend(finished(&trees(workspace)).into_iter().map(|(_, path)| path));
+    pub(crate) fn others(&self, dir: &Path) -> Vec<PathBuf> {
+        let mut others = vec![Self::work_tree(dir).file];
+        others.extend(finished(&trees(dir)).into_iter().map(|(_, path)| path));
         others.retain(|path| *path != self.file);
         others
     }
 
-    /// Removes all but the newest indexes of trees. One that somebody works on is kept.
-    pub(super) fn keep_newest(&self, count: u32) -> Result<()> {
+    /// Removes all but the newest indexes of trees. One that another process works on is kept.
+    pub(crate) fn keep_newest(&self, count: u32) -> Result<()> {
         let Some(directory) = self.file.parent() else { return Ok(()) };
         let mut all = finished(directory);
         all.sort_unstable_by(|a, b| b.cmp(a));
@@ -104,8 +104,8 @@ impl Place {
     }
 }
 
-fn trees(workspace: &Workspace) -> PathBuf {
-    workspace.spore_dir().join("index")
+fn trees(dir: &Path) -> PathBuf {
+    dir.join("index")
 }
 
 /// The indexes of a directory, with when each was finished.
@@ -131,7 +131,7 @@ fn remove(path: &Path) -> Result<()> {
     {
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io(format!("cannot remove {}", path.display()), error));
+                return Err(IndexerError::Remove { path, source: error });
             }
             _ => {}
         }

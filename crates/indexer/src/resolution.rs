@@ -8,128 +8,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use spore_index::{
-    Access, Candidate, FileFacts, Import, Item, ItemKind, Language, Namesakes, Reference,
-    ReferenceKind, Site, Visibility,
+    Candidate, Item, ItemKind, Namesakes, Reference, ReferenceKind, Site, Visibility,
 };
 use spore_model::EdgeKind;
-use spore_store::{FileNo, FileRow, NodeNo, StoredEdge, StoredFile, StoredItem, Visible, Writer};
+use spore_store::{FileNo, NodeNo, StoredEdge, Writer};
 
-use super::encoding;
-use crate::Result;
-
-/// As much of a file as it takes to resolve its names.
-pub(super) struct Lean {
-    pub(super) no: FileNo,
-    pub(super) path: String,
-    language: Option<Language>,
-    package: Option<String>,
-    pub(super) import_name: String,
-    /// Without signatures and documentation.
-    pub(super) items: Vec<Item>,
-    /// The nodes of the items.
-    pub(super) numbers: Vec<NodeNo>,
-    /// References and imports, encoded.
-    facts: Vec<u8>,
-    generated: bool,
-}
-
-impl Lean {
-    /// Returns what is needed of a file that was just read. Its numbers are still to come.
-    pub(super) fn new(row: &FileRow, items: Vec<Item>) -> Self {
-        Self {
-            no: 0,
-            path: row.path.clone(),
-            language: language(&row.language),
-            package: row.package.clone(),
-            import_name: row.import_name.clone(),
-            items,
-            numbers: Vec::new(),
-            facts: row.facts.clone(),
-            generated: row.marks.generated,
-        }
-    }
-
-    /// Brings back what is needed of a file that was read before.
-    pub(super) fn stored(file: StoredFile, items: &[StoredItem], facts: Vec<u8>) -> Self {
-        let places: HashMap<NodeNo, u32> =
-            (0..).zip(items).map(|(place, item)| (item.no, place)).collect();
-        Self {
-            no: file.no,
-            language: language(&file.language),
-            package: file.package,
-            import_name: String::new(),
-            items: items.iter().filter_map(|item| item_of(item, &places)).collect(),
-            numbers: items.iter().map(|item| item.no).collect(),
-            facts,
-            generated: file.marks.generated,
-            path: file.path,
-        }
-    }
-
-    fn into_facts(self) -> Option<(String, FileNo, Vec<NodeNo>, FileFacts)> {
-        let (references, imports) = encoding::decode(&self.facts)?;
-        let facts = FileFacts {
-            language: self.language?,
-            doc: String::new(),
-            items: self.items,
-            references,
-            imports,
-            package: self.package,
-            syntax_errors: 0,
-            generated: self.generated,
-        };
-        Some((self.path, self.no, self.numbers, facts))
-    }
-}
-
-fn language(word: &str) -> Option<Language> {
-    Language::ALL.iter().copied().find(|language| language.as_str() == word)
-}
-
-fn item_kind(word: &str) -> Option<ItemKind> {
-    ItemKind::ALL.into_iter().find(|kind| kind.as_str() == word)
-}
-
-fn visibility(stored: Visible) -> Visibility {
-    match stored {
-        Visible::Public => Visibility::Public,
-        Visible::Restricted => Visibility::Restricted,
-        Visible::Private => Visibility::Private,
-    }
-}
-
-fn item_of(item: &StoredItem, places: &HashMap<NodeNo, u32>) -> Option<Item> {
-    Some(Item {
-        kind: item_kind(&item.kind)?,
-        name: item.name.clone(),
-        qualified: item.qualified.clone(),
-        parent: places.get(&item.parent).copied(),
-        bytes: item.bytes.0..item.bytes.1,
-        lines: spore_index::Lines { first: item.lines.0, last: item.lines.1 },
-        signature: String::new(),
-        doc: String::new(),
-        visibility: visibility(item.visibility),
-    })
-}
-
-/// Returns the name to look up for a reference: what was imported under another name is
-/// defined under its own.
-pub(super) fn sought<'a>(facts: &'a FileFacts, reference: &'a Reference) -> &'a str {
-    if reference.access != Access::Bare {
-        return &reference.name;
-    }
-    let renamed = |import: &&Import| import.alias.as_deref() == Some(&reference.name);
-    let import = facts.imports.iter().find(renamed);
-    import.and_then(|import| import.name.as_deref()).unwrap_or(&reference.name)
-}
-
-/// Returns the name that a test speaks of in its own.
-pub(super) fn subject(item: &Item) -> Option<&str> {
-    if item.kind == ItemKind::Test { spore_index::tested_name(&item.name) } else { None }
-}
+use crate::error::Result;
+use crate::lean::{LeanFile, item_kind, sought, subject, visibility};
 
 /// A definition, by its name.
-struct Definition {
+struct NamedItem {
     no: NodeNo,
     file: usize,
     kind: ItemKind,
@@ -139,22 +27,22 @@ struct Definition {
 
 /// Those that carry the names in question, and the files that go by the imports in question.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct KnownNames {
     /// Path and package, once for all definitions of a file.
     files: Vec<(String, Option<String>)>,
-    definitions: HashMap<String, Vec<Definition>>,
+    definitions: HashMap<String, Vec<NamedItem>>,
     imports: HashMap<String, Vec<(String, FileNo)>>,
 }
 
-impl Known {
+impl KnownNames {
     /// Brings together all that these files define. They are the whole tree, by path.
-    pub(super) fn of_all(leans: &[Lean]) -> Self {
+    pub(crate) fn of_all(leans: &[LeanFile]) -> Self {
         let mut known = Self::default();
         for lean in leans {
             let file = known.files.len();
             known.files.push((lean.path.clone(), lean.package.clone()));
             for (item, no) in lean.items.iter().zip(&lean.numbers) {
-                let definition = Definition {
+                let definition = NamedItem {
                     no: *no,
                     file,
                     kind: item.kind,
@@ -175,7 +63,7 @@ impl Known {
     }
 
     /// Looks up the names in question.
-    pub(super) fn of_names(
+    pub(crate) fn of_names(
         writer: &Writer<'_>,
         names: &HashSet<String>,
         imports: &HashSet<String>,
@@ -194,7 +82,7 @@ impl Known {
                         known.files.len() - 1
                     }
                 };
-                list.extend(item_kind(&namesake.kind).map(|kind| Definition {
+                list.extend(item_kind(&namesake.kind).map(|kind| NamedItem {
                     no: namesake.no,
                     file,
                     kind,
@@ -216,50 +104,26 @@ impl Known {
 }
 
 /// A file to resolve, and how much of it.
-pub(super) struct Task {
-    pub(super) lean: Lean,
-    /// Only these names, and the imports or not; everything if there is none.
-    pub(super) only: Option<Only>,
+pub(crate) struct ResolveTask {
+    pub(crate) lean: LeanFile,
+    /// ResolveOnly these names, and the imports or not; everything if there is none.
+    pub(crate) only: Option<ResolveOnly>,
 }
 
+/// The part of an unchanged file that is resolved again.
 #[derive(Clone)]
-pub(super) struct Only {
-    pub(super) names: std::sync::Arc<HashSet<String>>,
-    pub(super) imports: bool,
-}
-
-/// Adds the names that a file looks up to those in question.
-pub(super) fn names_of(lean: &Lean, names: &mut HashSet<String>, imports: &mut HashSet<String>) {
-    let Some((references, imported)) = encoding::decode(&lean.facts) else { return };
-    let Some(language) = lean.language else { return };
-    let facts = FileFacts {
-        language,
-        doc: String::new(),
-        items: Vec::new(),
-        references,
-        imports: imported,
-        package: None,
-        syntax_errors: 0,
-        generated: false,
-    };
-    let subjects = lean.items.iter().filter_map(subject);
-    for name in facts.references.iter().map(|it| sought(&facts, it)).chain(subjects) {
-        if !names.contains(name) {
-            names.insert(name.to_owned());
-        }
-    }
-    for import in &facts.imports {
-        for name in spore_index::imported_file_names(import) {
-            if !imports.contains(name.as_ref()) {
-                imports.insert(name.into_owned());
-            }
-        }
-    }
+pub(crate) struct ResolveOnly {
+    pub(crate) names: std::sync::Arc<HashSet<String>>,
+    pub(crate) imports: bool,
 }
 
 /// Resolves all these files on this many threads.
-pub(super) fn resolve(known: &Known, tasks: Vec<Task>, threads: usize) -> Vec<StoredEdge> {
-    let ready = Ready::of(known);
+pub(crate) fn resolve(
+    known: &KnownNames,
+    tasks: Vec<ResolveTask>,
+    threads: usize,
+) -> Vec<StoredEdge> {
+    let ready = NameTable::of(known);
     let tasks = Mutex::new(tasks.into_iter());
     let next = || tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
     let work = || {
@@ -276,14 +140,14 @@ pub(super) fn resolve(known: &Known, tasks: Vec<Task>, threads: usize) -> Vec<St
     parts.concat()
 }
 
-/// What is known, in the resolver's own words.
-struct Ready<'a> {
-    names: HashMap<&'a str, (Namesakes<'a>, &'a [Definition])>,
+/// What is known of each name, as the resolver takes it.
+struct NameTable<'a> {
+    names: HashMap<&'a str, (Namesakes<'a>, &'a [NamedItem])>,
     imports: &'a HashMap<String, Vec<(String, FileNo)>>,
 }
 
-impl<'a> Ready<'a> {
-    fn of(known: &'a Known) -> Self {
+impl<'a> NameTable<'a> {
+    fn of(known: &'a KnownNames) -> Self {
         let names = known.definitions.iter().map(|(name, list)| {
             let candidates = list.iter().map(|definition| {
                 let (path, package) = &known.files[definition.file];
@@ -300,7 +164,7 @@ impl<'a> Ready<'a> {
         Self { names: names.collect(), imports: &known.imports }
     }
 
-    fn edges_of(&self, task: Task, edges: &mut Vec<StoredEdge>) {
+    fn edges_of(&self, task: ResolveTask, edges: &mut Vec<StoredEdge>) {
         let Some((path, no, numbers, facts)) = task.lean.into_facts() else { return };
         let site = Site { path: &path, facts: &facts };
         let in_question =
@@ -361,7 +225,7 @@ impl<'a> Ready<'a> {
 
 fn add_meaning(
     edges: &mut Vec<StoredEdge>,
-    (_, definitions): &(Namesakes<'_>, &[Definition]),
+    (_, definitions): &(Namesakes<'_>, &[NamedItem]),
     meaning: spore_index::Meaning,
     source: NodeNo,
     kind: EdgeKind,
@@ -411,7 +275,7 @@ fn test_around(reference: &Reference, items: &[Item]) -> Option<u32> {
     None
 }
 
-pub(super) fn thousandths(confidence: f64) -> u16 {
+pub(crate) fn thousandths(confidence: f64) -> u16 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 1000")]
     let number = (confidence * 1000.0).round().clamp(1.0, 1000.0) as u16;
     number

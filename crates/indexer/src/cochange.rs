@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use spore_config::Index;
 use spore_git::Repository;
 use spore_model::{CommitId, EdgeKind, Timestamp};
 use spore_store::{CommitRow, FileNo, LoggedCommit, StoredEdge, Writer};
 
-use super::resolving::thousandths;
-use crate::Result;
+use crate::error::Result;
+use crate::resolution::thousandths;
+use crate::settings::IndexSettings;
 
 /// Longer messages are cut: search needs their beginning.
 const MAX_MESSAGE: usize = 2_000;
@@ -23,13 +23,13 @@ const MAX_COMPANIONS: usize = 20;
 const FLOOR: f64 = 0.2;
 
 /// Brings the commits of the index to those behind `head`; returns whether any changed.
-pub(super) fn refresh(
+pub(crate) fn refresh(
     writer: &mut Writer<'_>,
     repository: Option<&(Repository, &CommitId)>,
-    settings: &Index,
+    history: u32,
 ) -> Result<bool> {
     let ids = match repository {
-        Some((repository, head)) => repository.newest_commits(head, settings.history)?,
+        Some((repository, head)) => repository.newest_commits(head, history)?,
         None => Vec::new(),
     };
     let known = writer.commit_ids()?;
@@ -61,10 +61,10 @@ pub(super) fn refresh(
 }
 
 /// Makes the edges anew from the commits there are.
-pub(super) fn connect(
+pub(crate) fn connect(
     writer: &mut Writer<'_>,
     head_time: Option<Timestamp>,
-    settings: &Index,
+    settings: &IndexSettings,
 ) -> Result<()> {
     let commits = writer.commits()?;
     let paths = writer.paths()?;
@@ -76,7 +76,7 @@ fn edges(
     commits: &[CommitRow],
     paths: &HashMap<String, FileNo>,
     head_time: Option<Timestamp>,
-    settings: &Index,
+    settings: &IndexSettings,
 ) -> Vec<StoredEdge> {
     let Some(now) = head_time else { return Vec::new() };
     let half_life = settings.half_life.as_secs_f64().max(1.0);
@@ -160,7 +160,7 @@ mod tests {
     fn check(commits: &[CommitRow], expected: &[(u32, u32, u16)]) {
         let names = ["a", "b", "c"];
         let paths = names.iter().zip(1..).map(|(name, no)| ((*name).to_owned(), no)).collect();
-        let settings = spore_config::Config::load(&[]).unwrap().config.index;
+        let settings = crate::tests::settings();
         let now = Timestamp::from_millis(10_000 * 86_400_000);
         let found = edges(commits, &paths, Some(now), &settings);
         let mut found: Vec<_> =

@@ -9,11 +9,13 @@ use std::path::Path;
 use spore_index::{FileFacts, Item, Visibility};
 use spore_store::{FileRow, ItemRow, Stamp, Visible};
 
-use super::classes::{self, Class};
-use super::identity::{blob_id, import_hash, name_hash, node_key, text_hash};
-use super::listing::Found;
-use super::resolving::{Lean, sought, subject};
-use super::{Seen, Sink, encoding};
+use crate::class::{self, FileClass};
+use crate::comparison::TOO_LARGE;
+use crate::encoding;
+use crate::file_list::ListedFile;
+use crate::identity::{blob_id, import_hash, name_hash, node_key, text_hash};
+use crate::lean::{LeanFile, sought, subject};
+use crate::sink::{FileSink, SeenFile};
 
 /// How much of a file is looked at to tell whether it is text.
 const PROBE: usize = 8 << 10;
@@ -25,7 +27,7 @@ const MINIFIED_BYTES: usize = 10_000;
 const STRAY_BYTES: usize = 20;
 
 /// What became of a file.
-pub(super) enum Outcome {
+pub(crate) enum ReadOutcome {
     Read(Box<ReadFile>),
     /// The content is the one that is known.
     Same,
@@ -38,19 +40,19 @@ pub(super) enum Outcome {
 }
 
 /// A file with all that is kept of it.
-pub(super) struct ReadFile {
-    pub(super) row: FileRow,
-    pub(super) items: Vec<ItemRow>,
-    pub(super) lean: Lean,
+pub(crate) struct ReadFile {
+    pub(crate) row: FileRow,
+    pub(crate) items: Vec<ItemRow>,
+    pub(crate) lean: LeanFile,
     /// What each sink made of it.
-    pub(super) prepared: Vec<Box<dyn Any + Send>>,
+    pub(crate) prepared: Vec<Box<dyn Any + Send>>,
 }
 
 /// Reads the content of a file from the disk.
-pub(super) fn content(root: &Path, found: &Found, most: u64) -> Result<Vec<u8>, Outcome> {
-    let skipped = |reason| Outcome::Skipped { reason, blob: Vec::new() };
+pub(crate) fn content(root: &Path, found: &ListedFile, most: u64) -> Result<Vec<u8>, ReadOutcome> {
+    let skipped = |reason| ReadOutcome::Skipped { reason, blob: Vec::new() };
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Outcome::Gone,
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ReadOutcome::Gone,
         std::io::ErrorKind::PermissionDenied => skipped("permission denied"),
         _ => skipped("cannot be read"),
     };
@@ -64,40 +66,38 @@ pub(super) fn content(root: &Path, found: &Found, most: u64) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-pub(super) const TOO_LARGE: &str = "too large";
-
 /// Turns the content of a file into rows.
-pub(super) fn read(
-    found: &Found,
+pub(crate) fn read(
+    found: &ListedFile,
     stamp: Stamp,
     known: Option<&[u8]>,
     bytes: Vec<u8>,
-    sinks: &[&dyn Sink],
-) -> Outcome {
+    sinks: &[&dyn FileSink],
+) -> ReadOutcome {
     let blob = match &found.object {
         Some((_, blob)) => blob.clone(),
         None => blob_id(&bytes),
     };
     if known == Some(&blob) {
-        return Outcome::Same;
+        return ReadOutcome::Same;
     }
     let text = match decode(&found.path, bytes) {
         Ok(text) => text,
-        Err(reason) => return Outcome::Skipped { reason, blob },
+        Err(reason) => return ReadOutcome::Skipped { reason, blob },
     };
     let mut facts = match found.class {
-        Class::Code(language) => Some(spore_index::read(&found.path, &text, language)),
-        Class::Text => None,
+        FileClass::Code(language) => Some(spore_index::read(&found.path, &text, language)),
+        FileClass::Text => None,
     };
-    let seen = Seen { path: &found.path, text: &text, facts: facts.as_ref() };
+    let seen = SeenFile { path: &found.path, text: &text, facts: facts.as_ref() };
     let prepared = sinks.iter().map(|sink| sink.prepare(&seen)).collect();
     if let Some(facts) = &mut facts {
         facts.references = encoding::without_repeats(std::mem::take(&mut facts.references));
     }
     let items = facts.as_mut().map_or_else(Vec::new, |facts| item_rows(&found.path, &text, facts));
     let row = file_row(found, stamp, blob, &text, facts.as_ref());
-    let lean = Lean::new(&row, facts.map(|facts| facts.items).unwrap_or_default());
-    Outcome::Read(Box::new(ReadFile { row, items, lean, prepared }))
+    let lean = LeanFile::new(&row, facts.map(|facts| facts.items).unwrap_or_default());
+    ReadOutcome::Read(Box::new(ReadFile { row, items, lean, prepared }))
 }
 
 /// Returns the text of a file, or why it has none. Stray bytes of an old encoding become
@@ -108,7 +108,7 @@ fn decode(path: &str, bytes: Vec<u8>) -> Result<String, &'static str> {
     }
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
     let dense = bytes.len() > MINIFIED_BYTES && bytes.len() / lines > MINIFIED_LINE;
-    if dense || classes::is_minified_name(path) {
+    if dense || class::is_minified_name(path) {
         return Err("minified");
     }
     match String::from_utf8(bytes) {
@@ -163,7 +163,7 @@ fn item_rows(path: &str, text: &str, facts: &mut FileFacts) -> Vec<ItemRow> {
 }
 
 fn file_row(
-    found: &Found,
+    found: &ListedFile,
     stamp: Stamp,
     blob: Vec<u8>,
     text: &str,
@@ -181,7 +181,7 @@ fn file_row(
         stamp: Stamp { size: text.len() as u64, ..stamp },
         blob,
         lines: u32::try_from(lines).unwrap_or(u32::MAX),
-        marks: classes::marks(&found.path, facts.is_some_and(|facts| facts.generated)),
+        marks: class::marks(&found.path, facts.is_some_and(|facts| facts.generated)),
         doc: facts.map(|facts| facts.doc.clone()).unwrap_or_default(),
         syntax_errors: facts.map_or(0, |facts| facts.syntax_errors),
         facts: facts.map_or_else(

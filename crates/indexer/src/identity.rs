@@ -5,7 +5,7 @@ use spore_store::NodeKey;
 
 /// Returns the id of a node: of its kind, its path from the root, its qualified name, and
 /// which one it is of those that have all three in common.
-pub(crate) fn node_key(kind: &str, path: &str, qualified: &str, ordinal: u32) -> NodeKey {
+pub fn node_key(kind: &str, path: &str, qualified: &str, ordinal: u32) -> NodeKey {
     let mut hash = Sha1::new();
     for word in [kind, path, qualified] {
         hash.update(word);
@@ -20,7 +20,7 @@ pub(crate) fn node_key(kind: &str, path: &str, qualified: &str, ordinal: u32) ->
 
 /// Returns the id that git gives a content, so that a file of a work tree and one of a commit
 /// can be compared without reading both.
-pub(super) fn blob_id(content: &[u8]) -> Vec<u8> {
+pub(crate) fn blob_id(content: &[u8]) -> Vec<u8> {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", content.len()));
     hash.update(content);
@@ -28,7 +28,7 @@ pub(super) fn blob_id(content: &[u8]) -> Vec<u8> {
 }
 
 /// Reads an object's name; empty if it is none.
-pub(super) fn blob_of_hex(text: &str) -> Vec<u8> {
+pub(crate) fn blob_of_hex(text: &str) -> Vec<u8> {
     let digit =
         |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pairs = text.as_bytes().chunks_exact(2);
@@ -42,7 +42,7 @@ const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Returns 64 bits that change with the text. Eight bytes a step: items nest, and each byte
 /// of a file is looked at several times.
-pub(super) fn text_hash(text: &[u8]) -> u64 {
+pub(crate) fn text_hash(text: &[u8]) -> u64 {
     let mut hash = (text.len() as u64).wrapping_mul(PRIME);
     let mut words = text.chunks_exact(8);
     for word in &mut words {
@@ -63,12 +63,12 @@ fn stir(word: u64) -> u64 {
 }
 
 /// What a file's list of names says of a definition that is used in it.
-pub(super) fn name_hash(name: &str) -> u32 {
+pub(crate) fn name_hash(name: &str) -> u32 {
     fold(text_hash(name.as_bytes()))
 }
 
 /// What it says of a file that is imported: the same word means another thing.
-pub(super) fn import_hash(name: &str) -> u32 {
+pub(crate) fn import_hash(name: &str) -> u32 {
     fold(text_hash(name.as_bytes()) ^ PRIME)
 }
 
@@ -101,7 +101,7 @@ mod tests {
         ] {
             assert_ne!(id, other);
         }
-        // Written in books that people keep: it must never change.
+        // Entries that users keep hold such ids: an id must never change.
         assert_eq!(id.id().as_str().len(), 32);
     }
 

@@ -6,37 +6,32 @@
 use std::path::{Component, Path, PathBuf};
 
 use spore_index::Language;
-use spore_model::Fault;
 
-use crate::{Error, Result};
+use crate::error::{IndexerError, Result};
 
+/// Which files are looked at; by default all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Scope {
+pub struct IndexScope {
     /// From the root; none is all.
     paths: Vec<String>,
     /// None is all; plain text has no language.
     languages: Vec<&'static str>,
 }
 
-impl Scope {
-    pub(super) fn is_everything(&self) -> bool {
+impl IndexScope {
+    pub fn is_everything(&self) -> bool {
         self.paths.is_empty() && self.languages.is_empty()
     }
 
-    pub(super) fn paths(&self) -> &[String] {
+    pub(crate) fn paths(&self) -> &[String] {
         &self.paths
     }
 
-    /// Reads what somebody typed.
-    pub(super) fn typed(
-        root: &Path,
-        cwd: &Path,
-        paths: &[PathBuf],
-        languages: &[String],
-    ) -> Result<Self> {
+    /// Reads paths as typed in the directory `cwd`, and names of languages.
+    pub fn typed(root: &Path, cwd: &Path, paths: &[PathBuf], languages: &[String]) -> Result<Self> {
         let mut scope = Self::default();
         for typed in paths {
-            let path = from_root(root, cwd, typed)?;
+            let path = path_from_root(root, cwd, typed)?;
             if path.is_empty() {
                 scope.paths.clear();
                 break;
@@ -50,21 +45,21 @@ impl Scope {
     }
 
     /// Limits the scope to paths from the root.
-    pub(super) fn of_paths(paths: Vec<String>) -> Self {
+    pub(crate) fn of_paths(paths: Vec<String>) -> Self {
         Self { paths, languages: Vec::new() }
     }
 
     /// Returns whether a file with this path and language is in it.
-    pub(super) fn holds(&self, path: &str, language: &str) -> bool {
+    pub(crate) fn holds(&self, path: &str, language: &str) -> bool {
         (self.languages.is_empty() || self.languages.contains(&language)) && self.holds_path(path)
     }
 
-    pub(super) fn holds_path(&self, path: &str) -> bool {
+    pub(crate) fn holds_path(&self, path: &str) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|top| is_below(path, top))
     }
 
     /// Returns whether a walk has to go through a path to see all of it.
-    pub(super) fn leads_to(&self, path: &str) -> bool {
+    pub(crate) fn leads_to(&self, path: &str) -> bool {
         path.is_empty() || self.holds_path(path) || self.paths.iter().any(|top| is_below(top, path))
     }
 }
@@ -74,7 +69,7 @@ fn is_below(path: &str, top: &str) -> bool {
 }
 
 /// Returns a typed path as seen from the root.
-pub(crate) fn from_root(root: &Path, cwd: &Path, typed: &Path) -> Result<String> {
+pub fn path_from_root(root: &Path, cwd: &Path, typed: &Path) -> Result<String> {
     let absolute = plain(&cwd.join(typed));
     // What is gone can still be named; then what is left of its way counts.
     let there = absolute.ancestors().find_map(|above| {
@@ -83,14 +78,10 @@ pub(crate) fn from_root(root: &Path, cwd: &Path, typed: &Path) -> Result<String>
     });
     let real = there.unwrap_or(absolute);
     let Ok(inside) = real.strip_prefix(root) else {
-        let message = format!("{} is outside of {}", typed.display(), root.display());
-        return Err(Error::new(Fault::Usage, message)
-            .hint("name paths of the project, or another project with --root"));
+        return Err(IndexerError::Outside { typed: typed.to_owned(), root: root.to_owned() });
     };
-    inside.to_str().map(|path| path.trim_end_matches('/').to_owned()).ok_or_else(|| {
-        Error::new(Fault::Usage, format!("{} is not text", typed.display()))
-            .hint("rename it: the index knows files by names that can be written down")
-    })
+    let inside = inside.to_str().map(|path| path.trim_end_matches('/').to_owned());
+    inside.ok_or_else(|| IndexerError::NotText { typed: typed.to_owned() })
 }
 
 /// Takes `.` and `..` out of a path without looking at the disk.
@@ -111,16 +102,9 @@ fn plain(path: &Path) -> PathBuf {
 fn language(typed: &str) -> Result<Language> {
     let word = typed.trim().to_ascii_lowercase();
     let known = Language::ALL.iter().find(|language| language.as_str() == word);
-    known.copied().ok_or_else(|| {
-        let words: Vec<&str> = Language::ALL.iter().map(|language| language.as_str()).collect();
-        let nearest = words.iter().min_by_key(|known| spore_config::distance(&word, known));
-        Error::new(Fault::Usage, format!("{typed:?} is not a language that can be read")).hint(
-            format!(
-                "did you mean {}? There are: {}",
-                nearest.copied().unwrap_or_default(),
-                words.join(", ")
-            ),
-        )
+    known.copied().ok_or_else(|| IndexerError::UnknownLanguage {
+        typed: typed.to_owned(),
+        known: Language::ALL.iter().map(|language| language.as_str()).collect(),
     })
 }
 
@@ -137,16 +121,24 @@ mod tests {
         let cwd = root.join("src/deep");
         let absolute = root.join("src/a.rs");
         for typed in ["../a.rs", "./../a.rs", "../../src/./a.rs", absolute.to_str().unwrap()] {
-            assert_eq!(from_root(&root, &cwd, Path::new(typed)).unwrap(), "src/a.rs", "{typed}");
+            assert_eq!(
+                path_from_root(&root, &cwd, Path::new(typed)).unwrap(),
+                "src/a.rs",
+                "{typed}"
+            );
         }
-        assert_eq!(from_root(&root, &cwd, Path::new("gone/b.rs")).unwrap(), "src/deep/gone/b.rs");
-        assert_eq!(from_root(&root, &cwd, Path::new("../..")).unwrap(), "");
-        assert_eq!(from_root(&root, &cwd, Path::new("/")).unwrap_err().fault, Fault::Usage);
+        assert_eq!(
+            path_from_root(&root, &cwd, Path::new("gone/b.rs")).unwrap(),
+            "src/deep/gone/b.rs"
+        );
+        assert_eq!(path_from_root(&root, &cwd, Path::new("../..")).unwrap(), "");
+        let outside = path_from_root(&root, &cwd, Path::new("/"));
+        assert!(matches!(outside, Err(IndexerError::Outside { .. })));
     }
 
     #[test]
     fn a_scope_leads_to_what_it_holds_and_to_nothing_else() {
-        let scope = Scope::of_paths(vec!["a/b".to_owned()]);
+        let scope = IndexScope::of_paths(vec!["a/b".to_owned()]);
         assert!(scope.holds_path("a/b/c.rs") && scope.holds_path("a/b"));
         assert!(!scope.holds_path("a/bc.rs") && !scope.holds_path("a"));
         assert!(scope.leads_to("") && scope.leads_to("a") && scope.leads_to("a/b/c"));

@@ -5,15 +5,15 @@ use spore_store::FileMarks;
 
 /// What is read of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(crate) enum FileClass {
     Code(Language),
     /// Text without a grammar: it is found by its words, and has no items.
     Text,
 }
 
-impl Class {
+impl FileClass {
     /// Returns the class of a path; `None` for what no index is for.
-    pub(super) fn of(path: &str) -> Option<Self> {
+    pub(crate) fn of(path: &str) -> Option<Self> {
         if let Some(language) = Language::of_path(path) {
             return Some(Self::Code(language));
         }
@@ -24,14 +24,14 @@ impl Class {
         is_text.then_some(Self::Text)
     }
 
-    pub(super) fn language(self) -> Option<Language> {
+    pub(crate) fn language(self) -> Option<Language> {
         match self {
             Self::Code(language) => Some(language),
             Self::Text => None,
         }
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         self.language().map_or("", Language::as_str)
     }
 }
@@ -75,7 +75,7 @@ const TEXT_ENDINGS: [&str; 24] = [
     "yml",
 ];
 
-/// Directories that hold other people's code.
+/// Directories that hold code from elsewhere.
 const VENDORED: [&str; 7] =
     ["vendor", "third_party", "third-party", "node_modules", "dist", "bower_components", "Pods"];
 
@@ -94,7 +94,7 @@ const GENERATED_ENDINGS: [&str; 9] = [
 const TEST_DIRECTORIES: [&str; 5] = ["test", "tests", "__tests__", "spec", "testdata"];
 
 /// Returns what a path says about a file; `generated` is what the file says itself.
-pub(super) fn marks(path: &str, generated: bool) -> FileMarks {
+pub(crate) fn marks(path: &str, generated: bool) -> FileMarks {
     let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
     let among = |known: &[&str]| directories.split('/').any(|part| known.contains(&part));
     let stem = name.split('.').next().unwrap_or(name);
@@ -113,7 +113,7 @@ pub(super) fn marks(path: &str, generated: bool) -> FileMarks {
 }
 
 /// Returns whether a name says that the file is for machines alone.
-pub(super) fn is_minified_name(path: &str) -> bool {
+pub(crate) fn is_minified_name(path: &str) -> bool {
     [".min.js", ".min.css", ".min.mjs", ".bundle.js"].iter().any(|ending| path.ends_with(ending))
 }
 
@@ -140,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn pictures_and_locks_are_nobodys_class() {
-        assert_eq!(Class::of("a/b.png"), None);
-        assert_eq!(Class::of("Cargo.lock"), None);
-        assert_eq!(Class::of("Cargo.toml"), Some(Class::Text));
-        assert_eq!(Class::of("a/Makefile"), Some(Class::Text));
-        assert!(matches!(Class::of("a.rs"), Some(Class::Code(_))));
+    fn pictures_and_locks_have_no_class() {
+        assert_eq!(FileClass::of("a/b.png"), None);
+        assert_eq!(FileClass::of("Cargo.lock"), None);
+        assert_eq!(FileClass::of("Cargo.toml"), Some(FileClass::Text));
+        assert_eq!(FileClass::of("a/Makefile"), Some(FileClass::Text));
+        assert!(matches!(FileClass::of("a.rs"), Some(FileClass::Code(_))));
     }
 }

@@ -2,27 +2,49 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
-use spore_effects::{FixedClock, Ids, Probe, Tool};
-use spore_model::EdgeKind;
+use spore_effects::{FixedClock, Probe, Tool};
+use spore_git::Repository;
 use spore_model::graph::Direction;
+use spore_model::{CommitId, EdgeKind, Timestamp};
+use spore_store::{CodeIndex, KnownTree};
 use tempfile::TempDir;
 
-use super::*;
-use crate::Interrupt;
+use crate::comparison::TreeComparison;
+use crate::error::Result;
+use crate::{
+    IndexMode, IndexReport, IndexScope, IndexSettings, Indexer, Silent, file_list, identity,
+    open_as_is, read,
+};
+
+/// The settings that come with Spore.
+pub(crate) fn settings() -> IndexSettings {
+    IndexSettings {
+        threads: 0,
+        max_file_bytes: 2_000_000,
+        history: 3_000,
+        max_commit_files: 30,
+        half_life: Duration::from_secs(180 * 86_400),
+        keep_trees: 4,
+        debounce: Duration::from_millis(200),
+        busy_timeout: Duration::from_secs(30),
+    }
+}
 
 /// A project in a directory of its own.
 struct Project {
     dir: TempDir,
     /// How many times something was written.
     written: std::cell::Cell<u64>,
+    settings: IndexSettings,
 }
 
 impl Project {
     fn new() -> Self {
-        let project = Self { dir: tempfile::tempdir().unwrap(), written: Default::default() };
+        let dir = tempfile::tempdir().unwrap();
+        let project = Self { dir, written: Default::default(), settings: settings() };
         std::fs::create_dir_all(project.root().join(".spore")).unwrap();
         project
     }
@@ -48,7 +70,7 @@ impl Project {
     }
 
     fn set_time(&self, path: &Path, second: u64) {
-        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + second);
+        let time = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + second);
         let file = std::fs::File::options().append(true).open(path).unwrap();
         file.set_modified(time).unwrap();
     }
@@ -76,39 +98,52 @@ impl Project {
         self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
     }
 
-    fn around(&self) -> Surroundings {
-        let clock: Arc<dyn spore_effects::Clock> =
-            Arc::new(FixedClock(Timestamp::from_millis(1_767_225_600_000)));
-        Surroundings {
-            ids: Ids::seeded(Arc::clone(&clock), 1),
-            clock,
-            probe: Probe::idle(),
-            exe: PathBuf::new(),
-            cwd: self.root(),
-            root: Some(self.root()),
-            variables: Vec::new(),
-            config_file: self.dir.path().join("config.toml"),
-            state_home: self.dir.path().join("state"),
-            interrupt: Interrupt::default(),
-        }
+    fn with_indexer<T>(&self, work: impl FnOnce(&Indexer<'_>) -> T) -> T {
+        let (root, dir) = (self.root(), self.root().join(".spore"));
+        let indexer = Indexer {
+            root: &root,
+            dir: &dir,
+            settings: &self.settings,
+            project: &|| Repository::discover(&root),
+            clock: &FixedClock(Timestamp::from_millis(1_767_225_600_000)),
+            probe: &Probe::idle(),
+            reporter: &Silent,
+        };
+        work(&indexer)
     }
 
-    fn index(&self, asked: &IndexAsked) -> IndexReport {
-        index(&self.around(), asked, &Silent).unwrap().report
+    fn work_tree(&self, scope: &IndexScope, mode: IndexMode) -> Result<IndexReport> {
+        self.with_indexer(|indexer| {
+            let (index, mut report) = indexer.work_tree(scope, mode)?;
+            report.count(&index)?;
+            Ok(report)
+        })
     }
 
     fn refresh(&self) -> IndexReport {
-        self.index(&IndexAsked::new(Source::WorkTree))
+        self.work_tree(&IndexScope::default(), IndexMode::Update).unwrap()
     }
 
     fn full(&self) -> IndexReport {
-        self.index(&IndexAsked { full: true, ..IndexAsked::new(Source::WorkTree) })
+        self.work_tree(&IndexScope::default(), IndexMode::Full).unwrap()
+    }
+
+    fn tree(&self, revision: &str, mode: IndexMode) -> IndexReport {
+        let repository = Repository::discover(&self.root()).unwrap();
+        self.with_indexer(|indexer| indexer.tree(&repository, revision, mode)).unwrap().1
+    }
+
+    fn draft(&self, base: &CommitId, commit: &CommitId) -> Option<CodeIndex> {
+        let repository = Repository::discover(&self.root()).unwrap();
+        self.with_indexer(|indexer| indexer.draft(&repository, base, commit)).unwrap()
+    }
+
+    fn scope(&self, path: &str) -> IndexScope {
+        IndexScope::typed(&self.root(), &self.root(), &[path.into()], &[]).unwrap()
     }
 
     fn open(&self) -> CodeIndex {
-        let workspace = Workspace::find(&self.around()).unwrap();
-        let config = workspace.config(&self.around(), &[]).unwrap();
-        open_as_is(&workspace, &config).unwrap().unwrap()
+        open_as_is(&self.root().join(".spore"), Duration::ZERO).unwrap().unwrap()
     }
 
     fn dump(&self) -> String {
@@ -265,21 +300,17 @@ fn a_revision_has_an_index_of_its_own_that_is_like_a_full_one() {
     project.write("src/price.rs", PRICE.replace("total", "sum"));
     project.write("src/more.rs", "pub fn more() {}\n");
     project.commit("another");
-    let first = project.index(&IndexAsked::new(Source::Tree("HEAD~1".to_owned())));
+    let first = project.tree("HEAD~1", IndexMode::Update);
     // Taken from the index of the work tree, which still is that of the first commit.
     assert_eq!((first.added, first.changed, first.removed), (0, 0, 0));
-    let second = project.index(&IndexAsked::new(Source::Tree("HEAD".to_owned())));
+    let second = project.tree("HEAD", IndexMode::Update);
     assert_eq!((second.added, second.changed), (1, 1));
     let dump = |report: &IndexReport| {
-        CodeIndex::open(Path::new(&report.index), std::time::Duration::ZERO)
-            .unwrap()
-            .dump()
-            .unwrap()
+        CodeIndex::open(Path::new(&report.index), Duration::ZERO).unwrap().dump().unwrap()
     };
     assert_eq!(dump(&first).matches("pub fn total()").count(), 1);
-    let made = IndexAsked { full: true, ..IndexAsked::new(Source::Tree("HEAD".to_owned())) };
     let before = dump(&second);
-    assert!(before == dump(&project.index(&made)));
+    assert!(before == dump(&project.tree("HEAD", IndexMode::Full)));
     // And the same as that of a work tree with these files.
     project.full();
     assert!(before == project.dump(), "{}", difference(&before, &project.dump()));
@@ -291,7 +322,7 @@ fn only_so_many_indexes_of_revisions_are_kept() {
     for number in 0..6 {
         project.write("src/more.rs", format!("pub fn more{number}() {{}}\n"));
         project.commit("more");
-        project.index(&IndexAsked::new(Source::Tree("HEAD".to_owned())));
+        project.tree("HEAD", IndexMode::Update);
     }
     let kept = std::fs::read_dir(project.root().join(".spore/index")).unwrap();
     let kept = kept.flatten().filter(|it| it.path().extension().is_some_and(|e| e == "db"));
@@ -319,15 +350,11 @@ fn a_part_of_the_tree_can_be_looked_at_alone() {
     project.refresh();
     project.write("src/price.rs", PRICE.replace('7', "8"));
     project.write("src/lib.rs", LIB.replace("Sells", "Still sells"));
-    let only = IndexAsked {
-        paths: vec!["src/../src/price.rs".into()],
-        ..IndexAsked::new(Source::WorkTree)
-    };
-    let report = project.index(&only);
+    let only = project.scope("src/../src/price.rs");
+    let report = project.work_tree(&only, IndexMode::Update).unwrap();
     assert_eq!((report.changed, report.removed), (1, 0));
     assert_eq!(project.refresh().changed, 1);
-    let nowhere = IndexAsked { paths: vec!["nowhere".into()], ..only };
-    assert!(index(&project.around(), &nowhere, &Silent).is_err());
+    assert!(project.work_tree(&project.scope("nowhere"), IndexMode::Update).is_err());
     project.check_equals_full();
 }
 
@@ -365,15 +392,15 @@ fn odd_files_are_left_out_and_counted() {
 fn a_file_that_vanishes_before_it_is_read_is_not_there() {
     let project = Project::new();
     project.write("a.rs", "fn a() {}\n");
-    let nothing = spore_store::KnownTree::default();
-    let comparison = Comparison::with(&nothing, u64::MAX);
-    let found = listing::of_directory(&project.root(), &Scope::default(), &comparison, 1).files;
+    let nothing = KnownTree::default();
+    let comparison = TreeComparison::with(&nothing, u64::MAX);
+    let list = file_list::of_directory(&project.root(), &IndexScope::default(), &comparison, 1);
     project.remove("a.rs");
-    let outcome = reading::content(&project.root(), &found[0], 1000);
-    assert!(matches!(outcome, Err(reading::Outcome::Gone)));
+    let outcome = read::content(&project.root(), &list.files[0], 1000);
+    assert!(matches!(outcome, Err(read::ReadOutcome::Gone)));
 }
 
-/// What somebody does to the files between two calls.
+/// What happens to the files between two calls.
 #[derive(Clone, Debug)]
 enum Deed {
     Write(usize, usize),
@@ -485,33 +512,27 @@ fn a_draft_is_the_index_of_the_change_and_leaves_nothing_behind() {
         &|_| {},
     ];
     for (number, change) in changes.iter().enumerate() {
-        let project = shop();
-        // What somebody works on has the past of its base; without one the two are equal.
-        project.write(".spore/config.toml", "[index]\nhistory = 0\n");
+        let mut project = shop();
+        // A change that is under way has the past of its base; without one the two are equal.
+        project.settings.history = 0;
         let base = CommitId::new(project.git(&["rev-parse", "HEAD"])).unwrap();
-        let at_base = project.index(&IndexAsked::new(Source::Tree(base.to_string())));
+        let at_base = project.tree(base.as_str(), IndexMode::Update);
         change(&project);
         project.commit("a change");
         let commit = CommitId::new(project.git(&["rev-parse", "HEAD"])).unwrap();
-        let around = project.around();
-        let workspace = Workspace::find(&around).unwrap();
-        let config = workspace.config(&around, &[]).unwrap();
         let files = || std::fs::read_dir(project.root().join(".spore/index")).unwrap().count();
         let before = files();
-        let draft = draft_of(&around, &workspace, &config, &base, &commit, &Silent).unwrap();
-        let drafted = draft.unwrap().dump().unwrap();
+        let drafted = project.draft(&base, &commit).unwrap().dump().unwrap();
         assert_eq!(files(), before, "{number}");
         let open = |report: &IndexReport| {
-            let index = CodeIndex::open(Path::new(&report.index), std::time::Duration::ZERO);
+            let index = CodeIndex::open(Path::new(&report.index), Duration::ZERO);
             index.unwrap().dump().unwrap()
         };
-        let full = IndexAsked { full: true, ..IndexAsked::new(Source::Tree(commit.to_string())) };
-        let made = open(&project.index(&full));
+        let made = open(&project.tree(commit.as_str(), IndexMode::Full));
         assert!(drafted == made, "{number}: {}", difference(&drafted, &made));
         // The base's own is as it was.
-        let again = IndexAsked { full: true, ..IndexAsked::new(Source::Tree(base.to_string())) };
         let kept = open(&at_base);
-        assert!(kept == open(&project.index(&again)), "{number}");
+        assert!(kept == open(&project.tree(base.as_str(), IndexMode::Full)), "{number}");
     }
 }
 
@@ -519,8 +540,5 @@ fn a_draft_is_the_index_of_the_change_and_leaves_nothing_behind() {
 fn a_change_of_a_base_without_an_index_has_no_draft() {
     let project = shop();
     let base = CommitId::new(project.git(&["rev-parse", "HEAD"])).unwrap();
-    let around = project.around();
-    let workspace = Workspace::find(&around).unwrap();
-    let config = workspace.config(&around, &[]).unwrap();
-    assert!(draft_of(&around, &workspace, &config, &base, &base, &Silent).unwrap().is_none());
+    assert!(project.draft(&base, &base).is_none());
 }
