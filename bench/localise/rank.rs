@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use spore_app::indexing::{Silent, Source, open_for};
+use spore_app::indexing::{IndexSource, Silent, open_for};
 use spore_app::{Interrupt, Surroundings, Workspace};
 use spore_context::rank::{Ranker, Signal, Weights};
 use spore_context::retrieve::{Limits, RankerKind, Sources, Stage, compile};
@@ -65,7 +65,7 @@ fn answer(root: &Path, case: &Value, mode: &str, weights: &Weights, seed: bool) 
         spore_app::init(&around).unwrap();
     }
     let config = workspace.config(&around, &[]).unwrap();
-    let source = Source::Tree(case["parent"].as_str().unwrap().to_owned());
+    let source = IndexSource::Tree(case["parent"].as_str().unwrap().to_owned());
     let begun = Instant::now();
     let (index, _) = open_for(&around, &workspace, &config, &source, &Silent).unwrap();
     let index_ms = begun.elapsed().as_millis();
@@ -124,7 +124,8 @@ fn speed(cases: &str, root: &Path) {
     let around = surroundings(root);
     let workspace = Workspace::find(&around).unwrap();
     let config = workspace.config(&around, &[]).unwrap();
-    let (index, _) = open_for(&around, &workspace, &config, &Source::WorkTree, &Silent).unwrap();
+    let (index, _) =
+        open_for(&around, &workspace, &config, &IndexSource::WorkTree, &Silent).unwrap();
     let begun = Instant::now();
     let corpus = Corpus::open(&index).unwrap();
     let load = begun.elapsed();

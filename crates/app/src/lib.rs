@@ -13,7 +13,6 @@ pub mod graph;
 pub mod indexing;
 mod investigate;
 mod knowledge;
-mod mcp_install;
 pub mod memory;
 mod report;
 mod resume;
@@ -43,9 +42,6 @@ pub use investigate::{InvestigateAsked, Investigated, Kept, investigate};
 pub use knowledge::context::{
     ContextAnswer, ContextAsked, DEFAULT_TOKENS, Explained, MIN_TOKENS, context, explain_context,
 };
-pub use mcp_install::{
-    Client as McpClient, Install, InstallState, Installed, Scope as McpScope, install_mcp,
-};
 pub use report::layers::PartRow;
 pub use report::{BounceReport, RunReport, RunRow, SessionRow, list_runs, show_run};
 pub use resume::{Resume, resume};
@@ -58,6 +54,7 @@ pub use run::start::{Orchestrate, orchestrate};
 pub use search::model_files::{SetUp, SetUpAction, model_dir, remove_model, set_up};
 pub use search::vectors as embedding;
 pub use session::agents::{Abilities, AgentListing, find_agent, list_agents};
+pub use session::broker::SERVER_NAME;
 pub use session::players::Player;
 pub use session::spawn::{Spawn, Spawned, spawn};
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};

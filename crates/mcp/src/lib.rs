@@ -1,6 +1,6 @@
 //! The tools of the graph over the Model Context Protocol.
 //!
-//! An adapter and nothing else: it translates between the protocol's messages, which the
+//! Serving is an adapter and nothing else: it translates between the protocol's messages, which the
 //! official SDK reads and writes, and a [`Desk`], which is either the project itself or the
 //! broker of a run. What a tool does and who may call it is decided there. The async runtime
 //! lives in here, begins when somebody serves and ends with it; a desk is asked on threads
@@ -12,6 +12,7 @@
 
 mod desk;
 mod http;
+mod install;
 mod prompts;
 mod server;
 
@@ -23,6 +24,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio;
 
 pub use desk::{Desk, Project};
+pub use install::{InstallAsked, InstallState, InstalledEntry, McpClient, McpScope, install_mcp};
 use server::Server;
 
 /// A message longer than this is no question.

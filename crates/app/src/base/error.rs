@@ -9,6 +9,7 @@ use spore_agent::AgentError;
 use spore_config::ConfigError;
 use spore_effects::ToolError;
 use spore_effects::files::LockError;
+use spore_embed::{EmbedError, VectorsError};
 use spore_gates::GateError;
 use spore_git::GitError;
 use spore_model::{Fault, Outcome};
@@ -250,6 +251,33 @@ impl From<CodeIndexError> for Error {
             CodeIndexError::Bug { .. } => (Fault::Bug, ""),
         };
         wrap(fault, hint, error)
+    }
+}
+
+impl From<EmbedError> for Error {
+    fn from(error: EmbedError) -> Self {
+        match error {
+            EmbedError::Missing { .. } => {
+                Self::new(Fault::Missing, error.to_string()).hint("run `spore setup`")
+            }
+            EmbedError::Damaged { .. } => Self::new(Fault::BadInput, error.to_string())
+                .hint("run `spore setup`: it mends what is damaged"),
+            EmbedError::Io { path, source } => {
+                Self::io(format!("cannot read {}", path.display()), source)
+            }
+        }
+    }
+}
+
+impl From<VectorsError> for Error {
+    fn from(error: VectorsError) -> Self {
+        match error {
+            VectorsError::Foreign { .. } => Self::new(Fault::BadInput, error.to_string())
+                .hint("run `spore index`: it makes them anew"),
+            VectorsError::Io { path, source } => {
+                Self::io(format!("cannot use {}", path.display()), source)
+            }
+        }
     }
 }
 

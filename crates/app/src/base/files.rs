@@ -20,10 +20,16 @@ use crate::{Error, Result, Surroundings};
 
 impl Surroundings {
     /// Writes a file whole, with the directories above it.
-    pub(crate) fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
+    pub fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
         create_dir_above(path)?;
         effect(&self.probe, "", path, || files::write_atomic(path, content))
             .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+    }
+
+    /// Like [`Self::write_file`], where only this user can look.
+    pub fn write_private_file(&self, path: &Path, content: &[u8]) -> Result<()> {
+        path.parent().map_or(Ok(()), create_private_dir)?;
+        self.write_file(path, content)
     }
 
     /// Writes a document as people read it.
@@ -59,7 +65,7 @@ impl Surroundings {
     }
 
     /// Removes a file; one that is gone is fine.
-    pub(crate) fn remove_file(&self, path: &Path) -> Result<()> {
+    pub fn remove_file(&self, path: &Path) -> Result<()> {
         let remove = || match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

@@ -27,7 +27,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// Returns a variable of the user's environment, empty or not.
-    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+    pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use spore_config::{Config, Loaded, SettingsLayer, SettingsOrigin};
 use spore_effects::Probe;
-use spore_git::Repository;
+use spore_git::{GitError, Repository};
 use spore_model::{Fault, RunId};
 
 use super::run_files::RunFiles;
@@ -60,7 +60,7 @@ impl Workspace {
     /// Returns the repository as seen from where the command was called: a linked worktree
     /// has a HEAD of its own, and that is the one meant. Another repository that happens to
     /// lie below the project is not.
-    pub fn repository(&self, around: &Surroundings) -> Result<Repository> {
+    pub fn repository(&self, around: &Surroundings) -> std::result::Result<Repository, GitError> {
         if let Some(known) = self.here.get() {
             return Ok(known.clone());
         }
@@ -75,7 +75,7 @@ impl Workspace {
     }
 
     /// Returns the repository around the project's root.
-    pub(crate) fn project_repository(&self) -> Result<Repository> {
+    pub(crate) fn project_repository(&self) -> std::result::Result<Repository, GitError> {
         match self.project.get() {
             Some(known) => Ok(known.clone()),
             None => {
@@ -87,7 +87,7 @@ impl Workspace {
 
     /// Finds the repository around a directory. Its commits, refs and checkouts are effects by
     /// construction.
-    pub(crate) fn discover(&self, dir: &Path) -> Result<Repository> {
+    pub(crate) fn discover(&self, dir: &Path) -> std::result::Result<Repository, GitError> {
         Ok(Repository::discover(dir)?.probed(&self.probe))
     }
 
@@ -160,6 +160,12 @@ impl Workspace {
     /// Checkouts that were given up, for the next ones to be made of.
     pub fn spares(&self) -> PathBuf {
         self.state.join("spares")
+    }
+
+    /// Returns where a record about a file outside of `.spore/` is kept.
+    pub fn record_of(&self, kind: &str, file: &Path) -> PathBuf {
+        let name = fnv1a(file.as_os_str().as_encoded_bytes());
+        self.state.join(kind).join(format!("{name:016x}.json"))
     }
 
     /// Refuses to work where there is no project.

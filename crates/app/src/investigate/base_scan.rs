@@ -10,7 +10,7 @@ use spore_config::Config;
 use spore_investigate::{Limits, Pass, ScanError, ScanReport, Scope, Told, Tree, Watch};
 use spore_model::Fault;
 
-use crate::indexing::{Reporter, Stage};
+use crate::indexing::{IndexPhase, Reporter};
 use crate::{Error, Interrupt, Result, Surroundings, Workspace};
 
 /// What to look at, as typed.
@@ -110,8 +110,8 @@ struct Watching<'a> {
 impl Watch for Watching<'_> {
     fn pass(&self, pass: Pass) {
         match pass {
-            Pass::List => self.reporter.progress(Stage::Walk, 0, 0),
-            Pass::Read { done, total } => self.reporter.progress(Stage::Read, done, total),
+            Pass::List => self.reporter.progress(IndexPhase::Walk, 0, 0),
+            Pass::Read { done, total } => self.reporter.progress(IndexPhase::Read, done, total),
         }
     }
 

@@ -27,7 +27,7 @@ use spore_git::Repository;
 use spore_model::{CommitId, Lesson, NodeId, TreeId};
 use spore_store::{CodeIndex, Knowledge};
 
-use crate::indexing::{self, Reporter, Source, Stage};
+use crate::indexing::{self, IndexPhase, IndexSource, Reporter};
 use crate::knowledge::lessons::standing_lessons;
 use crate::search::by_meaning;
 use crate::{Result, Surroundings, Workspace};
@@ -162,7 +162,7 @@ impl Briefing<'_> {
     }
 
     fn index(&self, at: &CommitId, heard: &Heard) -> Result<CodeIndex> {
-        let source = Source::Tree(at.to_string());
+        let source = IndexSource::Tree(at.to_string());
         Ok(indexing::open_for(self.around, self.workspace, self.config, &source, heard)?.0)
     }
 
@@ -340,7 +340,7 @@ impl Heard {
 }
 
 impl Reporter for Heard {
-    fn progress(&self, _: Stage, _: u64, _: u64) {}
+    fn progress(&self, _: IndexPhase, _: u64, _: u64) {}
 
     fn note(&self, text: &str) {
         if let Ok(mut notes) = self.notes.lock() {

@@ -19,7 +19,7 @@ use spore_model::{CommitId, Fault, Lesson, NodeId};
 use spore_store::CodeIndex;
 
 use crate::base::stores::ProjectKnowledge;
-use crate::indexing::{self, IndexReport, Reporter, Source};
+use crate::indexing::{self, IndexReport, IndexSource, Reporter};
 use crate::knowledge::brief::texts_at;
 use crate::knowledge::lessons;
 use crate::search::by_meaning;
@@ -201,7 +201,7 @@ impl Project {
             reporter.note("Initialised .spore/, where the index is kept.");
         }
         let config: Config = workspace.config(around, &[])?;
-        let source = asked.rev.clone().map_or(Source::WorkTree, Source::Tree);
+        let source = asked.rev.clone().map_or(IndexSource::WorkTree, IndexSource::Tree);
         let tree = match &asked.rev {
             Some(rev) => {
                 let repository = workspace.repository(around)?;

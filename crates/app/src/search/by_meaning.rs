@@ -11,7 +11,7 @@ use spore_model::NodeId;
 use spore_store::CodeIndex;
 
 use crate::search::model_files;
-use crate::search::vectors::{of_model, of_vectors, vectors_file};
+use crate::search::vectors::vectors_file;
 use crate::{Result, Surroundings, Workspace};
 
 /// From this many threads on a scan waits for memory.
@@ -27,7 +27,7 @@ pub(crate) fn embed(around: &Surroundings, text: &str) -> Result<Option<Embedded
         return Ok(None);
     }
     let begun = Instant::now();
-    let model = Model::load(&dir).map_err(of_model)?;
+    let model = Model::load(&dir)?;
     let vector = model.embed(&[text], TextKind::Query).into_iter().next();
     let millis = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
     Ok(vector.map(|vector| (vector, millis)))
@@ -45,7 +45,7 @@ pub(crate) fn near(
         Ok(vectors) => vectors,
         // The next `spore index` begins them anew.
         Err(VectorsError::Foreign { .. }) => return Ok(None),
-        Err(error) => return Err(of_vectors(error)),
+        Err(error) => return Err(error.into()),
     };
     let near = vectors.nearest(question, many, SCAN_THREADS, |_| true);
     let hashes: Vec<u128> = near.iter().map(|near| near.key.0).collect();

@@ -19,8 +19,7 @@ use spore_index::ItemKind;
 use spore_model::Fault;
 use spore_store::CodeIndex;
 
-use crate::indexing::vectors::{EMBEDDED, TEXTS};
-use crate::indexing::{self, Reporter, scope};
+use crate::indexing::{self, Reporter};
 use crate::search::vectors::{Filler, vectors_file};
 use crate::{Error, Result, Surroundings, Workspace};
 use by_meaning::Embedded;
@@ -121,7 +120,7 @@ pub fn search(
         let many = if kinds.is_empty() && path.is_none() { NEAR } else { NEAR_OF_SOME };
         if let Some(found) = by_meaning::near(&workspace, &index, vector, many)? {
             near = found;
-            let complete = index.meta(TEXTS)?.as_deref() == Some(EMBEDDED);
+            let complete = indexing::has_all_vectors(&index)?;
             vectors = if complete { VectorsUse::Used } else { VectorsUse::Partial };
         }
         timings.scan = millis(scanning);
@@ -237,7 +236,7 @@ impl Desk<'_> {
 struct NotesOnly<'a>(&'a dyn Reporter);
 
 impl Reporter for NotesOnly<'_> {
-    fn progress(&self, _: indexing::Stage, _: u64, _: u64) {}
+    fn progress(&self, _: indexing::IndexPhase, _: u64, _: u64) {}
 
     fn note(&self, text: &str) {
         self.0.note(text);
@@ -299,7 +298,7 @@ impl PathFilter {
     fn typed(typed: &str, workspace: &Workspace, around: &Surroundings) -> Result<Self> {
         let typed = typed.trim();
         if !typed.contains(['*', '?', '[', '{']) {
-            let path = scope::from_root(workspace.root(), &around.cwd, Path::new(typed))?;
+            let path = indexing::path_from_root(workspace.root(), &around.cwd, Path::new(typed))?;
             return Ok(Self::Below(path));
         }
         let bad = |error: ignore::Error| {

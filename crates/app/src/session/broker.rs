@@ -31,7 +31,7 @@ pub(crate) use proposals::Proposals;
 use proposals::Stamp;
 
 /// The name by which agents know our server.
-pub(crate) const SERVER_NAME: &str = "spore";
+pub const SERVER_NAME: &str = "spore";
 
 /// A running broker; it ends when dropped, and every token with it.
 pub(crate) struct Broker {

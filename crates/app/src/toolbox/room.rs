@@ -20,7 +20,7 @@ use spore_store::CodeIndex;
 
 use super::View;
 use super::nearness::Nearness;
-use crate::indexing::{self, IndexAsked, Silent, Source};
+use crate::indexing::{self, IndexAsked, IndexSource, Silent};
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// How old a look at the files may be.
@@ -209,7 +209,7 @@ impl Keeper {
             return self.open_work_tree(&workspace);
         };
         let config = workspace.config(around, &[])?;
-        let source = Source::Tree(commit.to_string());
+        let source = IndexSource::Tree(commit.to_string());
         let (index, _) = indexing::open_for(around, &workspace, &config, &source, &Silent)?;
         let mark = Mark::of(index.path());
         Ok(Fresh { index, behind: 0, mark })
@@ -250,7 +250,7 @@ impl Keeper {
         let (around, done) = (Arc::clone(&self.around), Arc::clone(&self.catching_up));
         let work = move || {
             // What goes wrong here goes wrong again for whoever asks, and is told then.
-            let _ = indexing::index(&around, &IndexAsked::new(Source::WorkTree), &Silent);
+            let _ = indexing::index(&around, &IndexAsked::new(IndexSource::WorkTree), &Silent);
             done.store(false, Ordering::Relaxed);
         };
         if std::thread::Builder::new().name("catch-up".to_owned()).spawn(work).is_err() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use spore_app::embedding::{self, Filled};
-use spore_app::indexing::{self, IndexAsked, IndexReport, Source};
+use spore_app::indexing::{self, IndexAsked, IndexReport, IndexSource};
 use spore_app::{Result, Surroundings};
 
 use crate::surroundings::listen_for_signals;
@@ -56,7 +56,7 @@ pub(crate) struct IndexArgs {
 
 impl IndexArgs {
     fn asked(&self) -> IndexAsked {
-        let source = self.rev.clone().map_or(Source::WorkTree, Source::Tree);
+        let source = self.rev.clone().map_or(IndexSource::WorkTree, IndexSource::Tree);
         IndexAsked {
             source,
             paths: self.paths.clone(),

@@ -291,7 +291,7 @@ fn a_large_tree_is_not_indexed_while_a_run_waits() {
     assert_eq!((brief.carried.tree, project.indexes().len()), (None, 0));
     indexing::index(
         &project.around,
-        &indexing::IndexAsked::new(Source::WorkTree),
+        &indexing::IndexAsked::new(IndexSource::WorkTree),
         &indexing::Silent,
     )
     .unwrap();

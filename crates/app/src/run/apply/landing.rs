@@ -185,7 +185,7 @@ impl Site<'_> {
     /// Returns the repository as seen from the work tree that the landing is in.
     fn home_of(&self, landing: &Landing) -> Result<Repository> {
         match &landing.root {
-            Some(root) if root != self.repository.root() => self.workspace.discover(root),
+            Some(root) if root != self.repository.root() => Ok(self.workspace.discover(root)?),
             _ => Ok(self.repository.clone()),
         }
     }

@@ -9,7 +9,7 @@ use crate::knowledge::brief::{Brief, Briefing, Question};
 use crate::run::prompts;
 use crate::run::sessions::Part;
 use crate::run::world::Orchestration;
-use crate::secrets::{secrets_in, strike_out};
+use crate::secrets::secrets_in;
 use crate::{Result, Update};
 
 /// What a coder is told of the bounce before, and the conversation it was told in.
@@ -75,7 +75,8 @@ impl Orchestration<'_> {
         let diff = self.diff(&tree)?;
         let base = self.settings.base.clone();
         let secrets = secrets_in(self.repository, &base, &tree, &self.config.commit.allow_secrets)?;
-        let text = if secrets.is_empty() { diff.text } else { strike_out(&diff.text) };
+        let text =
+            if secrets.is_empty() { diff.text } else { spore_secrets::strike_out(&diff.text) };
         self.around.write_file(&self.files().diff(bounce), text.as_bytes())?;
         let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
         self.progress.update(&Update::Snapshot { files: changed_files });

@@ -7,7 +7,7 @@ use spore_effects::{FixedClock, Ids, Probe, Tool};
 use spore_model::{RunId, Timestamp};
 use tempfile::TempDir;
 
-use crate::indexing::{IndexAsked, Silent, Source, index};
+use crate::indexing::{IndexAsked, IndexSource, Silent, index};
 use crate::toolbox::Toolbox;
 use crate::{Interrupt, Surroundings};
 
@@ -87,7 +87,7 @@ impl Garden {
     }
 
     pub(crate) fn index(&self) {
-        index(&self.around(), &IndexAsked::new(Source::WorkTree), &Silent).unwrap();
+        index(&self.around(), &IndexAsked::new(IndexSource::WorkTree), &Silent).unwrap();
     }
 
     pub(crate) fn toolbox(&self) -> Toolbox {

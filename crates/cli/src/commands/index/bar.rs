@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use spore_app::indexing::{Reporter, Stage};
+use spore_app::indexing::{IndexPhase, Reporter};
 
 use crate::ui::Ui;
 
@@ -24,7 +24,7 @@ pub(crate) struct Bar {
 
 #[derive(Default)]
 struct State {
-    stage: Option<Stage>,
+    stage: Option<IndexPhase>,
     written: Option<Instant>,
     is_dirty: bool,
 }
@@ -57,7 +57,7 @@ impl Bar {
 }
 
 impl Reporter for Bar {
-    fn progress(&self, stage: Stage, done: u64, total: u64) {
+    fn progress(&self, stage: IndexPhase, done: u64, total: u64) {
         if self.silent {
             return;
         }
@@ -91,13 +91,13 @@ impl Reporter for Bar {
     }
 }
 
-fn line(stage: Stage, done: u64, total: u64) -> String {
+fn line(stage: IndexPhase, done: u64, total: u64) -> String {
     if total == 0 {
         return format!("{} …", stage.as_str());
     }
     let filled = usize::try_from(done * WIDTH / total).unwrap_or_default();
     let rest = usize::try_from(WIDTH).unwrap_or_default().saturating_sub(filled);
-    let what = if stage == Stage::Embed { "texts" } else { "files" };
+    let what = if stage == IndexPhase::Embed { "texts" } else { "files" };
     let bar = format!("{}{}", "=".repeat(filled), " ".repeat(rest));
     format!("{} [{bar}] {done}/{total} {what}", stage.as_str())
 }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_bar_fills_up() {
-        assert_eq!(line(Stage::Read, 5, 10), "read [============            ] 5/10 files");
-        assert_eq!(line(Stage::Walk, 0, 0), "walk …");
+        assert_eq!(line(IndexPhase::Read, 5, 10), "read [============            ] 5/10 files");
+        assert_eq!(line(IndexPhase::Walk, 0, 0), "walk …");
     }
 }

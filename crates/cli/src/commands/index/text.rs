@@ -92,14 +92,14 @@ fn table(text: &mut String, name: &str, counts: &BTreeMap<String, u64>) {
 }
 
 fn times(report: &IndexReport) -> String {
-    let stages: Vec<String> = report
-        .stages
+    let phases: Vec<String> = report
+        .phases
         .iter()
         .filter(|time| time.millis > 0)
-        .map(|time| format!("{} {}", time.stage.as_str(), seconds(time.millis)))
+        .map(|time| format!("{} {}", time.phase.as_str(), seconds(time.millis)))
         .collect();
     let whole = seconds(report.millis);
-    if stages.is_empty() { whole } else { format!("{whole}: {}", stages.join(", ")) }
+    if phases.is_empty() { whole } else { format!("{whole}: {}", phases.join(", ")) }
 }
 
 fn seconds(millis: u64) -> String {

@@ -1,5 +1,5 @@
-use spore_app::{Install, InstallState, Installed, Result, Surroundings};
-use spore_app::{McpClient, McpScope};
+use spore_app::{Result, Surroundings};
+use spore_mcp::{InstallAsked, InstallState, InstalledEntry, McpClient, McpScope};
 
 use crate::ui::Ui;
 
@@ -27,15 +27,19 @@ pub(crate) struct InstallArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &InstallArgs) -> Result<u8> {
-    let asked =
-        Install { client: args.client, scope: args.scope, undo: args.undo, dry_run: args.dry_run };
-    let done = spore_app::install_mcp(around, &asked)?;
+    let asked = InstallAsked {
+        client: args.client,
+        scope: args.scope,
+        undo: args.undo,
+        dry_run: args.dry_run,
+    };
+    let done = spore_mcp::install_mcp(around, &asked)?;
     ui.answer(&done, || done.iter().map(told).collect());
     Ok(0)
 }
 
-fn told(done: &Installed) -> String {
-    let Installed { client, file, .. } = done;
+fn told(done: &InstalledEntry) -> String {
+    let InstalledEntry { client, file, .. } = done;
     let line = match done.state {
         InstallState::Written => format!("{client}: written to {file}"),
         InstallState::Unchanged => format!("{client}: already in {file}"),
