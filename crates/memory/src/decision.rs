@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{RootCause, Trajectory};
-use crate::ledger::{Entry, Row};
+use crate::ledger::{LedgerRow, LineRecord};
 
 /// What a rule can do about a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,9 +37,9 @@ pub struct Enough {
 const TRUSTED: [&str; 4] = ["human", "git", "ci", "check"];
 
 /// Decides about a line from its evidence.
-pub fn decide(entry: Option<&Entry>, enough: Enough) -> Decision {
+pub fn decide(entry: Option<&LineRecord>, enough: Enough) -> Decision {
     let Some(entry) = entry else { return Decision::Untested };
-    let tested: Vec<&Row> =
+    let tested: Vec<&LedgerRow> =
         entry.rows().filter(|row| row.trajectory != Trajectory::Neutral).collect();
     // What was seen after the line helped the last time.
     let since = tested
@@ -56,14 +56,14 @@ pub fn decide(entry: Option<&Entry>, enough: Enough) -> Decision {
     }
 }
 
-fn is_wrong(row: &Row) -> bool {
+fn is_wrong(row: &LedgerRow) -> bool {
     row.root_cause == Some(RootCause::DirectionWrong) && TRUSTED.contains(&row.kind.as_str())
 }
 
 /// Returns whether a line's content may be changed at all: it failed, and not merely because
 /// nobody looked behind it.
-pub(crate) fn may_change(entry: Option<&Entry>) -> bool {
-    let against = |row: &Row| {
+pub(crate) fn may_change(entry: Option<&LineRecord>) -> bool {
+    let against = |row: &LedgerRow| {
         row.trajectory == Trajectory::Weakening && row.root_cause != Some(RootCause::RecallMiss)
     };
     entry.is_some_and(|entry| entry.rows().any(against))

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::cues::Pointer;
+use crate::cues::DossierPointer;
 use crate::lines::LineMap;
 
 /// A dossier to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stub {
-    pub pointer: Pointer,
+    pub pointer: DossierPointer,
     /// The hashes of the lines that point to it.
     pub hashes: Vec<String>,
 }
@@ -23,7 +23,7 @@ impl Stub {
     }
 
     pub fn render(&self) -> String {
-        let Pointer { kind, slug } = &self.pointer;
+        let DossierPointer { kind, slug } = &self.pointer;
         let rows: String = self.hashes.iter().map(|hash| format!("- line `{hash}`\n")).collect();
         format!(
             "---\nkind: {}\nslug: {slug}\nstatus: stub\n---\n\n# {slug}\n\nNothing is known yet but \
@@ -34,9 +34,9 @@ impl Stub {
 }
 
 /// Returns what is missing, in the order of the lines.
-pub fn missing(map: &LineMap, exists: &dyn Fn(&Pointer) -> bool) -> Vec<Stub> {
-    let mut order: Vec<&Pointer> = Vec::new();
-    let mut lines: BTreeMap<&Pointer, Vec<String>> = BTreeMap::new();
+pub fn missing(map: &LineMap, exists: &dyn Fn(&DossierPointer) -> bool) -> Vec<Stub> {
+    let mut order: Vec<&DossierPointer> = Vec::new();
+    let mut lines: BTreeMap<&DossierPointer, Vec<String>> = BTreeMap::new();
     for line in map.lines() {
         for pointer in line.cues.pointers.iter().filter(|pointer| !exists(pointer)) {
             let hashes = lines.entry(pointer).or_default();
@@ -46,7 +46,7 @@ pub fn missing(map: &LineMap, exists: &dyn Fn(&Pointer) -> bool) -> Vec<Stub> {
             hashes.push(line.hash.to_string());
         }
     }
-    let stub = |pointer: &Pointer| Stub {
+    let stub = |pointer: &DossierPointer| Stub {
         pointer: pointer.clone(),
         hashes: lines.get(pointer).cloned().unwrap_or_default(),
     };

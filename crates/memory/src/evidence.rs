@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Text that is none of the words it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}")]
-pub struct UnknownWord {
+pub struct UnknownEvidenceWord {
     kind: &'static str,
     text: String,
 }
@@ -39,11 +39,11 @@ macro_rules! words {
         }
 
         impl FromStr for $name {
-            type Err = UnknownWord;
+            type Err = UnknownEvidenceWord;
 
-            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+            fn from_str(text: &str) -> Result<Self, UnknownEvidenceWord> {
                 Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
-                    UnknownWord { kind: $kind, text: text.chars().take(80).collect() }
+                    UnknownEvidenceWord { kind: $kind, text: text.chars().take(80).collect() }
                 })
             }
         }
@@ -87,7 +87,7 @@ words!(
 
 words!(
     /// What kind of evidence it is: the rule that gave it.
-    Signal, "signal", {
+    EvidenceSignal, "signal", {
         /// Somebody said outright what a line did.
         Statement = "statement",
         /// Work that had carried the line had to be put right where the line points.

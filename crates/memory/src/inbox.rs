@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cues::Pointer;
+use crate::cues::DossierPointer;
 use crate::lines::number_in;
 
 /// The passes there are, in the order in which evidence flows.
@@ -87,7 +87,7 @@ pub struct Packet {
     pub marker: Option<String>,
     /// Lines it names, as it names them.
     pub lines: Vec<String>,
-    pub pointers: Vec<Pointer>,
+    pub pointers: Vec<DossierPointer>,
     /// The passes it needs, in order.
     pub passes: Vec<PassKind>,
 }
@@ -100,7 +100,7 @@ impl Packet {
             body: body.to_owned(),
             marker: marker.map(str::to_owned),
             lines: named_lines(prose),
-            pointers: Pointer::all_in(prose),
+            pointers: DossierPointer::all_in(prose),
             passes: passes(marker, prose),
         }
     }
