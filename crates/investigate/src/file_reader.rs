@@ -16,7 +16,7 @@ use tokei::{CodeStats, Config, LanguageType};
 
 use crate::category::{Category, is_generated, sniff};
 use crate::hash::Hash;
-use crate::walk::{Found, reason};
+use crate::walk::{FoundKind, reason};
 
 /// How much of each end of a file over the limit is looked at.
 const SAMPLE: usize = 64 * 1024;
@@ -25,7 +25,7 @@ const HEAD: usize = 512;
 
 /// What a name in a directory stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FileKind {
+pub enum ScannedKind {
     Regular,
     /// Over the limit: not read whole, not counted.
     Sampled,
@@ -34,7 +34,7 @@ pub enum FileKind {
     Unreadable(String),
 }
 
-impl FileKind {
+impl ScannedKind {
     pub(crate) fn tag(&self) -> u8 {
         match self {
             Self::Regular => b'f',
@@ -52,8 +52,8 @@ impl FileKind {
 
 /// What was seen of one file.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
-    pub(crate) kind: FileKind,
+pub(crate) struct FileReading {
+    pub(crate) kind: ScannedKind,
     pub(crate) hash: Hash,
     pub(crate) size: u64,
     pub(crate) disk: u64,
@@ -69,28 +69,28 @@ pub(crate) struct Reading {
 }
 
 /// What all readings have in common.
-pub(crate) struct Reader<'a> {
+pub(crate) struct FileReader<'a> {
     pub(crate) root: &'a Path,
     pub(crate) whole_bytes: u64,
     pub(crate) counting: &'a Config,
 }
 
-impl Reader<'_> {
+impl FileReader<'_> {
     /// Reads what is at `path`, with `buffer` as the place for it.
-    pub(crate) fn read(&self, path: &Path, found: Found, buffer: &mut Vec<u8>) -> Reading {
+    pub(crate) fn read(&self, path: &Path, found: FoundKind, buffer: &mut Vec<u8>) -> FileReading {
         let whole = self.root.join(path);
         let read = match found {
-            Found::File => self.read_file(&whole, buffer),
-            Found::Link => read_link(&whole),
-            Found::Special => at_a_glance(&whole, FileKind::Special, &[]),
+            FoundKind::File => self.read_file(&whole, buffer),
+            FoundKind::Link => read_link(&whole),
+            FoundKind::Special => at_a_glance(&whole, ScannedKind::Special, &[]),
         };
         read.unwrap_or_else(|error| {
-            let kind = FileKind::Unreadable(reason(&error));
-            at_a_glance(&whole, kind, &[]).unwrap_or_else(|_| Reading::nothing(&error))
+            let kind = ScannedKind::Unreadable(reason(&error));
+            at_a_glance(&whole, kind, &[]).unwrap_or_else(|_| FileReading::nothing(&error))
         })
     }
 
-    fn read_file(&self, path: &Path, buffer: &mut Vec<u8>) -> io::Result<Reading> {
+    fn read_file(&self, path: &Path, buffer: &mut Vec<u8>) -> io::Result<FileReading> {
         // Between the list and now it may have become a pipe, which would make us wait.
         let mut file = Opened::options()
             .read(true)
@@ -98,7 +98,7 @@ impl Reader<'_> {
             .open(path)?;
         let data = file.metadata()?;
         if !data.is_file() {
-            return at_a_glance(path, FileKind::Special, &[]);
+            return at_a_glance(path, ScannedKind::Special, &[]);
         }
         buffer.clear();
         if data.len() > self.whole_bytes {
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
         let most = self.whole_bytes.saturating_add(1);
         file.by_ref().take(most).read_to_end(buffer)?;
-        let mut reading = Reading::of(FileKind::Regular, Hash::of_content(buffer), &data);
+        let mut reading = FileReading::of(ScannedKind::Regular, Hash::of_content(buffer), &data);
         reading.say(path, buffer);
         reading.language = LanguageType::from_path(path, self.counting);
         if let Some(language) = reading.language {
@@ -121,7 +121,7 @@ impl Reader<'_> {
         file: &Opened,
         data: &std::fs::Metadata,
         buffer: &mut Vec<u8>,
-    ) -> io::Result<Reading> {
+    ) -> io::Result<FileReading> {
         buffer.resize(2 * SAMPLE, 0);
         let (head, tail) = buffer.split_at_mut(SAMPLE);
         let got = file.read_at(head, 0)?;
@@ -130,37 +130,38 @@ impl Reader<'_> {
         let numbers = [data.len().to_le_bytes(), data.mtime().to_le_bytes()].concat();
         let nanos = data.mtime_nsec().to_le_bytes();
         let parts: [&[u8]; 4] = [&numbers, &nanos, &head[..got], &tail[..ended]];
-        let mut reading = Reading::of(FileKind::Sampled, Hash::of_parts("sampled", &parts), data);
+        let mut reading =
+            FileReading::of(ScannedKind::Sampled, Hash::of_parts("sampled", &parts), data);
         reading.say(path, &buffer[..got]);
         Ok(reading)
     }
 }
 
-fn read_link(path: &Path) -> io::Result<Reading> {
+fn read_link(path: &Path) -> io::Result<FileReading> {
     let target = std::fs::read_link(path)?;
-    at_a_glance(path, FileKind::Link, target.as_os_str().as_bytes())
+    at_a_glance(path, ScannedKind::Link, target.as_os_str().as_bytes())
 }
 
 /// Looks at a name without opening what it stands for.
-fn at_a_glance(path: &Path, kind: FileKind, content: &[u8]) -> io::Result<Reading> {
+fn at_a_glance(path: &Path, kind: ScannedKind, content: &[u8]) -> io::Result<FileReading> {
     let data = path.symlink_metadata()?;
     let size = data.len().to_le_bytes();
     let hash = match &kind {
-        FileKind::Link => Hash::of_parts("link", &[content]),
-        FileKind::Special => Hash::of_parts("special", &[&data.rdev().to_le_bytes()]),
+        ScannedKind::Link => Hash::of_parts("link", &[content]),
+        ScannedKind::Special => Hash::of_parts("special", &[&data.rdev().to_le_bytes()]),
         // What cannot be read may still be seen to change.
         _ => Hash::of_parts("unreadable", &[&size, &data.mtime().to_le_bytes()]),
     };
-    Ok(Reading::of(kind, hash, &data))
+    Ok(FileReading::of(kind, hash, &data))
 }
 
-impl Reading {
-    fn of(kind: FileKind, hash: Hash, data: &std::fs::Metadata) -> Self {
+impl FileReading {
+    fn of(kind: ScannedKind, hash: Hash, data: &std::fs::Metadata) -> Self {
         let millis =
             data.mtime().saturating_mul(1000).saturating_add(data.mtime_nsec() / 1_000_000);
         Self {
             hash,
-            size: if kind == FileKind::Special { 0 } else { data.len() },
+            size: if kind == ScannedKind::Special { 0 } else { data.len() },
             kind,
             disk: data.blocks().saturating_mul(512),
             modified: Timestamp::from_millis(millis),
@@ -176,7 +177,7 @@ impl Reading {
     /// Gone between the list and now, or behind a door that was shut meanwhile.
     fn nothing(error: &io::Error) -> Self {
         Self {
-            kind: FileKind::Unreadable(reason(error)),
+            kind: ScannedKind::Unreadable(reason(error)),
             hash: Hash::of_parts("unreadable", &[]),
             size: 0,
             disk: 0,
