@@ -6,17 +6,17 @@ use spore_app::toolbox::{Answer, Ask, Declared, Remote, Told, Toolbox};
 use spore_app::toolbox::{declared, declared_writes, misfit};
 
 /// Answers what a client asks. Called on threads that may wait.
-pub trait Desk: Send + Sync + 'static {
+pub trait ToolHost: Send + Sync + 'static {
     fn ask(&self, ask: Ask) -> io::Result<Told>;
 }
 
 /// A project, for a client of the person's own: it reads, and writes where the person said so.
-pub struct Project {
+pub struct ProjectHost {
     toolbox: Toolbox,
     writes: bool,
 }
 
-impl Project {
+impl ProjectHost {
     pub fn new(toolbox: Toolbox, writes: bool) -> Self {
         Self { toolbox, writes }
     }
@@ -46,7 +46,7 @@ impl Project {
     }
 }
 
-impl Desk for Project {
+impl ToolHost for ProjectHost {
     fn ask(&self, ask: Ask) -> io::Result<Told> {
         Ok(match ask {
             Ask::Tools => Told::Tools(self.tools()),
@@ -57,7 +57,7 @@ impl Desk for Project {
     }
 }
 
-impl Desk for Remote {
+impl ToolHost for Remote {
     fn ask(&self, ask: Ask) -> io::Result<Told> {
         Self::ask(self, &ask, &|| false)
     }
