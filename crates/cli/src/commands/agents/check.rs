@@ -1,7 +1,7 @@
 //! `spore agents check`: the conformance suite against an installed agent.
 
 use spore_app::{Error, Result, Surroundings, find_agent};
-use spore_conformance::{CheckError, Subject, Table, check, markdown, names};
+use spore_conformance::{CheckError, ConformanceTable, Subject, check, markdown, names};
 use spore_model::{Fault, Outcome};
 
 use crate::surroundings::listen_for_signals;
@@ -59,7 +59,7 @@ pub(super) fn run(ui: &mut Ui, around: &Surroundings, args: &CheckArgs) -> Resul
     Ok(u8::from(!tables.iter().all(|table| table.as_expected)))
 }
 
-fn tell(ui: &mut Ui, args: &CheckArgs, tables: &[Table]) {
+fn tell(ui: &mut Ui, args: &CheckArgs, tables: &[ConformanceTable]) {
     let verbose = ui.is_verbose();
     match tables {
         tables if args.markdown => ui.answer(&tables, || markdown(tables)),

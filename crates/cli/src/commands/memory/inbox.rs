@@ -18,8 +18,8 @@ use crate::ui::Ui;
 )]
 pub(crate) enum InboxCommand {
     Add(AddArgs),
-    List(ListArgs),
-    Show(ShowArgs),
+    List(InboxListArgs),
+    Show(InboxShowArgs),
 }
 
 /// Leave a task
@@ -38,12 +38,12 @@ pub(crate) struct AddArgs {
 /// List the tasks that wait
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore memory inbox list")]
-pub(crate) struct ListArgs {}
+pub(crate) struct InboxListArgs {}
 
 /// Show one task
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore memory inbox show weekly.md")]
-pub(crate) struct ShowArgs {
+pub(crate) struct InboxShowArgs {
     /// The file's name
     name: String,
 }

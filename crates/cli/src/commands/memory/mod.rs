@@ -23,11 +23,11 @@ use crate::ui::Ui;
     after_help = "Examples:\n  spore memory scan && spore memory crystallize && spore memory update\n  spore memory status                  how every line stands\n  spore memory why L3                  what that rests on\n  spore memory undo                    take the last update back"
 )]
 pub(crate) enum MemoryCommand {
-    Scan(scan::ScanArgs),
+    Scan(scan::MemoryScanArgs),
     Crystallize(crystallize::CrystallizeArgs),
     Update(update::UpdateArgs),
     Undo(undo::UndoArgs),
-    Status(status::StatusArgs),
+    Status(status::MemoryStatusArgs),
     Why(why::WhyArgs),
     #[command(subcommand)]
     Inbox(inbox::InboxCommand),

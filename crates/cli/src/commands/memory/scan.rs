@@ -19,7 +19,7 @@ use crate::ui::Ui;
 #[command(
     after_help = "Examples:\n  spore memory scan\n  spore memory scan --coverage              also tell of lines that nothing touched\n  spore memory scan --events logs/events    another directory of <day>.jsonl files\n  spore events append --kind human --type memory.feedback \\\n    --payload '{\"line\": \"cfa685e12bda\", \"activation\": \"missed\", \"root_cause\": \"direction-wrong\"}'\n                                            say that a line failed, and why"
 )]
-pub(crate) struct ScanArgs {
+pub(crate) struct MemoryScanArgs {
     /// Read these event files instead of the project's own
     #[arg(long, value_name = "DIR")]
     events: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct ScanArgs {
     task: Option<String>,
 }
 
-pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ScanArgs) -> Result<u8> {
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &MemoryScanArgs) -> Result<u8> {
     let asked = MemoryScan {
         events: args.events.clone(),
         coverage: args.coverage,
