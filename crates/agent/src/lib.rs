@@ -10,7 +10,6 @@
 //! session waits for it, and parallel sessions are threads. A backend that needs an async
 //! runtime keeps it to itself.
 
-mod account;
 pub mod acp;
 pub mod api;
 pub mod claude;
@@ -19,6 +18,8 @@ pub mod command;
 mod control;
 mod environment;
 mod event;
+mod event_session;
+mod health;
 mod policy;
 mod prices;
 pub mod printed;
@@ -26,13 +27,12 @@ pub mod replay;
 mod request;
 mod rpc;
 mod scenario;
-mod signs;
 
-pub use environment::Environment;
+pub use environment::EnvironmentFilter;
 pub use event::{AgentEvent, ResultEvent};
-pub use prices::{Price, Prices};
+pub use prices::{Price, PriceList};
 pub use request::{
-    Agent, AgentError, BoxError, Capabilities, Conversation, Limits, McpServer, Report, Request,
-    Sandbox, ToolPolicy, Watch, Watchdog,
+    Agent, AgentError, BoxError, Capabilities, Conversation, McpServer, Request, RequestLimits,
+    SessionReport, SessionSandbox, AgentWatch, ToolPolicy, Watchdog,
 };
 pub use scenario::{Scenario, ScenarioError};

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -21,7 +21,7 @@ fn machine(env: &TestEnv, tools: &[(&str, &str)]) -> String {
     dir.display().to_string()
 }
 
-fn list(env: &TestEnv, path: &str, more: &[&str]) -> Output {
+fn list(env: &TestEnv, path: &str, more: &[&str]) -> ProgramOutput {
     let args: Vec<&str> = ["agents", "list"].iter().chain(more).copied().collect();
     // Whether the kernel has a sandbox is the machine's business.
     let variables = [("PATH", path), ("SPORE_SANDBOX_MODE", "off"), ("GEMINI_API_KEY", "dummy")];
@@ -83,7 +83,7 @@ fn a_program_that_hangs_keeps_nobody_waiting_for_long() {
     assert!(output.stdout.contains("1.2.3"), "{}", output.stdout);
 }
 
-fn check(env: &TestEnv, args: &[&str], code: i32) -> Output {
+fn check(env: &TestEnv, args: &[&str], code: i32) -> ProgramOutput {
     let args: Vec<&str> = ["agents", "check"].iter().chain(args).copied().collect();
     env.spore_in(&env.repo(), &args, &[]).code(code)
 }

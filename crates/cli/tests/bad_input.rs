@@ -1,18 +1,23 @@
 //! What is handed in broken is refused in a clear sentence, and nothing is touched.
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, WRITE_42, told};
 
 /// Asserts what holds of every refusal: the code, nothing on stdout, no ref added, and the
 /// same as one JSON object for machines.
 #[track_caller]
-fn refused(env: &TestEnv, args: &[&str], code: i32) -> Output {
+fn refused(env: &TestEnv, args: &[&str], code: i32) -> ProgramOutput {
     refused_with(env, args, &[], code)
 }
 
 #[track_caller]
-fn refused_with(env: &TestEnv, args: &[&str], variables: &[(&str, &str)], code: i32) -> Output {
+fn refused_with(
+    env: &TestEnv,
+    args: &[&str],
+    variables: &[(&str, &str)],
+    code: i32,
+) -> ProgramOutput {
     let output = env.spore_in(&env.repo(), args, variables).code(code);
     assert_eq!(output.stdout, "", "an error has no answer");
     let with_json: Vec<&str> = args.iter().chain(&["--json", "-q"]).copied().collect();

@@ -1,6 +1,6 @@
 //! `spore doctor`: what is there, what is missing, what that costs.
 
-use spore_testkit::Output;
+use spore_testkit::ProgramOutput;
 
 use crate::scenes::{self, told};
 
@@ -8,7 +8,7 @@ use crate::scenes::{self, told};
 const OF_THE_PROJECT: [&str; 6] = ["sh", "repository", "project", "database", "gates", "checkouts"];
 
 /// Leaves out the findings that are the machine's: versions, disks, other programs.
-fn of_the_project(output: &Output) -> String {
+fn of_the_project(output: &ProgramOutput) -> String {
     let mut kept = String::new();
     let mut keep = true;
     for line in told(output).lines() {

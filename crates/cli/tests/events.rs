@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, told};
 
@@ -17,7 +17,7 @@ fn project() -> TestEnv {
     env
 }
 
-fn append(env: &TestEnv, what: &str, more: &[&str]) -> Output {
+fn append(env: &TestEnv, what: &str, more: &[&str]) -> ProgramOutput {
     let words = ["events", "append", "--kind", "human", "--type", what];
     let args: Vec<&str> = words.iter().chain(more).copied().collect();
     env.spore(&args)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_testkit::kill::{Crime, Manner, matrix_of};
+use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 use spore_testkit::{TestEnv, wait_until_none};
 
 use crate::scenes::{self, WAIT_ONCE, told};
@@ -204,13 +204,15 @@ fn a_flow_killed_at_any_effect_ends_like_one_that_was_not() {
         .replace("steps = [{ say = \"I think.\" }, { hang = true }]", "steps = [{ exit = 21 }]");
     let flow = RELEASE.split("[[coordinators.release.phases]]\nname = \"ship\"").next().unwrap();
     let whole = std::env::var_os("FLOW_MATRIX").is_some();
-    let crime = Crime {
+    let crime = KillTarget {
         scene: &|| scene(flow, &parts),
         command: &["phase", "release", "--backend", "replay", "--scenario", "../parts.toml"],
         random: if whole { 40 } else { 2 },
     };
-    let tally =
-        matrix_of(&crime, Manner { parallel: true, one_of_each: !whole, ..Manner::default() });
+    let tally = matrix_of(
+        &crime,
+        CommandTraits { parallel: true, one_of_each: !whole, ..CommandTraits::default() },
+    );
     println!("kill matrix of a flow: {}", tally.line());
     let nothing: Vec<String> = Vec::new();
     assert_eq!(tally.divergent, nothing, "{}", tally.line());

@@ -1,7 +1,7 @@
 //! `spore graph`: every command as people and programs read it, and what runs leave there.
 
 use serde_json::Value;
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -17,7 +17,7 @@ struct Known {
     doubted: String,
 }
 
-fn graph(env: &TestEnv, args: &[&str]) -> Output {
+fn graph(env: &TestEnv, args: &[&str]) -> ProgramOutput {
     let args: Vec<&str> = ["graph"].iter().chain(args).copied().collect();
     env.spore(&args)
 }

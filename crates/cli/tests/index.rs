@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::time::Duration;
 
 use serde_json::Value;
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -24,7 +24,7 @@ fn shop() -> TestEnv {
 }
 
 /// The answer without what differs between two runs.
-fn told(output: &Output) -> String {
+fn told(output: &ProgramOutput) -> String {
     let lines = output.stdout.lines().filter(|line| !line.starts_with("time"));
     lines.collect::<Vec<_>>().join("\n")
 }

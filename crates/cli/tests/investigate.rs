@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use spore_testkit::TestEnv;
-use spore_testkit::kill::{Crime, matrix};
+use spore_testkit::kill::{KillTarget, matrix};
 
 use crate::scenes;
 
@@ -166,7 +166,7 @@ fn a_directory_outside_of_the_named_project_is_scanned_and_not_recorded() {
 
 #[test]
 fn an_investigation_killed_at_any_effect_ends_like_one_that_was_not() {
-    let crime = Crime { scene: &shop, command: &["investigate"], random: 2 };
+    let crime = KillTarget { scene: &shop, command: &["investigate"], random: 2 };
     let tally = matrix(&crime);
     println!("kill matrix: {}", tally.line());
     assert!(tally.points > 20, "{}", tally.line());

@@ -8,7 +8,7 @@
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, WRITE_42, told};
 
@@ -168,7 +168,7 @@ impl<'a> Stranger<'a> {
         Some(Self { env, exe })
     }
 
-    fn spore(&self, args: &[&str]) -> Output {
+    fn spore(&self, args: &[&str]) -> ProgramOutput {
         let home = self.env.dir().join("nobody");
         let mut command = self.env.command("setpriv", &self.env.repo());
         command

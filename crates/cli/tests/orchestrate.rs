@@ -1,12 +1,12 @@
 //! `spore orchestrate`: from a task to a commit, or to a reason why there is none.
 
-use spore_testkit::{Output, TestEnv, wait_until_none};
+use spore_testkit::{ProgramOutput, TestEnv, wait_until_none};
 
 use crate::scenes::{self, WRITE_42, orchestrate, told};
 
 /// Plays a scenario of one bounce and returns what was told.
 #[track_caller]
-fn check(scenario: &str, more: &[&str], code: i32) -> (TestEnv, Output) {
+fn check(scenario: &str, more: &[&str], code: i32) -> (TestEnv, ProgramOutput) {
     let env = scenes::with_scenario(scenario);
     let output = orchestrate(&env, more).code(code);
     (env, output)

@@ -4,7 +4,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_testkit::{Output, TestEnv, wait_until_none};
+use spore_testkit::{ProgramOutput, TestEnv, wait_until_none};
 
 use crate::scenes::{self, WAIT_ONCE, WRITE_42, told};
 
@@ -28,7 +28,7 @@ fn signal(env: &TestEnv, name: &str, child: &Child) {
 }
 
 /// Starts the task, sends a signal while it waits, and returns what was told.
-fn stop(env: &TestEnv, name: &str) -> Output {
+fn stop(env: &TestEnv, name: &str) -> ProgramOutput {
     let child = start(env);
     signal(env, name, &child);
     let output = env.finish(child);

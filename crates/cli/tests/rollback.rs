@@ -1,19 +1,23 @@
 //! `--apply` and `spore runs rollback`, as a person meets them.
 
 use spore_testkit::TestEnv;
-use spore_testkit::kill::{Blow, Crime, Manner, sample};
+use spore_testkit::kill::{CommandTraits, KillPoint, KillTarget, sample};
 
 use crate::scenes::{self, WRITE_42, told};
 
 /// A verified run, applied as asked.
-fn applied(how: &str, code: i32, prepare: &dyn Fn(&TestEnv)) -> (TestEnv, spore_testkit::Output) {
+fn applied(
+    how: &str,
+    code: i32,
+    prepare: &dyn Fn(&TestEnv),
+) -> (TestEnv, spore_testkit::ProgramOutput) {
     let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
     prepare(&env);
     let output = scenes::orchestrate(&env, &["--apply", how]).code(code);
     (env, output)
 }
 
-fn rollback(env: &TestEnv, more: &[&str]) -> spore_testkit::Output {
+fn rollback(env: &TestEnv, more: &[&str]) -> spore_testkit::ProgramOutput {
     let id = scenes::newest_id(env);
     let args: Vec<&str> = ["runs", "rollback", &id].iter().chain(more).copied().collect();
     env.spore(&args)
@@ -180,13 +184,13 @@ fn a_key_that_a_lost_session_left_behind_is_let_go_too() {
 #[test]
 fn a_run_that_is_killed_while_it_lets_go_of_a_key_ends_like_one_that_was_not() {
     let command = [scenes::ORCHESTRATE, &["--max-bounces", "1"]].concat();
-    let crime = Crime { scene: &leaking, command: &command, random: 0 };
+    let crime = KillTarget { scene: &leaking, command: &command, random: 0 };
     let points = [
         "before:commit:bounce/1 without secrets#1",
         "before:ref:refs/spore/RUN/bounce/1#2",
         "after:ref:refs/spore/RUN/bounce/1#2",
     ];
-    let tally = sample(&crime, Manner::default(), &points.map(Blow::At));
+    let tally = sample(&crime, CommandTraits::default(), &points.map(KillPoint::At));
     assert_eq!((tally.ended.as_str(), tally.killed), ("escalated", 3));
     assert_eq!(tally.divergent, Vec::<String>::new(), "{}", tally.line());
 }

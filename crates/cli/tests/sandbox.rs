@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, WRITE_42, told};
 
@@ -57,7 +57,7 @@ fn scene() -> TestEnv {
 }
 
 /// Runs spore as this user or, if `user` says so, as another one.
-fn run(env: &TestEnv, user: Option<u32>, args: &[&str]) -> Output {
+fn run(env: &TestEnv, user: Option<u32>, args: &[&str]) -> ProgramOutput {
     let exe = env.dir().join("home/spore");
     scenes::system(env, "cp", &[&env.exe().display().to_string(), &exe.display().to_string()]);
     let mut command = match user {

@@ -1,7 +1,7 @@
 //! `spore search`: what it finds first, what it says, and what it refuses.
 
 use serde_json::Value;
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -45,7 +45,7 @@ fn shop() -> TestEnv {
     env
 }
 
-fn search(env: &TestEnv, args: &[&str]) -> Output {
+fn search(env: &TestEnv, args: &[&str]) -> ProgramOutput {
     let args: Vec<&str> = ["search"].into_iter().chain(args.iter().copied()).collect();
     env.spore(&args)
 }
@@ -225,7 +225,7 @@ fn a_missing_model_is_mentioned_once() {
     let env = scenes::env();
     env.write("a.rs", "pub fn a_function() {}\n");
     env.commit_all("one");
-    let mentions = |output: Output| output.code(0).stderr.contains("spore setup");
+    let mentions = |output: ProgramOutput| output.code(0).stderr.contains("spore setup");
     assert!(mentions(env.spore(&["index"])));
     assert!(!mentions(env.spore(&["index"])));
     assert!(!mentions(search(&env, &["a_function"])));

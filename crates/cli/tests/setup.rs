@@ -14,7 +14,7 @@ fn dir(env: &TestEnv) -> PathBuf {
 }
 
 /// Runs `spore setup` with the model's place in the test's own directory.
-fn setup(env: &TestEnv, args: &[&str], path: Option<&str>) -> spore_testkit::Output {
+fn setup(env: &TestEnv, args: &[&str], path: Option<&str>) -> spore_testkit::ProgramOutput {
     let dir = dir(env).display().to_string();
     let mut variables = vec![("SPORE_MODEL_DIR", dir.as_str())];
     variables.extend(path.map(|path| ("PATH", path)));

@@ -22,8 +22,8 @@ mod table;
 mod trials;
 
 pub use echo::{ECHO_ARG, serve as serve_echo};
-pub use expectations::{By, Case, Cell, Expectations};
-pub use kits::{Grant, Kit, Place, Step, kit};
-pub use scene::{Scene, Witness};
+pub use expectations::{Cell, ConformanceCase, Enforcer, Expectations};
+pub use kits::{Grant, Kit, ModelStep, SessionPlace, kit};
+pub use scene::{TrialScene, Witness};
 pub use suite::{CheckError, Subject, check, names};
-pub use table::{Row, Table, markdown};
+pub use table::{CaseRow, ConformanceTable, markdown};

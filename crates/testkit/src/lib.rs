@@ -10,5 +10,5 @@ mod env;
 pub mod kill;
 mod processes;
 
-pub use env::{Output, TestEnv};
+pub use env::{ProgramOutput, TestEnv};
 pub use processes::{processes_below, wait_until_none};

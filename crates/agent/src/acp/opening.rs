@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::preset::Preset;
-use super::wire::{Agreed, Opened};
+use super::wire::{Agreed, OpenedSession};
 use crate::{Conversation, McpServer, Request, rpc};
 
 /// The numbers of our questions.
@@ -37,7 +37,7 @@ pub(super) fn cancel(session: &str) -> String {
 
 /// Everything of a request that the agent is told, before the session has a name.
 #[derive(Clone, Debug)]
-pub(super) struct Opening {
+pub(super) struct AcpOpening {
     dir: String,
     servers: Vec<Value>,
     pub(super) earlier: Option<Conversation>,
@@ -46,7 +46,7 @@ pub(super) struct Opening {
     prompt: String,
 }
 
-impl Opening {
+impl AcpOpening {
     pub(super) fn new(request: &Request, preset: &Preset) -> Self {
         let prompt = match &request.resume {
             Some(earlier) => earlier.prompt.clone(),
@@ -94,7 +94,7 @@ impl Opening {
     pub(super) fn settings(
         &self,
         session: &str,
-        opened: &Opened,
+        opened: &OpenedSession,
     ) -> Result<Vec<(u64, String)>, String> {
         let mut lines = Vec::new();
         if let Some(modes) = &opened.modes
@@ -116,7 +116,7 @@ impl Opening {
     }
 }
 
-fn choose(session: &str, model: &str, opened: &Opened) -> Result<String, String> {
+fn choose(session: &str, model: &str, opened: &OpenedSession) -> Result<String, String> {
     let is_model = |option: &&super::wire::Choice| {
         option.category.as_deref() == Some("model") || option.id == "model"
     };

@@ -24,7 +24,7 @@ pub struct Preset {
     pub counts_last_call_only: bool,
 }
 
-struct Known {
+struct KnownPreset {
     name: &'static str,
     program: &'static str,
     args: &'static [&'static str],
@@ -49,7 +49,7 @@ const OPENCODE: &[(&str, &str)] = &[
     ),
 ];
 
-const PLAIN: Known = Known {
+const PLAIN: KnownPreset = KnownPreset {
     name: "",
     program: "",
     args: &[],
@@ -61,8 +61,8 @@ const PLAIN: Known = Known {
     counts_last_call_only: false,
 };
 
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[KnownPreset] = &[
+    KnownPreset {
         name: "opencode",
         program: "opencode",
         args: &["acp"],
@@ -72,7 +72,7 @@ const KNOWN: &[Known] = &[
         counts_last_call_only: true,
         ..PLAIN
     },
-    Known {
+    KnownPreset {
         name: "gemini",
         program: "gemini",
         args: &["--acp", "--skip-trust"],
@@ -84,7 +84,7 @@ const KNOWN: &[Known] = &[
         counts: true,
         ..PLAIN
     },
-    Known {
+    KnownPreset {
         name: "qwen",
         program: "qwen",
         args: &["--acp"],
@@ -96,9 +96,9 @@ const KNOWN: &[Known] = &[
         counts: true,
         ..PLAIN
     },
-    Known { name: "goose", program: "goose", args: &["acp"], ..PLAIN },
-    Known { name: "claude-acp", program: "claude-agent-acp", ..PLAIN },
-    Known { name: "codex-acp", program: "codex-acp", ..PLAIN },
+    KnownPreset { name: "goose", program: "goose", args: &["acp"], ..PLAIN },
+    KnownPreset { name: "claude-acp", program: "claude-agent-acp", ..PLAIN },
+    KnownPreset { name: "codex-acp", program: "codex-acp", ..PLAIN },
 ];
 
 impl Preset {

@@ -8,12 +8,12 @@ use serde_json::Value;
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Agreed {
     pub(super) protocol_version: Value,
-    pub(super) agent_capabilities: Abilities,
+    pub(super) agent_capabilities: AcpAbilities,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Abilities {
+pub(super) struct AcpAbilities {
     pub(super) load_session: bool,
     pub(super) session_capabilities: SessionAbilities,
 }
@@ -26,7 +26,7 @@ pub(super) struct SessionAbilities {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     pub(super) session_id: Option<String>,
     pub(super) modes: Option<Modes>,
     pub(super) models: Option<Value>,
@@ -68,14 +68,14 @@ pub(super) struct Location {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Question {
+pub(super) struct PermissionRequest {
     pub(super) tool_call: ToolCall,
-    pub(super) options: Vec<Answer>,
+    pub(super) options: Vec<PermissionOption>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct PermissionOption {
     pub(super) option_id: String,
     pub(super) kind: String,
 }

@@ -11,10 +11,10 @@ use std::collections::HashMap;
 
 use spore_model::{Timestamp, Usage};
 
-use super::health::{self, Exit, Refusal};
-use super::line::{Block, Line, Message, ResultLine};
+use super::health::{self, ApiRefusal, Exit};
+use super::line::{ClaudeMessage, ContentBlock, ResultLine, StreamLine};
 use super::summary;
-use crate::{AgentEvent, Report, ResultEvent};
+use crate::{AgentEvent, ResultEvent, SessionReport};
 
 /// The model that Claude Code names for a message it made up itself, such as an API error.
 const SYNTHETIC: &str = "<synthetic>";
@@ -25,7 +25,7 @@ const SIGN_IN_ATTEMPTS: u32 = 3;
 
 /// What the session must have, for its end to be good.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Expectations {
+pub struct SessionNeeds {
     /// A schema was given, so there must be a structured result.
     pub structured: bool,
     /// Servers without which the session is worthless.
@@ -34,14 +34,14 @@ pub struct Expectations {
 
 /// One session, as far as it was heard.
 #[derive(Debug, Default)]
-pub struct Stream {
-    pub(super) expectations: Expectations,
+pub struct ClaudeStream {
+    pub(super) expectations: SessionNeeds,
     pub(super) session_id: Option<String>,
     dir: Option<String>,
     /// The message that each speaker is in: the session's own under `None`, subagents by the
     /// call that started them. One message comes in several lines.
     speaking: HashMap<Option<String>, String>,
-    tools: HashMap<String, Call>,
+    tools: HashMap<String, RunningCall>,
     pub(super) turns: u32,
     /// Tokens of the calls that were heard: input as the API counted it, output estimated.
     /// Only for a session that ends without a sum of its own.
@@ -49,7 +49,7 @@ pub struct Stream {
     pub(super) last_text: String,
     pub(super) mcp: Vec<(String, String)>,
     /// What the API last refused, until it answers again.
-    pub(super) refusal: Option<Refusal>,
+    pub(super) refusal: Option<ApiRefusal>,
     /// When the limit that was hit is over.
     pub(super) resets_at: Option<Timestamp>,
     give_up: Option<String>,
@@ -59,13 +59,13 @@ pub struct Stream {
 }
 
 #[derive(Debug)]
-struct Call {
+struct RunningCall {
     tool: String,
     speaker: Option<String>,
 }
 
-impl Stream {
-    pub fn new(expectations: Expectations) -> Self {
+impl ClaudeStream {
+    pub fn new(expectations: SessionNeeds) -> Self {
         Self { expectations, ..Self::default() }
     }
 
@@ -75,7 +75,7 @@ impl Stream {
             return Vec::new();
         }
         let raw = || vec![AgentEvent::Raw { line: text.to_owned() }];
-        let Ok(line) = serde_json::from_str::<Line>(text) else { return raw() };
+        let Ok(line) = serde_json::from_str::<StreamLine>(text) else { return raw() };
         if line.session_id.as_ref().is_some_and(|id| !id.is_empty()) {
             self.session_id.clone_from(&line.session_id);
         }
@@ -131,11 +131,11 @@ impl Stream {
     }
 
     /// Judges the session by all its signs. See `health`.
-    pub fn conclude(&self, exit: &Exit) -> Report {
+    pub fn conclude(&self, exit: &Exit) -> SessionReport {
         health::conclude(self, exit)
     }
 
-    fn init(&mut self, line: Line) -> Vec<AgentEvent> {
+    fn init(&mut self, line: StreamLine) -> Vec<AgentEvent> {
         self.dir = line.cwd;
         let mut events = Vec::new();
         for server in line.mcp_servers.unwrap_or_default() {
@@ -163,18 +163,18 @@ impl Stream {
         })
     }
 
-    fn api_retry(&mut self, line: &Line) -> Vec<AgentEvent> {
+    fn api_retry(&mut self, line: &StreamLine) -> Vec<AgentEvent> {
         let word = line.error.as_ref().and_then(|error| error.as_str());
-        let refusal = Refusal::new(line.error_status, word, "");
+        let refusal = ApiRefusal::new(line.error_status, word, "");
         let attempt = line.attempt.unwrap_or(1);
         let mut events = Vec::new();
         match refusal {
-            Refusal::SignIn if attempt >= SIGN_IN_ATTEMPTS => {
+            ApiRefusal::SignIn if attempt >= SIGN_IN_ATTEMPTS => {
                 self.give_up.get_or_insert_with(|| {
                     format!("it is not signed in: the API refused it {attempt} times")
                 });
             }
-            Refusal::Quota => {
+            ApiRefusal::Quota => {
                 let status =
                     line.error_status.map_or_else(String::new, |code| format!(" ({code})"));
                 let reason = format!("{}{status}, try {attempt}", word.unwrap_or("rate_limit"));
@@ -186,7 +186,7 @@ impl Stream {
         events
     }
 
-    fn rate_limit(&mut self, line: &Line) -> Vec<AgentEvent> {
+    fn rate_limit(&mut self, line: &StreamLine) -> Vec<AgentEvent> {
         let Some(info) = &line.rate_limit_info else { return Vec::new() };
         let status = info.status.as_deref().unwrap_or("unknown");
         if status == "allowed" {
@@ -203,7 +203,7 @@ impl Stream {
         vec![AgentEvent::RateLimit { resets_at, reason }]
     }
 
-    fn assistant(&mut self, line: Line) -> Vec<AgentEvent> {
+    fn assistant(&mut self, line: StreamLine) -> Vec<AgentEvent> {
         let Some(message) = line.message else { return Vec::new() };
         let speaker = line.parent_tool_use_id;
         if message.model.as_deref() == Some(SYNTHETIC) {
@@ -222,20 +222,24 @@ impl Stream {
         &mut self,
         speaker: &Option<String>,
         word: Option<&str>,
-        blocks: Vec<Block>,
+        blocks: Vec<ContentBlock>,
     ) -> Vec<AgentEvent> {
         if speaker.is_some() {
             return Vec::new();
         }
         let texts: Vec<String> = blocks.into_iter().filter_map(|block| block.text).collect();
         if word.is_some() {
-            self.refusal = Some(Refusal::new(None, word, &texts.join(" ")));
+            self.refusal = Some(ApiRefusal::new(None, word, &texts.join(" ")));
         }
         texts.into_iter().map(|text| AgentEvent::Text { text }).collect()
     }
 
     /// Counts a message when its first line comes.
-    fn new_message(&mut self, speaker: &Option<String>, message: &Message) -> Option<AgentEvent> {
+    fn new_message(
+        &mut self,
+        speaker: &Option<String>,
+        message: &ClaudeMessage,
+    ) -> Option<AgentEvent> {
         let id = message.id.clone().unwrap_or_default();
         if self.speaking.get(speaker) == Some(&id) {
             return None;
@@ -254,7 +258,7 @@ impl Stream {
             .then_some(AgentEvent::Usage { usage })
     }
 
-    fn block(&mut self, speaker: &Option<String>, block: Block) -> Option<AgentEvent> {
+    fn block(&mut self, speaker: &Option<String>, block: ContentBlock) -> Option<AgentEvent> {
         let own = speaker.is_none();
         match block.kind.as_str() {
             "text" => {
@@ -275,7 +279,7 @@ impl Stream {
                 let input = block.input.unwrap_or_default();
                 self.heard.output_tokens += estimated_tokens(&input.to_string());
                 let event = summary::tool_use(&tool, &input, self.dir.as_deref());
-                let call = Call { tool, speaker: speaker.clone() };
+                let call = RunningCall { tool, speaker: speaker.clone() };
                 self.tools.insert(block.id.unwrap_or_default(), call);
                 Some(event)
             }
@@ -283,7 +287,7 @@ impl Stream {
         }
     }
 
-    fn user(&mut self, message: Option<Message>) -> Vec<AgentEvent> {
+    fn user(&mut self, message: Option<ClaudeMessage>) -> Vec<AgentEvent> {
         let blocks = message.map(|message| message.content).unwrap_or_default();
         let results = blocks.into_iter().filter(|block| block.kind == "tool_result");
         results

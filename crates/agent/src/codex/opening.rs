@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{McpServer, Request, Sandbox, rpc};
+use crate::{McpServer, Request, SessionSandbox, rpc};
 
 /// The numbers of our questions.
 pub(super) const INITIALIZE: u64 = 1;
@@ -18,14 +18,14 @@ pub(super) fn hello() -> String {
 
 /// Everything of a request that Codex is told, before the session has a number.
 #[derive(Clone, Debug)]
-pub(super) struct Opening {
+pub(super) struct CodexOpening {
     method: &'static str,
     thread: Value,
     prompt: String,
     schema: Option<Value>,
 }
 
-impl Opening {
+impl CodexOpening {
     pub(super) fn new(request: &Request) -> Self {
         let mut thread = json!({
             "cwd": request.dir.to_string_lossy(),
@@ -81,7 +81,7 @@ fn sandbox(request: &Request) -> &'static str {
     let tools = &request.tools;
     let may_edit = tools.allow.iter().any(|word| word == "edit")
         && !tools.deny.iter().any(|word| word == "edit");
-    let nobody_minds = tools.skip_permissions && request.sandbox == Sandbox::None;
+    let nobody_minds = tools.skip_permissions && request.sandbox == SessionSandbox::None;
     if request.sandbox.is_enforced() || nobody_minds {
         "danger-full-access"
     } else if may_edit {

@@ -5,13 +5,13 @@
 
 use std::time::Instant;
 
-use super::listen::HEARTBEAT;
-use super::{EndedBy, Ending};
-use crate::{AgentError, Report, Request, Watch, Watchdog};
+use super::listener::HEARTBEAT;
+use super::{EndedBy, SessionEnding};
+use crate::{AgentError, Request, SessionReport, AgentWatch, Watchdog};
 
 /// What became of one attempt at a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Life {
+pub(crate) enum AttemptOutcome {
     /// It took a turn, gave a result, or was ended by us.
     Lived,
     /// It ended by itself without a turn and without a result.
@@ -20,10 +20,10 @@ pub(crate) enum Life {
     NoSuchConversation,
 }
 
-impl Life {
+impl AttemptOutcome {
     /// Returns what became of an attempt: whether it missed the conversation it was to go on
     /// with, whether it showed any sign of life, and how it ended.
-    pub(crate) fn of(lost_conversation: bool, alive: bool, ending: &Ending) -> Self {
+    pub(crate) fn of(lost_conversation: bool, alive: bool, ending: &SessionEnding) -> Self {
         if lost_conversation {
             Self::NoSuchConversation
         } else if ending.by == EndedBy::Itself && !alive {
@@ -35,20 +35,20 @@ impl Life {
 }
 
 /// Runs one session for a request.
-pub(crate) type Attempt<'a> =
-    dyn FnMut(&Request, &mut dyn Watch) -> Result<(Report, Life), AgentError> + 'a;
+pub(crate) type Attempt<'a> = dyn FnMut(&Request, &mut dyn AgentWatch) -> Result<(SessionReport, AttemptOutcome), AgentError>
+    + 'a;
 
 /// Starts a stillborn session once more after the pause. What is left of the time is the
 /// same for both.
 pub(crate) fn with_start_retry(
     request: &Request,
     watchdog: &Watchdog,
-    watch: &mut dyn Watch,
+    watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
-) -> Result<(Report, Life), AgentError> {
+) -> Result<(SessionReport, AttemptOutcome), AgentError> {
     let start = Instant::now();
     let first = attempt(request, watch)?;
-    if first.1 != Life::Stillborn {
+    if first.1 != AttemptOutcome::Stillborn {
         return Ok(first);
     }
     let again = Instant::now() + watchdog.start_retry_pause;
@@ -73,12 +73,12 @@ pub(crate) fn with_start_retry(
 /// Starts afresh, with the whole prompt, where an earlier conversation cannot be gone on with.
 pub(crate) fn with_fresh_start(
     request: &Request,
-    watch: &mut dyn Watch,
+    watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
-) -> Result<(Report, Life), AgentError> {
+) -> Result<(SessionReport, AttemptOutcome), AgentError> {
     let start = Instant::now();
     let first = attempt(request, watch)?;
-    if request.resume.is_none() || first.1 == Life::Lived || watch.cancelled() {
+    if request.resume.is_none() || first.1 == AttemptOutcome::Lived || watch.cancelled() {
         return Ok(first);
     }
     let mut fresh = request.clone();
@@ -91,10 +91,10 @@ pub(crate) fn with_fresh_start(
 pub(crate) fn with_second_chances(
     request: &Request,
     watchdog: &Watchdog,
-    watch: &mut dyn Watch,
+    watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
-) -> Result<Report, AgentError> {
-    let mut patiently = |request: &Request, watch: &mut dyn Watch| {
+) -> Result<SessionReport, AgentError> {
+    let mut patiently = |request: &Request, watch: &mut dyn AgentWatch| {
         with_start_retry(request, watchdog, watch, attempt)
     };
     with_fresh_start(request, watch, &mut patiently).map(|(report, _)| report)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use spore_agent::{Agent, Conversation, Limits, Report, Request};
+use spore_agent::{Agent, Conversation, Request, RequestLimits, SessionReport};
 use spore_effects::files;
 use spore_model::{CommitId, LedgerEntry, Run, RunCost, RunId, RunKind, RunState, SourceKind};
 use spore_pipeline::{SessionSummary, Step, Ticket};
@@ -104,7 +104,7 @@ impl Orchestration<'_> {
         agent: &dyn Agent,
         session: RunId,
         dir: &Path,
-    ) -> Result<(Report, Proposals)> {
+    ) -> Result<(SessionReport, Proposals)> {
         let token = self.around.ids.session_token();
         let (sandbox, scratch) =
             self.sandboxes().of_session(&self.hold, &player.backend, &part.dir, dir, &token)?;
@@ -138,7 +138,7 @@ impl Orchestration<'_> {
             mcp_servers: vec![seat.server()],
             schema: None,
             resume,
-            limits: Limits {
+            limits: RequestLimits {
                 turns: self.settings.max_turns,
                 wall: std::time::Duration::from_millis(self.settings.wall_ms),
                 idle: idle(agent, self.config),

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use spore_scripted_model::{Scenario, Server, Turn};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn};
 
 use crate::client::{Connection, post};
 
 const ASKED: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
 
-fn server(turn: Turn) -> Server {
-    Server::start(Scenario::new().turn(turn.sticky())).unwrap()
+fn server(turn: Turn) -> ModelServer {
+    ModelServer::start(ModelScenario::new().turn(turn.sticky())).unwrap()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spore_scripted_model::{Refusal, Scenario, Server, Turn};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, VendorRefusal};
 
 use crate::client::{Answer, Connection, post};
 
@@ -13,8 +13,8 @@ const TARGETS: [&str; 4] = [
     "/v1beta/models/flash:streamGenerateContent?alt=sse",
 ];
 
-fn server(turn: Turn) -> Server {
-    Server::start(Scenario::new().turn(turn.sticky())).unwrap()
+fn server(turn: Turn) -> ModelServer {
+    ModelServer::start(ModelScenario::new().turn(turn.sticky())).unwrap()
 }
 
 fn streamed() -> Value {
@@ -38,7 +38,7 @@ fn parses(data: &str) -> bool {
 fn errors_are_the_vendors_own() {
     let mut seen = String::new();
     for status in [400, 401, 403, 404, 429, 500, 529] {
-        let refusal = Refusal::new(status).message("no");
+        let refusal = VendorRefusal::new(status).message("no");
         let server = server(Turn::refuses(refusal));
         for target in TARGETS {
             let answer = post(&server, target, &streamed());
@@ -52,8 +52,10 @@ fn errors_are_the_vendors_own() {
 
 #[test]
 fn a_rate_limit_says_when_to_come_back() {
-    let refusal =
-        Refusal::new(429).retry_after(7).reset("2026-01-01T00:00:00Z").kind("usage_limit_reached");
+    let refusal = VendorRefusal::new(429)
+        .retry_after(7)
+        .reset("2026-01-01T00:00:00Z")
+        .kind("usage_limit_reached");
     let server = server(Turn::refuses(refusal).header("x-extra", "more"));
     let mut seen = String::new();
     for target in TARGETS {
@@ -69,7 +71,7 @@ fn a_rate_limit_says_when_to_come_back() {
 
 #[test]
 fn an_error_comes_inside_a_stream() {
-    let refusal = Refusal::new(529).message("busy").kind("overloaded");
+    let refusal = VendorRefusal::new(529).message("busy").kind("overloaded");
     let server = server(talkative().fail_after(3, refusal));
     let mut seen = String::new();
     for target in TARGETS {
@@ -83,10 +85,10 @@ fn an_error_comes_inside_a_stream() {
 
 #[test]
 fn a_body_of_the_scenarios_own_is_sent_as_it_is() {
-    let scenario = Scenario::parse(
+    let scenario = ModelScenario::parse(
         "[[turn]]\nerror = { status = 429, body = { error = { resets_in_seconds = 60 } } }\n",
     );
-    let server = Server::start(scenario.unwrap()).unwrap();
+    let server = ModelServer::start(scenario.unwrap()).unwrap();
     let answer = post(&server, "/v1/responses", &streamed());
     assert_eq!(answer.json(), json!({"error": {"resets_in_seconds": 60}}));
 }

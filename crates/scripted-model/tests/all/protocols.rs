@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spore_model::Usage;
-use spore_scripted_model::{Scenario, Server, Stop, Turn};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, TurnStop};
 
 use crate::client::post;
 
@@ -25,7 +25,7 @@ fn scene() -> Turn {
 /// Plays the turn to this question and returns what came, as the client reads it.
 #[track_caller]
 fn answer(turn: Turn, target: &str, body: &Value) -> String {
-    let server = Server::start(Scenario::new().turn(turn)).unwrap();
+    let server = ModelServer::start(ModelScenario::new().turn(turn)).unwrap();
     let answer = post(&server, target, body);
     assert_eq!((answer.status, answer.complete), (200, true), "{}", answer.body);
     assert!(server.unanswered().is_empty());
@@ -120,7 +120,7 @@ fn gemini_without_events_is_an_array() {
 #[test]
 fn every_reason_to_stop_has_its_word_in_every_dialect() {
     let mut words = String::new();
-    for stop in [Stop::EndTurn, Stop::ToolUse, Stop::MaxTokens, Stop::Refusal] {
+    for stop in [TurnStop::EndTurn, TurnStop::ToolUse, TurnStop::MaxTokens, TurnStop::Refusal] {
         let said = |target: &str, body: &Value| -> Value {
             let text = answer(Turn::says("So").stop(stop), target, body);
             serde_json::from_str(&text).unwrap()

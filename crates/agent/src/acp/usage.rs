@@ -4,7 +4,7 @@
 use serde_json::Value;
 use spore_model::{Usage, Usd};
 
-use crate::signs::usage_of;
+use crate::health::usage_of;
 
 /// What a call reads where nobody says: the instructions and tools of an agent, mostly.
 const USUAL_CONTEXT: u64 = 20_000;
@@ -16,7 +16,7 @@ const WINDOW: u64 = 1_000_000;
 const UNHEARD: u64 = 8_000;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct UsageTally {
     /// The sum over the calls that were counted one by one.
     calls: Usage,
     pub(super) counted_calls: u32,
@@ -29,7 +29,7 @@ pub(super) struct Tally {
     pub(super) cost: Option<Usd>,
 }
 
-impl Tally {
+impl UsageTally {
     /// Reads `_meta` of a piece of text: the tokens of one call.
     pub(super) fn piece(&mut self, meta: &Value) -> Option<Usage> {
         let usage = read(&meta["usage"])?;
@@ -39,7 +39,7 @@ impl Tally {
     }
 
     pub(super) fn said(&mut self, text: &str) {
-        self.said += crate::signs::estimated_tokens(text);
+        self.said += crate::health::estimated_tokens(text);
     }
 
     /// Reads a `usage_update`: how full the context is, and what all of it cost.

@@ -6,7 +6,7 @@
 
 use spore_model::{Outcome, Timestamp, Usage};
 
-use crate::Report;
+use crate::SessionReport;
 use crate::claude::{Exit, Stopped};
 
 /// Characters of a reason.
@@ -14,7 +14,7 @@ const CAP: usize = 200;
 
 /// What the model's server did not want, by what can be done about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum ServerRefusal {
     /// A person has to sign in or mend the key.
     SignIn,
     /// Waiting helps.
@@ -24,28 +24,28 @@ pub(crate) enum Refusal {
 
 /// A call that did not get its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Trouble {
-    pub(crate) refusal: Refusal,
+pub(crate) struct ServerTrouble {
+    pub(crate) refusal: ServerRefusal,
     pub(crate) text: String,
     pub(crate) resets_at: Option<Timestamp>,
 }
 
-impl Trouble {
+impl ServerTrouble {
     /// Reads a status, where there is one, and the words, in which agents hide the rest.
     pub(crate) fn new(status: Option<u64>, text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         let refusal = match status.or_else(|| status_in(&lower)) {
-            Some(401 | 403) => Refusal::SignIn,
-            Some(429 | 529) => Refusal::Quota,
-            _ if says(SIGN_IN_WORDS) => Refusal::SignIn,
-            _ if says(LIMIT_WORDS) => Refusal::Quota,
-            _ => Refusal::Other,
+            Some(401 | 403) => ServerRefusal::SignIn,
+            Some(429 | 529) => ServerRefusal::Quota,
+            _ if says(SIGN_IN_WORDS) => ServerRefusal::SignIn,
+            _ if says(LIMIT_WORDS) => ServerRefusal::Quota,
+            _ => ServerRefusal::Other,
         };
         Self { refusal, text: one_line(text), resets_at: None }
     }
 
-    pub(crate) fn of(refusal: Refusal, text: &str) -> Self {
+    pub(crate) fn of(refusal: ServerRefusal, text: &str) -> Self {
         Self { refusal, text: one_line(text), resets_at: None }
     }
 }
@@ -81,13 +81,13 @@ pub(crate) struct Signs {
     /// Why the turn that ended did not end well.
     pub(crate) flaw: Option<(Outcome, String)>,
     /// The last call that got no answer, unless one did after it.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<ServerTrouble>,
     /// Why the session was given up by us.
     pub(crate) give_up: Option<(Outcome, String)>,
 }
 
 /// Judges the signs; the figures are for the caller to put beside it.
-pub(crate) fn judge(signs: &Signs, exit: &Exit) -> Report {
+pub(crate) fn judge(signs: &Signs, exit: &Exit) -> SessionReport {
     let report = match (exit.stopped, &signs.give_up) {
         (Some(Stopped::Cancelled), _) => {
             ended(Outcome::Interrupted, "it was interrupted".to_owned())
@@ -100,10 +100,10 @@ pub(crate) fn judge(signs: &Signs, exit: &Exit) -> Report {
         }
         _ => judge_turn(signs, exit),
     };
-    Report { swept: exit.swept, ..report }
+    SessionReport { swept: exit.swept, ..report }
 }
 
-fn judge_turn(signs: &Signs, exit: &Exit) -> Report {
+fn judge_turn(signs: &Signs, exit: &Exit) -> SessionReport {
     if let Some(trouble) = &signs.trouble {
         return refused(trouble);
     }
@@ -115,42 +115,44 @@ fn judge_turn(signs: &Signs, exit: &Exit) -> Report {
     if !signs.is_whole || failed {
         return ended(Outcome::Failure, exited(exit, signs.is_whole));
     }
-    Report::ended(Outcome::Success, None)
+    SessionReport::ended(Outcome::Success, None)
 }
 
-fn ended(outcome: Outcome, reason: String) -> Report {
-    Report::ended(outcome, Some(reason))
+fn ended(outcome: Outcome, reason: String) -> SessionReport {
+    SessionReport::ended(outcome, Some(reason))
 }
 
-fn refused(trouble: &Trouble) -> Report {
+fn refused(trouble: &ServerTrouble) -> SessionReport {
     let text = &trouble.text;
     match trouble.refusal {
-        Refusal::SignIn => ended(Outcome::Failure, format!("it is not signed in: {text}")),
-        Refusal::Quota => Report {
+        ServerRefusal::SignIn => ended(Outcome::Failure, format!("it is not signed in: {text}")),
+        ServerRefusal::Quota => SessionReport {
             resets_at: trouble.resets_at,
             ..ended(Outcome::QuotaParked, format!("the model is over its limit: {text}"))
         },
-        Refusal::Other => ended(Outcome::Failure, format!("the model could not be asked: {text}")),
+        ServerRefusal::Other => {
+            ended(Outcome::Failure, format!("the model could not be asked: {text}"))
+        }
     }
 }
 
 /// A session that ran out of time while the server refused it did not work too long: what it
 /// waited for says what to do.
-fn out_of_time(signs: &Signs, exit: &Exit, reason: &str) -> Report {
+fn out_of_time(signs: &Signs, exit: &Exit, reason: &str) -> SessionReport {
     let grumbled = || grumble(&exit.complaint);
     match &signs.trouble.clone().or_else(grumbled) {
-        Some(Trouble { refusal: Refusal::SignIn, .. }) => ended(
+        Some(ServerTrouble { refusal: ServerRefusal::SignIn, .. }) => ended(
             Outcome::Failure,
             format!("it is not signed in, and {reason} before it was let in"),
         ),
-        Some(Trouble { refusal: Refusal::Quota, resets_at, .. }) => Report {
+        Some(ServerTrouble { refusal: ServerRefusal::Quota, resets_at, .. }) => SessionReport {
             resets_at: *resets_at,
             ..ended(
                 Outcome::QuotaParked,
                 format!("the model is over its limit, and {reason} before it answered"),
             )
         },
-        Some(Trouble { refusal: Refusal::Other, .. }) => {
+        Some(ServerTrouble { refusal: ServerRefusal::Other, .. }) => {
             ended(Outcome::TimedOut, format!("{reason} while it tried to reach the model again"))
         }
         None => ended(Outcome::TimedOut, reason.to_owned()),
@@ -159,7 +161,7 @@ fn out_of_time(signs: &Signs, exit: &Exit, reason: &str) -> Report {
 
 /// Reads the last status that it complained of on stderr: Gemini tries again and tells only
 /// there.
-fn grumble(complaint: &str) -> Option<Trouble> {
+fn grumble(complaint: &str) -> Option<ServerTrouble> {
     let (_, after) = complaint.rsplit_once("status")?;
     let number: String = after
         .trim_start_matches([':', ' ', '='])
@@ -167,7 +169,7 @@ fn grumble(complaint: &str) -> Option<Trouble> {
         .take_while(char::is_ascii_digit)
         .collect();
     let status: u64 = number.parse().ok().filter(|status| (400..600).contains(status))?;
-    Some(Trouble::new(Some(status), complaint))
+    Some(ServerTrouble::new(Some(status), complaint))
 }
 
 fn exited(exit: &Exit, is_whole: bool) -> String {
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn what_the_server_refused_is_told_by_what_can_be_done() {
         let with = |status, text: &str| Signs {
-            trouble: Some(Trouble::new(status, text)),
+            trouble: Some(ServerTrouble::new(status, text)),
             ..Signs::default()
         };
         let exit = Exit { code: 1, ..Exit::default() };

@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde_json::Value;
 use spore_model::Usage;
 
-use crate::books::{Answered, Books, Exchange};
-use crate::dialect::{Asked, Delivery, Dialect, Frame, Reply, Route, Spoken};
-use crate::http::Request;
-use crate::scenario::Scenario;
-use crate::turn::{Part, Refusal, Repeats, Snag, Turn};
+use crate::books::{AnsweredBy, Books, RecordedExchange};
+use crate::dialect::{Delivery, Dialect, PathRequest, Route, ScriptedReply, Spoken, SseFrame};
+use crate::http::HttpRequest;
+use crate::scenario::ModelScenario;
+use crate::turn::{Repeats, Turn, TurnFault, TurnPart, VendorRefusal};
 
 const MEGABYTE: usize = 1024 * 1024;
 
@@ -24,7 +24,7 @@ pub fn tokens_of(bytes: usize) -> u64 {
 
 /// Everything a connection needs to know to answer one request.
 #[derive(Debug)]
-pub(crate) struct Performance {
+pub(crate) struct PlannedAnswer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Body,
@@ -32,62 +32,62 @@ pub(crate) struct Performance {
     pub(crate) before: Duration,
     /// Before every event.
     pub(crate) between: Duration,
-    pub(crate) mishap: Option<Mishap>,
+    pub(crate) fault: Option<ConnectionFault>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Whole(String),
-    Stream(Vec<Frame>),
+    Stream(Vec<SseFrame>),
 }
 
-/// What a connection must do wrong by itself; all other snags are in the body already.
+/// What a connection must do wrong by itself; every other fault is in the body already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mishap {
+pub(crate) enum ConnectionFault {
     HangBeforeHeaders,
     HangAfter(usize),
     CutAfter(usize),
 }
 
-pub(crate) struct Rehearsal {
-    scenario: Scenario,
+pub(crate) struct AnswerPlanner {
+    scenario: ModelScenario,
     /// How often each turn was played.
     played: Vec<u32>,
     pub(crate) books: Books,
 }
 
-impl Rehearsal {
-    pub(crate) fn new(scenario: Scenario, books: Books) -> Self {
+impl AnswerPlanner {
+    pub(crate) fn new(scenario: ModelScenario, books: Books) -> Self {
         let played = vec![0; scenario.turns.len()];
         Self { scenario, played, books }
     }
 
-    pub(crate) fn receive(&mut self, request: &Request) -> Performance {
+    pub(crate) fn receive(&mut self, request: &HttpRequest) -> PlannedAnswer {
         let body = serde_json::from_slice(&request.body);
         let json = body.as_ref().ok().cloned().unwrap_or_default();
-        let mut exchange = Exchange::arrived(self.books.next_number(), request, json);
-        let performance = match (Route::of(&request.method, &request.target), body) {
+        let mut exchange = RecordedExchange::arrived(self.books.next_number(), request, json);
+        let answer = match (Route::of(&request.method, &request.target), body) {
             (None, _) => refuse(Dialect::Messages, 404, "nobody speaks this protocol here"),
             (Some(Route::Speak(dialect, _) | Route::CountTokens(dialect)), Err(_)) => {
                 exchange.dialect = Some(dialect);
-                exchange.answered = Answered::NotJson;
+                exchange.answered = AnsweredBy::NotJson;
                 refuse(dialect, 400, "the body is not JSON")
             }
             (Some(Route::CountTokens(dialect)), Ok(_)) => {
                 exchange.dialect = Some(dialect);
-                exchange.answered = Answered::TokenCount;
+                exchange.answered = AnsweredBy::TokenCount;
                 let tokens = tokens_of(request.body.len());
-                Performance::whole(200, dialect.token_count(tokens).to_string())
+                PlannedAnswer::whole(200, dialect.token_count(tokens).to_string())
             }
             (Some(Route::Speak(dialect, asked)), Ok(_)) => {
                 exchange.dialect = Some(dialect);
                 self.speak(&mut exchange, dialect, &asked, &request.body)
             }
         };
-        let silent = performance.mishap == Some(Mishap::HangBeforeHeaders);
-        exchange.status = (!silent).then_some(performance.status);
+        let silent = answer.fault == Some(ConnectionFault::HangBeforeHeaders);
+        exchange.status = (!silent).then_some(answer.status);
         match self.books.enter(exchange) {
-            Ok(()) => performance,
+            Ok(()) => answer,
             Err(error) => {
                 refuse(Dialect::Messages, 500, &format!("the log cannot be written: {error}"))
             }
@@ -96,27 +96,27 @@ impl Rehearsal {
 
     fn speak(
         &mut self,
-        exchange: &mut Exchange,
+        exchange: &mut RecordedExchange,
         dialect: Dialect,
-        asked: &Asked,
+        asked: &PathRequest,
         sent: &[u8],
-    ) -> Performance {
+    ) -> PlannedAnswer {
         exchange.model = asked.model(&exchange.body);
         let delivery = asked.delivery(&exchange.body);
         exchange.streamed = delivery == Delivery::Stream;
         let Some((place, turn)) = self.choose(dialect, exchange) else {
-            exchange.answered = Answered::NoTurn;
+            exchange.answered = AnsweredBy::NoTurn;
             let what = format!(
                 "no turn of the scenario answers request {} for the model {:?}",
                 exchange.number, exchange.model
             );
             return refuse(dialect, 500, &what);
         };
-        exchange.answered = Answered::Turn { turn: place + 1, name: turn.name.clone() };
+        exchange.answered = AnsweredBy::Turn { turn: place + 1, name: turn.name.clone() };
         let id = format!("{:04}_{:08x}", exchange.number, fingerprint(sent));
         let spoken = spoken(&turn, &id);
         let usage = turn.usage.unwrap_or_else(|| counted(sent, &spoken));
-        let reply = Reply {
+        let reply = ScriptedReply {
             id: &id,
             model: &exchange.model,
             spoken: &spoken,
@@ -124,18 +124,18 @@ impl Rehearsal {
             usage,
             wants_usage: dialect.wants_usage(&exchange.body),
         };
-        let mut performance = perform(dialect, delivery, &turn, &reply);
-        exchange.usage = booked(usage, &performance, turn.snag.as_ref());
+        let mut answer = perform(dialect, delivery, &turn, &reply);
+        exchange.usage = booked(usage, &answer, turn.fault.as_ref());
         let price = self.scenario.price_of(&exchange.model);
         exchange.cost_usd = price.map(|price| price.of(exchange.usage));
-        performance.headers.extend(turn.headers.iter().cloned());
-        performance.before = turn.pace.before;
-        performance.between = turn.pace.between;
-        performance
+        answer.headers.extend(turn.headers.iter().cloned());
+        answer.before = turn.pace.before;
+        answer.between = turn.pace.between;
+        answer
     }
 
     /// The first turn that is not used up and whose condition holds.
-    fn choose(&mut self, dialect: Dialect, exchange: &Exchange) -> Option<(usize, Turn)> {
+    fn choose(&mut self, dialect: Dialect, exchange: &RecordedExchange) -> Option<(usize, Turn)> {
         let heard = dialect.conversation(&exchange.body);
         let turns = self.scenario.turns.iter().zip(&mut self.played).enumerate();
         for (place, (turn, played)) in turns {
@@ -162,10 +162,10 @@ fn spoken(turn: &Turn, id: &str) -> Vec<Spoken> {
     let parts = turn.parts.iter().enumerate();
     parts
         .map(|(index, part)| match part {
-            Part::Thinking(text) => Spoken::Thinking(pieces(text, piece)),
-            Part::Text(text) => Spoken::Text(pieces(text, piece)),
-            Part::Huge(megabytes) => Spoken::Text(vec!["x".repeat(megabytes * MEGABYTE)]),
-            Part::Call { name, namespace, input } => {
+            TurnPart::Thinking(text) => Spoken::Thinking(pieces(text, piece)),
+            TurnPart::Text(text) => Spoken::Text(pieces(text, piece)),
+            TurnPart::Huge(megabytes) => Spoken::Text(vec!["x".repeat(megabytes * MEGABYTE)]),
+            TurnPart::Call { name, namespace, input } => {
                 let arguments = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
                 Spoken::Call {
                     id: format!("{id}_{index}"),
@@ -201,46 +201,60 @@ fn counted(sent: &[u8], spoken: &[Spoken]) -> Usage {
 
 /// What a vendor would charge: nothing for what was refused, and no output where the answer
 /// never came to its end.
-fn booked(usage: Usage, performance: &Performance, snag: Option<&Snag>) -> Usage {
-    match snag {
-        _ if performance.status >= 400 => Usage::default(),
-        None | Some(Snag::Refused(_) | Snag::MalformedAfter(_)) => usage,
-        Some(Snag::HangBeforeHeaders) => Usage::default(),
-        Some(Snag::HangAfter(_) | Snag::CutAfter(_) | Snag::EndAfter(_) | Snag::FailAfter(..)) => {
-            Usage { output_tokens: 0, ..usage }
-        }
+fn booked(usage: Usage, answer: &PlannedAnswer, fault: Option<&TurnFault>) -> Usage {
+    match fault {
+        _ if answer.status >= 400 => Usage::default(),
+        None | Some(TurnFault::Refused(_) | TurnFault::MalformedAfter(_)) => usage,
+        Some(TurnFault::HangBeforeHeaders) => Usage::default(),
+        Some(
+            TurnFault::HangAfter(_)
+            | TurnFault::CutAfter(_)
+            | TurnFault::EndAfter(_)
+            | TurnFault::FailAfter(..),
+        ) => Usage { output_tokens: 0, ..usage },
     }
 }
 
-fn perform(dialect: Dialect, delivery: Delivery, turn: &Turn, reply: &Reply<'_>) -> Performance {
-    match (&turn.snag, delivery) {
-        (Some(Snag::Refused(refusal)), _) => refused(dialect, refusal),
-        (snag, Delivery::Stream) => stream(dialect, snag.as_ref(), reply),
-        (Some(Snag::FailAfter(_, refusal)), _) => refused(dialect, refusal),
-        (snag, Delivery::Whole) => whole(&dialect.whole(reply), snag.as_ref()),
-        (snag, Delivery::Array) => {
+fn perform(
+    dialect: Dialect,
+    delivery: Delivery,
+    turn: &Turn,
+    reply: &ScriptedReply<'_>,
+) -> PlannedAnswer {
+    match (&turn.fault, delivery) {
+        (Some(TurnFault::Refused(refusal)), _) => refused(dialect, refusal),
+        (fault, Delivery::Stream) => stream(dialect, fault.as_ref(), reply),
+        (Some(TurnFault::FailAfter(_, refusal)), _) => refused(dialect, refusal),
+        (fault, Delivery::Whole) => whole(&dialect.whole(reply), fault.as_ref()),
+        (fault, Delivery::Array) => {
             let frames = dialect.frames(reply);
             let events: Vec<Value> =
                 frames.iter().filter_map(|frame| serde_json::from_str(&frame.data).ok()).collect();
-            whole(&Value::Array(events), snag.as_ref())
+            whole(&Value::Array(events), fault.as_ref())
         }
     }
 }
 
-fn stream(dialect: Dialect, snag: Option<&Snag>, reply: &Reply<'_>) -> Performance {
+fn stream(dialect: Dialect, fault: Option<&TurnFault>, reply: &ScriptedReply<'_>) -> PlannedAnswer {
     let mut frames = dialect.frames(reply);
-    let mut mishap = None;
-    match snag {
-        None | Some(Snag::Refused(_)) => {}
-        Some(Snag::HangBeforeHeaders) => mishap = Some(Mishap::HangBeforeHeaders),
-        Some(Snag::HangAfter(events)) => mishap = Some(Mishap::HangAfter(*events)),
-        Some(Snag::CutAfter(events)) => mishap = Some(Mishap::CutAfter(*events)),
-        Some(Snag::EndAfter(events)) => frames.truncate(*events),
-        Some(Snag::FailAfter(events, refusal)) => {
+    let mut connection_fault = None;
+    match fault {
+        None | Some(TurnFault::Refused(_)) => {}
+        Some(TurnFault::HangBeforeHeaders) => {
+            connection_fault = Some(ConnectionFault::HangBeforeHeaders)
+        }
+        Some(TurnFault::HangAfter(events)) => {
+            connection_fault = Some(ConnectionFault::HangAfter(*events))
+        }
+        Some(TurnFault::CutAfter(events)) => {
+            connection_fault = Some(ConnectionFault::CutAfter(*events))
+        }
+        Some(TurnFault::EndAfter(events)) => frames.truncate(*events),
+        Some(TurnFault::FailAfter(events, refusal)) => {
             frames.truncate(*events);
             frames.push(dialect.failure(reply, frames.len(), refusal));
         }
-        Some(Snag::MalformedAfter(events)) => {
+        Some(TurnFault::MalformedAfter(events)) => {
             if let Some(frame) = frames.get_mut(*events) {
                 frame.data = first_half(&frame.data);
             }
@@ -248,28 +262,30 @@ fn stream(dialect: Dialect, snag: Option<&Snag>, reply: &Reply<'_>) -> Performan
     }
     let kind = ("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned());
     let cache = ("cache-control".to_owned(), "no-cache".to_owned());
-    Performance {
+    PlannedAnswer {
         headers: vec![kind, cache],
         body: Body::Stream(frames),
-        mishap,
-        ..Performance::whole(200, String::new())
+        fault: connection_fault,
+        ..PlannedAnswer::whole(200, String::new())
     }
 }
 
-fn whole(value: &Value, snag: Option<&Snag>) -> Performance {
+fn whole(value: &Value, fault: Option<&TurnFault>) -> PlannedAnswer {
     let text = value.to_string();
-    let halved = |text: &str, mishap| Performance {
-        mishap: Some(mishap),
-        ..Performance::whole(200, text.to_owned())
+    let halved = |text: &str, fault| PlannedAnswer {
+        fault: Some(fault),
+        ..PlannedAnswer::whole(200, text.to_owned())
     };
-    match snag {
-        Some(Snag::HangBeforeHeaders) => halved(&text, Mishap::HangBeforeHeaders),
-        Some(Snag::HangAfter(events)) => halved(&text, Mishap::HangAfter(*events)),
-        Some(Snag::CutAfter(events)) => halved(&text, Mishap::CutAfter(*events)),
-        Some(Snag::EndAfter(_) | Snag::MalformedAfter(_)) => {
-            Performance::whole(200, first_half(&text))
+    match fault {
+        Some(TurnFault::HangBeforeHeaders) => halved(&text, ConnectionFault::HangBeforeHeaders),
+        Some(TurnFault::HangAfter(events)) => halved(&text, ConnectionFault::HangAfter(*events)),
+        Some(TurnFault::CutAfter(events)) => halved(&text, ConnectionFault::CutAfter(*events)),
+        Some(TurnFault::EndAfter(_) | TurnFault::MalformedAfter(_)) => {
+            PlannedAnswer::whole(200, first_half(&text))
         }
-        None | Some(Snag::Refused(_) | Snag::FailAfter(..)) => Performance::whole(200, text),
+        None | Some(TurnFault::Refused(_) | TurnFault::FailAfter(..)) => {
+            PlannedAnswer::whole(200, text)
+        }
     }
 }
 
@@ -278,22 +294,22 @@ pub(crate) fn first_half(text: &str) -> String {
     text.chars().take(text.chars().count() / 2).collect()
 }
 
-fn refused(dialect: Dialect, refusal: &Refusal) -> Performance {
-    let mut performance = Performance::whole(refusal.status, dialect.refusal(refusal).to_string());
-    performance.headers.extend(dialect.refusal_headers(refusal));
-    performance
+fn refused(dialect: Dialect, refusal: &VendorRefusal) -> PlannedAnswer {
+    let mut answer = PlannedAnswer::whole(refusal.status, dialect.refusal(refusal).to_string());
+    answer.headers.extend(dialect.refusal_headers(refusal));
+    answer
 }
 
 /// Refuses on the server's own account. Vendors' clients take the header as "do not try again",
 /// which turns a mistake in a scenario into a quick failure.
-fn refuse(dialect: Dialect, status: u16, what: &str) -> Performance {
-    let mut performance =
-        refused(dialect, &Refusal::new(status).message(&format!("scripted model: {what}")));
-    performance.headers.push(("x-should-retry".to_owned(), "false".to_owned()));
-    performance
+fn refuse(dialect: Dialect, status: u16, what: &str) -> PlannedAnswer {
+    let mut answer =
+        refused(dialect, &VendorRefusal::new(status).message(&format!("scripted model: {what}")));
+    answer.headers.push(("x-should-retry".to_owned(), "false".to_owned()));
+    answer
 }
 
-impl Performance {
+impl PlannedAnswer {
     fn whole(status: u16, text: String) -> Self {
         Self {
             status,
@@ -301,7 +317,7 @@ impl Performance {
             body: Body::Whole(text),
             before: Duration::ZERO,
             between: Duration::ZERO,
-            mishap: None,
+            fault: None,
         }
     }
 
@@ -320,11 +336,11 @@ mod tests {
 
     /// Asks with these last words one after the other, and says which turns answered.
     #[track_caller]
-    fn check(scenario: Scenario, asked: &[&str], turns: &[Option<usize>]) {
-        let mut rehearsal = Rehearsal::new(scenario, Books::default());
+    fn check(scenario: ModelScenario, asked: &[&str], turns: &[Option<usize>]) {
+        let mut planner = AnswerPlanner::new(scenario, Books::default());
         for words in asked {
             let body = json!({"model": "m", "messages": [{"role": "user", "content": words}]});
-            rehearsal.receive(&Request {
+            planner.receive(&HttpRequest {
                 method: "POST".into(),
                 target: "/v1/messages".into(),
                 headers: Vec::new(),
@@ -332,19 +348,19 @@ mod tests {
                 keep_alive: true,
             });
         }
-        let played: Vec<_> = rehearsal.books.exchanges().iter().map(Exchange::turn).collect();
+        let played: Vec<_> = planner.books.exchanges().iter().map(RecordedExchange::turn).collect();
         assert_eq!(played, turns);
     }
 
     #[test]
     fn turns_without_a_condition_are_played_in_their_order() {
-        let scenario = Scenario::new().turn(Turn::says("one")).turn(Turn::says("two"));
+        let scenario = ModelScenario::new().turn(Turn::says("one")).turn(Turn::says("two"));
         check(scenario, &["a", "b", "c"], &[Some(1), Some(2), None]);
     }
 
     #[test]
     fn a_turn_waits_for_its_condition() {
-        let scenario = Scenario::new()
+        let scenario = ModelScenario::new()
             .turn(Turn::says("late").when(When::contains("go")))
             .turn(Turn::says("early"));
         check(scenario, &["a", "go", "go"], &[Some(2), Some(1), None]);
@@ -352,8 +368,8 @@ mod tests {
 
     #[test]
     fn a_turn_is_played_so_many_times_and_a_sticky_one_for_ever() {
-        let scenario = Scenario::new()
-            .turn(Turn::refuses(Refusal::new(429)).times(2))
+        let scenario = ModelScenario::new()
+            .turn(Turn::refuses(VendorRefusal::new(429)).times(2))
             .turn(Turn::says("yes").sticky());
         check(scenario, &["a", "a", "a", "a"], &[Some(1), Some(1), Some(2), Some(2)]);
     }

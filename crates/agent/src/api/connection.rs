@@ -15,7 +15,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 /// Pieces that wait to be looked at; the server waits when there are more.
 const PIECES: usize = 64;
 
-pub(super) enum Piece {
+pub(super) enum AnswerPiece {
     Head {
         status: u16,
         /// Names in lower case.
@@ -26,12 +26,12 @@ pub(super) enum Piece {
     Broken(String),
 }
 
-pub(super) struct Line {
+pub(super) struct Connection {
     proxy: Option<String>,
     agent: Option<ureq::Agent>,
 }
 
-impl Line {
+impl Connection {
     pub(super) fn new(proxy: Option<String>) -> Self {
         Self { proxy, agent: None }
     }
@@ -41,7 +41,7 @@ impl Line {
         url: &str,
         headers: &[(&'static str, String)],
         body: Vec<u8>,
-    ) -> Receiver<Piece> {
+    ) -> Receiver<AnswerPiece> {
         let proxy = self.proxy.as_deref();
         let agent = self.agent.get_or_insert_with(|| connect(proxy)).clone();
         let (url, headers) = (url.to_owned(), headers.to_vec());
@@ -53,7 +53,7 @@ impl Line {
             match request.send(&body[..]) {
                 Ok(response) => receive(response, &sender),
                 Err(error) => {
-                    let _ = sender.send(Piece::Broken(error.to_string()));
+                    let _ = sender.send(AnswerPiece::Broken(error.to_string()));
                 }
             }
         });
@@ -68,7 +68,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.hang_up();
     }
@@ -88,7 +88,7 @@ fn connect(proxy: Option<&str>) -> ureq::Agent {
 }
 
 /// Passes the answer on until it ends or nobody listens.
-fn receive(response: ureq::http::Response<ureq::Body>, sender: &SyncSender<Piece>) {
+fn receive(response: ureq::http::Response<ureq::Body>, sender: &SyncSender<AnswerPiece>) {
     let (head, body) = response.into_parts();
     let headers = head
         .headers
@@ -97,16 +97,17 @@ fn receive(response: ureq::http::Response<ureq::Body>, sender: &SyncSender<Piece
             (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         })
         .collect();
-    let mut listened = sender.send(Piece::Head { status: head.status.as_u16(), headers }).is_ok();
+    let mut listened =
+        sender.send(AnswerPiece::Head { status: head.status.as_u16(), headers }).is_ok();
     let mut reader = body.into_reader();
     let mut buffer = vec![0; 16 << 10];
     while listened {
         let piece = match reader.read(&mut buffer) {
-            Ok(0) => Piece::End,
-            Ok(count) => Piece::Bytes(buffer[..count].to_vec()),
-            Err(error) => Piece::Broken(error.to_string()),
+            Ok(0) => AnswerPiece::End,
+            Ok(count) => AnswerPiece::Bytes(buffer[..count].to_vec()),
+            Err(error) => AnswerPiece::Broken(error.to_string()),
         };
-        let is_last = !matches!(piece, Piece::Bytes(_));
+        let is_last = !matches!(piece, AnswerPiece::Bytes(_));
         listened = sender.send(piece).is_ok() && !is_last;
     }
 }

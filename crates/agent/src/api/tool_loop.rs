@@ -10,18 +10,20 @@ use spore_model::{Outcome, Timestamp, Usage, Usd};
 use spore_tools::{Caller, Reach, Registry, ToolAnswer};
 
 use super::ApiSettings;
-use super::conversation::{Answered, Ask, Call, Reply, Stop, Turn};
+use super::conversation::{
+    CallAnswer, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
+};
 use super::endpoint::Endpoint;
-use super::exchange::{End, Exchange};
+use super::exchange::{ModelExchange, NoAnswer};
 use crate::prices::Price;
-use crate::{AgentEvent, BoxError, Report, Request, ResultEvent, Watch};
+use crate::{AgentEvent, BoxError, Request, ResultEvent, SessionReport, AgentWatch};
 
 /// Of the window, in hundredths, that the input of a call may fill.
 const CONTEXT_SHARE: u64 = 70;
 
 const NUDGE: &str = "Hand in your result with the submit tool.";
 
-pub(super) struct Session<'a> {
+pub(super) struct ToolLoop<'a> {
     pub(super) request: &'a Request,
     pub(super) settings: &'a ApiSettings,
     pub(super) model: &'a str,
@@ -29,14 +31,14 @@ pub(super) struct Session<'a> {
     pub(super) tools: Registry,
     /// Servers, and whether they were reached.
     pub(super) mcp: Vec<(String, String)>,
-    pub(super) exchange: Exchange<'a>,
-    pub(super) notes: Notes<'a>,
-    pub(super) progress: Progress,
+    pub(super) exchange: ModelExchange<'a>,
+    pub(super) notes: SessionLog<'a>,
+    pub(super) progress: LoopProgress,
 }
 
 /// How far a session has come.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct LoopProgress {
     turns: u32,
     nudges: u32,
     usage: Usage,
@@ -48,15 +50,15 @@ pub(super) struct Progress {
 }
 
 /// What is kept and told of a session, without its keys.
-pub(super) struct Notes<'a> {
+pub(super) struct SessionLog<'a> {
     pub(super) file: File,
     pub(super) left: u64,
     pub(super) endpoint: &'a Endpoint,
 }
 
-impl Notes<'_> {
+impl SessionLog<'_> {
     /// Tells `event` and keeps it, together with what only the transcript has room for.
-    fn add(&mut self, watch: &mut dyn Watch, event: &AgentEvent, more: &[(&str, Value)]) {
+    fn add(&mut self, watch: &mut dyn AgentWatch, event: &AgentEvent, more: &[(&str, Value)]) {
         let mut line = serde_json::to_value(event).unwrap_or_default();
         for (name, value) in more {
             line[*name] = value.clone();
@@ -70,9 +72,9 @@ impl Notes<'_> {
     }
 }
 
-impl Session<'_> {
-    pub(super) fn run(mut self, watch: &mut dyn Watch) -> Report {
-        let mut turns = vec![Turn::Said(self.request.prompt.clone())];
+impl ToolLoop<'_> {
+    pub(super) fn run(mut self, watch: &mut dyn AgentWatch) -> SessionReport {
+        let mut turns = vec![ConversationTurn::Said(self.request.prompt.clone())];
         let mut resets_at = None;
         let (outcome, reason) = loop {
             if let Some(full) = self.is_full() {
@@ -80,17 +82,17 @@ impl Session<'_> {
             }
             let reply = match self.ask(&turns, watch) {
                 Ok(reply) => reply,
-                Err(End::Cancelled) => {
+                Err(NoAnswer::Cancelled) => {
                     break (Outcome::Interrupted, Some("it was interrupted".to_owned()));
                 }
-                Err(End::WallClock) => {
+                Err(NoAnswer::WallClock) => {
                     break (Outcome::TimedOut, Some("its time was over".to_owned()));
                 }
-                Err(End::Parked { resets_at: at, reason }) => {
+                Err(NoAnswer::Parked { resets_at: at, reason }) => {
                     resets_at = at;
                     break (Outcome::QuotaParked, Some(reason));
                 }
-                Err(End::Failed(reason)) => break (Outcome::Failure, Some(reason)),
+                Err(NoAnswer::Failed(reason)) => break (Outcome::Failure, Some(reason)),
             };
             self.take_in(&reply, watch);
             if let Some(ended) = self.go_on(reply, &mut turns, watch) {
@@ -116,8 +118,12 @@ impl Session<'_> {
         }
     }
 
-    fn ask(&mut self, turns: &[Turn], watch: &mut dyn Watch) -> Result<Reply, End> {
-        let ask = Ask {
+    fn ask(
+        &mut self,
+        turns: &[ConversationTurn],
+        watch: &mut dyn AgentWatch,
+    ) -> Result<ModelReply, NoAnswer> {
+        let ask = ModelRequest {
             model: self.model,
             system: &self.request.system_prompt,
             tools: &self.tools,
@@ -125,15 +131,16 @@ impl Session<'_> {
             max_output_tokens: self.settings.max_output_tokens,
         };
         let notes = &mut self.notes;
-        let mut on_limit = |watch: &mut dyn Watch, resets_at: Option<Timestamp>, reason: &str| {
-            let event = AgentEvent::RateLimit { resets_at, reason: reason.to_owned() };
-            notes.add(watch, &event, &[]);
-        };
+        let mut on_limit =
+            |watch: &mut dyn AgentWatch, resets_at: Option<Timestamp>, reason: &str| {
+                let event = AgentEvent::RateLimit { resets_at, reason: reason.to_owned() };
+                notes.add(watch, &event, &[]);
+            };
         self.exchange.reply(&ask, self.progress.turns, watch, &mut on_limit)
     }
 
     /// Books a complete answer and tells what was said.
-    fn take_in(&mut self, reply: &Reply, watch: &mut dyn Watch) {
+    fn take_in(&mut self, reply: &ModelReply, watch: &mut dyn AgentWatch) {
         let usage = reply.usage;
         self.progress.turns += 1;
         self.progress.usage = self.progress.usage + usage;
@@ -156,24 +163,24 @@ impl Session<'_> {
     /// Does what the answer calls for; returns how the session ended, if it did.
     fn go_on(
         &mut self,
-        reply: Reply,
-        turns: &mut Vec<Turn>,
-        watch: &mut dyn Watch,
+        reply: ModelReply,
+        turns: &mut Vec<ConversationTurn>,
+        watch: &mut dyn AgentWatch,
     ) -> Option<(Outcome, Option<String>)> {
         match reply.stop {
-            Stop::Refused => {
+            StopReason::Refused => {
                 return Some((Outcome::Failure, Some("the model refused".to_owned())));
             }
-            Stop::Length => {
+            StopReason::Length => {
                 let reason = "its answer was cut off at the longest allowed".to_owned();
                 return Some((Outcome::Partial, Some(reason)));
             }
-            Stop::Done => {}
+            StopReason::Done => {}
         }
         if !reply.calls.is_empty() {
             let answers = reply.calls.iter().map(|call| self.call(call, watch)).collect();
-            turns.push(Turn::Replied(reply.raw));
-            turns.push(Turn::Answered(answers));
+            turns.push(ConversationTurn::Replied(reply.raw));
+            turns.push(ConversationTurn::Answered(answers));
             return self.progress.structured.is_some().then_some((Outcome::Success, None));
         }
         if self.request.schema.is_none() {
@@ -184,12 +191,12 @@ impl Session<'_> {
             return Some((Outcome::Failure, Some(reason)));
         }
         self.progress.nudges += 1;
-        turns.push(Turn::Replied(reply.raw));
-        turns.push(Turn::Said(NUDGE.to_owned()));
+        turns.push(ConversationTurn::Replied(reply.raw));
+        turns.push(ConversationTurn::Said(NUDGE.to_owned()));
         None
     }
 
-    fn call(&mut self, call: &Call, watch: &mut dyn Watch) -> Answered {
+    fn call(&mut self, call: &RequestedCall, watch: &mut dyn AgentWatch) -> CallAnswer {
         let arguments = call.arguments.clone().unwrap_or_default();
         let used = AgentEvent::ToolUse {
             tool: self.notes.endpoint.mask(&call.name),
@@ -199,7 +206,7 @@ impl Session<'_> {
         self.notes.add(watch, &used, &[("input", arguments.clone())]);
         let answer = match &call.arguments {
             Some(arguments) => {
-                let mut caller = Desk { watch, deadline: self.exchange.deadline };
+                let mut caller = WatchCaller { watch, deadline: self.exchange.deadline };
                 self.tools.call(&call.name, arguments, &mut caller)
             }
             None => ToolAnswer::error("the arguments are not JSON"),
@@ -211,7 +218,7 @@ impl Session<'_> {
         let text = self.notes.endpoint.mask(&answer.text);
         let done = AgentEvent::ToolResult { tool: call.name.clone(), ok: !answer.is_error };
         self.notes.add(watch, &done, &[("text", Value::from(text.as_str()))]);
-        Answered { id: call.id.clone(), text, is_error: answer.is_error }
+        CallAnswer { id: call.id.clone(), text, is_error: answer.is_error }
     }
 
     fn usage(&self) -> Usage {
@@ -227,8 +234,8 @@ impl Session<'_> {
         outcome: Outcome,
         reason: Option<String>,
         resets_at: Option<Timestamp>,
-        watch: &mut dyn Watch,
-    ) -> Report {
+        watch: &mut dyn AgentWatch,
+    ) -> SessionReport {
         let longest = self.progress.longest_input;
         let is_sure = self.price.is_some_and(|price| price.covers(longest));
         let (usage, cost) = (self.usage(), self.cost().filter(|_| is_sure));
@@ -248,7 +255,7 @@ impl Session<'_> {
         };
         let more = [("outcome", json!(outcome)), ("reason", json!(reason))];
         self.notes.add(watch, &AgentEvent::Result(result), &more);
-        Report {
+        SessionReport {
             mcp: self.mcp,
             final_text,
             structured: self.progress.structured.take(),
@@ -257,7 +264,7 @@ impl Session<'_> {
             cost,
             model: Some(self.model.to_owned()),
             resets_at,
-            ..Report::ended(outcome, reason)
+            ..SessionReport::ended(outcome, reason)
         }
     }
 }
@@ -274,12 +281,12 @@ fn summary(tool: &str, arguments: &Value) -> String {
 }
 
 /// The tools' view of whoever watches the session.
-struct Desk<'a> {
-    watch: &'a mut dyn Watch,
+struct WatchCaller<'a> {
+    watch: &'a mut dyn AgentWatch,
     deadline: Instant,
 }
 
-impl Caller for Desk<'_> {
+impl Caller for WatchCaller<'_> {
     fn starting(&mut self, process: &ProcessIdentity) -> Result<(), BoxError> {
         self.watch.starting(process)
     }

@@ -8,18 +8,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use spore_model::{Outcome, Usage};
 
-use super::item::{Item, unwrapped};
-use super::opening::{INITIALIZE, Opening, THREAD, TURN, hello, interrupt};
+use super::item::{TurnItem, unwrapped};
+use super::opening::{CodexOpening, INITIALIZE, THREAD, TURN, hello, interrupt};
 use crate::claude::Exit;
-use crate::control::Turn;
+use crate::control::ProtocolTurn;
+use crate::health::{self, ServerRefusal, ServerTrouble, Signs, estimated_tokens, usage_of};
 use crate::policy::Policy;
-use crate::rpc::{self, Complaint, Message};
-use crate::signs::{self, Refusal, Signs, Trouble, estimated_tokens, usage_of};
-use crate::{AgentEvent, Report, Request, ResultEvent};
+use crate::rpc::{self, Complaint, RpcMessage};
+use crate::{AgentEvent, Request, ResultEvent, SessionReport};
 
 #[derive(Debug)]
-pub struct Talk {
-    opening: Opening,
+pub struct CodexSession {
+    opening: CodexOpening,
     policy: Policy,
     dir: String,
     schema: Option<Value>,
@@ -65,11 +65,11 @@ impl From<Breakdown> for Usage {
     }
 }
 
-impl Talk {
+impl CodexSession {
     pub fn new(request: &Request) -> Self {
         let required = request.mcp_servers.iter().filter(|server| server.required);
         Self {
-            opening: Opening::new(request),
+            opening: CodexOpening::new(request),
             policy: Policy::new(&request.tools),
             dir: request.dir.to_string_lossy().into_owned(),
             schema: request.schema.clone(),
@@ -100,14 +100,14 @@ impl Talk {
         if text.trim().is_empty() {
             return Vec::new();
         }
-        match Message::read(text) {
-            Some(Message::Answer { id, answer }) => self.answered(id, answer),
-            Some(Message::Question { id, method, params }) => {
+        match RpcMessage::read(text) {
+            Some(RpcMessage::Answer { id, answer }) => self.answered(id, answer),
+            Some(RpcMessage::Question { id, method, params }) => {
                 let line = self.reply(&id, &method, &params);
                 self.say.push(line);
                 Vec::new()
             }
-            Some(Message::Notice { method, params }) => match self.notice(&method, &params) {
+            Some(RpcMessage::Notice { method, params }) => match self.notice(&method, &params) {
                 Some(events) => events,
                 None => vec![AgentEvent::Raw { line: text.to_owned() }],
             },
@@ -116,8 +116,8 @@ impl Talk {
     }
 
     /// Our next move, once.
-    pub(super) fn take_turn(&mut self) -> Turn {
-        Turn {
+    pub(super) fn take_turn(&mut self) -> ProtocolTurn {
+        ProtocolTurn {
             say: mem::take(&mut self.say),
             busy: !self.running.is_empty(),
             interrupt: self.interrupt.clone(),
@@ -147,21 +147,21 @@ impl Talk {
     }
 
     /// Judges the session by all its signs.
-    pub fn conclude(&self, exit: &Exit) -> Report {
+    pub fn conclude(&self, exit: &Exit) -> SessionReport {
         let structured = self.structured();
         let mut signs = self.signs.clone();
         if self.schema.is_some() && structured.is_none() && signs.is_whole {
             let reason = "it gave no structured result".to_owned();
             signs.flaw.get_or_insert((Outcome::Failure, reason));
         }
-        Report {
+        SessionReport {
             final_text: self.last_text.clone(),
             structured,
             session_id: self.thread.clone(),
             turns: self.turns,
             usage: self.usage(),
             mcp: self.mcp.clone(),
-            ..signs::judge(&signs, exit)
+            ..health::judge(&signs, exit)
         }
     }
 
@@ -193,7 +193,7 @@ impl Talk {
                     && ["no rollout found", "not found", "invalid thread id"]
                         .iter()
                         .any(|words| text.contains(words));
-                let reason = format!("it could not begin: {}", signs::one_line(&text));
+                let reason = format!("it could not begin: {}", health::one_line(&text));
                 self.signs.flaw = Some((Outcome::Failure, reason));
             }
             _ => {}
@@ -235,7 +235,7 @@ impl Talk {
     fn notice(&mut self, method: &str, params: &Value) -> Option<Vec<AgentEvent>> {
         match method {
             "item/started" | "item/completed" => {
-                let item: Item = serde_json::from_value(params["item"].clone()).ok()?;
+                let item: TurnItem = serde_json::from_value(params["item"].clone()).ok()?;
                 if !self.is_ours(params) {
                     return Some(Vec::new());
                 }
@@ -265,13 +265,13 @@ impl Talk {
         self.thread.is_none() || self.thread.as_deref() == params["threadId"].as_str()
     }
 
-    fn begun(&mut self, item: &Item) -> Vec<AgentEvent> {
+    fn begun(&mut self, item: &TurnItem) -> Vec<AgentEvent> {
         let Some(call) = item.call(&self.dir) else { return Vec::new() };
         self.running.insert(item.id.clone(), call.tool);
         call.told
     }
 
-    fn done(&mut self, item: &Item) -> Vec<AgentEvent> {
+    fn done(&mut self, item: &TurnItem) -> Vec<AgentEvent> {
         match item.kind.as_str() {
             "agentMessage" if !item.text.is_empty() => {
                 self.last_text.clone_from(&item.text);
@@ -339,7 +339,7 @@ impl Talk {
 
     fn troubled(&mut self, params: &Value) -> Vec<AgentEvent> {
         let trouble = trouble_of(&params["error"]);
-        let event = (trouble.refusal == Refusal::Quota)
+        let event = (trouble.refusal == ServerRefusal::Quota)
             .then(|| AgentEvent::RateLimit { resets_at: None, reason: trouble.text.clone() });
         self.signs.trouble = Some(trouble);
         event.into_iter().collect()
@@ -398,20 +398,20 @@ fn minus(all: Usage, part: Usage) -> Usage {
 }
 
 /// Reads an error: its kind is a word, or a word around the status of HTTP.
-fn trouble_of(error: &Value) -> Trouble {
+fn trouble_of(error: &Value) -> ServerTrouble {
     let text = error["message"].as_str().unwrap_or("no reason was given");
     let info = &error["codexErrorInfo"];
     let details = info.as_object().and_then(|fields| fields.values().next());
     let status = details.and_then(|details| details["httpStatusCode"].as_u64());
     match info.as_str() {
-        Some("unauthorized") => Trouble::of(Refusal::SignIn, text),
+        Some("unauthorized") => ServerTrouble::of(ServerRefusal::SignIn, text),
         Some("usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded") => {
-            Trouble::of(Refusal::Quota, text)
+            ServerTrouble::of(ServerRefusal::Quota, text)
         }
         Some("contextWindowExceeded" | "internalServerError" | "badRequest") => {
-            Trouble::of(Refusal::Other, text)
+            ServerTrouble::of(ServerRefusal::Other, text)
         }
-        _ => Trouble::new(status, text),
+        _ => ServerTrouble::new(status, text),
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use spore_effects::session::Session;
 
-use super::{Dialogue, EndedBy, Heard, OnLine};
-use crate::Watch;
+use super::{Dialogue, EndedBy, LineMeaning, OnLine};
+use crate::AgentWatch;
 
 /// How often the caller is asked whether to go on.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
@@ -17,7 +17,7 @@ pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
 const USUAL_LINE: usize = 64 * 1024;
 
 /// How far the end of a session has come.
-enum Stage {
+enum StopState {
     Running,
     /// It was asked to stop in its own protocol, and has until then.
     Asked {
@@ -41,7 +41,7 @@ pub(super) struct Listener<'a> {
     busy: bool,
     /// The line that asks the program to stop, as far as it is known.
     interrupt: Option<String>,
-    stage: Stage,
+    stage: StopState,
 }
 
 impl<'a> Listener<'a> {
@@ -56,7 +56,7 @@ impl<'a> Listener<'a> {
             last_word: None,
             busy: false,
             interrupt: dialogue.interrupt.clone(),
-            stage: Stage::Running,
+            stage: StopState::Running,
         }
     }
 
@@ -66,10 +66,10 @@ impl<'a> Listener<'a> {
         mut self,
         session: &mut Session,
         blocks: Receiver<Vec<u8>>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn AgentWatch,
         on_line: &mut OnLine<'_>,
     ) -> EndedBy {
-        let mut lines = Lines::new(self.dialogue.watchdog.line_cap);
+        let mut lines = LineSplitter::new(self.dialogue.watchdog.line_cap);
         loop {
             match blocks.recv_timeout(HEARTBEAT) {
                 Ok(block) => {
@@ -92,26 +92,26 @@ impl<'a> Listener<'a> {
             self.proceed(session, watch.cancelled());
         }
         match self.stage {
-            Stage::Running => EndedBy::Itself,
-            Stage::Asked { by, .. } | Stage::Stopped { by } => by,
+            StopState::Running => EndedBy::Itself,
+            StopState::Asked { by, .. } | StopState::Stopped { by } => by,
         }
     }
 
-    fn obey(&mut self, heard: Heard) {
+    fn obey(&mut self, heard: LineMeaning) {
         match heard {
-            Heard::GoOn => self.busy = false,
-            Heard::Busy => self.busy = true,
-            Heard::Answer(line) => self.say(line),
-            Heard::Turn(turn) => {
+            LineMeaning::GoOn => self.busy = false,
+            LineMeaning::Busy => self.busy = true,
+            LineMeaning::Answer(line) => self.say(line),
+            LineMeaning::Turn(turn) => {
                 self.busy = turn.busy;
                 turn.say.into_iter().for_each(|line| self.say(line));
                 self.interrupt = turn.interrupt.or(self.interrupt.take());
             }
-            Heard::LastWord => {
+            LineMeaning::LastWord => {
                 self.last_word.get_or_insert_with(Instant::now);
                 self.voice = None;
             }
-            Heard::Abort(reason) => self.end(EndedBy::Abort(reason)),
+            LineMeaning::Abort(reason) => self.end(EndedBy::Abort(reason)),
         }
     }
 
@@ -128,10 +128,10 @@ impl<'a> Listener<'a> {
             self.end(by);
         }
         let due = |until: &Instant| Instant::now() >= *until;
-        self.stage = match mem::replace(&mut self.stage, Stage::Running) {
-            Stage::Asked { by, until } if due(&until) => {
+        self.stage = match mem::replace(&mut self.stage, StopState::Running) {
+            StopState::Asked { by, until } if due(&until) => {
                 session.stop();
-                Stage::Stopped { by }
+                StopState::Stopped { by }
             }
             stage => stage,
         };
@@ -140,7 +140,7 @@ impl<'a> Listener<'a> {
     /// Says why a running session must end now, if it must.
     fn overdue(&self, cancelled: bool) -> Option<EndedBy> {
         let watchdog = self.dialogue.watchdog;
-        if !matches!(self.stage, Stage::Running) {
+        if !matches!(self.stage, StopState::Running) {
             return None;
         }
         let idle = self.dialogue.idle.filter(|_| !self.busy);
@@ -161,7 +161,7 @@ impl<'a> Listener<'a> {
 
     /// Begins the end: with a word where the program understands one, with signals elsewhere.
     fn end(&mut self, by: EndedBy) {
-        if !matches!(self.stage, Stage::Running) {
+        if !matches!(self.stage, StopState::Running) {
             return;
         }
         let grace = Duration::from_millis(self.dialogue.watchdog.grace.interrupt_ms);
@@ -172,19 +172,19 @@ impl<'a> Listener<'a> {
             }
             _ => Duration::ZERO,
         };
-        self.stage = Stage::Asked { by, until: Instant::now() + patience };
+        self.stage = StopState::Asked { by, until: Instant::now() + patience };
     }
 }
 
 /// Cuts blocks into lines, with at most `cap` bytes of each.
-struct Lines {
+struct LineSplitter {
     cap: usize,
     /// The beginning of a line whose end has not come.
     open: Vec<u8>,
     over: usize,
 }
 
-impl Lines {
+impl LineSplitter {
     fn new(cap: usize) -> Self {
         Self { cap, open: Vec::new(), over: 0 }
     }
@@ -241,7 +241,7 @@ mod tests {
 
     #[track_caller]
     fn check(cap: usize, blocks: &[&[u8]], expected: &[&str]) {
-        let mut lines = Lines::new(cap);
+        let mut lines = LineSplitter::new(cap);
         let mut heard = Vec::new();
         for block in blocks {
             lines.split(block, &mut |line| heard.push(line.to_owned()));

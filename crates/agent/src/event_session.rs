@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use spore_model::{Outcome, Timestamp};
 
-use crate::control::{EndedBy, Ending, Heard, Life};
-use crate::{AgentEvent, Report, Request, ResultEvent, Watch};
+use crate::control::{AttemptOutcome, EndedBy, LineMeaning, SessionEnding};
+use crate::{AgentEvent, Request, ResultEvent, SessionReport, AgentWatch};
 
-pub(crate) struct Account<'a> {
+pub(crate) struct EventSession<'a> {
     request: &'a Request,
     result: Option<ResultEvent>,
     /// It said or did something.
@@ -22,20 +22,20 @@ pub(crate) struct Account<'a> {
     limited: Option<Option<Timestamp>>,
 }
 
-impl<'a> Account<'a> {
+impl<'a> EventSession<'a> {
     pub(crate) fn new(request: &'a Request) -> Self {
         let (result, active, tools_running) = (None, false, 0);
         Self { request, result, active, tools_running, mcp: BTreeMap::new(), limited: None }
     }
 
     /// Reads one line, passes it on, and says what it means for the session.
-    pub(crate) fn hear(&mut self, watch: &mut dyn Watch, line: &str) -> Heard {
+    pub(crate) fn hear(&mut self, watch: &mut dyn AgentWatch, line: &str) -> LineMeaning {
         let event = AgentEvent::from_line(line);
         watch.event(&event);
         match event {
             AgentEvent::Result(result) => {
                 self.result = Some(result);
-                return Heard::LastWord;
+                return LineMeaning::LastWord;
             }
             AgentEvent::ToolUse { .. } => {
                 self.active = true;
@@ -48,7 +48,7 @@ impl<'a> Account<'a> {
                 let missing = missing_server(self.request, &server, &status);
                 self.mcp.insert(server, status);
                 if let Some(reason) = missing {
-                    return Heard::Abort(reason);
+                    return LineMeaning::Abort(reason);
                 }
             }
             AgentEvent::RateLimit { resets_at, .. } => self.limited = Some(resets_at),
@@ -57,26 +57,29 @@ impl<'a> Account<'a> {
             }
             AgentEvent::Raw { .. } => {}
         }
-        if self.tools_running > 0 { Heard::Busy } else { Heard::GoOn }
+        if self.tools_running > 0 { LineMeaning::Busy } else { LineMeaning::GoOn }
     }
 
-    pub(crate) fn life(&self, ending: &Ending) -> Life {
+    pub(crate) fn life(&self, ending: &SessionEnding) -> AttemptOutcome {
         let lived = self.active || self.result.is_some() || ending.by != EndedBy::Itself;
-        if lived { Life::Lived } else { Life::Stillborn }
+        if lived { AttemptOutcome::Lived } else { AttemptOutcome::Stillborn }
     }
 
-    pub(crate) fn report(self, ending: &Ending) -> Report {
+    pub(crate) fn report(self, ending: &SessionEnding) -> SessionReport {
         let is_whole = self.result.is_some();
         let report = match (conclude(ending, is_whole), self.limited) {
-            (Report { outcome: Outcome::Failure, reason, .. }, Some(resets_at)) => {
-                Report { resets_at, ..Report::ended(Outcome::QuotaParked, reason) }
+            (SessionReport { outcome: Outcome::Failure, reason, .. }, Some(resets_at)) => {
+                SessionReport { resets_at, ..SessionReport::ended(Outcome::QuotaParked, reason) }
             }
             (report, _) => report,
         };
-        let report =
-            Report { swept: ending.end.swept, mcp: self.mcp.into_iter().collect(), ..report };
+        let report = SessionReport {
+            swept: ending.end.swept,
+            mcp: self.mcp.into_iter().collect(),
+            ..report
+        };
         let Some(result) = self.result else { return report };
-        Report {
+        SessionReport {
             final_text: result.text,
             session_id: result.session_id,
             turns: result.turns,
@@ -95,7 +98,7 @@ fn missing_server(request: &Request, server: &str, status: &str) -> Option<Strin
 }
 
 /// Judges how a session ended. `is_whole` says that all was heard that was to be heard.
-pub(crate) fn conclude(ending: &Ending, is_whole: bool) -> Report {
+pub(crate) fn conclude(ending: &SessionEnding, is_whole: bool) -> SessionReport {
     let code = ending.end.code;
     let (outcome, fallback) = match ending.by {
         EndedBy::Cancel => (Outcome::Interrupted, None),
@@ -116,7 +119,7 @@ pub(crate) fn conclude(ending: &Ending, is_whole: bool) -> Report {
         }
     };
     let exit = (ending.by == EndedBy::Itself).then_some(code);
-    Report { exit, ..Report::ended(outcome, ending.by.reason().or(fallback)) }
+    SessionReport { exit, ..SessionReport::ended(outcome, ending.by.reason().or(fallback)) }
 }
 
 #[cfg(test)]
@@ -128,7 +131,7 @@ mod tests {
     #[track_caller]
     fn check(by: EndedBy, code: i32, is_whole: bool, outcome: Outcome, reason: &str) {
         let end = SessionEnd { code, stopped: by != EndedBy::Itself, swept: 0 };
-        let ending = Ending { by, end, complaint: String::new() };
+        let ending = SessionEnding { by, end, complaint: String::new() };
         let report = conclude(&ending, is_whole);
         assert_eq!((report.outcome, report.reason.unwrap_or_default().as_str()), (outcome, reason));
     }

@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use spore_model::{Outcome, Usage, Usd};
 
 use super::files::Write;
-use super::opening::{INITIALIZE, MODEL, Opening, PROMPT, SESSION, VERSION, cancel, hello};
+use super::opening::{AcpOpening, INITIALIZE, MODEL, PROMPT, SESSION, VERSION, cancel, hello};
 use super::preset::Preset;
-use super::tally::Tally;
-use super::wire::{Agreed, Answer, Opened, Question, ToolCall};
+use super::usage::UsageTally;
+use super::wire::{Agreed, OpenedSession, PermissionOption, PermissionRequest, ToolCall};
 use crate::claude::Exit;
-use crate::control::Turn;
+use crate::control::ProtocolTurn;
+use crate::health::{self, ServerRefusal, ServerTrouble, Signs, one_line};
 use crate::policy::Policy;
-use crate::rpc::{self, Complaint, Message};
-use crate::signs::{self, Refusal, Signs, Trouble, one_line};
-use crate::{AgentEvent, Report, Request, ResultEvent};
+use crate::rpc::{self, Complaint, RpcMessage};
+use crate::{AgentEvent, Request, ResultEvent, SessionReport};
 
 /// How Gemini and qwen-code begin the text of an answer that never was one.
 const API_ERROR: &str = "[API Error:";
@@ -32,8 +32,8 @@ const SIGN_IN: i64 = -32000;
 /// Where agents name the file that a tool works on.
 const PATHS: &[&str] = &["file_path", "filePath", "filepath", "path", "absolute_path", "parentDir"];
 
-pub struct Talk {
-    opening: Opening,
+pub struct AcpSession {
+    opening: AcpOpening,
     policy: Policy,
     preset: Preset,
     dir: String,
@@ -46,7 +46,7 @@ pub struct Talk {
     is_prompted: bool,
     say: Vec<String>,
     writes: Vec<Write>,
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, AnnouncedCall>,
     running: HashSet<String>,
     /// A call to the model is being answered.
     is_answering: bool,
@@ -54,14 +54,14 @@ pub struct Talk {
     text: String,
     thought: String,
     last_text: String,
-    tally: Tally,
+    tally: UsageTally,
     is_lost: bool,
     signs: Signs,
 }
 
 /// What is known of a tool call.
 #[derive(Clone, Debug, Default)]
-struct Call {
+struct AnnouncedCall {
     kind: String,
     own_name: Option<String>,
     title: String,
@@ -70,10 +70,10 @@ struct Call {
     is_told: bool,
 }
 
-impl Talk {
+impl AcpSession {
     pub fn new(request: &Request, preset: &Preset) -> Self {
         Self {
-            opening: Opening::new(request, preset),
+            opening: AcpOpening::new(request, preset),
             policy: Policy::new(&request.tools),
             preset: preset.clone(),
             dir: request.dir.to_string_lossy().into_owned(),
@@ -92,7 +92,7 @@ impl Talk {
             text: String::new(),
             thought: String::new(),
             last_text: String::new(),
-            tally: Tally::default(),
+            tally: UsageTally::default(),
             is_lost: false,
             signs: Signs::default(),
         }
@@ -109,10 +109,10 @@ impl Talk {
             return Vec::new();
         }
         let raw = || vec![AgentEvent::Raw { line: text.to_owned() }];
-        match Message::read(text) {
-            Some(Message::Answer { id, answer }) => self.answered(id, answer),
-            Some(Message::Question { id, method, params }) => self.asked(&id, &method, params),
-            Some(Message::Notice { method, params }) if method == "session/update" => {
+        match RpcMessage::read(text) {
+            Some(RpcMessage::Answer { id, answer }) => self.answered(id, answer),
+            Some(RpcMessage::Question { id, method, params }) => self.asked(&id, &method, params),
+            Some(RpcMessage::Notice { method, params }) if method == "session/update" => {
                 self.update(&params["update"]).unwrap_or_else(raw)
             }
             _ => raw(),
@@ -120,9 +120,9 @@ impl Talk {
     }
 
     /// Our next move, once.
-    pub(super) fn take_turn(&mut self) -> Turn {
+    pub(super) fn take_turn(&mut self) -> ProtocolTurn {
         let session = self.session.as_deref().filter(|_| self.is_prompted);
-        Turn {
+        ProtocolTurn {
             say: mem::take(&mut self.say),
             busy: !self.running.is_empty(),
             interrupt: session.map(cancel),
@@ -161,17 +161,17 @@ impl Talk {
     }
 
     /// Judges the session by all its signs.
-    pub fn conclude(&self, exit: &Exit) -> Report {
+    pub fn conclude(&self, exit: &Exit) -> SessionReport {
         let last = if self.text.is_empty() { &self.last_text } else { &self.text };
         let (usage, usage_bounds) = self.usage();
-        Report {
+        SessionReport {
             final_text: last.clone(),
             session_id: self.session.clone(),
             turns: self.turns(),
             usage,
             usage_bounds,
             cost: self.tally.cost,
-            ..signs::judge(&self.signs, exit)
+            ..health::judge(&self.signs, exit)
         }
     }
 
@@ -219,7 +219,7 @@ impl Talk {
     }
 
     fn opened(&mut self, result: &Value) {
-        let opened: Opened = serde_json::from_value(result.clone()).unwrap_or_default();
+        let opened: OpenedSession = serde_json::from_value(result.clone()).unwrap_or_default();
         let earlier = self.opening.earlier.as_ref().map(|earlier| earlier.session_id.clone());
         let Some(session) = opened.session_id.clone().or(earlier) else {
             self.fail("it opened a session without a name".to_owned());
@@ -253,11 +253,11 @@ impl Talk {
             // So qwen-code answers when it was asked to stop.
             PROMPT if text.contains("aborted") => self.fail("its turn was broken off".to_owned()),
             PROMPT => {
-                self.signs.trouble = Some(Trouble::new(status, &text));
+                self.signs.trouble = Some(ServerTrouble::new(status, &text));
                 self.fail("its turn failed".to_owned());
             }
             SESSION | INITIALIZE if complaint.code == SIGN_IN => {
-                self.signs.trouble = Some(Trouble::of(Refusal::SignIn, &text));
+                self.signs.trouble = Some(ServerTrouble::of(ServerRefusal::SignIn, &text));
                 self.fail("it is not signed in".to_owned());
             }
             // One that says that it resumes and then does not know the word may still load.
@@ -286,7 +286,7 @@ impl Talk {
     fn asked(&mut self, id: &Value, method: &str, params: Value) -> Vec<AgentEvent> {
         match method {
             "session/request_permission" => {
-                let Ok(question) = serde_json::from_value::<Question>(params) else {
+                let Ok(question) = serde_json::from_value::<PermissionRequest>(params) else {
                     let line = rpc::refuse(id, rpc::REFUSED, "the question cannot be read");
                     self.say.push(line);
                     return Vec::new();
@@ -433,7 +433,7 @@ impl Talk {
             return None;
         }
         self.is_answering = false;
-        let tool = self.calls.get(id).map(Call::tool).unwrap_or_default();
+        let tool = self.calls.get(id).map(AnnouncedCall::tool).unwrap_or_default();
         Some(AgentEvent::ToolResult { tool, ok })
     }
 
@@ -464,7 +464,7 @@ impl Talk {
         }
         if let Some(error) = self.last_text.strip_prefix(API_ERROR) {
             let error = error.trim().trim_end_matches(']');
-            self.signs.trouble = Some(Trouble::new(None, error));
+            self.signs.trouble = Some(ServerTrouble::new(None, error));
         } else if self.signs.is_whole && self.turns == 0 {
             // No sign of an error either: opencode ends so when the model cannot be reached.
             self.fail("it said nothing and did nothing".to_owned());
@@ -483,7 +483,7 @@ impl Talk {
 }
 
 /// Chooses by the kind of the options: their ids are every agent's own.
-fn choose(options: &[Answer], allowed: bool) -> Value {
+fn choose(options: &[PermissionOption], allowed: bool) -> Value {
     let wanted: [&str; 2] =
         if allowed { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
     let chosen = wanted.iter().find_map(|kind| options.iter().find(|option| option.kind == *kind));
@@ -493,7 +493,7 @@ fn choose(options: &[Answer], allowed: bool) -> Value {
     }
 }
 
-impl Call {
+impl AnnouncedCall {
     fn learn(&mut self, update: &ToolCall, dir: &str) {
         if let Some(kind) = &update.kind {
             self.kind.clone_from(kind);
