@@ -32,7 +32,7 @@ pub use session::AcpSession;
 
 use crate::claude::Exit;
 use crate::control::{self, AttemptOutcome, Dialogue, LineMeaning};
-use crate::{Agent, AgentError, Capabilities, Request, SessionReport, AgentWatch, Watchdog};
+use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 use files::CheckoutFiles;
 
 pub struct AcpAgent {

@@ -44,7 +44,7 @@ pub use retry::Retries;
 
 pub use crate::prices::{Price, PriceList};
 use crate::{
-    Agent, AgentError, Capabilities, McpServer, Request, SessionReport, AgentWatch, ToolPolicy,
+    Agent, AgentError, AgentWatch, Capabilities, McpServer, Request, SessionReport, ToolPolicy,
     Watchdog, control,
 };
 
@@ -239,7 +239,7 @@ fn pattern(entry: &str) -> (&str, Option<&str>) {
 }
 
 /// Commands run if they are named to the letter, `run(cargo test)`; all of them if the tool is
-/// allowed as a whole or nobody is to be asked.
+/// allowed as a whole or the policy skips permissions.
 fn commands(policy: &ToolPolicy) -> Commands {
     let of_run = |list: &[String]| -> Vec<Option<String>> {
         let patterns = list.iter().map(|entry| pattern(entry)).filter(|(name, _)| *name == "run");

@@ -26,7 +26,7 @@ pub use health::{Exit, Stopped};
 pub use stream::{ClaudeStream, SessionNeeds};
 
 use crate::control::{self, AttemptOutcome, Dialogue, EndedBy, LineMeaning, SessionEnding};
-use crate::{Agent, AgentError, Capabilities, Request, SessionReport, AgentWatch, Watchdog};
+use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 use invocation::{Invocation, PrivateFiles};
 
 pub struct ClaudeAgent {
@@ -47,7 +47,7 @@ impl ClaudeAgent {
         request: &Request,
         watch: &mut dyn AgentWatch,
     ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
-        // They may hold a token, so they are gone when the session is.
+        // The files may hold a token, so they are removed with the session.
         let files = PrivateFiles::write(request)
             .map_err(|(path, source)| AgentError::Transcript { path, source })?;
         let invocation = Invocation::new(request, &files);

@@ -1,13 +1,13 @@
 //! The Codex backend, over the program's own `app-server`.
 //!
-//! `codex exec --json` would be simpler and gives less: it asks nobody, so a role's commands
-//! could only be limited by its sandbox; it says what a session used only at its end, so one
+//! `codex exec --json` would be simpler and gives less: it never asks for permission, so a
+//! role's commands could only be limited by its sandbox; it says what a session used only at its end, so one
 //! that is stopped has no count; a long answer is a long silence; an error is a sentence; a
 //! server of tools that did not start is not mentioned. The app-server asks before it runs or
 //! writes, counts every call, streams, names errors by kind and can be asked to stop. It is
 //! marked experimental, so [`CodexSession`] takes nothing for granted: what it does not know it keeps
 //! raw, and a question that it does not know is answered with no. What `exec --json` prints is
-//! read by `printed`, for whoever drives it with the command backend.
+//! read by `printed`, for templates of the command backend.
 //!
 //! Codex brings a sandbox of its own, which cannot start inside of ours. A session that we
 //! hold is told to leave it off; any other is held by it, wider or narrower by what the role
@@ -29,7 +29,7 @@ pub use session::CodexSession;
 
 use crate::claude::Exit;
 use crate::control::{self, AttemptOutcome, Dialogue, LineMeaning};
-use crate::{Agent, AgentError, Capabilities, Request, SessionReport, AgentWatch, Watchdog};
+use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 
 /// What the program is started with.
 const MODE: &str = "app-server";

@@ -14,7 +14,7 @@ use spore_effects::session::Shim;
 use crate::control::{self, AttemptOutcome, Dialogue, EndedBy, LineMeaning};
 use crate::event_session::{EventSession, conclude};
 use crate::{
-    Agent, AgentError, AgentEvent, Capabilities, Request, SessionReport, AgentWatch, Watchdog,
+    Agent, AgentError, AgentEvent, AgentWatch, Capabilities, Request, SessionReport, Watchdog,
 };
 
 /// How much of a plain answer is kept for the report; the transcript has all of it.
@@ -186,7 +186,7 @@ impl Agent for CommandAgent {
     }
 }
 
-/// Who the agent is comes first; a conversation that goes on has heard it.
+/// Puts the role before the task; a resumed conversation already has the role.
 fn prompt(request: &Request) -> String {
     match &request.resume {
         Some(conversation) => conversation.prompt.clone(),
@@ -202,7 +202,7 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// What is filled in.
+/// A value that a template may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Placeholder {
     PromptFile,

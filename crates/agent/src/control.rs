@@ -25,7 +25,7 @@ use listener::Listener;
 use pipes::{StderrLog, Transcript};
 use secrets::Secrets;
 
-use crate::{AgentError, Request, AgentWatch, Watchdog};
+use crate::{AgentError, AgentWatch, Request, Watchdog};
 
 /// Blocks of output between the reader and the parser. When it is full the program waits, as
 /// it would at a terminal.
@@ -68,7 +68,7 @@ pub(crate) enum LineMeaning {
     GoOn,
     /// A tool is running, and silence is its work.
     Busy,
-    /// It asked something: this line goes to its stdin. Whether a tool runs is as before.
+    /// The program asked something: this line goes to its stdin. Whether a tool runs is unchanged.
     Answer(String),
     /// A protocol in which both sides speak: what is said now, and how things stand.
     Turn(ProtocolTurn),

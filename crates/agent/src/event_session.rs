@@ -1,24 +1,24 @@
-//! What a session in our own event format told of itself, and the report that follows.
+//! One session in Spore's own event format, and the report that follows from it.
 //!
-//! For programs that print one [`AgentEvent`] a line: the replay, and any other that was
-//! taught to. Success is never one signal: a result was heard, the exit code is zero, and
-//! nobody had to end the session before its last word.
+//! For programs that print one [`AgentEvent`] a line: the replay, and commands that a user has
+//! taught the format. Success is never one signal: the program printed a result, exited with
+//! zero, and did not have to be ended before its last message.
 
 use std::collections::BTreeMap;
 
 use spore_model::{Outcome, Timestamp};
 
 use crate::control::{AttemptOutcome, EndedBy, LineMeaning, SessionEnding};
-use crate::{AgentEvent, Request, ResultEvent, SessionReport, AgentWatch};
+use crate::{AgentEvent, AgentWatch, Request, ResultEvent, SessionReport};
 
 pub(crate) struct EventSession<'a> {
     request: &'a Request,
     result: Option<ResultEvent>,
-    /// It said or did something.
+    /// The agent said something or used a tool.
     active: bool,
     tools_running: u32,
     mcp: BTreeMap<String, String>,
-    /// It was held back by a limit, until then where it said so.
+    /// A limit held the agent back, until this time where it named one.
     limited: Option<Option<Timestamp>>,
 }
 

@@ -1,8 +1,8 @@
 //! Whether a session went well: its signs judged together, the same for every protocol.
 //!
-//! Success is never one sign: the turn came to its end, for a good reason, with what was asked
-//! for, and the process ended by itself with zero, or had to be ended after its last word. Why
-//! a model was not reached is told by what can be done about it.
+//! Success is never one sign: the turn ended, for a good reason, with the result that was asked
+//! for, and the process exited with zero by itself, or Spore ended it after its last message. A
+//! model that was not reached is reported by what a person can do about it.
 
 use spore_model::{Outcome, Timestamp, Usage};
 
@@ -12,10 +12,10 @@ use crate::claude::{Exit, Stopped};
 /// Characters of a reason.
 const CAP: usize = 200;
 
-/// What the model's server did not want, by what can be done about it.
+/// Why the model's server refused, by what can be done about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ServerRefusal {
-    /// A person has to sign in or mend the key.
+    /// A person has to sign in or to replace the key.
     SignIn,
     /// Waiting helps.
     Quota,
@@ -73,10 +73,10 @@ fn status_in(text: &str) -> Option<u64> {
     })
 }
 
-/// What was heard of a session, before its exit is put beside it.
+/// What the output of a session shows, before the exit of its process is added.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Signs {
-    /// The turn came to an end of its own.
+    /// The agent ended its turn by itself.
     pub(crate) is_whole: bool,
     /// Why the turn that ended did not end well.
     pub(crate) flaw: Option<(Outcome, String)>,
@@ -110,7 +110,7 @@ fn judge_turn(signs: &Signs, exit: &Exit) -> SessionReport {
     if let Some((outcome, reason)) = &signs.flaw {
         return ended(*outcome, reason.clone());
     }
-    // One that lingers was ended by us: its code says nothing about its work.
+    // Spore ended a program that did not exit: its code says nothing about its work.
     let failed = exit.code != 0 && exit.stopped.is_none();
     if !signs.is_whole || failed {
         return ended(Outcome::Failure, exited(exit, signs.is_whole));
@@ -159,8 +159,7 @@ fn out_of_time(signs: &Signs, exit: &Exit, reason: &str) -> SessionReport {
     }
 }
 
-/// Reads the last status that it complained of on stderr: Gemini tries again and tells only
-/// there.
+/// Reads the last HTTP status on stderr: Gemini CLI retries, and prints the status only there.
 fn grumble(complaint: &str) -> Option<ServerTrouble> {
     let (_, after) = complaint.rsplit_once("status")?;
     let number: String = after
@@ -196,7 +195,7 @@ pub(crate) fn first_line(text: &str, most: usize) -> String {
     short
 }
 
-/// Tokens of a text that nobody counted.
+/// Estimates the tokens of a text for which the agent gives no count.
 pub(crate) fn estimated_tokens(text: &str) -> u64 {
     text.len().div_ceil(4) as u64
 }

@@ -6,7 +6,7 @@
 //! both pipes, the deadlines, the transcript.
 //!
 //! An agent reports, it does not decide. Whether the work holds is for gates and verifier,
-//! and nothing in here writes orchestration state. The trait is synchronous: whoever runs a
+//! and nothing in here writes orchestration state. The trait is synchronous: the caller of a
 //! session waits for it, and parallel sessions are threads. A backend that needs an async
 //! runtime keeps it to itself.
 
@@ -32,7 +32,7 @@ pub use environment::EnvironmentFilter;
 pub use event::{AgentEvent, ResultEvent};
 pub use prices::{Price, PriceList};
 pub use request::{
-    Agent, AgentError, BoxError, Capabilities, Conversation, McpServer, Request, RequestLimits,
-    SessionReport, SessionSandbox, AgentWatch, ToolPolicy, Watchdog,
+    Agent, AgentError, AgentWatch, BoxError, Capabilities, Conversation, McpServer, Request,
+    RequestLimits, SessionReport, SessionSandbox, ToolPolicy, Watchdog,
 };
 pub use scenario::{Scenario, ScenarioError};

@@ -24,7 +24,8 @@ impl Price {
         Usd::from_nanos(i64::try_from(sum / 1_000_000).unwrap_or(i64::MAX))
     }
 
-    /// Returns whether a prompt of `tokens`, or many that came to that, surely had this price.
+    /// Returns whether this price surely holds for one prompt of `tokens`, or for several with
+    /// that many together.
     pub fn covers(&self, tokens: u64) -> bool {
         self.up_to.is_none_or(|most| tokens <= most)
     }

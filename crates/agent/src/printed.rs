@@ -2,9 +2,9 @@
 //!
 //! `codex exec --json`, `opencode run --format json` and `gemini -o stream-json`: modes that
 //! Spore does not drive by itself, because the agents' own protocols give more (see `codex`
-//! and `acp`). Whoever has a reason to run one with the command backend names its language,
-//! and gets events, figures and a judgement all the same. qwen-code prints Claude Code's
-//! language and is read by `claude`.
+//! and `acp`). A template of the command backend that runs one of them names its format, and
+//! its sessions have events, figures and an outcome all the same. qwen-code prints Claude
+//! Code's format and is read by `claude`.
 //!
 //! Pure, as the other readers are: lines in, events out.
 
@@ -19,7 +19,7 @@ use crate::claude::Exit;
 use crate::health::{self, ServerTrouble, Signs};
 use crate::{AgentEvent, ResultEvent, SessionReport};
 
-/// The language that a program prints.
+/// The format that a program prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrintedFormat {
     /// `codex exec --json`.
@@ -30,7 +30,7 @@ pub enum PrintedFormat {
     Gemini,
 }
 
-/// One session, as far as it was heard.
+/// One session, from its lines so far.
 #[derive(Debug)]
 pub struct PrintedSession {
     language: PrintedFormat,
@@ -77,7 +77,7 @@ impl PrintedSession {
         known.unwrap_or_else(|| vec![AgentEvent::Raw { line: text.to_owned() }])
     }
 
-    /// `None` for a line that nobody knows.
+    /// Reads a line of a known type; `None` for any other.
     fn known(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         match self.language {
             PrintedFormat::Codex => codex::line(self, line),

@@ -14,8 +14,8 @@ use crate::control::{self, Dialogue};
 use crate::event_session::EventSession;
 use crate::scenario::{ScriptStep, SessionScript};
 use crate::{
-    Agent, AgentError, AgentEvent, Capabilities, Request, ResultEvent, Scenario, SessionReport,
-    AgentWatch, Watchdog,
+    Agent, AgentError, AgentEvent, AgentWatch, Capabilities, Request, ResultEvent, Scenario,
+    SessionReport, Watchdog,
 };
 
 /// `argv[1]` of our own binary in the player's mode.

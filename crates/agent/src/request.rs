@@ -92,7 +92,7 @@ pub struct Conversation {
 pub struct ToolPolicy {
     pub allow: Vec<String>,
     pub deny: Vec<String>,
-    /// Nobody is asked: everything not denied runs. Only for a sandboxed session.
+    /// Everything that is not denied runs without a question. Only for a sandboxed session.
     pub skip_permissions: bool,
 }
 
@@ -105,7 +105,7 @@ pub enum SessionSandbox {
     Enforced(Confinement),
     /// The agent is to use its own sandbox: ours cannot be enforced here.
     Own,
-    /// Nobody does.
+    /// The processes are not confined.
     #[default]
     None,
 }
@@ -202,7 +202,7 @@ pub struct SessionReport {
     /// What the program exited with by itself, where that may mean something: programs that
     /// speak our own event format and plain commands may use the exit codes of Spore.
     pub exit: Option<i32>,
-    /// From the call to the answer; whoever attends the session fills it in.
+    /// From the call to the answer; the caller of [`Agent::run`] fills it in.
     pub duration: Duration,
 }
 

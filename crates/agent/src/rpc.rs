@@ -1,25 +1,25 @@
 //! JSON-RPC as agents speak it over stdio: one message a line, both sides ask.
 //!
-//! Only the envelope. Codex leaves the version out and accepts it; everybody else wants it,
-//! so it is always there.
+//! Only the envelope (<https://www.jsonrpc.org/specification>). Codex leaves the version out
+//! and accepts it; every other agent wants it, so it is always written.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The method is not one of ours.
+/// The code of JSON-RPC for an unknown method.
 pub(crate) const NO_SUCH_METHOD: i64 = -32601;
 
-/// What was asked cannot be done.
+/// Our code for a request that is refused.
 pub(crate) const REFUSED: i64 = -32000;
 
-/// A line of the other side.
+/// A line of the agent.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum RpcMessage {
-    /// It asks and waits for an answer.
+    /// A request, which waits for an answer.
     Question { id: Value, method: String, params: Value },
-    /// It tells.
+    /// A notification.
     Notice { method: String, params: Value },
-    /// It answers what we asked under this number.
+    /// The answer to our request with this id.
     Answer { id: u64, answer: Result<Value, Complaint> },
 }
 

@@ -98,7 +98,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Returns whether anybody plays `role` in it.
+    /// Returns whether the scenario has a session of `role`.
     pub fn has_role(&self, role: &str) -> bool {
         self.sessions.iter().any(|part| part.role == role)
     }

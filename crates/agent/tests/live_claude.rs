@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use spore_agent::claude::{self, ClaudeAgent};
 use spore_agent::{
-    Agent, AgentEvent, BoxError, Conversation, McpServer, Request, RequestLimits, SessionReport,
-    AgentWatch, ToolPolicy, Watchdog,
+    Agent, AgentEvent, AgentWatch, BoxError, Conversation, McpServer, Request, RequestLimits,
+    SessionReport, ToolPolicy, Watchdog,
 };
 use spore_effects::Tool;
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};

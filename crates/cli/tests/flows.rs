@@ -398,7 +398,7 @@ fn parallel_phases_share_one_budget_and_park_at_the_cap() {
     assert!(output.stdout.contains("--budget +5"), "{}", output.render());
     let shown = scenes::newest(&env);
     assert_eq!(shown["status"], "parked:budget");
-    // A session may overshoot what is left by its last response; nobody starts another one.
+    // A session may overshoot what is left by its last response; the flow starts no other.
     assert!(shown["cost"]["usd"].as_f64().unwrap() <= 1.0, "{}", shown["cost"]);
     let _ = env.spore(&["resume", "--budget", "+5"]).code(0);
     assert_eq!(scenes::newest(&env)["cost"]["usd"], 2.5);

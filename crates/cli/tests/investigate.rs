@@ -83,7 +83,7 @@ fn a_part_is_investigated_with_the_same_entries_as_the_whole() {
     // From another directory, too: paths are the project's.
     let answer = env.spore_in(&env.repo().join("docs"), &["investigate", "../src", "--json"], &[]);
     assert_eq!(kept(&answer.code(0).json()), [4, 0, 0, 0]);
-    // Another scope has entries of its own and takes nobody's place.
+    // Another scope has entries of its own and replaces none of the first scope.
     assert_eq!(kept(&investigate(&env, &["-x", "docs"]))[1..], [0, 5, 0]);
     assert_eq!(kept(&investigate(&env, &[])), [7, 0, 0, 0]);
 }

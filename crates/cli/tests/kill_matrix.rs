@@ -1,4 +1,4 @@
-//! Killed anywhere, a run comes to the same end: with agents that only play a scenario at
+//! Killed anywhere, a run ends like one that was not: with agents that only play a scenario at
 //! every effect, with the real Claude Code at eight places.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -140,7 +140,7 @@ fn a_project_is_not_begun_on_a_full_disk() {
     let _ = env.spore(&["init"]).code(0);
 }
 
-/// Somebody who may read everything of the scene and write only below `nobody/`.
+/// Another user, who may read everything of the scene and write only below `nobody/`.
 struct Stranger<'a> {
     env: &'a TestEnv,
     exe: PathBuf,

@@ -25,7 +25,7 @@ pub(crate) fn project() -> TestEnv {
     env
 }
 
-/// Puts an event on the spine as somebody else's program would.
+/// Puts an event on the spine as a program other than Spore would.
 pub(crate) fn event(env: &TestEnv, number: u32, kind: &str, what: &str, payload: &Value) {
     let line = json!({
         "id": format!("01KDZZZZZZ{number:016}"),
@@ -48,7 +48,7 @@ fn hash(env: &TestEnv, line: &str) -> String {
     why["hash"].as_str().unwrap().to_owned()
 }
 
-/// Somebody says that a line failed, and that it is wrong.
+/// Appends feedback of a person: a line failed, and it is wrong.
 pub(crate) fn wrong(env: &TestEnv, number: u32, line: &str) {
     let payload = json!({
         "line": line, "activation": "missed", "root_cause": "direction-wrong",
@@ -227,7 +227,7 @@ fn an_edit_without_evidence_is_refused_whatever_asks_for_it() {
     let behind = env.spore(&["memory", "update"]).code(65);
     insta::assert_snapshot!("memory_update_behind", told(&behind));
     let _ = env.spore(&["memory", "crystallize"]).code(0);
-    // Nobody tested the one; everybody is for the other.
+    // No evidence is about L4; all evidence about L3 speaks for it.
     let untested = env.spore(&["memory", "update", "--remove", "L4"]).code(65);
     insta::assert_snapshot!("memory_update_untested", told(&untested));
     let _ = env.spore(&["memory", "update", "--remove", "L3"]).code(65);

@@ -1,4 +1,4 @@
-//! `spore resume`: whatever stopped a run, it comes to the end it would have come to.
+//! `spore resume`: whatever stopped a run, it ends as an undisturbed one does.
 
 use std::process::Child;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn stop(env: &TestEnv, name: &str) -> ProgramOutput {
     output
 }
 
-/// What a run came to, without what a pause may rightly add.
+/// The result of a run, without what a pause may rightly add.
 fn result(env: &TestEnv) -> Value {
     let shown = scenes::newest(env);
     let branch = format!("spore/{}", shown["run"]["id"].as_str().unwrap());
@@ -54,7 +54,7 @@ fn result(env: &TestEnv) -> Value {
     })
 }
 
-/// The same scene, with nobody to disturb it.
+/// The result of the same scene when the run is not stopped.
 fn undisturbed(scenario: &str) -> Value {
     let env = scenes::with_scenario(scenario);
     env.write_at(&env.dir().join("home/waits"), "");

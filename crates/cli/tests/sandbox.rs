@@ -47,7 +47,7 @@ fn script() -> String {
     script + "done\n"
 }
 
-/// A repository with somebody's work in it, and an agent that plays every trick.
+/// A repository with a person's work in it, and an agent that plays every trick.
 fn scene() -> TestEnv {
     let step = "{ run = \"sh $HOME/tricks.sh\" }";
     let env = scenes::with_scenario(&scenes::one_bounce(&format!("{step}, {WRITE_42}")));

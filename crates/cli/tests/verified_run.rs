@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spore_model::{Usage, Usd};
-use spore_scripted_model::{ScriptedPrice, ModelScenario, ModelServer, RecordedExchange, Turn, When};
+use spore_scripted_model::{
+    ModelScenario, ModelServer, RecordedExchange, ScriptedPrice, Turn, When,
+};
 use spore_testkit::TestEnv;
 
 use crate::bystander::Footprint;
@@ -69,8 +71,12 @@ fn turns(tongue: &Tongue) -> [Turn; 8] {
 
 fn scenario(turns: impl IntoIterator<Item = Turn>) -> ModelScenario {
     let usd = |thousandths: i64| Usd::from_nanos(thousandths * 1_000_000);
-    let price =
-        ScriptedPrice { input: usd(3000), output: usd(15_000), cached: usd(300), written: usd(3750) };
+    let price = ScriptedPrice {
+        input: usd(3000),
+        output: usd(15_000),
+        cached: usd(300),
+        written: usd(3750),
+    };
     turns.into_iter().fold(ModelScenario::new().price("*", price), ModelScenario::turn)
 }
 

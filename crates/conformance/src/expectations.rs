@@ -41,7 +41,7 @@ pub struct Cell {
 pub enum Enforcer {
     Agent,
     Spore,
-    /// Nobody can: what happens instead is what is expected, or nothing is run.
+    /// Neither can: the table expects what happens instead, or the case is not run.
     #[serde(rename = "not possible")]
     Nobody,
 }

@@ -1,7 +1,7 @@
 //! The conformance suite: what an agent that is installed here really does, case by case.
 //!
 //! Each case is a row of `assets/conformance.toml`, which says for every backend what is
-//! expected and who sees to it: the agent, Spore, or nobody. The suite starts the real program
+//! expected and what enforces it: the agent, Spore, or nothing. The suite starts the real program
 //! against a scripted model on the loopback address, in a fresh home, with keys that are none,
 //! in a directory that is thrown away, and writes beside each expectation what it saw.
 //!

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use spore_agent::{
-    AgentError, AgentEvent, BoxError, McpServer, Request, RequestLimits, SessionReport,
-    SessionSandbox, AgentWatch, ToolPolicy, Watchdog,
+    AgentError, AgentEvent, AgentWatch, BoxError, McpServer, Request, RequestLimits, SessionReport,
+    SessionSandbox, ToolPolicy, Watchdog,
 };
 use spore_effects::session::{
     Confinement, Grace, ProcessIdentity, SessionError, enforceable, find_by_token,
@@ -53,7 +53,7 @@ pub struct TrialScene {
     pub request: Request,
 }
 
-/// Whoever looks on, and may stop the session.
+/// Collects the events of a session, and may stop it.
 #[derive(Default)]
 pub struct Witness {
     pub events: Vec<AgentEvent>,
@@ -114,7 +114,7 @@ impl TrialScene {
         self.request.tools.allow = grants.iter().map(|&grant| self.kit.permission(grant)).collect();
     }
 
-    /// Nobody is asked, as in a run whose sandbox is enforced.
+    /// Lets the agent act without questions, as in a run whose sandbox is enforced.
     pub fn set_free(&mut self) {
         self.request.tools = ToolPolicy { skip_permissions: true, ..ToolPolicy::default() };
     }

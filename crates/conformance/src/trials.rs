@@ -225,7 +225,7 @@ fn refused_shell(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError>
     one("refused-shell", refused(scene, &report, is_there))
 }
 
-/// Nobody is asked, and the kernel says no.
+/// The agent may write without a question, and the kernel refuses.
 fn outside(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.set_free();
     if !scene.confine() {

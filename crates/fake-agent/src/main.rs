@@ -1,4 +1,4 @@
-//! An agent program that misbehaves on demand, for tests of those who have to live with one.
+//! An agent program that misbehaves on demand, for tests of the code that drives agents.
 //!
 //! It speaks Claude Code's stream-json, or Spore's own events, or plain text, and plays the
 //! tricks that it is told: `fake-agent --trick daemon --trick deaf`, or whichever two the
@@ -23,7 +23,7 @@ pub(crate) fn main() -> ExitCode {
     match TrickPlan::read(&args, &told) {
         Ok(part) => match play(&part) {
             Ok(code) => ExitCode::from(code),
-            // Whoever listened is gone.
+            // The reader of stdout is gone: the code of a program that SIGPIPE ended.
             Err(_) => ExitCode::from(141),
         },
         Err(problem) => {
@@ -33,7 +33,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// What is to be played.
+/// The tricks to play, and how.
 struct TrickPlan {
     format: OutputFormat,
     tricks: Vec<Trick>,

@@ -1,7 +1,7 @@
 //! What the fake agent says, in the format it is asked for.
 //!
-//! The fields are those of recorded sessions that somebody reads; the rest of a real line is
-//! left out. All numbers are fixed, so that a test can expect them.
+//! The fields are those of recorded sessions that the `agent` crate reads; the rest of a real
+//! line is left out. All numbers are fixed, so that a test can expect them.
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -106,7 +106,7 @@ fn places(tree: &Tree) -> Option<String> {
     (!named.is_empty()).then(|| format!("Most of it is in {}.", named.join(", ")))
 }
 
-/// What somebody should know before they believe the rest.
+/// Warns of what makes the other sentences doubtful: generated, large and unread files.
 fn peculiar(totals: &ScanTotals, tree: &Tree) -> Option<String> {
     let unread = totals.unreadable_files + totals.unreadable_directories;
     let notes = [

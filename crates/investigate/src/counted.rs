@@ -1,7 +1,7 @@
 //! The entries that counting alone can write: one for each directory and each file.
 //!
-//! They say what is there and how much, and that nobody has read it. A model's entry about
-//! the same content is worth more, so one that holds is never replaced by these.
+//! They say what is there and how much, and that no model has read it. A model's entry about
+//! the same content is worth more, so these never replace one that is not stale.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What an investigation keeps about one file or directory, and what it refuses to keep.
 //!
-//! Entries are proposed: by counting today, by a model tomorrow. Whoever proposes, the same
-//! rules decide, and they are pure. The one that matters most is that an entry is a summary:
+//! Entries are proposed: by counting today, by a model tomorrow. The same pure rules decide
+//! about both. The one that matters most is that an entry is a summary:
 //! what a file says stays in the file.
 
 use std::fmt;
@@ -89,7 +89,7 @@ pub struct InvestigationEntry {
     pub completeness: Option<f64>,
 }
 
-/// Keys under which somebody might slip in what a file says.
+/// Keys under which a proposal might carry the content of a file.
 const RAW: [&str; 3] = ["content", "contents", "raw"];
 /// A summary longer than this is a copy.
 const MAX_TEXT: usize = 8_000;
@@ -121,7 +121,7 @@ const OPTIONAL: [(&str, FieldShape); 10] = [
     ("partial_reason", FieldShape::Text),
 ];
 
-/// One thing that is wrong with a proposed entry, for whoever proposed it.
+/// One thing that is wrong with a proposed entry, as told to the model that proposed it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
 #[error("{field}: {what}")]
 pub struct EntryProblem {

@@ -91,7 +91,7 @@ impl FileReader<'_> {
     }
 
     fn read_file(&self, path: &Path, buffer: &mut Vec<u8>) -> io::Result<FileReading> {
-        // Between the list and now it may have become a pipe, which would make us wait.
+        // Since the walk the name may have become a pipe, whose `open` would block.
         let mut file = Opened::options()
             .read(true)
             .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | nix::libc::O_NOFOLLOW)
@@ -149,7 +149,7 @@ fn at_a_glance(path: &Path, kind: ScannedKind, content: &[u8]) -> io::Result<Fil
     let hash = match &kind {
         ScannedKind::Link => Hash::of_parts("link", &[content]),
         ScannedKind::Special => Hash::of_parts("special", &[&data.rdev().to_le_bytes()]),
-        // What cannot be read may still be seen to change.
+        // The size and time of an unreadable file still show that it changed.
         _ => Hash::of_parts("unreadable", &[&size, &data.mtime().to_le_bytes()]),
     };
     Ok(FileReading::of(kind, hash, &data))
@@ -174,7 +174,7 @@ impl FileReading {
         }
     }
 
-    /// Gone between the list and now, or behind a door that was shut meanwhile.
+    /// A file that was removed or became unreadable after the walk listed it.
     fn nothing(error: &io::Error) -> Self {
         Self {
             kind: ScannedKind::Unreadable(reason(error)),
@@ -206,7 +206,7 @@ impl FileReading {
     }
 
     fn count(&mut self, language: LanguageType, content: &[u8], config: &Config) {
-        // What a counter knows as a language is source, where nobody says otherwise.
+        // A file that tokei has a language for is source, where the name says nothing else.
         if self.description.is_some() {
             self.category = Category::Source;
         }

@@ -58,7 +58,7 @@ pub enum ScanError {
     /// What was to be left out cannot be understood.
     #[error("{pattern:?} is no name or pattern to leave out: {reason}")]
     Pattern { pattern: String, reason: String },
-    /// Somebody asked to stop; nothing was changed.
+    /// The caller asked to stop; nothing was changed.
     #[error("the scan was stopped")]
     Stopped,
 }

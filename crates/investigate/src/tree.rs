@@ -33,11 +33,11 @@ pub enum ScanProgress {
     },
 }
 
-/// Whoever waits for a scan.
+/// The caller's side of a running scan.
 pub trait ScanWatch: Sync {
     fn pass(&self, pass: ScanProgress);
 
-    /// Returns whether nobody waits any more.
+    /// Returns whether the scan is to stop.
     fn is_over(&self) -> bool;
 }
 
@@ -78,7 +78,7 @@ pub struct Dir {
     pub sums: DirSums,
 }
 
-/// What a directory comes to with all that is below it.
+/// The sums over a directory and everything below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DirSums {
     pub files: u64,
@@ -155,7 +155,7 @@ impl Tree {
         let mut met: HashSet<(u64, u64)> = HashSet::new();
         for ((path, _), reading) in walked.files.into_iter().zip(readings) {
             let above = path.parent().unwrap_or(Path::new(""));
-            // Whoever lists a file has listed its directory.
+            // The walk lists a directory before the files in it.
             let Some(&dir) = at.get(above) else { continue };
             let is_first_name = reading.shared.is_none_or(|content| met.insert(content));
             let name = path.file_name().unwrap_or_default().to_owned();

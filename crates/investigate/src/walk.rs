@@ -171,7 +171,7 @@ impl ThreadWalk<'_> {
             Err(error) => return self.see_trouble(root, &error),
         };
         let path = below(root, entry.path());
-        // The target itself may be a link that somebody named.
+        // The user may have named a link as the target: it is entered all the same.
         let is_top = entry.depth() == 0;
         match entry.file_type() {
             Some(kind) if kind.is_dir() || is_top => {

@@ -1,9 +1,10 @@
 //! Streamable HTTP on loopback, for clients that are not our parent.
 //!
-//! Three locks, one behind the other: the address is loopback, so nobody from another machine
-//! gets here; the bearer token, so no other user and no web page does; and the names in `Host`
-//! and `Origin` must be local, so a page that had itself resolved to this machine is refused
-//! even with the token. Without state between requests there is nothing to fill up.
+//! Three checks, one after the other. The address is loopback, so no other machine connects. A
+//! bearer token keeps out other users and web pages. The names in `Host` and `Origin` must be
+//! local, so a web page that resolves its own name to this machine (DNS rebinding) is refused
+//! even with the token. No state is kept between requests, so no client can fill it up.
+//! <https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#security-warning>
 
 use std::convert::Infallible;
 use std::io;
@@ -91,7 +92,7 @@ async fn attend(stream: TcpStream, door: Arc<AccessCheck>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
-    // Whoever breaks off does not want an answer.
+    // A client that closes the connection does not want an answer.
     let _ = connection.await;
 }
 

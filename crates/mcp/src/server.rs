@@ -43,7 +43,7 @@ impl McpHandler {
         match asked {
             Ok(Ok(Told::Refused)) => Err(refused()),
             Ok(Ok(told)) => Ok(told),
-            // The broker's end is the end of its run; whoever asks is not told more.
+            // The broker ends with its run: a client that still asks is refused like any other.
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::InvalidInput => {
                 Err(ErrorData::invalid_params(error.to_string(), None))
             }
@@ -196,7 +196,7 @@ fn tool(declared: Declared) -> Tool {
     tool
 }
 
-/// The one answer to whoever is not let in.
+/// The one answer to every client that is refused, so that none learns why.
 fn refused() -> ErrorData {
     ErrorData::invalid_request("refused", None)
 }

@@ -1,4 +1,4 @@
-//! Stubs for dossiers that a line points to and nobody has written.
+//! Stubs for dossiers that a line points to and that do not exist yet.
 //!
 //! A stub says that it is one. What is there is never touched: prose about people and things
 //! is for people and judges.

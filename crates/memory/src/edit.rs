@@ -1,13 +1,13 @@
 //! The guard of the broadcast file: no evidence, no edit, whatever asks for it.
 //!
 //! An [`Edit`] is a proof: it cannot be made but from the file as it is, the file as it should
-//! be, and a ledger that defends every difference. Whoever writes the file takes an `Edit`, so
-//! there is no way around the guard, for a rule, a person's flag, a task from the inbox or,
-//! later, a model.
+//! be, and a ledger that defends every difference. The code that writes the file takes an
+//! `Edit`, so no rule, no flag of a person, no task of the inbox and, later, no model gets
+//! around the guard.
 //!
-//! What is defended: a line may go that failed, unless all that is known is that nobody looked
-//! behind it. What is not: another order, another heading, white space, a line that nobody has
-//! tested, a line that is new. Those are cosmetic, or a judge's business.
+//! The ledger defends the removal of a line that failed, unless all its failures are that an
+//! agent did not recall it. It does not defend another order, another heading, white space, the
+//! removal of a line without evidence, or a new line. Those are cosmetic, or a judge's business.
 
 use std::collections::BTreeMap;
 

@@ -76,9 +76,10 @@ words!(
 );
 
 words!(
-    /// Why a line failed. Only for a weakening, and only where somebody who saw it said so.
+    /// Why a line failed. Only for a weakening, and only where a person or tool that saw it
+    /// said so.
     RootCause, "root cause", {
-        /// The line was right, and nobody looked behind it.
+        /// The line was right, and the agent did not recall it.
         RecallMiss = "recall-miss",
         /// The line itself is wrong or out of date.
         DirectionWrong = "direction-wrong",
@@ -88,13 +89,13 @@ words!(
 words!(
     /// What kind of evidence it is: the rule that gave it.
     EvidenceSignal, "signal", {
-        /// Somebody said outright what a line did.
+        /// An event says outright what a line did.
         Statement = "statement",
         /// Work that had carried the line had to be put right where the line points.
         Correction = "correction",
-        /// Somebody gave a standing instruction.
+        /// A person gave a standing instruction.
         Instruction = "instruction",
-        /// Somebody said what they prefer.
+        /// A person said what they prefer.
         Preference = "preference",
         /// A window of events in which nothing touched the line.
         Coverage = "coverage",

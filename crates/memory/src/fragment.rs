@@ -222,7 +222,7 @@ fn event_word(id: &str) -> String {
     format!("{plain}_{hex}")
 }
 
-/// A value of the front matter: as it is where nobody could misread it, else as a JSON text.
+/// Writes a value of the front matter: bare where it is a plain word, else as a JSON string.
 fn scalar(value: &str) -> String {
     let is_plain =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b':' | b'-');

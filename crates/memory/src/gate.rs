@@ -1,8 +1,8 @@
 //! The source gate: who an event comes from is settled before anything it says is read.
 //!
 //! Spore's own chatter must never become evidence about itself. So a line of the spine is
-//! first read as a [`EventHeader`], in which the payload is bytes that nobody has looked into; the
-//! gate opens on the source's kind alone; and only a [`AdmittedEvent`] event has a payload to read.
+//! first read as an [`EventHeader`], in which the payload is unread bytes; the gate opens on the
+//! source's kind alone; and only an [`AdmittedEvent`] has a payload to read.
 //!
 //! Which kinds are internal is said in the model. Any other word is external: people have
 //! channels that Spore does not know.

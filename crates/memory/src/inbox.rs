@@ -4,7 +4,7 @@
 //! as it is; a `[marker]` in front of it says how it came and decides nothing. What work a
 //! task needs is read off its words, and where they say nothing, all of it.
 //!
-//! A task is done when the last pass it needs came to a [`Terminal`] result. Until then its
+//! A task is done when the last pass it needs has a [`Terminal`] result. Until then its
 //! file stays where it is: a task may be done twice, never lost.
 
 use std::fmt;

@@ -82,7 +82,7 @@ pub struct Ledger {
     unsaid: BTreeMap<String, LedgerRow>,
 }
 
-/// A ledger that somebody else has written in.
+/// A ledger with a line that Spore does not write: a person or another program edited it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the ledger is not what Spore writes: {what}")]
 pub struct BadLedger {

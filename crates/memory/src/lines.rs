@@ -1,7 +1,7 @@
 //! The line map: which sentences of the broadcast file can be tested, and who they are.
 //!
 //! A line is one list item or one plain line of Markdown; what is set in below it belongs to
-//! it, so that nobody ever removes half a sentence. Headings, fenced code, comments, front
+//! it, so that an edit never removes half a sentence. Headings, fenced code, comments, front
 //! matter and imports (`@priority.md`) are furniture: they are shown to agents, but no event
 //! can prove them right or wrong.
 //!

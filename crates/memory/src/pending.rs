@@ -21,7 +21,7 @@ pub struct Touch {
     pub what: String,
     /// Where to read it.
     pub at: Cursor,
-    /// `None`: somebody said something that touches no line.
+    /// `None` where a person said something that touches no line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<LineHash>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,8 +8,8 @@
 //!   another line by now.
 //! - **A correction.** `correction.edited` from git says which files of a run's work had to be
 //!   put right. Where the run's task file carried a line that names such a file, the trigger
-//!   was there and the work needed correction: the line was missed. Why, nobody can tell from
-//!   that, so it has no root cause and removes nothing by itself.
+//!   was there and the work needed correction: the line was missed. The event does not say
+//!   why, so the evidence has no root cause and removes nothing by itself.
 //! - **A new signal.** An event `memory.instruction` or `memory.preference` declares itself to
 //!   be worth remembering. If it touches no line, no line says it.
 //!

@@ -26,7 +26,7 @@ use crate::rules::{self, CarriedBy, RuleDecision};
 const KINDS: usize = 64;
 /// How many flaws of the spine are told one by one.
 const FLAWS: usize = 20;
-/// How often somebody is asked whether to stop.
+/// After how many events the caller is asked whether to stop.
 const BREATH: u64 = 1024;
 
 /// What a pass is to look for.
@@ -36,7 +36,7 @@ pub struct ScanTask<'a> {
     pub known: &'a KnownFragments,
     /// The lines that have a place in the ledger.
     pub in_ledger: &'a HashSet<LineHash>,
-    /// The lines that whoever asked wants to know about.
+    /// The lines that the command or its task names.
     pub named: &'a [LineHash],
     /// Whether to tell of every line that nothing touched.
     pub coverage: bool,
@@ -87,7 +87,7 @@ pub struct SpineFlaw {
     pub what: String,
 }
 
-/// Why a pass did not come to its end. Nothing has changed.
+/// Why a pass ended early. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
     #[error("the scan was interrupted")]
@@ -285,8 +285,9 @@ impl<'a> ScanPass<'a> {
         self.done.full = self.done.fragments.len() >= self.task.most;
     }
 
-    /// Tells of lines that nothing touched, where somebody keeps account of them. A line that
-    /// is known to be waiting need not be said to wait once more.
+    /// Writes a fragment for each line that no event touched, where coverage was asked for or
+    /// the ledger or the task names the line. A line whose latest fragment says that it waits
+    /// gets no second one.
     fn cover(&mut self) {
         let Some(origin) = FragmentOrigin::read(&self.heard) else { return };
         if self.done.full {

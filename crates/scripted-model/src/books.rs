@@ -53,7 +53,7 @@ pub enum AnsweredBy {
     TokenCount,
     /// No turn was left whose condition holds. A mistake in the test or in the client.
     NoTurn,
-    /// Nobody speaks this protocol here.
+    /// No dialect has this path.
     NoSuchPath,
     NotJson,
 }

@@ -1,9 +1,9 @@
 //! As much HTTP/1.1 as the agents' clients use, by hand.
 //!
 //! Written here because a server library hides what this crate is for: stopping in the middle
-//! of a body, saying nothing at all, closing when nobody expects it. Requests may have a
+//! of a body, saying nothing at all, closing at a place that no client expects. Requests may have a
 //! length or come in chunks, may ask for `100 Continue` and may share a connection. No
-//! compression, no TLS, no HTTP/2: nobody needs them on the loopback address.
+//! compression, no TLS, no HTTP/2: no client asks for them on the loopback address.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -25,7 +25,7 @@ pub(crate) struct HttpRequest {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
-    /// Nobody is there to be told.
+    /// The connection is broken, so no answer can be sent.
     #[error("the connection broke: {0}")]
     Io(#[from] io::Error),
     #[error("not a request this server reads: {0}")]

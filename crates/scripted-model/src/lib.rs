@@ -24,6 +24,6 @@ mod turn;
 pub use books::{AnsweredBy, ModelTotals, RecordedExchange};
 pub use dialect::Dialect;
 pub use planner::tokens_of;
-pub use scenario::{ScriptedPrice, ModelScenario, ModelScenarioError};
+pub use scenario::{ModelScenario, ModelScenarioError, ScriptedPrice};
 pub use server::{ModelServer, Options};
 pub use turn::{Turn, TurnStop, VendorRefusal, When};

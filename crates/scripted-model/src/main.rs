@@ -62,7 +62,7 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(ExitCode::from(u8::from(!server.unanswered().is_empty())))
 }
 
-/// Whole or not at all: somebody is polling for it.
+/// Writes the port in one step: a test that polls for the file must not read half of it.
 fn write_port(file: &Path, port: u16) -> io::Result<()> {
     let draft = file.with_extension("draft");
     std::fs::write(&draft, format!("{port}\n"))?;

@@ -41,7 +41,7 @@ pub(crate) enum Body {
     Stream(Vec<SseFrame>),
 }
 
-/// What a connection must do wrong by itself; every other fault is in the body already.
+/// What the connection itself must do wrong; every other fault is in the body already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFault {
     HangBeforeHeaders,
@@ -199,8 +199,8 @@ fn counted(sent: &[u8], spoken: &[Spoken]) -> Usage {
     }
 }
 
-/// What a vendor would charge: nothing for what was refused, and no output where the answer
-/// never came to its end.
+/// What a vendor would charge: nothing for a refused request, and no output for an answer that
+/// breaks off.
 fn booked(usage: Usage, answer: &PlannedAnswer, fault: Option<&TurnFault>) -> Usage {
     match fault {
         _ if answer.status >= 400 => Usage::default(),

@@ -2,8 +2,8 @@
 //!
 //! Threads and blocking sockets, because hanging is a thing this server does on purpose and a
 //! blocked thread is the plainest way to do it. Whatever a thread is blocked in, the server can
-//! end: it keeps a second handle of every socket and shuts it down, and whoever only waits for
-//! time to pass waits on a changed.
+//! end: it keeps a second handle of every socket and shuts it down, and a thread that only waits
+//! for time to pass waits on a condition variable.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -99,7 +99,7 @@ impl ModelServer {
         self.state.planner().books.totals()
     }
 
-    /// The requests that nobody could answer; a test that passes has none.
+    /// The requests that no turn of the scenario answers; a test that passes has none.
     pub fn unanswered(&self) -> Vec<RecordedExchange> {
         self.state.planner().books.unanswered()
     }
@@ -108,7 +108,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.state.close();
-        // The acceptor is blocked until somebody knocks.
+        // The acceptor is blocked in `accept` until a connection arrives: this is one.
         let knock = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
         if let (Ok(_), Some(acceptor)) = (&knock, self.acceptor.take()) {
             let _ = acceptor.join();

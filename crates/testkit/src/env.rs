@@ -17,7 +17,8 @@ pub struct TestEnv {
     guests: Vec<Box<dyn Any + Send>>,
 }
 
-/// What a command said. Look at it: an output nobody checks hides a failure.
+/// What a command printed, and its exit code. A test must check it: an unchecked output hides
+/// a failure.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramOutput {

@@ -1,6 +1,6 @@
-//! The kill harness: the same run, killed at every effect it has, must come to the same end.
+//! The kill harness: a run that is killed at any of its effects must end as one that was not.
 //!
-//! First a run that nobody disturbs writes down each effect it passes. Then the same command
+//! First an undisturbed run writes down each effect it passes. Then the same command
 //! is started once for each of these points and killed with SIGKILL right there, and a number
 //! of times at random instants; `spore resume` brings it to its end; and what is left (trees,
 //! refs, ledger, events, files) is compared with the undisturbed run. What a crash may rightly
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::{ProgramOutput, TestEnv, wait_until_none};
 use state::{canonical, difference};
 
-/// Something to be killed, and how to bring it to an end afterwards.
+/// A command to kill, and how to bring its run to an end afterwards.
 pub struct KillTarget<'a> {
     /// Makes a fresh place, ready for the command.
     pub scene: &'a (dyn Fn() -> TestEnv + Sync),
@@ -28,10 +28,10 @@ pub struct KillTarget<'a> {
     pub random: u32,
 }
 
-/// What the matrix came to.
+/// How many runs were killed, and how their results compare with the undisturbed run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct KillTally {
-    /// The status of the run that nobody disturbed, which all others are held against.
+    /// The status of the undisturbed run, which every killed run is compared with.
     pub ended: String,
     pub points: usize,
     pub killed: u32,
@@ -76,10 +76,10 @@ pub enum KillPoint<'a> {
     After(f64),
 }
 
-/// What is special about a command.
+/// What the comparison has to know about a command.
 #[derive(Clone, Copy, Default)]
 pub struct CommandTraits {
-    /// It does several things at once, so that the order of what it leaves says nothing.
+    /// The command works in parallel, so the order of its results means nothing.
     pub parallel: bool,
     /// Kill it at one effect of each kind only, for a test that has to be quick.
     pub one_of_each: bool,
@@ -116,7 +116,7 @@ pub fn sample(crime: &KillTarget<'_>, manner: CommandTraits, blows: &[KillPoint<
     strike_all(crime, manner, &reference, blows)
 }
 
-/// A run that nobody disturbed.
+/// The undisturbed run: its effects, its result and its time.
 struct ReferenceRun {
     points: Vec<String>,
     state: Value,

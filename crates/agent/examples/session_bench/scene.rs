@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use spore_agent::command::{CommandAgent, CommandOutput, Template};
 use spore_agent::{
-    Agent, AgentEvent, BoxError, Request, RequestLimits, SessionReport, AgentWatch, ToolPolicy,
+    Agent, AgentEvent, AgentWatch, BoxError, Request, RequestLimits, SessionReport, ToolPolicy,
     Watchdog,
 };
 use spore_effects::session::{Grace, ProcessIdentity, Shim};

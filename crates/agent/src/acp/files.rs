@@ -17,7 +17,7 @@ pub(super) struct Write {
     pub(super) content: String,
 }
 
-/// Writing starts no process and takes no time.
+/// The caller of a write: a write starts no process and is not worth cancelling.
 struct WriteCaller;
 
 impl Caller for WriteCaller {

@@ -1,4 +1,4 @@
-//! What we say to an agent: who we are, the session we want, how it is set, the prompt.
+//! The requests that open a session: `initialize`, the session, its settings, the prompt.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,14 @@ use super::preset::Preset;
 use super::wire::{Agreed, OpenedSession};
 use crate::{Conversation, McpServer, Request, rpc};
 
-/// The numbers of our questions.
+/// The ids of our requests.
 pub(super) const INITIALIZE: u64 = 1;
 pub(super) const SESSION: u64 = 2;
 pub(super) const PROMPT: u64 = 3;
 pub(super) const MODE: u64 = 4;
 pub(super) const MODEL: u64 = 5;
 
-/// The version that we speak.
+/// The version of the protocol that Spore speaks.
 pub(super) const VERSION: u64 = 1;
 
 /// The mode in which an agent asks before it acts, where it has one of that name.
@@ -68,7 +68,7 @@ impl AcpOpening {
             return Some(rpc::ask(SESSION, "session/new", &self.params()));
         }
         let abilities = &agreed.agent_capabilities;
-        // One that resumes does not tell the whole conversation again, one that loads does.
+        // `session/resume` does not repeat the conversation, `session/load` does.
         if abilities.session_capabilities.resume.is_some() {
             Some(rpc::ask(SESSION, "session/resume", &self.params()))
         } else if abilities.load_session {
@@ -90,7 +90,8 @@ impl AcpOpening {
         params
     }
 
-    /// What is to be set before the prompt, each under its number; or why it cannot be.
+    /// Returns the settings to make before the prompt, each under its id, or why one cannot be
+    /// made.
     pub(super) fn settings(
         &self,
         session: &str,

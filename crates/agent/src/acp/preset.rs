@@ -14,13 +14,13 @@ pub struct Preset {
     pub model_flag: Option<String>,
     /// Variables that keep the program to its task, unless the session has them already.
     pub env: Vec<(String, String)>,
-    /// It can go on with an earlier conversation.
+    /// The agent can resume an earlier conversation.
     pub resumes: bool,
-    /// It says what it cost.
+    /// The agent reports the cost.
     pub names_cost: bool,
-    /// It says how many tokens it used.
+    /// The agent reports the tokens it used.
     pub counts: bool,
-    /// What it calls the usage of a turn is that of its last call alone.
+    /// The usage that the agent reports for a turn is that of its last call alone.
     pub counts_last_call_only: bool,
 }
 
@@ -77,7 +77,7 @@ const KNOWN: &[KnownPreset] = &[
         program: "gemini",
         args: &["--acp", "--skip-trust"],
         model_flag: Some("-m"),
-        // It would start itself once more, with more memory and another pid.
+        // Gemini CLI would start itself once more, with more memory and another pid.
         env: &[("GEMINI_CLI_NO_RELAUNCH", "1")],
         // 0.61.0 empties the conversation that it is asked to load, and then does not find it.
         resumes: false,

@@ -1,5 +1,5 @@
-//! One session with an ACP agent, as far as it was heard. Pure: lines in, events and answers
-//! out, so that a recorded session reads today as it read then.
+//! One session with an ACP agent, from its lines so far. Pure: lines in, events and answers
+//! out, so that a recorded session gives the same events every time.
 //!
 //! A tool call is known by its id and put together from whatever tells of it, in any order:
 //! some agents announce one twice, some only when they ask for leave, some when it is over.
@@ -26,7 +26,8 @@ use crate::{AgentEvent, Request, ResultEvent, SessionReport};
 /// How Gemini and qwen-code begin the text of an answer that never was one.
 const API_ERROR: &str = "[API Error:";
 
-/// The protocol's number for a session that needs somebody to sign in.
+/// The error code `Authentication required` of ACP: a person has to sign in first.
+/// <https://agentclientprotocol.com/protocol/schema>
 const SIGN_IN: i64 = -32000;
 
 /// Where agents name the file that a tool works on.
@@ -59,7 +60,7 @@ pub struct AcpSession {
     signs: Signs,
 }
 
-/// What is known of a tool call.
+/// A tool call, from all updates about it so far.
 #[derive(Clone, Debug, Default)]
 struct AnnouncedCall {
     kind: String,
@@ -98,7 +99,7 @@ impl AcpSession {
         }
     }
 
-    /// What goes over stdin before anything is heard.
+    /// Returns what goes over stdin before the agent has printed anything.
     pub fn opening(&self) -> String {
         hello()
     }
@@ -119,7 +120,7 @@ impl AcpSession {
         }
     }
 
-    /// Our next move, once.
+    /// Takes the lines to send and the state of the turn.
     pub(super) fn take_turn(&mut self) -> ProtocolTurn {
         let session = self.session.as_deref().filter(|_| self.is_prompted);
         ProtocolTurn {
@@ -129,7 +130,7 @@ impl AcpSession {
         }
     }
 
-    /// What is to be said now, once; for recordings.
+    /// Takes the lines that are to be sent now; for tests on recordings.
     pub fn take_answers(&mut self) -> Vec<String> {
         self.take_turn().say
     }
@@ -250,7 +251,7 @@ impl AcpSession {
         let text = complaint.text();
         let status = u64::try_from(complaint.code).ok();
         match id {
-            // So qwen-code answers when it was asked to stop.
+            // qwen-code answers a prompt that was cancelled with this error.
             PROMPT if text.contains("aborted") => self.fail("its turn was broken off".to_owned()),
             PROMPT => {
                 self.signs.trouble = Some(ServerTrouble::new(status, &text));
@@ -260,7 +261,7 @@ impl AcpSession {
                 self.signs.trouble = Some(ServerTrouble::of(ServerRefusal::SignIn, &text));
                 self.fail("it is not signed in".to_owned());
             }
-            // One that says that it resumes and then does not know the word may still load.
+            // An agent that announces `session/resume` and does not know it may still load.
             SESSION if complaint.code == rpc::NO_SUCH_METHOD && !self.has_tried_to_load => {
                 self.has_tried_to_load = true;
                 self.say.push(self.opening.load());
@@ -294,7 +295,7 @@ impl AcpSession {
                 let mut events = self.upsert(&question.tool_call);
                 let allowed = self.allows(&question.tool_call);
                 if !allowed {
-                    // Not every agent says that what it was refused is over.
+                    // Not every agent sends an update for a call that was refused.
                     events.extend(self.over(&question.tool_call.tool_call_id, false));
                 }
                 let outcome = choose(&question.options, allowed);
@@ -341,10 +342,10 @@ impl AcpSession {
         })
     }
 
-    /// `None` for an update that nobody knows.
+    /// Reads a `session/update`; `None` for a kind that is not known here.
     fn update(&mut self, update: &Value) -> Option<Vec<AgentEvent>> {
         let kind = update["sessionUpdate"].as_str()?;
-        // What comes before the prompt is an earlier conversation, told again.
+        // `session/load` repeats the earlier conversation as updates, before our prompt.
         if !self.is_prompted {
             return Some(Vec::new());
         }
@@ -379,7 +380,7 @@ impl AcpSession {
         if !text.is_empty() {
             self.begin_answer();
             self.tally.said(text);
-            // Whichever of the two goes on, the other is whole.
+            // Text after thinking ends the thinking, and the other way round.
             if is_thought == self.thought.is_empty() {
                 events = self.flush();
             }
@@ -466,7 +467,7 @@ impl AcpSession {
             let error = error.trim().trim_end_matches(']');
             self.signs.trouble = Some(ServerTrouble::new(None, error));
         } else if self.signs.is_whole && self.turns == 0 {
-            // No sign of an error either: opencode ends so when the model cannot be reached.
+            // opencode ends a turn like this, without an error, when it cannot reach the model.
             self.fail("it said nothing and did nothing".to_owned());
         }
         if self.signs.is_whole && self.signs.flaw.is_none() {
@@ -504,7 +505,7 @@ impl AnnouncedCall {
         if let Some(title) = update.title.as_ref().filter(|_| self.title.is_empty()) {
             self.title.clone_from(title);
         }
-        // Gemini tells a command by its title alone.
+        // Gemini CLI gives a command only in the title of the call.
         let title = update.title.as_deref();
         let title = title.filter(|_| self.kind == "execute" && update.raw_input.is_none());
         if let Some(command) = update.input(&["command", "cmd"]).or(title)

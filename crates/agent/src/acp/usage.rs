@@ -6,13 +6,13 @@ use spore_model::{Usage, Usd};
 
 use crate::health::usage_of;
 
-/// What a call reads where nobody says: the instructions and tools of an agent, mostly.
+/// Tokens that a call reads where the agent gives no count: mostly its instructions and tools.
 const USUAL_CONTEXT: u64 = 20_000;
 
-/// The most that a call can read where nobody says.
+/// The most tokens that a call can read where the agent gives no count.
 const WINDOW: u64 = 1_000_000;
 
-/// What a call may have said without our hearing it: thoughts that are not shown.
+/// Tokens that a call may have written and the agent does not show: hidden thinking.
 const UNHEARD: u64 = 8_000;
 
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct UsageTally {
     pub(super) counted_calls: u32,
     /// What the answer to the prompt says.
     whole: Option<Usage>,
-    /// Tokens of what was said, estimated: for a session that nobody counted.
+    /// Estimated tokens of the text that was shown, for an agent that gives no count.
     said: u64,
     /// The context of the last call, where it was told.
     context: u64,
@@ -60,7 +60,7 @@ impl UsageTally {
             let read = |name: &str| quota[name].as_u64();
             Some(usage_of(read("input_tokens")?, 0, 0, read("output_tokens")?))
         };
-        // Nothing at all is what opencode says of a turn that was broken off.
+        // opencode reports a usage of all zeros for a turn that was broken off.
         let told = |usage: &Usage| *usage != Usage::default();
         self.whole = read(&answer["usage"]).or_else(in_quota).filter(told);
     }

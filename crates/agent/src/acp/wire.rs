@@ -1,5 +1,7 @@
-//! What ACP agents write, as far as anybody looks at it. Every field may be missing, and what
-//! has another shape than the one known here is left unread.
+//! The fields of ACP messages that Spore reads. Every field may be missing, and a field of
+//! another shape than the one known here is ignored.
+//!
+//! <https://agentclientprotocol.com/protocol/schema>
 
 use serde::Deserialize;
 use serde_json::Value;

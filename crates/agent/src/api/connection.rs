@@ -1,9 +1,9 @@
-//! The line to a model's server: one request out, pieces of the answer in.
+//! The connection to a model's server: one request out, pieces of the answer in.
 //!
-//! The request runs on a thread of its own, so that whoever waits for the next piece can also
-//! look at the clock and be cancelled; hanging up ends that thread at its next read. The
-//! connection is kept between calls. Redirects are not followed: they would carry the key to
-//! somebody else.
+//! The request runs on a thread of its own, so that the session, while it waits for the next
+//! piece, can look at the clock and be cancelled; hanging up ends that thread at its next read.
+//! The connection is kept between calls. Redirects are not followed: they would carry the key
+//! to another server.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -81,13 +81,13 @@ fn connect(proxy: Option<&str>) -> ureq::Agent {
         .timeout_resolve(Some(CONNECT_WITHIN))
         .timeout_connect(Some(CONNECT_WITHIN))
         .user_agent("spore")
-        // Not from our own environment: the session has one of its own.
+        // The proxy of the session's environment: ureq would take the one of our own.
         .proxy(proxy.and_then(|proxy| ureq::Proxy::new(proxy).ok()))
         .build();
     ureq::Agent::new_with_config(config)
 }
 
-/// Passes the answer on until it ends or nobody listens.
+/// Passes the answer on until it ends or the session has dropped the receiver.
 fn receive(response: ureq::http::Response<ureq::Body>, sender: &SyncSender<AnswerPiece>) {
     let (head, body) = response.into_parts();
     let headers = head

@@ -54,9 +54,9 @@ impl RequestedCall {
 /// Why the model stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StopReason {
-    /// It has said what it wanted to say, or waits for the answers to its calls.
+    /// The answer is complete, or the model waits for the results of its calls.
     Done,
-    /// It was cut off at the longest answer allowed.
+    /// The answer was cut off at the longest length allowed.
     Length,
     Refused,
 }

@@ -73,7 +73,7 @@ pub(super) struct ResponsesAnswer {
 
 impl AnswerReader for ResponsesAnswer {
     fn take(&mut self, data: &str) -> Result<(), StreamFault> {
-        // Some servers end with the mark of the other protocol.
+        // Some servers end with the mark of Chat Completions.
         if data == "[DONE]" {
             return Ok(());
         }
@@ -164,7 +164,7 @@ fn add(reply: &mut ModelReply, mut item: Value) {
             } else {
                 summary
             });
-            // Without it the server cannot make sense of the item.
+            // With `store: false` a reasoning item is of use only with its encrypted content.
             if item.get("encrypted_content").is_none_or(Value::is_null) {
                 return;
             }
@@ -176,7 +176,7 @@ fn add(reply: &mut ModelReply, mut item: Value) {
         )),
         _ => {}
     }
-    // They name things on a server that keeps nothing.
+    // With `store: false` the server keeps no items, so their ids mean nothing to it.
     if let Some(fields) = item.as_object_mut() {
         fields.remove("id");
         fields.remove("status");

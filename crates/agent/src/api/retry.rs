@@ -11,11 +11,11 @@ use spore_model::Timestamp;
 /// How often and how long is waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retries {
-    /// After the first call.
+    /// How many calls follow the first at most.
     pub most: u32,
-    /// Before the first of them; doubles each time.
+    /// The pause before the second call; it doubles each time.
     pub pause: Duration,
-    /// A server that asks for more is not waited for: the session is parked.
+    /// The longest wait: where the server asks for more, the session is parked.
     pub longest: Duration,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum CallTrouble {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct LimitReset {
     pub(super) after: Option<Duration>,
-    /// It does not help to wait: the money is gone, not the minute's share.
+    /// Waiting does not help: the account has no credit left.
     pub(super) is_spent: bool,
 }
 

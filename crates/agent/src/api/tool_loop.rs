@@ -16,7 +16,7 @@ use super::conversation::{
 use super::endpoint::Endpoint;
 use super::exchange::{ModelExchange, NoAnswer};
 use crate::prices::Price;
-use crate::{AgentEvent, BoxError, Request, ResultEvent, SessionReport, AgentWatch};
+use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
 
 /// Of the window, in hundredths, that the input of a call may fill.
 const CONTEXT_SHARE: u64 = 70;
@@ -49,7 +49,7 @@ pub(super) struct LoopProgress {
     structured: Option<Value>,
 }
 
-/// What is kept and told of a session, without its keys.
+/// The transcript and the events of a session, with keys struck out.
 pub(super) struct SessionLog<'a> {
     pub(super) file: File,
     pub(super) left: u64,
@@ -64,7 +64,7 @@ impl SessionLog<'_> {
             line[*name] = value.clone();
         }
         let line = self.endpoint.mask(&line.to_string()) + "\n";
-        // A full disk must not lose the session.
+        // A full disk must not end the session: the transcript just stops.
         if line.len() as u64 <= self.left && self.file.write_all(line.as_bytes()).is_ok() {
             self.left -= line.len() as u64;
         }
@@ -269,7 +269,7 @@ impl ToolLoop<'_> {
     }
 }
 
-/// One line for people about a call.
+/// Sums a call up in one line for people.
 fn summary(tool: &str, arguments: &Value) -> String {
     let told = ["command", "path", "pattern"]
         .iter()
@@ -280,7 +280,7 @@ fn summary(tool: &str, arguments: &Value) -> String {
     line.trim().to_owned()
 }
 
-/// The tools' view of whoever watches the session.
+/// The tools' view of the session's watch.
 struct WatchCaller<'a> {
     watch: &'a mut dyn AgentWatch,
     deadline: Instant,

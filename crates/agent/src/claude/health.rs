@@ -31,23 +31,23 @@ pub struct Exit {
 /// Why a session was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stopped {
-    /// Somebody asked for it.
+    /// The caller cancelled the session.
     Cancelled,
     TimeUp,
-    /// It never said a word.
+    /// The program printed nothing in the time allowed for a start.
     NoFirstWord,
-    /// It fell silent with no tool running.
+    /// The program printed nothing for too long while no tool was running.
     Idle,
-    /// The stream told that nothing good can come of it.
+    /// A line of the stream made the session worthless.
     GivenUp,
-    /// It had said its last word and did not exit.
+    /// The program had printed its result and did not exit.
     Lingered,
 }
 
-/// What the API did not want, by what can be done about it.
+/// Why the API refused, by what can be done about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ApiRefusal {
-    /// A person has to sign in or mend the key.
+    /// A person has to sign in or to replace the key.
     SignIn,
     /// Waiting helps.
     Quota,
@@ -78,7 +78,7 @@ fn says_limit(text: &str) -> bool {
         .any(|words| text.contains(words))
 }
 
-/// The verdict on a session, before the figures are put beside it.
+/// The outcome of a session, before its figures are added.
 struct SessionFinding {
     outcome: Outcome,
     reason: Option<String>,
@@ -169,7 +169,7 @@ fn judge_result(stream: &ClaudeStream, result: &ResultLine, exit: &Exit) -> Sess
     if stream.expectations.structured && result.structured_output.is_none() {
         return SessionFinding::failure(refused_tools("it gave no structured result", result));
     }
-    // One that lingers was ended by us: its code says nothing about its work.
+    // Spore ended a program that did not exit: its code says nothing about its work.
     if exit.code != 0 && exit.stopped.is_none() {
         return SessionFinding::failure(exited(exit));
     }

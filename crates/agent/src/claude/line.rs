@@ -2,8 +2,8 @@
 //!
 //! One flat shape, each field optional: Claude Code adds fields and kinds with every release,
 //! and qwen-code leaves half of them out. A field of another type than the one known here
-//! makes the line unreadable, and an unreadable line is kept raw. What nobody looks at, above
-//! all the output of tools, is skipped over and never copied.
+//! makes the line unreadable, and an unreadable line is kept raw. Fields that no code reads,
+//! above all the output of tools, are skipped and never copied.
 
 use std::collections::BTreeMap;
 use std::fmt;

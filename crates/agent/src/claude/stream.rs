@@ -1,7 +1,7 @@
 //! Makes events of Claude Code's lines, and keeps of a session what its end is judged by.
 //!
-//! Pure: lines in, events out, no clock and no files, so that a recorded transcript reads
-//! today as it read then. qwen-code speaks the same language with fewer words and is read by
+//! Pure: lines in, events out, no clock and no files, so that a recorded transcript gives the
+//! same events every time. qwen-code speaks the same language with fewer words and is read by
 //! the same code. A line that is not understood is never an error: it is an event of its own.
 //!
 //! What a subagent says is not the session's: its words, tokens and turns are left to the
@@ -32,7 +32,7 @@ pub struct SessionNeeds {
     pub required_servers: Vec<String>,
 }
 
-/// One session, as far as it was heard.
+/// One session, from its lines so far.
 #[derive(Debug, Default)]
 pub struct ClaudeStream {
     pub(super) expectations: SessionNeeds,
@@ -104,7 +104,7 @@ impl ClaudeStream {
         !self.tools.is_empty()
     }
 
-    /// Tells whether it took a turn or came to an end of its own.
+    /// Tells whether the agent took a turn or ended the session by itself.
     pub fn is_alive(&self) -> bool {
         self.turns > 0 || self.result.is_some()
     }
@@ -217,7 +217,7 @@ impl ClaudeStream {
         events
     }
 
-    /// A message that no model wrote and nobody pays for: it tells of an error.
+    /// Reads a message that the program wrote itself and that costs nothing: an error.
     fn synthetic(
         &mut self,
         speaker: &Option<String>,
@@ -246,7 +246,8 @@ impl ClaudeStream {
         }
         self.speaking.insert(speaker.clone(), id);
         self.refusal = None;
-        // Whoever speaks again has had its answers, also those whose lines were too long.
+        // A speaker that speaks again has the results of its calls, even if their lines were too
+        // long to be read.
         self.tools.retain(|_, call| call.speaker != *speaker);
         let usage = message.usage.map(Usage::from).unwrap_or_default();
         self.heard = self.heard + Usage { output_tokens: 0, ..usage };
@@ -315,7 +316,8 @@ impl ClaudeStream {
     }
 }
 
-/// What the program tells about itself and its subagents, and nobody here asks for.
+/// Tells whether a system line is only about the program and its subagents: the session
+/// needs none of them.
 fn is_bookkeeping(subtype: &str) -> bool {
     subtype.starts_with("task_")
         || subtype.starts_with("hook_")

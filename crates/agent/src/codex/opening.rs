@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{McpServer, Request, SessionSandbox, rpc};
 
-/// The numbers of our questions.
+/// The ids of our requests.
 pub(super) const INITIALIZE: u64 = 1;
 pub(super) const THREAD: u64 = 2;
 pub(super) const TURN: u64 = 3;
 const INTERRUPT: u64 = 4;
 
-/// The first line; the rest waits for its answer.
+/// The `initialize` request; everything else waits for its answer.
 pub(super) fn hello() -> String {
     let client = json!({ "name": "spore", "title": "Spore", "version": env!("CARGO_PKG_VERSION") });
     format!("{}\n", rpc::ask(INITIALIZE, "initialize", &json!({ "clientInfo": client })))
@@ -46,7 +46,7 @@ impl CodexOpening {
             None => ("thread/start", request.prompt.clone()),
             Some(earlier) => {
                 set("threadId", json!(earlier.session_id));
-                // Its history is the program's own business: we have it already.
+                // Codex would send back the whole history of the thread, which Spore does not read.
                 set("excludeTurns", json!(true));
                 ("thread/resume", earlier.prompt.clone())
             }
@@ -76,7 +76,7 @@ pub(super) fn interrupt(thread: &str, turn: &str) -> String {
     rpc::ask(INTERRUPT, "turn/interrupt", &params)
 }
 
-/// The program's own sandbox, by what the role may do. It cannot start inside of ours.
+/// Names Codex's own sandbox by what the role may do. It cannot start inside of Spore's.
 fn sandbox(request: &Request) -> &'static str {
     let tools = &request.tools;
     let may_edit = tools.allow.iter().any(|word| word == "edit")
@@ -99,7 +99,7 @@ fn servers(servers: &[McpServer]) -> Map<String, Value> {
             "command": server.command.to_string_lossy(),
             "args": server.args,
             "env": env,
-            // Whoever gave the session this server meant its tools to be used.
+            // The request gives the session this server so that its tools are used: no question.
             "default_tools_approval_mode": "approve",
         })
     };

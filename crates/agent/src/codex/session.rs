@@ -1,5 +1,5 @@
-//! One session with Codex's app-server, as far as it was heard. Pure: lines in, events and
-//! answers out, so that a recorded session reads today as it read then.
+//! One session with Codex's app-server, from its lines so far. Pure: lines in, events and
+//! answers out, so that a recorded session gives the same events every time.
 
 use std::collections::HashMap;
 use std::mem;
@@ -90,7 +90,7 @@ impl CodexSession {
         }
     }
 
-    /// What goes over stdin before anything is heard.
+    /// Returns what goes over stdin before the program has printed anything.
     pub fn opening(&self) -> String {
         hello()
     }
@@ -115,7 +115,7 @@ impl CodexSession {
         }
     }
 
-    /// Our next move, once.
+    /// Takes the lines to send and the state of the turn.
     pub(super) fn take_turn(&mut self) -> ProtocolTurn {
         ProtocolTurn {
             say: mem::take(&mut self.say),
@@ -124,7 +124,7 @@ impl CodexSession {
         }
     }
 
-    /// What is to be said now, once; for recordings.
+    /// Takes the lines that are to be sent now; for tests on recordings.
     pub fn take_answers(&mut self) -> Vec<String> {
         self.take_turn().say
     }
@@ -188,7 +188,7 @@ impl CodexSession {
             (TURN, Ok(result)) => self.turn_is(&result["turn"]),
             (INITIALIZE | THREAD | TURN, Err(complaint)) => {
                 let text = complaint.text();
-                // An id that it cannot read is one that it does not know.
+                // Codex refuses an id that it cannot parse like one that it does not know.
                 self.is_lost = id == THREAD
                     && ["no rollout found", "not found", "invalid thread id"]
                         .iter()
@@ -220,7 +220,7 @@ impl CodexSession {
                 decide(place && self.policy.allows("execute", command.as_deref()))
             }
             "item/fileChange/requestApproval" => {
-                // A wider root than the checkout is nothing that a role has.
+                // No role may write outside of the checkout, which `grantRoot` asks for.
                 let wider = params["grantRoot"].is_string();
                 decide(!wider && self.policy.allows("edit", None))
             }
@@ -231,7 +231,7 @@ impl CodexSession {
         }
     }
 
-    /// `None` for a notice that nobody knows.
+    /// Reads a notification; `None` for a method that is not known here.
     fn notice(&mut self, method: &str, params: &Value) -> Option<Vec<AgentEvent>> {
         match method {
             "item/started" | "item/completed" => {
@@ -242,7 +242,7 @@ impl CodexSession {
                 Some(if method == "item/started" { self.begun(&item) } else { self.done(&item) })
             }
             "item/agentMessage/delta" => {
-                // An answer comes: whatever was refused before is over.
+                // The model answers: an earlier refusal is over.
                 self.signs.trouble = None;
                 let piece = params["delta"].as_str().unwrap_or_default();
                 self.uncounted += estimated_tokens(piece);
@@ -260,7 +260,7 @@ impl CodexSession {
         }
     }
 
-    /// What another thread does, a subagent's, is not the session's.
+    /// Tells whether a notification is about the session's own thread, not a subagent's.
     fn is_ours(&self, params: &Value) -> bool {
         self.thread.is_none() || self.thread.as_deref() == params["threadId"].as_str()
     }
@@ -283,7 +283,7 @@ impl CodexSession {
             _ => {}
         }
         let Some(call) = item.call(&self.dir) else { return Vec::new() };
-        // A quick one may be told only when it is over.
+        // Codex may report a quick call only when it is complete.
         let known = self.running.remove(&item.id).is_some();
         let result = AgentEvent::ToolResult { tool: call.tool, ok: item.went_well() };
         let results = vec![result; call.told.len()];
@@ -297,7 +297,7 @@ impl CodexSession {
             serde_json::from_value::<Breakdown>(raw).ok().map(Usage::from)
         };
         let (total, last) = (read("total")?, read("last")?);
-        // What is told before our turn is what earlier ones used.
+        // A count before our turn has begun is the usage of earlier turns of the thread.
         let earlier = self.turn.is_none() && self.thread.as_deref() == Some(thread.as_str());
         let meter = self.meters.entry(thread).or_insert_with(|| Meter {
             at_start: if earlier { total } else { minus(total, last) },
@@ -415,7 +415,7 @@ fn trouble_of(error: &Value) -> ServerTrouble {
     }
 }
 
-/// What the program tells about itself, and nobody here asks for.
+/// Tells whether a notification is only about the program itself: the session needs none of them.
 fn is_bookkeeping(method: &str) -> bool {
     let about = ["thread/", "account/", "turn/", "item/", "remoteControl/", "skills/", "hook/"];
     about.iter().any(|start| method.starts_with(start))

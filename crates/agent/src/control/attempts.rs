@@ -1,22 +1,22 @@
-//! When a session that came to nothing is tried once more.
+//! When a session is started a second time.
 //!
-//! Both rules are about sessions that never got to work: one that did is not repeated here,
-//! because what it did is done.
+//! Both rules are about sessions in which the agent did no work: one that worked is not
+//! repeated here, because its changes are already made.
 
 use std::time::Instant;
 
 use super::listener::HEARTBEAT;
 use super::{EndedBy, SessionEnding};
-use crate::{AgentError, Request, SessionReport, AgentWatch, Watchdog};
+use crate::{AgentError, AgentWatch, Request, SessionReport, Watchdog};
 
 /// What became of one attempt at a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AttemptOutcome {
-    /// It took a turn, gave a result, or was ended by us.
+    /// The agent took a turn or gave a result, or Spore ended the session.
     Lived,
-    /// It ended by itself without a turn and without a result.
+    /// The program exited by itself without a turn and without a result.
     Stillborn,
-    /// It does not know the conversation that it was to go on with.
+    /// The program does not know the conversation that it was to resume.
     NoSuchConversation,
 }
 

@@ -1,4 +1,4 @@
-//! Listening to a session: its lines, the clock, and the way to its end.
+//! The listener of a session: reads its lines, watches the clock, and ends it in steps.
 
 use std::borrow::Cow;
 use std::mem;
@@ -19,12 +19,12 @@ const USUAL_LINE: usize = 64 * 1024;
 /// How far the end of a session has come.
 enum StopState {
     Running,
-    /// It was asked to stop in its own protocol, and has until then.
+    /// The program was asked to stop in its own protocol, and has until then.
     Asked {
         by: EndedBy,
         until: Instant,
     },
-    /// The shim is ending it.
+    /// The shim is ending the session.
     Stopped {
         by: EndedBy,
     },
@@ -46,7 +46,7 @@ pub(super) struct Listener<'a> {
 
 impl<'a> Listener<'a> {
     pub(super) fn new(dialogue: &'a Dialogue<'a>, voice: Sender<String>) -> Self {
-        // A reader that is gone has nothing to be told.
+        // The send fails only if the thread that writes stdin has ended.
         let _ = voice.send(dialogue.input.clone());
         Self {
             dialogue,
@@ -225,7 +225,7 @@ impl LineSplitter {
         on_line(&text_of(&self.open));
         self.over = 0;
         self.open.clear();
-        // One long line must not be paid for to the end of a long session.
+        // Frees the memory of one long line, which a long session would keep otherwise.
         self.open.shrink_to(USUAL_LINE);
     }
 }

@@ -61,7 +61,7 @@ impl StderrLog {
     }
 }
 
-/// Writes what is to be said until nobody has anything to say any more; then closes stdin.
+/// Writes each line to stdin until every sender is dropped; then closes stdin.
 pub(super) fn feed(stdin: Option<impl Write>, words: &Receiver<String>) {
     let Some(mut stdin) = stdin else { return };
     for word in words {
@@ -72,7 +72,7 @@ pub(super) fn feed(stdin: Option<impl Write>, words: &Receiver<String>) {
     }
 }
 
-/// Reads stdout to its end, keeps it, and passes it on while somebody listens.
+/// Reads stdout to its end, keeps it, and passes it on while the listener is there.
 pub(super) fn stdout(
     stdout: Option<impl Read>,
     secrets: &Secrets,
@@ -81,7 +81,7 @@ pub(super) fn stdout(
 ) {
     read_to_end(stdout, secrets, &mut |block| {
         transcript.keep(block);
-        // Reading goes on when nobody listens any more: a full pipe would block the program.
+        // A listener that is gone does not end the reading: a full pipe would block the program.
         let _ = listener.send(block.to_vec());
     });
 }

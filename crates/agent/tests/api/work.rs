@@ -295,7 +295,7 @@ fn what_is_missing_is_told_without_a_call() {
 #[test]
 fn a_server_that_is_not_there_is_a_failure() {
     let mut scene = Scene::new(Protocol::Chat, ModelScenario::new());
-    // Nobody listens on a port that was just given back.
+    // The server is dropped at once, so no process listens on its port any more.
     let url = ModelServer::start(ModelScenario::new()).unwrap().url();
     scene.request.env.retain(|(name, _)| name != "OPENAI_BASE_URL");
     scene.request.env.push(("OPENAI_BASE_URL".to_owned(), url));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Request, SessionReport, AgentWatch};
+use spore_agent::{Agent, AgentError, AgentEvent, AgentWatch, BoxError, Request, SessionReport};
 use spore_config::Config;
 use spore_effects::Effect;
 use spore_effects::session::{Enforced, ProcessIdentity};

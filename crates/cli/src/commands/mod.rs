@@ -151,8 +151,8 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     }
 }
 
-/// The exit code of a run is its outcome's; without one, somebody stopped it. Verified work
-/// that is not where it was asked to be is only a part of what was asked for.
+/// Returns the exit code of a run's outcome; a run without one was interrupted. Verified work
+/// that could not be applied where the user asked is a partial success.
 fn exit_code(report: &RunReport) -> u8 {
     if report.applied.as_ref().is_some_and(|applied| !applied.done) {
         return spore_model::Outcome::Partial.exit_code();

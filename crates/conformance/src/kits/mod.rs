@@ -18,7 +18,7 @@ use spore_agent::acp::{AcpAgent, Preset};
 use spore_agent::{Agent, Watchdog};
 use spore_effects::session::Shim;
 use spore_model::{Usage, Usd};
-use spore_scripted_model::{ScriptedPrice, ModelTotals, Turn};
+use spore_scripted_model::{ModelTotals, ScriptedPrice, Turn};
 
 /// Every agent that there is a suite for, in the order in which they are shown.
 pub(crate) const KITS: &[&dyn Kit] = &[
@@ -98,7 +98,8 @@ pub trait Kit: Sync {
         None
     }
 
-    /// A silence that is longer than its start, and shorter than anybody wants to wait.
+    /// The idle limit of a trial: longer than the agent takes to start, and no longer than the
+    /// suite should wait.
     fn patience(&self) -> Duration {
         Duration::from_secs(10)
     }

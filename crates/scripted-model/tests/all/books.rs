@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use spore_model::{Usage, Usd};
 use spore_scripted_model::{
-    AnsweredBy, ScriptedPrice, ModelScenario, ModelServer, Options, Turn, VendorRefusal, When,
+    AnsweredBy, ModelScenario, ModelServer, Options, ScriptedPrice, Turn, VendorRefusal, When,
     tokens_of,
 };
 

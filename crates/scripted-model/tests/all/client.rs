@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
-    /// The body came to the end that HTTP promised.
+    /// The body has the length or the last chunk that HTTP promised.
     pub(crate) complete: bool,
 }
 

@@ -120,6 +120,6 @@ fn a_server_ends_whatever_its_threads_are_doing() {
     ends_at_once(Turn::says("partial").hang_after(3));
     ends_at_once(Turn::says("late").delay(Duration::from_secs(600)));
     ends_at_once(Turn::says("slow").delay_between(Duration::from_secs(600)));
-    // Nobody reads it: the threads are blocked in writing.
+    // The client does not read the answer: the threads are blocked in writing.
     ends_at_once(Turn::silent().huge(6));
 }

@@ -40,7 +40,7 @@ pub(super) fn run(ui: &mut Ui, around: &Surroundings, args: &CheckArgs) -> Resul
         Some(name) => vec![name],
         None => names().collect(),
     };
-    // Whoever is missing is told before anybody is kept waiting.
+    // An agent that is missing is reported before the first suite starts.
     let subjects: Vec<Subject> =
         asked.into_iter().map(|name| subject(around, name)).collect::<Result<_>>()?;
     listen_for_signals(&around.interrupt)?;

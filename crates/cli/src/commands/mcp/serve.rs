@@ -44,7 +44,7 @@ fn over_http(
     let ready = |address: SocketAddr| {
         ui.note(&format!("Listening on http://{address}/mcp"));
         let file = token.file.display();
-        // Whoever has seen it once finds it in its file.
+        // The token is printed once, when it is made; later its file is named.
         ui.note(&match token.is_new {
             true => format!("Authorization: Bearer {}\nIt is kept in {file}.", token.token),
             false => format!("The bearer token is in {file}."),
