@@ -11,9 +11,9 @@ pub(crate) enum AgentsCommand {
     Check(check::CheckArgs),
 }
 
-/// List every agent: whether it is here, its version, what it can do
+/// List every agent: whether it is installed, its version, what it can do
 ///
-/// Nothing is called but each program's `--version`. `-v` tells where each was found.
+/// Spore only asks each program for its `--version`. `-v` shows where each was found.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore agents list\n  spore agents list -v\n  spore agents list --json"

@@ -7,11 +7,11 @@ use spore_model::{Fault, Outcome};
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
-/// Play the conformance suite against an agent: what it does, and who sees to it
+/// Check an agent with the conformance suite: what it does, and what enforces it
 ///
-/// The real program is started against a scripted model on 127.0.0.1, in a fresh home, with a
-/// key that is none: no model is paid for and nothing of yours is touched. Each case says what
-/// is expected, what was seen, and who enforces it: the agent, spore, or nobody. Takes a minute
+/// Spore starts the real program against a scripted model on 127.0.0.1, in a fresh home and with
+/// a fake key: no model is paid for and your files are not touched. Each case says what is
+/// expected, what was seen, and what enforces it: the agent, Spore, or nothing. Takes a minute
 /// or more; slow agents take ten.
 ///
 /// Exits with 0 if every case went as expected, 1 if not, 69 if the agent is not installed.

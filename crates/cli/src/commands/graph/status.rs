@@ -5,7 +5,7 @@ use spore_app::{Result, Surroundings};
 use super::text;
 use crate::ui::Ui;
 
-/// See how much the graph holds, and whether it agrees with itself
+/// Count nodes, edges and open contradictions of the graph
 ///
 /// Coverage is the share of knowledge nodes that a summary is about. Coherence is 1 minus the
 /// share of live edges that are unresolved contradictions.

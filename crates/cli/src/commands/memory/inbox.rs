@@ -9,8 +9,8 @@ use crate::ui::Ui;
 
 /// Leave tasks for memory, and see them
 ///
-/// A task is a file of `.spore/memory/inbox/`. It is removed when the last pass that it needs
-/// came to a result, never before: `spore memory scan --task NAME`, then crystallize, then
+/// A task is a file of `.spore/memory/inbox/`. Spore removes the file when the last pass
+/// that the task needs has a result, never before: `spore memory scan --task NAME`, then crystallize, then
 /// update, as far as it needs them.
 #[derive(clap::Subcommand)]
 #[command(

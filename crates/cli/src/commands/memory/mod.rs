@@ -17,7 +17,7 @@ use crate::ui::Ui;
 ///
 /// The lines are those of `.spore/memory/CLAUDE.md`, which every task file carries. A scan
 /// turns events into evidence about single lines, a crystallization folds it into a ledger,
-/// and an update changes the file as far as the ledger defends it.
+/// and an update removes the lines that the ledger has enough evidence against.
 #[derive(clap::Subcommand)]
 #[command(
     after_help = "Examples:\n  spore memory scan && spore memory crystallize && spore memory update\n  spore memory status                  how every line stands\n  spore memory why L3                  what that rests on\n  spore memory undo                    take the last update back"

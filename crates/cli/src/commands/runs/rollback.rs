@@ -46,7 +46,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RollbackArgs) -> Re
 fn agreed(ui: &Ui, plan: &RolledBack) -> Result<bool> {
     let id = plan.run.short();
     if !ui.on_terminal() || ui.is_json() {
-        return Err(Error::new(Fault::Usage, "nobody is there to be asked")
+        return Err(Error::new(Fault::Usage, "there is no terminal to ask on")
             .hint(format!("spore runs rollback {id} --dry-run, then with --yes")));
     }
     let mut terminal = std::io::stderr();
