@@ -92,7 +92,21 @@ fn check(env: &TestEnv, args: &[&str], code: i32) -> ProgramOutput {
 fn an_agent_is_held_against_what_is_expected_of_it() {
     let env = scenes::small();
     let output = check(&env, &["replay", "--case", "edit", "--case", "mcp", "--case", "stop"], 0);
-    insta::assert_snapshot!(output.render());
+    insta::assert_snapshot!(output.render(), @"
+    exit code: 0
+    --- stdout
+    replay
+
+      CASE  EXPECTED         GOT              BY
+      edit  done             done             spore
+      mcp   -                -                not possible
+      stop  nothing is left  nothing is left  spore
+
+    3 of 3 as expected
+    --- stderr
+    replay: edit
+    replay: stop
+    ");
     let table = check(&env, &["api", "--case", "tokens", "--json"], 0).json();
     assert_eq!((&table["agent"], &table["as_expected"]), (&"api".into(), &true.into()));
     let row = &table["rows"][0];
@@ -121,7 +135,13 @@ fn an_agent_that_cannot_be_checked_is_told_with_what_to_do() {
     let missing = env.spore_in(&env.repo(), &args, &[("PATH", &path)]).code(69);
     assert!(missing.stderr.contains("npm install -g @openai/codex"), "{}", missing.stderr);
     assert_eq!(missing.stdout, "");
-    insta::assert_snapshot!(check(&env, &["goose"], 64).render());
+    insta::assert_snapshot!(check(&env, &["goose"], 64).render(), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: there is no conformance suite for "goose"
+      try: there is one for: claude, codex, opencode, gemini, qwen, api, replay
+    "#);
     let unknown = check(&env, &["replay", "--case", "dance"], 64);
     assert!(unknown.stderr.contains("the cases are: edit, command"), "{}", unknown.stderr);
 }

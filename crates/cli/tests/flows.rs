@@ -182,7 +182,20 @@ fn a_flow_with_a_retried_stage_and_a_timeout_comes_to_its_end() {
         ]
     );
     let signal = scenes::artefact(&env, ".signals/exec-code.RESEARCH.done");
-    insta::assert_snapshot!("a_signal", scenes::plain(&signal));
+    insta::assert_snapshot!(scenes::plain(&signal), @r#"
+    path: "out/code-notes.md"
+    size: 6
+    status: success
+    exit_code: 0
+    created_at: 2026-01-02T03:06:00.000Z
+    completed_at: 2026-01-02T03:06:00.000Z
+    trace_id: RUNID-001
+    layer: exec
+    name: code.RESEARCH
+    elapsed_seconds: 0.000
+    run: RUNID-002
+    version: 1
+    "#);
     let shown = env.spore(&["runs", "show", &scenes::newest_id(&env)]).code(0);
     let parts: Vec<&str> = shown.stdout.split("Parts").last().unwrap().lines().collect();
     assert!(parts.contains(&"    exec code.PLAN  failed: the notes are missing"), "{parts:#?}");
@@ -360,7 +373,22 @@ fn a_stage_that_is_not_required_leaves_a_partial_success() {
     "#;
     let env = scene(flow, parts);
     let output = env.spore(&with(&["stage", "o", "full", "t"], REPLAY)).code(12);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 12
+    --- stdout
+      LOOK              failure: it exited with code 1 and no final message
+      PLAN              success
+    The stage o ended with exit code 12, after ~$2.00: not every stage passed: LOOK
+      spore runs show RUN-0001
+      .spore/runs/RUNID-001
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    No sandbox holds this session: it works in your own directory.
+    [LOOK] STARTING
+    [LOOK] FAILED:exit=1 - it exited with code 1 and no final message
+    [PLAN] STARTING
+    [PLAN] COMPLETE
+    ");
     assert_eq!(signals(&env), ["exec-LOOK.fail", "exec-PLAN.done", "orch-o.fail"]);
 }
 

@@ -187,5 +187,11 @@ fn a_spawned_session_is_said_not_to_be_held_and_refused_where_it_must_be() {
     assert!(output.stderr.contains("No sandbox holds this session"), "{}", output.stderr);
     let required = [("SPORE_SANDBOX_MODE", "required")];
     let refused = env.spore_in(&env.repo(), &spawn, &required).code(69);
-    insta::assert_snapshot!(told(&refused));
+    insta::assert_snapshot!(told(&refused), @r#"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: a sandbox is required, and a spawned session has none
+      try: let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = "auto"`
+    "#);
 }

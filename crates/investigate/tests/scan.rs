@@ -356,8 +356,22 @@ fn a_scan_says_what_there_is() {
     let dir = shop();
     std::fs::create_dir(dir.path().join("hollow")).unwrap();
     let report = report(dir.path(), &ScanScope::default());
-    insta::assert_snapshot!("tree", report.tree_rendered);
-    insta::assert_snapshot!("brief", report.brief);
+    insta::assert_snapshot!(report.tree_rendered, @"
+    shop/
+    ├── hollow/
+    ├── src/
+    │   ├── api/
+    │   │   ├── deep/ (1 entry)
+    │   │   └── types.rs (32 B)
+    │   └── lib.rs (80 B)
+    ├── web/
+    │   ├── index.html (13 B)
+    │   └── logo.png (5 B)
+    ├── Cargo.toml (24 B)
+    ├── empty (0 B)
+    └── notes (10 B)
+    ");
+    insta::assert_snapshot!(report.brief, @"shop holds 8 files in 7 directories, 174 B in all. 13 lines of code: Rust 76 %, TOML 15 %, HTML 7 %. At its top: Cargo.toml. Most of it is in src/ (3 files, mostly source), web/ (2 files, mostly document). Of all that: 1 generated, 1 unusually large.");
     insta::assert_snapshot!(
         "signals",
         serde_json::to_string_pretty(&report.survey_signals).unwrap()
@@ -392,7 +406,22 @@ fn entries_say_that_nobody_has_read_anything() {
         ));
         assert_eq!(entry.confidence_reason.as_deref(), Some("counted, not read"));
     }
-    insta::assert_snapshot!(text);
+    insta::assert_snapshot!(text, @"
+    directory sub/shop [.]: 8 files in 6 directories, 174 B, mostly source; Rust 10 lines of code in 3 files, TOML 2 lines of code in 1 file, HTML 1 line of code in 1 file.
+    directory sub/shop/src [src]: 3 files in 4 directories, 122 B, mostly source; Rust 10 lines of code in 3 files.
+    directory sub/shop/src/api [src/api]: 2 files in 3 directories, 42 B, mostly source; Rust 2 lines of code in 2 files.
+    directory sub/shop/src/api/deep [src/api/deep]: 1 file in 2 directories, 10 B, mostly source; Rust 1 line of code in 1 file.
+    directory sub/shop/src/api/deep/er [src/api/deep/er]: 1 file, 10 B, mostly source; Rust 1 line of code in 1 file.
+    directory sub/shop/web [web]: 2 files, 18 B, mostly document; HTML 1 line of code in 1 file.
+    file sub/shop/Cargo.toml [Cargo.toml]: TOML, 24 B, 2 lines, 2 of code.
+    file sub/shop/empty [empty]: empty, 0 B.
+    file sub/shop/notes [notes]: text, 10 B.
+    file sub/shop/src/lib.rs [src/lib.rs]: Rust, 80 B, 8 lines, 8 of code.
+    file sub/shop/src/api/types.rs [src/api/types.rs]: Rust, 32 B, 2 lines, 1 of code; written by a program.
+    file sub/shop/src/api/deep/er/still.rs [src/api/deep/er/still.rs]: Rust, 10 B, 1 line, 1 of code.
+    file sub/shop/web/index.html [web/index.html]: HTML, 13 B, 1 line, 1 of code.
+    file sub/shop/web/logo.png [web/logo.png]: media file, 5 B.
+    ");
 }
 
 #[test]

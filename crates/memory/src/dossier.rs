@@ -65,6 +65,19 @@ mod tests {
         let stubs = missing(&map, &|pointer| pointer.slug == "there");
         let paths: Vec<String> = stubs.iter().map(Stub::path).collect();
         assert_eq!(paths, ["entities/ada.md", "topics/numbers.md"]);
-        insta::assert_snapshot!(stubs[0].render());
+        insta::assert_snapshot!(stubs[0].render(), @"
+        ---
+        kind: entity
+        slug: ada
+        status: stub
+        ---
+
+        # ada
+
+        Nothing is known yet but that memory/CLAUDE.md points here:
+
+        - line `2ad86029692a`
+        - line `473886c02a6c`
+        ");
     }
 }

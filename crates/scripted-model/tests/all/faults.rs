@@ -79,7 +79,14 @@ fn an_error_comes_inside_a_stream() {
         assert_eq!((answer.status, answer.complete, answer.data().len()), (200, true, 4));
         seen.push_str(&format!("{}\n", answer.body.trim_end().rsplit("\n\n").next().unwrap()));
     }
-    assert_snapshot!(seen);
+    assert_snapshot!(seen, @r#"
+    event: error
+    data: {"error":{"message":"busy","type":"overloaded"},"request_id":"req_scripted","type":"error"}
+    event: response.failed
+    data: {"response":{"created_at":0,"error":{"code":"overloaded","message":"busy"},"id":"resp_0002_141a4bd7","incomplete_details":null,"model":"m","object":"response","output":[],"status":"failed","usage":null},"sequence_number":3,"type":"response.failed"}
+    data: {"error":{"code":"server_is_overloaded","message":"busy","param":null,"type":"overloaded"}}
+    data: {"error":{"code":529,"message":"busy","status":"overloaded"}}
+    "#);
     assert_eq!(post(&server, "/v1/messages", &whole()).status, 529);
 }
 

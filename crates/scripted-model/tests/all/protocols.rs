@@ -81,14 +81,34 @@ fn a_free_form_tool_of_openai_gets_its_text() {
 
 #[test]
 fn chat_completions_are_streamed() {
-    assert_snapshot!(answer(scene(), "/v1/chat/completions", &chat(true)));
+    assert_snapshot!(answer(scene(), "/v1/chat/completions", &chat(true)), @r#"
+    data: {"choices":[{"delta":{"content":"","role":"assistant"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"reasoning_content":"A file is wa"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"reasoning_content":"nted."},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"content":"Writing it n"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"content":"ow."},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"","name":"write_file"},"id":"call_0001_b439638a_2","index":0,"type":"function"}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\"content\":\""},"index":0}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"hi\\n\",\"path\""},"index":0}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":":\"a.txt\"}"},"index":0}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"","name":"ping"},"id":"call_0001_b439638a_3","index":1,"type":"function"}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{}"},"index":1}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{},"finish_reason":"tool_calls","index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: [DONE]
+    "#);
 }
 
 #[test]
 fn chat_completions_tell_their_usage_when_asked() {
     let mut body = chat(true);
     body["stream_options"] = json!({"include_usage": true});
-    assert_snapshot!(answer(Turn::says("Yes."), "/chat/completions", &body));
+    assert_snapshot!(answer(Turn::says("Yes."), "/chat/completions", &body), @r#"
+    data: {"choices":[{"delta":{"content":"","role":"assistant"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":null}
+    data: {"choices":[{"delta":{"content":"Yes."},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":null}
+    data: {"choices":[{"delta":{},"finish_reason":"stop","index":0}],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":null}
+    data: {"choices":[],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":{"completion_tokens":1,"prompt_tokens":31,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":32}}
+    data: [DONE]
+    "#);
 }
 
 #[test]
@@ -99,7 +119,14 @@ fn chat_completions_come_whole() {
 #[test]
 fn gemini_is_streamed() {
     let target = "/v1beta/models/flash:streamGenerateContent?alt=sse";
-    assert_snapshot!(answer(scene(), target, &gemini()));
+    assert_snapshot!(answer(scene(), target, &gemini()), @r#"
+    data: {"candidates":[{"content":{"parts":[{"text":"A file is wa","thought":true}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"text":"nted.","thought":true}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"text":"Writing it n"}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"text":"ow."}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"functionCall":{"args":{"content":"hi\n","path":"a.txt"},"id":"0001_f01e3fa0_2","name":"write_file"}}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"functionCall":{"args":{},"id":"0001_f01e3fa0_3","name":"ping"}}],"role":"model"},"finishReason":"STOP","index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":40,"promptTokenCount":123,"totalTokenCount":163}}
+    "#);
 }
 
 #[test]
@@ -138,5 +165,10 @@ fn every_reason_to_stop_has_its_word_in_every_dialect() {
             gemini["candidates"][0]["finishReason"],
         ));
     }
-    assert_snapshot!(words);
+    assert_snapshot!(words, @r#"
+    EndTurn: "end_turn" "completed" null "stop" "STOP"
+    ToolUse: "tool_use" "completed" null "tool_calls" "STOP"
+    MaxTokens: "max_tokens" "incomplete" {"reason":"max_output_tokens"} "length" "MAX_TOKENS"
+    Refusal: "refusal" "incomplete" {"reason":"content_filter"} "content_filter" "SAFETY"
+    "#);
 }
