@@ -5,13 +5,15 @@
 
 use std::path::PathBuf;
 
-use spore_investigate::{Limits, Pass, ScanReport, Scope, Told, Tree, Watch};
+use spore_investigate::{
+    ReportInput, ScanLimits, ScanProgress, ScanReport, ScanScope, ScanWatch, Tree,
+};
 use spore_model::Timestamp;
 
 struct Patient;
 
-impl Watch for Patient {
-    fn pass(&self, _: Pass) {}
+impl ScanWatch for Patient {
+    fn pass(&self, _: ScanProgress) {}
 
     fn is_over(&self) -> bool {
         false
@@ -20,7 +22,7 @@ impl Watch for Patient {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
-    let limits = Limits {
+    let limits = ScanLimits {
         depth: 3,
         width: 40,
         whole_bytes: 64_000_000,
@@ -30,10 +32,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         top_directories: 5,
         listed: 20,
     };
-    let scope = Scope::default();
+    let scope = ScanScope::default();
     let tree = Tree::read(&target, &scope, &limits, &Patient)?;
     let now = Timestamp::from_millis(0);
-    let told = Told { target: &target, scope: &scope, limits: &limits, now, every_file: false };
+    let told =
+        ReportInput { target: &target, scope: &scope, limits: &limits, now, every_file: false };
     println!("{}", serde_json::to_string_pretty(&ScanReport::of(&tree, &told))?);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! How fast the spine is, beside the least that anybody would have to do.
+//! How fast the spine is, beside the least work that any event log has to do.
 //!
 //!     cargo run --release -p spore-store --example spine_bench [-- BYTES_TO_SCAN]
 //!

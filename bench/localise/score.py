@@ -3,7 +3,7 @@
 
 usage: score.py SHARED_BENCH CASES.jsonl MIRRORS NAME=RANKED.jsonl ...
 
-SHARED_BENCH holds localise_baselines.py, whose scorer and baselines are everybody's. MIRRORS
+SHARED_BENCH holds localise_baselines.py, whose scorer and baselines every project uses. MIRRORS
 has one folder `owner+name/repo` (a git directory) for each repository. A case that a ranking
 does not answer scores zero. Baselines are computed once and kept beside the cases.
 """

@@ -16,10 +16,10 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::json;
-use spore_memory::known::Known;
+use spore_memory::known::KnownFragments;
 use spore_memory::lines::LineMap;
-use spore_memory::matching::Matcher;
-use spore_memory::scan::{Scan, scan};
+use spore_memory::matcher::Matcher;
+use spore_memory::scan::{ScanTask, scan};
 use spore_model::Event;
 use spore_store::spine::{Cursor, Spine};
 
@@ -127,9 +127,9 @@ fn generate(dir: &Path, megabytes: u64) -> Outcome {
 
 fn ours(dir: &Path) -> Outcome {
     let map = LineMap::read(&broadcast());
-    let task = Scan {
+    let task = ScanTask {
         map: &map,
-        known: &Known::default(),
+        known: &KnownFragments::default(),
         in_ledger: &HashSet::new(),
         named: &[],
         coverage: true,

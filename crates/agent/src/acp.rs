@@ -1,6 +1,6 @@
 //! Agents that speak the Agent Client Protocol (ACP), version 1, over stdio.
 //!
-//! One backend for many programs: which they are is data, see [`Preset`]. [`Talk`] holds the
+//! One backend for many programs: which they are is data, see [`Preset`]. [`AcpSession`] holds the
 //! conversation as a pure machine, lines in and lines out, and everything around it is
 //! `control`'s, as for every other program: the shim, the clock, the transcript, the secrets.
 //!
@@ -19,8 +19,8 @@
 mod files;
 mod opening;
 mod preset;
-mod talk;
-mod tally;
+mod session;
+mod usage;
 mod wire;
 
 use std::path::PathBuf;
@@ -28,20 +28,20 @@ use std::path::PathBuf;
 use spore_effects::session::Shim;
 
 pub use preset::Preset;
-pub use talk::Talk;
+pub use session::AcpSession;
 
 use crate::claude::Exit;
-use crate::control::{self, Dialogue, Heard, Life};
-use crate::{Agent, AgentError, Capabilities, Report, Request, Watch, Watchdog};
-use files::Files;
+use crate::control::{self, AttemptOutcome, Dialogue, LineMeaning};
+use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
+use files::CheckoutFiles;
 
-pub struct Acp {
+pub struct AcpAgent {
     preset: Preset,
     shim: Shim,
     watchdog: Watchdog,
 }
 
-impl Acp {
+impl AcpAgent {
     pub fn new(preset: Preset, shim: Shim, watchdog: Watchdog) -> Self {
         Self { preset, shim, watchdog }
     }
@@ -57,11 +57,11 @@ impl Acp {
     fn attempt(
         &self,
         request: &Request,
-        watch: &mut dyn Watch,
-    ) -> Result<(Report, Life), AgentError> {
+        watch: &mut dyn AgentWatch,
+    ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
         let request = &Request { env: self.preset.environment(request), ..request.clone() };
-        let mut talk = Talk::new(request, &self.preset);
-        let mut files = Files::new(request);
+        let mut talk = AcpSession::new(request, &self.preset);
+        let mut files = CheckoutFiles::new(request);
         let program = self.preset.program.clone();
         let dialogue = Dialogue {
             input: talk.opening(),
@@ -73,11 +73,11 @@ impl Acp {
             hear(&mut talk, &mut files, watch, line)
         })?;
         let report = talk.conclude(&Exit::from(&ending));
-        Ok((report, Life::of(talk.lost_conversation(), talk.is_alive(), &ending)))
+        Ok((report, AttemptOutcome::of(talk.lost_conversation(), talk.is_alive(), &ending)))
     }
 }
 
-impl Agent for Acp {
+impl Agent for AcpAgent {
     fn name(&self) -> &str {
         &self.preset.name
     }
@@ -95,15 +95,25 @@ impl Agent for Acp {
         }
     }
 
-    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+    fn run(
+        &self,
+        request: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<SessionReport, AgentError> {
         let resume = request.resume.clone().filter(|_| self.preset.resumes);
         let request = &Request { resume, ..request.clone() };
-        let mut attempt = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
+        let mut attempt =
+            |request: &Request, watch: &mut dyn AgentWatch| self.attempt(request, watch);
         control::with_second_chances(request, &self.watchdog, watch, &mut attempt)
     }
 }
 
-fn hear(talk: &mut Talk, files: &mut Files, watch: &mut dyn Watch, line: &str) -> Heard {
+fn hear(
+    talk: &mut AcpSession,
+    files: &mut CheckoutFiles,
+    watch: &mut dyn AgentWatch,
+    line: &str,
+) -> LineMeaning {
     for event in talk.line(line) {
         watch.event(&event);
     }
@@ -111,10 +121,10 @@ fn hear(talk: &mut Talk, files: &mut Files, watch: &mut dyn Watch, line: &str) -
         talk.answer(files.write(&write));
     }
     if talk.is_finished() {
-        return Heard::LastWord;
+        return LineMeaning::LastWord;
     }
     match talk.give_up() {
-        Some(reason) => Heard::Abort(reason.to_owned()),
-        None => Heard::Turn(talk.take_turn()),
+        Some(reason) => LineMeaning::Abort(reason.to_owned()),
+        None => LineMeaning::Turn(talk.take_turn()),
     }
 }

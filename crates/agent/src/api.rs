@@ -15,15 +15,15 @@
 //! no program is started for them.
 
 mod chat;
+mod connection;
 mod conversation;
 mod endpoint;
 mod exchange;
-mod line;
 mod messages;
 mod responses;
 mod retry;
-mod session;
 mod sse;
+mod tool_loop;
 
 use std::fs::File;
 use std::sync::Arc;
@@ -35,17 +35,17 @@ use spore_model::{Outcome, Usage};
 use spore_tools::remote::Remote;
 use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool, may};
 
+use connection::Connection;
 use endpoint::{Endpoint, without_keys};
-use exchange::Exchange;
-use line::Line;
-use session::{Notes, Progress, Session};
+use exchange::ModelExchange;
+use tool_loop::{LoopProgress, SessionLog, ToolLoop};
 
 pub use retry::Retries;
 
-pub use crate::prices::{Price, Prices};
+pub use crate::prices::{Price, PriceList};
 use crate::{
-    Agent, AgentError, Capabilities, McpServer, Report, Request, ToolPolicy, Watch, Watchdog,
-    control,
+    Agent, AgentError, AgentWatch, Capabilities, McpServer, Request, SessionReport, ToolPolicy,
+    Watchdog, control,
 };
 
 /// The name of the tool that hands in a structured result.
@@ -68,7 +68,7 @@ pub struct ApiSettings {
     /// How many tokens the model can read at once. A session ends when a call fills 70 % of it.
     pub context_window: u64,
     pub max_output_tokens: u32,
-    pub prices: Prices,
+    pub prices: PriceList,
     pub retries: Retries,
     /// How often a model that ends without its structured result is asked for it.
     pub nudges: u32,
@@ -83,14 +83,14 @@ pub struct ApiSettings {
     pub longest_line: usize,
 }
 
-pub struct Api {
+pub struct ApiAgent {
     shim: Shim,
     clock: Arc<dyn Clock>,
     watchdog: Watchdog,
     settings: ApiSettings,
 }
 
-impl Api {
+impl ApiAgent {
     pub fn new(
         shim: Shim,
         clock: Arc<dyn Clock>,
@@ -135,7 +135,7 @@ impl Api {
 
 /// What the session's MCP servers have for it.
 #[derive(Default)]
-struct Served {
+struct ServedTools {
     tools: Vec<Tool>,
     /// Each server, and whether it was reached.
     states: Vec<(String, String)>,
@@ -143,8 +143,8 @@ struct Served {
 
 /// Asks Spore's own server for its tools, and says how each server fared. A server that is
 /// needed and was not reached is the end.
-fn served(servers: &[McpServer]) -> Result<Served, String> {
-    let mut served = Served::default();
+fn served(servers: &[McpServer]) -> Result<ServedTools, String> {
+    let mut served = ServedTools::default();
     for server in servers {
         let name = &server.name;
         let asked = Remote::of_environment(&server.env).map(|remote| remote.tools());
@@ -168,7 +168,7 @@ fn served(servers: &[McpServer]) -> Result<Served, String> {
     Ok(served)
 }
 
-impl Agent for Api {
+impl Agent for ApiAgent {
     fn name(&self) -> &'static str {
         "api"
     }
@@ -186,7 +186,11 @@ impl Agent for Api {
         }
     }
 
-    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+    fn run(
+        &self,
+        request: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<SessionReport, AgentError> {
         let unwritten =
             |source| AgentError::Transcript { path: request.transcript.clone(), source };
         control::ensure_parent(&request.transcript).map_err(unwritten)?;
@@ -195,11 +199,11 @@ impl Agent for Api {
             served(&request.mcp_servers).and_then(|served| Ok((served, self.prepare(request)?)));
         let (served, (endpoint, model, root)) = match prepared {
             Ok(prepared) => prepared,
-            Err(missing) => return Ok(Report::ended(Outcome::Failure, Some(missing))),
+            Err(missing) => return Ok(SessionReport::ended(Outcome::Failure, Some(missing))),
         };
         let now = Instant::now();
         let deadline = now.checked_add(request.limits.wall).unwrap_or(now + FOR_EVER);
-        let exchange = Exchange {
+        let exchange = ModelExchange {
             protocol: self.settings.protocol,
             endpoint: &endpoint,
             retries: self.settings.retries,
@@ -209,10 +213,10 @@ impl Agent for Api {
             idle: request.limits.idle.unwrap_or(self.settings.idle),
             longest_line: self.settings.longest_line,
             word: request.token.as_str(),
-            line: Line::new(endpoint.proxy.clone()),
+            line: Connection::new(endpoint.proxy.clone()),
             lost: Usage::default(),
         };
-        let session = Session {
+        let session = ToolLoop {
             request,
             settings: &self.settings,
             model,
@@ -220,8 +224,8 @@ impl Agent for Api {
             tools: self.tools(request, &root, served.tools),
             mcp: served.states,
             exchange,
-            notes: Notes { file, left: self.watchdog.transcript_cap, endpoint: &endpoint },
-            progress: Progress::default(),
+            notes: SessionLog { file, left: self.watchdog.transcript_cap, endpoint: &endpoint },
+            progress: LoopProgress::default(),
         };
         Ok(session.run(watch))
     }
@@ -235,7 +239,7 @@ fn pattern(entry: &str) -> (&str, Option<&str>) {
 }
 
 /// Commands run if they are named to the letter, `run(cargo test)`; all of them if the tool is
-/// allowed as a whole or nobody is to be asked.
+/// allowed as a whole or the policy skips permissions.
 fn commands(policy: &ToolPolicy) -> Commands {
     let of_run = |list: &[String]| -> Vec<Option<String>> {
         let patterns = list.iter().map(|entry| pattern(entry)).filter(|(name, _)| *name == "run");

@@ -2,7 +2,7 @@
 //!
 //! The program is driven in its own protocol, `stream-json` in both directions: the prompt
 //! goes over stdin, stdin stays open so that the session can be asked to stop, and is closed
-//! after the result, which makes the program exit. [`Stream`] understands its lines and
+//! after the result, which makes the program exit. [`ClaudeStream`] understands its lines and
 //! judges the end; the command line is made in `invocation`; everything between is
 //! `control`'s.
 //!
@@ -23,19 +23,19 @@ use spore_effects::session::Shim;
 use spore_effects::{Tool, ToolError};
 
 pub use health::{Exit, Stopped};
-pub use stream::{Expectations, Stream};
+pub use stream::{ClaudeStream, SessionNeeds};
 
-use crate::control::{self, Dialogue, EndedBy, Ending, Heard, Life};
-use crate::{Agent, AgentError, Capabilities, Report, Request, Watch, Watchdog};
+use crate::control::{self, AttemptOutcome, Dialogue, EndedBy, LineMeaning, SessionEnding};
+use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 use invocation::{Invocation, PrivateFiles};
 
-pub struct Claude {
+pub struct ClaudeAgent {
     program: PathBuf,
     shim: Shim,
     watchdog: Watchdog,
 }
 
-impl Claude {
+impl ClaudeAgent {
     /// Prepares to run `program`, a path or a name on the session's own `PATH`.
     pub fn new(program: PathBuf, shim: Shim, watchdog: Watchdog) -> Self {
         Self { program, shim, watchdog }
@@ -45,9 +45,9 @@ impl Claude {
     fn attempt(
         &self,
         request: &Request,
-        watch: &mut dyn Watch,
-    ) -> Result<(Report, Life), AgentError> {
-        // They may hold a token, so they are gone when the session is.
+        watch: &mut dyn AgentWatch,
+    ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
+        // The files may hold a token, so they are removed with the session.
         let files = PrivateFiles::write(request)
             .map_err(|(path, source)| AgentError::Transcript { path, source })?;
         let invocation = Invocation::new(request, &files);
@@ -59,7 +59,7 @@ impl Claude {
             idle: request.limits.idle,
             ..Dialogue::new(self.program.clone(), invocation.args, request, &self.watchdog)
         };
-        let mut stream = Stream::new(Expectations {
+        let mut stream = ClaudeStream::new(SessionNeeds {
             structured: request.schema.is_some(),
             required_servers: request
                 .mcp_servers
@@ -72,11 +72,11 @@ impl Claude {
             hear(&mut stream, watch, line)
         })?;
         let report = stream.conclude(&Exit::from(&ending));
-        Ok((report, Life::of(stream.lost_conversation(), stream.is_alive(), &ending)))
+        Ok((report, AttemptOutcome::of(stream.lost_conversation(), stream.is_alive(), &ending)))
     }
 }
 
-impl Agent for Claude {
+impl Agent for ClaudeAgent {
     fn name(&self) -> &'static str {
         "claude"
     }
@@ -94,8 +94,13 @@ impl Agent for Claude {
         }
     }
 
-    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
-        let mut attempt = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
+    fn run(
+        &self,
+        request: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<SessionReport, AgentError> {
+        let mut attempt =
+            |request: &Request, watch: &mut dyn AgentWatch| self.attempt(request, watch);
         control::with_second_chances(request, &self.watchdog, watch, &mut attempt)
     }
 }
@@ -106,25 +111,25 @@ pub fn version(program: &Path) -> Result<String, ToolError> {
     Ok(answer.text().split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-fn hear(stream: &mut Stream, watch: &mut dyn Watch, line: &str) -> Heard {
+fn hear(stream: &mut ClaudeStream, watch: &mut dyn AgentWatch, line: &str) -> LineMeaning {
     for event in stream.line(line) {
         watch.event(&event);
     }
     if let Some(id) = stream.take_question() {
-        return Heard::Answer(invocation::refusal(&id));
+        return LineMeaning::Answer(invocation::refusal(&id));
     }
     if stream.is_finished() {
-        return Heard::LastWord;
+        return LineMeaning::LastWord;
     }
     match stream.give_up() {
-        Some(reason) => Heard::Abort(reason.to_owned()),
-        None if stream.tool_in_flight() => Heard::Busy,
-        None => Heard::GoOn,
+        Some(reason) => LineMeaning::Abort(reason.to_owned()),
+        None if stream.tool_in_flight() => LineMeaning::Busy,
+        None => LineMeaning::GoOn,
     }
 }
 
-impl From<&Ending> for Exit {
-    fn from(ending: &Ending) -> Self {
+impl From<&SessionEnding> for Exit {
+    fn from(ending: &SessionEnding) -> Self {
         let stopped = match ending.by {
             EndedBy::Itself => None,
             EndedBy::Lingering => Some(Stopped::Lingered),

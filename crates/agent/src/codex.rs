@@ -1,13 +1,13 @@
 //! The Codex backend, over the program's own `app-server`.
 //!
-//! `codex exec --json` would be simpler and gives less: it asks nobody, so a role's commands
-//! could only be limited by its sandbox; it says what a session used only at its end, so one
+//! `codex exec --json` would be simpler and gives less: it never asks for permission, so a
+//! role's commands could only be limited by its sandbox; it says what a session used only at its end, so one
 //! that is stopped has no count; a long answer is a long silence; an error is a sentence; a
 //! server of tools that did not start is not mentioned. The app-server asks before it runs or
 //! writes, counts every call, streams, names errors by kind and can be asked to stop. It is
-//! marked experimental, so [`Talk`] takes nothing for granted: what it does not know it keeps
+//! marked experimental, so [`CodexSession`] takes nothing for granted: what it does not know it keeps
 //! raw, and a question that it does not know is answered with no. What `exec --json` prints is
-//! read by `printed`, for whoever drives it with the command backend.
+//! read by `printed`, for templates of the command backend.
 //!
 //! Codex brings a sandbox of its own, which cannot start inside of ours. A session that we
 //! hold is told to leave it off; any other is held by it, wider or narrower by what the role
@@ -17,7 +17,7 @@
 
 mod item;
 mod opening;
-mod talk;
+mod session;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,22 +25,22 @@ use std::time::Duration;
 use spore_effects::session::Shim;
 use spore_effects::{Tool, ToolError};
 
-pub use talk::Talk;
+pub use session::CodexSession;
 
 use crate::claude::Exit;
-use crate::control::{self, Dialogue, Heard, Life};
-use crate::{Agent, AgentError, Capabilities, Report, Request, Watch, Watchdog};
+use crate::control::{self, AttemptOutcome, Dialogue, LineMeaning};
+use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 
 /// What the program is started with.
 const MODE: &str = "app-server";
 
-pub struct Codex {
+pub struct CodexAgent {
     program: PathBuf,
     shim: Shim,
     watchdog: Watchdog,
 }
 
-impl Codex {
+impl CodexAgent {
     /// Prepares to run `program`, a path or a name on the session's own `PATH`.
     pub fn new(program: PathBuf, shim: Shim, watchdog: Watchdog) -> Self {
         Self { program, shim, watchdog }
@@ -50,9 +50,9 @@ impl Codex {
     fn attempt(
         &self,
         request: &Request,
-        watch: &mut dyn Watch,
-    ) -> Result<(Report, Life), AgentError> {
-        let mut talk = Talk::new(request);
+        watch: &mut dyn AgentWatch,
+    ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
+        let mut talk = CodexSession::new(request);
         let dialogue = Dialogue {
             input: talk.opening(),
             stay_open: true,
@@ -63,11 +63,11 @@ impl Codex {
             hear(&mut talk, watch, line)
         })?;
         let report = talk.conclude(&Exit::from(&ending));
-        Ok((report, Life::of(talk.lost_conversation(), talk.is_alive(), &ending)))
+        Ok((report, AttemptOutcome::of(talk.lost_conversation(), talk.is_alive(), &ending)))
     }
 }
 
-impl Agent for Codex {
+impl Agent for CodexAgent {
     fn name(&self) -> &'static str {
         "codex"
     }
@@ -85,8 +85,13 @@ impl Agent for Codex {
         }
     }
 
-    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
-        let mut attempt = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
+    fn run(
+        &self,
+        request: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<SessionReport, AgentError> {
+        let mut attempt =
+            |request: &Request, watch: &mut dyn AgentWatch| self.attempt(request, watch);
         control::with_second_chances(request, &self.watchdog, watch, &mut attempt)
     }
 }
@@ -97,15 +102,15 @@ pub fn version(program: &Path) -> Result<String, ToolError> {
     Ok(answer.text().split_whitespace().last().unwrap_or_default().to_owned())
 }
 
-fn hear(talk: &mut Talk, watch: &mut dyn Watch, line: &str) -> Heard {
+fn hear(talk: &mut CodexSession, watch: &mut dyn AgentWatch, line: &str) -> LineMeaning {
     for event in talk.line(line) {
         watch.event(&event);
     }
     if talk.is_finished() {
-        return Heard::LastWord;
+        return LineMeaning::LastWord;
     }
     match talk.give_up() {
-        Some(reason) => Heard::Abort(reason.to_owned()),
-        None => Heard::Turn(talk.take_turn()),
+        Some(reason) => LineMeaning::Abort(reason.to_owned()),
+        None => LineMeaning::Turn(talk.take_turn()),
     }
 }

@@ -11,16 +11,18 @@ use std::path::{Path, PathBuf};
 
 use spore_effects::session::Shim;
 
-use crate::account::{Account, conclude};
-use crate::control::{self, Dialogue, EndedBy, Heard, Life};
-use crate::{Agent, AgentError, AgentEvent, Capabilities, Report, Request, Watch, Watchdog};
+use crate::control::{self, AttemptOutcome, Dialogue, EndedBy, LineMeaning};
+use crate::event_session::{EventSession, conclude};
+use crate::{
+    Agent, AgentError, AgentEvent, AgentWatch, Capabilities, Request, SessionReport, Watchdog,
+};
 
 /// How much of a plain answer is kept for the report; the transcript has all of it.
 const ANSWER_BYTES: usize = 256 * 1024;
 
 /// What a program prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Output {
+pub enum CommandOutput {
     /// The answer, for people.
     Text,
     /// One [`AgentEvent`] a line, the last a `result`; each `tool_use` is followed by its
@@ -37,7 +39,7 @@ pub enum Output {
 pub struct Template {
     pub program: PathBuf,
     pub args: Vec<String>,
-    pub output: Output,
+    pub output: CommandOutput,
 }
 
 /// Why a template cannot be used.
@@ -53,30 +55,30 @@ pub enum TemplateError {
     Unknown { name: String },
 }
 
-pub struct Command {
+pub struct CommandAgent {
     template: Template,
     args: Vec<Argument>,
     shim: Shim,
     watchdog: Watchdog,
 }
 
-impl Command {
+impl CommandAgent {
     pub fn new(template: Template, shim: Shim, watchdog: Watchdog) -> Result<Self, TemplateError> {
         let args =
             template.args.iter().map(|text| Argument::parse(text)).collect::<Result<_, _>>()?;
         Ok(Self { template, args, shim, watchdog })
     }
 
-    fn uses(&self, hole: Hole) -> bool {
-        self.args.iter().any(|argument| argument.parts.contains(&Part::Hole(hole)))
+    fn uses(&self, hole: Placeholder) -> bool {
+        self.args.iter().any(|argument| argument.parts.contains(&ArgumentPart::Hole(hole)))
     }
 
     /// Runs one session, without a second try.
     fn attempt(
         &self,
         request: &Request,
-        watch: &mut dyn Watch,
-    ) -> Result<(Report, Life), AgentError> {
+        watch: &mut dyn AgentWatch,
+    ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
         let prompt = prompt(request);
         let prompt_file = request.transcript.with_file_name("prompt.txt");
         let mut dialogue = Dialogue::new(
@@ -85,7 +87,7 @@ impl Command {
             request,
             &self.watchdog,
         );
-        if self.uses(Hole::PromptFile) {
+        if self.uses(Placeholder::PromptFile) {
             write_private(&prompt_file, &prompt)
                 .map_err(|source| AgentError::Transcript { path: prompt_file, source })?;
             dialogue.input = String::new();
@@ -93,46 +95,46 @@ impl Command {
             dialogue.input = prompt;
         }
         match self.template.output {
-            Output::Text => self.attempt_text(&dialogue, watch),
-            Output::Events => self.attempt_events(dialogue, watch),
+            CommandOutput::Text => self.attempt_text(&dialogue, watch),
+            CommandOutput::Events => self.attempt_events(dialogue, watch),
         }
     }
 
     fn attempt_text(
         &self,
         dialogue: &Dialogue<'_>,
-        watch: &mut dyn Watch,
-    ) -> Result<(Report, Life), AgentError> {
+        watch: &mut dyn AgentWatch,
+    ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
         let mut answer = String::new();
-        let mut on_line = |watch: &mut dyn Watch, line: &str| {
+        let mut on_line = |watch: &mut dyn AgentWatch, line: &str| {
             watch.event(&AgentEvent::Text { text: line.to_owned() });
             if answer.len() + line.len() < ANSWER_BYTES {
                 answer.push_str(line);
                 answer.push('\n');
             }
-            Heard::GoOn
+            LineMeaning::GoOn
         };
         let ending = control::run(&self.shim, dialogue, watch, &mut on_line)?;
         answer.truncate(answer.trim_end().len());
         let spoke = !answer.is_empty();
         let failed = ending.end.code != 0;
         let stillborn = ending.by == EndedBy::Itself && failed && !spoke;
-        let report = Report {
+        let report = SessionReport {
             final_text: answer,
             turns: u32::from(spoke),
             swept: ending.end.swept,
             ..conclude(&ending, ending.by == EndedBy::Itself)
         };
-        Ok((report, if stillborn { Life::Stillborn } else { Life::Lived }))
+        Ok((report, if stillborn { AttemptOutcome::Stillborn } else { AttemptOutcome::Lived }))
     }
 
     fn attempt_events(
         &self,
         mut dialogue: Dialogue<'_>,
-        watch: &mut dyn Watch,
-    ) -> Result<(Report, Life), AgentError> {
+        watch: &mut dyn AgentWatch,
+    ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
         dialogue.idle = dialogue.request.limits.idle;
-        let mut account = Account::new(dialogue.request);
+        let mut account = EventSession::new(dialogue.request);
         let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
             account.hear(watch, line)
         })?;
@@ -141,15 +143,15 @@ impl Command {
     }
 }
 
-impl Agent for Command {
+impl Agent for CommandAgent {
     fn name(&self) -> &'static str {
         "command"
     }
 
     fn capabilities(&self) -> Capabilities {
-        let tells = self.template.output == Output::Events;
+        let tells = self.template.output == CommandOutput::Events;
         Capabilities {
-            resume: tells && self.uses(Hole::Session),
+            resume: tells && self.uses(Placeholder::Session),
             cost: tells,
             usage: tells,
             mcp_status: tells,
@@ -158,7 +160,11 @@ impl Agent for Command {
         }
     }
 
-    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+    fn run(
+        &self,
+        request: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<SessionReport, AgentError> {
         let can_resume = self.capabilities().resume;
         let mut plain;
         let request = if request.resume.is_some() && !can_resume {
@@ -168,8 +174,9 @@ impl Agent for Command {
         } else {
             request
         };
-        let mut attempt = |request: &Request, watch: &mut dyn Watch| self.attempt(request, watch);
-        let mut patiently = |request: &Request, watch: &mut dyn Watch| match request.resume {
+        let mut attempt =
+            |request: &Request, watch: &mut dyn AgentWatch| self.attempt(request, watch);
+        let mut patiently = |request: &Request, watch: &mut dyn AgentWatch| match request.resume {
             // What fails here fails for the conversation's sake more likely than by chance.
             Some(_) => attempt(request, watch),
             None => control::with_start_retry(request, &self.watchdog, watch, &mut attempt),
@@ -179,7 +186,7 @@ impl Agent for Command {
     }
 }
 
-/// Who the agent is comes first; a conversation that goes on has heard it.
+/// Puts the role before the task; a resumed conversation already has the role.
 fn prompt(request: &Request) -> String {
     match &request.resume {
         Some(conversation) => conversation.prompt.clone(),
@@ -195,16 +202,16 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// What is filled in.
+/// A value that a template may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Hole {
+enum Placeholder {
     PromptFile,
     Model,
     Dir,
     Session,
 }
 
-impl Hole {
+impl Placeholder {
     fn named(name: &str) -> Result<Self, TemplateError> {
         match name {
             "prompt_file" => Ok(Self::PromptFile),
@@ -218,14 +225,14 @@ impl Hole {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Part {
+enum ArgumentPart {
     Text(String),
-    Hole(Hole),
+    Hole(Placeholder),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Argument {
-    parts: Vec<Part>,
+    parts: Vec<ArgumentPart>,
 }
 
 impl Argument {
@@ -241,8 +248,8 @@ impl Argument {
             plain.push_str(before);
             match after.split_once('}').filter(|(name, _)| is_word(name)) {
                 Some((name, after)) => {
-                    parts.push(Part::Text(std::mem::take(&mut plain)));
-                    parts.push(Part::Hole(Hole::named(name)?));
+                    parts.push(ArgumentPart::Text(std::mem::take(&mut plain)));
+                    parts.push(ArgumentPart::Hole(Placeholder::named(name)?));
                     rest = after;
                 }
                 None => {
@@ -252,7 +259,7 @@ impl Argument {
             }
         }
         plain.push_str(rest);
-        parts.push(Part::Text(plain));
+        parts.push(ArgumentPart::Text(plain));
         Ok(Self { parts })
     }
 
@@ -262,11 +269,11 @@ impl Argument {
         self.parts
             .iter()
             .map(|part| match part {
-                Part::Text(text) => Some(text.clone()),
-                Part::Hole(Hole::PromptFile) => Some(text(prompt_file)),
-                Part::Hole(Hole::Model) => request.model.clone(),
-                Part::Hole(Hole::Dir) => Some(text(&request.dir)),
-                Part::Hole(Hole::Session) => {
+                ArgumentPart::Text(text) => Some(text.clone()),
+                ArgumentPart::Hole(Placeholder::PromptFile) => Some(text(prompt_file)),
+                ArgumentPart::Hole(Placeholder::Model) => request.model.clone(),
+                ArgumentPart::Hole(Placeholder::Dir) => Some(text(&request.dir)),
+                ArgumentPart::Hole(Placeholder::Session) => {
                     request.resume.as_ref().map(|conversation| conversation.session_id.clone())
                 }
             })
@@ -285,14 +292,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(argument: &str, holes: &[Hole]) {
+    fn check(argument: &str, holes: &[Placeholder]) {
         let parsed = Argument::parse(argument).unwrap();
-        let found: Vec<Hole> = parsed
+        let found: Vec<Placeholder> = parsed
             .parts
             .iter()
             .filter_map(|part| match part {
-                Part::Hole(hole) => Some(*hole),
-                Part::Text(_) => None,
+                ArgumentPart::Hole(hole) => Some(*hole),
+                ArgumentPart::Text(_) => None,
             })
             .collect();
         assert_eq!(found, holes, "{argument}");
@@ -312,10 +319,10 @@ mod tests {
 
     #[test]
     fn braces_of_the_program_stay_its_own() {
-        check("--model={model}", &[Hole::Model]);
-        check("{dir}/{session}", &[Hole::Dir, Hole::Session]);
+        check("--model={model}", &[Placeholder::Model]);
+        check("{dir}/{session}", &[Placeholder::Dir, Placeholder::Session]);
         check(r#"{"a":{"b":1}}"#, &[]);
-        check("{{dir}}", &[Hole::Dir]);
+        check("{{dir}}", &[Placeholder::Dir]);
         check("${HOME} {} {", &[]);
     }
 }

@@ -2,13 +2,13 @@
 //! shim, listen to both pipes at once, keep every byte, watch the clock, end what does not end.
 //!
 //! A backend describes its program in a [`Dialogue`] and understands its lines; what a line
-//! means for the session it says with [`Heard`]. Everything the program prints passes the
+//! means for the session it says with [`LineMeaning`]. Everything the program prints passes the
 //! [`secrets`] first, so neither file nor parser ever has one. Whether a session went well is
-//! not decided here: an [`Ending`] only says who ended it and how.
+//! not decided here: an [`SessionEnding`] only says who ended it and how.
 
 mod attempts;
-mod drain;
-mod listen;
+mod listener;
+mod pipes;
 mod secrets;
 
 use std::io;
@@ -18,12 +18,14 @@ use std::time::Duration;
 
 use spore_effects::session::{SessionEnd, SessionError, SessionPlan, Shim};
 
-pub(crate) use attempts::{Life, with_fresh_start, with_second_chances, with_start_retry};
-use drain::{StderrLog, Transcript};
-use listen::Listener;
+pub(crate) use attempts::{
+    AttemptOutcome, with_fresh_start, with_second_chances, with_start_retry,
+};
+use listener::Listener;
+use pipes::{StderrLog, Transcript};
 use secrets::Secrets;
 
-use crate::{AgentError, Request, Watch, Watchdog};
+use crate::{AgentError, AgentWatch, Request, Watchdog};
 
 /// Blocks of output between the reader and the parser. When it is full the program waits, as
 /// it would at a terminal.
@@ -61,15 +63,15 @@ impl<'a> Dialogue<'a> {
 
 /// What a line meant for the control of the session.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Heard {
+pub(crate) enum LineMeaning {
     /// No tool is running: from here on, silence counts.
     GoOn,
     /// A tool is running, and silence is its work.
     Busy,
-    /// It asked something: this line goes to its stdin. Whether a tool runs is as before.
+    /// The program asked something: this line goes to its stdin. Whether a tool runs is unchanged.
     Answer(String),
     /// A protocol in which both sides speak: what is said now, and how things stand.
-    Turn(Turn),
+    Turn(ProtocolTurn),
     /// The agent has said its last word; stdin is closed and it should exit by itself now.
     LastWord,
     /// The session is worthless and ends, for this reason.
@@ -78,7 +80,7 @@ pub(crate) enum Heard {
 
 /// Our move in a protocol in which both sides speak.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct ProtocolTurn {
     /// Lines for its stdin, in this order.
     pub(crate) say: Vec<String>,
     /// A tool is running, and silence is its work.
@@ -119,7 +121,7 @@ impl EndedBy {
 }
 
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct SessionEnding {
     pub(crate) by: EndedBy,
     pub(crate) end: SessionEnd,
     /// The last of what it printed on stderr.
@@ -127,7 +129,7 @@ pub(crate) struct Ending {
 }
 
 /// Understands a line, tells the caller of it, and says what it means for the session.
-pub(crate) type OnLine<'a> = dyn FnMut(&mut dyn Watch, &str) -> Heard + 'a;
+pub(crate) type OnLine<'a> = dyn FnMut(&mut dyn AgentWatch, &str) -> LineMeaning + 'a;
 
 /// Runs one session and hands each line of its stdout to `on_line`.
 ///
@@ -136,9 +138,9 @@ pub(crate) type OnLine<'a> = dyn FnMut(&mut dyn Watch, &str) -> Heard + 'a;
 pub(crate) fn run(
     shim: &Shim,
     dialogue: &Dialogue<'_>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn AgentWatch,
     on_line: &mut OnLine<'_>,
-) -> Result<Ending, AgentError> {
+) -> Result<SessionEnding, AgentError> {
     let Dialogue { request, watchdog, .. } = *dialogue;
     let (transcript, log) = open_files(request, watchdog)?;
     let failed = |error| match error {
@@ -158,9 +160,9 @@ pub(crate) fn run(
     let (voice, words) = channel();
     let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
     std::thread::scope(|scope| {
-        scope.spawn(move || drain::feed(stdin, &words));
-        let complaint = scope.spawn(move || drain::stderr(stderr, secrets, log));
-        scope.spawn(move || drain::stdout(stdout, secrets, transcript, &sender));
+        scope.spawn(move || pipes::feed(stdin, &words));
+        let complaint = scope.spawn(move || pipes::stderr(stderr, secrets, log));
+        scope.spawn(move || pipes::stdout(stdout, secrets, transcript, &sender));
         let by = Listener::new(dialogue, voice).listen(&mut session, blocks, watch, on_line);
         // The readers end when the last process of the session closes its pipes, which the
         // shim sees to.
@@ -171,7 +173,7 @@ pub(crate) fn run(
             by => by,
         };
         let complaint = complaint.join().unwrap_or_default();
-        Ok(Ending { by, end, complaint })
+        Ok(SessionEnding { by, end, complaint })
     })
 }
 

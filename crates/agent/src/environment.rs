@@ -2,12 +2,12 @@
 
 /// An allow-list with `*` at either end of a name, and a deny-list that wins.
 #[derive(Clone, Debug)]
-pub struct Environment {
+pub struct EnvironmentFilter {
     allow: Vec<String>,
     deny: Vec<String>,
 }
 
-impl Environment {
+impl EnvironmentFilter {
     pub fn new(allow: &[String], deny: &[String]) -> Self {
         Self { allow: allow.to_vec(), deny: deny.to_vec() }
     }
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn only_what_is_allowed_and_not_denied_passes() {
         let list = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        let environment = Environment::new(
+        let environment = EnvironmentFilter::new(
             &list(&["PATH", "LC_*", "*_proxy", "CLAUDE*"]),
             &list(&["CLAUDECODE"]),
         );

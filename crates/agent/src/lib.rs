@@ -6,11 +6,10 @@
 //! both pipes, the deadlines, the transcript.
 //!
 //! An agent reports, it does not decide. Whether the work holds is for gates and verifier,
-//! and nothing in here writes orchestration state. The trait is synchronous: whoever runs a
+//! and nothing in here writes orchestration state. The trait is synchronous: the caller of a
 //! session waits for it, and parallel sessions are threads. A backend that needs an async
 //! runtime keeps it to itself.
 
-mod account;
 pub mod acp;
 pub mod api;
 pub mod claude;
@@ -19,6 +18,8 @@ pub mod command;
 mod control;
 mod environment;
 mod event;
+mod event_session;
+mod health;
 mod policy;
 mod prices;
 pub mod printed;
@@ -26,13 +27,12 @@ pub mod replay;
 mod request;
 mod rpc;
 mod scenario;
-mod signs;
 
-pub use environment::Environment;
+pub use environment::EnvironmentFilter;
 pub use event::{AgentEvent, ResultEvent};
-pub use prices::{Price, Prices};
+pub use prices::{Price, PriceList};
 pub use request::{
-    Agent, AgentError, BoxError, Capabilities, Conversation, Limits, McpServer, Report, Request,
-    Sandbox, ToolPolicy, Watch, Watchdog,
+    Agent, AgentError, AgentWatch, BoxError, Capabilities, Conversation, McpServer, Request,
+    RequestLimits, SessionReport, SessionSandbox, ToolPolicy, Watchdog,
 };
 pub use scenario::{Scenario, ScenarioError};

@@ -18,7 +18,7 @@ impl Policy {
         Self { tools: tools.clone() }
     }
 
-    /// Tells whether nobody has to be asked, also outside of the checkout.
+    /// Tells whether the agent need not ask, not even for a deed outside of the checkout.
     pub(crate) fn is_free(&self) -> bool {
         self.tools.skip_permissions
     }

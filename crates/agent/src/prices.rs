@@ -24,7 +24,8 @@ impl Price {
         Usd::from_nanos(i64::try_from(sum / 1_000_000).unwrap_or(i64::MAX))
     }
 
-    /// Returns whether a prompt of `tokens`, or many that came to that, surely had this price.
+    /// Returns whether this price surely holds for one prompt of `tokens`, or for several with
+    /// that many together.
     pub fn covers(&self, tokens: u64) -> bool {
         self.up_to.is_none_or(|most| tokens <= most)
     }
@@ -32,12 +33,12 @@ impl Price {
 
 /// Prices by model. One that is not listed has no price, which is not a price of nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Prices {
+pub struct PriceList {
     known: Vec<(String, Price)>,
     own: Vec<(String, Price)>,
 }
 
-impl Prices {
+impl PriceList {
     /// Takes a vendor's list: each name is one model's, and its dated editions'.
     pub fn new(known: impl IntoIterator<Item = (String, Price)>) -> Self {
         Self { known: known.into_iter().collect(), own: Vec::new() }
@@ -84,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_name_stands_for_its_dated_editions_and_for_no_other_model() {
-        let prices = Prices::new([("m".to_owned(), flat(1.0)), ("m-mini".to_owned(), flat(2.0))]);
+        let prices =
+            PriceList::new([("m".to_owned(), flat(1.0)), ("m-mini".to_owned(), flat(2.0))]);
         for (model, expected) in [
             ("m", Some(1.0)),
             ("m-20260924", Some(1.0)),
@@ -106,7 +108,7 @@ mod tests {
     #[test]
     fn what_a_person_set_wins_by_the_longest_beginning() {
         let own = [("m".to_owned(), flat(3.0)), ("m-la".to_owned(), flat(4.0))];
-        let prices = Prices::new([("m-mini".to_owned(), flat(2.0))]).with_own(own);
+        let prices = PriceList::new([("m-mini".to_owned(), flat(2.0))]).with_own(own);
         assert_eq!(prices.of("m-mini"), Some(flat(3.0)));
         assert_eq!(prices.of("m-large"), Some(flat(4.0)));
         assert_eq!(prices.of("n"), None);

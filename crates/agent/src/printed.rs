@@ -2,9 +2,9 @@
 //!
 //! `codex exec --json`, `opencode run --format json` and `gemini -o stream-json`: modes that
 //! Spore does not drive by itself, because the agents' own protocols give more (see `codex`
-//! and `acp`). Whoever has a reason to run one with the command backend names its language,
-//! and gets events, figures and a judgement all the same. qwen-code prints Claude Code's
-//! language and is read by `claude`.
+//! and `acp`). A template of the command backend that runs one of them names its format, and
+//! its sessions have events, figures and an outcome all the same. qwen-code prints Claude
+//! Code's format and is read by `claude`.
 //!
 //! Pure, as the other readers are: lines in, events out.
 
@@ -16,12 +16,12 @@ use serde_json::Value;
 use spore_model::{Outcome, Usage, Usd};
 
 use crate::claude::Exit;
-use crate::signs::{self, Signs, Trouble};
-use crate::{AgentEvent, Report, ResultEvent};
+use crate::health::{self, ServerTrouble, Signs};
+use crate::{AgentEvent, ResultEvent, SessionReport};
 
-/// The language that a program prints.
+/// The format that a program prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Language {
+pub enum PrintedFormat {
     /// `codex exec --json`.
     Codex,
     /// `opencode run --format json`.
@@ -30,10 +30,10 @@ pub enum Language {
     Gemini,
 }
 
-/// One session, as far as it was heard.
+/// One session, from its lines so far.
 #[derive(Debug)]
-pub struct Printed {
-    language: Language,
+pub struct PrintedSession {
+    language: PrintedFormat,
     /// What earlier turns of the conversation used: Codex counts from its beginning.
     earlier: Usage,
     session: Option<String>,
@@ -46,8 +46,8 @@ pub struct Printed {
     signs: Signs,
 }
 
-impl Printed {
-    pub fn new(language: Language) -> Self {
+impl PrintedSession {
+    pub fn new(language: PrintedFormat) -> Self {
         Self {
             language,
             earlier: Usage::default(),
@@ -77,12 +77,12 @@ impl Printed {
         known.unwrap_or_else(|| vec![AgentEvent::Raw { line: text.to_owned() }])
     }
 
-    /// `None` for a line that nobody knows.
+    /// Reads a line of a known type; `None` for any other.
     fn known(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         match self.language {
-            Language::Codex => codex::line(self, line),
-            Language::Opencode => opencode::line(self, line),
-            Language::Gemini => gemini::line(self, line),
+            PrintedFormat::Codex => codex::line(self, line),
+            PrintedFormat::Opencode => opencode::line(self, line),
+            PrintedFormat::Gemini => gemini::line(self, line),
         }
     }
 
@@ -97,20 +97,20 @@ impl Printed {
     }
 
     /// Judges the session by all its signs.
-    pub fn conclude(&self, exit: &Exit) -> Report {
+    pub fn conclude(&self, exit: &Exit) -> SessionReport {
         let mut signs = self.signs.clone();
         // opencode has no last word: it is over when it exits, if its last step was a last one.
-        if self.language == Language::Opencode && !signs.is_whole && signs.trouble.is_none() {
+        if self.language == PrintedFormat::Opencode && !signs.is_whole && signs.trouble.is_none() {
             let reason = "it stopped in the middle of its work".to_owned();
             signs.flaw = (self.turns > 0).then_some((Outcome::Failure, reason));
         }
-        Report {
+        SessionReport {
             final_text: self.text.clone(),
             session_id: self.session.clone(),
             turns: self.turns,
             usage: self.usage,
             cost: self.cost,
-            ..signs::judge(&signs, exit)
+            ..health::judge(&signs, exit)
         }
     }
 
@@ -123,7 +123,7 @@ impl Printed {
         self.running.push((id.to_owned(), tool.to_owned()));
         AgentEvent::ToolUse {
             tool: tool.to_owned(),
-            summary: signs::one_line(summary),
+            summary: health::one_line(summary),
             path: path.map(str::to_owned),
         }
     }
@@ -137,8 +137,8 @@ impl Printed {
     }
 
     fn troubled(&mut self, status: Option<u64>, text: &str) -> Vec<AgentEvent> {
-        let trouble = Trouble::new(status, text);
-        let event = (trouble.refusal == signs::Refusal::Quota)
+        let trouble = ServerTrouble::new(status, text);
+        let event = (trouble.refusal == health::ServerRefusal::Quota)
             .then(|| AgentEvent::RateLimit { resets_at: None, reason: trouble.text.clone() });
         self.signs.trouble = Some(trouble);
         event.into_iter().collect()

@@ -10,32 +10,32 @@ use std::path::{Path, PathBuf};
 use spore_effects::Tool;
 use spore_effects::session::Shim;
 
-use crate::account::Account;
 use crate::control::{self, Dialogue};
-use crate::scenario::{Part, PartStep};
+use crate::event_session::EventSession;
+use crate::scenario::{ScriptStep, SessionScript};
 use crate::{
-    Agent, AgentError, AgentEvent, Capabilities, Report, Request, ResultEvent, Scenario, Watch,
-    Watchdog,
+    Agent, AgentError, AgentEvent, AgentWatch, Capabilities, Request, ResultEvent, Scenario,
+    SessionReport, Watchdog,
 };
 
 /// `argv[1]` of our own binary in the player's mode.
 pub const REPLAY_ARG: &str = "__replay";
 
-pub struct Replay {
+pub struct ReplayAgent {
     exe: PathBuf,
     scenario: PathBuf,
     shim: Shim,
     watchdog: Watchdog,
 }
 
-impl Replay {
+impl ReplayAgent {
     /// Prepares to play the scenario file with `exe`, our own binary.
     pub fn new(exe: PathBuf, scenario: PathBuf, watchdog: Watchdog) -> Self {
         Self { shim: Shim::new(exe.clone()), exe, scenario, watchdog }
     }
 }
 
-impl Agent for Replay {
+impl Agent for ReplayAgent {
     fn name(&self) -> &'static str {
         "replay"
     }
@@ -44,14 +44,18 @@ impl Agent for Replay {
         Capabilities { cost: true, usage: true, ..Capabilities::default() }
     }
 
-    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError> {
+    fn run(
+        &self,
+        request: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<SessionReport, AgentError> {
         let args = vec![
             REPLAY_ARG.to_owned(),
             self.scenario.to_string_lossy().into_owned(),
             request.role.clone(),
             request.bounce.to_string(),
         ];
-        let mut account = Account::new(request);
+        let mut account = EventSession::new(request);
         let dialogue = Dialogue::new(self.exe.clone(), args, request, &self.watchdog);
         let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
             account.hear(watch, line)
@@ -98,7 +102,7 @@ fn try_play(
     Ok(0)
 }
 
-fn last_word(part: &Part) -> ResultEvent {
+fn last_word(part: &SessionScript) -> ResultEvent {
     ResultEvent {
         text: part.final_text.clone(),
         session_id: Some(format!("replay-{}-{}", part.role, part.bounce)),
@@ -110,7 +114,7 @@ fn last_word(part: &Part) -> ResultEvent {
 
 /// Performs one step; a code ends the session with it.
 fn perform(
-    step: &PartStep,
+    step: &ScriptStep,
     prompt: &str,
     out: &mut dyn Write,
 ) -> Result<Option<u8>, Box<dyn std::error::Error>> {
@@ -123,15 +127,15 @@ fn perform(
         say(out, &event)
     };
     match step {
-        PartStep::Say(text) => say(out, &AgentEvent::Text { text: text.clone() })?,
-        PartStep::Expect(text) if prompt.contains(text) => {}
-        PartStep::Expect(text) => return Err(format!("the prompt does not say {text:?}").into()),
-        PartStep::Write { path, content } => {
+        ScriptStep::Say(text) => say(out, &AgentEvent::Text { text: text.clone() })?,
+        ScriptStep::Expect(text) if prompt.contains(text) => {}
+        ScriptStep::Expect(text) => return Err(format!("the prompt does not say {text:?}").into()),
+        ScriptStep::Write { path, content } => {
             used("write", path, Some(path))?;
             control::ensure_parent(Path::new(path))?;
             std::fs::write(path, content)?;
         }
-        PartStep::Edit { path, find, replace } => {
+        ScriptStep::Edit { path, find, replace } => {
             used("edit", path, Some(path))?;
             let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
             if !text.contains(find) {
@@ -139,20 +143,20 @@ fn perform(
             }
             std::fs::write(path, text.replacen(find, replace, 1))?;
         }
-        PartStep::Delete(path) => {
+        ScriptStep::Delete(path) => {
             used("delete", path, Some(path))?;
             std::fs::remove_file(path)?;
         }
-        PartStep::Run(command) => {
+        ScriptStep::Run(command) => {
             used("run", command, None)?;
             let output = Tool::new("sh").args(["-c", command]).output()?;
             say(out, &AgentEvent::ToolResult { tool: "run".to_owned(), ok: output.is_success() })?;
         }
-        PartStep::Sleep(time) => std::thread::sleep(*time),
-        PartStep::Hang => loop {
+        ScriptStep::Sleep(time) => std::thread::sleep(*time),
+        ScriptStep::Hang => loop {
             std::thread::park();
         },
-        PartStep::Exit(code) => return Ok(Some(*code)),
+        ScriptStep::Exit(code) => return Ok(Some(*code)),
     }
     Ok(None)
 }

@@ -19,7 +19,11 @@ pub trait Agent: Send + Sync {
 
     /// Runs one session to its end. A session that goes wrong is a report that says so; an
     /// error means that there was no session.
-    fn run(&self, request: &Request, watch: &mut dyn Watch) -> Result<Report, AgentError>;
+    fn run(
+        &self,
+        request: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<SessionReport, AgentError>;
 }
 
 /// What a backend can do. A missing capability is worked around or said, never assumed.
@@ -62,14 +66,14 @@ pub struct Request {
     pub env: Vec<(String, String)>,
     pub tools: ToolPolicy,
     /// Who holds its processes to the checkout.
-    pub sandbox: Sandbox,
+    pub sandbox: SessionSandbox,
     pub mcp_servers: Vec<McpServer>,
     /// The shape that the structured result must have.
     pub schema: Option<Value>,
     /// The conversation to go on with. If that fails the session starts afresh with
     /// `prompt`, which is therefore always whole.
     pub resume: Option<Conversation>,
-    pub limits: Limits,
+    pub limits: RequestLimits,
     pub token: SessionToken,
     /// Every byte the agent prints, up to the cap.
     pub transcript: PathBuf,
@@ -88,25 +92,25 @@ pub struct Conversation {
 pub struct ToolPolicy {
     pub allow: Vec<String>,
     pub deny: Vec<String>,
-    /// Nobody is asked: everything not denied runs. Only for a sandboxed session.
+    /// Everything that is not denied runs without a question. Only for a sandboxed session.
     pub skip_permissions: bool,
 }
 
 /// Who holds the processes of a session to what they may reach.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Sandbox {
+pub enum SessionSandbox {
     /// The kernel does, for every process that the backend starts: a session that cannot be
     /// held is not started. An agent may skip its own questions inside, and must not bring a
     /// sandbox of its own that needs namespaces: those cannot be made in here.
     Enforced(Confinement),
     /// The agent is to use its own sandbox: ours cannot be enforced here.
     Own,
-    /// Nobody does.
+    /// The processes are not confined.
     #[default]
     None,
 }
 
-impl Sandbox {
+impl SessionSandbox {
     pub fn is_enforced(&self) -> bool {
         matches!(self, Self::Enforced(_))
     }
@@ -132,7 +136,7 @@ pub struct McpServer {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RequestLimits {
     pub turns: u32,
     pub wall: Duration,
     /// The longest silence while no tool is running. `None` for a backend that does not say
@@ -157,7 +161,7 @@ pub struct Watchdog {
 }
 
 /// The caller's side of a running session.
-pub trait Watch {
+pub trait AgentWatch {
     /// Called with the process that is about to start. It starts only after this returns
     /// `Ok`: by then its identity must be on record.
     fn starting(&mut self, process: &ProcessIdentity) -> Result<(), BoxError>;
@@ -173,7 +177,7 @@ pub trait Watch {
 
 /// How a session went.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Report {
+pub struct SessionReport {
     pub outcome: Outcome,
     /// Why, where it did not end well; one sentence.
     pub reason: Option<String>,
@@ -198,11 +202,11 @@ pub struct Report {
     /// What the program exited with by itself, where that may mean something: programs that
     /// speak our own event format and plain commands may use the exit codes of Spore.
     pub exit: Option<i32>,
-    /// From the call to the answer; whoever attends the session fills it in.
+    /// From the call to the answer; the caller of [`Agent::run`] fills it in.
     pub duration: Duration,
 }
 
-impl Report {
+impl SessionReport {
     /// A report of nothing but an end; the rest is for the caller to fill in.
     pub fn ended(outcome: Outcome, reason: Option<String>) -> Self {
         Self {
@@ -233,7 +237,7 @@ pub enum AgentError {
     /// The session could not be put under control, so it was not started.
     #[error("the session could not be started")]
     Start(#[source] SessionError),
-    /// [`Watch::starting`] said no; its error comes back.
+    /// [`AgentWatch::starting`] said no; its error comes back.
     #[error("the session was not let go")]
     Refused(#[source] BoxError),
     #[error("cannot write the transcript {path}", path = .path.display())]

@@ -1,25 +1,25 @@
 //! JSON-RPC as agents speak it over stdio: one message a line, both sides ask.
 //!
-//! Only the envelope. Codex leaves the version out and accepts it; everybody else wants it,
-//! so it is always there.
+//! Only the envelope (<https://www.jsonrpc.org/specification>). Codex leaves the version out
+//! and accepts it; every other agent wants it, so it is always written.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The method is not one of ours.
+/// The code of JSON-RPC for an unknown method.
 pub(crate) const NO_SUCH_METHOD: i64 = -32601;
 
-/// What was asked cannot be done.
+/// Our code for a request that is refused.
 pub(crate) const REFUSED: i64 = -32000;
 
-/// A line of the other side.
+/// A line of the agent.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Message {
-    /// It asks and waits for an answer.
+pub(crate) enum RpcMessage {
+    /// A request, which waits for an answer.
     Question { id: Value, method: String, params: Value },
-    /// It tells.
+    /// A notification.
     Notice { method: String, params: Value },
-    /// It answers what we asked under this number.
+    /// The answer to our request with this id.
     Answer { id: u64, answer: Result<Value, Complaint> },
 }
 
@@ -43,7 +43,7 @@ struct Envelope {
     error: Option<Complaint>,
 }
 
-impl Message {
+impl RpcMessage {
     /// Reads a line; `None` where it is no message at all.
     pub(crate) fn read(line: &str) -> Option<Self> {
         let Envelope { id, method, params, result, error } = serde_json::from_str(line).ok()?;
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn questions_notices_and_answers_are_told_apart() {
-        let read = |line: &str| Message::read(line);
+        let read = |line: &str| RpcMessage::read(line);
         let (method, params) = ("m".to_owned(), json!({}));
         assert_eq!(
             read(r#"{"id":0,"method":"m","params":{}}"#),
-            Some(Message::Question {
+            Some(RpcMessage::Question {
                 id: json!(0),
                 method: method.clone(),
                 params: params.clone()
@@ -120,16 +120,19 @@ mod tests {
         );
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","id":"a","method":"m","params":{}}"#),
-            Some(Message::Question {
+            Some(RpcMessage::Question {
                 id: json!("a"),
                 method: method.clone(),
                 params: params.clone()
             })
         );
-        assert_eq!(read(r#"{"method":"m","params":{}}"#), Some(Message::Notice { method, params }));
+        assert_eq!(
+            read(r#"{"method":"m","params":{}}"#),
+            Some(RpcMessage::Notice { method, params })
+        );
         assert_eq!(
             read(r#"{"id":3,"result":{"x":1}}"#),
-            Some(Message::Answer { id: 3, answer: Ok(json!({ "x": 1 })) })
+            Some(RpcMessage::Answer { id: 3, answer: Ok(json!({ "x": 1 })) })
         );
         assert_eq!(read(r#"{"id":"3","result":1}"#), None);
         assert_eq!(read("Segmentation fault"), None);
@@ -138,8 +141,8 @@ mod tests {
 
     #[test]
     fn a_complaint_tells_its_cause_once() {
-        let text = |line: &str| match Message::read(line) {
-            Some(Message::Answer { answer: Err(complaint), .. }) => complaint.text(),
+        let text = |line: &str| match RpcMessage::read(line) {
+            Some(RpcMessage::Answer { answer: Err(complaint), .. }) => complaint.text(),
             other => panic!("{other:?}"),
         };
         let check = |error: &str, expected: &str| {

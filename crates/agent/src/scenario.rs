@@ -10,18 +10,18 @@ use spore_model::{Usage, Usd};
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     #[serde(default, rename = "session")]
-    pub(crate) sessions: Vec<Part>,
+    pub(crate) sessions: Vec<SessionScript>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Part {
+pub(crate) struct SessionScript {
     pub(crate) role: String,
     /// Left out for a session that belongs to no bounce: a summarizer's.
     #[serde(default)]
     pub(crate) bounce: u32,
     #[serde(default)]
-    pub(crate) steps: Vec<RawStep>,
+    pub(crate) steps: Vec<RawScriptStep>,
     /// The final message; for a verifier, the one with the verdict.
     #[serde(default, rename = "final")]
     pub(crate) final_text: String,
@@ -38,10 +38,10 @@ fn one() -> u32 {
     1
 }
 
-/// One table of a `steps` array as it is written; [`Part::script`] says what it means.
+/// One table of a `steps` array as it is written; [`SessionScript::script`] says what it means.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct RawStep {
+pub(crate) struct RawScriptStep {
     say: Option<String>,
     expect: Option<String>,
     write: Option<String>,
@@ -57,7 +57,7 @@ pub(crate) struct RawStep {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum PartStep {
+pub(crate) enum ScriptStep {
     Say(String),
     /// The prompt must contain this, or the session fails: it shows what reached the agent.
     Expect(String),
@@ -98,12 +98,12 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Returns whether anybody plays `role` in it.
+    /// Returns whether the scenario has a session of `role`.
     pub fn has_role(&self, role: &str) -> bool {
         self.sessions.iter().any(|part| part.role == role)
     }
 
-    pub(crate) fn part(&self, role: &str, bounce: u32) -> Result<&Part, ScenarioError> {
+    pub(crate) fn part(&self, role: &str, bounce: u32) -> Result<&SessionScript, ScenarioError> {
         self.sessions
             .iter()
             .find(|part| part.role == role && part.bounce == bounce)
@@ -111,8 +111,8 @@ impl Scenario {
     }
 }
 
-impl Part {
-    pub(crate) fn script(&self) -> Result<Vec<PartStep>, ScenarioError> {
+impl SessionScript {
+    pub(crate) fn script(&self) -> Result<Vec<ScriptStep>, ScenarioError> {
         let fault = |index: usize, what: &str| ScenarioError::Step {
             role: self.role.clone(),
             bounce: self.bounce,
@@ -131,24 +131,24 @@ impl Part {
     }
 }
 
-impl RawStep {
-    fn read(self) -> Result<PartStep, &'static str> {
+impl RawScriptStep {
+    fn read(self) -> Result<ScriptStep, &'static str> {
         let step = match self {
-            Self { say: Some(text), .. } => PartStep::Say(text),
-            Self { expect: Some(text), .. } => PartStep::Expect(text),
+            Self { say: Some(text), .. } => ScriptStep::Say(text),
+            Self { expect: Some(text), .. } => ScriptStep::Expect(text),
             Self { write: Some(path), content: Some(content), .. } => {
-                PartStep::Write { path: inside(path)?, content }
+                ScriptStep::Write { path: inside(path)?, content }
             }
             Self { edit: Some(path), find: Some(find), replace: Some(replace), .. } => {
-                PartStep::Edit { path: inside(path)?, find, replace }
+                ScriptStep::Edit { path: inside(path)?, find, replace }
             }
-            Self { delete: Some(path), .. } => PartStep::Delete(inside(path)?),
-            Self { run: Some(command), .. } => PartStep::Run(command),
+            Self { delete: Some(path), .. } => ScriptStep::Delete(inside(path)?),
+            Self { run: Some(command), .. } => ScriptStep::Run(command),
             Self { sleep_ms: Some(millis), .. } => {
-                PartStep::Sleep(std::time::Duration::from_millis(millis))
+                ScriptStep::Sleep(std::time::Duration::from_millis(millis))
             }
-            Self { hang: Some(true), .. } => PartStep::Hang,
-            Self { exit: Some(code), .. } => PartStep::Exit(code),
+            Self { hang: Some(true), .. } => ScriptStep::Hang,
+            Self { exit: Some(code), .. } => ScriptStep::Exit(code),
             Self { write: Some(_), .. } => return Err("write needs content"),
             Self { edit: Some(_), .. } => return Err("edit needs find and replace"),
             _ => {
@@ -198,9 +198,9 @@ mod tests {
         assert_eq!(
             part.script().unwrap(),
             [
-                PartStep::Say("hello".into()),
-                PartStep::Edit { path: "src/a.py".into(), find: "x".into(), replace: "y".into() },
-                PartStep::Run("true".into()),
+                ScriptStep::Say("hello".into()),
+                ScriptStep::Edit { path: "src/a.py".into(), find: "x".into(), replace: "y".into() },
+                ScriptStep::Run("true".into()),
             ]
         );
         assert_eq!(part.cost(), Usd::from_dollars(0.25));

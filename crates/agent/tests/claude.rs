@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use spore_agent::claude::{Exit, Expectations, Stopped, Stream};
-use spore_agent::{AgentEvent, Report};
+use spore_agent::claude::{ClaudeStream, Exit, SessionNeeds, Stopped};
+use spore_agent::{AgentEvent, SessionReport};
 use spore_model::Outcome;
 
 /// Each recording and how its process ended. The programs' own exit codes, as they were
@@ -90,17 +90,21 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(recordings().join(format!("{name}.jsonl"))).unwrap()
 }
 
-fn play(transcript: &str, expectations: Expectations, exit: &Exit) -> (Vec<AgentEvent>, Report) {
-    let mut stream = Stream::new(expectations);
+fn play(
+    transcript: &str,
+    expectations: SessionNeeds,
+    exit: &Exit,
+) -> (Vec<AgentEvent>, SessionReport) {
+    let mut stream = ClaudeStream::new(expectations);
     let events = transcript.lines().flat_map(|line| stream.line(line)).collect();
     (events, stream.conclude(exit))
 }
 
 /// What people would want to know of a session, one thing a line.
-fn told(events: &[AgentEvent], report: &Report) -> String {
+fn told(events: &[AgentEvent], report: &SessionReport) -> String {
     let mut lines: Vec<String> =
         events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-    let Report { outcome, reason, final_text, usage, cost, .. } = report;
+    let SessionReport { outcome, reason, final_text, usage, cost, .. } = report;
     lines.extend([
         "---".to_owned(),
         format!("{outcome:?}: {}", reason.as_deref().unwrap_or("done")),
@@ -121,7 +125,7 @@ fn told(events: &[AgentEvent], report: &Report) -> String {
 fn every_recorded_session_reads_as_it_went() {
     for (name, ended) in RECORDINGS {
         let expectations =
-            Expectations { structured: name.contains("schema"), ..Expectations::default() };
+            SessionNeeds { structured: name.contains("schema"), ..SessionNeeds::default() };
         let (events, report) = play(&read(name), expectations, &ended.exit());
         insta::assert_snapshot!(*name, told(&events, &report));
     }
@@ -142,7 +146,7 @@ fn no_recording_is_left_out() {
 #[test]
 fn a_recorded_session_has_no_line_that_nobody_understands() {
     for (name, ended) in RECORDINGS {
-        let (events, _) = play(&read(name), Expectations::default(), &ended.exit());
+        let (events, _) = play(&read(name), SessionNeeds::default(), &ended.exit());
         let raw: Vec<_> =
             events.iter().filter(|event| matches!(event, AgentEvent::Raw { .. })).collect();
         // The one question that the program may ask, and only when told that it may.
@@ -153,12 +157,12 @@ fn a_recorded_session_has_no_line_that_nobody_understands() {
 #[test]
 fn each_sign_alone_makes_a_good_session_a_bad_one() {
     let good = read("claude-basic");
-    let check = |transcript: &str, expectations: Expectations, exit: Exit, reason: &str| {
+    let check = |transcript: &str, expectations: SessionNeeds, exit: Exit, reason: &str| {
         let (_, report) = play(transcript, expectations, &exit);
         assert_eq!(report.reason.as_deref(), Some(reason));
         assert_ne!(report.outcome, Outcome::Success, "{reason}");
     };
-    let plain = Expectations::default;
+    let plain = SessionNeeds::default;
     check(
         &good,
         plain(),
@@ -185,7 +189,7 @@ fn each_sign_alone_makes_a_good_session_a_bad_one() {
     );
     check(
         &good,
-        Expectations { structured: true, ..plain() },
+        SessionNeeds { structured: true, ..plain() },
         Exit::default(),
         "it gave no structured result",
     );
@@ -202,16 +206,16 @@ fn each_sign_alone_makes_a_good_session_a_bad_one() {
 #[test]
 fn a_healthy_session_that_does_not_exit_is_still_healthy() {
     let exit = Exit { code: 143, stopped: Some(Stopped::Lingered), ..Exit::default() };
-    let (_, report) = play(&read("claude-basic"), Expectations::default(), &exit);
+    let (_, report) = play(&read("claude-basic"), SessionNeeds::default(), &exit);
     assert_eq!((report.outcome, report.reason), (Outcome::Success, None));
 }
 
 #[test]
 fn a_server_that_is_needed_must_be_connected() {
     let check = |server: &str, expected: Option<&str>| {
-        let mut stream = Stream::new(Expectations {
+        let mut stream = ClaudeStream::new(SessionNeeds {
             required_servers: vec![server.to_owned()],
-            ..Expectations::default()
+            ..SessionNeeds::default()
         });
         for line in read("claude-mcpfail").lines() {
             stream.line(line);
@@ -226,7 +230,7 @@ fn a_server_that_is_needed_must_be_connected() {
 
 #[test]
 fn a_tool_is_in_flight_from_its_call_to_its_result() {
-    let mut stream = Stream::default();
+    let mut stream = ClaudeStream::default();
     let running: Vec<bool> = read("claude-basic")
         .lines()
         .map(|line| {
@@ -241,7 +245,7 @@ fn a_tool_is_in_flight_from_its_call_to_its_result() {
 
 #[test]
 fn a_result_too_long_to_read_does_not_leave_its_tool_running() {
-    let mut stream = Stream::default();
+    let mut stream = ClaudeStream::default();
     let transcript = read("claude-basic");
     let lines: Vec<&str> = transcript.lines().collect();
     for line in &lines[..5] {
@@ -258,7 +262,7 @@ fn a_result_too_long_to_read_does_not_leave_its_tool_running() {
 fn a_limit_parks_the_session_until_it_resets() {
     let rejected = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794800000,"rateLimitType":"five_hour"},"session_id":"s"}"#;
     let transcript = format!("{rejected}\n{}", read("claude-err429"));
-    let (events, report) = play(&transcript, Expectations::default(), &Ended::Exit(1).exit());
+    let (events, report) = play(&transcript, SessionNeeds::default(), &Ended::Exit(1).exit());
     let AgentEvent::RateLimit { resets_at: Some(at), reason } = &events[0] else {
         panic!("{events:?}")
     };
@@ -269,7 +273,7 @@ fn a_limit_parks_the_session_until_it_resets() {
         "API Error: Request rejected (429) · rate limited",
         "Claude AI usage limit reached|1794800000",
     );
-    let (_, report) = play(&old, Expectations::default(), &Ended::Exit(1).exit());
+    let (_, report) = play(&old, SessionNeeds::default(), &Ended::Exit(1).exit());
     assert_eq!((report.outcome, report.resets_at), (Outcome::QuotaParked, Some(*at)));
 }
 
@@ -281,7 +285,7 @@ fn out_of_time_at_the_gate_of_the_api_is_told_by_what_it_waited_for() {
         let waiting: Vec<&str> =
             transcript.lines().filter(|line| line.contains(r#""type":"system""#)).collect();
         let exit = Ended::Stopped(Stopped::TimeUp).exit();
-        let (_, report) = play(&waiting.join("\n"), Expectations::default(), &exit);
+        let (_, report) = play(&waiting.join("\n"), SessionNeeds::default(), &exit);
         assert_eq!((report.outcome, report.reason.as_deref()), (expected, Some(reason)));
     };
     check(
@@ -305,15 +309,15 @@ fn out_of_time_at_the_gate_of_the_api_is_told_by_what_it_waited_for() {
 #[test]
 fn what_is_not_understood_is_kept_as_it_came() {
     for line in ["Segmentation fault", r#"{"type":"moon_phase","x":1}"#, r#"{"type":7}"#, "[]"] {
-        let mut stream = Stream::default();
+        let mut stream = ClaudeStream::default();
         assert_eq!(stream.line(line), [AgentEvent::Raw { line: line.to_owned() }]);
     }
-    assert_eq!(Stream::default().line("  "), []);
+    assert_eq!(ClaudeStream::default().line("  "), []);
 }
 
 #[test]
 fn a_question_is_kept_raw_and_wants_one_answer() {
-    let mut stream = Stream::default();
+    let mut stream = ClaudeStream::default();
     let question =
         r#"{"type":"control_request","request_id":"q1","request":{"subtype":"elicitation"}}"#;
     assert_eq!(stream.line(question), [AgentEvent::Raw { line: question.to_owned() }]);

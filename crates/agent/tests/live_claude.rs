@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spore_agent::claude::{self, Claude};
+use spore_agent::claude::{self, ClaudeAgent};
 use spore_agent::{
-    Agent, AgentEvent, BoxError, Conversation, Limits, McpServer, Report, Request, ToolPolicy,
-    Watch, Watchdog,
+    Agent, AgentEvent, AgentWatch, BoxError, Conversation, McpServer, Request, RequestLimits,
+    SessionReport, ToolPolicy, Watchdog,
 };
 use spore_effects::Tool;
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::{Outcome, SessionToken, Usage, Usd};
-use spore_scripted_model::{Refusal, Scenario, Server, Turn, When};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, VendorRefusal, When};
 
 const SHIM: &str = env!("CARGO_BIN_EXE_agent-test-shim");
 
@@ -39,7 +39,7 @@ fn program() -> Option<PathBuf> {
 struct Scene {
     dir: tempfile::TempDir,
     program: PathBuf,
-    model: Server,
+    model: ModelServer,
     request: Request,
 }
 
@@ -52,7 +52,7 @@ struct Witness {
     kill_at: Option<(PathBuf, SessionToken)>,
 }
 
-impl Watch for Witness {
+impl AgentWatch for Witness {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         Ok(())
     }
@@ -73,13 +73,13 @@ impl Watch for Witness {
 
 impl Scene {
     /// `name` makes the session's token, so that what it leaves can be found.
-    fn new(name: &str, script: impl FnOnce(&Path) -> Scenario) -> Option<Self> {
+    fn new(name: &str, script: impl FnOnce(&Path) -> ModelScenario) -> Option<Self> {
         let program = program()?;
         let dir = tempfile::tempdir().unwrap();
         let checkout = dir.path().join("checkout");
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         std::fs::create_dir_all(&checkout).unwrap();
-        let model = Server::start(script(&checkout)).unwrap();
+        let model = ModelServer::start(script(&checkout)).unwrap();
         let request = request(name, dir.path(), &model);
         Some(Self { dir, program, model, request })
     }
@@ -93,7 +93,7 @@ impl Scene {
         self.request.tools.allow = tools.iter().map(|&tool| tool.to_owned()).collect();
     }
 
-    fn run_watched_by(&self, witness: &mut Witness) -> Report {
+    fn run_watched_by(&self, witness: &mut Witness) -> SessionReport {
         let watchdog = Watchdog {
             first_output: LONG,
             exit: Duration::from_secs(10),
@@ -102,13 +102,13 @@ impl Scene {
             line_cap: 1 << 20,
             transcript_cap: 8 << 20,
         };
-        let agent = Claude::new(self.program.clone(), Shim::new(SHIM.into()), watchdog);
+        let agent = ClaudeAgent::new(self.program.clone(), Shim::new(SHIM.into()), watchdog);
         let report = agent.run(&self.request, witness).unwrap();
         assert_eq!(find_by_token(&self.request.token), Vec::<i32>::new());
         report
     }
 
-    fn run(&self) -> Report {
+    fn run(&self) -> SessionReport {
         self.run_watched_by(&mut Witness::default())
     }
 
@@ -122,7 +122,7 @@ impl Scene {
     }
 }
 
-fn request(name: &str, dir: &Path, model: &Server) -> Request {
+fn request(name: &str, dir: &Path, model: &ModelServer) -> Request {
     let home = dir.join("home").display().to_string();
     let env = [
         ("PATH", std::env::var("PATH").unwrap()),
@@ -142,11 +142,11 @@ fn request(name: &str, dir: &Path, model: &Server) -> Request {
         dir: dir.join("checkout"),
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
         tools: ToolPolicy::default(),
-        sandbox: spore_agent::Sandbox::None,
+        sandbox: spore_agent::SessionSandbox::None,
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
-        limits: Limits { turns: 10, wall: LONG, idle: None, usd: None },
+        limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
         token: SessionToken::new(format!("{name:0<16}{}", std::process::id())).unwrap(),
         transcript: dir.join("session/transcript.jsonl"),
     }
@@ -172,7 +172,7 @@ fn echo_server(required: bool, args: &[&str]) -> McpServer {
 }
 
 #[track_caller]
-fn check(report: &Report, outcome: Outcome, reason: &str) {
+fn check(report: &SessionReport, outcome: Outcome, reason: &str) {
     let found = report.reason.as_deref().unwrap_or_default();
     assert_eq!(report.outcome, outcome, "{report:?}");
     assert!(found.starts_with(reason), "{found:?} instead of {reason:?}");
@@ -181,7 +181,7 @@ fn check(report: &Report, outcome: Outcome, reason: &str) {
 #[test]
 fn an_edit_and_a_command_reach_the_checkout() {
     let script = |checkout: &Path| {
-        Scenario::new()
+        ModelScenario::new()
             .turn(write(checkout, "hello.txt").thinking("A file first."))
             .turn(shell("cp hello.txt copy.txt"))
             .turn(Turn::says("Done."))
@@ -207,7 +207,8 @@ fn an_edit_and_a_command_reach_the_checkout() {
 
 #[test]
 fn role_and_prompt_may_be_longer_than_an_argument() {
-    let Some(mut scene) = Scene::new("long", |_| Scenario::new().turn(Turn::says("Read it all.")))
+    let Some(mut scene) =
+        Scene::new("long", |_| ModelScenario::new().turn(Turn::says("Read it all.")))
     else {
         return;
     };
@@ -220,7 +221,8 @@ fn role_and_prompt_may_be_longer_than_an_argument() {
 
 #[test]
 fn a_native_role_takes_the_place_of_ours() {
-    let Some(mut scene) = Scene::new("native", |_| Scenario::new().turn(Turn::says("Yes."))) else {
+    let Some(mut scene) = Scene::new("native", |_| ModelScenario::new().turn(Turn::says("Yes.")))
+    else {
         return;
     };
     let agents = scene.request.dir.join(".claude/agents");
@@ -236,7 +238,7 @@ fn a_native_role_takes_the_place_of_ours() {
 #[test]
 fn the_users_own_hooks_and_rules_do_not_reach_a_session() {
     let Some(mut scene) = Scene::new("settings", |_| {
-        Scenario::new().turn(shell("touch made")).turn(Turn::says("Done."))
+        ModelScenario::new().turn(shell("touch made")).turn(Turn::says("Done."))
     }) else {
         return;
     };
@@ -260,7 +262,7 @@ fn the_users_own_hooks_and_rules_do_not_reach_a_session() {
 fn a_tool_of_a_server_is_used() {
     let Some(mut scene) = Scene::new("mcp", |_| {
         let heard = When { tool_result_contains: Some("pong".to_owned()), ..When::default() };
-        Scenario::new()
+        ModelScenario::new()
             .turn(Turn::calls("mcp__echo__ping", json!({ "x": 1 })))
             .turn(Turn::says("It answers.").when(heard))
     }) else {
@@ -278,7 +280,7 @@ fn a_tool_of_a_server_is_used() {
 #[test]
 fn a_server_that_is_needed_and_does_not_start_ends_the_session() {
     let check_server = |name: &str, required: bool, outcome: Outcome, reason: &str| {
-        let script = |_: &Path| Scenario::new().turn(Turn::says("Done without it."));
+        let script = |_: &Path| ModelScenario::new().turn(Turn::says("Done without it."));
         let Some(mut scene) = Scene::new(name, script) else { return };
         scene.request.mcp_servers = vec![echo_server(required, &["-e", "process.exit(1)"])];
         let report = scene.run();
@@ -293,7 +295,7 @@ fn a_server_that_is_needed_and_does_not_start_ends_the_session() {
 #[test]
 fn a_conversation_goes_on_where_it_was_held_and_starts_afresh_elsewhere() {
     let Some(mut scene) = Scene::new("resume", |_| {
-        Scenario::new()
+        ModelScenario::new()
             .turn(Turn::says("The word is plover."))
             .turn(Turn::says("Second."))
             .turn(Turn::says("Third."))
@@ -324,7 +326,7 @@ fn a_conversation_goes_on_where_it_was_held_and_starts_afresh_elsewhere() {
 fn a_write_that_is_not_allowed_is_refused_also_from_a_shell() {
     let check_policy = |name: &str, allow: &[&str], deny: &[&str], skip: bool| {
         let script = |checkout: &Path| {
-            Scenario::new()
+            ModelScenario::new()
                 .turn(write(checkout, "by-tool.txt"))
                 .turn(shell("echo hi >by-shell.txt"))
                 .turn(shell("cat seen.txt"))
@@ -353,7 +355,7 @@ fn a_write_that_is_not_allowed_is_refused_also_from_a_shell() {
 #[test]
 fn turns_budget_and_schema_are_kept() {
     let used = Usage { input_tokens: 100_000, output_tokens: 50, ..Usage::default() };
-    let again = move |_: &Path| Scenario::new().turn(shell("true").usage(used).sticky());
+    let again = move |_: &Path| ModelScenario::new().turn(shell("true").usage(used).sticky());
     if let Some(mut scene) = Scene::new("turns", again) {
         scene.request.limits.turns = 2;
         let report = scene.run();
@@ -370,8 +372,8 @@ fn turns_budget_and_schema_are_kept() {
         "properties": { "verdict": { "type": "string" } },
         "required": ["verdict"],
     });
-    let ask = |name: &str, turn: Turn| -> Option<Report> {
-        let script = |_: &Path| Scenario::new().turn(turn.sticky());
+    let ask = |name: &str, turn: Turn| -> Option<SessionReport> {
+        let script = |_: &Path| ModelScenario::new().turn(turn.sticky());
         let mut scene = Scene::new(name, script)?;
         scene.request.schema = Some(schema.clone());
         scene.allow(&["Read"]);
@@ -389,22 +391,28 @@ fn turns_budget_and_schema_are_kept() {
 
 #[test]
 fn what_the_api_refuses_is_told_by_what_can_be_done() {
-    let refused = |name: &str, refusal: Refusal, outcome: Outcome, reason: &str| {
-        let script = |_: &Path| Scenario::new().turn(Turn::refuses(refusal).sticky());
+    let refused = |name: &str, refusal: VendorRefusal, outcome: Outcome, reason: &str| {
+        let script = |_: &Path| ModelScenario::new().turn(Turn::refuses(refusal).sticky());
         let Some(scene) = Scene::new(name, script) else { return };
         check(&scene.run(), outcome, reason);
     };
-    refused("api401", Refusal::new(401), Outcome::Failure, "it is not signed in: ");
-    refused("api403", Refusal::new(403), Outcome::Failure, "it is not signed in: ");
-    let limit = Refusal::new(429).retry_after(1);
+    refused("api401", VendorRefusal::new(401), Outcome::Failure, "it is not signed in: ");
+    refused("api403", VendorRefusal::new(403), Outcome::Failure, "it is not signed in: ");
+    let limit = VendorRefusal::new(429).retry_after(1);
     refused("api429", limit, Outcome::QuotaParked, "the model is over its limit: ");
-    refused("api529", Refusal::new(529), Outcome::QuotaParked, "the model is over its limit: ");
-    refused("api500", Refusal::new(500), Outcome::Failure, "the model could not be asked: ");
+    refused(
+        "api529",
+        VendorRefusal::new(529),
+        Outcome::QuotaParked,
+        "the model is over its limit: ",
+    );
+    refused("api500", VendorRefusal::new(500), Outcome::Failure, "the model could not be asked: ");
 }
 
 #[test]
 fn a_key_that_is_refused_again_and_again_is_not_tried_for_minutes() {
-    let script = |_: &Path| Scenario::new().turn(Turn::refuses(Refusal::new(401)).sticky());
+    let script =
+        |_: &Path| ModelScenario::new().turn(Turn::refuses(VendorRefusal::new(401)).sticky());
     let Some(mut scene) = Scene::new("giveup", script) else { return };
     scene.set("CLAUDE_CODE_MAX_RETRIES", "10");
     let start = Instant::now();
@@ -415,7 +423,7 @@ fn a_key_that_is_refused_again_and_again_is_not_tried_for_minutes() {
 #[test]
 fn an_answer_that_breaks_off_is_no_success() {
     let broken = |name: &str, turn: Turn, reason: &str| {
-        let script = |_: &Path| Scenario::new().turn(turn.sticky());
+        let script = |_: &Path| ModelScenario::new().turn(turn.sticky());
         let Some(scene) = Scene::new(name, script) else { return };
         check(&scene.run(), Outcome::Failure, reason);
     };
@@ -428,7 +436,7 @@ fn an_answer_that_breaks_off_is_no_success() {
 #[test]
 fn a_model_that_falls_silent_ends_the_session_when_the_patience_does() {
     let words = "one two three four five six seven eight nine ten";
-    let script = |_: &Path| Scenario::new().turn(Turn::says(words).hang_after(4).sticky());
+    let script = |_: &Path| ModelScenario::new().turn(Turn::says(words).hang_after(4).sticky());
     let Some(mut scene) = Scene::new("midhang", script) else { return };
     scene.request.limits.idle = Some(Duration::from_secs(3));
     let start = Instant::now();
@@ -443,7 +451,7 @@ fn endless() -> Turn {
 
 #[test]
 fn a_tool_at_work_is_not_silence_but_its_time_ends_and_nothing_is_left() {
-    let Some(mut scene) = Scene::new("timeout", |_| Scenario::new().turn(endless())) else {
+    let Some(mut scene) = Scene::new("timeout", |_| ModelScenario::new().turn(endless())) else {
         return;
     };
     scene.allow(&["Bash"]);
@@ -458,7 +466,7 @@ fn a_tool_at_work_is_not_silence_but_its_time_ends_and_nothing_is_left() {
 
 #[test]
 fn a_session_that_is_stopped_says_what_it_cost_and_leaves_nothing() {
-    let Some(mut scene) = Scene::new("cancel", |_| Scenario::new().turn(endless())) else {
+    let Some(mut scene) = Scene::new("cancel", |_| ModelScenario::new().turn(endless())) else {
         return;
     };
     scene.allow(&["Bash"]);
@@ -471,7 +479,7 @@ fn a_session_that_is_stopped_says_what_it_cost_and_leaves_nothing() {
 
 #[test]
 fn a_program_that_is_killed_leaves_its_tool_to_us() {
-    let Some(mut scene) = Scene::new("killed", |_| Scenario::new().turn(endless())) else {
+    let Some(mut scene) = Scene::new("killed", |_| ModelScenario::new().turn(endless())) else {
         return;
     };
     scene.allow(&["Bash"]);

@@ -10,9 +10,10 @@ use std::time::Duration;
 use serde_json::Value;
 use spore_agent::acp::Preset;
 use spore_agent::claude::{Exit, Stopped};
-use spore_agent::printed::{Language, Printed};
+use spore_agent::printed::{PrintedFormat, PrintedSession};
 use spore_agent::{
-    AgentEvent, Limits, McpServer, Report, Request, Sandbox, ToolPolicy, acp, codex,
+    AgentEvent, McpServer, Request, RequestLimits, SessionReport, SessionSandbox, ToolPolicy, acp,
+    codex,
 };
 use spore_model::{SessionToken, Usage};
 
@@ -24,38 +25,38 @@ enum Ended {
     Stopped(Stopped),
 }
 
-const PRINTED: &[(&str, Language, Ended)] = &[
-    ("codex/codex-basic0", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-bypass", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-cut", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-err400", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-err401", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-err429", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-err500", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-err503", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-failed", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-hang", Language::Codex, Ended::Stopped(Stopped::TimeUp)),
-    ("codex/codex-mcp", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-midhang", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-resume", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-resume1", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-ro", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-schema", Language::Codex, Ended::Exit(0)),
-    ("codex/codex-sigint", Language::Codex, Ended::Stopped(Stopped::Cancelled)),
-    ("codex/codex-sigterm", Language::Codex, Ended::Exit(143)),
-    ("codex/codex-usagelimit", Language::Codex, Ended::Exit(1)),
-    ("codex/codex-ws", Language::Codex, Ended::Exit(0)),
-    ("gemini/gemini-basic", Language::Gemini, Ended::Exit(0)),
-    ("gemini/gemini-default", Language::Gemini, Ended::Exit(0)),
-    ("gemini/gemini-err401", Language::Gemini, Ended::Exit(145)),
-    ("gemini/gemini-err429", Language::Gemini, Ended::Stopped(Stopped::TimeUp)),
-    ("gemini/gemini-err500", Language::Gemini, Ended::Stopped(Stopped::TimeUp)),
-    ("opencode/opencode-ask", Language::Opencode, Ended::Exit(0)),
-    ("opencode/opencode-basic", Language::Opencode, Ended::Exit(0)),
-    ("opencode/opencode-deny", Language::Opencode, Ended::Exit(0)),
-    ("opencode/opencode-err401", Language::Opencode, Ended::Exit(1)),
-    ("opencode/opencode-resume", Language::Opencode, Ended::Exit(0)),
-    ("opencode/opencode-resume1", Language::Opencode, Ended::Exit(0)),
+const PRINTED: &[(&str, PrintedFormat, Ended)] = &[
+    ("codex/codex-basic0", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-bypass", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-cut", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-err400", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-err401", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-err429", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-err500", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-err503", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-failed", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-hang", PrintedFormat::Codex, Ended::Stopped(Stopped::TimeUp)),
+    ("codex/codex-mcp", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-midhang", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-resume", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-resume1", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-ro", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-schema", PrintedFormat::Codex, Ended::Exit(0)),
+    ("codex/codex-sigint", PrintedFormat::Codex, Ended::Stopped(Stopped::Cancelled)),
+    ("codex/codex-sigterm", PrintedFormat::Codex, Ended::Exit(143)),
+    ("codex/codex-usagelimit", PrintedFormat::Codex, Ended::Exit(1)),
+    ("codex/codex-ws", PrintedFormat::Codex, Ended::Exit(0)),
+    ("gemini/gemini-basic", PrintedFormat::Gemini, Ended::Exit(0)),
+    ("gemini/gemini-default", PrintedFormat::Gemini, Ended::Exit(0)),
+    ("gemini/gemini-err401", PrintedFormat::Gemini, Ended::Exit(145)),
+    ("gemini/gemini-err429", PrintedFormat::Gemini, Ended::Stopped(Stopped::TimeUp)),
+    ("gemini/gemini-err500", PrintedFormat::Gemini, Ended::Stopped(Stopped::TimeUp)),
+    ("opencode/opencode-ask", PrintedFormat::Opencode, Ended::Exit(0)),
+    ("opencode/opencode-basic", PrintedFormat::Opencode, Ended::Exit(0)),
+    ("opencode/opencode-deny", PrintedFormat::Opencode, Ended::Exit(0)),
+    ("opencode/opencode-err401", PrintedFormat::Opencode, Ended::Exit(1)),
+    ("opencode/opencode-resume", PrintedFormat::Opencode, Ended::Exit(0)),
+    ("opencode/opencode-resume1", PrintedFormat::Opencode, Ended::Exit(0)),
 ];
 
 /// Recordings of both directions, with the preset and the directory that each session had.
@@ -86,10 +87,10 @@ fn read(name: &str) -> String {
 }
 
 /// What people would want to know of a session, one thing a line.
-fn told(events: &[AgentEvent], report: &Report) -> String {
+fn told(events: &[AgentEvent], report: &SessionReport) -> String {
     let mut lines: Vec<String> =
         events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-    let Report { outcome, reason, final_text, usage, cost, .. } = report;
+    let SessionReport { outcome, reason, final_text, usage, cost, .. } = report;
     lines.extend([
         "---".to_owned(),
         format!("{outcome:?}: {}", reason.as_deref().unwrap_or("done")),
@@ -118,8 +119,12 @@ fn snapshot(name: &str, text: &str) {
     insta::assert_snapshot!(name, text);
 }
 
-fn play_printed(name: &str, language: Language, ended: Ended) -> (Vec<AgentEvent>, Report) {
-    let mut printed = Printed::new(language);
+fn play_printed(
+    name: &str,
+    language: PrintedFormat,
+    ended: Ended,
+) -> (Vec<AgentEvent>, SessionReport) {
+    let mut printed = PrintedSession::new(language);
     if name.ends_with("codex-resume") {
         let earlier = Usage {
             input_tokens: 900,
@@ -158,7 +163,7 @@ fn request(dir: &str) -> Request {
             allow: words(&["read", "edit", "other", "execute(echo hi > hello.txt)"]),
             ..ToolPolicy::default()
         },
-        sandbox: Sandbox::None,
+        sandbox: SessionSandbox::None,
         mcp_servers: vec![McpServer {
             name: "echo".to_owned(),
             command: "/usr/bin/env".into(),
@@ -168,24 +173,24 @@ fn request(dir: &str) -> Request {
         }],
         schema: None,
         resume: None,
-        limits: Limits { turns: 20, wall: Duration::from_secs(60), idle: None, usd: None },
+        limits: RequestLimits { turns: 20, wall: Duration::from_secs(60), idle: None, usd: None },
         token: SessionToken::new("0123456789abcdef").unwrap(),
         transcript: "/p/transcript.jsonl".into(),
     }
 }
 
 /// The two machines that talk, seen as one.
-enum Talk {
-    Acp(Box<acp::Talk>),
-    Codex(Box<codex::Talk>),
+enum RecordedSession {
+    Acp(Box<acp::AcpSession>),
+    Codex(Box<codex::CodexSession>),
 }
 
-impl Talk {
+impl RecordedSession {
     fn new(preset: &str, dir: &str) -> Self {
         let request = request(dir);
         match Preset::named(preset) {
-            Some(preset) => Self::Acp(Box::new(acp::Talk::new(&request, &preset))),
-            None => Self::Codex(Box::new(codex::Talk::new(&request))),
+            Some(preset) => Self::Acp(Box::new(acp::AcpSession::new(&request, &preset))),
+            None => Self::Codex(Box::new(codex::CodexSession::new(&request))),
         }
     }
 
@@ -203,7 +208,7 @@ impl Talk {
         }
     }
 
-    fn conclude(&self) -> Report {
+    fn conclude(&self) -> SessionReport {
         let exit = Exit::default();
         match self {
             Self::Acp(talk) => talk.conclude(&exit),
@@ -213,8 +218,8 @@ impl Talk {
 }
 
 /// Plays the agent's side; returns the events, what we said, and the report.
-fn play_talk(name: &str, preset: &str, dir: &str) -> (Vec<AgentEvent>, Vec<String>, Report) {
-    let mut talk = Talk::new(preset, dir);
+fn play_talk(name: &str, preset: &str, dir: &str) -> (Vec<AgentEvent>, Vec<String>, SessionReport) {
+    let mut talk = RecordedSession::new(preset, dir);
     let (mut events, mut said) = (Vec::new(), vec![talk.opening().trim_end().to_owned()]);
     for line in read(name).lines() {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -260,7 +265,7 @@ fn a_talk_that_breaks_off_anywhere_before_its_end_is_no_success() {
         let transcript = read(name);
         let lines: Vec<Value> =
             transcript.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let mut talk = Talk::new(preset, dir);
+        let mut talk = RecordedSession::new(preset, dir);
         for line in lines.iter().filter(|line| line["dir"] == "agent") {
             let is_end = line["msg"]["id"] == 3 && line["msg"]["result"]["stopReason"].is_string()
                 || line["msg"]["method"] == "turn/completed";

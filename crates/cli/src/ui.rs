@@ -37,13 +37,13 @@ impl Ui {
     fn put(&mut self, answer: &str) {
         let mut out = std::io::stdout();
         let written = writeln!(out, "{answer}").and_then(|()| out.flush());
-        // Whoever reads may have enough and go away; that is not our error.
+        // A reader such as `head` may close the pipe early: that is no error of ours.
         self.lost = self.lost.take().or_else(|| {
             written.err().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
         });
     }
 
-    /// Returns the code to end with: an answer that nobody got is no success.
+    /// Returns the exit code: an answer that could not be written is no success.
     pub(crate) fn end(&mut self, code: u8) -> u8 {
         match self.lost.take() {
             Some(error) if code == 0 => {
@@ -83,7 +83,7 @@ impl Ui {
         self.put(&line);
     }
 
-    /// Returns whether nobody wants to see progress.
+    /// Returns whether progress is not to be shown.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -21,7 +21,7 @@ fn machine(env: &TestEnv, tools: &[(&str, &str)]) -> String {
     dir.display().to_string()
 }
 
-fn list(env: &TestEnv, path: &str, more: &[&str]) -> Output {
+fn list(env: &TestEnv, path: &str, more: &[&str]) -> ProgramOutput {
     let args: Vec<&str> = ["agents", "list"].iter().chain(more).copied().collect();
     // Whether the kernel has a sandbox is the machine's business.
     let variables = [("PATH", path), ("SPORE_SANDBOX_MODE", "off"), ("GEMINI_API_KEY", "dummy")];
@@ -83,7 +83,7 @@ fn a_program_that_hangs_keeps_nobody_waiting_for_long() {
     assert!(output.stdout.contains("1.2.3"), "{}", output.stdout);
 }
 
-fn check(env: &TestEnv, args: &[&str], code: i32) -> Output {
+fn check(env: &TestEnv, args: &[&str], code: i32) -> ProgramOutput {
     let args: Vec<&str> = ["agents", "check"].iter().chain(args).copied().collect();
     env.spore_in(&env.repo(), &args, &[]).code(code)
 }
@@ -92,7 +92,21 @@ fn check(env: &TestEnv, args: &[&str], code: i32) -> Output {
 fn an_agent_is_held_against_what_is_expected_of_it() {
     let env = scenes::small();
     let output = check(&env, &["replay", "--case", "edit", "--case", "mcp", "--case", "stop"], 0);
-    insta::assert_snapshot!(output.render());
+    insta::assert_snapshot!(output.render(), @"
+    exit code: 0
+    --- stdout
+    replay
+
+      CASE  EXPECTED         GOT              BY
+      edit  done             done             spore
+      mcp   -                -                not possible
+      stop  nothing is left  nothing is left  spore
+
+    3 of 3 as expected
+    --- stderr
+    replay: edit
+    replay: stop
+    ");
     let table = check(&env, &["api", "--case", "tokens", "--json"], 0).json();
     assert_eq!((&table["agent"], &table["as_expected"]), (&"api".into(), &true.into()));
     let row = &table["rows"][0];
@@ -121,7 +135,13 @@ fn an_agent_that_cannot_be_checked_is_told_with_what_to_do() {
     let missing = env.spore_in(&env.repo(), &args, &[("PATH", &path)]).code(69);
     assert!(missing.stderr.contains("npm install -g @openai/codex"), "{}", missing.stderr);
     assert_eq!(missing.stdout, "");
-    insta::assert_snapshot!(check(&env, &["goose"], 64).render());
+    insta::assert_snapshot!(check(&env, &["goose"], 64).render(), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: there is no conformance suite for "goose"
+      try: there is one for: claude, codex, opencode, gemini, qwen, api, replay
+    "#);
     let unknown = check(&env, &["replay", "--case", "dance"], 64);
     assert!(unknown.stderr.contains("the cases are: edit, command"), "{}", unknown.stderr);
 }

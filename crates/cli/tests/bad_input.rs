@@ -1,18 +1,23 @@
 //! What is handed in broken is refused in a clear sentence, and nothing is touched.
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, WRITE_42, told};
 
 /// Asserts what holds of every refusal: the code, nothing on stdout, no ref added, and the
 /// same as one JSON object for machines.
 #[track_caller]
-fn refused(env: &TestEnv, args: &[&str], code: i32) -> Output {
+fn refused(env: &TestEnv, args: &[&str], code: i32) -> ProgramOutput {
     refused_with(env, args, &[], code)
 }
 
 #[track_caller]
-fn refused_with(env: &TestEnv, args: &[&str], variables: &[(&str, &str)], code: i32) -> Output {
+fn refused_with(
+    env: &TestEnv,
+    args: &[&str],
+    variables: &[(&str, &str)],
+    code: i32,
+) -> ProgramOutput {
     let output = env.spore_in(&env.repo(), args, variables).code(code);
     assert_eq!(output.stdout, "", "an error has no answer");
     let with_json: Vec<&str> = args.iter().chain(&["--json", "-q"]).copied().collect();
@@ -100,9 +105,16 @@ fn a_database_of_a_newer_spore_is_refused_and_left_alone() {
 fn an_unknown_setting_is_named_with_its_place_and_its_neighbour() {
     let env = scene();
     env.write(".spore/config.toml", "# mine\n[orchestrate]\nmax_bounce = 4\n");
-    for args in [TASK, &["runs", "list"], &["resume"]] {
-        let output = refused(&env, args, 78);
-        insta::assert_snapshot!("an_unknown_setting", told(&output));
+    insta::allow_duplicates! {
+        for args in [TASK, &["runs", "list"], &["resume"]] {
+            let output = refused(&env, args, 78);
+            insta::assert_snapshot!(told(&output), @"
+            exit code: 78
+            --- stdout
+            --- stderr
+            error: $TEST_ENV/repo/.spore/config.toml:3:1: there is no setting orchestrate.max_bounce; did you mean orchestrate.max_bounces?
+            ");
+        }
     }
     assert_eq!(scenes::added_refs(&env), [""; 0]);
 }
@@ -126,7 +138,12 @@ fn a_setting_of_the_environment_is_checked_too() {
     let env = scene();
     let variables = [("SPORE_ORCHESTRATE_MAX_BOUNCES", "lots")];
     let output = refused_with(&env, TASK, &variables, 78);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 78
+    --- stdout
+    --- stderr
+    error: SPORE_ORCHESTRATE_MAX_BOUNCES: orchestrate.max_bounces must be a whole number, not text
+    ");
 }
 
 #[test]
@@ -134,17 +151,35 @@ fn without_git_a_task_is_refused() {
     let env = scene();
     let bin = scenes::path_without_git(&env);
     let output = refused_with(&env, TASK, &[("PATH", &bin)], 69);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: git is not installed or not on PATH
+      try: install git
+    ");
 }
 
 #[test]
 fn a_place_that_no_run_can_start_from_is_refused() {
     let env = scenes::env();
     env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(WRITE_42));
-    insta::assert_snapshot!("not_a_repository", told(&refused(&env, TASK, 65)));
+    insta::assert_snapshot!(told(&refused(&env, TASK, 65)), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo is not in a git repository
+      try: go to a git repository, or `git init`
+    ");
     assert!(!env.repo().join(".spore").exists(), "a refusal leaves nothing behind");
     env.git(&["init", "--quiet", "--initial-branch=main"]);
-    insta::assert_snapshot!("no_commits", told(&refused(&env, TASK, 65)));
+    insta::assert_snapshot!(told(&refused(&env, TASK, 65)), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: the repository $TEST_ENV/repo has no commit yet
+      try: commit something first: a run starts from a commit
+    ");
     assert!(!env.repo().join(".spore").exists(), "a refusal leaves nothing behind");
 }
 
@@ -153,7 +188,13 @@ fn a_bare_repository_is_refused() {
     let env = scenes::env();
     env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(WRITE_42));
     env.git(&["init", "--quiet", "--bare"]);
-    insta::assert_snapshot!(told(&refused(&env, TASK, 65)));
+    insta::assert_snapshot!(told(&refused(&env, TASK, 65)), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo is a bare repository, without a work tree
+      try: clone it, and work in the clone
+    ");
     assert!(!env.repo().join(".spore").exists(), "a refusal leaves nothing behind");
 }
 
@@ -163,7 +204,13 @@ fn a_repository_with_submodules_is_refused_with_the_ways_out() {
     let head = env.git(&["rev-parse", "HEAD"]);
     env.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},vendor/lib")]);
     env.git(&["commit", "--quiet", "--message", "a submodule"]);
-    insta::assert_snapshot!(told(&refused(&env, TASK, 65)));
+    insta::assert_snapshot!(told(&refused(&env, TASK, 65)), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: the repository has submodules, which Spore's checkouts leave empty: vendor/lib
+      try: set `[checkout] setup = ["git submodule update --init"]`, or `submodules = "empty"` if the checks do not need them
+    "#);
     let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
     env.write(".spore/config.toml", &format!("{config}[checkout]\nsubmodules = \"empty\"\n"));
     let _ = env.spore(TASK).code(0);
@@ -175,7 +222,15 @@ fn a_project_without_checks_is_refused() {
     env.write("notes.txt", "notes\n");
     env.commit_all("notes");
     env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(WRITE_42));
-    insta::assert_snapshot!(told(&refused(&env, TASK, 78)));
+    insta::assert_snapshot!(told(&refused(&env, TASK, 78)), @r#"
+    exit code: 78
+    --- stdout
+    --- stderr
+    error: no build or test command was found in $TEST_ENV/repo
+      try: name one in .spore/config.toml:
+        [gates.commands.test]
+        run = "make test"
+    "#);
     assert!(!env.repo().join(".spore").exists(), "a refusal leaves nothing behind");
 }
 
@@ -183,12 +238,36 @@ fn a_project_without_checks_is_refused() {
 fn an_agent_must_be_one_that_exists() {
     let env = scene();
     let unknown = ["orchestrate", "x", "--backend", "hal9000"];
-    insta::assert_snapshot!("an_unknown_backend", told(&refused(&env, &unknown, 64)));
-    insta::assert_snapshot!("no_backend", told(&refused(&env, &["orchestrate", "x"], 69)));
+    insta::assert_snapshot!(told(&refused(&env, &unknown, 64)), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: there is no agent backend "hal9000"
+      try: this version knows: claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay
+    "#);
+    insta::assert_snapshot!(told(&refused(&env, &["orchestrate", "x"], 69)), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: no agent is chosen
+      try: add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay), or set `[orchestrate] backend`
+    ");
     let none = ["orchestrate", "x", "--backend", "replay"];
-    insta::assert_snapshot!("no_scenario", told(&refused(&env, &none, 64)));
+    insta::assert_snapshot!(told(&refused(&env, &none, 64)), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: the replay agent needs a scenario
+      try: add `--scenario FILE`; `spore demo` shows one at work
+    ");
     let missing = ["orchestrate", "x", "--backend", "replay", "--scenario", "../none.toml"];
-    insta::assert_snapshot!("a_missing_scenario", told(&refused(&env, &missing, 64)));
+    insta::assert_snapshot!(told(&refused(&env, &missing, 64)), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: cannot read the scenario ../none.toml
+      because: No such file or directory (os error 2)
+    ");
     assert!(!env.repo().join(".spore/spore.db").exists(), "a refusal leaves nothing behind");
 }
 
@@ -217,7 +296,13 @@ fn a_task_that_is_not_text_is_refused() {
     let mut args = TASK.to_vec();
     args[1] = "-";
     let output = scenes::with_stdin(&env, &args, b"write \xff\xfe").code(65);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: the text on stdin cannot be read
+      because: stream did not contain valid UTF-8
+    ");
     assert_eq!(output.stdout, "");
 }
 
@@ -231,7 +316,13 @@ fn a_root_that_is_no_directory_is_refused() {
             assert!(output.stderr.contains("there is no directory"), "{}", output.stderr);
         }
     }
-    insta::assert_snapshot!(told(&refused(&env, &["doctor", "--root", "../nowhere"], 64)));
+    insta::assert_snapshot!(told(&refused(&env, &["doctor", "--root", "../nowhere"], 64)), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: there is no directory ../nowhere
+      because: No such file or directory (os error 2)
+    ");
 }
 
 #[test]
@@ -259,13 +350,53 @@ fn every_kind_of_error_is_one_object_for_machines() {
         let object: serde_json::Value = serde_json::from_str(&output.stderr).unwrap();
         serde_json::to_string_pretty(&object).unwrap()
     };
-    insta::assert_snapshot!("usage_for_machines", shape(&["orchestrate"], 64));
-    insta::assert_snapshot!("missing_for_machines", shape(&["orchestrate", "x"], 69));
+    insta::assert_snapshot!(shape(&["orchestrate"], 64), @r#"
+    {
+      "error": {
+        "causes": [],
+        "exit_code": 64,
+        "fault": "usage",
+        "hint": null,
+        "message": "the following required arguments were not provided: <TASK>"
+      }
+    }
+    "#);
+    insta::assert_snapshot!(shape(&["orchestrate", "x"], 69), @r#"
+    {
+      "error": {
+        "causes": [],
+        "exit_code": 69,
+        "fault": "missing",
+        "hint": "add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay), or set `[orchestrate] backend`",
+        "message": "no agent is chosen"
+      }
+    }
+    "#);
     let _ = env.spore(&["init"]).code(0);
-    insta::assert_snapshot!("bad_input_for_machines", shape(&["resume"], 65));
+    insta::assert_snapshot!(shape(&["resume"], 65), @r#"
+    {
+      "error": {
+        "causes": [],
+        "exit_code": 65,
+        "fault": "bad_input",
+        "hint": "`spore runs list` shows all runs",
+        "message": "no run is waiting to be resumed"
+      }
+    }
+    "#);
     env.write(".spore/config.toml", "[gates]\ntime = 3\n");
     let config = shape(&["resume"], 78).replace(&env.dir().display().to_string(), "$TEST_ENV");
-    insta::assert_snapshot!("config_for_machines", config);
+    insta::assert_snapshot!(config, @r#"
+    {
+      "error": {
+        "causes": [],
+        "exit_code": 78,
+        "fault": "config",
+        "hint": null,
+        "message": "$TEST_ENV/repo/.spore/config.toml:2:1: there is no setting gates.time; did you mean gates.timeout?"
+      }
+    }
+    "#);
 }
 
 #[test]

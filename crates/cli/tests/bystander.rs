@@ -52,7 +52,7 @@ const HOOKS: [&str; 7] = [
     "fsmonitor-watchman",
 ];
 
-/// A repository in the middle of somebody's work: edits staged and not, an untracked file, a
+/// A repository in the middle of a person's work: edits staged and not, an untracked file, a
 /// stash, a tag, packed refs, hooks.
 fn busy() -> TestEnv {
     let steps = format!("{MISCHIEF} {WRITE_42}");

@@ -52,10 +52,26 @@ fn an_edit_of_lines_that_a_run_wrote_is_found_once() {
     let (env, branch) = with_run();
     env.git(&["merge", "--quiet", &branch]);
     commit(&env, "notes.txt", "one\n2\nthree\n", "say it better");
-    insta::assert_snapshot!(told(&env.spore(&["events", "collect"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["events", "collect"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    Run RUN-0001: 2 lines edited by hash-0000002 say it better
+    Looked at 3 new commits for the work of 1 run.
+    --- stderr
+    ");
     let tail = ["events", "tail", "--type", "correction.*", "--json"];
-    insta::assert_snapshot!("the_event_of_an_edit", told(&env.spore(&tail).code(0)));
-    insta::assert_snapshot!("a_second_collect", told(&env.spore(&["events", "collect"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&tail).code(0)), @r#"
+    exit code: 0
+    --- stdout
+    {"id":"RUNID-001","ts":"2026-01-01T00:00:00.000Z","source":{"kind":"git","name":"collect"},"type":"correction.edited","run":"RUNID-002","trace":"RUNID-002","payload":{"commit":"HASH-003","files":{"notes.txt":2},"lines":2,"subject":"say it better"}}
+    --- stderr
+    "#);
+    insta::assert_snapshot!(told(&env.spore(&["events", "collect"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    No new corrections. Looked at 0 new commits for the work of 1 run.
+    --- stderr
+    ");
     assert_eq!(on_spine(&env), 1);
 }
 
@@ -125,7 +141,13 @@ fn a_task_that_is_given_again_after_its_work_arrived_was_not_done() {
     let _ = env.spore(&again).code(0);
     assert_eq!(collected(&env), [] as [&str; 0], "nobody took the first one");
     env.git(&["merge", "--quiet", &branch]);
-    insta::assert_snapshot!(told(&env.spore(&["events", "collect"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["events", "collect"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    Run RUN-0001: its task was given again as run RUN-0002
+    Looked at 1 new commit for the work of 1 run.
+    --- stderr
+    ");
     assert_eq!(collected(&env), [] as [&str; 0]);
     assert_eq!(on_spine(&env), 1);
 }

@@ -17,13 +17,41 @@ fn settings_are_shown_as_toml() {
     let env = scenes::small();
     let output = env.spore(&["config", "show"]).code(0);
     assert!(output.stdout.contains("\norchestrate.max_bounces = 3\n"), "{}", output.stdout);
-    insta::assert_snapshot!("a_table_of_settings", told(&env.spore(&["config", "show", "gates"])));
+    insta::assert_snapshot!(told(&env.spore(&["config", "show", "gates"])), @r#"
+    exit code: 0
+    --- stdout
+    gates.allow_red = false
+    gates.allow_test_changes = false
+    gates.cache_cap_bytes = 21474836480
+    gates.commands.check.run = "sh check.sh"
+    gates.evidence_bytes = 4096
+    gates.log_cap_bytes = 16777216
+    gates.protected = [".github/workflows/", ".gitlab-ci.yml", ".circleci/", "/Jenkinsfile", "azure-pipelines.yml", ".pre-commit-config.yaml"]
+    gates.tests = []
+    gates.timeout = "15m"
+    --- stderr
+    "#);
     let one = ["config", "show", "verdict.min_confidence"];
-    insta::assert_snapshot!("one_setting", told(&env.spore(&one).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&one).code(0)), @"
+    exit code: 0
+    --- stdout
+    verdict.min_confidence = 0.6
+    --- stderr
+    ");
     let unset = ["config", "show", "tiers.claude"];
-    insta::assert_snapshot!("settings_that_are_not_set", told(&env.spore(&unset).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&unset).code(0)), @"
+    exit code: 0
+    --- stdout
+    # tiers.claude is not set
+    --- stderr
+    ");
     let bad = ["config", "show", "orchestrate.max_bounce"];
-    insta::assert_snapshot!("a_setting_that_is_none", told(&env.spore(&bad).code(78)));
+    insta::assert_snapshot!(told(&env.spore(&bad).code(78)), @"
+    exit code: 78
+    --- stdout
+    --- stderr
+    error: show orchestrate.max_bounce: there is no setting orchestrate.max_bounce; did you mean orchestrate.max_bounces?
+    ");
 }
 
 #[test]
@@ -43,17 +71,47 @@ fn every_value_knows_where_it_comes_from() {
     ] {
         assert!(lines.contains(expected), "{expected} in\n{lines}");
     }
-    insta::assert_snapshot!(told(&show(&["show", "--json"])));
+    insta::assert_snapshot!(told(&show(&["show", "--json"])), @r#"
+    exit code: 0
+    --- stdout
+    [
+      {
+        "key": "show.limit",
+        "value": 8,
+        "layer": "environment",
+        "origin": "SPORE_SHOW_LIMIT"
+      }
+    ]
+    --- stderr
+    "#);
 }
 
 #[test]
 fn a_setting_is_changed_and_comments_stay() {
     let env = scenes::small();
     env.write(".spore/config.toml", "# ours\n[show] # lists\nlimit = 5 # few\n# the end\n");
-    insta::assert_snapshot!(told(&env.spore(&["config", "set", "show.limit", "50"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["config", "set", "show.limit", "50"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    show.limit = 50 (was 5), in $TEST_ENV/repo/.spore/config.toml
+    --- stderr
+    ");
     let gate = ["config", "set", "gates.commands.test.run", "make test"];
-    insta::assert_snapshot!("a_new_setting", told(&env.spore(&gate).code(0)));
-    insta::assert_snapshot!("the_file_with_its_comments", project_file(&env));
+    insta::assert_snapshot!(told(&env.spore(&gate).code(0)), @r#"
+    exit code: 0
+    --- stdout
+    gates.commands.test.run = "make test", in $TEST_ENV/repo/.spore/config.toml
+    --- stderr
+    "#);
+    insta::assert_snapshot!(project_file(&env), @r#"
+    # ours
+    [show] # lists
+    limit = 50 # few
+    # the end
+
+    [gates.commands.test]
+    run = "make test"
+    "#);
     let json = ["config", "set", "show.limit", "50", "--json"];
     insta::assert_snapshot!("a_change_for_machines", told(&env.spore(&json).code(0)));
     let listed = env.spore(&["config", "set", "commit.allow", "a.db, b.db"]).code(0);
@@ -82,7 +140,12 @@ fn a_setting_that_a_stronger_layer_overrides_is_said_to_be() {
     let env = scenes::small();
     let _ = env.spore(&["config", "set", "show.limit", "5"]).code(0);
     let output = env.spore(&["config", "set", "show.limit", "6", "--user"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    show.limit is set in $TEST_ENV/config/spore/config.toml, but $TEST_ENV/repo/.spore/config.toml:5:9 overrides it: 5 is in force.
+    --- stderr
+    ");
 }
 
 #[test]
@@ -102,10 +165,17 @@ fn what_would_not_load_is_refused_and_the_file_stays() {
     assert_eq!(json.stdout, "");
     assert_eq!(project_file(&env), before);
     env.write(".spore/config.toml", "[show\n");
-    insta::assert_snapshot!(
-        "a_file_that_is_broken_already",
-        told(&env.spore(&["config", "set", "show.limit", "5"]).code(78))
-    );
+    insta::assert_snapshot!(told(&env.spore(&["config", "set", "show.limit", "5"]).code(78)), @"
+    exit code: 78
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.spore/config.toml:1:6: this is not TOML: unclosed table, expected `]`
+      because: TOML parse error at line 1, column 6
+          |
+        1 | [show
+          |      ^
+        unclosed table, expected `]`
+    ");
     assert_eq!(project_file(&env), "[show\n");
 }
 
@@ -114,7 +184,13 @@ fn without_a_project_only_a_persons_own_settings_can_be_changed() {
     let env = scenes::env();
     env.commit_all("nothing");
     let _ = env.spore(&["config", "show", "show"]).code(0);
-    insta::assert_snapshot!(told(&env.spore(&["config", "set", "show.limit", "5"]).code(69)));
+    insta::assert_snapshot!(told(&env.spore(&["config", "set", "show.limit", "5"]).code(69)), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo is not a Spore project: it has no .spore/
+      try: run `spore init`
+    ");
     let _ = env.spore(&["config", "set", "show.limit", "5", "--user"]).code(0);
     assert!(!env.repo().join(".spore").exists());
 }

@@ -109,18 +109,33 @@ fn a_rank_can_be_explained() {
         env.spore(&["context", TASK, "--explain", "src/printer.rs"]).code(0).render()
     );
     let failed = env.spore(&["context", TASK, "--explain", "nowhere.rs"]).code(65);
-    insta::assert_snapshot!("explain_nothing", failed.render());
+    insta::assert_snapshot!(failed.render(), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: nowhere.rs is not among the ranked files
+      try: name a source file by its path from the project's root
+    ");
 }
 
 #[test]
 fn any_task_is_answered_or_refused_with_a_reason() {
     let env = printer();
     let _ = env.spore(&["index"]).code(0);
-    insta::assert_snapshot!("an_empty_task", env.spore(&["context", " \n"]).code(64).render());
-    insta::assert_snapshot!(
-        "too_few_tokens",
-        env.spore(&["context", TASK, "--tokens", "10"]).code(64).render()
-    );
+    insta::assert_snapshot!(env.spore(&["context", " \n"]).code(64).render(), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: the task is empty
+      try: say in a sentence what is to be done, or pipe it in with `-`
+    ");
+    insta::assert_snapshot!(env.spore(&["context", TASK, "--tokens", "10"]).code(64).render(), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: a task file of 10 tokens would hold nothing
+      try: ask for 256 or more with --tokens
+    ");
     for task in ["путь к файлу", "配置を読む", "''\" OR 1=1 --", "`", "#", "(((", "the of and"]
     {
         let answer = env.spore(&["context", task, "--json"]).code(0).json();

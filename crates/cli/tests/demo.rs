@@ -32,11 +32,23 @@ fn the_demo_does_not_mix_with_what_is_there() {
     let env = scenes::env();
     env.write_at(&env.dir().join("mine/notes.txt"), "mine\n");
     let refused = env.spore_in(env.dir(), &["demo", "mine"], &[]).code(64);
-    insta::assert_snapshot!(told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/mine is not empty
+      try: name an empty directory, or none for a temporary one
+    ");
     let left: Vec<_> = std::fs::read_dir(env.dir().join("mine")).unwrap().collect();
     assert_eq!(left.len(), 1);
     let file = env.spore_in(env.dir(), &["demo", "mine/notes.txt"], &[]).code(64);
-    insta::assert_snapshot!("a_demo_in_the_place_of_a_file", told(&file));
+    insta::assert_snapshot!(told(&file), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/mine/notes.txt is not a directory
+      try: name an empty directory, or none for a temporary one
+    ");
 }
 
 #[test]
@@ -44,6 +56,12 @@ fn the_demo_without_git_says_what_is_missing() {
     let env = scenes::env();
     let bin = scenes::path_without_git(&env);
     let output = env.spore_in(env.dir(), &["demo", "try-it"], &[("PATH", &bin)]).code(69);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: git is not installed or not on PATH
+      try: install it; `spore doctor` tells what else is missing
+    ");
     assert!(!env.dir().join("try-it").exists(), "half a demo is left");
 }

@@ -1,6 +1,6 @@
 //! `spore doctor`: what is there, what is missing, what that costs.
 
-use spore_testkit::Output;
+use spore_testkit::ProgramOutput;
 
 use crate::scenes::{self, told};
 
@@ -8,7 +8,7 @@ use crate::scenes::{self, told};
 const OF_THE_PROJECT: [&str; 6] = ["sh", "repository", "project", "database", "gates", "checkouts"];
 
 /// Leaves out the findings that are the machine's: versions, disks, other programs.
-fn of_the_project(output: &Output) -> String {
+fn of_the_project(output: &ProgramOutput) -> String {
     let mut kept = String::new();
     let mut keep = true;
     for line in told(output).lines() {
@@ -33,7 +33,18 @@ fn a_healthy_project_is_told_so() {
     let env = scenes::small();
     let _ = env.spore(&["init"]).code(0);
     let output = env.spore(&["doctor"]).code(0);
-    insta::assert_snapshot!(of_the_project(&output));
+    insta::assert_snapshot!(of_the_project(&output), @"
+    exit code: 0
+    --- stdout
+    $TEST_ENV/repo
+      ok       sh          POSIX shell
+      ok       repository  HEAD is hash-0000001
+      ok       project     .spore/ can be read and written
+      ok       database    spore.db is sound
+      ok       gates       check: sh check.sh
+      ok       checkouts   $TEST_ENV/state/spore
+    --- stderr
+    ");
 }
 
 #[test]
@@ -41,7 +52,19 @@ fn a_repository_that_is_no_project_yet_can_still_be_worked_on() {
     let env = scenes::env();
     env.commit_all("nothing");
     let output = env.spore(&["doctor"]).code(0);
-    insta::assert_snapshot!(of_the_project(&output));
+    insta::assert_snapshot!(of_the_project(&output), @r#"
+    exit code: 0
+    --- stdout
+    $TEST_ENV/repo
+      ok       sh          POSIX shell
+      ok       repository  HEAD is hash-0000001
+      -        project     no .spore/ yet
+                           nothing is lost: the first run makes it, or `spore init`
+      -        gates       no build or test command was found in $TEST_ENV/repo
+                           no task can be checked: spore config set gates.commands.test.run "make test"
+      ok       checkouts   $TEST_ENV/state/spore
+    --- stderr
+    "#);
     assert!(!env.repo().join(".spore").exists(), "a doctor changes nothing");
 }
 
@@ -50,7 +73,19 @@ fn without_git_no_run_can_start() {
     let env = scenes::small();
     let bin = scenes::path_without_git(&env);
     let output = env.spore_in(&env.repo(), &["doctor"], &[("PATH", &bin)]).code(69);
-    insta::assert_snapshot!(of_the_project(&output));
+    insta::assert_snapshot!(of_the_project(&output), @"
+    exit code: 69
+    --- stdout
+    $TEST_ENV/repo
+      NOT OK   git         not installed or not on PATH
+                           no run can start: install git
+      ok       sh          POSIX shell
+      NOT OK   repository  git is not installed or not on PATH
+                           no run can start here: work in a git repository with a commit
+      ok       project     .spore/ can be read and written
+      ok       checkouts   $TEST_ENV/state/spore
+    --- stderr
+    ");
     let json = env.spore_in(&env.repo(), &["doctor", "--json"], &[("PATH", &bin)]).code(69);
     let findings = json.json()["findings"].as_array().unwrap().clone();
     let git = findings.iter().find(|finding| finding["name"] == "git").unwrap();
@@ -62,7 +97,18 @@ fn without_git_no_run_can_start() {
 fn a_place_without_a_repository_is_found_wanting() {
     let env = scenes::env();
     let output = env.spore(&["doctor"]).code(69);
-    insta::assert_snapshot!(of_the_project(&output));
+    insta::assert_snapshot!(of_the_project(&output), @"
+    exit code: 69
+    --- stdout
+    $TEST_ENV/repo
+      ok       sh          POSIX shell
+      NOT OK   repository  $TEST_ENV/repo is not in a git repository
+                           no run can start here: work in a git repository with a commit
+      -        project     no .spore/ yet
+                           nothing is lost: the first run makes it, or `spore init`
+      ok       checkouts   $TEST_ENV/state/spore
+    --- stderr
+    ");
 }
 
 #[test]
@@ -70,5 +116,17 @@ fn a_broken_database_is_a_finding_and_not_an_error() {
     let env = scenes::small();
     env.write(".spore/spore.db", "this is no database, however long it may be");
     let output = env.spore(&["doctor"]).code(69);
-    insta::assert_snapshot!(of_the_project(&output));
+    insta::assert_snapshot!(of_the_project(&output), @"
+    exit code: 69
+    --- stdout
+    $TEST_ENV/repo
+      ok       sh          POSIX shell
+      ok       repository  HEAD is hash-0000001
+      ok       project     .spore/ can be read and written
+      NOT OK   database    $TEST_ENV/repo/.spore/spore.db is damaged or not a database
+                           its runs cannot be read: restore the file, or move it away to start with no history
+      ok       gates       check: sh check.sh
+      ok       checkouts   $TEST_ENV/state/spore
+    --- stderr
+    ");
 }

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, told};
 
@@ -17,7 +17,7 @@ fn project() -> TestEnv {
     env
 }
 
-fn append(env: &TestEnv, what: &str, more: &[&str]) -> Output {
+fn append(env: &TestEnv, what: &str, more: &[&str]) -> ProgramOutput {
     let words = ["events", "append", "--kind", "human", "--type", what];
     let args: Vec<&str> = words.iter().chain(more).copied().collect();
     env.spore(&args)
@@ -78,7 +78,13 @@ fn a_payload_may_come_on_stdin() {
     let _ = scenes::with_stdin(&env, &args, b" [1, 2]\n").code(0);
     assert!(spine(&env).contains("\"payload\":[1,2]"));
     let output = scenes::with_stdin(&env, &args, &vec![b' '; 3 << 20]).code(65);
-    insta::assert_snapshot!("a_payload_that_is_too_large", told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: an event of 1048577 bytes or more is too large
+      try: keep the bulk in a file and name the file in the payload; the limit is `[spine] line_cap_bytes`
+    ");
 }
 
 #[test]
@@ -103,7 +109,13 @@ fn what_is_not_an_event_is_refused_and_nothing_is_written() {
 fn without_a_project_there_is_no_spine() {
     let env = scenes::env();
     env.commit_all("nothing");
-    insta::assert_snapshot!(told(&append(&env, "a.b", &[]).code(69)));
+    insta::assert_snapshot!(told(&append(&env, "a.b", &[]).code(69)), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo is not a Spore project: it has no .spore/
+      try: run `spore init`
+    ");
     let _ = env.spore(&["events", "tail"]).code(69);
     let _ = env.spore(&["events", "collect"]).code(69);
     assert!(!env.repo().join(".spore").exists());
@@ -114,9 +126,20 @@ fn the_last_events_are_shown_one_a_line() {
     let env = project();
     let _ = append(&env, "review.asked", &["--payload", "{\"why\": \"two\\nlines\\u001b[2J\"}"]);
     let _ = append(&env, "review.done", &["--name", "ada"]);
-    insta::assert_snapshot!(told(&env.spore(&["events", "tail"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["events", "tail"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    2026-01-02 03:07:00  human/human           review.asked          -         why=two lines[2J
+    2026-01-02 03:08:00  human/ada             review.done           -
+    --- stderr
+    ");
     let json = env.spore(&["events", "tail", "--json", "-n", "1"]).code(0);
-    insta::assert_snapshot!("the_last_event_for_machines", told(&json));
+    insta::assert_snapshot!(told(&json), @r#"
+    exit code: 0
+    --- stdout
+    {"id":"RUNID-001","ts":"2026-01-02T03:08:00.000Z","source":{"kind":"human","name":"ada"},"type":"review.done"}
+    --- stderr
+    "#);
 }
 
 #[test]
@@ -152,9 +175,20 @@ fn events_are_chosen_by_type_kind_time_and_number() {
     assert_eq!(types(&env, &["--since", "1d", "-n", "1"]), "review.asked");
     assert_eq!(types(&env, &["--since", "1d", "--kind", "human", "--kind", "git"]), "review.asked");
     let bad = env.spore(&["events", "tail", "--since", "yesterday"]).code(64);
-    insta::assert_snapshot!("a_time_that_is_none", told(&bad));
+    insta::assert_snapshot!(told(&bad), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: "yesterday" is not a time: write a date as in 2026-01-31, a time as in 2026-01-31T12:00:00Z, or how long ago as in 30m, 2h, 7d, 1w
+    "#);
     let bad = env.spore(&["events", "tail", "--kind", "gti"]).code(64);
-    insta::assert_snapshot!("a_kind_that_is_none", told(&bad));
+    insta::assert_snapshot!(told(&bad), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: "gti" is not a kind of event source
+      try: did you mean git?
+    "#);
 }
 
 #[test]
@@ -168,7 +202,19 @@ fn what_is_no_event_is_reported_and_passed_over() {
     scribble(&env, "2026-01-01", "\0\u{7f}\n");
     scribble(&env, "2026-01-01", &line(3, "2026-01-01T00:00:00Z"));
     scribble(&env, "2026-01-01", "{\"id\":\"still being writ");
-    insta::assert_snapshot!(told(&env.spore(&["events", "tail"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["events", "tail"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    2025-12-31 00:00:00  ci/nightly            build.n1              -
+    2026-01-01 00:00:00  ci/nightly            build.n2              -
+    2026-01-01 00:00:00  ci/nightly            build.n3              -
+    --- stderr
+    .spore/events/2025-12-31.jsonl, byte 122: the line was never finished; skipped
+    .spore/events/2026-01-01.jsonl, byte 0: not an event: expected ident at line 1 column 2; skipped
+    .spore/events/2026-01-01.jsonl, byte 10: not an event: missing field `id` at line 1 column 2; skipped
+    .spore/events/2026-01-01.jsonl, byte 13: a line of 2097152 bytes is too long; skipped
+    .spore/events/2026-01-01.jsonl, byte 2097288: not an event: expected value at line 1 column 1; skipped
+    ");
     assert_eq!(types(&env, &["-n", "1"]), "build.n3");
 }
 
@@ -202,7 +248,14 @@ fn a_cursor_goes_on_where_the_last_call_ended() {
     assert_eq!(tail(&[]), "review.asked");
     env.write("seen.json", "nonsense");
     let bad = env.spore(&["events", "tail", "--cursor", "seen.json"]).code(65);
-    insta::assert_snapshot!("a_cursor_that_is_none", told(&bad));
+    insta::assert_snapshot!(told(&bad), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/seen.json is not a cursor
+      because: expected ident at line 1 column 2
+      try: name a file that this command wrote, or one that is not there yet
+    ");
     env.write("seen.json", "{\"partition\":\"2026-01-01\",\"offset\":999999}");
     let shrunk = env.spore(&["events", "tail", "--cursor", "seen.json"]).code(0);
     assert!(shrunk.stderr.contains("the file has only"), "{}", shrunk.stderr);

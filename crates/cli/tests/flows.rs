@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_testkit::kill::{Crime, Manner, matrix_of};
+use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 use spore_testkit::{TestEnv, wait_until_none};
 
 use crate::scenes::{self, WAIT_ONCE, told};
@@ -182,7 +182,20 @@ fn a_flow_with_a_retried_stage_and_a_timeout_comes_to_its_end() {
         ]
     );
     let signal = scenes::artefact(&env, ".signals/exec-code.RESEARCH.done");
-    insta::assert_snapshot!("a_signal", scenes::plain(&signal));
+    insta::assert_snapshot!(scenes::plain(&signal), @r#"
+    path: "out/code-notes.md"
+    size: 6
+    status: success
+    exit_code: 0
+    created_at: 2026-01-02T03:06:00.000Z
+    completed_at: 2026-01-02T03:06:00.000Z
+    trace_id: RUNID-001
+    layer: exec
+    name: code.RESEARCH
+    elapsed_seconds: 0.000
+    run: RUNID-002
+    version: 1
+    "#);
     let shown = env.spore(&["runs", "show", &scenes::newest_id(&env)]).code(0);
     let parts: Vec<&str> = shown.stdout.split("Parts").last().unwrap().lines().collect();
     assert!(parts.contains(&"    exec code.PLAN  failed: the notes are missing"), "{parts:#?}");
@@ -204,13 +217,15 @@ fn a_flow_killed_at_any_effect_ends_like_one_that_was_not() {
         .replace("steps = [{ say = \"I think.\" }, { hang = true }]", "steps = [{ exit = 21 }]");
     let flow = RELEASE.split("[[coordinators.release.phases]]\nname = \"ship\"").next().unwrap();
     let whole = std::env::var_os("FLOW_MATRIX").is_some();
-    let crime = Crime {
+    let crime = KillTarget {
         scene: &|| scene(flow, &parts),
         command: &["phase", "release", "--backend", "replay", "--scenario", "../parts.toml"],
         random: if whole { 40 } else { 2 },
     };
-    let tally =
-        matrix_of(&crime, Manner { parallel: true, one_of_each: !whole, ..Manner::default() });
+    let tally = matrix_of(
+        &crime,
+        CommandTraits { parallel: true, one_of_each: !whole, ..CommandTraits::default() },
+    );
     println!("kill matrix of a flow: {}", tally.line());
     let nothing: Vec<String> = Vec::new();
     assert_eq!(tally.divergent, nothing, "{}", tally.line());
@@ -358,7 +373,22 @@ fn a_stage_that_is_not_required_leaves_a_partial_success() {
     "#;
     let env = scene(flow, parts);
     let output = env.spore(&with(&["stage", "o", "full", "t"], REPLAY)).code(12);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 12
+    --- stdout
+      LOOK              failure: it exited with code 1 and no final message
+      PLAN              success
+    The stage o ended with exit code 12, after ~$2.00: not every stage passed: LOOK
+      spore runs show RUN-0001
+      .spore/runs/RUNID-001
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    No sandbox holds this session: it works in your own directory.
+    [LOOK] STARTING
+    [LOOK] FAILED:exit=1 - it exited with code 1 and no final message
+    [PLAN] STARTING
+    [PLAN] COMPLETE
+    ");
     assert_eq!(signals(&env), ["exec-LOOK.fail", "exec-PLAN.done", "orch-o.fail"]);
 }
 
@@ -396,7 +426,7 @@ fn parallel_phases_share_one_budget_and_park_at_the_cap() {
     assert!(output.stdout.contains("--budget +5"), "{}", output.render());
     let shown = scenes::newest(&env);
     assert_eq!(shown["status"], "parked:budget");
-    // A session may overshoot what is left by its last response; nobody starts another one.
+    // A session may overshoot what is left by its last response; the flow starts no other.
     assert!(shown["cost"]["usd"].as_f64().unwrap() <= 1.0, "{}", shown["cost"]);
     let _ = env.spore(&["resume", "--budget", "+5"]).code(0);
     assert_eq!(scenes::newest(&env)["cost"]["usd"], 2.5);

@@ -1,7 +1,7 @@
 //! Attempts to get a change verified that is not right. None may pass.
 //!
 //! Each attempt breaks the product and then does something to the checks, so that they would
-//! call it right if nobody looked after them; the verifier of every scene agrees with anything.
+//! call it right if Spore did not guard them; the verifier of every scene agrees with anything.
 //! A new trick is a line in one of the tables. For each project an honest change shows that
 //! its checks can be green at all, and where a person allowed test changes the same weak test
 //! passes: so it is the guard that stops it, and nothing else.
@@ -555,7 +555,7 @@ fn no_forgery_of_a_script_or_of_what_it_builds_passes() {
     SHELL.check_honest();
 }
 
-/// Its check asks whoever listens at the port that a file at home names.
+/// Its check asks the process that listens at the port which a file at home names.
 const DAEMON: Project = Project {
     files: &[
         ("answer.txt", "42\n"),

@@ -1,7 +1,7 @@
 //! `spore graph`: every command as people and programs read it, and what runs leave there.
 
 use serde_json::Value;
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -17,7 +17,7 @@ struct Known {
     doubted: String,
 }
 
-fn graph(env: &TestEnv, args: &[&str]) -> Output {
+fn graph(env: &TestEnv, args: &[&str]) -> ProgramOutput {
     let args: Vec<&str> = ["graph"].iter().chain(args).copied().collect();
     env.spore(&args)
 }
@@ -131,21 +131,40 @@ fn what_lies_near_a_node_is_ranked_by_distance() {
     let narrow = ["context-for-task", &week, "--budget", "1", "--max-hops", "1", "--json"];
     assert_eq!(graph(&env, &narrow).code(0).json()["count"], 1);
     let nothing = graph(&env, &["context-for-task", &week, "--max-cost", "0"]).code(0);
-    insta::assert_snapshot!("graph_context_for_task_of_nothing", nothing.stdout);
+    insta::assert_snapshot!(nothing.stdout, @"
+    No knowledge lies near Week 3. What Spore did is not context; its edges:
+      spore graph show D95SHC1G
+    ");
 }
 
 #[test]
 fn a_node_is_shown_with_its_edges() {
     let Known { env, notes, .. } = known();
     insta::assert_snapshot!("graph_show", both(&env, &["show", &notes]));
-    insta::assert_snapshot!("graph_read_content", both(&env, &["read-content", &notes]));
+    insta::assert_snapshot!(both(&env, &["read-content", &notes]), @r#"
+    It reads lines.
+    Tabs count.
+
+    {
+      "id": "01KDYAH3N0HZPV6HKFH9XR3AC9",
+      "title": "Parser notes",
+      "class": "meta",
+      "kind": "summary",
+      "content": "It reads lines.\nTabs count.",
+      "metadata": null
+    }
+    "#);
 }
 
 #[test]
 fn a_new_version_takes_the_place_of_the_old_one() {
     let Known { env, notes, week, .. } = known();
     let args = ["update-meta", &notes, "--content", "Tabs do not count.", "--add-connects", &week];
-    insta::assert_snapshot!("graph_update_meta", graph(&env, &args).code(0).stdout);
+    insta::assert_snapshot!(graph(&env, &args).code(0).stdout, @"
+    Node BT3TZTK2: Parser notes
+    It supersedes H9XR3AC9 and took over 1 edge.
+      →  summarizes  BT3TZTK3  Week 3
+    ");
     let again = graph(&env, &args).code(65);
     assert!(again.stderr.contains("has been superseded by"), "{}", again.stderr);
     // The title now means the version that is in force.
@@ -155,7 +174,18 @@ fn a_new_version_takes_the_place_of_the_old_one() {
     assert_eq!(old["content"], "It reads lines.\nTabs count.");
     let json = ["update-meta", "Parser notes", "--title", "Parser, again", "--json"];
     let updated = graph(&env, &json).code(0).json();
-    insta::assert_snapshot!("graph_update_meta_json", format!("{updated:#}"));
+    insta::assert_snapshot!(format!("{updated:#}"), @r#"
+    {
+      "copied_edges": [
+        "01KDYB3DK0HPFX1W0AXKPH13KR",
+        "01KDYB3DK00BM3SGADN8TTGVM7"
+      ],
+      "new_edges": [],
+      "new_id": "01KDYB3DK0HBZN8973VTQKD83H",
+      "old_id": "01KDYAW370C1JC0BCABT3TZTK2",
+      "title": "Parser, again"
+    }
+    "#);
 }
 
 #[test]
@@ -197,7 +227,15 @@ fn a_summary_is_stale_once_its_subject_has_moved() {
     let new = meta(&env, "status", "Later", "", &[]);
     let _ = edge(&env, &tabs, "summarizes", &new, &[]);
     let stale = graph(&env, &["check-freshness", &tabs]).code(0);
-    insta::assert_snapshot!("graph_check_freshness_stale", stale.stdout);
+    insta::assert_snapshot!(stale.stdout, @"
+    205ZR7J2  Tabs  updated 2026-01-02 03:02
+
+    It summarizes
+      STALE  T9X6P4X1  updated 2026-01-02 03:11  Later
+
+    Summarized by
+      fresh  H9XR3AC9  updated 2026-01-02 03:03  Parser notes
+    ");
 }
 
 #[test]
@@ -232,9 +270,30 @@ fn garbage_is_only_told_until_it_is_asked_to_go_and_a_copy_stays() {
     let young = graph(&env, &["gc", "--json"]).code(0).json();
     assert_eq!(young["count"], 0, "a week has not passed");
     let told = graph(&env, &["gc", "--days", "0"]).code(0);
-    insta::assert_snapshot!("graph_gc", scenes::told(&told));
+    insta::assert_snapshot!(scenes::told(&told), @"
+    exit code: 0
+    --- stdout
+    Would remove 1 node; nothing is removed yet.
+      RUN-0001  2026-01-02 03:06  task  write the answer
+    To remove, and keep a copy:
+      spore graph gc --days 0 --apply
+    --- stderr
+    ");
     let dry = graph(&env, &["gc", "--days", "0", "--json"]).code(0).json();
-    insta::assert_snapshot!("graph_gc_json", scenes::plain(&format!("{dry:#}")));
+    insta::assert_snapshot!(scenes::plain(&format!("{dry:#}")), @r#"
+    {
+      "applied": false,
+      "count": 1,
+      "nodes": [
+        {
+          "created": "2026-01-02T03:06:00.000Z",
+          "id": "RUNID-001",
+          "kind": "task",
+          "title": "write the answer"
+        }
+      ]
+    }
+    "#);
     assert_eq!((&dry["applied"], &dry["count"]), (&Value::Bool(false), &Value::from(1)));
     let node = dry["nodes"][0]["id"].as_str().unwrap();
     let applied = graph(&env, &["gc", "--days", "0", "--apply", "--json"]).code(0).json();
@@ -376,14 +435,48 @@ fn lines(env: &TestEnv) -> String {
 fn a_run_leaves_its_task_its_implementations_and_its_verdicts() {
     let env = scenes::with_scenario(scenes::THREE_BOUNCES);
     let _ = scenes::orchestrate(&env, &[]).code(0);
-    insta::assert_snapshot!("graph_of_a_run", lines(&env));
+    insta::assert_snapshot!(lines(&env), @r#"
+    Implemented: write the answer (bounce 1) --derives_from 0.9--> write the answer
+    Implemented: write the answer (bounce 2) --derives_from 0.9--> write the answer
+    Implemented: write the answer (bounce 3) --derives_from 0.9--> write the answer
+    Summary: The answer is written --summarizes 1.0--> write the answer
+    The check does not read the answer --derives_from 0.8--> Summary: The answer is written
+    Verification failed: write the answer (bounce 2) --contradicts 0.9, superseded--> Implemented: write the answer (bounce 2)
+    Verified: write the answer (bounce 3) --supports 0.95--> Implemented: write the answer (bounce 3)
+    write the answer --tracks 1.0--> write the answer
+    3 × "implementation"
+    1 × "lesson"
+    1 × "summary"
+    1 × "task"
+    2 × "verdict"
+    "#);
     let region = graph(&env, &["list-region", "write the answer", "--json"]).code(0).json();
     insta::assert_snapshot!("graph_list_region_json", scenes::plain(&format!("{region:#}")));
     let told = graph(&env, &["list-region", "write the answer", "--class", "operational"]).code(0);
-    insta::assert_snapshot!("graph_list_region", scenes::told(&told));
+    insta::assert_snapshot!(scenes::told(&told), @"
+    exit code: 0
+    --- stdout
+    [I] RUN-0001  implementation  Implemented: write the answer (bounce 1)
+    [I] RUN-0002  implementation  Implemented: write the answer (bounce 2)
+    [I] RUN-0003  implementation  Implemented: write the answer (bounce 3)
+    [I] RUN-0004  summary  Summary: The answer is written
+    [I] RUN-0005  lesson  The check does not read the answer
+    [I] RUN-0006  verdict  Verification failed: write th…wer (bounce 2)
+    [I] RUN-0007  verdict  Verified: write the answer (bounce 3)
+    --- stderr
+    ");
     let of = |title: &str| graph(&env, &["show", title, "--json"]).code(0).json();
     let implementation = of("Implemented: write the answer (bounce 2)");
-    insta::assert_snapshot!("graph_implementation", implementation["content"].as_str().unwrap());
+    insta::assert_snapshot!(implementation["content"].as_str().unwrap(), @"
+    ## Files changed
+
+    - answer.txt (+1 −1)
+    - notes/new.txt (+1 −0)
+
+    ## Summary
+
+    done
+    ");
     assert_eq!(implementation["metadata"]["files"], 2);
     assert_eq!(implementation["metadata"]["turns"], 1);
     let verdict = of("Verification failed: write the answer (bounce 2)");
@@ -403,7 +496,17 @@ fn an_escalated_run_leaves_a_flag_and_a_failed_session_a_partial_implementation(
         scenes::WRITE_42
     ));
     let _ = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(11);
-    insta::assert_snapshot!("graph_of_an_escalated_run", lines(&env));
+    insta::assert_snapshot!(lines(&env), @r#"
+    Escalation: write the answer (after 1 bounce) --flags 1.0--> Partial: write the answer (bounce 1)
+    Escalation: write the answer (after 1 bounce) --tracks 1.0--> write the answer
+    Partial: write the answer (bounce 1) --derives_from 0.5--> write the answer
+    Verification failed: write the answer (bounce 1) --contradicts 0.9--> Partial: write the answer (bounce 1)
+    write the answer --tracks 1.0--> write the answer
+    1 × "implementation"
+    1 × "task"
+    1 × "verdict"
+    1 × "escalation"
+    "#);
 }
 
 #[test]

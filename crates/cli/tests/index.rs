@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::time::Duration;
 
 use serde_json::Value;
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -24,7 +24,7 @@ fn shop() -> TestEnv {
 }
 
 /// The answer without what differs between two runs.
-fn told(output: &Output) -> String {
+fn told(output: &ProgramOutput) -> String {
     let lines = output.stdout.lines().filter(|line| !line.starts_with("time"));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -37,9 +37,21 @@ fn dump(env: &TestEnv) -> String {
 fn the_closing_table_says_what_there_is() {
     let env = shop();
     env.write("blob.rs", "fn\0");
-    insta::assert_snapshot!(told(&env.spore(&["index"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["index"]).code(0)), @"
+    3 files, 8 nodes, 16 edges: 3 added
+    files    rust 2, markdown 1
+    nodes    file 3, directory 2, function 2, section 1
+    edges    contains 7, changed_with 3, defined_in 3, calls 1, documents 1, imports 1
+    skipped  binary 1
+    ");
     env.write("src/price.rs", &PRICE.replace('7', "8"));
-    insta::assert_snapshot!("after_an_edit", told(&env.spore(&["index"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["index"]).code(0)), @"
+    3 files, 8 nodes, 16 edges: 1 changed, 2 unchanged
+    files    rust 2, markdown 1
+    nodes    file 3, directory 2, function 2, section 1
+    edges    contains 7, changed_with 3, defined_in 3, calls 1, documents 1, imports 1
+    skipped  binary 1
+    ");
 }
 
 #[test]
@@ -74,19 +86,35 @@ fn any_spelling_of_a_path_from_anywhere_means_the_same_file() {
 #[test]
 fn what_cannot_be_indexed_is_refused_with_a_reason() {
     let env = shop();
-    insta::assert_snapshot!("a_path_outside", env.spore(&["index", "/etc"]).code(64).render());
-    insta::assert_snapshot!(
-        "a_path_of_nothing",
-        env.spore(&["index", "nowhere"]).code(65).render()
-    );
-    insta::assert_snapshot!(
-        "a_language_of_nobody",
-        env.spore(&["index", "--languages", "rust,pyton"]).code(64).render()
-    );
-    insta::assert_snapshot!(
-        "a_revision_of_nothing",
-        env.spore(&["index", "--rev", "nothing"]).code(65).render()
-    );
+    insta::assert_snapshot!(env.spore(&["index", "/etc"]).code(64).render(), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: /etc is outside of $TEST_ENV/repo
+      try: name paths of the project, or another project with --root
+    ");
+    insta::assert_snapshot!(env.spore(&["index", "nowhere"]).code(65).render(), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    index: walk
+    error: there is no file or directory nowhere
+      try: name paths as seen from here, or none for everything
+    ");
+    insta::assert_snapshot!(env.spore(&["index", "--languages", "rust,pyton"]).code(64).render(), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: "pyton" is not a language that can be read
+      try: did you mean python? There are: rust, python, typescript, tsx, javascript, go, java, kotlin, c, cpp, csharp, ruby, php, swift, scala, bash, markdown, rst
+    "#);
+    insta::assert_snapshot!(env.spore(&["index", "--rev", "nothing"]).code(65).render(), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: "nothing" names no commit of the repository
+      try: name a commit of this repository
+    "#);
     let both = env.spore(&["index", "--rev", "HEAD", "--watch"]).code(64);
     assert_eq!(both.stdout, "");
 }

@@ -17,12 +17,35 @@ fn a_repository_becomes_a_project() {
     let env = scenes::env();
     env.commit_all("nothing");
     let output = env.spore(&["init"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    $TEST_ENV/repo is a Spore project now: .spore/.gitignore, .spore/config.toml, .spore/spore.db.
+    --- stderr
+    ");
     let spore = env.repo().join(".spore");
     assert_eq!(names(&spore), [".gitignore", "config.toml", "spore.db"]);
     let read = |name: &str| std::fs::read_to_string(spore.join(name)).unwrap();
-    insta::assert_snapshot!("the_settings_of_a_new_project", read("config.toml"));
-    insta::assert_snapshot!("what_a_new_project_ignores", read(".gitignore"));
+    insta::assert_snapshot!(read("config.toml"), @r#"
+    # Settings of this project. `spore config show` prints what is in force and from where;
+    # every key and its default is in defaults.toml of Spore's source.
+    #
+    # [gates.commands.test]
+    # run = "cargo test"
+    "#);
+    insta::assert_snapshot!(read(".gitignore"), @"
+    spore.db*
+    index.db*
+    index/
+    vectors*
+    events/
+    runs/
+    sessions/
+    exports/
+    memory/fragments/
+    memory/state/
+    memory/inbox/
+    ");
     // Only what people share shows up in git.
     let status = env.git(&["status", "--porcelain", "--untracked-files=all"]);
     assert_eq!(status, "?? .spore/.gitignore\n?? .spore/config.toml");
@@ -36,7 +59,12 @@ fn a_project_stays_as_it_is() {
     env.write(".spore/config.toml", "[orchestrate]\nmax_bounces = 7\n");
     let database = std::fs::read(env.repo().join(".spore/spore.db")).unwrap();
     let output = env.spore(&["init"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    $TEST_ENV/repo is a Spore project already.
+    --- stderr
+    ");
     let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
     assert_eq!(config, "[orchestrate]\nmax_bounces = 7\n");
     assert_eq!(std::fs::read(env.repo().join(".spore/spore.db")).unwrap(), database);
@@ -48,7 +76,12 @@ fn a_project_stays_as_it_is() {
 fn what_is_missing_is_added_and_nothing_else() {
     let env = scenes::small();
     let output = env.spore(&["init"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    $TEST_ENV/repo is a Spore project now: .spore/.gitignore, .spore/spore.db.
+    --- stderr
+    ");
     let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
     assert!(config.contains("sh check.sh"));
 }
@@ -57,7 +90,13 @@ fn what_is_missing_is_added_and_nothing_else() {
 fn a_directory_without_git_becomes_a_project_with_a_word_of_warning() {
     let env = scenes::env();
     let output = env.spore(&["init"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    $TEST_ENV/repo is a Spore project now: .spore/.gitignore, .spore/config.toml, .spore/spore.db.
+    It is not a git repository yet, and tasks need one: git init, then commit.
+    --- stderr
+    ");
 }
 
 #[test]
@@ -77,9 +116,21 @@ fn a_file_in_the_place_of_the_directory_is_left_alone() {
     env.write(".spore", "my own notes\n");
     env.commit_all("notes");
     let output = env.spore(&["init"]).code(65);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.spore is not a directory
+      try: move it away: Spore keeps what it knows of a project there
+    ");
     let run = env.spore(&["orchestrate", "x", "--backend", "replay"]).code(65);
-    insta::assert_snapshot!("a_run_where_a_file_is_in_the_place_of_the_directory", told(&run));
+    insta::assert_snapshot!(told(&run), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.spore is not a directory
+      try: move it away: Spore keeps what it knows of a project there
+    ");
     let notes = std::fs::read_to_string(env.repo().join(".spore")).unwrap();
     assert_eq!(notes, "my own notes\n");
 }

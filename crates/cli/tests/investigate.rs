@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use spore_testkit::TestEnv;
-use spore_testkit::kill::{Crime, matrix};
+use spore_testkit::kill::{KillTarget, matrix};
 
 use crate::scenes;
 
@@ -56,7 +56,14 @@ fn without_a_model_there_is_the_scan_the_brief_and_how_to_get_the_rest() {
     assert_eq!(answer.stderr, "");
     let told = scenes::told(&answer);
     let end = told.find("\nRun RUN-").unwrap();
-    insta::assert_snapshot!(&told[end..]);
+    insta::assert_snapshot!(&told[end..], @r#"
+
+    Run RUN-0002: of its entries 7 are new. What it left is in .spore/runs/RUNID-002.
+
+    This is what counting tells: no model has read anything. To have an agent read it:
+      spore spawn --prompt "Say what this directory is for, how it is built and what to read first"
+    --- stderr
+    "#);
     assert!(told.contains("repo holds 3 files in 4 directories"), "{told}");
 }
 
@@ -83,7 +90,7 @@ fn a_part_is_investigated_with_the_same_entries_as_the_whole() {
     // From another directory, too: paths are the project's.
     let answer = env.spore_in(&env.repo().join("docs"), &["investigate", "../src", "--json"], &[]);
     assert_eq!(kept(&answer.code(0).json()), [4, 0, 0, 0]);
-    // Another scope has entries of its own and takes nobody's place.
+    // Another scope has entries of its own and replaces none of the first scope.
     assert_eq!(kept(&investigate(&env, &["-x", "docs"]))[1..], [0, 5, 0]);
     assert_eq!(kept(&investigate(&env, &[])), [7, 0, 0, 0]);
 }
@@ -96,13 +103,35 @@ fn it_is_a_run_with_its_artefacts_and_its_events() {
     assert_eq!(run["status"], "finished");
     assert_eq!(run["run"]["kind"], "investigate");
     assert_eq!(run["run"]["name"], "investigate src");
-    insta::assert_snapshot!(
-        "an_investigation_shown",
-        scenes::told(&env.spore(&["runs", "show", run["run"]["id"].as_str().unwrap()]).code(0))
-    );
-    insta::assert_snapshot!("meta", scenes::plain(&scenes::artefact(&env, "meta.json")));
-    insta::assert_snapshot!("log", scenes::artefact(&env, "investigation.log"));
-    insta::assert_snapshot!("brief", scenes::artefact(&env, "brief.md"));
+    insta::assert_snapshot!(scenes::told(&env.spore(&["runs", "show", run["run"]["id"].as_str().unwrap()]).code(0)), @"
+    exit code: 0
+    --- stdout
+    Run RUNID-001  finished
+      task        investigate src
+      started     2026-01-02 03:07, took 0.0 s
+      cost        $0.00 in 0 sessions
+      reason      src holds 2 files in 2 directories, 61 B in all. 4 lines of code: Rust 100 %. Most of it is in price/ (1 file, mostly source).
+      files       .spore/runs/RUNID-001
+    --- stderr
+    ");
+    insta::assert_snapshot!(scenes::plain(&scenes::artefact(&env, "meta.json")), @r#"
+    {
+      "investigation_id": "RUNID-001",
+      "target": "src",
+      "model": null,
+      "started_at": "2026-01-02T03:07:00.000Z",
+      "directories": 2,
+      "files": 2,
+      "hash": "HASH-002",
+      "scope": "visible",
+      "version": "0.1.0"
+    }
+    "#);
+    insta::assert_snapshot!(scenes::artefact(&env, "investigation.log"), @r#"
+    {"directory":"src","turn":0,"timestamp":"2026-01-02T03:07:00.000Z","tool":"scan","args":{"scope":"visible"},"result_length":2544}
+    {"directory":"src","turn":0,"timestamp":"2026-01-02T03:07:00.000Z","tool":"entries","args":{"fresh":0,"gone":0,"new":4,"stale":0},"result_length":0}
+    "#);
+    insta::assert_snapshot!(scenes::artefact(&env, "brief.md"), @"src holds 2 files in 2 directories, 61 B in all. 4 lines of code: Rust 100 %. Most of it is in price/ (1 file, mostly source).");
     let scan: Value = serde_json::from_str(&scenes::artefact(&env, "scan.json")).unwrap();
     assert_eq!(scan["totals"]["files"], 2);
     let events = env.spore(&["events", "tail", "--json"]).code(0).stdout;
@@ -147,7 +176,13 @@ fn without_a_project_nothing_is_recorded_and_that_is_said() {
     env.write("a.txt", "hello\n");
     let answer = env.spore(&["investigate"]).code(0);
     let told = &answer.stdout[answer.stdout.find("\nNothing was recorded").unwrap()..];
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(told, @r#"
+
+    Nothing was recorded: the directory belongs to no Spore project. `spore init` there makes it one.
+
+    This is what counting tells: no model has read anything. To have an agent read it:
+      spore spawn --prompt "Say what this directory is for, how it is built and what to read first"
+    "#);
     assert!(!env.repo().join(".spore").exists());
     let json = investigate(&env, &[]);
     assert!(json["run"].is_null() && json["entries"].is_null(), "{json}");
@@ -166,7 +201,7 @@ fn a_directory_outside_of_the_named_project_is_scanned_and_not_recorded() {
 
 #[test]
 fn an_investigation_killed_at_any_effect_ends_like_one_that_was_not() {
-    let crime = Crime { scene: &shop, command: &["investigate"], random: 2 };
+    let crime = KillTarget { scene: &shop, command: &["investigate"], random: 2 };
     let tally = matrix(&crime);
     println!("kill matrix: {}", tally.line());
     assert!(tally.points > 20, "{}", tally.line());

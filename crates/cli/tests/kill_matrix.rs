@@ -1,11 +1,11 @@
-//! Killed anywhere, a run comes to the same end: with agents that only play a scenario at
+//! Killed anywhere, a run ends like one that was not: with agents that only play a scenario at
 //! every effect, with the real Claude Code at eight places.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use spore_testkit::TestEnv;
-use spore_testkit::kill::{Blow, Crime, Manner, Tally, matrix_of, sample};
+use spore_testkit::kill::{CommandTraits, KillPoint, KillTally, KillTarget, matrix_of, sample};
 
 use crate::{scenes, verified_run};
 
@@ -15,7 +15,7 @@ fn asked_for(kills: &str) -> bool {
 }
 
 #[track_caller]
-fn all_came_to_the_same_good_end(tally: &Tally) {
+fn all_came_to_the_same_good_end(tally: &KillTally) {
     let nothing: Vec<String> = Vec::new();
     assert_eq!(tally.ended, "verified");
     assert_eq!(tally.divergent, nothing, "{}", tally.line());
@@ -28,12 +28,12 @@ fn a_run_killed_at_any_effect_ends_like_one_that_was_not() {
     // All of a run's effects take some minutes: `SPORE_KILLS=all` asks for them, and the
     // normal run kills it once at every kind of effect.
     let all = asked_for("all");
-    let crime = Crime {
+    let crime = KillTarget {
         scene: &|| scenes::with_scenario(scenes::THREE_BOUNCES),
         command: scenes::ORCHESTRATE,
         random: if all { 20 } else { 6 },
     };
-    let tally = matrix_of(&crime, Manner { one_of_each: !all, ..Manner::default() });
+    let tally = matrix_of(&crime, CommandTraits { one_of_each: !all, ..CommandTraits::default() });
     println!("kill matrix: {}", tally.line());
     assert!(tally.points > 40, "{}", tally.line());
     all_came_to_the_same_good_end(&tally);
@@ -41,7 +41,7 @@ fn a_run_killed_at_any_effect_ends_like_one_that_was_not() {
 
 #[test]
 fn a_run_killed_while_it_lays_its_work_into_files_ends_like_one_that_was_not() {
-    let crime = Crime {
+    let crime = KillTarget {
         scene: &|| scenes::with_scenario(&scenes::one_bounce(scenes::WRITE_42)),
         command: &[scenes::ORCHESTRATE, &["--in-place"]].concat(),
         random: 0,
@@ -51,7 +51,7 @@ fn a_run_killed_while_it_lays_its_work_into_files_ends_like_one_that_was_not() {
         "before:checkout:files of the user#1",
         "after:checkout:files of the user#1",
     ];
-    let tally = sample(&crime, Manner::default(), &points.map(Blow::At));
+    let tally = sample(&crime, CommandTraits::default(), &points.map(KillPoint::At));
     all_came_to_the_same_good_end(&tally);
 }
 
@@ -63,9 +63,10 @@ fn a_run_that_ends_otherwise_is_seen() {
         let other = r#"{ write = "answer.txt", content = "42, or so\n" }"#;
         scenes::with_scenario(&scenes::one_bounce(if first { scenes::WRITE_42 } else { other }))
     };
-    let crime = Crime { scene: &scene, command: scenes::ORCHESTRATE, random: 0 };
-    let blows = [Blow::At("before:row:begin commit#1"), Blow::At("before:row:no such step#1")];
-    let tally = sample(&crime, Manner::default(), &blows);
+    let crime = KillTarget { scene: &scene, command: scenes::ORCHESTRATE, random: 0 };
+    let blows =
+        [KillPoint::At("before:row:begin commit#1"), KillPoint::At("before:row:no such step#1")];
+    let tally = sample(&crime, CommandTraits::default(), &blows);
     let [first, second] = &tally.divergent[..] else { panic!("{:?}", tally.divergent) };
     let (other, unkilled) =
         if first.contains("no such") { (second, first) } else { (first, second) };
@@ -74,15 +75,17 @@ fn a_run_that_ends_otherwise_is_seen() {
 }
 
 /// One place of every part of a run, in the order in which they are passed.
-const EIGHT: [Blow<'static>; 8] = [
-    Blow::At("after:process:coder#1"),
-    Blow::Once("inside the second coder's session", |env| says(env, "bounce-2/coder", "WRITTEN")),
-    Blow::At("before:ref:refs/spore/RUN/bounce/2#1"),
-    Blow::At("after:process:gate check#3"),
-    Blow::Once("its verdict handed in", |env| says(env, "bounce-2/verifier", "Taken")),
-    Blow::At("after:commit:result#1"),
-    Blow::At("before:checkout:files of the user#1"),
-    Blow::At("before:row:finish summarize#1"),
+const EIGHT: [KillPoint<'static>; 8] = [
+    KillPoint::At("after:process:coder#1"),
+    KillPoint::Once("inside the second coder's session", |env| {
+        says(env, "bounce-2/coder", "WRITTEN")
+    }),
+    KillPoint::At("before:ref:refs/spore/RUN/bounce/2#1"),
+    KillPoint::At("after:process:gate check#3"),
+    KillPoint::Once("its verdict handed in", |env| says(env, "bounce-2/verifier", "Taken")),
+    KillPoint::At("after:commit:result#1"),
+    KillPoint::At("before:checkout:files of the user#1"),
+    KillPoint::At("before:row:finish summarize#1"),
 ];
 
 /// Returns whether a session of the only run is known to have said this.
@@ -101,13 +104,13 @@ fn a_run_of_the_real_claude_killed_at_eight_places_ends_like_one_that_was_not() 
     }
     // Asked for, it is not skipped.
     let program = std::env::var("SPORE_TEST_CLAUDE").unwrap();
-    let crime = Crime {
+    let crime = KillTarget {
         scene: &|| verified_run::claude_scene(&program),
         command: verified_run::CLAUDE_RUN,
         random: 0,
     };
     let start = Instant::now();
-    let manner = Manner { foreign: true, ..Manner::default() };
+    let manner = CommandTraits { foreign: true, ..CommandTraits::default() };
     let tally = sample(&crime, manner, &EIGHT);
     println!("kill matrix of Claude Code: {} in {:.0?}", tally.line(), start.elapsed());
     all_came_to_the_same_good_end(&tally);

@@ -8,7 +8,7 @@
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, WRITE_42, told};
 
@@ -85,7 +85,16 @@ fn a_run_that_fills_the_disk_of_its_checkouts_goes_on_when_there_is_room() {
     let Some(disk) = SmallDisk::mount(&env, &place, 1) else { return };
     disk.fill();
     let full = scenes::orchestrate(&env, &[]).code(74);
-    insta::assert_snapshot!(told(&full));
+    insta::assert_snapshot!(told(&full), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    Run RUN-0001 starts from hash-0000002.
+    error: cannot use $TEST_ENV/state/spore/repo-PLACE/RUNID-001/coder.state
+      because: No space left on device (os error 28)
+      try: free some disk space, then try again; a run that was under way goes on with `spore resume`
+    ");
     assert_eq!(full.stdout, "");
     let still = env.spore(&["resume", "--json", "-q"]).code(74);
     assert_eq!(still.stdout, "");
@@ -115,7 +124,21 @@ fn a_run_that_fills_the_disk_of_the_repository_goes_on_when_there_is_room() {
     );
     env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(&greedy));
     let full = scenes::orchestrate(&env, &[]).code(74);
-    insta::assert_snapshot!(told(&full));
+    insta::assert_snapshot!(told(&full), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    Run RUN-0001 starts from hash-0000002.
+    No sandbox holds agents and gates: it is switched off.
+    gates: checking the base commit
+    gates: check `sh check.sh`: green
+    reading the code for the first time
+    bounce 1/3: coder (replay)
+    error: the disk is full
+      because: database or disk is full
+      try: free some disk space, then try again; a run that was under way goes on with `spore resume`
+    ");
     assert_eq!(full.stdout, "");
     disk.free();
     assert_eq!(scenes::newest(&env)["status"], "interrupted");
@@ -135,12 +158,19 @@ fn a_project_is_not_begun_on_a_full_disk() {
     env.commit_all("a question");
     disk.fill();
     let full = env.spore(&["init"]).code(74);
-    insta::assert_snapshot!(told(&full));
+    insta::assert_snapshot!(told(&full), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    error: cannot write $TEST_ENV/repo/.spore
+      because: No space left on device (os error 28)
+      try: free some disk space, then try again; a run that was under way goes on with `spore resume`
+    ");
     disk.free();
     let _ = env.spore(&["init"]).code(0);
 }
 
-/// Somebody who may read everything of the scene and write only below `nobody/`.
+/// Another user, who may read everything of the scene and write only below `nobody/`.
 struct Stranger<'a> {
     env: &'a TestEnv,
     exe: PathBuf,
@@ -168,7 +198,7 @@ impl<'a> Stranger<'a> {
         Some(Self { env, exe })
     }
 
-    fn spore(&self, args: &[&str]) -> Output {
+    fn spore(&self, args: &[&str]) -> ProgramOutput {
         let home = self.env.dir().join("nobody");
         let mut command = self.env.command("setpriv", &self.env.repo());
         command
@@ -190,9 +220,23 @@ fn a_repository_of_somebody_else_is_left_as_it_is() {
     let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
     let Some(stranger) = Stranger::of(&env) else { return };
     let read_only = stranger.spore(scenes::ORCHESTRATE).code(74);
-    insta::assert_snapshot!(told(&read_only));
+    insta::assert_snapshot!(told(&read_only), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    error: cannot write $TEST_ENV/repo/.spore
+      because: Permission denied (os error 13)
+      try: make the directory writable for this user
+    ");
     let init = stranger.spore(&["init"]).code(74);
-    insta::assert_snapshot!("init_in_a_read_only_project", told(&init));
+    insta::assert_snapshot!(told(&init), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    error: cannot write $TEST_ENV/repo/.spore
+      because: Permission denied (os error 13)
+      try: make the directory writable for this user
+    ");
     assert_eq!(scenes::added_refs(&env), [""; 0]);
 }
 
@@ -203,11 +247,29 @@ fn the_runs_of_somebody_else_are_said_to_be_out_of_reach_and_left_alone() {
     let _ = scenes::orchestrate(&env, &[]).code(0);
     let before = std::fs::read(env.repo().join(".spore/spore.db")).unwrap();
     let listed = stranger.spore(&["runs", "list"]).code(74);
-    insta::assert_snapshot!(told(&listed));
+    insta::assert_snapshot!(told(&listed), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.spore/spore.db cannot be written to
+      try: make .spore/ writable for this user
+    ");
     let resumed = stranger.spore(&["resume"]).code(74);
-    insta::assert_snapshot!("resume_in_a_read_only_project", told(&resumed));
+    insta::assert_snapshot!(told(&resumed), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.spore/spore.db cannot be written to
+      try: make .spore/ writable for this user
+    ");
     let run = stranger.spore(scenes::ORCHESTRATE).code(74);
-    insta::assert_snapshot!("a_task_in_a_read_only_project", told(&run));
+    insta::assert_snapshot!(told(&run), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.spore/spore.db cannot be written to
+      try: make .spore/ writable for this user
+    ");
     assert_eq!(std::fs::read(env.repo().join(".spore/spore.db")).unwrap(), before);
 }
 
@@ -217,10 +279,24 @@ fn a_git_directory_that_cannot_be_written_stops_a_run_before_any_agent_starts() 
     let Some(stranger) = Stranger::of(&env) else { return };
     chown(env.repo().join(".spore"), Some(NOBODY), Some(NOBODY)).unwrap();
     let output = stranger.spore(scenes::ORCHESTRATE).code(74);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    Run RUN-0001 starts from hash-0000002.
+    error: cannot set a ref: git ended with code 128: fatal: update_ref failed for ref 'refs/spore/RUNID-001/base': cannot lock ref 'refs/spore/RUNID-001/base': unable to create directory for $TEST_ENV/repo/.git/refs/spore/RUNID-001/base
+      try: make .git/ writable for this user
+    ");
     assert_eq!(scenes::added_refs(&env), [""; 0]);
     let dubious = env.dir().join("nobody/.gitconfig");
     std::fs::remove_file(dubious).unwrap();
     let distrusted = stranger.spore(scenes::ORCHESTRATE).code(65);
-    insta::assert_snapshot!("a_repository_that_git_does_not_trust", told(&distrusted));
+    insta::assert_snapshot!(told(&distrusted), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: git does not trust $TEST_ENV/repo: it belongs to another user
+      try: if that is as it should be: git config --global --add safe.directory $TEST_ENV/repo
+    ");
 }

@@ -60,7 +60,13 @@ fn what_cannot_be_understood_is_refused_and_left() {
     let env = project();
     env.write(".cursor/mcp.json", "{ \"mcpServers\": [ }\n");
     let refused = env.spore(&["mcp", "install", "--client", "cursor"]).code(65);
-    insta::assert_snapshot!("broken_settings", told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.cursor/mcp.json:1:19: Unexpected close brace
+      try: mend it by hand: nothing was written
+    ");
     assert_eq!(read(&env, "repo/.cursor/mcp.json"), "{ \"mcpServers\": [ }\n");
     let nobody = env.spore(&["mcp", "install", "--client", "emacs"]).code(64);
     assert!(nobody.stderr.contains("claude, codex, opencode"), "{}", nobody.stderr);

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use spore_agent::McpServer;
-use spore_conformance::{Grant, Scene, Step, Subject, kit};
+use spore_conformance::{Grant, ModelStep, Subject, TrialScene, kit};
 use spore_testkit::TestEnv;
 
 use crate::scenes;
@@ -42,8 +42,11 @@ fn searches(name: &str, variable: &str) {
         path: std::env::var("PATH").unwrap(),
         stop: std::sync::Arc::default(),
     };
-    let steps = [Step::Spore("search", "query", "pour_twice"), Step::SayOn(PLACE, "It is there.")];
-    let mut scene = Scene::new(&subject, kit(name).unwrap(), &steps).unwrap();
+    let steps = [
+        ModelStep::Spore("search", "query", "pour_twice"),
+        ModelStep::SayOn(PLACE, "It is there."),
+    ];
+    let mut scene = TrialScene::new(&subject, kit(name).unwrap(), &steps).unwrap();
     scene.request.mcp_servers = vec![McpServer {
         name: "spore".to_owned(),
         command: env.exe().to_owned(),

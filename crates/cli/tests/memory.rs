@@ -25,7 +25,7 @@ pub(crate) fn project() -> TestEnv {
     env
 }
 
-/// Puts an event on the spine as somebody else's program would.
+/// Puts an event on the spine as a program other than Spore would.
 pub(crate) fn event(env: &TestEnv, number: u32, kind: &str, what: &str, payload: &Value) {
     let line = json!({
         "id": format!("01KDZZZZZZ{number:016}"),
@@ -48,7 +48,7 @@ fn hash(env: &TestEnv, line: &str) -> String {
     why["hash"].as_str().unwrap().to_owned()
 }
 
-/// Somebody says that a line failed, and that it is wrong.
+/// Appends feedback of a person: a line failed, and it is wrong.
 pub(crate) fn wrong(env: &TestEnv, number: u32, line: &str) {
     let payload = json!({
         "line": line, "activation": "missed", "root_cause": "direction-wrong",
@@ -97,20 +97,81 @@ fn evidence_goes_from_event_to_edit_and_back() {
     );
     insta::assert_snapshot!("memory_fragment", scenes::plain(&first.unwrap()));
     let crystallize = ["memory", "crystallize"];
-    insta::assert_snapshot!("memory_crystallize", told(&env.spore(&crystallize).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&crystallize).code(0)), @"
+    exit code: 0
+    --- stdout
+    BOOTSTRAPPED: 3 fragments folded in, 2 files written.
+
+    Written:
+      memory/effectiveness/CLAUDE-md-effectiveness.md
+      memory/entities/ada.md
+    Lines:
+      memory/CLAUDE.md:L3: 1 new
+      memory/CLAUDE.md:L5: 2 new
+    --- stderr
+    ");
     let dry = ["memory", "update", "--dry-run"];
     insta::assert_snapshot!("memory_update_dry_run", told(&env.spore(&dry).code(0)));
     assert_eq!(broadcast(&env), FILE);
-    insta::assert_snapshot!("memory_status", told(&env.spore(&["memory", "status"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["memory", "status"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    L3    hash-0000001  keep      SQL stays in `crates/store/`
+          1 helped, 0 missed, 0 waiting
+    L4    hash-0000002  untested  When the build is red, ask [[entity-ada]]
+          0 helped, 0 missed, 0 waiting
+    L5    hash-0000003  remove    Run `make lint` before committing
+          0 helped, 2 missed, 0 waiting
+
+    Scanned to: 2026-01-02@976
+    Bytes of events no scan has read: 1596 (`spore memory scan`)
+    Lines the ledger asks to remove: 1 (`spore memory update`)
+    --- stderr
+    ");
     insta::assert_snapshot!("memory_why", told(&env.spore(&["memory", "why", "L5"]).code(0)));
     insta::assert_snapshot!("memory_update", told(&env.spore(&["memory", "update"]).code(0)));
     assert_eq!(broadcast(&env), FILE.replace("- Run `make lint` before committing\n", ""));
-    insta::assert_snapshot!("memory_update_again", told(&env.spore(&["memory", "update"]).code(0)));
-    insta::assert_snapshot!("memory_undo", told(&env.spore(&["memory", "undo"]).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&["memory", "update"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    NO-OP: the ledger asks for no change of memory/CLAUDE.md.
+    Kept:
+      memory/CLAUDE.md:L3: 1 helped, 0 missed, 0 waiting
+    --- stderr
+    ");
+    insta::assert_snapshot!(told(&env.spore(&["memory", "undo"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    UPDATED: memory/CLAUDE.md is as it was before update RUN-0001.
+
+    --- a/memory/CLAUDE.md
+    +++ b/memory/CLAUDE.md
+    @@ -3,2 +3,3 @@
+     - SQL stays in `crates/store/`
+     - When the build is red, ask [[entity-ada]]
+    +- Run `make lint` before committing
+    --- stderr
+    ");
     assert_eq!(broadcast(&env), FILE);
     let nothing_left = env.spore(&["memory", "undo"]).code(65);
-    insta::assert_snapshot!("memory_undo_again", told(&nothing_left));
-    insta::assert_snapshot!("memory_runs", told(&env.spore(&["runs", "list"]).code(0)));
+    insta::assert_snapshot!(told(&nothing_left), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: no update of memory/CLAUDE.md is left to be undone
+      try: `spore runs list` shows what memory did
+    ");
+    insta::assert_snapshot!(told(&env.spore(&["runs", "list"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    RUN       STATUS         STARTED                COST  TASK
+    RUN-0001  finished       2026-01-02 03:14      $0.00  memory undo
+    RUN-0002  finished       2026-01-02 03:13      $0.00  memory update
+    RUN-0003  finished       2026-01-02 03:12      $0.00  memory update
+    RUN-0004  finished       2026-01-02 03:08      $0.00  memory crystallize
+    RUN-0005  finished       2026-01-02 03:07      $0.00  memory scan
+    --- stderr
+    ");
 }
 
 #[test]
@@ -225,11 +286,23 @@ fn an_edit_without_evidence_is_refused_whatever_asks_for_it() {
     scan(&env);
     // A ledger that lacks evidence defends nothing.
     let behind = env.spore(&["memory", "update"]).code(65);
-    insta::assert_snapshot!("memory_update_behind", told(&behind));
+    insta::assert_snapshot!(told(&behind), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: memory/effectiveness/CLAUDE-md-effectiveness.md lacks 3 fragments of the fragments directory
+      try: run `spore memory crystallize` first
+    ");
     let _ = env.spore(&["memory", "crystallize"]).code(0);
-    // Nobody tested the one; everybody is for the other.
+    // No evidence is about L4; all evidence about L3 speaks for it.
     let untested = env.spore(&["memory", "update", "--remove", "L4"]).code(65);
-    insta::assert_snapshot!("memory_update_untested", told(&untested));
+    insta::assert_snapshot!(told(&untested), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: no evidence, no edit: memory/CLAUDE.md:L4 has no evidence against it in the ledger, so it stays
+      try: if it is wrong, say so: spore events append --kind human --type memory.feedback --payload '{"line": "hash-0000001", "activation": "missed", "root_cause": "direction-wrong"}'; then scan and crystallize. Or edit the file yourself: it is yours
+    "#);
     let _ = env.spore(&["memory", "update", "--remove", "L3"]).code(65);
     let json = env.spore(&["memory", "update", "--remove", "L3", "--json"]).code(65);
     assert_eq!(json.stdout, "");
@@ -250,7 +323,13 @@ fn a_ledger_that_somebody_wrote_in_defends_nothing() {
     let text = std::fs::read_to_string(&path).unwrap();
     env.write_at(&path, &text.replace("2 missed", "many missed"));
     let refused = env.spore(&["memory", "update"]).code(65);
-    insta::assert_snapshot!("memory_update_bad_ledger", told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: line 18 of the ledger is not what Spore writes: 0 helped, many missed, 0 waiting
+      try: take your edit or the merge conflict out of .spore/memory/effectiveness/CLAUDE-md-effectiveness.md, then try again
+    ");
     let _ = env.spore(&["memory", "crystallize"]).code(65);
     assert!(std::fs::read_to_string(&path).unwrap().contains("many missed"), "nothing is lost");
     assert_eq!(broadcast(&env), FILE);
@@ -266,7 +345,21 @@ fn a_fragment_that_nobody_could_have_written_is_left_out() {
     env.write_at(&dir.join(&name), &text.replace("source_kind: human", "source_kind: runner"));
     env.write_at(&dir.join("notes.md"), "my notes\n");
     let done = env.spore(&["memory", "crystallize"]).code(0);
-    insta::assert_snapshot!("memory_crystallize_refused", told(&done));
+    insta::assert_snapshot!(told(&done), @r#"
+    exit code: 0
+    --- stdout
+    BOOTSTRAPPED: 2 fragments folded in, 2 files written.
+
+    Written:
+      memory/effectiveness/CLAUDE-md-effectiveness.md
+      memory/entities/ada.md
+    Lines:
+      memory/CLAUDE.md:L3: 1 new
+      memory/CLAUDE.md:L5: 1 new
+    --- stderr
+    memory/fragments/20260102T020001000Z-RUNID-001-statement-hash-0000002-weakening.md: its source kind "runner" is internal; left out
+    memory/fragments/notes.md: it has no front matter; left out
+    "#);
 }
 
 #[test]
@@ -278,7 +371,13 @@ fn a_file_that_was_edited_since_is_not_overwritten() {
     let edited = broadcast(&env) + "- A new thought\n";
     env.write(".spore/memory/CLAUDE.md", &edited);
     let refused = env.spore(&["memory", "undo"]).code(65);
-    insta::assert_snapshot!("memory_undo_of_an_edited_file", told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: memory/CLAUDE.md was edited in the meantime, so nothing was written
+      try: the file as it was before the update: $TEST_ENV/repo/.spore/runs/RUNID-001/before.md
+    ");
     assert_eq!(broadcast(&env), edited);
 }
 
@@ -352,12 +451,22 @@ fn a_task_is_off_the_inbox_only_when_it_is_done() {
     };
     add("scan recent events", "look.md");
     add("prune what failed", "prune.md");
-    insta::assert_snapshot!(
-        "memory_inbox_list",
-        told(&env.spore(&["memory", "inbox", "list"]).code(0))
-    );
+    insta::assert_snapshot!(told(&env.spore(&["memory", "inbox", "list"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    look.md: scan recent events  (scan, crystallize)
+    prune.md: prune what failed  (update)
+    --- stderr
+    ");
     let show = ["memory", "inbox", "show", "look.md"];
-    insta::assert_snapshot!("memory_inbox_show", told(&env.spore(&show).code(0)));
+    insta::assert_snapshot!(told(&env.spore(&show).code(0)), @"
+    exit code: 0
+    --- stdout
+    look.md: needs scan, crystallize
+
+    scan recent events
+    --- stderr
+    ");
     let scanned = env.spore(&["memory", "scan", "--task", "look.md", "--json"]).code(0).json();
     assert_eq!(scanned["pending_task"], "look.md");
     // It refuses, so the task stays.
@@ -395,7 +504,13 @@ fn two_passes_at_once_exclude_each_other() {
     let held = std::fs::File::create(state.join("lock")).unwrap();
     held.lock().unwrap();
     let refused = env.spore(&["memory", "scan"]).code(65);
-    insta::assert_snapshot!("memory_locked", told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: another pass of memory is at work in this project
+      try: wait for it: `spore runs list` shows it; then try again
+    ");
     for pass in ["crystallize", "update"] {
         let _ = env.spore(&["memory", pass]).code(65);
     }
@@ -408,41 +523,73 @@ fn two_passes_at_once_exclude_each_other() {
 fn bad_input_is_told_with_what_to_do() {
     let env = project();
     let told = |args: &[&str], code| told(&env.spore(args).code(code));
-    insta::assert_snapshot!("memory_no_such_line", told(&["memory", "why", "L99"], 65));
-    insta::assert_snapshot!(
-        "memory_no_such_events",
-        told(&["memory", "scan", "--events", "nowhere"], 64)
-    );
-    insta::assert_snapshot!(
-        "memory_bad_place",
-        told(&["memory", "scan", "--from", "yesterday"], 64)
-    );
-    insta::assert_snapshot!(
-        "memory_bad_task_name",
-        told(&["memory", "inbox", "show", "../spore.db"], 64)
-    );
-    insta::assert_snapshot!(
-        "memory_no_such_task",
-        told(&["memory", "scan", "--task", "none.md"], 65)
-    );
+    insta::assert_snapshot!(told(&["memory", "why", "L99"], 65), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: memory/CLAUDE.md has no line "L99"
+      try: `spore memory status` shows all lines; name one as L3, by its hash or its words
+    "#);
+    insta::assert_snapshot!(told(&["memory", "scan", "--events", "nowhere"], 64), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: there is no directory nowhere
+      try: --events names a directory of files such as 2026-01-31.jsonl
+    ");
+    insta::assert_snapshot!(told(&["memory", "scan", "--from", "yesterday"], 64), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: invalid value 'yesterday' for '--from <PLACE>': a day such as 2026-01-31, or 2026-01-31@4096 for a byte of its file
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(told(&["memory", "inbox", "show", "../spore.db"], 64), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: "../spore.db" cannot be the name of a task
+      try: letters, digits, `-`, `_` and `.`, at most 100, and not a dot in front
+    "#);
+    insta::assert_snapshot!(told(&["memory", "scan", "--task", "none.md"], 65), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: the inbox has no task none.md
+      try: `spore memory inbox list` shows what is there
+    ");
     env.write_at(&env.repo().join(".spore/memory/CLAUDE.md"), "");
     std::fs::write(env.repo().join(".spore/memory/CLAUDE.md"), b"\xff\xfe").unwrap();
-    insta::assert_snapshot!("memory_not_text", told(&["memory", "status"], 65));
+    insta::assert_snapshot!(told(&["memory", "status"], 65), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo/.spore/memory/CLAUDE.md is not UTF-8 text
+      try: save it as UTF-8, then try again
+    ");
     let bare = scenes::env();
-    insta::assert_snapshot!(
-        "memory_no_project",
-        scenes::told(&bare.spore(&["memory", "scan"]).code(69))
-    );
+    insta::assert_snapshot!(scenes::told(&bare.spore(&["memory", "scan"]).code(69)), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo is not a Spore project: it has no .spore/
+      try: run `spore init`
+    ");
 }
 
 #[test]
 fn a_project_without_memory_is_told_how_to_begin() {
     let env = scenes::small();
     let _ = env.spore(&["init"]).code(0);
-    insta::assert_snapshot!(
-        "memory_status_of_nothing",
-        told(&env.spore(&["memory", "status"]).code(0))
-    );
+    insta::assert_snapshot!(told(&env.spore(&["memory", "status"]).code(0)), @"
+    exit code: 0
+    --- stdout
+    memory/CLAUDE.md has no lines yet: write what every agent should keep in mind into .spore/memory/CLAUDE.md.
+
+    Scanned to: never
+    --- stderr
+    ");
     assert_eq!(env.spore(&["memory", "scan"]).code(0).stdout, NO_EVIDENCE);
     let nothing = env.spore(&["memory", "crystallize"]).code(0);
     assert_eq!(nothing.stdout, "NO-OP: ledger and dossiers are up to date.\n");

@@ -1,4 +1,4 @@
-//! Killed anywhere, a pass of memory leaves whole files and comes to the same end.
+//! Killed anywhere, a pass of memory leaves whole files and ends like one that was not killed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -73,7 +73,7 @@ fn double(env: &TestEnv) -> TestEnv {
     double
 }
 
-/// Kills `command` at each of its effects and goes on; everything ends as if nobody had.
+/// Kills `command` at each of its effects and goes on; everything ends as without the kill.
 /// Returns the files that are left.
 fn check(scene: &TestEnv, command: &[&str], least: usize) -> BTreeMap<String, String> {
     let undisturbed = double(scene);

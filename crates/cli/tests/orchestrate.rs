@@ -1,12 +1,12 @@
 //! `spore orchestrate`: from a task to a commit, or to a reason why there is none.
 
-use spore_testkit::{Output, TestEnv, wait_until_none};
+use spore_testkit::{ProgramOutput, TestEnv, wait_until_none};
 
 use crate::scenes::{self, WRITE_42, orchestrate, told};
 
 /// Plays a scenario of one bounce and returns what was told.
 #[track_caller]
-fn check(scenario: &str, more: &[&str], code: i32) -> (TestEnv, Output) {
+fn check(scenario: &str, more: &[&str], code: i32) -> (TestEnv, ProgramOutput) {
     let env = scenes::with_scenario(scenario);
     let output = orchestrate(&env, more).code(code);
     (env, output)
@@ -31,7 +31,14 @@ fn a_task_is_worked_on_until_it_is_verified() {
     assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
     let commit = env.git(&["show", "--format=%an <%ae>%n%n%B", &branch]);
     insta::assert_snapshot!("the_commit_of_a_verified_run", scenes::plain(&commit));
-    insta::assert_snapshot!("the_refs_of_a_verified_run", scenes::added_refs(&env).join("\n"));
+    insta::assert_snapshot!(scenes::added_refs(&env).join("\n"), @"
+    refs/heads/spore/RUNID-001
+    refs/spore/RUNID-001/base
+    refs/spore/RUNID-001/bounce/1
+    refs/spore/RUNID-001/bounce/2
+    refs/spore/RUNID-001/bounce/3
+    refs/spore/RUNID-001/result
+    ");
 }
 
 #[test]
@@ -86,10 +93,18 @@ fn a_change_that_never_holds_is_escalated_and_kept() {
     };
     let (env, output) = check(&(ruin(1) + &ruin(2)), &["--max-bounces", "2"], 11);
     insta::assert_snapshot!(told(&output));
-    insta::assert_snapshot!(
-        "escalation_for_a_person",
-        scenes::plain(&scenes::artefact(&env, "escalation.md"))
-    );
+    insta::assert_snapshot!(scenes::plain(&scenes::artefact(&env, "escalation.md")), @"
+    # Escalated: write the answer
+
+    A person is needed: not verified by bounce 2, the last: check `sh check.sh`: red, exit 1
+
+    ## What is kept
+
+    - The task files, transcripts, diffs and gate logs of every bounce: this directory.
+    - The files as each bounce left them, but for secrets, as git refs: `git diff hash-0000001 refs/spore/RUNID-002/bounce/2` shows the last.
+
+    `spore runs show RUN-0002` tells the whole story.
+    ");
     no_branch(&env);
     assert_eq!(
         scenes::added_refs(&env),
@@ -157,7 +172,22 @@ fn what_a_verifier_builds_does_not_void_its_verdict() {
 fn a_coder_that_fails_and_changes_nothing_fails_the_run() {
     let scenario = scenes::one_bounce(r#"{ say = "I give up." }, { exit = 3 }"#);
     let (env, output) = check(&scenario, &[], 1);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 1
+    --- stdout
+    Run RUN-0001 failed: the coder failed and changed nothing: it exited with code 3 and no final message
+    It cost ~$1.00. To see what was tried:
+      spore runs show RUN-0001
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    Run RUN-0001 starts from hash-0000002.
+    gates: checking the base commit
+    gates: check `sh check.sh`: green
+    reading the code for the first time
+    bounce 1/3: coder (replay)
+    coder: it exited with code 3 and no final message, 0 turns, ~$1.00
+    0 files changed
+    ");
     no_branch(&env);
 }
 
@@ -186,7 +216,19 @@ fn a_verifier_that_breaks_down_twice_waits_for_a_person() {
     // The person mends what broke; the coder's work is not paid for again.
     env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce("{ exit = 1 }"));
     let resumed = env.spore(&["resume"]).code(0);
-    insta::assert_snapshot!("a_run_parked_at_the_verifier_goes_on_there", told(&resumed));
+    insta::assert_snapshot!(told(&resumed), @"
+    exit code: 0
+    --- stdout
+    Verified after 1 bounce for ~$2.75. The work is on branch spore/RUNID-001:
+      git diff HEAD...spore/RUNID-001
+      git merge spore/RUNID-001
+    --- stderr
+    Run RUN-0001 goes on.
+    bounce 1/3: verifier (replay)
+    verifier: done, 1 turn, $0.25
+    bounce 1 holds
+    committed hash-0000002: on branch spore/RUNID-001
+    ");
     let roles: Vec<String> = scenes::newest(&env)["ledger"]
         .as_array()
         .unwrap()
@@ -205,13 +247,23 @@ fn a_project_whose_own_checks_fail_is_refused_unless_allowed() {
     env.write("check.sh", "test \"$(cat answer.txt)\" = 42\n");
     env.commit_all("a check that fails");
     let refused = orchestrate(&env, &[]).code(65);
-    insta::assert_snapshot!(told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    Run RUN-0001 starts from hash-0000002.
+    gates: checking the base commit
+    gates: check `sh check.sh`: red, exit 1
+    error: the project's own checks already fail at the base commit
+      try: mend them and commit, or add `--allow-red` to go on all the same; what they said is in .spore/runs/RUNID-001/baseline/
+    ");
     assert_eq!(refused.stdout, "");
     assert_eq!(scenes::newest(&env)["ledger"], serde_json::json!([]));
     no_branch(&env);
     let json = orchestrate(&env, &["--json"]).code(65);
     assert_eq!(json.stdout, "");
-    insta::assert_snapshot!("a_red_project_for_machines", scenes::plain(&json.stderr));
+    insta::assert_snapshot!(scenes::plain(&json.stderr), @r#"{"error":{"causes":[],"exit_code":65,"fault":"bad_input","hint":"mend them and commit, or add `--allow-red` to go on all the same; what they said is in .spore/runs/RUNID-001/baseline/","message":"the project's own checks already fail at the base commit"}}"#);
     let allowed = orchestrate(&env, &["--allow-red"]).code(0);
     insta::assert_snapshot!("a_red_project_worked_on_all_the_same", told(&allowed));
 }
@@ -241,7 +293,14 @@ fn a_run_that_has_spent_its_budget_waits_and_goes_on_with_more() {
     insta::assert_snapshot!(told(&output));
     assert_eq!(scenes::newest(&env)["status"], "parked:budget");
     let again = env.spore(&["resume"]).code(3);
-    insta::assert_snapshot!("a_resume_without_more_budget", told(&again));
+    insta::assert_snapshot!(told(&again), @"
+    exit code: 3
+    --- stdout
+    Run RUN-0001 waits for budget: its budget of $0.40 is spent. To go on:
+      spore resume RUN-0001 --budget +5
+    --- stderr
+    Run RUN-0001 goes on.
+    ");
     let resumed = env.spore(&["resume", "--budget", "+5"]).code(0);
     insta::assert_snapshot!("a_resume_with_more_budget", told(&resumed));
     assert_eq!(scenes::newest(&env)["cost"]["usd"], 1.375);
@@ -251,7 +310,22 @@ fn a_run_that_has_spent_its_budget_waits_and_goes_on_with_more() {
 fn a_coder_that_hangs_is_ended_when_its_time_is_over() {
     let scenario = scenes::one_bounce(r#"{ say = "I think." }, { hang = true }"#);
     let (env, output) = check(&scenario, &["--timeout", "1s"], 1);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 1
+    --- stdout
+    Run RUN-0001 failed: the coder failed and changed nothing: its time was over
+    It cost ~$1.00. To see what was tried:
+      spore runs show RUN-0001
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    Run RUN-0001 starts from hash-0000002.
+    gates: checking the base commit
+    gates: check `sh check.sh`: green
+    reading the code for the first time
+    bounce 1/3: coder (replay)
+    coder: its time was over, 0 turns, ~$1.00
+    0 files changed
+    ");
     assert_eq!(wait_until_none(env.dir(), std::time::Duration::ZERO), []);
 }
 
@@ -291,15 +365,29 @@ fn a_dash_reads_the_task_from_stdin() {
     assert_eq!(shown["run"]["name"], "write the answer");
     assert!(scenes::artefact(&env, "bounce-1/coder/task.md").contains("\u{201c}42\u{201d}"));
     let empty = scenes::with_stdin(&env, &args, b" \n\n").code(64);
-    insta::assert_snapshot!("an_empty_task_on_stdin", told(&empty));
+    insta::assert_snapshot!(told(&empty), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: the task is empty
+      try: say what is to be done: spore orchestrate "make the parser accept tabs"
+    "#);
 }
 
 #[test]
 fn an_empty_task_is_refused() {
     let env = scenes::small();
-    for task in ["", "  \n\t"] {
-        let output = env.spore(&["orchestrate", task]).code(64);
-        insta::assert_snapshot!("an_empty_task", told(&output));
+    insta::allow_duplicates! {
+        for task in ["", "  \n\t"] {
+            let output = env.spore(&["orchestrate", task]).code(64);
+            insta::assert_snapshot!(told(&output), @r#"
+            exit code: 64
+            --- stdout
+            --- stderr
+            error: the task is empty
+              try: say what is to be done: spore orchestrate "make the parser accept tabs"
+            "#);
+        }
     }
     assert!(!env.repo().join(".spore/spore.db").exists());
 }
@@ -347,7 +435,21 @@ fn a_dry_run_tells_the_plan_and_does_nothing() {
     let all = || scenes::system(&env, "find", &["..", "-printf", "%p %s %T@\\n"]);
     let before = all();
     let output = orchestrate(&env, &["--dry-run", "--apply", "patch"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    Would work on: write the answer
+      base        hash-0000001
+      coder       replay
+      summarizer  replay
+      verifier    replay
+      gate        sh check.sh
+      limits      3 bounces of 50 turns and 6000 s each, $20.00 in all
+      result      applied as patch, summed up
+      sandbox     the kernel confines agents and gates
+    Nothing was done.
+    --- stderr
+    ");
     assert_eq!(all(), before);
 }
 
@@ -356,7 +458,22 @@ fn a_single_role_is_recorded_and_judged_by_nobody() {
     let scenario = "[[session]]\nrole = \"operator\"\ncost_usd = 0.25\nfinal = \"It is in answer.txt.\"\n\
                     steps = [{ write = \"notes.txt\", content = \"found\\n\" }]\n";
     let (env, output) = check(scenario, &["--agent", "operator"], 0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    It is in answer.txt.
+
+    Run RUN-0001 finished for $0.25; no verifier judged it. What it left:
+      .spore/runs/RUNID-001
+      git diff HEAD refs/spore/RUNID-001/bounce/1
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    Run RUN-0001 starts from hash-0000002.
+    reading the code for the first time
+    operator (replay)
+    operator: done, 1 turn, $0.25
+    1 file changed
+    ");
     no_branch(&env);
     let id = scenes::newest_id(&env);
     assert_eq!(env.git(&["show", &format!("refs/spore/{id}/bounce/1:notes.txt")]), "found");

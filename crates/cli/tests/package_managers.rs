@@ -1,7 +1,7 @@
 //! JavaScript projects checked with the package manager that they lock with: the real one, in
 //! the sandbox as it is by default and at a home that has never seen it.
 //!
-//! The dependency lies beside the project, so nobody needs a network. npm comes with node;
+//! The dependency lies beside the project, so no test needs a network. npm comes with node;
 //! `cargo xtask test` installs pnpm and both yarns and names them. Where one is missing, its
 //! test says so.
 

@@ -1,10 +1,10 @@
-//! `spore resume`: whatever stopped a run, it comes to the end it would have come to.
+//! `spore resume`: whatever stopped a run, it ends as an undisturbed one does.
 
 use std::process::Child;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_testkit::{Output, TestEnv, wait_until_none};
+use spore_testkit::{ProgramOutput, TestEnv, wait_until_none};
 
 use crate::scenes::{self, WAIT_ONCE, WRITE_42, told};
 
@@ -28,7 +28,7 @@ fn signal(env: &TestEnv, name: &str, child: &Child) {
 }
 
 /// Starts the task, sends a signal while it waits, and returns what was told.
-fn stop(env: &TestEnv, name: &str) -> Output {
+fn stop(env: &TestEnv, name: &str) -> ProgramOutput {
     let child = start(env);
     signal(env, name, &child);
     let output = env.finish(child);
@@ -36,7 +36,7 @@ fn stop(env: &TestEnv, name: &str) -> Output {
     output
 }
 
-/// What a run came to, without what a pause may rightly add.
+/// The result of a run, without what a pause may rightly add.
 fn result(env: &TestEnv) -> Value {
     let shown = scenes::newest(env);
     let branch = format!("spore/{}", shown["run"]["id"].as_str().unwrap());
@@ -54,7 +54,7 @@ fn result(env: &TestEnv) -> Value {
     })
 }
 
-/// The same scene, with nobody to disturb it.
+/// The result of the same scene when the run is not stopped.
 fn undisturbed(scenario: &str) -> Value {
     let env = scenes::with_scenario(scenario);
     env.write_at(&env.dir().join("home/waits"), "");
@@ -70,7 +70,13 @@ fn a_run_stopped_by_ctrl_c_parks_and_ends_as_if_nothing_had_happened() {
     insta::assert_snapshot!(told(&stopped));
     assert_eq!(scenes::newest(&env)["status"], "interrupted");
     let listed = env.spore(&["runs", "list"]).code(0);
-    insta::assert_snapshot!("an_interrupted_run_listed", told(&listed));
+    insta::assert_snapshot!(told(&listed), @"
+    exit code: 0
+    --- stdout
+    RUN       STATUS         STARTED                COST  TASK
+    RUN-0001  interrupted    2026-01-02 03:06     ~$1.50  write the answer
+    --- stderr
+    ");
     let resumed = env.spore(&["resume"]).code(0);
     insta::assert_snapshot!("an_interrupted_run_resumed", told(&resumed));
     assert_eq!(result(&env), undisturbed(&scenario));
@@ -131,9 +137,21 @@ fn a_run_is_worked_on_by_one_process_at_a_time() {
     assert_eq!(scenes::newest(&env)["status"], "running");
     let id = scenes::newest_id(&env);
     let second = env.spore(&["resume", &id]).code(65);
-    insta::assert_snapshot!(told(&second));
+    insta::assert_snapshot!(told(&second), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: run RUN-0001 is being worked on by another process
+      try: `spore runs show RUN-0001` tells how far it is; Ctrl-C there parks it
+    ");
     let other = env.spore(&["resume"]).code(65);
-    insta::assert_snapshot!("nothing_to_resume_while_a_run_is_at_work", told(&other));
+    insta::assert_snapshot!(told(&other), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: no run is waiting to be resumed
+      try: `spore runs list` shows all runs
+    ");
     signal(&env, "INT", &child);
     let _ = env.finish(child).code(20);
     let _ = env.spore(&["resume"]).code(0);
@@ -158,9 +176,21 @@ fn a_run_that_is_over_is_not_resumed() {
     let _ = scenes::orchestrate(&env, &[]).code(0);
     let before = scenes::newest(&env);
     let over = env.spore(&["resume", &scenes::newest_id(&env)]).code(65);
-    insta::assert_snapshot!(told(&over));
+    insta::assert_snapshot!(told(&over), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: run RUN-0001 is over: verified
+      try: its work is on branch spore/RUNID-001
+    ");
     let nothing = env.spore(&["resume"]).code(65);
-    insta::assert_snapshot!("nothing_to_resume", told(&nothing));
+    insta::assert_snapshot!(told(&nothing), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: no run is waiting to be resumed
+      try: `spore runs list` shows all runs
+    ");
     assert_eq!(scenes::newest(&env), before);
 }
 
@@ -172,7 +202,15 @@ fn an_id_must_name_one_run() {
         let _ = env.spore(&args).code(0);
     }
     let ambiguous = env.spore(&["resume", "01"]).code(65);
-    insta::assert_snapshot!(told(&ambiguous));
+    insta::assert_snapshot!(told(&ambiguous), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: "01" could be any of 2 runs
+      try: type more of the id:
+        RUNID-001  first task
+        RUNID-002  second task
+    "#);
     for typed in ["ZZZZ", "", "not an id", "%"] {
         let unknown = env.spore(&["resume", typed]).code(65);
         assert!(unknown.stderr.contains("there is no run"), "{}", unknown.stderr);
@@ -228,7 +266,14 @@ fn a_run_whose_scenario_is_gone_says_so_and_waits_for_it() {
     let place = env.dir().join("scenario.toml");
     std::fs::remove_file(&place).unwrap();
     let refused = env.spore(&["resume"]).code(65);
-    insta::assert_snapshot!(told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: cannot read the scenario $TEST_ENV/scenario.toml
+      because: No such file or directory (os error 2)
+      try: put it back: every session of the run is played from it
+    ");
     assert_eq!(scenes::newest(&env)["status"], "interrupted");
     env.write_at(&place, &scenario);
     let _ = env.spore(&["resume"]).code(0);

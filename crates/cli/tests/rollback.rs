@@ -1,19 +1,23 @@
 //! `--apply` and `spore runs rollback`, as a person meets them.
 
 use spore_testkit::TestEnv;
-use spore_testkit::kill::{Blow, Crime, Manner, sample};
+use spore_testkit::kill::{CommandTraits, KillPoint, KillTarget, sample};
 
 use crate::scenes::{self, WRITE_42, told};
 
 /// A verified run, applied as asked.
-fn applied(how: &str, code: i32, prepare: &dyn Fn(&TestEnv)) -> (TestEnv, spore_testkit::Output) {
+fn applied(
+    how: &str,
+    code: i32,
+    prepare: &dyn Fn(&TestEnv),
+) -> (TestEnv, spore_testkit::ProgramOutput) {
     let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
     prepare(&env);
     let output = scenes::orchestrate(&env, &["--apply", how]).code(code);
     (env, output)
 }
 
-fn rollback(env: &TestEnv, more: &[&str]) -> spore_testkit::Output {
+fn rollback(env: &TestEnv, more: &[&str]) -> spore_testkit::ProgramOutput {
     let id = scenes::newest_id(env);
     let args: Vec<&str> = ["runs", "rollback", &id].iter().chain(more).copied().collect();
     env.spore(&args)
@@ -28,10 +32,26 @@ fn merged_work_is_in_the_files_and_a_rollback_takes_it_out_again() {
     let refused = rollback(&env, &[]).code(64);
     assert_eq!(refused.stdout, "");
     let planned = rollback(&env, &["--dry-run"]).code(0);
-    insta::assert_snapshot!("what_a_rollback_would_mean", told(&planned));
+    insta::assert_snapshot!(told(&planned), @"
+    exit code: 0
+    --- stdout
+    A rollback of run RUN-0001 (write the answer) would mean:
+      - main goes from hash-0000002 to hash-0000003, without the change
+      - branch spore/RUNID-001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
+      - what it taught no longer counts: 2 nodes of the graph
+    --- stderr
+    ");
     assert_eq!(env.git(&["show", "HEAD:answer.txt"]), "42");
     let done = rollback(&env, &["--yes"]).code(0);
-    insta::assert_snapshot!("a_rollback_done", told(&done));
+    insta::assert_snapshot!(told(&done), @"
+    exit code: 0
+    --- stdout
+    Rolled back run RUN-0001 (write the answer):
+      - main goes from hash-0000002 to hash-0000003, without the change
+      - branch spore/RUNID-001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
+      - what it taught no longer counts: 2 nodes of the graph
+    --- stderr
+    ");
     assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "41\n");
     assert_eq!(env.git(&["status", "--porcelain"]), "?? mine.txt");
     assert_eq!(scenes::newest(&env)["status"], "rolled-back");
@@ -57,7 +77,13 @@ fn a_conflict_of_a_rollback_is_told_with_the_next_step() {
     env.write("answer.txt", "43\n");
     env.commit_all("later");
     let refused = rollback(&env, &["--yes"]).code(1);
-    insta::assert_snapshot!("a_rollback_with_a_conflict", told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 1
+    --- stdout
+    --- stderr
+    error: main has changed in the same places since: the work of run RUN-0001 cannot be taken out by itself, it conflicts in answer.txt
+      try: nothing was changed. On main: git revert hash-0000002, and mend the conflicts; then `spore runs rollback RUN-0001` does the rest
+    ");
     assert_eq!(refused.stdout, "");
     assert_eq!(scenes::newest(&env)["status"], "verified");
 }
@@ -76,7 +102,15 @@ fn what_was_laid_into_the_persons_files_is_taken_out_again() {
     let env = laid();
     env.write("kept.txt", "mine\n");
     let planned = rollback(&env, &["--dry-run"]).code(0);
-    insta::assert_snapshot!("what_a_rollback_of_laid_files_would_mean", told(&planned));
+    insta::assert_snapshot!(told(&planned), @"
+    exit code: 0
+    --- stdout
+    A rollback of run RUN-0001 (write the answer) would mean:
+      - what was laid into your files goes back: 2 files
+      - branch spore/RUNID-001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
+      - what it taught no longer counts: 2 nodes of the graph
+    --- stderr
+    ");
     assert_eq!(env.git(&["diff", "--staged", "--name-only"]), "answer.txt\nnotes/new.txt");
     let done = rollback(&env, &["--yes", "--json"]).code(0);
     assert_eq!(done.json()["state"], "done");
@@ -91,7 +125,13 @@ fn files_that_the_person_went_on_with_are_named_and_stay() {
     let env = laid();
     env.write("answer.txt", "42, as far as I know\n");
     let refused = rollback(&env, &["--yes"]).code(65);
-    insta::assert_snapshot!("a_rollback_of_files_that_were_edited", told(&refused));
+    insta::assert_snapshot!(told(&refused), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: the work of run RUN-0001 cannot be taken out of your files: answer.txt is not as it was laid down
+      try: nothing was changed. Stage what you only unstaged, and commit or stash what is yours; then `spore runs rollback RUN-0001`
+    ");
     assert_eq!(env.git(&["status", "--porcelain"]), "MM answer.txt\nA  notes/new.txt");
     assert_eq!(scenes::newest(&env)["status"], "verified");
     env.git(&["commit", "--quiet", "--all", "--message", "mine now"]);
@@ -180,13 +220,13 @@ fn a_key_that_a_lost_session_left_behind_is_let_go_too() {
 #[test]
 fn a_run_that_is_killed_while_it_lets_go_of_a_key_ends_like_one_that_was_not() {
     let command = [scenes::ORCHESTRATE, &["--max-bounces", "1"]].concat();
-    let crime = Crime { scene: &leaking, command: &command, random: 0 };
+    let crime = KillTarget { scene: &leaking, command: &command, random: 0 };
     let points = [
         "before:commit:bounce/1 without secrets#1",
         "before:ref:refs/spore/RUN/bounce/1#2",
         "after:ref:refs/spore/RUN/bounce/1#2",
     ];
-    let tally = sample(&crime, Manner::default(), &points.map(Blow::At));
+    let tally = sample(&crime, CommandTraits::default(), &points.map(KillPoint::At));
     assert_eq!((tally.ended.as_str(), tally.killed), ("escalated", 3));
     assert_eq!(tally.divergent, Vec::<String>::new(), "{}", tally.line());
 }

@@ -30,7 +30,12 @@ fn a_project_without_runs_says_how_to_start_one() {
     let env = scenes::small();
     let _ = env.spore(&["init"]).code(0);
     let output = env.spore(&["runs", "list"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    No runs yet. `spore orchestrate TASK` starts one.
+    --- stderr
+    ");
     assert_eq!(env.spore(&["runs", "list", "--json"]).code(0).stdout, "[]\n");
 }
 
@@ -38,7 +43,16 @@ fn a_project_without_runs_says_how_to_start_one() {
 fn runs_are_listed_newest_first_with_what_became_of_them() {
     let (env, ids) = history();
     let output = env.spore(&["runs", "list"]).code(0);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 0
+    --- stdout
+    RUN       STATUS         STARTED                COST  TASK
+    RUN-0001  parked:budget  2026-01-02 03:12      $0.50  spend too much
+    RUN-0002  failed         2026-01-02 03:10     ~$1.00  give up
+    RUN-0003  escalated      2026-01-02 03:08      $0.50  do nothing well
+    RUN-0004  verified       2026-01-02 03:06      $0.75  write the answer
+    --- stderr
+    ");
     let json = env.spore(&["runs", "list", "--json", "--limit", "2"]).code(0).json();
     let listed: Vec<&str> =
         json.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
@@ -58,16 +72,56 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
     let shown = env.spore(&["runs", "show", &ids[0][18..]]).code(0);
     insta::assert_snapshot!(told(&shown));
     let failed = env.spore(&["runs", "show", &ids[2][18..]]).code(0);
-    insta::assert_snapshot!("a_failed_run_shown", told(&failed));
+    insta::assert_snapshot!(told(&failed), @"
+    exit code: 0
+    --- stdout
+    Run RUNID-001  failed
+      task        give up
+      base        hash-0000002
+      started     2026-01-02 03:10, took 0.0 s
+      cost        ~$1.00 in 1 session
+      reason      the coder failed and changed nothing: it exited with code 3 and no final message
+      files       .spore/runs/RUNID-001
+
+    Bounce 1  rejected
+      coder       failed, 0 turns, ~$1.00, it exited with code 3 and no final message
+      reason      the coder failed and changed nothing: it exited with code 3 and no final message
+    --- stderr
+    ");
     let parked = env.spore(&["runs", "show", &ids[3][18..]]).code(0);
-    insta::assert_snapshot!("a_parked_run_shown", told(&parked));
+    insta::assert_snapshot!(told(&parked), @"
+    exit code: 0
+    --- stdout
+    Run RUNID-001  parked:budget
+      task        spend too much
+      base        hash-0000002
+      started     2026-01-02 03:12
+      cost        $0.50 in 1 session
+      reason      its budget of $0.10 is spent
+      files       .spore/runs/RUNID-001
+
+    Bounce 1  parked:budget
+      coder       finished, 1 turn, $0.50
+      gate        check `sh check.sh`: green
+    --- stderr
+    ");
 }
 
 #[test]
 fn an_ambiguous_id_lists_its_candidates() {
     let (env, _) = history();
     let output = env.spore(&["runs", "show", "01"]).code(65);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: "01" could be any of 4 runs
+      try: type more of the id:
+        RUNID-001  write the answer
+        RUNID-002  do nothing well
+        RUNID-003  give up
+        RUNID-004  spend too much
+    "#);
 }
 
 #[test]
@@ -75,10 +129,21 @@ fn an_unknown_id_is_said_to_be_unknown() {
     let env = scenes::small();
     let _ = env.spore(&["init"]).code(0);
     let output = env.spore(&["runs", "show", "nope"]).code(65);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: there is no run "nope"
+      try: `spore runs list` shows the ids
+    "#);
     let json = env.spore(&["runs", "show", "nope", "--json"]).code(65);
     assert_eq!(json.stdout, "");
-    insta::assert_snapshot!("an_unknown_id_for_machines", told(&json));
+    insta::assert_snapshot!(told(&json), @r#"
+    exit code: 65
+    --- stdout
+    --- stderr
+    {"error":{"causes":[],"exit_code":65,"fault":"bad_input","hint":"`spore runs list` shows the ids","message":"there is no run \"nope\""}}
+    "#);
 }
 
 #[test]
@@ -93,7 +158,13 @@ fn a_place_that_is_no_project_has_no_runs() {
     let env = scenes::env();
     env.commit_all("nothing");
     let output = env.spore(&["runs", "list"]).code(69);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo is not a Spore project: it has no .spore/
+      try: run `spore init`
+    ");
     assert!(!env.repo().join(".spore").exists());
 }
 

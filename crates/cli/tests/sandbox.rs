@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes::{self, WRITE_42, told};
 
@@ -47,7 +47,7 @@ fn script() -> String {
     script + "done\n"
 }
 
-/// A repository with somebody's work in it, and an agent that plays every trick.
+/// A repository with a person's work in it, and an agent that plays every trick.
 fn scene() -> TestEnv {
     let step = "{ run = \"sh $HOME/tricks.sh\" }";
     let env = scenes::with_scenario(&scenes::one_bounce(&format!("{step}, {WRITE_42}")));
@@ -57,7 +57,7 @@ fn scene() -> TestEnv {
 }
 
 /// Runs spore as this user or, if `user` says so, as another one.
-fn run(env: &TestEnv, user: Option<u32>, args: &[&str]) -> Output {
+fn run(env: &TestEnv, user: Option<u32>, args: &[&str]) -> ProgramOutput {
     let exe = env.dir().join("home/spore");
     scenes::system(env, "cp", &[&env.exe().display().to_string(), &exe.display().to_string()]);
     let mut command = match user {
@@ -187,5 +187,11 @@ fn a_spawned_session_is_said_not_to_be_held_and_refused_where_it_must_be() {
     assert!(output.stderr.contains("No sandbox holds this session"), "{}", output.stderr);
     let required = [("SPORE_SANDBOX_MODE", "required")];
     let refused = env.spore_in(&env.repo(), &spawn, &required).code(69);
-    insta::assert_snapshot!(told(&refused));
+    insta::assert_snapshot!(told(&refused), @r#"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: a sandbox is required, and a spawned session has none
+      try: let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = "auto"`
+    "#);
 }

@@ -109,19 +109,41 @@ fn an_answer_can_go_to_a_file() {
     let written = std::fs::read_to_string(env.dir().join("scan.json")).unwrap();
     let scan: serde_json::Value = serde_json::from_str(&written).unwrap();
     assert_eq!(scan["totals"]["files"], 4);
-    insta::assert_snapshot!(
-        "an_answer_that_cannot_be_written",
-        env.spore(&["scan", "-o", "no/such/scan.txt"]).code(74).render()
-    );
+    insta::assert_snapshot!(env.spore(&["scan", "-o", "no/such/scan.txt"]).code(74).render(), @"
+    exit code: 74
+    --- stdout
+    --- stderr
+    error: cannot write $TEST_ENV/repo/no/such/scan.txt
+      because: No such file or directory (os error 2)
+    ");
 }
 
 #[test]
 fn what_cannot_be_scanned_is_told_with_what_to_do() {
     let env = shop();
     let tell = |args: &[&str], code: i32| env.spore(args).code(code).render();
-    insta::assert_snapshot!("scan_of_nothing", tell(&["scan", "nowhere"], 65));
-    insta::assert_snapshot!("scan_of_a_file", tell(&["scan", "Cargo.toml"], 65));
-    insta::assert_snapshot!("scan_without_a_broken_pattern", tell(&["scan", "-x", "["], 64));
+    insta::assert_snapshot!(tell(&["scan", "nowhere"], 65), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: there is no directory nowhere
+      because: No such file or directory (os error 2)
+      try: name a directory as seen from here, or none for this one
+    ");
+    insta::assert_snapshot!(tell(&["scan", "Cargo.toml"], 65), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: Cargo.toml is not a directory
+      try: name the directory that it is in
+    ");
+    insta::assert_snapshot!(tell(&["scan", "-x", "["], 64), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: "[" is no name or pattern to leave out: unclosed character class; missing ']'
+      try: name files or directories, or use patterns as in a .gitignore: -x '*.log'
+    "#);
 }
 
 /// A user who owns nothing.

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 pub(crate) fn env() -> TestEnv {
     TestEnv::new(env!("CARGO_BIN_EXE_spore"))
@@ -93,7 +93,7 @@ pub(crate) const ORCHESTRATE: &[&str] =
     &["orchestrate", "write the answer", "--backend", "replay", "--scenario", "../scenario.toml"];
 
 /// Runs the task of a scene, with more arguments.
-pub(crate) fn orchestrate(env: &TestEnv, more: &[&str]) -> Output {
+pub(crate) fn orchestrate(env: &TestEnv, more: &[&str]) -> ProgramOutput {
     let args: Vec<&str> = ORCHESTRATE.iter().chain(more).copied().collect();
     env.spore(&args)
 }
@@ -123,7 +123,7 @@ pub(crate) const WAIT_ONCE: &str =
     r#"{ run = "test -e $HOME/waits || { touch $HOME/waits; exec sleep 600; }" }"#;
 
 /// Runs spore with something on its stdin.
-pub(crate) fn with_stdin(env: &TestEnv, args: &[&str], input: &[u8]) -> Output {
+pub(crate) fn with_stdin(env: &TestEnv, args: &[&str], input: &[u8]) -> ProgramOutput {
     let mut command = env.command(env.exe(), &env.repo());
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -183,7 +183,7 @@ pub(crate) fn added_refs(env: &TestEnv) -> Vec<String> {
 
 /// What a person reads, with ids and hashes numbered in the order they appear, and what
 /// depends on the test's own place taken out.
-pub(crate) fn told(output: &Output) -> String {
+pub(crate) fn told(output: &ProgramOutput) -> String {
     plain(&output.render())
 }
 

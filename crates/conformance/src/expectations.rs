@@ -14,11 +14,11 @@ pub(crate) const NOTHING: &str = "-";
 #[derive(Clone, Debug, Deserialize)]
 pub struct Expectations {
     #[serde(rename = "case")]
-    pub cases: Vec<Case>,
+    pub cases: Vec<ConformanceCase>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct Case {
+pub struct ConformanceCase {
     pub name: String,
     /// What it shows, in one sentence.
     pub shows: String,
@@ -29,19 +29,19 @@ pub struct Case {
 
 /// What a backend does in a case, and who sees to it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(from = "(String, By)")]
+#[serde(from = "(String, Enforcer)")]
 pub struct Cell {
     /// How what is seen begins.
     pub expected: String,
-    pub by: By,
+    pub by: Enforcer,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum Enforcer {
     Agent,
     Spore,
-    /// Nobody can: what happens instead is what is expected, or nothing is run.
+    /// Neither can: the table expects what happens instead, or the case is not run.
     #[serde(rename = "not possible")]
     Nobody,
 }
@@ -64,13 +64,13 @@ impl Cell {
     }
 }
 
-impl From<(String, By)> for Cell {
-    fn from((expected, by): (String, By)) -> Self {
+impl From<(String, Enforcer)> for Cell {
+    fn from((expected, by): (String, Enforcer)) -> Self {
         Self { expected, by }
     }
 }
 
-impl fmt::Display for By {
+impl fmt::Display for Enforcer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Agent => "agent",
@@ -98,7 +98,7 @@ mod tests {
             assert_eq!(found, backends, "{}", case.name);
             for (backend, cell) in &case.cells {
                 assert!(!cell.expected.is_empty(), "{} {backend}", case.name);
-                let is_legal = cell.is_run() || cell.by == By::Nobody;
+                let is_legal = cell.is_run() || cell.by == Enforcer::Nobody;
                 assert!(is_legal, "{} {backend}: nothing is expected of somebody", case.name);
             }
         }

@@ -1,7 +1,7 @@
 //! The conformance suite: what an agent that is installed here really does, case by case.
 //!
 //! Each case is a row of `assets/conformance.toml`, which says for every backend what is
-//! expected and who sees to it: the agent, Spore, or nobody. The suite starts the real program
+//! expected and what enforces it: the agent, Spore, or nothing. The suite starts the real program
 //! against a scripted model on the loopback address, in a fresh home, with keys that are none,
 //! in a directory that is thrown away, and writes beside each expectation what it saw.
 //!
@@ -22,8 +22,8 @@ mod table;
 mod trials;
 
 pub use echo::{ECHO_ARG, serve as serve_echo};
-pub use expectations::{By, Case, Cell, Expectations};
-pub use kits::{Grant, Kit, Place, Step, kit};
-pub use scene::{Scene, Witness};
+pub use expectations::{Cell, ConformanceCase, Enforcer, Expectations};
+pub use kits::{Grant, Kit, ModelStep, SessionPlace, kit};
+pub use scene::{TrialScene, Witness};
 pub use suite::{CheckError, Subject, check, names};
-pub use table::{Row, Table, markdown};
+pub use table::{CaseRow, ConformanceTable, markdown};

@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use serde_json::json;
 use spore_agent::{
-    AgentError, AgentEvent, BoxError, Limits, McpServer, Report, Request, Sandbox, ToolPolicy,
-    Watch, Watchdog,
+    AgentError, AgentEvent, AgentWatch, BoxError, McpServer, Request, RequestLimits, SessionReport,
+    SessionSandbox, ToolPolicy, Watchdog,
 };
 use spore_effects::session::{
     Confinement, Grace, ProcessIdentity, SessionError, enforceable, find_by_token,
 };
 use spore_effects::{Ids, SystemClock};
 use spore_model::{Usage, Usd};
-use spore_scripted_model::{Refusal, Scenario, Server, Turn, When};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, VendorRefusal, When};
 
 use crate::echo::{BROKEN, ECHO_ARG};
-use crate::kits::{Grant, Kit, Place, Step};
+use crate::kits::{Grant, Kit, ModelStep, SessionPlace};
 use crate::suite::Subject;
 
 /// So long that nothing ever waits for it, and a stuck session does not wait for ever.
@@ -43,17 +43,17 @@ const DEVICES: &[&str] = &[
     "/dev/pts",
 ];
 
-pub struct Scene {
+pub struct TrialScene {
     /// Dropped with the scene.
     _dir: tempfile::TempDir,
     kit: &'static dyn Kit,
     stop: Arc<AtomicBool>,
-    pub place: Place,
-    pub model: Server,
+    pub place: SessionPlace,
+    pub model: ModelServer,
     pub request: Request,
 }
 
-/// Whoever looks on, and may stop the session.
+/// Collects the events of a session, and may stop it.
 #[derive(Default)]
 pub struct Witness {
     pub events: Vec<AgentEvent>,
@@ -68,7 +68,7 @@ impl Witness {
     }
 }
 
-impl Watch for Witness {
+impl AgentWatch for Witness {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         Ok(())
     }
@@ -83,13 +83,13 @@ impl Watch for Witness {
     }
 }
 
-impl Scene {
+impl TrialScene {
     /// Prepares a session in which the model says `steps`.
-    pub fn new(subject: &Subject, kit: &'static dyn Kit, steps: &[Step]) -> io::Result<Self> {
+    pub fn new(subject: &Subject, kit: &'static dyn Kit, steps: &[ModelStep]) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
         // Agents tell paths as the kernel does.
         let root = dir.path().canonicalize()?;
-        let place = Place {
+        let place = SessionPlace {
             home: root.join("home"),
             checkout: root.join("checkout"),
             exe: subject.exe.clone(),
@@ -99,7 +99,7 @@ impl Scene {
         for made in [&place.home, &place.checkout.join(".git"), &tmp(&place), &outside(&place)] {
             std::fs::create_dir_all(made)?;
         }
-        let model = Server::start(scenario(kit, &place, steps))?;
+        let model = ModelServer::start(scenario(kit, &place, steps))?;
         let mut env = vec![
             ("PATH".to_owned(), subject.path.clone()),
             ("HOME".to_owned(), place.home.display().to_string()),
@@ -114,7 +114,7 @@ impl Scene {
         self.request.tools.allow = grants.iter().map(|&grant| self.kit.permission(grant)).collect();
     }
 
-    /// Nobody is asked, as in a run whose sandbox is enforced.
+    /// Lets the agent act without questions, as in a run whose sandbox is enforced.
     pub fn set_free(&mut self) {
         self.request.tools = ToolPolicy { skip_permissions: true, ..ToolPolicy::default() };
     }
@@ -126,7 +126,7 @@ impl Scene {
         let confinement = Confinement { write, devices, ..Confinement::default() };
         let is_possible = enforceable(&confinement).is_some();
         if is_possible {
-            self.request.sandbox = Sandbox::Enforced(confinement);
+            self.request.sandbox = SessionSandbox::Enforced(confinement);
         }
         is_possible
     }
@@ -143,11 +143,11 @@ impl Scene {
         }];
     }
 
-    pub fn run(&self) -> Result<Report, AgentError> {
+    pub fn run(&self) -> Result<SessionReport, AgentError> {
         self.run_watched_by(&mut Witness::default())
     }
 
-    pub fn run_watched_by(&self, witness: &mut Witness) -> Result<Report, AgentError> {
+    pub fn run_watched_by(&self, witness: &mut Witness) -> Result<SessionReport, AgentError> {
         let watchdog = Watchdog {
             first_output: LONG,
             exit: Duration::from_secs(10),
@@ -215,38 +215,38 @@ pub(crate) fn no_session(error: &AgentError) -> String {
     format!("no session: {why}")
 }
 
-fn tmp(place: &Place) -> PathBuf {
+fn tmp(place: &SessionPlace) -> PathBuf {
     place.dir.join("tmp")
 }
 
-fn outside(place: &Place) -> PathBuf {
+fn outside(place: &SessionPlace) -> PathBuf {
     place.dir.join("outside")
 }
 
-fn scenario(kit: &dyn Kit, place: &Place, steps: &[Step]) -> Scenario {
+fn scenario(kit: &dyn Kit, place: &SessionPlace, steps: &[ModelStep]) -> ModelScenario {
     let turns = steps.iter().map(|step| match step {
-        Step::Write(name) => kit.write(place, name),
-        Step::Shell(command) => kit.shell(command),
-        Step::ShellAgain(command) => kit.shell(command).sticky(),
-        Step::Ping => kit.served("echo", "ping", json!({ "x": 1 })),
-        Step::Spore(tool, name, text) => kit.served("spore", tool, json!({ (*name): text })),
-        Step::Say(text) => Turn::says(text),
-        Step::SayOn(heard, text) => {
+        ModelStep::Write(name) => kit.write(place, name),
+        ModelStep::Shell(command) => kit.shell(command),
+        ModelStep::ShellAgain(command) => kit.shell(command).sticky(),
+        ModelStep::Ping => kit.served("echo", "ping", json!({ "x": 1 })),
+        ModelStep::Spore(tool, name, text) => kit.served("spore", tool, json!({ (*name): text })),
+        ModelStep::Say(text) => Turn::says(text),
+        ModelStep::SayOn(heard, text) => {
             let tool_result_contains = Some((*heard).to_owned());
             Turn::says(text).when(When { tool_result_contains, ..When::default() })
         }
-        Step::Refuse(status) => Turn::refuses(Refusal::new(*status)).sticky(),
-        Step::Cut => Turn::says(WORDS).cut_after(SOME).sticky(),
-        Step::FallSilent => Turn::says(WORDS).hang_after(SOME).sticky(),
+        ModelStep::Refuse(status) => Turn::refuses(VendorRefusal::new(*status)).sticky(),
+        ModelStep::Cut => Turn::says(WORDS).cut_after(SOME).sticky(),
+        ModelStep::FallSilent => Turn::says(WORDS).hang_after(SOME).sticky(),
     });
-    let scenario = turns.fold(Scenario::new(), Scenario::turn);
+    let scenario = turns.fold(ModelScenario::new(), ModelScenario::turn);
     match kit.price() {
         Some(price) => scenario.price("*", price),
         None => scenario,
     }
 }
 
-fn request(kit: &dyn Kit, place: &Place, env: Vec<(String, String)>) -> Request {
+fn request(kit: &dyn Kit, place: &SessionPlace, env: Vec<(String, String)>) -> Request {
     Request {
         role: "coder".to_owned(),
         bounce: 1,
@@ -257,11 +257,11 @@ fn request(kit: &dyn Kit, place: &Place, env: Vec<(String, String)>) -> Request 
         dir: place.checkout.clone(),
         env,
         tools: ToolPolicy::default(),
-        sandbox: Sandbox::None,
+        sandbox: SessionSandbox::None,
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
-        limits: Limits { turns: 10, wall: LONG, idle: None, usd: None },
+        limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
         token: Ids::random(Arc::new(SystemClock)).session_token(),
         transcript: Path::join(&place.dir, "session/transcript.jsonl"),
     }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use spore_agent::AgentError;
 use spore_effects::Tool;
 
-use crate::expectations::{Case, Expectations};
+use crate::expectations::{ConformanceCase, Expectations};
 use crate::kits::{self, KITS, Kit};
-use crate::scene::{Scene, no_session};
-use crate::table::{Row, Table};
-use crate::trials::{Seen, TRIALS, Trial};
+use crate::scene::{TrialScene, no_session};
+use crate::table::{CaseRow, ConformanceTable};
+use crate::trials::{Observation, TRIALS, Trial};
 
 /// Some agents take long to wake up where the machine is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,13 +57,13 @@ pub fn check(
     subject: &Subject,
     cases: &[String],
     tell: &mut dyn FnMut(&[&str]),
-) -> Result<Table, CheckError> {
+) -> Result<ConformanceTable, CheckError> {
     let kit = kits::kit(&subject.name).ok_or_else(|| CheckError::NoSuite(subject.name.clone()))?;
     let all = Expectations::read().map_err(CheckError::Table)?.cases;
     if let Some(unknown) = cases.iter().find(|name| !all.iter().any(|case| case.name == **name)) {
         return Err(CheckError::NoSuchCase(unknown.clone()));
     }
-    let wanted: Vec<Case> =
+    let wanted: Vec<ConformanceCase> =
         all.into_iter().filter(|case| cases.is_empty() || cases.contains(&case.name)).collect();
     let is_run = |name: &str| {
         let case = wanted.iter().find(|case| case.name == name);
@@ -77,8 +77,8 @@ pub fn check(
             seen.extend(attempt(subject, kit, trial)?);
         }
     }
-    let rows = wanted.iter().filter_map(|case| Row::of(case, kit.name(), &seen)).collect();
-    Ok(Table::new(kit, version(subject), rows))
+    let rows = wanted.iter().filter_map(|case| CaseRow::of(case, kit.name(), &seen)).collect();
+    Ok(ConformanceTable::new(kit, version(subject), rows))
 }
 
 /// A trial's sightings, each with what the program printed last.
@@ -86,8 +86,8 @@ fn attempt(
     subject: &Subject,
     kit: &'static dyn Kit,
     trial: &Trial,
-) -> Result<Vec<(Seen, String)>, CheckError> {
-    let mut scene = Scene::new(subject, kit, trial.steps)?;
+) -> Result<Vec<(Observation, String)>, CheckError> {
+    let mut scene = TrialScene::new(subject, kit, trial.steps)?;
     let seen = (trial.run)(&mut scene);
     if subject.stop.load(Ordering::Relaxed) {
         return Err(CheckError::Interrupted);
@@ -99,7 +99,7 @@ fn attempt(
         }
         Err(error) => {
             let got = no_session(&error);
-            trial.shows.iter().map(|&case| Seen { case, got: got.clone() }).collect()
+            trial.shows.iter().map(|&case| Observation { case, got: got.clone() }).collect()
         }
     };
     let last_words = scene.last_words();

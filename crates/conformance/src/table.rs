@@ -4,29 +4,29 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::expectations::{By, Case, NOTHING};
+use crate::expectations::{ConformanceCase, Enforcer, NOTHING};
 use crate::kits::Kit;
-use crate::trials::{Seen, UNHELD};
+use crate::trials::{Observation, UNHELD};
 
 /// One agent's cases.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct ConformanceTable {
     pub agent: &'static str,
     pub title: &'static str,
     /// Nothing for an agent that is part of Spore, or that does not say.
     pub version: Option<String>,
     /// No case went another way.
     pub as_expected: bool,
-    pub rows: Vec<Row>,
+    pub rows: Vec<CaseRow>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct CaseRow {
     pub case: String,
     pub shows: String,
     pub expected: String,
     pub got: String,
-    pub by: By,
+    pub by: Enforcer,
     /// `None` where this machine cannot show it.
     pub as_expected: Option<bool>,
     /// What the program printed last, where it went another way.
@@ -34,9 +34,13 @@ pub struct Row {
     pub last_words: String,
 }
 
-impl Row {
+impl CaseRow {
     /// The row of `case`; nothing where the table does not know the backend.
-    pub(crate) fn of(case: &Case, backend: &str, seen: &[(Seen, String)]) -> Option<Self> {
+    pub(crate) fn of(
+        case: &ConformanceCase,
+        backend: &str,
+        seen: &[(Observation, String)],
+    ) -> Option<Self> {
         let cell = case.cells.get(backend)?;
         let found = seen.iter().find(|(seen, _)| seen.case == case.name);
         let got = found.map_or(NOTHING, |(seen, _)| seen.got.as_str());
@@ -61,9 +65,9 @@ impl Row {
     }
 }
 
-impl Table {
-    pub(crate) fn new(kit: &dyn Kit, version: Option<String>, rows: Vec<Row>) -> Self {
-        let as_expected = !rows.iter().any(Row::went_another_way);
+impl ConformanceTable {
+    pub(crate) fn new(kit: &dyn Kit, version: Option<String>, rows: Vec<CaseRow>) -> Self {
+        let as_expected = !rows.iter().any(CaseRow::went_another_way);
         Self { agent: kit.name(), title: kit.title(), version, as_expected, rows }
     }
 
@@ -78,7 +82,7 @@ impl Table {
     /// For a terminal. `verbose` tells what each case shows, and what the program printed last
     /// where it went another way.
     pub fn text(&self, verbose: bool) -> String {
-        let width = |name: &str, column: fn(&Row) -> &str| {
+        let width = |name: &str, column: fn(&CaseRow) -> &str| {
             let widths = self.rows.iter().map(|row| column(row).chars().count());
             widths.chain([name.len()]).max().unwrap_or_default()
         };
@@ -123,7 +127,7 @@ played: the case has no meaning there.
 ";
 
 /// All tables side by side: a row a case, a column an agent. Only what was seen is told.
-pub fn markdown(tables: &[Table]) -> String {
+pub fn markdown(tables: &[ConformanceTable]) -> String {
     let mut text = format!("{PREFACE}| case |");
     let mut rule = String::from("|---|");
     for table in tables {
@@ -152,7 +156,7 @@ pub fn markdown(tables: &[Table]) -> String {
     text
 }
 
-fn cell(row: &Row) -> String {
+fn cell(row: &CaseRow) -> String {
     match (row.got.as_str(), row.by) {
         (NOTHING, by) => by.to_string(),
         (got, by) if row.went_another_way() => {

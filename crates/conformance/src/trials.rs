@@ -1,21 +1,21 @@
 //! The trials: each plays a session or two and says what was seen, for one or more cases.
 
-use spore_agent::{AgentError, Conversation, Report};
+use spore_agent::{AgentError, Conversation, SessionReport};
 use spore_model::{Outcome, Usage, Usd};
 
-use crate::kits::{Grant, Step};
-use crate::scene::{Scene, Witness};
+use crate::kits::{Grant, ModelStep};
+use crate::scene::{TrialScene, Witness};
 
 pub(crate) struct Trial {
     /// The cases that it shows.
     pub(crate) shows: &'static [&'static str],
-    pub(crate) steps: &'static [Step],
-    pub(crate) run: fn(&mut Scene) -> Result<Vec<Seen>, AgentError>,
+    pub(crate) steps: &'static [ModelStep],
+    pub(crate) run: fn(&mut TrialScene) -> Result<Vec<Observation>, AgentError>,
 }
 
 /// What a case looked like.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Observation {
     pub(crate) case: &'static str,
     pub(crate) got: String,
 }
@@ -26,53 +26,69 @@ const ESCAPE: &str = "touch inside; echo hi >../outside/by-shell.txt";
 const SHELL_WRITE: &str = "echo hi >by-shell.txt";
 
 /// Some take a refusal for the end of the turn; those that do not ask once more.
-const TRIED: Step = Step::Say("I tried.");
+const TRIED: ModelStep = ModelStep::Say("I tried.");
 
 /// In the order in which they are run: the plain ones first.
 pub(crate) const TRIALS: &[Trial] = &[
     Trial {
         shows: &["edit", "command", "tokens", "cost"],
-        steps: &[Step::Write("hello.txt"), Step::Shell(COPY), Step::Say("Done.")],
+        steps: &[ModelStep::Write("hello.txt"), ModelStep::Shell(COPY), ModelStep::Say("Done.")],
         run: work,
     },
-    Trial { shows: &["mcp"], steps: &[Step::Ping, Step::SayOn("pong", "It answers.")], run: mcp },
-    Trial { shows: &["mcp-fails"], steps: &[Step::Say("Done without it.")], run: mcp_fails },
+    Trial {
+        shows: &["mcp"],
+        steps: &[ModelStep::Ping, ModelStep::SayOn("pong", "It answers.")],
+        run: mcp,
+    },
+    Trial { shows: &["mcp-fails"], steps: &[ModelStep::Say("Done without it.")], run: mcp_fails },
     Trial {
         shows: &["resume"],
-        steps: &[Step::Say("The word is plover."), Step::Say("Second."), Step::Say("Third.")],
+        steps: &[
+            ModelStep::Say("The word is plover."),
+            ModelStep::Say("Second."),
+            ModelStep::Say("Third."),
+        ],
         run: resume,
     },
     Trial {
         shows: &["refused-write"],
-        steps: &[Step::Write("by-tool.txt"), TRIED, TRIED],
+        steps: &[ModelStep::Write("by-tool.txt"), TRIED, TRIED],
         run: refused_write,
     },
     Trial {
         shows: &["refused-shell"],
-        steps: &[Step::Shell(SHELL_WRITE), TRIED, TRIED],
+        steps: &[ModelStep::Shell(SHELL_WRITE), TRIED, TRIED],
         run: refused_shell,
     },
-    Trial { shows: &["outside"], steps: &[Step::Shell(ESCAPE), TRIED, TRIED], run: outside },
-    Trial { shows: &["turns"], steps: &[Step::ShellAgain("true")], run: turns },
-    Trial { shows: &["stop", "tokens-when-stopped"], steps: &[Step::Shell(ENDLESS)], run: stop },
-    Trial { shows: &["wall-time"], steps: &[Step::Shell(ENDLESS)], run: wall_time },
-    Trial { shows: &["401"], steps: &[Step::Refuse(401)], run: |scene| broken(scene, "401") },
-    Trial { shows: &["429"], steps: &[Step::Refuse(429)], run: |scene| broken(scene, "429") },
-    Trial { shows: &["500"], steps: &[Step::Refuse(500)], run: |scene| broken(scene, "500") },
-    Trial { shows: &["cut-stream"], steps: &[Step::Cut], run: |scene| broken(scene, "cut-stream") },
+    Trial { shows: &["outside"], steps: &[ModelStep::Shell(ESCAPE), TRIED, TRIED], run: outside },
+    Trial { shows: &["turns"], steps: &[ModelStep::ShellAgain("true")], run: turns },
+    Trial {
+        shows: &["stop", "tokens-when-stopped"],
+        steps: &[ModelStep::Shell(ENDLESS)],
+        run: stop,
+    },
+    Trial { shows: &["wall-time"], steps: &[ModelStep::Shell(ENDLESS)], run: wall_time },
+    Trial { shows: &["401"], steps: &[ModelStep::Refuse(401)], run: |scene| broken(scene, "401") },
+    Trial { shows: &["429"], steps: &[ModelStep::Refuse(429)], run: |scene| broken(scene, "429") },
+    Trial { shows: &["500"], steps: &[ModelStep::Refuse(500)], run: |scene| broken(scene, "500") },
+    Trial {
+        shows: &["cut-stream"],
+        steps: &[ModelStep::Cut],
+        run: |scene| broken(scene, "cut-stream"),
+    },
     Trial {
         shows: &["silent-stream"],
-        steps: &[Step::FallSilent],
+        steps: &[ModelStep::FallSilent],
         run: |scene| broken(scene, "silent-stream"),
     },
 ];
 
-fn one(case: &'static str, got: impl Into<String>) -> Result<Vec<Seen>, AgentError> {
-    Ok(vec![Seen { case, got: got.into() }])
+fn one(case: &'static str, got: impl Into<String>) -> Result<Vec<Observation>, AgentError> {
+    Ok(vec![Observation { case, got: got.into() }])
 }
 
 /// Writes, runs, says; tokens and cost are held against the model's own books.
-fn work(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn work(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.allow(&[Grant::Read, Grant::Edit, Grant::Command(COPY)]);
     let report = scene.run()?;
     let is_whole = report.outcome == Outcome::Success && report.final_text == "Done.";
@@ -92,15 +108,15 @@ fn work(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
         (false, _) => "role or prompt did not arrive".to_owned(),
     };
     Ok(vec![
-        Seen { case: "edit", got: edit },
-        Seen { case: "command", got: done("copy.txt") },
-        Seen { case: "tokens", got: tokens(&report, usage) },
-        Seen { case: "cost", got: costs(report.cost, cost) },
+        Observation { case: "edit", got: edit },
+        Observation { case: "command", got: done("copy.txt") },
+        Observation { case: "tokens", got: tokens(&report, usage) },
+        Observation { case: "cost", got: costs(report.cost, cost) },
     ])
 }
 
 /// Exact, or an estimate that says so and whose bounds hold the true count.
-fn tokens(report: &Report, booked: Usage) -> String {
+fn tokens(report: &SessionReport, booked: Usage) -> String {
     let read =
         |usage: Usage| usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
     if let Some((low, high)) = report.usage_bounds {
@@ -137,7 +153,7 @@ fn costs(told: Option<Usd>, booked: Option<Usd>) -> String {
     }
 }
 
-fn mcp(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn mcp(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.serve_echo(true);
     scene.allow(&[Grant::Server]);
     let report = scene.run()?;
@@ -145,7 +161,7 @@ fn mcp(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
     one("mcp", if answered { "done".to_owned() } else { format!("not done: {}", ending(&report)) })
 }
 
-fn mcp_fails(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn mcp_fails(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.serve_echo(false);
     let report = scene.run()?;
     one(
@@ -157,7 +173,7 @@ fn mcp_fails(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
     )
 }
 
-fn resume(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn resume(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     let first = scene.run()?;
     if first.outcome != Outcome::Success {
         return one("resume", format!("the first session {}", ending(&first)));
@@ -195,22 +211,22 @@ fn resume(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
     )
 }
 
-fn refused_write(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn refused_write(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.allow(&[Grant::Read]);
     let report = scene.run()?;
     let is_there = scene.file("by-tool.txt").is_some();
     one("refused-write", refused(scene, &report, is_there))
 }
 
-fn refused_shell(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn refused_shell(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.allow(&[Grant::Read]);
     let report = scene.run()?;
     let is_there = scene.file("by-shell.txt").is_some();
     one("refused-shell", refused(scene, &report, is_there))
 }
 
-/// Nobody is asked, and the kernel says no.
-fn outside(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+/// The agent may write without a question, and the kernel refuses.
+fn outside(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.set_free();
     if !scene.confine() {
         return one("outside", UNHELD);
@@ -230,7 +246,7 @@ fn outside(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
 /// The kernel of this machine is no part of what is checked.
 pub(crate) const UNHELD: &str = "not possible here: the kernel has no Landlock";
 
-fn refused(scene: &Scene, report: &Report, is_there: bool) -> String {
+fn refused(scene: &TrialScene, report: &SessionReport, is_there: bool) -> String {
     if is_there {
         "written".to_owned()
     } else if !scene.was_asked() {
@@ -242,14 +258,14 @@ fn refused(scene: &Scene, report: &Report, is_there: bool) -> String {
     }
 }
 
-fn turns(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn turns(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.allow(&[Grant::Command("true")]);
     scene.request.limits.turns = 2;
     one("turns", ending(&scene.run()?))
 }
 
 /// A tool at work is not silence, but its time ends.
-fn wall_time(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn wall_time(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.set_free();
     scene.request.limits.wall = scene.kit().wall();
     let report = scene.run()?;
@@ -263,7 +279,7 @@ fn wall_time(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
     )
 }
 
-fn stop(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
+fn stop(scene: &mut TrialScene) -> Result<Vec<Observation>, AgentError> {
     scene.set_free();
     let mut witness = Witness::until(scene.place.checkout.join("started"));
     let report = scene.run_watched_by(&mut witness)?;
@@ -274,12 +290,12 @@ fn stop(scene: &mut Scene) -> Result<Vec<Seen>, AgentError> {
         (_, left, _) => format!("{left} processes are left"),
     };
     Ok(vec![
-        Seen { case: "stop", got },
-        Seen { case: "tokens-when-stopped", got: tokens(&report, scene.booked().0) },
+        Observation { case: "stop", got },
+        Observation { case: "tokens-when-stopped", got: tokens(&report, scene.booked().0) },
     ])
 }
 
-fn broken(scene: &mut Scene, case: &'static str) -> Result<Vec<Seen>, AgentError> {
+fn broken(scene: &mut TrialScene, case: &'static str) -> Result<Vec<Observation>, AgentError> {
     scene.request.limits.idle = Some(scene.kit().patience());
     if scene.kit().model().is_none() {
         // Only the wall clock holds a session that does not tell of its tools.
@@ -289,7 +305,7 @@ fn broken(scene: &mut Scene, case: &'static str) -> Result<Vec<Seen>, AgentError
 }
 
 /// How a session ended: its outcome in a word, and the first clause of its reason.
-fn ending(report: &Report) -> String {
+fn ending(report: &SessionReport) -> String {
     let word = match report.outcome {
         Outcome::Success => return "ended well".to_owned(),
         Outcome::QuotaParked => "parked",
@@ -310,7 +326,8 @@ mod tests {
 
     #[test]
     fn an_ending_is_told_in_one_clause() {
-        let told = |outcome, reason: &str| ending(&Report::ended(outcome, Some(reason.to_owned())));
+        let told =
+            |outcome, reason: &str| ending(&SessionReport::ended(outcome, Some(reason.to_owned())));
         assert_eq!(told(Outcome::Success, ""), "ended well");
         assert_eq!(told(Outcome::TimedOut, "it fell silent"), "timed out: it fell silent");
         let reason = "it is not signed in: the API said {\"error\":1}";
@@ -322,7 +339,7 @@ mod tests {
     fn tokens_are_exact_or_bounded_or_wrong() {
         let usage =
             |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
-        let mut report = Report::ended(Outcome::Success, None);
+        let mut report = SessionReport::ended(Outcome::Success, None);
         assert_eq!(tokens(&report, usage(10, 2)), "none told");
         report.usage = usage(10, 2);
         assert_eq!(tokens(&report, usage(10, 2)), "exact");

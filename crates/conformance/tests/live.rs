@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use spore_agent::AgentEvent;
-use spore_conformance::{Grant, Kit, Scene, Step, Subject, Witness, check, kit};
+use spore_conformance::{Grant, Kit, ModelStep, Subject, TrialScene, Witness, check, kit};
 use spore_model::Outcome;
 
 /// What can be told within a minute, of any agent.
@@ -61,8 +61,8 @@ fn tells_what_it_does(pinned: &Pinned) {
     let Some(subject) = subject(pinned) else { return };
     let kit: &'static dyn Kit = kit(pinned.name).unwrap();
     let copy = "cp hello.txt copy.txt";
-    let steps = [Step::Write("hello.txt"), Step::Shell(copy), Step::Say("Done.")];
-    let mut scene = Scene::new(&subject, kit, &steps).unwrap();
+    let steps = [ModelStep::Write("hello.txt"), ModelStep::Shell(copy), ModelStep::Say("Done.")];
+    let mut scene = TrialScene::new(&subject, kit, &steps).unwrap();
     scene.allow(&[Grant::Read, Grant::Edit, Grant::Command("cp hello.txt copy.txt")]);
     let mut witness = Witness::default();
     let report = scene.run_watched_by(&mut witness).unwrap();
@@ -143,8 +143,8 @@ fn qwen_tells_what_it_does() {
 #[test]
 fn codex_says_that_a_server_is_connected() {
     let Some(subject) = subject(&CODEX) else { return };
-    let steps = [Step::Ping, Step::SayOn("pong", "It answers.")];
-    let mut scene = Scene::new(&subject, kit("codex").unwrap(), &steps).unwrap();
+    let steps = [ModelStep::Ping, ModelStep::SayOn("pong", "It answers.")];
+    let mut scene = TrialScene::new(&subject, kit("codex").unwrap(), &steps).unwrap();
     scene.serve_echo(true);
     scene.allow(&[Grant::Server]);
     let report = scene.run().unwrap();
@@ -161,8 +161,8 @@ fn codex_keeps_a_schema_or_has_failed() {
     });
     let ask = |answer: &'static str| {
         let subject = subject(&CODEX)?;
-        let steps = [Step::Say(answer), Step::Say(answer)];
-        let mut scene = Scene::new(&subject, kit("codex").unwrap(), &steps).unwrap();
+        let steps = [ModelStep::Say(answer), ModelStep::Say(answer)];
+        let mut scene = TrialScene::new(&subject, kit("codex").unwrap(), &steps).unwrap();
         scene.request.schema = Some(schema.clone());
         let report = scene.run().unwrap();
         assert!(scene.last_request().contains("verdict"));

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use spore_conformance::{CheckError, Expectations, Subject, Table, check, names};
+use spore_conformance::{CheckError, ConformanceTable, Expectations, Subject, check, names};
 
 fn subject(name: &str) -> Subject {
     Subject {
@@ -15,7 +15,7 @@ fn subject(name: &str) -> Subject {
 }
 
 #[track_caller]
-fn conforms(name: &str) -> Table {
+fn conforms(name: &str) -> ConformanceTable {
     let table = check(&subject(name), &[], &mut |_| {}).unwrap();
     assert_eq!(table.rows.len(), 19);
     assert!(table.as_expected, "{}", table.text(true));

@@ -1,4 +1,4 @@
-//! An agent program that misbehaves on demand, for tests of those who have to live with one.
+//! An agent program that misbehaves on demand, for tests of the code that drives agents.
 //!
 //! It speaks Claude Code's stream-json, or Spore's own events, or plain text, and plays the
 //! tricks that it is told: `fake-agent --trick daemon --trick deaf`, or whichever two the
@@ -14,16 +14,16 @@ mod tricks;
 use std::io;
 use std::process::ExitCode;
 
-use speech::{Format, Speech};
+use speech::{OutputFormat, Speech};
 use tricks::Trick;
 
 pub(crate) fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let told = std::env::var("FAKE_AGENT_TRICKS").unwrap_or_default();
-    match Part::read(&args, &told) {
+    match TrickPlan::read(&args, &told) {
         Ok(part) => match play(&part) {
             Ok(code) => ExitCode::from(code),
-            // Whoever listened is gone.
+            // The reader of stdout is gone: the code of a program that SIGPIPE ended.
             Err(_) => ExitCode::from(141),
         },
         Err(problem) => {
@@ -33,9 +33,9 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// What is to be played.
-struct Part {
-    format: Format,
+/// The tricks to play, and how.
+struct TrickPlan {
+    format: OutputFormat,
     tricks: Vec<Trick>,
     /// How many events `flood` prints.
     count: u32,
@@ -44,10 +44,10 @@ struct Part {
     args: Vec<String>,
 }
 
-impl Part {
+impl TrickPlan {
     fn read(args: &[String], told: &str) -> Result<Self, String> {
         let mut part = Self {
-            format: Format::Claude,
+            format: OutputFormat::Claude,
             tricks: Vec::new(),
             count: 100_000,
             two_way: false,
@@ -62,7 +62,7 @@ impl Part {
             match arg.as_str() {
                 "--trick" => part.tricks.push(Trick::named(value()?)?),
                 "--seed" => part.tricks.extend(tricks::pick(number(value()?)?)),
-                "--format" => part.format = Format::named(value()?)?,
+                "--format" => part.format = OutputFormat::named(value()?)?,
                 "--count" => part.count = u32::try_from(number(value()?)?).unwrap_or(u32::MAX),
                 "--input-format" => part.two_way = value()? == "stream-json",
                 "--input-format=stream-json" => part.two_way = true,
@@ -82,7 +82,7 @@ fn number(text: &str) -> Result<u64, String> {
 }
 
 /// Plays the part from prompt to exit code.
-fn play(part: &Part) -> io::Result<u8> {
+fn play(part: &TrickPlan) -> io::Result<u8> {
     if part.plays(Trick::Deaf) && !tricks::is_deaf() {
         return Err(tricks::become_deaf(&part.args));
     }
@@ -105,14 +105,14 @@ fn play(part: &Part) -> io::Result<u8> {
     part.finish(&mut speech, &mut input)
 }
 
-impl Part {
-    fn pace(&self) -> speech::Pace {
+impl TrickPlan {
+    fn pace(&self) -> speech::OutputPace {
         if self.plays(Trick::Trickle) {
-            speech::Pace::Trickle
+            speech::OutputPace::Trickle
         } else if self.plays(Trick::PartialLines) {
-            speech::Pace::Pieces
+            speech::OutputPace::Pieces
         } else {
-            speech::Pace::Lines
+            speech::OutputPace::Lines
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
     #[track_caller]
     fn check(args: &[&str], told: &str, expected: &[Trick]) {
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-        assert_eq!(Part::read(&args, told).map(|part| part.tricks), Ok(expected.to_vec()));
+        assert_eq!(TrickPlan::read(&args, told).map(|part| part.tricks), Ok(expected.to_vec()));
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_unknown_trick_is_named() {
-        let told = Part::read(&[], "juggle").map(|part| part.tricks);
+        let told = TrickPlan::read(&[], "juggle").map(|part| part.tricks);
         assert!(told.is_err_and(|problem| problem.starts_with("no such trick: juggle")));
     }
 }

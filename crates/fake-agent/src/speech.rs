@@ -1,7 +1,7 @@
 //! What the fake agent says, in the format it is asked for.
 //!
-//! The fields are those of recorded sessions that somebody reads; the rest of a real line is
-//! left out. All numbers are fixed, so that a test can expect them.
+//! The fields are those of recorded sessions that the `agent` crate reads; the rest of a real
+//! line is left out. All numbers are fixed, so that a test can expect them.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use std::time::Duration;
 const SESSION: &str = "fa4e0000-0000-4000-8000-000000000001";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     Claude,
     Events,
     Text,
 }
 
-impl Format {
+impl OutputFormat {
     pub(super) fn named(name: &str) -> Result<Self, String> {
         match name {
             "claude" => Ok(Self::Claude),
@@ -27,7 +27,7 @@ impl Format {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Pace {
+pub(super) enum OutputPace {
     Lines,
     /// Some bytes at a time, without regard to lines.
     Pieces,
@@ -36,22 +36,22 @@ pub(super) enum Pace {
 }
 
 pub(super) struct Speech {
-    format: Format,
-    pace: Pace,
+    format: OutputFormat,
+    pace: OutputPace,
     turns: u32,
 }
 
 impl Speech {
-    pub(super) fn new(format: Format, pace: Pace) -> Self {
+    pub(super) fn new(format: OutputFormat, pace: OutputPace) -> Self {
         Self { format, pace, turns: 0 }
     }
 
     /// Says `claude` or `events`, or nothing where text is spoken and it is not `text`.
     fn say(&mut self, claude: &str, events: &str, text: &str) -> io::Result<()> {
         let line = match self.format {
-            Format::Claude => claude,
-            Format::Events => events,
-            Format::Text => text,
+            OutputFormat::Claude => claude,
+            OutputFormat::Events => events,
+            OutputFormat::Text => text,
         };
         if line.is_empty() {
             return Ok(());
@@ -61,14 +61,14 @@ impl Speech {
 
     pub(super) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        if self.pace == Pace::Lines {
+        if self.pace == OutputPace::Lines {
             out.write_all(bytes)?;
             return out.flush();
         }
         for piece in bytes.chunks(7) {
             out.write_all(piece)?;
             out.flush()?;
-            if self.pace == Pace::Trickle {
+            if self.pace == OutputPace::Trickle {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::report::{LanguageRow, Totals};
+use crate::report::{LanguageRow, ScanTotals};
 use crate::shown::{many, number_text, on_one_line, path_text, size_text};
 use crate::tree::{Dir, Tree};
 
@@ -38,7 +38,7 @@ pub(crate) fn brief(
     tree: &Tree,
     target: &Path,
     languages: &[LanguageRow],
-    totals: &Totals,
+    totals: &ScanTotals,
 ) -> String {
     let name = target.file_name().unwrap_or(target.as_os_str());
     let mut said = vec![size(&path_text(Path::new(name)), totals)];
@@ -49,7 +49,7 @@ pub(crate) fn brief(
     said.join(" ")
 }
 
-fn size(name: &str, totals: &Totals) -> String {
+fn size(name: &str, totals: &ScanTotals) -> String {
     let name = on_one_line(name);
     if totals.files == 0 {
         return format!("{name} holds no files.");
@@ -62,7 +62,7 @@ fn size(name: &str, totals: &Totals) -> String {
     )
 }
 
-fn code(languages: &[LanguageRow], totals: &Totals) -> Option<String> {
+fn code(languages: &[LanguageRow], totals: &ScanTotals) -> Option<String> {
     let named: Vec<String> = languages
         .iter()
         .filter(|row| row.code > 0)
@@ -106,8 +106,8 @@ fn places(tree: &Tree) -> Option<String> {
     (!named.is_empty()).then(|| format!("Most of it is in {}.", named.join(", ")))
 }
 
-/// What somebody should know before they believe the rest.
-fn peculiar(totals: &Totals, tree: &Tree) -> Option<String> {
+/// Warns of what makes the other sentences doubtful: generated, large and unread files.
+fn peculiar(totals: &ScanTotals, tree: &Tree) -> Option<String> {
     let unread = totals.unreadable_files + totals.unreadable_directories;
     let notes = [
         (totals.generated_files, "generated"),

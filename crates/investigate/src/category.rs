@@ -45,7 +45,7 @@ impl Category {
         }
     }
 
-    /// Returns what a name says; nothing if nobody agreed on it.
+    /// Returns the category of a file by its name; `None` where the name says nothing.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
         if let Some((_, category)) = NAMES.iter().find(|(known, _)| *known == lower) {

@@ -1,7 +1,7 @@
 //! The entries that counting alone can write: one for each directory and each file.
 //!
-//! They say what is there and how much, and that nobody has read it. A model's entry about
-//! the same content is worth more, so one that holds is never replaced by these.
+//! They say what is there and how much, and that no model has read it. A model's entry about
+//! the same content is worth more, so these never replace one that is not stale.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use spore_model::Timestamp;
 use tokei::LanguageType;
 
-use crate::entry::{Entry, EntryKind};
-use crate::reading::FileKind;
+use crate::entry::{EntryKind, InvestigationEntry};
+use crate::file_reader::ScannedKind;
 use crate::shown::{many, path_text, size_text};
-use crate::staleness::Place;
+use crate::staleness::EntryPlace;
 use crate::tree::{Dir, File, Tree};
 
 /// Counting is never wrong and never knows what for.
@@ -49,7 +49,7 @@ impl<'a> Counting<'a> {
     }
 
     /// The hash that each place has now.
-    pub fn hashes(&self) -> BTreeMap<Place, String> {
+    pub fn hashes(&self) -> BTreeMap<EntryPlace, String> {
         let dirs = self.tree.dirs.iter();
         let dirs = dirs.map(|dir| ((EntryKind::Directory, self.path(&dir.path)), dir.hash));
         let files = self.tree.files.iter().filter(|file| file.kind.is_file());
@@ -59,7 +59,7 @@ impl<'a> Counting<'a> {
     }
 
     /// All entries, directories first.
-    pub fn entries(&self) -> impl Iterator<Item = (EntryKind, Entry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (EntryKind, InvestigationEntry)> {
         let dirs = self.tree.dirs.iter().enumerate();
         let dirs = dirs.map(|(number, dir)| (EntryKind::Directory, self.directory(number, dir)));
         let files = self.tree.files.iter().filter(|file| file.kind.is_file());
@@ -71,25 +71,25 @@ impl<'a> Counting<'a> {
         named(&self.base.join(below))
     }
 
-    fn directory(&self, number: usize, dir: &Dir) -> Entry {
-        Entry {
+    fn directory(&self, number: usize, dir: &Dir) -> InvestigationEntry {
+        InvestigationEntry {
             child_count: Some(dir.child_count() as u64),
             dominant_category: Some(dir.sums.dominant()),
             ..self.entry(&dir.path, self.directory_summary(number, dir), dir.hash.to_string())
         }
     }
 
-    fn file(&self, file: &File) -> Entry {
+    fn file(&self, file: &File) -> InvestigationEntry {
         let path = self.tree.path_of(file);
-        Entry {
+        InvestigationEntry {
             size_bytes: Some(file.size),
             category: Some(file.category),
             ..self.entry(&path, file_summary(file), file.hash.to_string())
         }
     }
 
-    fn entry(&self, below: &Path, summary: String, hash: String) -> Entry {
-        Entry {
+    fn entry(&self, below: &Path, summary: String, hash: String) -> InvestigationEntry {
+        InvestigationEntry {
             path: self.path(below),
             relative_path: named(below),
             size_bytes: None,
@@ -142,7 +142,7 @@ impl<'a> Counting<'a> {
 
 fn file_summary(file: &File) -> String {
     let what = match (&file.kind, file.language, file.description) {
-        (FileKind::Unreadable(reason), ..) => {
+        (ScannedKind::Unreadable(reason), ..) => {
             return format!("A file that could not be read: {reason}.");
         }
         (_, Some(language), _) => language.name().to_owned(),
@@ -157,7 +157,7 @@ fn file_summary(file: &File) -> String {
         }
     };
     let generated = if file.generated { "; written by a program" } else { "" };
-    let whole = if file.kind == FileKind::Sampled { "; too large to be read whole" } else { "" };
+    let whole = if file.kind == ScannedKind::Sampled { "; too large to be read whole" } else { "" };
     format!("{what}, {size}{lines}{generated}{whole}.")
 }
 

@@ -1,7 +1,7 @@
 //! What an investigation keeps about one file or directory, and what it refuses to keep.
 //!
-//! Entries are proposed: by counting today, by a model tomorrow. Whoever proposes, the same
-//! rules decide, and they are pure. The one that matters most is that an entry is a summary:
+//! Entries are proposed: by counting today, by a model tomorrow. The same pure rules decide
+//! about both. The one that matters most is that an entry is a summary:
 //! what a file says stays in the file.
 
 use std::fmt;
@@ -38,18 +38,18 @@ impl EntryKind {
         }
     }
 
-    const fn required(self) -> [(&'static str, Shape); 6] {
+    const fn required(self) -> [(&'static str, FieldShape); 6] {
         let (measure, shape, category) = match self {
-            Self::File => ("size_bytes", Shape::Count, "category"),
-            Self::Directory => ("child_count", Shape::Count, "dominant_category"),
+            Self::File => ("size_bytes", FieldShape::Count, "category"),
+            Self::Directory => ("child_count", FieldShape::Count, "dominant_category"),
         };
         [
-            ("path", Shape::Text),
-            ("relative_path", Shape::PathText),
+            ("path", FieldShape::Text),
+            ("relative_path", FieldShape::PathText),
             (measure, shape),
-            (category, Shape::Category),
-            ("summary", Shape::Text),
-            ("cached_at", Shape::Time),
+            (category, FieldShape::Category),
+            ("summary", FieldShape::Text),
+            ("cached_at", FieldShape::Time),
         ]
     }
 }
@@ -62,7 +62,7 @@ impl fmt::Display for EntryKind {
 
 /// What is known about one place, in the seed's words.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct InvestigationEntry {
     /// From the project's root, so that it means the same on every machine.
     pub path: String,
     /// From what was investigated; `.` is that itself.
@@ -89,13 +89,13 @@ pub struct Entry {
     pub completeness: Option<f64>,
 }
 
-/// Keys under which somebody might slip in what a file says.
+/// Keys under which a proposal might carry the content of a file.
 const RAW: [&str; 3] = ["content", "contents", "raw"];
 /// A summary longer than this is a copy.
 const MAX_TEXT: usize = 8_000;
 
 #[derive(Clone, Copy)]
-enum Shape {
+enum FieldShape {
     /// Something is said.
     Text,
     /// May be empty: the target itself has no path.
@@ -108,29 +108,29 @@ enum Shape {
     Texts,
 }
 
-const OPTIONAL: [(&str, Shape); 10] = [
-    ("hash", Shape::Text),
-    ("scope", Shape::Text),
-    ("confidence", Shape::Share),
-    ("confidence_reason", Shape::Text),
-    ("completeness", Shape::Share),
-    ("notable", Shape::Flag),
-    ("notable_reason", Shape::Text),
-    ("notable_files", Shape::Texts),
-    ("partial", Shape::Flag),
-    ("partial_reason", Shape::Text),
+const OPTIONAL: [(&str, FieldShape); 10] = [
+    ("hash", FieldShape::Text),
+    ("scope", FieldShape::Text),
+    ("confidence", FieldShape::Share),
+    ("confidence_reason", FieldShape::Text),
+    ("completeness", FieldShape::Share),
+    ("notable", FieldShape::Flag),
+    ("notable_reason", FieldShape::Text),
+    ("notable_files", FieldShape::Texts),
+    ("partial", FieldShape::Flag),
+    ("partial_reason", FieldShape::Text),
 ];
 
-/// One thing that is wrong with a proposed entry, for whoever proposed it.
+/// One thing that is wrong with a proposed entry, as told to the model that proposed it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
 #[error("{field}: {what}")]
-pub struct Problem {
+pub struct EntryProblem {
     pub field: String,
     pub what: String,
 }
 
 /// Checks a proposed entry and returns everything that is wrong with it.
-pub fn problems(kind: EntryKind, proposed: &Value) -> Vec<Problem> {
+pub fn problems(kind: EntryKind, proposed: &Value) -> Vec<EntryProblem> {
     let Some(fields) = proposed.as_object() else {
         return vec![problem("entry", "must be a JSON object")];
     };
@@ -154,41 +154,45 @@ pub fn problems(kind: EntryKind, proposed: &Value) -> Vec<Problem> {
     found
 }
 
-fn problem(field: &str, what: impl Into<String>) -> Problem {
-    Problem { field: field.to_owned(), what: what.into() }
+fn problem(field: &str, what: impl Into<String>) -> EntryProblem {
+    EntryProblem { field: field.to_owned(), what: what.into() }
 }
 
-fn raw_content(fields: &Map<String, Value>) -> Vec<Problem> {
+fn raw_content(fields: &Map<String, Value>) -> Vec<EntryProblem> {
     let raw = fields.keys().filter(|name| RAW.contains(&name.as_str()));
     raw.map(|name| problem(name, "is raw content: keep a summary, the file keeps itself")).collect()
 }
 
-fn misfit(name: &str, shape: Shape, value: &Value) -> Option<Problem> {
+fn misfit(name: &str, shape: FieldShape, value: &Value) -> Option<EntryProblem> {
     let what = match (shape, value) {
-        (Shape::Text, Value::String(text)) if text.trim().is_empty() => "must not be empty",
-        (Shape::Text | Shape::PathText, Value::String(text)) if text.len() > MAX_TEXT => {
+        (FieldShape::Text, Value::String(text)) if text.trim().is_empty() => "must not be empty",
+        (FieldShape::Text | FieldShape::PathText, Value::String(text)) if text.len() > MAX_TEXT => {
             "is too long for a summary: 8,000 bytes are the limit"
         }
-        (Shape::Text | Shape::PathText, Value::String(_)) => return None,
-        (Shape::Text | Shape::PathText, _) => "must be text",
-        (Shape::Count, value) if value.as_u64().is_some() => return None,
-        (Shape::Count, _) => "must be a whole number from 0 on",
-        (Shape::Share, value) => match value.as_f64() {
+        (FieldShape::Text | FieldShape::PathText, Value::String(_)) => return None,
+        (FieldShape::Text | FieldShape::PathText, _) => "must be text",
+        (FieldShape::Count, value) if value.as_u64().is_some() => return None,
+        (FieldShape::Count, _) => "must be a whole number from 0 on",
+        (FieldShape::Share, value) => match value.as_f64() {
             Some(share) if (0.0..=1.0).contains(&share) => return None,
             _ => "must be a number from 0 to 1",
         },
-        (Shape::Flag, Value::Bool(_)) => return None,
-        (Shape::Flag, _) => "must be true or false",
-        (Shape::Time, Value::String(text)) if text.parse::<Timestamp>().is_ok() => return None,
-        (Shape::Time, _) => "must be a time such as 2026-01-31T12:00:00Z",
-        (Shape::Category, value) if serde_json::from_value::<Category>(value.clone()).is_ok() => {
+        (FieldShape::Flag, Value::Bool(_)) => return None,
+        (FieldShape::Flag, _) => "must be true or false",
+        (FieldShape::Time, Value::String(text)) if text.parse::<Timestamp>().is_ok() => {
             return None;
         }
-        (Shape::Category, _) => {
+        (FieldShape::Time, _) => "must be a time such as 2026-01-31T12:00:00Z",
+        (FieldShape::Category, value)
+            if serde_json::from_value::<Category>(value.clone()).is_ok() =>
+        {
+            return None;
+        }
+        (FieldShape::Category, _) => {
             "must be one of source, config, data, document, media, archive, unknown"
         }
-        (Shape::Texts, Value::Array(all)) if all.iter().all(is_short_text) => return None,
-        (Shape::Texts, _) => "must be a list of short texts",
+        (FieldShape::Texts, Value::Array(all)) if all.iter().all(is_short_text) => return None,
+        (FieldShape::Texts, _) => "must be a list of short texts",
     };
     Some(problem(name, what))
 }
@@ -223,7 +227,8 @@ mod tests {
     fn check(kind: EntryKind, name: &str, value: Value, expected: &[&str]) {
         let mut entry = if kind == EntryKind::File { file() } else { directory() };
         entry[name] = value;
-        let found: Vec<String> = problems(kind, &entry).iter().map(Problem::to_string).collect();
+        let found: Vec<String> =
+            problems(kind, &entry).iter().map(EntryProblem::to_string).collect();
         assert_eq!(found, expected, "{name}");
     }
 

@@ -4,7 +4,7 @@
 //! gives a [`Tree`]: sizes, categories, languages and lines (tokei's), and a hash for every
 //! file and directory. From it come the [`ScanReport`] that people read, the entries that the
 //! graph keeps ([`Counting`]), and, by the hashes alone, which entries of last time still hold
-//! ([`Standing`]).
+//! ([`EntryStaleness`]).
 //!
 //! One decision shapes it: a hash is of content, never of times, so that a summary is stale
 //! when its place has changed and at no other time.
@@ -17,9 +17,9 @@ mod brief;
 mod category;
 mod counted;
 mod entry;
+mod file_reader;
 mod hash;
 mod outline;
-mod reading;
 mod report;
 mod scope;
 mod shown;
@@ -32,19 +32,19 @@ use std::path::PathBuf;
 
 pub use category::Category;
 pub use counted::Counting;
-pub use entry::{Entry, EntryKind, Problem, problems};
+pub use entry::{EntryKind, EntryProblem, InvestigationEntry, problems};
+pub use file_reader::ScannedKind;
 pub use hash::Hash;
 pub use outline::{Branch, BranchKind};
-pub use reading::FileKind;
 pub use report::{
-    ClassifiedFile, DiskUse, LanguageRow, LargeFile, Lines, PlainFile, RecentFile, ScanReport,
-    Told, Totals, Unreadable,
+    ClassifiedFile, DiskUse, LanguageRow, LargeFile, LineCounts, PlainFile, RecentFile,
+    ReportInput, ScanReport, ScanTotals, Unreadable,
 };
-pub use scope::{KEPT_OUT, Limits, Scope};
+pub use scope::{KEPT_OUT, ScanLimits, ScanScope};
 pub use shown::{age_text, number_text, on_one_line, path_text, size_text};
-pub use signals::{Signals, Tally};
-pub use staleness::{Place, Standing};
-pub use tree::{Dir, File, Pass, Sums, Tree, Watch};
+pub use signals::{SurveySignals, WordCount};
+pub use staleness::{EntryPlace, EntryStaleness};
+pub use tree::{Dir, DirSums, File, ScanProgress, ScanWatch, Tree};
 
 /// Why a directory could not be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub enum ScanError {
     /// What was to be left out cannot be understood.
     #[error("{pattern:?} is no name or pattern to leave out: {reason}")]
     Pattern { pattern: String, reason: String },
-    /// Somebody asked to stop; nothing was changed.
+    /// The caller asked to stop; nothing was changed.
     #[error("the scan was stopped")]
     Stopped,
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::reading::FileKind;
-use crate::scope::Limits;
+use crate::file_reader::ScannedKind;
+use crate::scope::ScanLimits;
 use crate::shown::{many, on_one_line, path_text, size_text};
 use crate::tree::{Dir, File, Tree};
 
@@ -43,13 +43,13 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-pub(crate) fn outline(tree: &Tree, target: &Path, limits: &Limits) -> Branch {
+pub(crate) fn outline(tree: &Tree, target: &Path, limits: &ScanLimits) -> Branch {
     let name = target.file_name().unwrap_or(target.as_os_str());
     let top = branch(tree, tree.top(), limits, limits.depth);
     Branch { name: path_text(Path::new(name)), ..top }
 }
 
-fn branch(tree: &Tree, dir: &Dir, limits: &Limits, levels: u32) -> Branch {
+fn branch(tree: &Tree, dir: &Dir, limits: &ScanLimits, levels: u32) -> Branch {
     let all = dir.child_count();
     let width = if levels == 0 { 0 } else { limits.width as usize };
     let dirs = dir
@@ -71,10 +71,10 @@ fn branch(tree: &Tree, dir: &Dir, limits: &Limits, levels: u32) -> Branch {
 
 fn leaf(tree: &Tree, file: &File) -> Branch {
     let (kind, error) = match &file.kind {
-        FileKind::Link => (BranchKind::Link, None),
-        FileKind::Special => (BranchKind::Special, None),
-        FileKind::Unreadable(reason) => (BranchKind::File, Some(reason.clone())),
-        FileKind::Regular | FileKind::Sampled => (BranchKind::File, None),
+        ScannedKind::Link => (BranchKind::Link, None),
+        ScannedKind::Special => (BranchKind::Special, None),
+        ScannedKind::Unreadable(reason) => (BranchKind::File, Some(reason.clone())),
+        ScannedKind::Regular | ScannedKind::Sampled => (BranchKind::File, None),
     };
     Branch {
         name: path_text(Path::new(&file.name)),

@@ -9,12 +9,12 @@ use spore_model::Timestamp;
 
 use crate::brief::brief;
 use crate::category::Category;
+use crate::file_reader::ScannedKind;
 use crate::hash::Hash;
 use crate::outline::{Branch, outline, rendered};
-use crate::reading::FileKind;
-use crate::scope::{Limits, Scope};
+use crate::scope::{ScanLimits, ScanScope};
 use crate::shown::{age_text, path_text};
-use crate::signals::Signals;
+use crate::signals::SurveySignals;
 use crate::tree::{Counted, Dir, File, Tree};
 
 /// How deep disk use is told.
@@ -25,11 +25,11 @@ const DISK_DEPTH: usize = 2;
 pub struct ScanReport {
     pub target: String,
     pub scanned_at: Timestamp,
-    pub scope: Scope,
+    pub scope: ScanScope,
     /// Of all that was seen: two scans with the same hash and scope saw the same.
     pub hash: Hash,
     pub brief: String,
-    pub totals: Totals,
+    pub totals: ScanTotals,
     pub tree: Branch,
     pub tree_rendered: String,
     /// Files by category.
@@ -48,7 +48,7 @@ pub struct ScanReport {
     pub disk_usage: Vec<DiskUse>,
     /// What takes most room on the disk.
     pub top_directories: Vec<DiskUse>,
-    pub survey_signals: Signals,
+    pub survey_signals: SurveySignals,
     pub unreadable: Vec<Unreadable>,
     /// Directories of other file systems, which were not entered.
     pub other_file_systems: Vec<String>,
@@ -58,7 +58,7 @@ pub struct ScanReport {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Totals {
+pub struct ScanTotals {
     pub files: u64,
     /// Below the target, which is not counted.
     pub directories: u64,
@@ -90,11 +90,11 @@ pub struct LanguageRow {
     /// Other languages in its files, such as examples in comments. Not part of the numbers
     /// above.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub embedded: BTreeMap<String, Lines>,
+    pub embedded: BTreeMap<String, LineCounts>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Lines {
+pub struct LineCounts {
     pub code: u64,
     pub comments: u64,
     pub blanks: u64,
@@ -156,24 +156,24 @@ pub struct ClassifiedFile {
 
 /// What there is to say about a tree beyond what is in it.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct ReportInput<'a> {
     pub target: &'a Path,
-    pub scope: &'a Scope,
-    pub limits: &'a Limits,
+    pub scope: &'a ScanScope,
+    pub limits: &'a ScanLimits,
     pub now: Timestamp,
     /// Name every file.
     pub every_file: bool,
 }
 
 impl ScanReport {
-    pub fn of(tree: &Tree, told: &Told<'_>) -> Self {
+    pub fn of(tree: &Tree, told: &ReportInput<'_>) -> Self {
         let limits = told.limits;
-        let view = View { tree, limits };
+        let view = TreeView { tree, limits };
         let large = view.large();
         let generated = view.generated();
         let branch = outline(tree, told.target, limits);
         let languages = languages(tree);
-        let totals = Totals {
+        let totals = ScanTotals {
             large_files: large.len() as u64,
             generated_files: generated.len() as u64,
             ..totals(tree, &languages)
@@ -199,7 +199,7 @@ impl ScanReport {
             recent_files: view.recent(told.now),
             disk_usage: view.disk_usage(),
             top_directories: view.top_directories(),
-            survey_signals: Signals::of(tree),
+            survey_signals: SurveySignals::of(tree),
             unreadable: view.unreadable(),
             other_file_systems: tree.elsewhere.iter().map(|path| path_text(path)).collect(),
             classified_files: told.every_file.then(|| view.classified()),
@@ -208,12 +208,12 @@ impl ScanReport {
 }
 
 /// Looks for what is worth a name.
-struct View<'a> {
+struct TreeView<'a> {
     tree: &'a Tree,
-    limits: &'a Limits,
+    limits: &'a ScanLimits,
 }
 
-impl View<'_> {
+impl TreeView<'_> {
     fn regular(&self) -> impl Iterator<Item = &File> {
         self.tree.files.iter().filter(|file| file.kind.is_file())
     }
@@ -291,7 +291,7 @@ impl View<'_> {
             Some(Unreadable { path: path_text(&dir.path), is_directory: true, reason })
         });
         let files = self.tree.files.iter().filter_map(|file| match &file.kind {
-            FileKind::Unreadable(reason) => Some(Unreadable {
+            ScannedKind::Unreadable(reason) => Some(Unreadable {
                 path: self.path(file),
                 is_directory: false,
                 reason: reason.clone(),
@@ -357,7 +357,7 @@ fn row(name: &str, counted: &Counted) -> LanguageRow {
     let stats = &counted.stats;
     let embedded = stats.blobs.iter().map(|(language, blob)| {
         let blob = blob.summarise();
-        let lines = Lines {
+        let lines = LineCounts {
             code: blob.code as u64,
             comments: blob.comments as u64,
             blanks: blob.blanks as u64,
@@ -375,24 +375,24 @@ fn row(name: &str, counted: &Counted) -> LanguageRow {
     }
 }
 
-fn totals(tree: &Tree, languages: &[LanguageRow]) -> Totals {
+fn totals(tree: &Tree, languages: &[LanguageRow]) -> ScanTotals {
     let top = tree.top();
-    let count = |test: fn(&FileKind) -> bool| -> u64 {
+    let count = |test: fn(&ScannedKind) -> bool| -> u64 {
         tree.files.iter().filter(|file| test(&file.kind)).count() as u64
     };
-    Totals {
+    ScanTotals {
         files: top.sums.files,
         directories: top.sums.dirs,
-        links: count(|kind| *kind == FileKind::Link),
-        special: count(|kind| *kind == FileKind::Special),
+        links: count(|kind| *kind == ScannedKind::Link),
+        special: count(|kind| *kind == ScannedKind::Special),
         bytes: top.sums.bytes,
         disk_bytes: top.sums.disk,
         lines: languages.iter().map(|row| row.lines).sum(),
         code: languages.iter().map(|row| row.code).sum(),
-        not_read_whole: count(|kind| *kind == FileKind::Sampled),
-        unreadable_files: count(|kind| matches!(kind, FileKind::Unreadable(_))),
+        not_read_whole: count(|kind| *kind == ScannedKind::Sampled),
+        unreadable_files: count(|kind| matches!(kind, ScannedKind::Unreadable(_))),
         unreadable_directories: tree.dirs.iter().filter(|dir| dir.unreadable.is_some()).count()
             as u64,
-        ..Totals::default()
+        ..ScanTotals::default()
     }
 }

@@ -9,14 +9,14 @@ pub const KEPT_OUT: [&str; 5] = [".git", ".hg", ".jj", ".spore", ".svn"];
 
 /// What of a directory is looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Scope {
+pub struct ScanScope {
     /// Hidden and ignored files too.
     pub all: bool,
     /// Names, or patterns as in an ignore file, that are left out at any depth.
     pub exclude: Vec<String>,
 }
 
-impl Scope {
+impl ScanScope {
     /// Puts a scope into its one spelling: equal scopes see equal trees.
     #[must_use]
     pub fn new(all: bool, mut exclude: Vec<String>) -> Self {
@@ -34,7 +34,7 @@ impl Scope {
 
 /// How closely a directory is looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct ScanLimits {
     /// How many levels of the tree are shown.
     pub depth: u32,
     /// How many entries of one directory the tree shows.
@@ -59,10 +59,10 @@ mod tests {
 
     #[test]
     fn equal_scopes_have_equal_words() {
-        let one = Scope::new(false, vec!["b".into(), "a".into(), "b".into()]);
+        let one = ScanScope::new(false, vec!["b".into(), "a".into(), "b".into()]);
         assert_eq!(one.word(), "visible -a -b");
-        assert_eq!(one, Scope::new(false, vec!["a".into(), "b".into()]));
+        assert_eq!(one, ScanScope::new(false, vec!["a".into(), "b".into()]));
         let word = one.word();
-        assert_ne!(word, Scope::new(true, one.exclude).word());
+        assert_ne!(word, ScanScope::new(true, one.exclude).word());
     }
 }

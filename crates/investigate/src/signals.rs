@@ -12,23 +12,23 @@ use crate::tree::{File, Tree};
 const MOST: usize = 20;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Signals {
+pub struct SurveySignals {
     pub total_files: u64,
     /// Files by ending, most first; `(none)` for names without one.
-    pub extension_histogram: Vec<Tally>,
+    pub extension_histogram: Vec<WordCount>,
     /// What files look like whose names say nothing, most first.
-    pub file_descriptions: Vec<Tally>,
+    pub file_descriptions: Vec<WordCount>,
     /// Paths, evenly spread over all.
     pub filename_samples: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Tally {
+pub struct WordCount {
     pub name: String,
     pub count: u64,
 }
 
-impl Signals {
+impl SurveySignals {
     pub(crate) fn of(tree: &Tree) -> Self {
         let files: Vec<&File> = tree.files.iter().filter(|file| file.kind.is_file()).collect();
         Self {
@@ -55,13 +55,13 @@ fn ending(file: &File) -> String {
 }
 
 /// Counts equal words: most first, equals by name.
-fn tally(words: impl Iterator<Item = String>) -> Vec<Tally> {
+fn tally(words: impl Iterator<Item = String>) -> Vec<WordCount> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for word in words {
         *counts.entry(word).or_default() += 1;
     }
-    let mut rows: Vec<Tally> =
-        counts.into_iter().map(|(name, count)| Tally { name, count }).collect();
+    let mut rows: Vec<WordCount> =
+        counts.into_iter().map(|(name, count)| WordCount { name, count }).collect();
     rows.sort_by_key(|row| Reverse(row.count));
     rows.truncate(MOST);
     rows

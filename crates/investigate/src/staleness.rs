@@ -9,23 +9,23 @@ use std::collections::BTreeMap;
 use crate::entry::EntryKind;
 
 /// One place: what it is, and its path.
-pub type Place = (EntryKind, String);
+pub type EntryPlace = (EntryKind, String);
 
 /// What has become of entries, each list by place.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Standing {
-    pub fresh: Vec<Place>,
+pub struct EntryStaleness {
+    pub fresh: Vec<EntryPlace>,
     /// The place is there and has changed.
-    pub stale: Vec<Place>,
+    pub stale: Vec<EntryPlace>,
     /// Nothing was written about the place yet.
-    pub new: Vec<Place>,
+    pub new: Vec<EntryPlace>,
     /// The place is not there any more.
-    pub gone: Vec<Place>,
+    pub gone: Vec<EntryPlace>,
 }
 
-impl Standing {
+impl EntryStaleness {
     /// Compares the hashes that entries were written for with those there are now.
-    pub fn of(known: &BTreeMap<Place, String>, now: &BTreeMap<Place, String>) -> Self {
+    pub fn of(known: &BTreeMap<EntryPlace, String>, now: &BTreeMap<EntryPlace, String>) -> Self {
         let mut standing = Self::default();
         for (place, hash) in now {
             let list = match known.get(place) {
@@ -45,7 +45,7 @@ impl Standing {
 mod tests {
     use super::*;
 
-    fn places(list: &[(&str, &str)]) -> BTreeMap<Place, String> {
+    fn places(list: &[(&str, &str)]) -> BTreeMap<EntryPlace, String> {
         list.iter()
             .map(|(path, hash)| ((EntryKind::File, (*path).to_owned()), (*hash).to_owned()))
             .collect()
@@ -55,8 +55,9 @@ mod tests {
     fn the_hash_alone_decides() {
         let known = places(&[("a", "1"), ("b", "1"), ("c", "1")]);
         let now = places(&[("a", "1"), ("b", "2"), ("d", "1")]);
-        let standing = Standing::of(&known, &now);
-        let names = |list: &[Place]| list.iter().map(|(_, path)| path.clone()).collect::<Vec<_>>();
+        let standing = EntryStaleness::of(&known, &now);
+        let names =
+            |list: &[EntryPlace]| list.iter().map(|(_, path)| path.clone()).collect::<Vec<_>>();
         assert_eq!(names(&standing.fresh), ["a"]);
         assert_eq!(names(&standing.stale), ["b"]);
         assert_eq!(names(&standing.new), ["d"]);
@@ -67,7 +68,7 @@ mod tests {
     fn a_file_in_the_place_of_a_directory_is_another_place() {
         let known = BTreeMap::from([((EntryKind::Directory, "a".to_owned()), "1".to_owned())]);
         let now = BTreeMap::from([((EntryKind::File, "a".to_owned()), "1".to_owned())]);
-        let standing = Standing::of(&known, &now);
+        let standing = EntryStaleness::of(&known, &now);
         assert_eq!((standing.new.len(), standing.gone.len()), (1, 1));
     }
 }

@@ -17,14 +17,14 @@ use tokei::{CodeStats, Config, LanguageType};
 
 use crate::ScanError;
 use crate::category::Category;
+use crate::file_reader::{FileReader, FileReading, ScannedKind};
 use crate::hash::{Child, Hash};
-use crate::reading::{FileKind, Reader, Reading};
-use crate::scope::{Limits, Scope};
+use crate::scope::{ScanLimits, ScanScope};
 use crate::walk::{FoundDir, Walked, walk};
 
 /// How far a scan is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pass {
+pub enum ScanProgress {
     List,
     /// So many files of so many.
     Read {
@@ -33,11 +33,11 @@ pub enum Pass {
     },
 }
 
-/// Whoever waits for a scan.
-pub trait Watch: Sync {
-    fn pass(&self, pass: Pass);
+/// The caller's side of a running scan.
+pub trait ScanWatch: Sync {
+    fn pass(&self, pass: ScanProgress);
 
-    /// Returns whether nobody waits any more.
+    /// Returns whether the scan is to stop.
     fn is_over(&self) -> bool;
 }
 
@@ -46,7 +46,7 @@ pub trait Watch: Sync {
 pub struct File {
     pub dir: usize,
     pub name: OsString,
-    pub kind: FileKind,
+    pub kind: ScannedKind,
     pub hash: Hash,
     pub size: u64,
     /// What it takes on the disk; nothing for a second name of the same content.
@@ -75,12 +75,12 @@ pub struct Dir {
     pub unreadable: Option<String>,
     pub hash: Hash,
     /// Of everything below it.
-    pub sums: Sums,
+    pub sums: DirSums,
 }
 
-/// What a directory comes to with all that is below it.
+/// The sums over a directory and everything below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sums {
+pub struct DirSums {
     pub files: u64,
     pub dirs: u64,
     pub bytes: u64,
@@ -89,7 +89,7 @@ pub struct Sums {
     pub categories: [u64; 7],
 }
 
-impl Sums {
+impl DirSums {
     fn add(&mut self, other: &Self) {
         self.files += other.files;
         self.dirs += other.dirs;
@@ -134,11 +134,11 @@ impl Tree {
     /// Looks at everything below `root` that is in the scope.
     pub fn read(
         root: &Path,
-        scope: &Scope,
-        limits: &Limits,
-        watch: &dyn Watch,
+        scope: &ScanScope,
+        limits: &ScanLimits,
+        watch: &dyn ScanWatch,
     ) -> Result<Self, ScanError> {
-        watch.pass(Pass::List);
+        watch.pass(ScanProgress::List);
         let walked = walk(root, scope, &|| watch.is_over())?;
         if let Some(reason) = walked.dirs.first().and_then(|top| top.unreadable.clone()) {
             let source = std::io::Error::other(reason);
@@ -148,14 +148,14 @@ impl Tree {
         Ok(Self::of(walked, readings))
     }
 
-    fn of(walked: Walked, readings: Vec<Reading>) -> Self {
+    fn of(walked: Walked, readings: Vec<FileReading>) -> Self {
         let languages = sum_languages(&readings);
         let (mut dirs, at) = directories(walked.dirs);
         let mut files: Vec<File> = Vec::with_capacity(readings.len());
         let mut met: HashSet<(u64, u64)> = HashSet::new();
         for ((path, _), reading) in walked.files.into_iter().zip(readings) {
             let above = path.parent().unwrap_or(Path::new(""));
-            // Whoever lists a file has listed its directory.
+            // The walk lists a directory before the files in it.
             let Some(&dir) = at.get(above) else { continue };
             let is_first_name = reading.shared.is_none_or(|content| met.insert(content));
             let name = path.file_name().unwrap_or_default().to_owned();
@@ -237,19 +237,19 @@ impl Dir {
 fn read_all(
     root: &Path,
     walked: &Walked,
-    limits: &Limits,
-    watch: &dyn Watch,
-) -> Result<Vec<Reading>, ScanError> {
+    limits: &ScanLimits,
+    watch: &dyn ScanWatch,
+) -> Result<Vec<FileReading>, ScanError> {
     let counting = Config::default();
-    let reader = Reader { root, whole_bytes: limits.whole_bytes, counting: &counting };
+    let reader = FileReader { root, whole_bytes: limits.whole_bytes, counting: &counting };
     let (done, total) = (AtomicU64::new(0), walked.files.len() as u64);
-    let readings: Option<Vec<Reading>> = walked
+    let readings: Option<Vec<FileReading>> = walked
         .files
         .par_iter()
         .map_init(Vec::new, |buffer, (path, found)| {
             let done = done.fetch_add(1, Ordering::Relaxed);
             if done.is_multiple_of(256) {
-                watch.pass(Pass::Read { done, total });
+                watch.pass(ScanProgress::Read { done, total });
                 if watch.is_over() {
                     return None;
                 }
@@ -278,13 +278,13 @@ fn directories(found: Vec<FoundDir>) -> (Vec<Dir>, HashMap<PathBuf, usize>) {
             dirs: Vec::new(),
             unreadable: one.unreadable,
             hash: Hash::of_parts("", &[]),
-            sums: Sums { disk: one.disk, ..Sums::default() },
+            sums: DirSums { disk: one.disk, ..DirSums::default() },
         });
     }
     (dirs, at)
 }
 
-fn file(dir: usize, name: OsString, reading: Reading, is_first_name: bool) -> File {
+fn file(dir: usize, name: OsString, reading: FileReading, is_first_name: bool) -> File {
     File {
         dir,
         name,
@@ -302,8 +302,8 @@ fn file(dir: usize, name: OsString, reading: Reading, is_first_name: bool) -> Fi
     }
 }
 
-fn sums_of(file: &File) -> Sums {
-    let mut sums = Sums { disk: file.disk, ..Sums::default() };
+fn sums_of(file: &File) -> DirSums {
+    let mut sums = DirSums { disk: file.disk, ..DirSums::default() };
     if file.kind.is_file() {
         sums.files = 1;
         sums.bytes = file.size;
@@ -312,7 +312,7 @@ fn sums_of(file: &File) -> Sums {
     sums
 }
 
-fn sum_languages(readings: &[Reading]) -> BTreeMap<LanguageType, Counted> {
+fn sum_languages(readings: &[FileReading]) -> BTreeMap<LanguageType, Counted> {
     let mut languages: BTreeMap<LanguageType, Counted> = BTreeMap::new();
     for reading in readings {
         if let Some(language) = reading.language {

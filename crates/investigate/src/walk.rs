@@ -13,13 +13,13 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
 use crate::ScanError;
-use crate::scope::{KEPT_OUT, Scope};
+use crate::scope::{KEPT_OUT, ScanScope};
 
 /// The name of the file that says what is not to be looked at, beside git's.
 const IGNORE_FILE: &str = ".sporeignore";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum FoundKind {
     File,
     Link,
     /// A pipe, a socket, a device: never opened.
@@ -41,7 +41,7 @@ pub(crate) struct Walked {
     /// By path, each before what is in it; the target first.
     pub(crate) dirs: Vec<FoundDir>,
     /// By directory, then name.
-    pub(crate) files: Vec<(PathBuf, Found)>,
+    pub(crate) files: Vec<(PathBuf, FoundKind)>,
     /// Directories of other file systems, by path.
     pub(crate) elsewhere: Vec<PathBuf>,
     troubles: Vec<(PathBuf, String)>,
@@ -50,7 +50,7 @@ pub(crate) struct Walked {
 /// Lists what is below `root`. `stop` is asked now and then whether to give up.
 pub(crate) fn walk(
     root: &Path,
-    scope: &Scope,
+    scope: &ScanScope,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Walked, ScanError> {
     let top =
@@ -59,7 +59,7 @@ pub(crate) fn walk(
     let walker = walker(root, scope, top.dev(), &elsewhere)?;
     let whole = Mutex::<Walked>::default();
     walker.run(|| {
-        let mut part = Part { walked: Walked::default(), whole: &whole };
+        let mut part = ThreadWalk { walked: Walked::default(), whole: &whole };
         Box::new(move |entry| {
             part.see(root, entry);
             if stop() { WalkState::Quit } else { WalkState::Continue }
@@ -77,7 +77,7 @@ pub(crate) fn walk(
 
 fn walker(
     root: &Path,
-    scope: &Scope,
+    scope: &ScanScope,
     device: u64,
     elsewhere: &Arc<Mutex<Vec<PathBuf>>>,
 ) -> Result<ignore::WalkParallel, ScanError> {
@@ -159,28 +159,28 @@ impl Walked {
 }
 
 /// What one thread found; it becomes part of the whole when the thread is done.
-struct Part<'a> {
+struct ThreadWalk<'a> {
     walked: Walked,
     whole: &'a Mutex<Walked>,
 }
 
-impl Part<'_> {
+impl ThreadWalk<'_> {
     fn see(&mut self, root: &Path, entry: Result<DirEntry, ignore::Error>) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => return self.see_trouble(root, &error),
         };
         let path = below(root, entry.path());
-        // The target itself may be a link that somebody named.
+        // The user may have named a link as the target: it is entered all the same.
         let is_top = entry.depth() == 0;
         match entry.file_type() {
             Some(kind) if kind.is_dir() || is_top => {
                 let disk = entry.metadata().map_or(0, |data| data.blocks() * 512);
                 self.walked.dirs.push(FoundDir { path, disk, unreadable: None });
             }
-            Some(kind) if kind.is_file() => self.walked.files.push((path, Found::File)),
-            Some(kind) if kind.is_symlink() => self.walked.files.push((path, Found::Link)),
-            _ => self.walked.files.push((path, Found::Special)),
+            Some(kind) if kind.is_file() => self.walked.files.push((path, FoundKind::File)),
+            Some(kind) if kind.is_symlink() => self.walked.files.push((path, FoundKind::Link)),
+            _ => self.walked.files.push((path, FoundKind::Special)),
         }
     }
 
@@ -196,7 +196,7 @@ impl Part<'_> {
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for ThreadWalk<'_> {
     fn drop(&mut self) {
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         whole.dirs.append(&mut self.walked.dirs);

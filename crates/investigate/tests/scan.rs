@@ -9,13 +9,13 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use spore_investigate::{
-    Category, Counting, EntryKind, FileKind, Limits, Pass, Place, ScanError, ScanReport, Scope,
-    Standing, Told, Tree, Watch, problems,
+    Category, Counting, EntryKind, EntryPlace, EntryStaleness, ReportInput, ScanError, ScanLimits,
+    ScanProgress, ScanReport, ScanScope, ScanWatch, ScannedKind, Tree, problems,
 };
 use spore_model::Timestamp;
 use tempfile::TempDir;
 
-const LIMITS: Limits = Limits {
+const LIMITS: ScanLimits = ScanLimits {
     depth: 3,
     width: 40,
     whole_bytes: 1_000_000,
@@ -28,8 +28,8 @@ const LIMITS: Limits = Limits {
 
 struct Patient;
 
-impl Watch for Patient {
-    fn pass(&self, _: Pass) {}
+impl ScanWatch for Patient {
+    fn pass(&self, _: ScanProgress) {}
 
     fn is_over(&self) -> bool {
         false
@@ -38,8 +38,8 @@ impl Watch for Patient {
 
 struct Gone;
 
-impl Watch for Gone {
-    fn pass(&self, _: Pass) {}
+impl ScanWatch for Gone {
+    fn pass(&self, _: ScanProgress) {}
 
     fn is_over(&self) -> bool {
         true
@@ -65,28 +65,33 @@ fn put(root: &Path, path: &str, content: &[u8]) {
 }
 
 fn read(root: &Path) -> Tree {
-    read_in(root, &Scope::default())
+    read_in(root, &ScanScope::default())
 }
 
-fn read_in(root: &Path, scope: &Scope) -> Tree {
+fn read_in(root: &Path, scope: &ScanScope) -> Tree {
     Tree::read(root, scope, &LIMITS, &Patient).unwrap()
 }
 
-fn report(root: &Path, scope: &Scope) -> ScanReport {
+fn report(root: &Path, scope: &ScanScope) -> ScanReport {
     let tree = read_in(root, scope);
-    let told =
-        Told { target: Path::new("/x/shop"), scope, limits: &LIMITS, now: now(), every_file: true };
+    let told = ReportInput {
+        target: Path::new("/x/shop"),
+        scope,
+        limits: &LIMITS,
+        now: now(),
+        every_file: true,
+    };
     ScanReport::of(&tree, &told)
 }
 
-fn paths(root: &Path, scope: &Scope) -> Vec<String> {
+fn paths(root: &Path, scope: &ScanScope) -> Vec<String> {
     let files = report(root, scope).classified_files.unwrap();
     files.into_iter().map(|file| file.path).collect()
 }
 
-fn hashes(root: &Path) -> BTreeMap<Place, String> {
+fn hashes(root: &Path) -> BTreeMap<EntryPlace, String> {
     let tree = read(root);
-    Counting::new(&tree, Path::new(""), Scope::default().word(), now()).hashes()
+    Counting::new(&tree, Path::new(""), ScanScope::default().word(), now()).hashes()
 }
 
 /// A small tree: short paths of a few names, so that directories are shared.
@@ -112,22 +117,22 @@ proptest! {
         let before = hashes(dir.path());
         let edited = files.keys().nth(pick.index(files.len())).unwrap();
         put(dir.path(), edited, b"something else");
-        let standing = Standing::of(&before, &hashes(dir.path()));
-        let mut expected: BTreeSet<Place> =
+        let standing = EntryStaleness::of(&before, &hashes(dir.path()));
+        let mut expected: BTreeSet<EntryPlace> =
             BTreeSet::from([(EntryKind::File, edited.clone())]);
         for above in Path::new(edited).ancestors().skip(1) {
             let above = above.to_str().unwrap();
             let above = if above.is_empty() { "." } else { above };
             expected.insert((EntryKind::Directory, above.to_owned()));
         }
-        let stale: BTreeSet<Place> = standing.stale.iter().cloned().collect();
+        let stale: BTreeSet<EntryPlace> = standing.stale.iter().cloned().collect();
         prop_assert_eq!(&stale, &expected);
         prop_assert_eq!(standing.fresh.len(), before.len() - expected.len());
         prop_assert!(standing.new.is_empty() && standing.gone.is_empty());
 
         // Put back, everything holds again: times do not count.
         put(dir.path(), edited, files[edited].as_bytes());
-        let standing = Standing::of(&before, &hashes(dir.path()));
+        let standing = EntryStaleness::of(&before, &hashes(dir.path()));
         prop_assert_eq!(standing.fresh.len(), before.len());
     }
 
@@ -143,7 +148,7 @@ proptest! {
         let before = hashes(dir.path());
         let removed = files.keys().nth(pick.index(files.len())).unwrap();
         std::fs::remove_file(dir.path().join(removed)).unwrap();
-        let standing = Standing::of(&before, &hashes(dir.path()));
+        let standing = EntryStaleness::of(&before, &hashes(dir.path()));
         prop_assert_eq!(standing.gone, vec![(EntryKind::File, removed.clone())]);
         let above = Path::new(removed).ancestors().skip(1).count();
         prop_assert_eq!(standing.stale.len(), above);
@@ -157,7 +162,7 @@ proptest! {
             put(dir.path(), path, content.as_bytes());
         }
         let tree = read(dir.path());
-        let counting = Counting::new(&tree, Path::new("sub"), Scope::default().word(), now());
+        let counting = Counting::new(&tree, Path::new("sub"), ScanScope::default().word(), now());
         let (entries, hashes): (Vec<_>, _) = (counting.entries().collect(), counting.hashes());
         prop_assert_eq!(entries.len(), hashes.len());
         for (kind, entry) in entries {
@@ -188,7 +193,7 @@ fn lines_are_counted_as_tokei_counts_them() {
     put(dir.path(), "wide.c", &utf16);
     let mut theirs = tokei::Languages::new();
     theirs.get_statistics(&[dir.path()], &[], &tokei::Config::default());
-    let ours = report(dir.path(), &Scope::default());
+    let ours = report(dir.path(), &ScanScope::default());
     let expected: BTreeMap<String, [usize; 4]> = theirs
         .iter()
         .map(|(language, counted)| {
@@ -226,7 +231,7 @@ fn hidden_and_ignored_files_are_seen_only_when_asked_for() {
     ]);
     let seen = |all: bool, exclude: &[&str]| {
         let exclude = exclude.iter().map(|&name| name.to_owned()).collect();
-        paths(dir.path(), &Scope::new(all, exclude))
+        paths(dir.path(), &ScanScope::new(all, exclude))
     };
     assert_eq!(seen(false, &[]), ["a.rs", "e.log"]);
     assert_eq!(
@@ -235,20 +240,20 @@ fn hidden_and_ignored_files_are_seen_only_when_asked_for() {
     );
     assert_eq!(seen(true, &["target", "*.log", ".hidden"]).len(), 4);
     // What is kept out everywhere is a directory like any other when it is named.
-    assert_eq!(paths(&dir.path().join(".git"), &Scope::default()), ["config"]);
+    assert_eq!(paths(&dir.path().join(".git"), &ScanScope::default()), ["config"]);
 }
 
 #[test]
 fn a_pattern_that_is_none_is_refused() {
     let dir = place(&[]);
     for bad in ["", "[", "{a"] {
-        let scope = Scope::new(false, vec![bad.to_owned()]);
+        let scope = ScanScope::new(false, vec![bad.to_owned()]);
         let refused = Tree::read(dir.path(), &scope, &LIMITS, &Patient);
         assert!(matches!(refused, Err(ScanError::Pattern { .. })), "{bad:?}");
     }
-    let nowhere = Tree::read(&dir.path().join("no"), &Scope::default(), &LIMITS, &Patient);
+    let nowhere = Tree::read(&dir.path().join("no"), &ScanScope::default(), &LIMITS, &Patient);
     assert!(matches!(nowhere, Err(ScanError::Target { .. })));
-    let stopped = Tree::read(dir.path(), &Scope::default(), &LIMITS, &Gone);
+    let stopped = Tree::read(dir.path(), &ScanScope::default(), &LIMITS, &Gone);
     assert!(matches!(stopped, Err(ScanError::Stopped)));
 }
 
@@ -265,7 +270,7 @@ fn loops_pipes_sockets_and_strange_names_do_no_harm() {
     std::fs::write(root.join(OsStr::from_bytes(b"no\xfftext.rs")), "fn c() {}\n").unwrap();
     std::fs::write(root.join("line\nbreak\x1b.rs"), "").unwrap();
 
-    let report = report(root, &Scope::default());
+    let report = report(root, &ScanScope::default());
     let totals = report.totals;
     assert_eq!((totals.files, totals.links, totals.special), (3, 3, 2));
     assert_eq!(report.languages[0].code, 2);
@@ -283,7 +288,7 @@ fn a_link_that_leads_elsewhere_is_a_change() {
     let before = hashes(dir.path());
     std::fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink("b", &link).unwrap();
-    let standing = Standing::of(&before, &hashes(dir.path()));
+    let standing = EntryStaleness::of(&before, &hashes(dir.path()));
     assert_eq!(standing.stale, [(EntryKind::Directory, ".".to_owned())]);
 }
 
@@ -296,15 +301,15 @@ fn a_file_over_the_limit_is_not_read_whole_and_its_change_is_seen() {
     file.set_len(3 << 30).unwrap();
     let tree = read(dir.path());
     let seen = tree.files.iter().find(|file| file.name == "huge.json").unwrap();
-    assert_eq!(seen.kind, FileKind::Sampled);
+    assert_eq!(seen.kind, ScannedKind::Sampled);
     assert_eq!((seen.size, seen.lines, seen.language), (3 << 30, 0, None));
-    let totals = report(dir.path(), &Scope::default()).totals;
+    let totals = report(dir.path(), &ScanScope::default()).totals;
     assert_eq!((totals.not_read_whole, totals.large_files), (1, 1));
     assert!(totals.disk_bytes < 1 << 30, "{}", totals.disk_bytes);
 
     let before = hashes(dir.path());
     file.set_len((3 << 30) + 1).unwrap();
-    assert_eq!(Standing::of(&before, &hashes(dir.path())).stale.len(), 2);
+    assert_eq!(EntryStaleness::of(&before, &hashes(dir.path())).stale.len(), 2);
 }
 
 #[test]
@@ -327,7 +332,7 @@ fn recent_is_relative_to_the_clock_that_is_given() {
         let file = std::fs::File::options().write(true).open(dir.path().join(name)).unwrap();
         file.set_modified(at).unwrap();
     }
-    let recent = report(dir.path(), &Scope::default()).recent_files;
+    let recent = report(dir.path(), &ScanScope::default()).recent_files;
     let told: Vec<(&str, &str)> =
         recent.iter().map(|file| (file.path.as_str(), file.modified_human.as_str())).collect();
     assert_eq!(told, [("future.rs", "in the future"), ("new.rs", "2 minutes ago")]);
@@ -350,9 +355,23 @@ fn shop() -> TempDir {
 fn a_scan_says_what_there_is() {
     let dir = shop();
     std::fs::create_dir(dir.path().join("hollow")).unwrap();
-    let report = report(dir.path(), &Scope::default());
-    insta::assert_snapshot!("tree", report.tree_rendered);
-    insta::assert_snapshot!("brief", report.brief);
+    let report = report(dir.path(), &ScanScope::default());
+    insta::assert_snapshot!(report.tree_rendered, @"
+    shop/
+    ├── hollow/
+    ├── src/
+    │   ├── api/
+    │   │   ├── deep/ (1 entry)
+    │   │   └── types.rs (32 B)
+    │   └── lib.rs (80 B)
+    ├── web/
+    │   ├── index.html (13 B)
+    │   └── logo.png (5 B)
+    ├── Cargo.toml (24 B)
+    ├── empty (0 B)
+    └── notes (10 B)
+    ");
+    insta::assert_snapshot!(report.brief, @"shop holds 8 files in 7 directories, 174 B in all. 13 lines of code: Rust 76 %, TOML 15 %, HTML 7 %. At its top: Cargo.toml. Most of it is in src/ (3 files, mostly source), web/ (2 files, mostly document). Of all that: 1 generated, 1 unusually large.");
     insta::assert_snapshot!(
         "signals",
         serde_json::to_string_pretty(&report.survey_signals).unwrap()
@@ -378,7 +397,7 @@ fn a_scan_says_what_there_is() {
 fn entries_say_that_nobody_has_read_anything() {
     let dir = shop();
     let tree = read(dir.path());
-    let counting = Counting::new(&tree, Path::new("sub/shop"), Scope::default().word(), now());
+    let counting = Counting::new(&tree, Path::new("sub/shop"), ScanScope::default().word(), now());
     let mut text = String::new();
     for (kind, entry) in counting.entries() {
         text.push_str(&format!(
@@ -387,7 +406,22 @@ fn entries_say_that_nobody_has_read_anything() {
         ));
         assert_eq!(entry.confidence_reason.as_deref(), Some("counted, not read"));
     }
-    insta::assert_snapshot!(text);
+    insta::assert_snapshot!(text, @"
+    directory sub/shop [.]: 8 files in 6 directories, 174 B, mostly source; Rust 10 lines of code in 3 files, TOML 2 lines of code in 1 file, HTML 1 line of code in 1 file.
+    directory sub/shop/src [src]: 3 files in 4 directories, 122 B, mostly source; Rust 10 lines of code in 3 files.
+    directory sub/shop/src/api [src/api]: 2 files in 3 directories, 42 B, mostly source; Rust 2 lines of code in 2 files.
+    directory sub/shop/src/api/deep [src/api/deep]: 1 file in 2 directories, 10 B, mostly source; Rust 1 line of code in 1 file.
+    directory sub/shop/src/api/deep/er [src/api/deep/er]: 1 file, 10 B, mostly source; Rust 1 line of code in 1 file.
+    directory sub/shop/web [web]: 2 files, 18 B, mostly document; HTML 1 line of code in 1 file.
+    file sub/shop/Cargo.toml [Cargo.toml]: TOML, 24 B, 2 lines, 2 of code.
+    file sub/shop/empty [empty]: empty, 0 B.
+    file sub/shop/notes [notes]: text, 10 B.
+    file sub/shop/src/lib.rs [src/lib.rs]: Rust, 80 B, 8 lines, 8 of code.
+    file sub/shop/src/api/types.rs [src/api/types.rs]: Rust, 32 B, 2 lines, 1 of code; written by a program.
+    file sub/shop/src/api/deep/er/still.rs [src/api/deep/er/still.rs]: Rust, 10 B, 1 line, 1 of code.
+    file sub/shop/web/index.html [web/index.html]: HTML, 13 B, 1 line, 1 of code.
+    file sub/shop/web/logo.png [web/logo.png]: media file, 5 B.
+    ");
 }
 
 #[test]
@@ -395,7 +429,7 @@ fn the_same_directory_gives_the_same_bytes() {
     let dir = shop();
     let other = shop();
     let json = |root: &Path| {
-        let mut report = report(root, &Scope::default());
+        let mut report = report(root, &ScanScope::default());
         report.recent_files.clear();
         serde_json::to_string(&report).unwrap()
     };
@@ -409,7 +443,7 @@ fn the_same_directory_gives_the_same_bytes() {
 #[test]
 fn an_empty_directory_is_one_too() {
     let dir = place(&[]);
-    let report = report(dir.path(), &Scope::default());
+    let report = report(dir.path(), &ScanScope::default());
     assert_eq!(report.brief, "shop holds no files.");
     assert_eq!(report.totals.files, 0);
     assert_eq!(report.tree_rendered, "shop/\n");

@@ -1,9 +1,10 @@
 //! Streamable HTTP on loopback, for clients that are not our parent.
 //!
-//! Three locks, one behind the other: the address is loopback, so nobody from another machine
-//! gets here; the bearer token, so no other user and no web page does; and the names in `Host`
-//! and `Origin` must be local, so a page that had itself resolved to this machine is refused
-//! even with the token. Without state between requests there is nothing to fill up.
+//! Three checks, one after the other. The address is loopback, so no other machine connects. A
+//! bearer token keeps out other users and web pages. The names in `Host` and `Origin` must be
+//! local, so a web page that resolves its own name to this machine (DNS rebinding) is refused
+//! even with the token. No state is kept between requests, so no client can fill it up.
+//! <https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#security-warning>
 
 use std::convert::Infallible;
 use std::io;
@@ -26,7 +27,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::MESSAGE_BYTES;
-use crate::server::Server;
+use crate::server::McpHandler;
 
 /// Where the protocol is spoken.
 const PATH: &str = "/mcp";
@@ -35,18 +36,18 @@ const AT_ONCE: usize = 64;
 /// How long a request's head may take to arrive.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Protocol = StreamableHttpService<Server, NeverSessionManager>;
+type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
+type McpService = StreamableHttpService<McpHandler, NeverSessionManager>;
 
 pub(crate) async fn serve(
-    server: Server,
+    server: McpHandler,
     address: SocketAddr,
     token: &str,
     ready: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
     ready(listener.local_addr()?);
-    let door = Arc::new(Door { protocol: protocol(server), token: token.to_owned() });
+    let door = Arc::new(AccessCheck { protocol: protocol(server), token: token.to_owned() });
     let places = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
@@ -66,7 +67,7 @@ pub(crate) async fn serve(
     }
 }
 
-fn protocol(server: Server) -> Protocol {
+fn protocol(server: McpHandler) -> McpService {
     let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -82,7 +83,7 @@ fn protocol(server: Server) -> Protocol {
     )
 }
 
-async fn attend(stream: TcpStream, door: Arc<Door>) {
+async fn attend(stream: TcpStream, door: Arc<AccessCheck>) {
     let answer = |request| {
         let door = Arc::clone(&door);
         async move { Ok::<_, Infallible>(door.answer(request).await) }
@@ -91,17 +92,17 @@ async fn attend(stream: TcpStream, door: Arc<Door>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
-    // Whoever breaks off does not want an answer.
+    // A client that closes the connection does not want an answer.
     let _ = connection.await;
 }
 
-struct Door {
-    protocol: Protocol,
+struct AccessCheck {
+    protocol: McpService,
     token: String,
 }
 
-impl Door {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+impl AccessCheck {
+    async fn answer(&self, request: Request<Incoming>) -> HttpAnswer {
         if !self.admits(&request) {
             let mut answer = plain(StatusCode::UNAUTHORIZED, "a bearer token is needed\n");
             let scheme = http::HeaderValue::from_static("Bearer");
@@ -130,7 +131,7 @@ fn is_same(given: &str, token: &str) -> bool {
         && given.iter().zip(token).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Answer {
+fn plain(status: StatusCode, text: &'static str) -> HttpAnswer {
     let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
     *answer.status_mut() = status;
     answer

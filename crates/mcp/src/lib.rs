@@ -1,16 +1,16 @@
 //! The tools of the graph over the Model Context Protocol.
 //!
 //! Serving is an adapter and nothing else: it translates between the protocol's messages, which the
-//! official SDK reads and writes, and a [`Desk`], which is either the project itself or the
+//! official SDK reads and writes, and a [`ToolHost`], which is either the project itself or the
 //! broker of a run. What a tool does and who may call it is decided there. The async runtime
-//! lives in here, begins when somebody serves and ends with it; a desk is asked on threads
-//! where it may take its time.
+//! lives in here and only while a server runs; a host is asked on threads that may block.
 //!
-//! Over stdio the client is whoever started us. Over HTTP anybody on the machine could knock,
-//! web pages included: only loopback is listened on, every request carries a token, and the
-//! names it gives for us and for where it comes from must be local ones.
+//! Over stdio the client is the program that started us. Over HTTP any program on the machine
+//! could connect, web pages included: the server listens on loopback only, every request must
+//! carry a token, and its `Host` and `Origin` must be local names.
+//! <https://modelcontextprotocol.io/specification/2025-06-18/basic/transports>
 
-mod desk;
+mod host;
 mod http;
 mod install;
 mod prompts;
@@ -23,35 +23,35 @@ use rmcp::ServiceExt;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio;
 
-pub use desk::{Desk, Project};
+pub use host::{ProjectHost, ToolHost};
 pub use install::{InstallAsked, InstallState, InstalledEntry, McpClient, McpScope, install_mcp};
-use server::Server;
+use server::McpHandler;
 
 /// A message longer than this is no question.
 const MESSAGE_BYTES: usize = 1 << 20;
 
 /// Serves over stdin and stdout until the client hangs up.
-pub fn serve_stdio(desk: impl Desk, version: &str) -> io::Result<()> {
+pub fn serve_stdio(host: impl ToolHost, version: &str) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let (input, output) = stdio();
         let transport =
             AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES);
-        let service = match Server::new(desk, version).serve(transport).await {
+        let service = match McpHandler::new(host, version).serve(transport).await {
             Ok(service) => service,
-            // It hung up before it had said what it is, or said something else: nobody to serve.
+            // The client closed the pipe before it was initialized, or does not speak MCP.
             Err(_) => return Ok(()),
         };
         service.waiting().await.map(|_| ()).map_err(io::Error::other)
     });
-    // A read of stdin cannot be taken back, and nothing else is worth waiting for.
+    // A thread that reads stdin cannot be interrupted, and no other work is left.
     runtime.shutdown_background();
     served
 }
 
 /// Serves over HTTP on a loopback address until the process ends. `ready` hears where.
 pub fn serve_http(
-    desk: impl Desk,
+    host: impl ToolHost,
     version: &str,
     address: SocketAddr,
     token: &str,
@@ -64,5 +64,5 @@ pub fn serve_http(
         ));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(http::serve(Server::new(desk, version), address, token, ready))
+    runtime.block_on(http::serve(McpHandler::new(host, version), address, token, ready))
 }

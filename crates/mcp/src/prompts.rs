@@ -5,7 +5,7 @@ use rmcp::model::{JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Value, json};
 
 /// A prompt, as a call.
-pub(crate) struct Asked {
+pub(crate) struct PromptCall {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
     before: String,
@@ -30,23 +30,23 @@ pub(crate) fn all() -> Vec<Prompt> {
 
 /// Reads a prompt that was picked: nothing where there is none of this name, and what is
 /// missing where its argument is.
-pub(crate) fn read(name: &str, arguments: &JsonObject) -> Option<Result<Asked, String>> {
+pub(crate) fn read(name: &str, arguments: &JsonObject) -> Option<Result<PromptCall, String>> {
     let text = |name: &str| {
         let value = arguments.get(name).and_then(Value::as_str).map(str::trim);
         value.filter(|text| !text.is_empty()).map(str::to_owned).ok_or(format!("{name} is missing"))
     };
     let asked = match name {
-        "task" => text("task").map(|task| Asked {
+        "task" => text("task").map(|task| PromptCall {
             tool: "context",
             before: format!("{task}\n\nThis is what the project knows about it:"),
             arguments: json!({ "task": task }),
         }),
-        "explain" => text("question").map(|question| Asked {
+        "explain" => text("question").map(|question| PromptCall {
             tool: "explore",
             before: format!("Explain from its source: {question}"),
             arguments: json!({ "query": question }),
         }),
-        "review" => Ok(Asked {
+        "review" => Ok(PromptCall {
             tool: "impact",
             before: "Look over my current changes. This is what they reach; say what could break \
                      and run the tests that are named."
@@ -58,7 +58,7 @@ pub(crate) fn read(name: &str, arguments: &JsonObject) -> Option<Result<Asked, S
     Some(asked)
 }
 
-impl Asked {
+impl PromptCall {
     pub(crate) fn message(&self, answer: &str) -> PromptMessage {
         PromptMessage::new_text(Role::User, format!("{}\n\n{answer}", self.before))
     }

@@ -1,4 +1,4 @@
-//! The protocol's requests, each as a question to the desk.
+//! The protocol's requests, each as a question to the host.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use spore_app::toolbox::{Ask, Declared, RESOURCE_TEMPLATES, Told};
 
-use crate::desk::Desk;
+use crate::host::ToolHost;
 use crate::prompts;
 
 const INSTRUCTIONS: &str = "\
@@ -24,26 +24,26 @@ and what earlier runs learnt. Begin with `context` for a task or `explore` for a
 the code; `search` says where something is, `callers` and `impact` what a change would reach. \
 Answers cite file:line. A long answer ends with a cursor: ask again with it to read on.";
 
-/// One per connection; all share a desk.
+/// One per connection; all share a host.
 #[derive(Clone)]
-pub(crate) struct Server {
-    desk: Arc<dyn Desk>,
+pub(crate) struct McpHandler {
+    host: Arc<dyn ToolHost>,
     version: Arc<str>,
 }
 
-impl Server {
-    pub(crate) fn new(desk: impl Desk, version: &str) -> Self {
-        Self { desk: Arc::new(desk), version: version.into() }
+impl McpHandler {
+    pub(crate) fn new(host: impl ToolHost, version: &str) -> Self {
+        Self { host: Arc::new(host), version: version.into() }
     }
 
-    /// Asks the desk on a thread that may wait.
+    /// Asks the host on a thread that may wait.
     async fn ask(&self, ask: Ask) -> Result<Told, ErrorData> {
-        let desk = Arc::clone(&self.desk);
-        let asked = tokio::task::spawn_blocking(move || desk.ask(ask)).await;
+        let host = Arc::clone(&self.host);
+        let asked = tokio::task::spawn_blocking(move || host.ask(ask)).await;
         match asked {
             Ok(Ok(Told::Refused)) => Err(refused()),
             Ok(Ok(told)) => Ok(told),
-            // The broker's end is the end of its run; whoever asks is not told more.
+            // The broker ends with its run: a client that still asks is refused like any other.
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::InvalidInput => {
                 Err(ErrorData::invalid_params(error.to_string(), None))
             }
@@ -67,7 +67,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -196,7 +196,7 @@ fn tool(declared: Declared) -> Tool {
     tool
 }
 
-/// The one answer to whoever is not let in.
+/// The one answer to every client that is refused, so that none learns why.
 fn refused() -> ErrorData {
     ErrorData::invalid_request("refused", None)
 }

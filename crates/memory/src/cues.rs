@@ -34,13 +34,13 @@ impl DossierKind {
 
 /// `[[entity-X]]` or `[[topic-X]]`: a dossier that a line rests on.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Pointer {
+pub struct DossierPointer {
     pub kind: DossierKind,
     /// Letters, digits, `-`, `_` and `.`, and no path: it becomes the name of a file.
     pub slug: String,
 }
 
-impl Pointer {
+impl DossierPointer {
     /// Reads what stands between the brackets.
     pub fn parse(inner: &str) -> Option<Self> {
         let (kind, slug) = match inner.split_once('-')? {
@@ -69,7 +69,7 @@ impl Pointer {
     }
 }
 
-impl fmt::Display for Pointer {
+impl fmt::Display for DossierPointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[[{}-{}]]", self.kind.as_str(), self.slug)
     }
@@ -78,7 +78,7 @@ impl fmt::Display for Pointer {
 /// Everything in a line that can be recognised.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cues {
-    pub pointers: Vec<Pointer>,
+    pub pointers: Vec<DossierPointer>,
     /// Files and directories.
     pub paths: Vec<String>,
     /// What has to be seen for the line to apply.
@@ -97,7 +97,7 @@ const CUE_CHARS: usize = 80;
 
 impl Cues {
     pub fn of(text: &str) -> Self {
-        let mut cues = Self { pointers: Pointer::all_in(text), ..Self::default() };
+        let mut cues = Self { pointers: DossierPointer::all_in(text), ..Self::default() };
         let clauses = clauses(text);
         for term in quoted(text) {
             let inside = clauses.iter().any(|clause| clause.contains(&term.at));
@@ -239,7 +239,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let cues = Cues::of(text);
-        let pointers: Vec<String> = cues.pointers.iter().map(Pointer::dossier).collect();
+        let pointers: Vec<String> = cues.pointers.iter().map(DossierPointer::dossier).collect();
         let lists = [('p', pointers), ('f', cues.paths), ('t', cues.triggers), ('a', cues.actions)];
         let told: Vec<String> = lists
             .iter()

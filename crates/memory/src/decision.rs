@@ -3,12 +3,12 @@
 //! A rule removes a line only where people or their tools said repeatedly, and with the reason
 //! to change its content, that it is wrong, and nothing has spoken for it since. Everything
 //! short of that is kept: help is a reason to keep, silence is none to drop, and a failure
-//! whose cause nobody saw is for a judge.
+//! without a stated cause is for a judge.
 
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{RootCause, Trajectory};
-use crate::ledger::{Entry, Row};
+use crate::ledger::{LedgerRow, LineRecord};
 
 /// What a rule can do about a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -16,11 +16,11 @@ use crate::ledger::{Entry, Row};
 pub enum Decision {
     /// Nothing is known about it.
     Untested,
-    /// It helped, and nothing since says otherwise.
+    /// The line helped, and nothing since says otherwise.
     Keep,
-    /// It has been seen waiting for its trigger and no more.
+    /// All evidence says that the line waits for its trigger.
     Waiting,
-    /// It failed, and what to do about that is not for a rule.
+    /// The line failed, and a rule cannot decide what to do about it.
     Judge,
     Remove,
 }
@@ -33,13 +33,13 @@ pub struct Enough {
 }
 
 /// Kinds whose word a rule may act on: people, and what their own tools measured. A verifier
-/// is a model, and a channel may be anybody.
+/// is a model, and a channel may carry any person's or program's words.
 const TRUSTED: [&str; 4] = ["human", "git", "ci", "check"];
 
 /// Decides about a line from its evidence.
-pub fn decide(entry: Option<&Entry>, enough: Enough) -> Decision {
+pub fn decide(entry: Option<&LineRecord>, enough: Enough) -> Decision {
     let Some(entry) = entry else { return Decision::Untested };
-    let tested: Vec<&Row> =
+    let tested: Vec<&LedgerRow> =
         entry.rows().filter(|row| row.trajectory != Trajectory::Neutral).collect();
     // What was seen after the line helped the last time.
     let since = tested
@@ -56,14 +56,14 @@ pub fn decide(entry: Option<&Entry>, enough: Enough) -> Decision {
     }
 }
 
-fn is_wrong(row: &Row) -> bool {
+fn is_wrong(row: &LedgerRow) -> bool {
     row.root_cause == Some(RootCause::DirectionWrong) && TRUSTED.contains(&row.kind.as_str())
 }
 
-/// Returns whether a line's content may be changed at all: it failed, and not merely because
-/// nobody looked behind it.
-pub(crate) fn may_change(entry: Option<&Entry>) -> bool {
-    let against = |row: &Row| {
+/// Returns whether a line's content may be changed at all: it failed, and not only because
+/// an agent did not recall it.
+pub(crate) fn may_change(entry: Option<&LineRecord>) -> bool {
+    let against = |row: &LedgerRow| {
         row.trajectory == Trajectory::Weakening && row.root_cause != Some(RootCause::RecallMiss)
     };
     entry.is_some_and(|entry| entry.rows().any(against))

@@ -1,17 +1,17 @@
-//! Stubs for dossiers that a line points to and nobody has written.
+//! Stubs for dossiers that a line points to and that do not exist yet.
 //!
 //! A stub says that it is one. What is there is never touched: prose about people and things
 //! is for people and judges.
 
 use std::collections::BTreeMap;
 
-use crate::cues::Pointer;
+use crate::cues::DossierPointer;
 use crate::lines::LineMap;
 
 /// A dossier to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stub {
-    pub pointer: Pointer,
+    pub pointer: DossierPointer,
     /// The hashes of the lines that point to it.
     pub hashes: Vec<String>,
 }
@@ -23,7 +23,7 @@ impl Stub {
     }
 
     pub fn render(&self) -> String {
-        let Pointer { kind, slug } = &self.pointer;
+        let DossierPointer { kind, slug } = &self.pointer;
         let rows: String = self.hashes.iter().map(|hash| format!("- line `{hash}`\n")).collect();
         format!(
             "---\nkind: {}\nslug: {slug}\nstatus: stub\n---\n\n# {slug}\n\nNothing is known yet but \
@@ -34,9 +34,9 @@ impl Stub {
 }
 
 /// Returns what is missing, in the order of the lines.
-pub fn missing(map: &LineMap, exists: &dyn Fn(&Pointer) -> bool) -> Vec<Stub> {
-    let mut order: Vec<&Pointer> = Vec::new();
-    let mut lines: BTreeMap<&Pointer, Vec<String>> = BTreeMap::new();
+pub fn missing(map: &LineMap, exists: &dyn Fn(&DossierPointer) -> bool) -> Vec<Stub> {
+    let mut order: Vec<&DossierPointer> = Vec::new();
+    let mut lines: BTreeMap<&DossierPointer, Vec<String>> = BTreeMap::new();
     for line in map.lines() {
         for pointer in line.cues.pointers.iter().filter(|pointer| !exists(pointer)) {
             let hashes = lines.entry(pointer).or_default();
@@ -46,7 +46,7 @@ pub fn missing(map: &LineMap, exists: &dyn Fn(&Pointer) -> bool) -> Vec<Stub> {
             hashes.push(line.hash.to_string());
         }
     }
-    let stub = |pointer: &Pointer| Stub {
+    let stub = |pointer: &DossierPointer| Stub {
         pointer: pointer.clone(),
         hashes: lines.get(pointer).cloned().unwrap_or_default(),
     };
@@ -65,6 +65,19 @@ mod tests {
         let stubs = missing(&map, &|pointer| pointer.slug == "there");
         let paths: Vec<String> = stubs.iter().map(Stub::path).collect();
         assert_eq!(paths, ["entities/ada.md", "topics/numbers.md"]);
-        insta::assert_snapshot!(stubs[0].render());
+        insta::assert_snapshot!(stubs[0].render(), @"
+        ---
+        kind: entity
+        slug: ada
+        status: stub
+        ---
+
+        # ada
+
+        Nothing is known yet but that memory/CLAUDE.md points here:
+
+        - line `2ad86029692a`
+        - line `473886c02a6c`
+        ");
     }
 }

@@ -1,13 +1,13 @@
 //! The guard of the broadcast file: no evidence, no edit, whatever asks for it.
 //!
 //! An [`Edit`] is a proof: it cannot be made but from the file as it is, the file as it should
-//! be, and a ledger that defends every difference. Whoever writes the file takes an `Edit`, so
-//! there is no way around the guard, for a rule, a person's flag, a task from the inbox or,
-//! later, a model.
+//! be, and a ledger that defends every difference. The code that writes the file takes an
+//! `Edit`, so no rule, no flag of a person, no task of the inbox and, later, no model gets
+//! around the guard.
 //!
-//! What is defended: a line may go that failed, unless all that is known is that nobody looked
-//! behind it. What is not: another order, another heading, white space, a line that nobody has
-//! tested, a line that is new. Those are cosmetic, or a judge's business.
+//! The ledger defends the removal of a line that failed, unless all its failures are that an
+//! agent did not recall it. It does not defend another order, another heading, white space, the
+//! removal of a line without evidence, or a new line. Those are cosmetic, or a judge's business.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use similar::TextDiff;
 
 use crate::decision::may_change;
 use crate::ledger::Ledger;
-use crate::lines::{BROADCAST, LineHash, LineMap, Piece, pieces, reference};
+use crate::lines::{BROADCAST, FilePiece, LineHash, LineMap, pieces, reference};
 
 /// A change of the broadcast file that the ledger defends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
     before: String,
     after: String,
-    removed: Vec<Removed>,
+    removed: Vec<RemovedLine>,
 }
 
 /// A line that goes.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Removed {
+pub struct RemovedLine {
     /// Where it stood.
     pub number: u32,
     pub hash: LineHash,
@@ -35,7 +35,7 @@ pub struct Removed {
 
 /// Why a change is not made. All of it is left undone.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refused {
+pub enum RefusedEdit {
     #[error("{} has no evidence against it in the ledger, so it stays", reference(*number))]
     NoEvidence { number: u32, hash: LineHash },
     #[error("a line that is new, or says something else, needs a judge: {}", reference(*number))]
@@ -50,20 +50,23 @@ pub enum Refused {
 
 impl Edit {
     /// Checks a change against the ledger, which must be up to date.
-    pub fn defend(before: &str, after: &str, ledger: &Ledger) -> Result<Self, Refused> {
+    pub fn defend(before: &str, after: &str, ledger: &Ledger) -> Result<Self, RefusedEdit> {
         if before == after {
-            return Err(Refused::Nothing);
+            return Err(RefusedEdit::Nothing);
         }
         let removed = removed(before, after)?;
         for line in &removed {
             if !may_change(ledger.entry(&line.hash)) {
-                return Err(Refused::NoEvidence { number: line.number, hash: line.hash.clone() });
+                return Err(RefusedEdit::NoEvidence {
+                    number: line.number,
+                    hash: line.hash.clone(),
+                });
             }
         }
         // Nothing else may differ, to the byte.
         let numbers: Vec<u32> = removed.iter().map(|line| line.number).collect();
         if without(before, &numbers) != after {
-            return Err(Refused::Cosmetic);
+            return Err(RefusedEdit::Cosmetic);
         }
         Ok(Self { before: before.to_owned(), after: after.to_owned(), removed })
     }
@@ -76,13 +79,13 @@ impl Edit {
         &self.after
     }
 
-    pub fn removed(&self) -> &[Removed] {
+    pub fn removed(&self) -> &[RemovedLine] {
         &self.removed
     }
 }
 
 /// Returns the lines of `before` that are not in `after`; refused where `after` has others.
-fn removed(before: &str, after: &str) -> Result<Vec<Removed>, Refused> {
+fn removed(before: &str, after: &str) -> Result<Vec<RemovedLine>, RefusedEdit> {
     let mut left: BTreeMap<LineHash, u32> = BTreeMap::new();
     for line in LineMap::read(after).lines() {
         *left.entry(line.hash.clone()).or_default() += 1;
@@ -91,13 +94,14 @@ fn removed(before: &str, after: &str) -> Result<Vec<Removed>, Refused> {
     for line in LineMap::read(before).lines() {
         match left.get_mut(&line.hash).filter(|count| **count > 0) {
             Some(count) => *count -= 1,
-            None => removed.push(Removed { number: line.number, hash: line.hash.clone() }),
+            None => removed.push(RemovedLine { number: line.number, hash: line.hash.clone() }),
         }
     }
-    let new = |line: &&crate::lines::Line| left.get(&line.hash).is_some_and(|count| *count > 0);
+    let new =
+        |line: &&crate::lines::BroadcastLine| left.get(&line.hash).is_some_and(|count| *count > 0);
     let map = LineMap::read(after);
     match map.lines().iter().find(new) {
-        Some(line) => Err(Refused::Unfounded { number: line.number }),
+        Some(line) => Err(RefusedEdit::Unfounded { number: line.number }),
         None => Ok(removed),
     }
 }
@@ -106,7 +110,7 @@ fn removed(before: &str, after: &str) -> Result<Vec<Removed>, Refused> {
 pub fn without(text: &str, numbers: &[u32]) -> String {
     let mut gone = vec![false; text.lines().count()];
     for piece in pieces(text) {
-        if let Piece::Line { number, last, .. } = piece
+        if let FilePiece::Line { number, last, .. } = piece
             && numbers.contains(&number)
         {
             for at in number..=last {
@@ -161,7 +165,7 @@ mod tests {
     fn without_evidence_nothing_may_go() {
         let after = without(FILE, &[3]);
         let number = LineHash::of("One");
-        let refused = Refused::NoEvidence { number: 3, hash: number };
+        let refused = RefusedEdit::NoEvidence { number: 3, hash: number };
         let mut other = Ledger::default();
         for trajectory in [Trajectory::Strengthening, Trajectory::Neutral] {
             other.fold(&fragment("One", trajectory));
@@ -181,15 +185,18 @@ mod tests {
     fn a_change_that_no_evidence_can_ask_for_is_refused() {
         let ledger = against(&["One", "Two and more", "Three"]);
         let refused = |after: &str| Edit::defend(FILE, after, &ledger).unwrap_err();
-        assert_eq!(refused(FILE), Refused::Nothing);
-        assert_eq!(refused("# Memory\n\n- Three\n- One\n- Two\n  and more\n"), Refused::Cosmetic);
-        assert_eq!(refused(&FILE.replace("# Memory", "# Mind")), Refused::Cosmetic);
-        assert_eq!(refused(&FILE.replace("- One", "* One")), Refused::Cosmetic);
-        assert_eq!(refused(FILE.trim_end()), Refused::Cosmetic);
-        assert_eq!(refused(&FILE.replace("One", "Won")), Refused::Unfounded { number: 3 });
-        assert_eq!(refused(&format!("{FILE}- Four\n")), Refused::Unfounded { number: 8 });
-        assert_eq!(refused(&format!("{FILE}- One\n")), Refused::Unfounded { number: 3 });
-        assert_eq!(refused("# Memory\n\n- Three\n"), Refused::Cosmetic);
+        assert_eq!(refused(FILE), RefusedEdit::Nothing);
+        assert_eq!(
+            refused("# Memory\n\n- Three\n- One\n- Two\n  and more\n"),
+            RefusedEdit::Cosmetic
+        );
+        assert_eq!(refused(&FILE.replace("# Memory", "# Mind")), RefusedEdit::Cosmetic);
+        assert_eq!(refused(&FILE.replace("- One", "* One")), RefusedEdit::Cosmetic);
+        assert_eq!(refused(FILE.trim_end()), RefusedEdit::Cosmetic);
+        assert_eq!(refused(&FILE.replace("One", "Won")), RefusedEdit::Unfounded { number: 3 });
+        assert_eq!(refused(&format!("{FILE}- Four\n")), RefusedEdit::Unfounded { number: 8 });
+        assert_eq!(refused(&format!("{FILE}- One\n")), RefusedEdit::Unfounded { number: 3 });
+        assert_eq!(refused("# Memory\n\n- Three\n"), RefusedEdit::Cosmetic);
     }
 
     proptest! {

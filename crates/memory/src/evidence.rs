@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Text that is none of the words it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}")]
-pub struct UnknownWord {
+pub struct UnknownEvidenceWord {
     kind: &'static str,
     text: String,
 }
@@ -39,11 +39,11 @@ macro_rules! words {
         }
 
         impl FromStr for $name {
-            type Err = UnknownWord;
+            type Err = UnknownEvidenceWord;
 
-            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+            fn from_str(text: &str) -> Result<Self, UnknownEvidenceWord> {
                 Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
-                    UnknownWord { kind: $kind, text: text.chars().take(80).collect() }
+                    UnknownEvidenceWord { kind: $kind, text: text.chars().take(80).collect() }
                 })
             }
         }
@@ -76,9 +76,10 @@ words!(
 );
 
 words!(
-    /// Why a line failed. Only for a weakening, and only where somebody who saw it said so.
+    /// Why a line failed. Only for a weakening, and only where a person or tool that saw it
+    /// said so.
     RootCause, "root cause", {
-        /// The line was right, and nobody looked behind it.
+        /// The line was right, and the agent did not recall it.
         RecallMiss = "recall-miss",
         /// The line itself is wrong or out of date.
         DirectionWrong = "direction-wrong",
@@ -87,14 +88,14 @@ words!(
 
 words!(
     /// What kind of evidence it is: the rule that gave it.
-    Signal, "signal", {
-        /// Somebody said outright what a line did.
+    EvidenceSignal, "signal", {
+        /// An event says outright what a line did.
         Statement = "statement",
         /// Work that had carried the line had to be put right where the line points.
         Correction = "correction",
-        /// Somebody gave a standing instruction.
+        /// A person gave a standing instruction.
         Instruction = "instruction",
-        /// Somebody said what they prefer.
+        /// A person said what they prefer.
         Preference = "preference",
         /// A window of events in which nothing touched the line.
         Coverage = "coverage",

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use crate::cues::Pointer;
-use crate::evidence::{RootCause, Signal, Trajectory};
+use crate::cues::DossierPointer;
+use crate::evidence::{EvidenceSignal, RootCause, Trajectory};
 use crate::lines::{LineHash, number_in, reference};
 use crate::{gate, plain};
 
@@ -25,7 +25,7 @@ pub struct Fragment {
     pub kind: String,
     pub session_key: Option<String>,
     pub what: String,
-    pub signal: Signal,
+    pub signal: EvidenceSignal,
     /// `None` is a new signal: no line says it yet.
     pub line: Option<LineRef>,
     pub trajectory: Trajectory,
@@ -34,7 +34,7 @@ pub struct Fragment {
     pub evidence: Vec<String>,
     /// What it means for the line.
     pub note: String,
-    pub pointers: Vec<Pointer>,
+    pub pointers: Vec<DossierPointer>,
 }
 
 /// A line as a fragment knew it.
@@ -141,7 +141,7 @@ impl Fragment {
             note: bullets(body, "Effectiveness note:").join(" "),
             pointers: bullets(body, "Pointers:")
                 .iter()
-                .flat_map(|row| Pointer::all_in(row))
+                .flat_map(|row| DossierPointer::all_in(row))
                 .collect(),
         };
         fragment.check(&front, name)?;
@@ -222,7 +222,7 @@ fn event_word(id: &str) -> String {
     format!("{plain}_{hex}")
 }
 
-/// A value of the front matter: as it is where nobody could misread it, else as a JSON text.
+/// Writes a value of the front matter: bare where it is a plain word, else as a JSON string.
 fn scalar(value: &str) -> String {
     let is_plain =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b':' | b'-');
@@ -279,13 +279,13 @@ pub(crate) mod tests {
             kind: "human".into(),
             session_key: Some("chat 7".into()),
             what: "memory.feedback".into(),
-            signal: Signal::Statement,
+            signal: EvidenceSignal::Statement,
             line,
             trajectory,
             root_cause: None,
             evidence: vec!["A person said so.".into()],
             note: "This strengthens `memory/CLAUDE.md:L3`.".into(),
-            pointers: Pointer::all_in("[[entity-ada]]"),
+            pointers: DossierPointer::all_in("[[entity-ada]]"),
         }
     }
 
@@ -305,7 +305,7 @@ pub(crate) mod tests {
         );
         let others = [
             Fragment { event: "other".into(), ..one.clone() },
-            Fragment { signal: Signal::Correction, ..one.clone() },
+            Fragment { signal: EvidenceSignal::Correction, ..one.clone() },
             fragment("Run no tests", Trajectory::Weakening),
             fragment("Run the tests", Trajectory::Neutral),
             fragment("", Trajectory::NewSignal),

@@ -1,8 +1,8 @@
 //! The source gate: who an event comes from is settled before anything it says is read.
 //!
 //! Spore's own chatter must never become evidence about itself. So a line of the spine is
-//! first read as a [`Header`], in which the payload is bytes that nobody has looked into; the
-//! gate opens on the source's kind alone; and only a [`Heard`] event has a payload to read.
+//! first read as an [`EventHeader`], in which the payload is unread bytes; the gate opens on the
+//! source's kind alone; and only an [`AdmittedEvent`] has a payload to read.
 //!
 //! Which kinds are internal is said in the model. Any other word is external: people have
 //! channels that Spore does not know.
@@ -17,7 +17,7 @@ use crate::plain;
 
 /// An event as far as it may be read before the gate.
 #[derive(Deserialize)]
-pub struct Header<'a> {
+pub struct EventHeader<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -53,7 +53,7 @@ pub enum Passage<'a> {
 
 /// An event that was let in.
 #[derive(Debug)]
-pub struct Heard<'a> {
+pub struct AdmittedEvent<'a> {
     pub id: Cow<'a, str>,
     pub ts: Cow<'a, str>,
     pub kind: Cow<'a, str>,
@@ -64,7 +64,7 @@ pub struct Heard<'a> {
     pub payload: &'a str,
 }
 
-impl<'a> Header<'a> {
+impl<'a> EventHeader<'a> {
     /// Reads a line. What is wrong with it is told in a sentence.
     pub fn read(line: &'a [u8]) -> Result<Self, String> {
         // A list of values would be taken for the fields in their order.
@@ -96,9 +96,9 @@ impl<'a> Header<'a> {
     }
 
     /// Opens an event that the gate has let in as one of `kind`.
-    pub fn hear(&self, kind: Cow<'a, str>) -> Result<Heard<'a>, String> {
+    pub fn hear(&self, kind: Cow<'a, str>) -> Result<AdmittedEvent<'a>, String> {
         let id = self.id().ok_or("an event needs an id that is a text")?;
-        Ok(Heard {
+        Ok(AdmittedEvent {
             id,
             ts: self.ts().unwrap_or_default(),
             kind,
@@ -150,7 +150,7 @@ mod tests {
     #[track_caller]
     fn check(source: &str, expected: &Passage<'_>) {
         let line = format!(r#"{{"payload": {{"a": 1}}, "id": "x", {source}"type": "a.b"}}"#);
-        let header = Header::read(line.as_bytes()).unwrap();
+        let header = EventHeader::read(line.as_bytes()).unwrap();
         assert_eq!(header.gate(), *expected, "{source}");
     }
 
@@ -199,14 +199,14 @@ mod tests {
     #[test]
     fn a_source_that_is_told_twice_is_no_event() {
         let line = br#"{"source": {"kind": "human"}, "source": {"kind": "runner"}, "id": "x"}"#;
-        assert!(Header::read(line).is_err());
+        assert!(EventHeader::read(line).is_err());
     }
 
     #[test]
     fn an_event_without_a_name_is_not_heard() {
         for id in ["", r#""id": 7, "#, r#""id": "", "#] {
             let line = format!(r#"{{{id}"source": {{"kind": "human"}}}}"#);
-            let header = Header::read(line.as_bytes()).unwrap();
+            let header = EventHeader::read(line.as_bytes()).unwrap();
             assert!(header.hear("human".into()).is_err(), "{id}");
         }
     }

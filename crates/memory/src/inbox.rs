@@ -4,14 +4,14 @@
 //! as it is; a `[marker]` in front of it says how it came and decides nothing. What work a
 //! task needs is read off its words, and where they say nothing, all of it.
 //!
-//! A task is done when the last pass it needs came to a [`Terminal`] result. Until then its
+//! A task is done when the last pass it needs has a [`Terminal`] result. Until then its
 //! file stays where it is: a task may be done twice, never lost.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cues::Pointer;
+use crate::cues::DossierPointer;
 use crate::lines::number_in;
 
 /// The passes there are, in the order in which evidence flows.
@@ -87,7 +87,7 @@ pub struct Packet {
     pub marker: Option<String>,
     /// Lines it names, as it names them.
     pub lines: Vec<String>,
-    pub pointers: Vec<Pointer>,
+    pub pointers: Vec<DossierPointer>,
     /// The passes it needs, in order.
     pub passes: Vec<PassKind>,
 }
@@ -100,7 +100,7 @@ impl Packet {
             body: body.to_owned(),
             marker: marker.map(str::to_owned),
             lines: named_lines(prose),
-            pointers: Pointer::all_in(prose),
+            pointers: DossierPointer::all_in(prose),
             passes: passes(marker, prose),
         }
     }

@@ -8,13 +8,13 @@ use crate::lines::LineHash;
 
 /// What is known before a pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Known {
+pub struct KnownFragments {
     names: BTreeSet<String>,
     /// How many there are about each line, and what the latest says.
     lines: BTreeMap<LineHash, (u32, Trajectory)>,
 }
 
-impl Known {
+impl KnownFragments {
     /// Takes in the names of a directory; what is no fragment is passed over.
     pub fn of(names: impl IntoIterator<Item = String>) -> Self {
         let mut known = Self { names: names.into_iter().collect(), lines: BTreeMap::new() };
@@ -67,7 +67,7 @@ mod tests {
             ..fragment("a", Trajectory::Weakening)
         };
         let names = [late.name(), early.name(), "README.md".into(), ".x.tmp".into()];
-        let known = Known::of(names);
+        let known = KnownFragments::of(names);
         let line = LineHash::of("a");
         assert_eq!((known.about(&line), known.latest(&line)), (2, Some(Trajectory::Weakening)));
         assert!(known.has(&early.name()) && !known.has("x"));

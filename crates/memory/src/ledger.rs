@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::evidence::{RootCause, Signal, Trajectory};
+use crate::evidence::{EvidenceSignal, RootCause, Trajectory};
 use crate::fragment::{Fragment, read_name};
 use crate::lines::{BROADCAST, LineHash, LineMap, reference};
 use crate::plain;
@@ -28,10 +28,10 @@ const UNSAID: &str = "## no line says it yet";
 
 /// One piece of evidence, as the ledger keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct LedgerRow {
     pub ts: String,
     pub trajectory: Trajectory,
-    pub signal: Signal,
+    pub signal: EvidenceSignal,
     pub kind: String,
     pub root_cause: Option<RootCause>,
     /// The fragment's file name.
@@ -40,33 +40,33 @@ pub struct Row {
 
 /// What is known about one line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Entry {
+pub struct LineRecord {
     /// What it says, or said.
     pub text: String,
     /// By the fragment's name, which begins with the time of its event.
-    rows: BTreeMap<String, Row>,
+    rows: BTreeMap<String, LedgerRow>,
 }
 
 /// How often what was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct Tally {
+pub struct EvidenceTally {
     pub helped: u32,
     pub missed: u32,
     pub waiting: u32,
 }
 
-impl Entry {
+impl LineRecord {
     /// Returns the evidence, oldest first.
-    pub fn rows(&self) -> impl DoubleEndedIterator<Item = &Row> {
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = &LedgerRow> {
         self.rows.values()
     }
 
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> EvidenceTally {
         let count = |trajectory| {
             let rows = self.rows.values().filter(|row| row.trajectory == trajectory).count();
             u32::try_from(rows).unwrap_or(u32::MAX)
         };
-        Tally {
+        EvidenceTally {
             helped: count(Trajectory::Strengthening),
             missed: count(Trajectory::Weakening),
             waiting: count(Trajectory::Neutral),
@@ -77,12 +77,12 @@ impl Entry {
 /// All evidence there is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ledger {
-    entries: BTreeMap<LineHash, Entry>,
+    entries: BTreeMap<LineHash, LineRecord>,
     /// Signals that no line says yet.
-    unsaid: BTreeMap<String, Row>,
+    unsaid: BTreeMap<String, LedgerRow>,
 }
 
-/// A ledger that somebody else has written in.
+/// A ledger with a line that Spore does not write: a person or another program edited it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the ledger is not what Spore writes: {what}")]
 pub struct BadLedger {
@@ -91,16 +91,16 @@ pub struct BadLedger {
 }
 
 impl Ledger {
-    pub fn entry(&self, hash: &LineHash) -> Option<&Entry> {
+    pub fn entry(&self, hash: &LineHash) -> Option<&LineRecord> {
         self.entries.get(hash)
     }
 
-    pub fn entries(&self) -> impl Iterator<Item = (&LineHash, &Entry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&LineHash, &LineRecord)> {
         self.entries.iter()
     }
 
     /// Returns the signals that no line says yet, oldest first.
-    pub fn unsaid(&self) -> impl Iterator<Item = &Row> {
+    pub fn unsaid(&self) -> impl Iterator<Item = &LedgerRow> {
         self.unsaid.values()
     }
 
@@ -115,7 +115,7 @@ impl Ledger {
     /// Takes in a fragment; the same one again changes nothing. Returns whether it was new.
     pub fn fold(&mut self, fragment: &Fragment) -> bool {
         let name = fragment.name();
-        let row = Row {
+        let row = LedgerRow {
             ts: row_word(&fragment.ts),
             trajectory: fragment.trajectory,
             signal: fragment.signal,
@@ -180,20 +180,20 @@ impl Ledger {
                 continue;
             }
             match read_line(line).ok_or_else(|| bad(at, line))? {
-                Read::Section(next) => {
-                    if let Place::Line(hash) = &next {
+                LedgerLine::Section(next) => {
+                    if let LedgerSection::Line(hash) = &next {
                         ledger.entries.entry(hash.clone()).or_default();
                     }
                     place = Some(next);
                 }
-                Read::Text(words) => match &place {
-                    Some(Place::Line(hash)) if LineHash::of(words) == *hash => {
+                LedgerLine::Text(words) => match &place {
+                    Some(LedgerSection::Line(hash)) if LineHash::of(words) == *hash => {
                         ledger.entries.entry(hash.clone()).or_default().text = words.to_owned();
                     }
                     _ => return Err(bad(at, line)),
                 },
-                Read::Tally => {}
-                Read::Row(row) => {
+                LedgerLine::Tally => {}
+                LedgerLine::Row(row) => {
                     ledger.put(place.as_ref(), row).ok_or_else(|| bad(at, line))?;
                 }
             }
@@ -202,13 +202,13 @@ impl Ledger {
     }
 
     /// Puts a row where it stood; `None` if it does not belong there.
-    fn put(&mut self, place: Option<&Place>, row: Row) -> Option<()> {
+    fn put(&mut self, place: Option<&LedgerSection>, row: LedgerRow) -> Option<()> {
         let named = read_name(&row.fragment)?;
         let rows = match (place?, named.line) {
-            (Place::Line(hash), Some(line)) if *hash == line => {
+            (LedgerSection::Line(hash), Some(line)) if *hash == line => {
                 &mut self.entries.entry(line).or_default().rows
             }
-            (Place::Unsaid, None) => &mut self.unsaid,
+            (LedgerSection::Unsaid, None) => &mut self.unsaid,
             _ => return None,
         };
         let fits = named.trajectory == row.trajectory;
@@ -216,22 +216,22 @@ impl Ledger {
     }
 }
 
-enum Place {
+enum LedgerSection {
     Line(LineHash),
     Unsaid,
 }
 
-enum Read<'a> {
-    Section(Place),
+enum LedgerLine<'a> {
+    Section(LedgerSection),
     Text(&'a str),
     /// Follows from the rows.
     Tally,
-    Row(Row),
+    Row(LedgerRow),
 }
 
-fn read_line(line: &str) -> Option<Read<'_>> {
+fn read_line(line: &str) -> Option<LedgerLine<'_>> {
     if line == UNSAID {
-        return Some(Read::Section(Place::Unsaid));
+        return Some(LedgerLine::Section(LedgerSection::Unsaid));
     }
     if let Some(rest) = line.strip_prefix("## ") {
         let (name, hash) = rest.strip_suffix('`')?.rsplit_once(" `")?;
@@ -239,21 +239,21 @@ fn read_line(line: &str) -> Option<Read<'_>> {
         return known
             .then(|| hash.parse().ok())
             .flatten()
-            .map(|hash| Read::Section(Place::Line(hash)));
+            .map(|hash| LedgerLine::Section(LedgerSection::Line(hash)));
     }
     if let Some(words) = line.strip_prefix("> ") {
-        return Some(Read::Text(words));
+        return Some(LedgerLine::Text(words));
     }
     if let Some(row) = line.strip_prefix("- ") {
-        return read_row(row).map(Read::Row);
+        return read_row(row).map(LedgerLine::Row);
     }
-    is_tally(line).then_some(Read::Tally)
+    is_tally(line).then_some(LedgerLine::Tally)
 }
 
-fn read_row(text: &str) -> Option<Row> {
+fn read_row(text: &str) -> Option<LedgerRow> {
     let parts: Vec<&str> = text.split(' ').collect();
     let [ts, trajectory, signal, kind, cause, fragment] = parts.as_slice() else { return None };
-    Some(Row {
+    Some(LedgerRow {
         ts: (*ts).to_owned(),
         trajectory: trajectory.parse().ok()?,
         signal: signal.parse().ok()?,
@@ -263,12 +263,12 @@ fn read_row(text: &str) -> Option<Row> {
     })
 }
 
-fn section(text: &mut String, name: &str, hash: &LineHash, entry: &Entry) {
+fn section(text: &mut String, name: &str, hash: &LineHash, entry: &LineRecord) {
     text.push_str(&format!("\n## {name} `{hash}`\n\n"));
     if !entry.text.is_empty() {
         text.push_str(&format!("> {}\n\n", entry.text));
     }
-    let Tally { helped, missed, waiting } = entry.tally();
+    let EvidenceTally { helped, missed, waiting } = entry.tally();
     text.push_str(&format!("{helped} helped, {missed} missed, {waiting} waiting\n\n"));
     rows(text, entry.rows.values());
 }
@@ -279,7 +279,7 @@ fn is_tally(line: &str) -> bool {
         if [a, b, c].iter().all(|count| count.parse::<u32>().is_ok()))
 }
 
-fn rows<'a>(text: &mut String, rows: impl Iterator<Item = &'a Row>) {
+fn rows<'a>(text: &mut String, rows: impl Iterator<Item = &'a LedgerRow>) {
     for row in rows {
         let cause = row.root_cause.map_or("-", RootCause::as_str);
         text.push_str(&format!(
@@ -322,7 +322,7 @@ mod tests {
             wrong,
             fragment("Ask first", Trajectory::Neutral),
             fragment("A line of old", Trajectory::Weakening),
-            Fragment { signal: Signal::Instruction, ..fragment("", Trajectory::NewSignal) },
+            Fragment { signal: EvidenceSignal::Instruction, ..fragment("", Trajectory::NewSignal) },
         ]
     }
 

@@ -21,7 +21,7 @@ pub mod inbox;
 pub mod known;
 pub mod ledger;
 pub mod lines;
-pub mod matching;
+pub mod matcher;
 pub mod pending;
 mod plain;
 pub mod rules;

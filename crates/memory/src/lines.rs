@@ -1,7 +1,7 @@
 //! The line map: which sentences of the broadcast file can be tested, and who they are.
 //!
 //! A line is one list item or one plain line of Markdown; what is set in below it belongs to
-//! it, so that nobody ever removes half a sentence. Headings, fenced code, comments, front
+//! it, so that an edit never removes half a sentence. Headings, fenced code, comments, front
 //! matter and imports (`@priority.md`) are furniture: they are shown to agents, but no event
 //! can prove them right or wrong.
 //!
@@ -80,7 +80,7 @@ impl From<LineHash> for String {
 
 /// One line of the broadcast file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Line {
+pub struct BroadcastLine {
     /// Where it stands, counted from one.
     pub number: u32,
     /// The last line of the file that belongs to it.
@@ -91,7 +91,7 @@ pub struct Line {
     pub cues: Cues,
 }
 
-impl Line {
+impl BroadcastLine {
     /// Returns how reports name it: `memory/CLAUDE.md:L3`.
     pub fn reference(&self) -> String {
         reference(self.number)
@@ -105,45 +105,46 @@ pub(crate) fn reference(number: u32) -> String {
 /// All lines of one broadcast file, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LineMap {
-    lines: Vec<Line>,
+    lines: Vec<BroadcastLine>,
 }
 
 impl LineMap {
     /// Reads a broadcast file. Any text has a map.
     pub fn read(text: &str) -> Self {
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<BroadcastLine> = Vec::new();
         for piece in pieces(text) {
-            if let Piece::Line { number, last, text } = piece {
+            if let FilePiece::Line { number, last, text } = piece {
                 let hash = LineHash::of(&text);
                 let cues = Cues::of(&text);
-                lines.push(Line { number, last, text, hash, cues });
+                lines.push(BroadcastLine { number, last, text, hash, cues });
             }
         }
         Self { lines }
     }
 
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[BroadcastLine] {
         &self.lines
     }
 
     /// Returns the first line with this hash; a file may say the same thing twice.
-    pub fn by_hash(&self, hash: &LineHash) -> Option<&Line> {
+    pub fn by_hash(&self, hash: &LineHash) -> Option<&BroadcastLine> {
         self.lines.iter().find(|line| line.hash == *hash)
     }
 
     /// Returns the line that stands at `number`, or goes on there.
-    pub fn at(&self, number: u32) -> Option<&Line> {
+    pub fn at(&self, number: u32) -> Option<&BroadcastLine> {
         self.lines.iter().find(|line| (line.number..=line.last).contains(&number))
     }
 
     /// Returns the lines that `typed` may mean: `L3`, `3`, `memory/CLAUDE.md:L3`, the
     /// beginning of a hash, or the words themselves. Several are a question to the person.
-    pub fn find(&self, typed: &str) -> Vec<&Line> {
+    pub fn find(&self, typed: &str) -> Vec<&BroadcastLine> {
         if let Some(number) = number_in(typed) {
             return self.at(number).into_iter().collect();
         }
-        let by_hash = |line: &&Line| typed.len() >= 4 && line.hash.as_str().starts_with(typed);
-        let mut found: Vec<&Line> = self.lines.iter().filter(by_hash).collect();
+        let by_hash =
+            |line: &&BroadcastLine| typed.len() >= 4 && line.hash.as_str().starts_with(typed);
+        let mut found: Vec<&BroadcastLine> = self.lines.iter().filter(by_hash).collect();
         if found.is_empty() {
             let hash = LineHash::of(typed);
             found = self.lines.iter().filter(|line| line.hash == hash).collect();
@@ -164,30 +165,30 @@ pub(crate) fn number_in(typed: &str) -> Option<u32> {
 
 /// A part of the file: a line that can be tested, or furniture, word for word.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Piece {
+pub(crate) enum FilePiece {
     Line { number: u32, last: u32, text: String },
     Furniture(String),
 }
 
 /// Splits a file into lines and furniture, in order and without losing anything.
-pub(crate) fn pieces(text: &str) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut inside = Inside::Text;
+pub(crate) fn pieces(text: &str) -> Vec<FilePiece> {
+    let mut pieces: Vec<FilePiece> = Vec::new();
+    let mut inside = LineContext::Text;
     for (index, raw) in text.lines().enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let (next, furniture) = inside.read(raw, index == 0);
         inside = next;
         if furniture {
-            pieces.push(Piece::Furniture(raw.to_owned()));
+            pieces.push(FilePiece::Furniture(raw.to_owned()));
             continue;
         }
         match pieces.last_mut() {
-            Some(Piece::Line { last, text, .. }) if *last + 1 == number && continues(raw) => {
+            Some(FilePiece::Line { last, text, .. }) if *last + 1 == number && continues(raw) => {
                 *last = number;
                 text.push(' ');
                 text.push_str(&words_of(raw));
             }
-            _ => pieces.push(Piece::Line { number, last: number, text: words_of(raw) }),
+            _ => pieces.push(FilePiece::Line { number, last: number, text: words_of(raw) }),
         }
     }
     pieces
@@ -195,7 +196,7 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece> {
 
 /// What surrounds a line of the file.
 #[derive(Clone, PartialEq, Eq)]
-enum Inside {
+enum LineContext {
     Text,
     FrontMatter,
     Comment,
@@ -203,7 +204,7 @@ enum Inside {
     Fence(String),
 }
 
-impl Inside {
+impl LineContext {
     /// Returns what surrounds the next line, and whether this one is furniture.
     fn read(&self, raw: &str, first: bool) -> (Self, bool) {
         let line = raw.trim();

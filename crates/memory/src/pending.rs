@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spore_store::spine::Cursor;
 
 use crate::lines::LineHash;
-use crate::matching::Relation;
+use crate::matcher::Relation;
 
 /// An event that touches a line, or none, without settling anything.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Touch {
     pub what: String,
     /// Where to read it.
     pub at: Cursor,
-    /// `None`: somebody said something that touches no line.
+    /// `None` where a person said something that touches no line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<LineHash>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,9 +47,9 @@ impl Pending {
         let mut pending = Self::new(most);
         let mut unread = 0;
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            match serde_json::from_str::<Kept>(line) {
-                Ok(Kept::Touch(touch)) => pending.add(touch),
-                Ok(Kept::Older { older }) => pending.older += older,
+            match serde_json::from_str::<PendingLine>(line) {
+                Ok(PendingLine::Touch(touch)) => pending.add(touch),
+                Ok(PendingLine::Older { older }) => pending.older += older,
                 Err(_) => unread += 1,
             }
         }
@@ -59,7 +59,7 @@ impl Pending {
     pub fn render(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         if self.older > 0 {
-            lines.extend(serde_json::to_string(&Kept::Older { older: self.older }));
+            lines.extend(serde_json::to_string(&PendingLine::Older { older: self.older }));
         }
         lines.extend(self.touches().filter_map(|touch| serde_json::to_string(touch).ok()));
         lines.iter().map(|line| format!("{line}\n")).collect()
@@ -118,7 +118,7 @@ impl Pending {
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Kept {
+enum PendingLine {
     Older { older: u64 },
     Touch(Touch),
 }

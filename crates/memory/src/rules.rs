@@ -8,8 +8,8 @@
 //!   another line by now.
 //! - **A correction.** `correction.edited` from git says which files of a run's work had to be
 //!   put right. Where the run's task file carried a line that names such a file, the trigger
-//!   was there and the work needed correction: the line was missed. Why, nobody can tell from
-//!   that, so it has no root cause and removes nothing by itself.
+//!   was there and the work needed correction: the line was missed. The event does not say
+//!   why, so the evidence has no root cause and removes nothing by itself.
 //! - **A new signal.** An event `memory.instruction` or `memory.preference` declares itself to
 //!   be worth remembering. If it touches no line, no line says it.
 //!
@@ -18,10 +18,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::evidence::{Activation, RootCause, Signal, Trajectory};
-use crate::gate::Heard;
+use crate::evidence::{Activation, EvidenceSignal, RootCause, Trajectory};
+use crate::gate::AdmittedEvent;
 use crate::lines::{LineHash, LineMap};
-use crate::matching::{Related, Relation};
+use crate::matcher::{Related, Relation};
 use crate::plain;
 
 /// The types of events that are meant for memory.
@@ -35,11 +35,11 @@ const NOTE: usize = 400;
 
 /// What a rule decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct RuleDecision {
     /// The line's place in the map; `None` is a new signal.
     pub(crate) line: Option<usize>,
     pub(crate) trajectory: Trajectory,
-    pub(crate) signal: Signal,
+    pub(crate) signal: EvidenceSignal,
     pub(crate) root_cause: Option<RootCause>,
     pub(crate) evidence: Vec<String>,
     pub(crate) reason: String,
@@ -50,11 +50,11 @@ pub type CarriedBy<'a> = dyn Fn(&str) -> Vec<LineHash> + 'a;
 
 /// Returns all that the rules can say about an event. `related` are the lines it touches.
 pub(crate) fn judge(
-    heard: &Heard<'_>,
+    heard: &AdmittedEvent<'_>,
     related: &[Related],
     map: &LineMap,
     carried: &CarriedBy<'_>,
-) -> Vec<Judged> {
+) -> Vec<RuleDecision> {
     match heard.what.as_ref() {
         FEEDBACK => statement(heard, map).into_iter().collect(),
         EDITED if heard.kind == "git" => corrections(heard, related, map, carried),
@@ -73,7 +73,7 @@ struct Statement {
     note: Option<String>,
 }
 
-fn statement(heard: &Heard<'_>, map: &LineMap) -> Option<Judged> {
+fn statement(heard: &AdmittedEvent<'_>, map: &LineMap) -> Option<RuleDecision> {
     let said: Statement = serde_json::from_str(heard.payload).ok()?;
     let hash = said.line.parse().unwrap_or_else(|_| LineHash::of(&said.line));
     let line = map.lines().iter().position(|line| line.hash == hash)?;
@@ -91,10 +91,10 @@ fn statement(heard: &Heard<'_>, map: &LineMap) -> Option<Judged> {
         Trajectory::Weakening => ("weakens", "it was stated to have failed"),
         _ => ("leaves unchanged", "it was stated to be waiting for its trigger"),
     };
-    Some(Judged {
+    Some(RuleDecision {
         line: Some(line),
         trajectory,
-        signal: Signal::Statement,
+        signal: EvidenceSignal::Statement,
         root_cause: said.root_cause.filter(|_| trajectory == Trajectory::Weakening),
         evidence,
         reason: format!("This {verb} `{}` because {why}.", map.lines()[line].reference()),
@@ -102,11 +102,11 @@ fn statement(heard: &Heard<'_>, map: &LineMap) -> Option<Judged> {
 }
 
 fn corrections(
-    heard: &Heard<'_>,
+    heard: &AdmittedEvent<'_>,
     related: &[Related],
     map: &LineMap,
     carried: &CarriedBy<'_>,
-) -> Vec<Judged> {
+) -> Vec<RuleDecision> {
     let by_path = related.iter().filter(|related| related.relation <= Relation::Path);
     let Some(run) = heard.run.as_deref().filter(|_| by_path.clone().next().is_some()) else {
         return Vec::new();
@@ -119,10 +119,10 @@ fn corrections(
             let named = line.cues.paths.iter();
             let mut hit = named.filter(|path| files.iter().any(|file| is_at(file, path)));
             let path = hit.next().filter(|_| carried.contains(&line.hash))?;
-            Some(Judged {
+            Some(RuleDecision {
                 line: Some(related.line),
                 trajectory: Trajectory::Weakening,
-                signal: Signal::Correction,
+                signal: EvidenceSignal::Correction,
                 root_cause: None,
                 evidence: vec![
                     "The task file of a run carried this line.".to_owned(),
@@ -148,16 +148,16 @@ fn is_at(file: &str, named: &str) -> bool {
     file == named || file.strip_prefix(named).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn new_signal(heard: &Heard<'_>) -> Option<Judged> {
+fn new_signal(heard: &AdmittedEvent<'_>) -> Option<RuleDecision> {
     let payload: Value = serde_json::from_str(heard.payload).ok()?;
     let text = payload.as_str().or_else(|| payload["text"].as_str())?;
     let (signal, what) = match heard.what.as_ref() {
-        INSTRUCTION => (Signal::Instruction, "standing instruction"),
-        _ => (Signal::Preference, "preference"),
+        INSTRUCTION => (EvidenceSignal::Instruction, "standing instruction"),
+        _ => (EvidenceSignal::Preference, "preference"),
     };
     let mut evidence = vec![format!("An event from {} declared a {what}.", heard.kind)];
     evidence.extend(own_words(Some(text)));
-    (evidence.len() > 1).then(|| Judged {
+    (evidence.len() > 1).then(|| RuleDecision {
         line: None,
         trajectory: Trajectory::NewSignal,
         signal,
@@ -179,7 +179,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::matching::Matcher;
+    use crate::matcher::Matcher;
 
     const FILE: &str = "- SQL stays in `crates/store/`\n- Run the tests\n";
 
@@ -188,7 +188,7 @@ mod tests {
     fn check(kind: &str, what: &str, payload: &Value, carried: &[&str], expected: &str) {
         let map = LineMap::read(FILE);
         let payload = payload.to_string();
-        let heard = Heard {
+        let heard = AdmittedEvent {
             id: "1".into(),
             ts: "".into(),
             kind: kind.into(),

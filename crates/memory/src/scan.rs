@@ -12,31 +12,31 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use spore_store::spine::{Cursor, DEDUP_WINDOW, EventReader, Flaw, SpineProblem};
 
-use crate::evidence::{Signal, Trajectory};
+use crate::evidence::{EvidenceSignal, Trajectory};
 use crate::fragment::{Fragment, LineRef};
-use crate::gate::{Header, Heard, Passage};
-use crate::known::Known;
+use crate::gate::{AdmittedEvent, EventHeader, Passage};
+use crate::known::KnownFragments;
 use crate::lines::{LineHash, LineMap};
-use crate::matching::{Matcher, Related, Relation};
+use crate::matcher::{Matcher, Related, Relation};
 use crate::pending::{Pending, Touch};
 use crate::plain;
-use crate::rules::{self, CarriedBy, Judged};
+use crate::rules::{self, CarriedBy, RuleDecision};
 
 /// How many different kinds are counted by name.
 const KINDS: usize = 64;
 /// How many flaws of the spine are told one by one.
 const FLAWS: usize = 20;
-/// How often somebody is asked whether to stop.
+/// After how many events the caller is asked whether to stop.
 const BREATH: u64 = 1024;
 
 /// What a pass is to look for.
-pub struct Scan<'a> {
+pub struct ScanTask<'a> {
     pub map: &'a LineMap,
     /// The fragments there are.
-    pub known: &'a Known,
+    pub known: &'a KnownFragments,
     /// The lines that have a place in the ledger.
     pub in_ledger: &'a HashSet<LineHash>,
-    /// The lines that whoever asked wants to know about.
+    /// The lines that the command or its task names.
     pub named: &'a [LineHash],
     /// Whether to tell of every line that nothing touched.
     pub coverage: bool,
@@ -87,9 +87,9 @@ pub struct SpineFlaw {
     pub what: String,
 }
 
-/// Why a pass did not come to its end. Nothing has changed.
+/// Why a pass ended early. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
-pub enum ScanError {
+pub enum PassError {
     #[error("the scan was interrupted")]
     Interrupted,
     #[error(transparent)]
@@ -97,17 +97,17 @@ pub enum ScanError {
 }
 
 /// Reads everything behind `reader`'s cursor.
-pub fn scan(reader: &mut EventReader, task: &Scan<'_>) -> Result<Scanned, ScanError> {
-    let mut pass = Pass::new(task, reader.cursor().clone());
+pub fn scan(reader: &mut EventReader, task: &ScanTask<'_>) -> Result<Scanned, PassError> {
+    let mut pass = ScanPass::new(task, reader.cursor().clone());
     while !pass.done.full {
         if pass.done.events.is_multiple_of(BREATH) && (task.stop)() {
-            return Err(ScanError::Interrupted);
+            return Err(PassError::Interrupted);
         }
         match reader.next_with(&mut |at, line| Some(pass.take(at, line))) {
             Some(Ok(())) => {}
             Some(Err(SpineProblem { what: Flaw::Unreadable(error), partition, offset })) => {
                 let what = Flaw::Unreadable(error);
-                return Err(ScanError::Unreadable(SpineProblem { partition, offset, what }));
+                return Err(PassError::Unreadable(SpineProblem { partition, offset, what }));
             }
             Some(Err(problem)) => pass.flaw(&problem),
             None => break,
@@ -118,8 +118,8 @@ pub fn scan(reader: &mut EventReader, task: &Scan<'_>) -> Result<Scanned, ScanEr
 }
 
 /// A pass under way.
-struct Pass<'a> {
-    task: &'a Scan<'a>,
+struct ScanPass<'a> {
+    task: &'a ScanTask<'a>,
     matcher: Matcher,
     seen: Recent,
     /// The lines that anything touched.
@@ -136,7 +136,7 @@ struct Pass<'a> {
 
 /// Where a fragment comes from.
 #[derive(Clone)]
-struct Origin {
+struct FragmentOrigin {
     event: String,
     ts: String,
     kind: String,
@@ -144,17 +144,17 @@ struct Origin {
     what: String,
 }
 
-impl Origin {
+impl FragmentOrigin {
     /// Reads a line that was heard before.
     fn read(line: &[u8]) -> Option<Self> {
-        let header = Header::read(line).ok()?;
+        let header = EventHeader::read(line).ok()?;
         match header.gate() {
             Passage::External(kind) => header.hear(kind).ok().map(|heard| Self::of(&heard)),
             _ => None,
         }
     }
 
-    fn of(heard: &Heard<'_>) -> Self {
+    fn of(heard: &AdmittedEvent<'_>) -> Self {
         Self {
             event: heard.id.clone().into_owned(),
             ts: plain::line(&heard.ts, 40),
@@ -165,8 +165,8 @@ impl Origin {
     }
 }
 
-impl<'a> Pass<'a> {
-    fn new(task: &'a Scan<'a>, from: Cursor) -> Self {
+impl<'a> ScanPass<'a> {
+    fn new(task: &'a ScanTask<'a>, from: Cursor) -> Self {
         Self {
             task,
             matcher: Matcher::new(task.map),
@@ -186,7 +186,7 @@ impl<'a> Pass<'a> {
 
     /// Takes in one line of the spine.
     fn take(&mut self, at: &Cursor, line: &[u8]) -> Result<(), String> {
-        let header = Header::read(line)?;
+        let header = EventHeader::read(line)?;
         self.done.events += 1;
         copy(line, &mut self.last);
         match header.gate() {
@@ -204,7 +204,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn hear(&mut self, at: &Cursor, heard: &Heard<'_>) {
+    fn hear(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>) {
         let mut related = std::mem::take(&mut self.related);
         self.matcher.related(heard.payload, &mut related);
         let judged = rules::judge(heard, &related, self.task.map, self.task.carried);
@@ -224,7 +224,7 @@ impl<'a> Pass<'a> {
         self.related = related;
     }
 
-    fn leave_open(&mut self, at: &Cursor, heard: &Heard<'_>, related: Option<Related>) {
+    fn leave_open(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>, related: Option<Related>) {
         let line = related.map(|related| self.task.map.lines()[related.line].hash.clone());
         self.done.pending.add(Touch {
             event: plain::line(&heard.id, 80),
@@ -237,7 +237,7 @@ impl<'a> Pass<'a> {
         });
     }
 
-    fn decide(&mut self, heard: &Heard<'_>, judged: &Judged, related: &[Related]) {
+    fn decide(&mut self, heard: &AdmittedEvent<'_>, judged: &RuleDecision, related: &[Related]) {
         if let Some(line) = judged.line {
             self.touched[line] = true;
         }
@@ -246,15 +246,16 @@ impl<'a> Pass<'a> {
             related.iter().any(strong)
         });
         let pointers = pointers.map(|line| self.task.map.lines()[line].cues.pointers.clone());
-        let fragment = self.fragment(Origin::of(heard), judged, pointers.unwrap_or_default());
+        let fragment =
+            self.fragment(FragmentOrigin::of(heard), judged, pointers.unwrap_or_default());
         self.write(fragment);
     }
 
     fn fragment(
         &self,
-        origin: Origin,
-        judged: &Judged,
-        pointers: Vec<crate::cues::Pointer>,
+        origin: FragmentOrigin,
+        judged: &RuleDecision,
+        pointers: Vec<crate::cues::DossierPointer>,
     ) -> Fragment {
         let line = judged.line.map(|line| &self.task.map.lines()[line]);
         Fragment {
@@ -284,10 +285,11 @@ impl<'a> Pass<'a> {
         self.done.full = self.done.fragments.len() >= self.task.most;
     }
 
-    /// Tells of lines that nothing touched, where somebody keeps account of them. A line that
-    /// is known to be waiting need not be said to wait once more.
+    /// Writes a fragment for each line that no event touched, where coverage was asked for or
+    /// the ledger or the task names the line. A line whose latest fragment says that it waits
+    /// gets no second one.
     fn cover(&mut self) {
-        let Some(origin) = Origin::read(&self.heard) else { return };
+        let Some(origin) = FragmentOrigin::read(&self.heard) else { return };
         if self.done.full {
             return;
         }
@@ -299,10 +301,10 @@ impl<'a> Pass<'a> {
             if !asked || waits || self.touched[at] {
                 continue;
             }
-            let judged = Judged {
+            let judged = RuleDecision {
                 line: Some(at),
                 trajectory: Trajectory::Neutral,
-                signal: Signal::Coverage,
+                signal: EvidenceSignal::Coverage,
                 root_cause: None,
                 evidence: vec![
                     "No event of this window has a pointer, path or cue that the line has.".into(),
@@ -330,7 +332,7 @@ impl<'a> Pass<'a> {
 
     fn end(mut self, to: Cursor) -> Scanned {
         self.done.to = to;
-        self.done.last = Header::read(&self.last).ok().and_then(|header| {
+        self.done.last = EventHeader::read(&self.last).ok().and_then(|header| {
             let ts = header.ts().unwrap_or_default();
             Some(LastEvent { id: plain::line(&header.id()?, 80), ts: plain::line(&ts, 40) })
         });

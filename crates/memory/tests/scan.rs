@@ -10,9 +10,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spore_memory::fragment::Fragment;
-use spore_memory::known::Known;
+use spore_memory::known::KnownFragments;
 use spore_memory::lines::{LineHash, LineMap};
-use spore_memory::scan::{Scan, ScanError, Scanned, scan};
+use spore_memory::scan::{PassError, ScanTask, Scanned, scan};
 use spore_store::spine::{Cursor, Spine};
 use tempfile::TempDir;
 
@@ -60,9 +60,9 @@ impl World {
         self.scan_until(from, &|| false).unwrap()
     }
 
-    fn scan_until(&self, from: &Cursor, stop: &dyn Fn() -> bool) -> Result<Scanned, ScanError> {
-        let known = Known::of(self.known.clone());
-        let task = Scan {
+    fn scan_until(&self, from: &Cursor, stop: &dyn Fn() -> bool) -> Result<Scanned, PassError> {
+        let known = KnownFragments::of(self.known.clone());
+        let task = ScanTask {
             map: &self.map,
             known: &known,
             in_ledger: &self.in_ledger,
@@ -169,7 +169,7 @@ fn a_line_that_moved_is_still_the_one_the_evidence_is_about() {
     let second = world.scan(&first.to);
     let line = second.fragments[0].line.clone().unwrap();
     assert_eq!((line.number, line.hash), (1, LineHash::of(SQL)));
-    let known = Known::of(world.known.iter().cloned().chain(names(&second)));
+    let known = KnownFragments::of(world.known.iter().cloned().chain(names(&second)));
     assert_eq!(known.about(&LineHash::of(SQL)), 2);
 }
 
@@ -282,7 +282,7 @@ fn an_interrupted_scan_changes_nothing() {
     let world = World::new();
     world.event(1, &json!("human"), "chat.message", &json!("x"));
     let stopped = world.scan_until(&Cursor::default(), &|| true);
-    assert!(matches!(stopped, Err(ScanError::Interrupted)));
+    assert!(matches!(stopped, Err(PassError::Interrupted)));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_spine_that_cannot_be_read_is_an_error_and_no_empty_scan() {
     let place: &Path = &world.dir.path().join(format!("{DAY}.jsonl"));
     fs::create_dir(place).unwrap();
     let read = world.scan_until(&Cursor::default(), &|| false);
-    assert!(matches!(read, Err(ScanError::Unreadable(_))));
+    assert!(matches!(read, Err(PassError::Unreadable(_))));
 }
 
 proptest! {

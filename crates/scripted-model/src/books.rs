@@ -12,13 +12,13 @@ use serde_json::Value;
 use spore_model::{Usage, Usd};
 
 use crate::dialect::Dialect;
-use crate::http::Request;
+use crate::http::HttpRequest;
 
 const HIDDEN: &str = "(hidden)";
 
 /// One request and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Exchange {
+pub struct RecordedExchange {
     /// From 1, in the order of arrival.
     pub number: u64,
     pub method: String,
@@ -31,7 +31,7 @@ pub struct Exchange {
     pub headers: BTreeMap<String, String>,
     /// Null where it was not JSON.
     pub body: Value,
-    pub answered: Answered,
+    pub answered: AnsweredBy,
     /// `None` where not even the headers are sent.
     pub status: Option<u16>,
     /// What the request is booked with: nothing if it was refused, no output if the answer
@@ -43,7 +43,7 @@ pub struct Exchange {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answered {
+pub enum AnsweredBy {
     /// By a turn of the scenario: its place, from 1, and its name.
     Turn {
         turn: usize,
@@ -53,14 +53,14 @@ pub enum Answered {
     TokenCount,
     /// No turn was left whose condition holds. A mistake in the test or in the client.
     NoTurn,
-    /// Nobody speaks this protocol here.
+    /// No dialect has this path.
     NoSuchPath,
     NotJson,
 }
 
 /// The sums over everything that was asked of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Totals {
+pub struct ModelTotals {
     /// Requests for an answer, whatever became of them; counting tokens is none.
     pub requests: u64,
     /// Those that got an error instead.
@@ -71,8 +71,8 @@ pub struct Totals {
     pub unpriced: u64,
 }
 
-impl Exchange {
-    pub(crate) fn arrived(number: u64, request: &Request, body: Value) -> Self {
+impl RecordedExchange {
+    pub(crate) fn arrived(number: u64, request: &HttpRequest, body: Value) -> Self {
         Self {
             number,
             method: request.method.clone(),
@@ -82,7 +82,7 @@ impl Exchange {
             streamed: false,
             headers: request.headers.iter().map(|(name, value)| shown(name, value)).collect(),
             body,
-            answered: Answered::NoSuchPath,
+            answered: AnsweredBy::NoSuchPath,
             status: None,
             usage: Usage::default(),
             cost_usd: None,
@@ -92,13 +92,13 @@ impl Exchange {
     /// The place of the turn that answered, from 1.
     pub fn turn(&self) -> Option<usize> {
         match self.answered {
-            Answered::Turn { turn, .. } => Some(turn),
+            AnsweredBy::Turn { turn, .. } => Some(turn),
             _ => None,
         }
     }
 }
 
-impl Answered {
+impl AnsweredBy {
     /// Whether something was asked of the model and got no answer. Claude Code begins with a
     /// `HEAD /` and others may look for lists of models: only what is posted asks for words.
     fn is_missing(&self, method: &str) -> bool {
@@ -134,7 +134,7 @@ fn without_key(target: &str) -> String {
 
 #[derive(Debug, Default)]
 pub(crate) struct Books {
-    exchanges: Vec<Exchange>,
+    exchanges: Vec<RecordedExchange>,
     log: Option<File>,
 }
 
@@ -148,7 +148,7 @@ impl Books {
     }
 
     /// Enters the exchange; fails where the log cannot be written, but enters it all the same.
-    pub(crate) fn enter(&mut self, exchange: Exchange) -> io::Result<()> {
+    pub(crate) fn enter(&mut self, exchange: RecordedExchange) -> io::Result<()> {
         let written = match &mut self.log {
             None => Ok(()),
             Some(log) => serde_json::to_string(&exchange)
@@ -159,22 +159,22 @@ impl Books {
         written
     }
 
-    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+    pub(crate) fn exchanges(&self) -> Vec<RecordedExchange> {
         self.exchanges.clone()
     }
 
-    pub(crate) fn unanswered(&self) -> Vec<Exchange> {
-        let missing = |exchange: &&Exchange| exchange.answered.is_missing(&exchange.method);
+    pub(crate) fn unanswered(&self) -> Vec<RecordedExchange> {
+        let missing = |exchange: &&RecordedExchange| exchange.answered.is_missing(&exchange.method);
         self.exchanges.iter().filter(missing).cloned().collect()
     }
 
-    pub(crate) fn totals(&self) -> Totals {
-        let asked = |exchange: &&Exchange| {
-            !matches!(exchange.answered, Answered::TokenCount | Answered::NoSuchPath)
+    pub(crate) fn totals(&self) -> ModelTotals {
+        let asked = |exchange: &&RecordedExchange| {
+            !matches!(exchange.answered, AnsweredBy::TokenCount | AnsweredBy::NoSuchPath)
         };
-        self.exchanges.iter().filter(asked).fold(Totals::default(), |sum, exchange| {
+        self.exchanges.iter().filter(asked).fold(ModelTotals::default(), |sum, exchange| {
             let unpriced = exchange.cost_usd.is_none() && exchange.usage != Usage::default();
-            Totals {
+            ModelTotals {
                 requests: sum.requests + 1,
                 refused: sum.refused + u64::from(exchange.status.is_some_and(|code| code >= 400)),
                 usage: sum.usage + exchange.usage,

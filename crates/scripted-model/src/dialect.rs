@@ -1,7 +1,7 @@
 //! The four protocols: how each asks, answers and refuses.
 //!
 //! A dialect is two pure translations, from a request's body to what was said, and from a
-//! [`Reply`] to the vendor's JSON or to the events of a stream. Which turn is played, when, and
+//! [`ScriptedReply`] to the vendor's JSON or to the events of a stream. Which turn is played, when, and
 //! what goes wrong on the way is none of its business.
 
 mod chat;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use spore_model::Usage;
 
-use crate::turn::{Refusal, Stop};
+use crate::turn::{TurnStop, VendorRefusal};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,13 +31,13 @@ pub enum Dialect {
 /// What a path asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    Speak(Dialect, Asked),
+    Speak(Dialect, PathRequest),
     CountTokens(Dialect),
 }
 
 /// What the path alone says about the answer wanted; the other vendors say it in the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum PathRequest {
     InBody,
     Gemini { model: String, delivery: Delivery },
 }
@@ -53,7 +53,7 @@ pub(crate) enum Delivery {
 
 /// What the model is asked to answer, with the vendor's form taken off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conversation {
+pub(crate) struct ModelConversation {
     pub(crate) system: String,
     /// The first thing the user said.
     pub(crate) first: String,
@@ -72,12 +72,12 @@ pub(crate) enum Speaker {
 }
 
 /// What the model says, ready to be put into a vendor's words.
-pub(crate) struct Reply<'a> {
+pub(crate) struct ScriptedReply<'a> {
     /// Different for every request, so that a client never meets the same message twice.
     pub(crate) id: &'a str,
     pub(crate) model: &'a str,
     pub(crate) spoken: &'a [Spoken],
-    pub(crate) stop: Stop,
+    pub(crate) stop: TurnStop,
     pub(crate) usage: Usage,
     /// The client asked for the numbers at the end of a stream.
     pub(crate) wants_usage: bool,
@@ -92,7 +92,7 @@ pub(crate) enum Spoken {
 
 /// One server-sent event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct SseFrame {
     pub(crate) event: Option<String>,
     pub(crate) data: String,
 }
@@ -105,10 +105,10 @@ impl Route {
         }
         let path = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/'))?;
         Some(match path {
-            "messages" => Self::Speak(Dialect::Messages, Asked::InBody),
+            "messages" => Self::Speak(Dialect::Messages, PathRequest::InBody),
             "messages/count_tokens" => Self::CountTokens(Dialect::Messages),
-            "responses" => Self::Speak(Dialect::Responses, Asked::InBody),
-            "chat/completions" => Self::Speak(Dialect::Chat, Asked::InBody),
+            "responses" => Self::Speak(Dialect::Responses, PathRequest::InBody),
+            "chat/completions" => Self::Speak(Dialect::Chat, PathRequest::InBody),
             _ => Self::of_gemini(path, query)?,
         })
     }
@@ -125,11 +125,14 @@ impl Route {
             "streamGenerateContent" => Delivery::Array,
             _ => return None,
         };
-        Some(Self::Speak(Dialect::Gemini, Asked::Gemini { model: model.to_owned(), delivery }))
+        Some(Self::Speak(
+            Dialect::Gemini,
+            PathRequest::Gemini { model: model.to_owned(), delivery },
+        ))
     }
 }
 
-impl Asked {
+impl PathRequest {
     pub(crate) fn model(&self, body: &Value) -> String {
         match self {
             Self::InBody => body["model"].as_str().unwrap_or_default().to_owned(),
@@ -147,21 +150,21 @@ impl Asked {
 }
 
 impl Dialect {
-    pub(crate) fn conversation(self, body: &Value) -> Conversation {
+    pub(crate) fn conversation(self, body: &Value) -> ModelConversation {
         let said = match self {
             Self::Messages => messages::said(body),
             Self::Responses => responses::said(body),
             Self::Chat => chat::said(body),
             Self::Gemini => gemini::said(body),
         };
-        Conversation::of(&said)
+        ModelConversation::of(&said)
     }
 
     pub(crate) fn wants_usage(self, body: &Value) -> bool {
         self != Self::Chat || body["stream_options"]["include_usage"] == true
     }
 
-    pub(crate) fn whole(self, reply: &Reply<'_>) -> Value {
+    pub(crate) fn whole(self, reply: &ScriptedReply<'_>) -> Value {
         match self {
             Self::Messages => messages::whole(reply),
             Self::Responses => responses::whole(reply),
@@ -170,7 +173,7 @@ impl Dialect {
         }
     }
 
-    pub(crate) fn frames(self, reply: &Reply<'_>) -> Vec<Frame> {
+    pub(crate) fn frames(self, reply: &ScriptedReply<'_>) -> Vec<SseFrame> {
         match self {
             Self::Messages => messages::frames(reply),
             Self::Responses => responses::frames(reply),
@@ -180,7 +183,7 @@ impl Dialect {
     }
 
     /// The body of an error.
-    pub(crate) fn refusal(self, refusal: &Refusal) -> Value {
+    pub(crate) fn refusal(self, refusal: &VendorRefusal) -> Value {
         if let Some(body) = &refusal.body {
             return body.clone();
         }
@@ -192,7 +195,7 @@ impl Dialect {
     }
 
     /// The headers of an error that say when to come back.
-    pub(crate) fn refusal_headers(self, refusal: &Refusal) -> Vec<(String, String)> {
+    pub(crate) fn refusal_headers(self, refusal: &VendorRefusal) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
         if let Some(seconds) = refusal.retry_after {
@@ -211,11 +214,16 @@ impl Dialect {
     }
 
     /// An error inside a stream that had begun well, after so many events.
-    pub(crate) fn failure(self, reply: &Reply<'_>, sent: usize, refusal: &Refusal) -> Frame {
+    pub(crate) fn failure(
+        self,
+        reply: &ScriptedReply<'_>,
+        sent: usize,
+        refusal: &VendorRefusal,
+    ) -> SseFrame {
         match self {
-            Self::Messages => Frame::named("error", &self.refusal(refusal)),
+            Self::Messages => SseFrame::named("error", &self.refusal(refusal)),
             Self::Responses => responses::failed(reply, sent, refusal),
-            Self::Chat | Self::Gemini => Frame::bare(&self.refusal(refusal)),
+            Self::Chat | Self::Gemini => SseFrame::bare(&self.refusal(refusal)),
         }
     }
 
@@ -227,7 +235,7 @@ impl Dialect {
     }
 }
 
-impl Conversation {
+impl ModelConversation {
     fn of(said: &[(Speaker, String)]) -> Self {
         let mut heard = Self::default();
         for (speaker, text) in said {
@@ -278,7 +286,7 @@ fn plain(content: &Value) -> String {
     }
 }
 
-impl Frame {
+impl SseFrame {
     /// An event that is named as its data's type is.
     fn typed(data: &Value) -> Self {
         Self { event: data["type"].as_str().map(str::to_owned), data: data.to_string() }
@@ -309,9 +317,9 @@ mod tests {
     #[test]
     fn a_path_says_who_is_asked() {
         let gemini = |delivery| {
-            Some(Route::Speak(Dialect::Gemini, Asked::Gemini { model: "g".into(), delivery }))
+            Some(Route::Speak(Dialect::Gemini, PathRequest::Gemini { model: "g".into(), delivery }))
         };
-        let speak = |dialect| Some(Route::Speak(dialect, Asked::InBody));
+        let speak = |dialect| Some(Route::Speak(dialect, PathRequest::InBody));
         for (target, expected) in [
             ("/v1/messages?beta=true", speak(Dialect::Messages)),
             ("/v1/messages/count_tokens", Some(Route::CountTokens(Dialect::Messages))),
@@ -334,7 +342,7 @@ mod tests {
 
     #[track_caller]
     fn check(dialect: Dialect, body: &Value) {
-        let expected = Conversation {
+        let expected = ModelConversation {
             system: "Be brief.\nListing.".into(),
             first: "Fix it".into(),
             news: "exit 1\nHurry".into(),

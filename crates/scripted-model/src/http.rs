@@ -1,9 +1,9 @@
 //! As much HTTP/1.1 as the agents' clients use, by hand.
 //!
 //! Written here because a server library hides what this crate is for: stopping in the middle
-//! of a body, saying nothing at all, closing when nobody expects it. Requests may have a
+//! of a body, saying nothing at all, closing at a place that no client expects. Requests may have a
 //! length or come in chunks, may ask for `100 Continue` and may share a connection. No
-//! compression, no TLS, no HTTP/2: nobody needs them on the loopback address.
+//! compression, no TLS, no HTTP/2: no client asks for them on the loopback address.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -13,7 +13,7 @@ const HEAD_LIMIT: u64 = 256 * 1024;
 const BODY_LIMIT: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) target: String,
@@ -25,7 +25,7 @@ pub(crate) struct Request {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
-    /// Nobody is there to be told.
+    /// The connection is broken, so no answer can be sent.
     #[error("the connection broke: {0}")]
     Io(#[from] io::Error),
     #[error("not a request this server reads: {0}")]
@@ -39,7 +39,7 @@ pub(crate) enum Framing {
     Chunks,
 }
 
-impl Request {
+impl HttpRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -49,7 +49,7 @@ impl Request {
 pub(crate) fn read(
     input: &mut dyn BufRead,
     output: &mut dyn Write,
-) -> Result<Option<Request>, HttpError> {
+) -> Result<Option<HttpRequest>, HttpError> {
     let mut head = input.take(HEAD_LIMIT);
     let Some(first) = next_line(&mut head)? else { return Ok(None) };
     let mut words = first.split(' ');
@@ -66,7 +66,7 @@ pub(crate) fn read(
         let (name, value) = line.split_once(':').ok_or(HttpError::Bad("a header has no colon"))?;
         headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let mut request = Request {
+    let mut request = HttpRequest {
         method: method.to_owned(),
         target: target.to_owned(),
         headers,
@@ -84,7 +84,7 @@ pub(crate) fn read(
     Ok(Some(request))
 }
 
-fn read_body(input: &mut dyn BufRead, request: &Request) -> Result<Vec<u8>, HttpError> {
+fn read_body(input: &mut dyn BufRead, request: &HttpRequest) -> Result<Vec<u8>, HttpError> {
     let chunked = request
         .header("transfer-encoding")
         .is_some_and(|value| value.to_ascii_lowercase().contains("chunked"));

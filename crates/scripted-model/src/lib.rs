@@ -16,14 +16,14 @@
 mod books;
 mod dialect;
 mod http;
-mod rehearsal;
+mod planner;
 mod scenario;
 mod server;
 mod turn;
 
-pub use books::{Answered, Exchange, Totals};
+pub use books::{AnsweredBy, ModelTotals, RecordedExchange};
 pub use dialect::Dialect;
-pub use rehearsal::tokens_of;
-pub use scenario::{Price, Scenario, ScenarioError};
-pub use server::{Options, Server};
-pub use turn::{Refusal, Stop, Turn, When};
+pub use planner::tokens_of;
+pub use scenario::{ModelScenario, ModelScenarioError, ScriptedPrice};
+pub use server::{ModelServer, Options};
+pub use turn::{Turn, TurnStop, VendorRefusal, When};

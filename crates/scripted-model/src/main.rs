@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Parser;
-use spore_scripted_model::{Options, Scenario, Server};
+use spore_scripted_model::{ModelScenario, ModelServer, Options};
 
 /// How soon a signal is noticed.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -49,7 +49,7 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(&args.scenario)
         .map_err(|error| format!("cannot read the scenario {shown}: {error}"))?;
     let options = Options { log: args.log.clone(), ..Options::default() };
-    let server = Server::start_with(Scenario::parse(&text)?, &options)?;
+    let server = ModelServer::start_with(ModelScenario::parse(&text)?, &options)?;
     let ended = until_the_end()?;
     let mut out = io::stdout();
     writeln!(out, "{}", server.url())?;
@@ -62,20 +62,20 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(ExitCode::from(u8::from(!server.unanswered().is_empty())))
 }
 
-/// Whole or not at all: somebody is polling for it.
+/// Writes the port in one step: a test that polls for the file must not read half of it.
 fn write_port(file: &Path, port: u16) -> io::Result<()> {
     let draft = file.with_extension("draft");
     std::fs::write(&draft, format!("{port}\n"))?;
     std::fs::rename(&draft, file)
 }
 
-struct End {
+struct EndSignal {
     signal: Arc<AtomicBool>,
     stdin_closed: mpsc::Receiver<()>,
 }
 
 /// Starts to listen for the end before the URL is told, so that none comes too early.
-fn until_the_end() -> io::Result<End> {
+fn until_the_end() -> io::Result<EndSignal> {
     let signal = Arc::new(AtomicBool::new(false));
     for number in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::flag::register(number, Arc::clone(&signal))?;
@@ -85,10 +85,10 @@ fn until_the_end() -> io::Result<End> {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         let _ = closed.send(());
     });
-    Ok(End { signal, stdin_closed })
+    Ok(EndSignal { signal, stdin_closed })
 }
 
-impl End {
+impl EndSignal {
     fn wait(&self) {
         while !self.signal.load(Ordering::Relaxed) {
             if self.stdin_closed.recv_timeout(GLANCE) != Err(RecvTimeoutError::Timeout) {

@@ -12,17 +12,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use spore_model::{Usage, Usd};
 
-use crate::turn::{Part, Refusal, Snag, Stop, Turn, When};
+use crate::turn::{Turn, TurnFault, TurnPart, TurnStop, VendorRefusal, When};
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scenario {
+pub struct ModelScenario {
     pub(crate) turns: Vec<Turn>,
-    pub(crate) prices: BTreeMap<String, Price>,
+    pub(crate) prices: BTreeMap<String, ScriptedPrice>,
 }
 
 /// Dollars for a million tokens of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Price {
+pub struct ScriptedPrice {
     pub input: Usd,
     pub output: Usd,
     pub cached: Usd,
@@ -31,23 +31,23 @@ pub struct Price {
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ScenarioError {
+pub enum ModelScenarioError {
     #[error("the scenario is not valid: {0}")]
     Syntax(String),
     #[error("turn {turn} of the scenario: {what}")]
     Turn { turn: usize, what: &'static str },
 }
 
-impl Scenario {
+impl ModelScenario {
     pub fn new() -> Self {
         Self::default()
     }
 
-    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+    pub fn parse(text: &str) -> Result<Self, ModelScenarioError> {
         let raw: RawScenario = toml_edit::de::from_str(text)
-            .map_err(|error| ScenarioError::Syntax(error.to_string().trim_end().to_owned()))?;
+            .map_err(|error| ModelScenarioError::Syntax(error.to_string().trim_end().to_owned()))?;
         let turns = raw.turns.into_iter().enumerate().map(|(index, turn)| {
-            turn.read().map_err(|what| ScenarioError::Turn { turn: index + 1, what })
+            turn.read().map_err(|what| ModelScenarioError::Turn { turn: index + 1, what })
         });
         let prices = raw.prices.into_iter().map(|(model, price)| (model, price.read())).collect();
         Ok(Self { turns: turns.collect::<Result<_, _>>()?, prices })
@@ -61,17 +61,17 @@ impl Scenario {
 
     /// Sets the price of a model; the model `*` stands for all that have none.
     #[must_use]
-    pub fn price(mut self, model: &str, price: Price) -> Self {
+    pub fn price(mut self, model: &str, price: ScriptedPrice) -> Self {
         self.prices.insert(model.to_owned(), price);
         self
     }
 
-    pub(crate) fn price_of(&self, model: &str) -> Option<&Price> {
+    pub(crate) fn price_of(&self, model: &str) -> Option<&ScriptedPrice> {
         self.prices.get(model).or_else(|| self.prices.get("*"))
     }
 }
 
-impl Price {
+impl ScriptedPrice {
     pub fn per_million(input: Usd, output: Usd, cached: Usd) -> Self {
         Self { input, output, cached, written: input }
     }
@@ -107,8 +107,8 @@ struct RawPrice {
 }
 
 impl RawPrice {
-    fn read(self) -> Price {
-        Price {
+    fn read(self) -> ScriptedPrice {
+        ScriptedPrice {
             input: self.input,
             output: self.output,
             cached: self.cached,
@@ -127,7 +127,7 @@ struct RawTurn {
     text: Option<String>,
     tools: Vec<RawCall>,
     huge_mb: Option<usize>,
-    stop: Option<Stop>,
+    stop: Option<TurnStop>,
     usage: Option<RawUsage>,
     headers: BTreeMap<String, String>,
     times: Option<u32>,
@@ -180,13 +180,13 @@ struct RawRefusal {
 
 impl RawTurn {
     fn read(mut self) -> Result<Turn, &'static str> {
-        let snag = self.snag()?;
+        let fault = self.fault()?;
         let parts = self.parts();
-        if parts.is_empty() && snag.is_none() {
+        if parts.is_empty() && fault.is_none() {
             return Err("nothing to do: one of text, thinking, tools, huge_mb, error, hang is \
                         needed");
         }
-        let mut turn = Turn { parts, snag, name: self.name, when: self.when, ..Turn::silent() };
+        let mut turn = Turn { parts, fault, name: self.name, when: self.when, ..Turn::silent() };
         turn.stop = self.stop;
         turn.usage = self.usage.map(|usage| Usage {
             input_tokens: usage.input,
@@ -211,45 +211,45 @@ impl RawTurn {
     }
 
     /// Thinking, then text, then calls: the order in which models speak.
-    fn parts(&mut self) -> Vec<Part> {
-        let calls = std::mem::take(&mut self.tools).into_iter().map(|call| Part::Call {
+    fn parts(&mut self) -> Vec<TurnPart> {
+        let calls = std::mem::take(&mut self.tools).into_iter().map(|call| TurnPart::Call {
             name: call.name,
             namespace: call.namespace,
             input: call.input,
         });
         let spoken = [
-            self.thinking.take().map(Part::Thinking),
-            self.text.take().map(Part::Text),
-            self.huge_mb.map(Part::Huge),
+            self.thinking.take().map(TurnPart::Thinking),
+            self.text.take().map(TurnPart::Text),
+            self.huge_mb.map(TurnPart::Huge),
         ];
         spoken.into_iter().flatten().chain(calls).collect()
     }
 
-    fn snag(&mut self) -> Result<Option<Snag>, &'static str> {
-        let mut snags = [
+    fn fault(&mut self) -> Result<Option<TurnFault>, &'static str> {
+        let mut faults = [
             self.error.take().map(RawRefusal::read).transpose()?,
-            self.hang.then_some(Snag::HangBeforeHeaders),
-            self.hang_after.map(Snag::HangAfter),
-            self.cut_after.map(Snag::CutAfter),
-            self.end_after.map(Snag::EndAfter),
-            self.malformed_after.map(Snag::MalformedAfter),
+            self.hang.then_some(TurnFault::HangBeforeHeaders),
+            self.hang_after.map(TurnFault::HangAfter),
+            self.cut_after.map(TurnFault::CutAfter),
+            self.end_after.map(TurnFault::EndAfter),
+            self.malformed_after.map(TurnFault::MalformedAfter),
         ]
         .into_iter()
         .flatten();
-        let snag = snags.next();
-        match snags.next() {
+        let fault = faults.next();
+        match faults.next() {
             Some(_) => Err("one thing may go wrong in a turn, not two"),
-            None => Ok(snag),
+            None => Ok(fault),
         }
     }
 }
 
 impl RawRefusal {
-    fn read(self) -> Result<Snag, &'static str> {
+    fn read(self) -> Result<TurnFault, &'static str> {
         if !(400..600).contains(&self.status) {
             return Err("the status of an error is between 400 and 599");
         }
-        let refusal = Refusal {
+        let refusal = VendorRefusal {
             status: self.status,
             message: self.message,
             kind: self.kind,
@@ -258,8 +258,8 @@ impl RawRefusal {
             body: self.body,
         };
         Ok(match self.after {
-            Some(events) => Snag::FailAfter(events, refusal),
-            None => Snag::Refused(refusal),
+            Some(events) => TurnFault::FailAfter(events, refusal),
+            None => TurnFault::Refused(refusal),
         })
     }
 }
@@ -272,7 +272,7 @@ mod tests {
 
     #[track_caller]
     fn refused(turn: &str, what: &str) {
-        let error = Scenario::parse(&format!("[[turn]]\n{turn}\n")).unwrap_err().to_string();
+        let error = ModelScenario::parse(&format!("[[turn]]\n{turn}\n")).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
     }
 
@@ -300,14 +300,14 @@ mod tests {
             error = { status = 429, retry_after = 1 }
         "#;
         let dollars = |dollars| Usd::from_dollars(dollars).unwrap();
-        let price = Price::per_million(dollars(5.0), dollars(25.0), dollars(0.5));
+        let price = ScriptedPrice::per_million(dollars(5.0), dollars(25.0), dollars(0.5));
         let usage = Usage {
             input_tokens: 1000,
             cache_read_tokens: 200,
             output_tokens: 50,
             ..Usage::default()
         };
-        let built = Scenario::new()
+        let built = ModelScenario::new()
             .price("claude-opus-4-8", price)
             .turn(
                 Turn::silent()
@@ -320,15 +320,15 @@ mod tests {
                     .times(2),
             )
             .turn(Turn::silent().call_in("mcp__echo", "ping", json!({})).sticky().cut_after(3))
-            .turn(Turn::refuses(Refusal::new(429).retry_after(1)));
-        assert_eq!(Scenario::parse(text), Ok(built));
+            .turn(Turn::refuses(VendorRefusal::new(429).retry_after(1)));
+        assert_eq!(ModelScenario::parse(text), Ok(built));
     }
 
     #[test]
     fn the_tour_is_a_scenario() {
-        let tour = Scenario::parse(include_str!("../scenarios/tour.toml")).unwrap();
-        let snags = tour.turns.iter().filter(|turn| turn.snag.is_some()).count();
-        assert_eq!((tour.turns.len(), snags), (11, 7));
+        let tour = ModelScenario::parse(include_str!("../scenarios/tour.toml")).unwrap();
+        let faults = tour.turns.iter().filter(|turn| turn.fault.is_some()).count();
+        assert_eq!((tour.turns.len(), faults), (11, 7));
     }
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn a_cost_is_rounded_once() {
         let third = Usd::from_nanos(333_333);
-        let price = Price::per_million(third, third, third);
+        let price = ScriptedPrice::per_million(third, third, third);
         let usage = Usage {
             input_tokens: 1,
             output_tokens: 1,

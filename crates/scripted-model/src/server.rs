@@ -2,8 +2,8 @@
 //!
 //! Threads and blocking sockets, because hanging is a thing this server does on purpose and a
 //! blocked thread is the plainest way to do it. Whatever a thread is blocked in, the server can
-//! end: it keeps a second handle of every socket and shuts it down, and whoever only waits for
-//! time to pass waits on a bell.
+//! end: it keeps a second handle of every socket and shuts it down, and a thread that only waits
+//! for time to pass waits on a condition variable.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -14,11 +14,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::books::{Books, Exchange, Totals};
-use crate::dialect::Frame;
+use crate::books::{Books, ModelTotals, RecordedExchange};
+use crate::dialect::SseFrame;
 use crate::http::{self, Framing, HttpError};
-use crate::rehearsal::{Body, Mishap, Performance, Rehearsal, first_half};
-use crate::scenario::Scenario;
+use crate::planner::{AnswerPlanner, Body, ConnectionFault, PlannedAnswer, first_half};
+use crate::scenario::ModelScenario;
 
 /// Where to listen and what to keep. The default is any free port and no log.
 #[derive(Clone, Debug, Default)]
@@ -30,21 +30,21 @@ pub struct Options {
 }
 
 /// A running model. Dropping it ends every connection and waits for every thread.
-pub struct Server {
+pub struct ModelServer {
     address: SocketAddr,
-    house: Arc<House>,
-    door: Option<JoinHandle<()>>,
+    state: Arc<ServerState>,
+    acceptor: Option<JoinHandle<()>>,
 }
 
 /// What all threads share.
-struct House {
-    rehearsal: Mutex<Rehearsal>,
-    guests: Mutex<Guests>,
-    bell: Condvar,
+struct ServerState {
+    planner: Mutex<AnswerPlanner>,
+    connections: Mutex<Connections>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
-struct Guests {
+struct Connections {
     closing: bool,
     next: u64,
     sockets: HashMap<u64, TcpStream>,
@@ -53,32 +53,32 @@ struct Guests {
 
 /// What happens to a connection when an answer is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+enum AfterAnswer {
     Stay,
     Hang,
     Close,
 }
 
-impl Server {
-    pub fn start(scenario: Scenario) -> io::Result<Self> {
+impl ModelServer {
+    pub fn start(scenario: ModelScenario) -> io::Result<Self> {
         Self::start_with(scenario, &Options::default())
     }
 
-    pub fn start_with(scenario: Scenario, options: &Options) -> io::Result<Self> {
+    pub fn start_with(scenario: ModelScenario, options: &Options) -> io::Result<Self> {
         let open = |path| OpenOptions::new().create(true).append(true).open(path);
         let log = options.log.as_ref().map(open).transpose()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
         let address = listener.local_addr()?;
-        let house = Arc::new(House {
-            rehearsal: Mutex::new(Rehearsal::new(scenario, Books::new(log))),
-            guests: Mutex::default(),
-            bell: Condvar::new(),
+        let state = Arc::new(ServerState {
+            planner: Mutex::new(AnswerPlanner::new(scenario, Books::new(log))),
+            connections: Mutex::default(),
+            changed: Condvar::new(),
         });
-        let inside = Arc::clone(&house);
-        let door = std::thread::Builder::new()
+        let inside = Arc::clone(&state);
+        let acceptor = std::thread::Builder::new()
             .name(thread_name(address))
             .spawn(move || admit(&listener, &inside, address))?;
-        Ok(Self { address, house, door: Some(door) })
+        Ok(Self { address, state, acceptor: Some(acceptor) })
     }
 
     /// The base address, without a slash at its end.
@@ -91,64 +91,64 @@ impl Server {
     }
 
     /// Every request so far, in the order of arrival.
-    pub fn requests(&self) -> Vec<Exchange> {
-        self.house.rehearsal().books.exchanges()
+    pub fn requests(&self) -> Vec<RecordedExchange> {
+        self.state.planner().books.exchanges()
     }
 
-    pub fn totals(&self) -> Totals {
-        self.house.rehearsal().books.totals()
+    pub fn totals(&self) -> ModelTotals {
+        self.state.planner().books.totals()
     }
 
-    /// The requests that nobody could answer; a test that passes has none.
-    pub fn unanswered(&self) -> Vec<Exchange> {
-        self.house.rehearsal().books.unanswered()
+    /// The requests that no turn of the scenario answers; a test that passes has none.
+    pub fn unanswered(&self) -> Vec<RecordedExchange> {
+        self.state.planner().books.unanswered()
     }
 }
 
-impl Drop for Server {
+impl Drop for ModelServer {
     fn drop(&mut self) {
-        self.house.close();
-        // The door is blocked until somebody knocks.
+        self.state.close();
+        // The acceptor is blocked in `accept` until a connection arrives: this is one.
         let knock = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
-        if let (Ok(_), Some(door)) = (&knock, self.door.take()) {
-            let _ = door.join();
+        if let (Ok(_), Some(acceptor)) = (&knock, self.acceptor.take()) {
+            let _ = acceptor.join();
         }
-        let threads = std::mem::take(&mut self.house.guests().threads);
+        let threads = std::mem::take(&mut self.state.connections().threads);
         for thread in threads {
             let _ = thread.join();
         }
     }
 }
 
-impl House {
-    fn rehearsal(&self) -> MutexGuard<'_, Rehearsal> {
-        self.rehearsal.lock().unwrap_or_else(PoisonError::into_inner)
+impl ServerState {
+    fn planner(&self) -> MutexGuard<'_, AnswerPlanner> {
+        self.planner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn close(&self) {
-        let mut guests = self.guests();
-        guests.closing = true;
-        for socket in guests.sockets.values() {
+        let mut connections = self.connections();
+        connections.closing = true;
+        for socket in connections.sockets.values() {
             let _ = socket.shutdown(Shutdown::Both);
         }
-        self.bell.notify_all();
+        self.changed.notify_all();
     }
 
     /// Lets the time pass; false if the server closes meanwhile.
     fn wait(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
-        let mut guests = self.guests();
+        let mut connections = self.connections();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            if guests.closing || left.is_zero() {
-                return !guests.closing;
+            if connections.closing || left.is_zero() {
+                return !connections.closing;
             }
-            let waited = self.bell.wait_timeout(guests, left);
-            guests = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(connections, left);
+            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -158,36 +158,36 @@ fn thread_name(address: SocketAddr) -> String {
     format!("model-{}", address.port())
 }
 
-fn admit(listener: &TcpListener, house: &Arc<House>, address: SocketAddr) {
+fn admit(listener: &TcpListener, state: &Arc<ServerState>, address: SocketAddr) {
     for socket in listener.incoming() {
-        let mut guests = house.guests();
-        if guests.closing {
+        let mut connections = state.connections();
+        if connections.closing {
             return;
         }
         let (finished, running) =
-            std::mem::take(&mut guests.threads).into_iter().partition(JoinHandle::is_finished);
-        guests.threads = running;
+            std::mem::take(&mut connections.threads).into_iter().partition(JoinHandle::is_finished);
+        connections.threads = running;
         drop::<Vec<_>>(finished);
         let Ok(socket) = socket else { continue };
         let Ok(handle) = socket.try_clone() else { continue };
-        guests.next += 1;
-        let guest = guests.next;
-        guests.sockets.insert(guest, handle);
-        let inside = Arc::clone(house);
+        connections.next += 1;
+        let number = connections.next;
+        connections.sockets.insert(number, handle);
+        let inside = Arc::clone(state);
         let thread = std::thread::Builder::new().name(thread_name(address)).spawn(move || {
             // A broken connection is the client's affair; the request is in the books.
             let _ = converse(&socket, &inside);
             let _ = socket.shutdown(Shutdown::Both);
-            inside.guests().sockets.remove(&guest);
+            inside.connections().sockets.remove(&number);
         });
         match thread {
-            Ok(thread) => guests.threads.push(thread),
-            Err(_) => drop(guests.sockets.remove(&guest)),
+            Ok(thread) => connections.threads.push(thread),
+            Err(_) => drop(connections.sockets.remove(&number)),
         }
     }
 }
 
-fn converse(socket: &TcpStream, house: &House) -> Result<(), HttpError> {
+fn converse(socket: &TcpStream, state: &ServerState) -> Result<(), HttpError> {
     socket.set_nodelay(true)?;
     let mut input = BufReader::new(socket);
     let mut output = socket;
@@ -196,19 +196,19 @@ fn converse(socket: &TcpStream, house: &House) -> Result<(), HttpError> {
             Ok(None) => return Ok(()),
             Ok(Some(request)) => request,
             Err(HttpError::Bad(what)) => {
-                deliver(&mut output, &Performance::bad_request(what), house)?;
+                deliver(&mut output, &PlannedAnswer::bad_request(what), state)?;
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
-        let mut performance = house.rehearsal().receive(&request);
+        let mut answer = state.planner().receive(&request);
         if request.method == "HEAD" {
-            performance.body = Body::Whole(String::new());
+            answer.body = Body::Whole(String::new());
         }
-        match deliver(&mut output, &performance, house)? {
-            Then::Stay if request.keep_alive => {}
-            Then::Stay | Then::Close => return Ok(()),
-            Then::Hang => {
+        match deliver(&mut output, &answer, state)? {
+            AfterAnswer::Stay if request.keep_alive => {}
+            AfterAnswer::Stay | AfterAnswer::Close => return Ok(()),
+            AfterAnswer::Hang => {
                 // Until the client goes, or the server: both end this read.
                 io::copy(&mut input.by_ref(), &mut io::sink())?;
                 return Ok(());
@@ -219,32 +219,32 @@ fn converse(socket: &TcpStream, house: &House) -> Result<(), HttpError> {
 
 fn deliver(
     output: &mut dyn Write,
-    performance: &Performance,
-    house: &House,
-) -> Result<Then, HttpError> {
-    if performance.mishap == Some(Mishap::HangBeforeHeaders) {
-        return Ok(Then::Hang);
+    answer: &PlannedAnswer,
+    state: &ServerState,
+) -> Result<AfterAnswer, HttpError> {
+    if answer.fault == Some(ConnectionFault::HangBeforeHeaders) {
+        return Ok(AfterAnswer::Hang);
     }
-    if !house.wait(performance.before) {
-        return Ok(Then::Close);
+    if !state.wait(answer.before) {
+        return Ok(AfterAnswer::Close);
     }
-    Ok(match &performance.body {
-        Body::Whole(text) => deliver_whole(output, performance, text)?,
-        Body::Stream(frames) => deliver_stream(output, performance, frames, house)?,
+    Ok(match &answer.body {
+        Body::Whole(text) => deliver_whole(output, answer, text)?,
+        Body::Stream(frames) => deliver_stream(output, answer, frames, state)?,
     })
 }
 
 fn deliver_whole(
     output: &mut dyn Write,
-    performance: &Performance,
+    answer: &PlannedAnswer,
     text: &str,
-) -> io::Result<Then> {
+) -> io::Result<AfterAnswer> {
     let framing = Framing::Length(text.len());
-    http::write_head(output, performance.status, &performance.headers, framing)?;
-    let (text, then) = match performance.mishap {
-        None | Some(Mishap::HangBeforeHeaders) => (text.to_owned(), Then::Stay),
-        Some(Mishap::HangAfter(_)) => (first_half(text), Then::Hang),
-        Some(Mishap::CutAfter(_)) => (first_half(text), Then::Close),
+    http::write_head(output, answer.status, &answer.headers, framing)?;
+    let (text, then) = match answer.fault {
+        None | Some(ConnectionFault::HangBeforeHeaders) => (text.to_owned(), AfterAnswer::Stay),
+        Some(ConnectionFault::HangAfter(_)) => (first_half(text), AfterAnswer::Hang),
+        Some(ConnectionFault::CutAfter(_)) => (first_half(text), AfterAnswer::Close),
     };
     output.write_all(text.as_bytes())?;
     output.flush()?;
@@ -253,29 +253,35 @@ fn deliver_whole(
 
 fn deliver_stream(
     output: &mut dyn Write,
-    performance: &Performance,
-    frames: &[Frame],
-    house: &House,
-) -> io::Result<Then> {
-    http::write_head(output, performance.status, &performance.headers, Framing::Chunks)?;
+    answer: &PlannedAnswer,
+    frames: &[SseFrame],
+    state: &ServerState,
+) -> io::Result<AfterAnswer> {
+    http::write_head(output, answer.status, &answer.headers, Framing::Chunks)?;
     for (sent, frame) in frames.iter().enumerate() {
-        match performance.mishap {
-            Some(Mishap::HangAfter(events)) if events <= sent => return Ok(Then::Hang),
-            Some(Mishap::CutAfter(events)) if events <= sent => return Ok(Then::Close),
+        match answer.fault {
+            Some(ConnectionFault::HangAfter(events)) if events <= sent => {
+                return Ok(AfterAnswer::Hang);
+            }
+            Some(ConnectionFault::CutAfter(events)) if events <= sent => {
+                return Ok(AfterAnswer::Close);
+            }
             _ => {}
         }
-        if !house.wait(performance.between) {
-            return Ok(Then::Close);
+        if !state.wait(answer.between) {
+            return Ok(AfterAnswer::Close);
         }
         http::write_chunk(output, &frame.text())?;
     }
     // Told to stop after more events than there are: then after the last, which is still not
     // the end of the body.
-    match performance.mishap {
-        Some(Mishap::HangAfter(_) | Mishap::HangBeforeHeaders) => return Ok(Then::Hang),
-        Some(Mishap::CutAfter(_)) => return Ok(Then::Close),
+    match answer.fault {
+        Some(ConnectionFault::HangAfter(_) | ConnectionFault::HangBeforeHeaders) => {
+            return Ok(AfterAnswer::Hang);
+        }
+        Some(ConnectionFault::CutAfter(_)) => return Ok(AfterAnswer::Close),
         None => {}
     }
     http::write_last_chunk(output)?;
-    Ok(Then::Stay)
+    Ok(AfterAnswer::Stay)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use spore_model::Usage;
 
-use crate::dialect::Conversation;
+use crate::dialect::ModelConversation;
 
 /// How many characters a streamed piece of text, thinking or tool input has, unless told.
 const PIECE: usize = 12;
@@ -14,13 +14,13 @@ const PIECE: usize = 12;
 pub struct Turn {
     pub(crate) name: Option<String>,
     pub(crate) when: When,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) stop: Option<Stop>,
+    pub(crate) parts: Vec<TurnPart>,
+    pub(crate) stop: Option<TurnStop>,
     pub(crate) usage: Option<Usage>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) repeats: Repeats,
-    pub(crate) pace: Pace,
-    pub(crate) snag: Option<Snag>,
+    pub(crate) pace: TurnPace,
+    pub(crate) fault: Option<TurnFault>,
 }
 
 /// What must be true of a request. All of it; nothing asked for is true of every request.
@@ -41,7 +41,7 @@ pub struct When {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum TurnPart {
     Thinking(String),
     Text(String),
     Call {
@@ -57,7 +57,7 @@ pub(crate) enum Part {
 /// Why the model stopped; each dialect has its own word for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum TurnStop {
     EndTurn,
     ToolUse,
     MaxTokens,
@@ -71,7 +71,7 @@ pub(crate) enum Repeats {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct TurnPace {
     /// Before the headers.
     pub(crate) before: Duration,
     /// Before every event of the stream.
@@ -83,8 +83,8 @@ pub(crate) struct Pace {
 /// What goes wrong. Places are counted in events of the stream already sent; an answer that is
 /// not streamed breaks in the middle of its body instead.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Snag {
-    Refused(Refusal),
+pub(crate) enum TurnFault {
+    Refused(VendorRefusal),
     HangBeforeHeaders,
     HangAfter(usize),
     /// The connection is closed inside the body, as HTTP sees it.
@@ -94,12 +94,12 @@ pub(crate) enum Snag {
     /// The next event is broken off in its middle; those after it are whole.
     MalformedAfter(usize),
     /// The stream reports an error and ends.
-    FailAfter(usize, Refusal),
+    FailAfter(usize, VendorRefusal),
 }
 
 /// An error of the vendor, in the vendor's words.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
+pub struct VendorRefusal {
     pub(crate) status: u16,
     pub(crate) message: Option<String>,
     /// The vendor's name of the error, where the usual one for the status is not meant.
@@ -122,8 +122,8 @@ impl Turn {
             usage: None,
             headers: Vec::new(),
             repeats: Repeats::Times(1),
-            pace: Pace { before: Duration::ZERO, between: Duration::ZERO, piece: PIECE },
-            snag: None,
+            pace: TurnPace { before: Duration::ZERO, between: Duration::ZERO, piece: PIECE },
+            fault: None,
         }
     }
 
@@ -135,13 +135,13 @@ impl Turn {
         Self::silent().call(tool, input)
     }
 
-    pub fn refuses(refusal: Refusal) -> Self {
-        Self::silent().snagged(Snag::Refused(refusal))
+    pub fn refuses(refusal: VendorRefusal) -> Self {
+        Self::silent().with_fault(TurnFault::Refused(refusal))
     }
 
     /// Takes the request and never sends a byte.
     pub fn hangs() -> Self {
-        Self::silent().snagged(Snag::HangBeforeHeaders)
+        Self::silent().with_fault(TurnFault::HangBeforeHeaders)
     }
 
     #[must_use]
@@ -158,34 +158,34 @@ impl Turn {
 
     #[must_use]
     pub fn text(self, text: &str) -> Self {
-        self.part(Part::Text(text.to_owned()))
+        self.part(TurnPart::Text(text.to_owned()))
     }
 
     #[must_use]
     pub fn thinking(self, text: &str) -> Self {
-        self.part(Part::Thinking(text.to_owned()))
+        self.part(TurnPart::Thinking(text.to_owned()))
     }
 
     #[must_use]
     pub fn call(self, tool: &str, input: Value) -> Self {
-        self.part(Part::Call { name: tool.to_owned(), namespace: None, input })
+        self.part(TurnPart::Call { name: tool.to_owned(), namespace: None, input })
     }
 
     /// Calls a tool of a group, as Codex names the tools of an MCP server.
     #[must_use]
     pub fn call_in(self, namespace: &str, tool: &str, input: Value) -> Self {
         let namespace = Some(namespace.to_owned());
-        self.part(Part::Call { name: tool.to_owned(), namespace, input })
+        self.part(TurnPart::Call { name: tool.to_owned(), namespace, input })
     }
 
     /// Says so many megabytes in one line.
     #[must_use]
     pub fn huge(self, megabytes: usize) -> Self {
-        self.part(Part::Huge(megabytes))
+        self.part(TurnPart::Huge(megabytes))
     }
 
     #[must_use]
-    pub fn stop(mut self, stop: Stop) -> Self {
+    pub fn stop(mut self, stop: TurnStop) -> Self {
         self.stop = Some(stop);
         self
     }
@@ -236,49 +236,49 @@ impl Turn {
 
     #[must_use]
     pub fn hang_after(self, events: usize) -> Self {
-        self.snagged(Snag::HangAfter(events))
+        self.with_fault(TurnFault::HangAfter(events))
     }
 
     /// Closes the connection inside the body.
     #[must_use]
     pub fn cut_after(self, events: usize) -> Self {
-        self.snagged(Snag::CutAfter(events))
+        self.with_fault(TurnFault::CutAfter(events))
     }
 
     /// Ends the body properly, but too early for the protocol.
     #[must_use]
     pub fn end_after(self, events: usize) -> Self {
-        self.snagged(Snag::EndAfter(events))
+        self.with_fault(TurnFault::EndAfter(events))
     }
 
     #[must_use]
     pub fn malformed_after(self, events: usize) -> Self {
-        self.snagged(Snag::MalformedAfter(events))
+        self.with_fault(TurnFault::MalformedAfter(events))
     }
 
     /// Reports the error inside the stream; whole answers are refused with it.
     #[must_use]
-    pub fn fail_after(self, events: usize, refusal: Refusal) -> Self {
-        self.snagged(Snag::FailAfter(events, refusal))
+    pub fn fail_after(self, events: usize, refusal: VendorRefusal) -> Self {
+        self.with_fault(TurnFault::FailAfter(events, refusal))
     }
 
-    pub(crate) fn snagged(mut self, snag: Snag) -> Self {
-        self.snag = Some(snag);
+    pub(crate) fn with_fault(mut self, fault: TurnFault) -> Self {
+        self.fault = Some(fault);
         self
     }
 
-    pub(crate) fn part(mut self, part: Part) -> Self {
+    pub(crate) fn part(mut self, part: TurnPart) -> Self {
         self.parts.push(part);
         self
     }
 
-    pub(crate) fn stops_with(&self) -> Stop {
-        let calls = self.parts.iter().any(|part| matches!(part, Part::Call { .. }));
-        self.stop.unwrap_or(if calls { Stop::ToolUse } else { Stop::EndTurn })
+    pub(crate) fn stops_with(&self) -> TurnStop {
+        let calls = self.parts.iter().any(|part| matches!(part, TurnPart::Call { .. }));
+        self.stop.unwrap_or(if calls { TurnStop::ToolUse } else { TurnStop::EndTurn })
     }
 }
 
-impl Refusal {
+impl VendorRefusal {
     pub fn new(status: u16) -> Self {
         Self { status, message: None, kind: None, retry_after: None, reset: None, body: None }
     }
@@ -321,7 +321,7 @@ impl When {
         Self { role_word: Some(word.to_owned()), ..Self::default() }
     }
 
-    pub(crate) fn holds(&self, model: &str, heard: &Conversation) -> bool {
+    pub(crate) fn holds(&self, model: &str, heard: &ModelConversation) -> bool {
         let all = |wanted: &Option<String>, test: &dyn Fn(&str) -> bool| {
             wanted.as_deref().is_none_or(test)
         };
@@ -345,8 +345,8 @@ fn has_word(text: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn heard() -> Conversation {
-        Conversation {
+    fn heard() -> ModelConversation {
+        ModelConversation {
             system: "You are the Verifier.".into(),
             first: "Check the change".into(),
             news: "exit code 1".into(),
@@ -381,8 +381,8 @@ mod tests {
 
     #[test]
     fn a_turn_with_a_call_stops_for_it() {
-        assert_eq!(Turn::calls("Read", Value::Null).stops_with(), Stop::ToolUse);
-        assert_eq!(Turn::says("hi").stops_with(), Stop::EndTurn);
-        assert_eq!(Turn::says("hi").stop(Stop::MaxTokens).stops_with(), Stop::MaxTokens);
+        assert_eq!(Turn::calls("Read", Value::Null).stops_with(), TurnStop::ToolUse);
+        assert_eq!(Turn::says("hi").stops_with(), TurnStop::EndTurn);
+        assert_eq!(Turn::says("hi").stop(TurnStop::MaxTokens).stops_with(), TurnStop::MaxTokens);
     }
 }

@@ -17,17 +17,18 @@ pub struct TestEnv {
     guests: Vec<Box<dyn Any + Send>>,
 }
 
-/// What a command said. Look at it: an output nobody checks hides a failure.
+/// What a command printed, and its exit code. A test must check it: an unchecked output hides
+/// a failure.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct ProgramOutput {
     /// 128 + n for death by signal n.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Output {
+impl ProgramOutput {
     /// Asserts the exit code and gives the rest on.
     #[track_caller]
     pub fn code(self, expected: i32) -> Self {
@@ -130,11 +131,11 @@ impl TestEnv {
     }
 
     /// Runs spore in the repository.
-    pub fn spore(&self, args: &[&str]) -> Output {
+    pub fn spore(&self, args: &[&str]) -> ProgramOutput {
         self.spore_in(&self.repo(), args, &[])
     }
 
-    pub fn spore_in(&self, dir: &Path, args: &[&str], variables: &[(&str, &str)]) -> Output {
+    pub fn spore_in(&self, dir: &Path, args: &[&str], variables: &[(&str, &str)]) -> ProgramOutput {
         let child = self.start_in(dir, args, variables);
         self.finish(child)
     }
@@ -148,11 +149,11 @@ impl TestEnv {
     }
 
     /// Waits for what [`Self::start_in`] started.
-    pub fn finish(&self, child: Child) -> Output {
+    pub fn finish(&self, child: Child) -> ProgramOutput {
         use std::os::unix::process::ExitStatusExt;
         let output = child.wait_with_output().unwrap();
         let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap());
-        Output {
+        ProgramOutput {
             code,
             stdout: self.normalise(&output.stdout),
             stderr: self.normalise(&output.stderr),

@@ -1,6 +1,6 @@
-//! The kill harness: the same run, killed at every effect it has, must come to the same end.
+//! The kill harness: a run that is killed at any of its effects must end as one that was not.
 //!
-//! First a run that nobody disturbs writes down each effect it passes. Then the same command
+//! First an undisturbed run writes down each effect it passes. Then the same command
 //! is started once for each of these points and killed with SIGKILL right there, and a number
 //! of times at random instants; `spore resume` brings it to its end; and what is left (trees,
 //! refs, ledger, events, files) is compared with the undisturbed run. What a crash may rightly
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Output, TestEnv, wait_until_none};
+use crate::{ProgramOutput, TestEnv, wait_until_none};
 use state::{canonical, difference};
 
-/// Something to be killed, and how to bring it to an end afterwards.
-pub struct Crime<'a> {
+/// A command to kill, and how to bring its run to an end afterwards.
+pub struct KillTarget<'a> {
     /// Makes a fresh place, ready for the command.
     pub scene: &'a (dyn Fn() -> TestEnv + Sync),
     pub command: &'a [&'a str],
@@ -28,10 +28,10 @@ pub struct Crime<'a> {
     pub random: u32,
 }
 
-/// What the matrix came to.
+/// How many runs were killed, and how their results compare with the undisturbed run.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// The status of the run that nobody disturbed, which all others are held against.
+pub struct KillTally {
+    /// The status of the undisturbed run, which every killed run is compared with.
     pub ended: String,
     pub points: usize,
     pub killed: u32,
@@ -42,7 +42,7 @@ pub struct Tally {
     pub repeated_sessions: u32,
 }
 
-impl Tally {
+impl KillTally {
     fn add(&mut self, other: Self) {
         self.killed += other.killed;
         self.divergent.extend(other.divergent);
@@ -66,7 +66,7 @@ impl Tally {
 
 /// One way to kill the command.
 #[derive(Clone, Copy)]
-pub enum Blow<'a> {
+pub enum KillPoint<'a> {
     /// Right at an effect, by the name that the list of effects has for it.
     At(&'a str),
     /// As soon as this can be seen in the place: in the middle of a session, for instance,
@@ -76,10 +76,10 @@ pub enum Blow<'a> {
     After(f64),
 }
 
-/// What is special about a command.
+/// What the comparison has to know about a command.
 #[derive(Clone, Copy, Default)]
-pub struct Manner {
-    /// It does several things at once, so that the order of what it leaves says nothing.
+pub struct CommandTraits {
+    /// The command works in parallel, so the order of its results means nothing.
     pub parallel: bool,
     /// Kill it at one effect of each kind only, for a test that has to be quick.
     pub one_of_each: bool,
@@ -88,12 +88,12 @@ pub struct Manner {
 }
 
 /// Runs the whole matrix, on as many threads as there are cores.
-pub fn matrix(crime: &Crime<'_>) -> Tally {
-    matrix_of(crime, Manner::default())
+pub fn matrix(crime: &KillTarget<'_>) -> KillTally {
+    matrix_of(crime, CommandTraits::default())
 }
 
 /// Like [`matrix`], for a command with a manner of its own.
-pub fn matrix_of(crime: &Crime<'_>, manner: Manner) -> Tally {
+pub fn matrix_of(crime: &KillTarget<'_>, manner: CommandTraits) -> KillTally {
     let reference = undisturbed(crime, manner);
     let mut points: Vec<&String> = reference.points.iter().collect();
     if manner.one_of_each {
@@ -105,34 +105,34 @@ pub fn matrix_of(crime: &Crime<'_>, manner: Manner) -> Tally {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as f64 / f64::from(1_u32 << 31)
     };
-    let mut blows: Vec<Blow<'_>> = points.iter().map(|point| Blow::At(point)).collect();
-    blows.extend((0..crime.random).map(|_| Blow::After(random())));
+    let mut blows: Vec<KillPoint<'_>> = points.iter().map(|point| KillPoint::At(point)).collect();
+    blows.extend((0..crime.random).map(|_| KillPoint::After(random())));
     strike_all(crime, manner, &reference, &blows)
 }
 
 /// Kills the command in these ways only, for one that takes too long to be killed everywhere.
-pub fn sample(crime: &Crime<'_>, manner: Manner, blows: &[Blow<'_>]) -> Tally {
+pub fn sample(crime: &KillTarget<'_>, manner: CommandTraits, blows: &[KillPoint<'_>]) -> KillTally {
     let reference = undisturbed(crime, manner);
     strike_all(crime, manner, &reference, blows)
 }
 
-/// A run that nobody disturbed.
-struct Reference {
+/// The undisturbed run: its effects, its result and its time.
+struct ReferenceRun {
     points: Vec<String>,
     state: Value,
     took: Duration,
 }
 
 fn strike_all(
-    crime: &Crime<'_>,
-    manner: Manner,
-    reference: &Reference,
-    blows: &[Blow<'_>],
-) -> Tally {
+    crime: &KillTarget<'_>,
+    manner: CommandTraits,
+    reference: &ReferenceRun,
+    blows: &[KillPoint<'_>],
+) -> KillTally {
     let next = AtomicUsize::new(0);
-    let points = blows.iter().filter(|blow| !matches!(blow, Blow::After(_))).count();
+    let points = blows.iter().filter(|blow| !matches!(blow, KillPoint::After(_))).count();
     let ended = reference.state["status"].as_str().unwrap().to_owned();
-    let tally = Mutex::new(Tally { ended, points, ..Tally::default() });
+    let tally = Mutex::new(KillTally { ended, points, ..KillTally::default() });
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -164,19 +164,24 @@ fn kind_of(point: &str) -> String {
     format!("{side}:{effect}:{file} {last}")
 }
 
-fn strike(crime: &Crime<'_>, manner: Manner, blow: Blow<'_>, reference: &Reference) -> Tally {
-    let mut tally = Tally::default();
+fn strike(
+    crime: &KillTarget<'_>,
+    manner: CommandTraits,
+    blow: KillPoint<'_>,
+    reference: &ReferenceRun,
+) -> KillTally {
+    let mut tally = KillTally::default();
     let env = (crime.scene)();
     let (point, ended) = match blow {
-        Blow::At(point) => {
+        KillPoint::At(point) => {
             let output = env.spore_in(&env.repo(), crime.command, &[("SPORE_KILL_AT", point)]);
             (point.to_owned(), Some(output).filter(|output| output.code != 137))
         }
-        Blow::Once(name, seen) => {
+        KillPoint::Once(name, seen) => {
             let output = kill_when(crime, &env, || seen(&env));
             (name.to_owned(), Some(output).filter(|output| output.code != 137))
         }
-        Blow::After(share) => {
+        KillPoint::After(share) => {
             let until = Instant::now() + reference.took.mul_f64(share);
             let _ = kill_when(crime, &env, || Instant::now() >= until);
             (format!("after {share:.3} of it"), None)
@@ -192,7 +197,7 @@ fn strike(crime: &Crime<'_>, manner: Manner, blow: Blow<'_>, reference: &Referen
 }
 
 /// Runs the command and kills it when it is time, unless it has ended by then.
-fn kill_when(crime: &Crime<'_>, env: &TestEnv, is_time: impl Fn() -> bool) -> Output {
+fn kill_when(crime: &KillTarget<'_>, env: &TestEnv, is_time: impl Fn() -> bool) -> ProgramOutput {
     let mut child = env.start_in(&env.repo(), crime.command, &[]);
     while !is_time() && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(1));
@@ -201,7 +206,7 @@ fn kill_when(crime: &Crime<'_>, env: &TestEnv, is_time: impl Fn() -> bool) -> Ou
     env.finish(child)
 }
 
-fn undisturbed(crime: &Crime<'_>, manner: Manner) -> Reference {
+fn undisturbed(crime: &KillTarget<'_>, manner: CommandTraits) -> ReferenceRun {
     let env = (crime.scene)();
     let log = env.dir().join("effects.log");
     let start = Instant::now();
@@ -215,20 +220,20 @@ fn undisturbed(crime: &Crime<'_>, manner: Manner) -> Reference {
     let points: Vec<String> =
         std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert!(!points.is_empty(), "the command has no effects");
-    let mut tally = Tally::default();
+    let mut tally = KillTally::default();
     let state = canonical(&env, manner, "undisturbed", &mut tally);
     assert_eq!(tally.duplicates, Vec::<String>::new());
-    Reference { points, state, took }
+    ReferenceRun { points, state, took }
 }
 
 /// Brings a killed run to its end and compares.
 fn examine(
-    crime: &Crime<'_>,
-    manner: Manner,
+    crime: &KillTarget<'_>,
+    manner: CommandTraits,
     env: &TestEnv,
     point: &str,
     reference: &Value,
-    tally: &mut Tally,
+    tally: &mut KillTally,
 ) {
     tally.killed += 1;
     // The shims end what they started by themselves, within their grace.

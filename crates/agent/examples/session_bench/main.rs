@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use scene::{Scene, exe};
 use serde_json::Value;
 use spore_agent::Agent;
-use spore_agent::claude::Claude;
-use spore_agent::command::Output;
+use spore_agent::claude::ClaudeAgent;
+use spore_agent::command::CommandOutput;
 use spore_effects::Tool;
 use spore_effects::session::{SHIM_ARG, Shim, shim_main};
 use spore_model::Outcome;
@@ -59,7 +59,7 @@ fn tell(line: &str) {
 }
 
 fn overhead() -> bool {
-    let scene = Scene::new(&TEN_EVENTS, Output::Events);
+    let scene = Scene::new(&TEN_EVENTS, CommandOutput::Events);
     let direct = || {
         let output = Tool::new(exe()).args(TEN_EVENTS).output().unwrap();
         assert_eq!(output.stdout.iter().filter(|&&byte| byte == b'\n').count(), 10);
@@ -90,7 +90,7 @@ fn wall_of(work: impl Fn()) -> Duration {
 
 /// Both languages, with two secrets to look for.
 fn cpu() -> bool {
-    let mut scene = Scene::new(&[], Output::Events);
+    let mut scene = Scene::new(&[], CommandOutput::Events);
     for name in ["FIRST_API_KEY", "SECOND_TOKEN"] {
         scene.request.env.push((name.to_owned(), format!("sk-{name}-0123456789")));
     }
@@ -107,7 +107,7 @@ fn cpu() -> bool {
     let held = compare("our events", &file, || assert_eq!(scene.run().0.turns, 1));
 
     let file = scene.write_transcript(&middle[1..], &last[0]);
-    let claude = Claude::new(scene.script(&file), Shim::new(exe()), scene.watchdog);
+    let claude = ClaudeAgent::new(scene.script(&file), Shim::new(exe()), scene.watchdog);
     compare("Claude's", &file, || {
         std::fs::remove_file(&scene.request.transcript).unwrap();
         let report = claude.run(&scene.request, &mut scene::Nobody::default()).unwrap();

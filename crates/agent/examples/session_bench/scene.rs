@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spore_agent::command::{Command, Output, Template};
+use spore_agent::command::{CommandAgent, CommandOutput, Template};
 use spore_agent::{
-    Agent, AgentEvent, BoxError, Limits, Report, Request, ToolPolicy, Watch, Watchdog,
+    Agent, AgentEvent, AgentWatch, BoxError, Request, RequestLimits, SessionReport, ToolPolicy,
+    Watchdog,
 };
 use spore_effects::session::{Grace, ProcessIdentity, Shim};
 use spore_effects::{Ids, SystemClock, Tool};
@@ -26,7 +27,7 @@ pub(crate) struct Nobody {
     events: u64,
 }
 
-impl Watch for Nobody {
+impl AgentWatch for Nobody {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         Ok(())
     }
@@ -49,7 +50,7 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Sessions of this program with `args`.
-    pub(crate) fn new(args: &[&str], output: Output) -> Self {
+    pub(crate) fn new(args: &[&str], output: CommandOutput) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let long = Duration::from_secs(60);
         let watchdog = Watchdog {
@@ -70,11 +71,11 @@ impl Scene {
             dir: dir.path().to_owned(),
             env: vec![("PATH".to_owned(), std::env::var("PATH").unwrap())],
             tools: ToolPolicy::default(),
-            sandbox: spore_agent::Sandbox::None,
+            sandbox: spore_agent::SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
-            limits: Limits { turns: 10, wall: long, idle: None, usd: None },
+            limits: RequestLimits { turns: 10, wall: long, idle: None, usd: None },
             token: Ids::random(Arc::new(SystemClock)).session_token(),
             transcript: dir.path().join("transcript.jsonl"),
         };
@@ -82,9 +83,9 @@ impl Scene {
         Self { dir, watchdog, request, template: Template { program: exe(), args, output } }
     }
 
-    pub(crate) fn run(&self) -> (Report, u64) {
+    pub(crate) fn run(&self) -> (SessionReport, u64) {
         let shim = Shim::new(exe());
-        let command = Command::new(self.template.clone(), shim, self.watchdog).unwrap();
+        let command = CommandAgent::new(self.template.clone(), shim, self.watchdog).unwrap();
         let mut nobody = Nobody::default();
         let report = command.run(&self.request, &mut nobody).unwrap();
         (report, nobody.events)

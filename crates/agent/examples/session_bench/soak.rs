@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use spore_agent::command::Output;
+use spore_agent::command::CommandOutput;
 use spore_effects::session::find_by_token;
 
 use crate::scene::Scene;
@@ -57,7 +57,7 @@ fn run_up_to(last: u64, next: &AtomicU64, tally: &Mutex<Tally>) {
 fn one_session(seed: u64, tally: &Mutex<Tally>) {
     let seed = seed.to_string();
     let args = [FAKE_ARG, "--format", "events", "--count", "5000", "--seed", &seed];
-    let mut scene = Scene::new(&args, Output::Events);
+    let mut scene = Scene::new(&args, CommandOutput::Events);
     scene.watchdog.first_output = Duration::from_millis(700);
     scene.watchdog.exit = Duration::from_millis(200);
     scene.watchdog.transcript_cap = 4 << 20;

@@ -17,10 +17,10 @@ pub(super) struct Write {
     pub(super) content: String,
 }
 
-/// Writing starts no process and takes no time.
-struct Nobody;
+/// The caller of a write: a write starts no process and is not worth cancelling.
+struct WriteCaller;
 
-impl Caller for Nobody {
+impl Caller for WriteCaller {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         Err("a file is written, no program is started".into())
     }
@@ -30,12 +30,12 @@ impl Caller for Nobody {
     }
 }
 
-pub(super) struct Files {
+pub(super) struct CheckoutFiles {
     dir: PathBuf,
     tools: Option<Registry>,
 }
 
-impl Files {
+impl CheckoutFiles {
     pub(super) fn new(request: &Request) -> Self {
         let root = Root::open(&request.dir).ok().map(Arc::new);
         let tools = root.map(|root| Registry::of_checkout(&root, None));
@@ -52,7 +52,7 @@ impl Files {
             return rpc::refuse(&write.id, rpc::REFUSED, "the working directory is not there");
         };
         let arguments = json!({ "path": path.to_string_lossy(), "content": write.content });
-        let answer = tools.call("write", &arguments, &mut Nobody);
+        let answer = tools.call("write", &arguments, &mut WriteCaller);
         if answer.is_error {
             return rpc::refuse(&write.id, rpc::REFUSED, &answer.text);
         }

@@ -1,19 +1,19 @@
-//! What we say to an agent: who we are, the session we want, how it is set, the prompt.
+//! The requests that open a session: `initialize`, the session, its settings, the prompt.
 
 use serde_json::{Value, json};
 
 use super::preset::Preset;
-use super::wire::{Agreed, Opened};
+use super::wire::{Agreed, OpenedSession};
 use crate::{Conversation, McpServer, Request, rpc};
 
-/// The numbers of our questions.
+/// The ids of our requests.
 pub(super) const INITIALIZE: u64 = 1;
 pub(super) const SESSION: u64 = 2;
 pub(super) const PROMPT: u64 = 3;
 pub(super) const MODE: u64 = 4;
 pub(super) const MODEL: u64 = 5;
 
-/// The version that we speak.
+/// The version of the protocol that Spore speaks.
 pub(super) const VERSION: u64 = 1;
 
 /// The mode in which an agent asks before it acts, where it has one of that name.
@@ -37,7 +37,7 @@ pub(super) fn cancel(session: &str) -> String {
 
 /// Everything of a request that the agent is told, before the session has a name.
 #[derive(Clone, Debug)]
-pub(super) struct Opening {
+pub(super) struct AcpOpening {
     dir: String,
     servers: Vec<Value>,
     pub(super) earlier: Option<Conversation>,
@@ -46,7 +46,7 @@ pub(super) struct Opening {
     prompt: String,
 }
 
-impl Opening {
+impl AcpOpening {
     pub(super) fn new(request: &Request, preset: &Preset) -> Self {
         let prompt = match &request.resume {
             Some(earlier) => earlier.prompt.clone(),
@@ -68,7 +68,7 @@ impl Opening {
             return Some(rpc::ask(SESSION, "session/new", &self.params()));
         }
         let abilities = &agreed.agent_capabilities;
-        // One that resumes does not tell the whole conversation again, one that loads does.
+        // `session/resume` does not repeat the conversation, `session/load` does.
         if abilities.session_capabilities.resume.is_some() {
             Some(rpc::ask(SESSION, "session/resume", &self.params()))
         } else if abilities.load_session {
@@ -90,11 +90,12 @@ impl Opening {
         params
     }
 
-    /// What is to be set before the prompt, each under its number; or why it cannot be.
+    /// Returns the settings to make before the prompt, each under its id, or why one cannot be
+    /// made.
     pub(super) fn settings(
         &self,
         session: &str,
-        opened: &Opened,
+        opened: &OpenedSession,
     ) -> Result<Vec<(u64, String)>, String> {
         let mut lines = Vec::new();
         if let Some(modes) = &opened.modes
@@ -116,7 +117,7 @@ impl Opening {
     }
 }
 
-fn choose(session: &str, model: &str, opened: &Opened) -> Result<String, String> {
+fn choose(session: &str, model: &str, opened: &OpenedSession) -> Result<String, String> {
     let is_model = |option: &&super::wire::Choice| {
         option.category.as_deref() == Some("model") || option.id == "model"
     };

@@ -14,17 +14,17 @@ pub struct Preset {
     pub model_flag: Option<String>,
     /// Variables that keep the program to its task, unless the session has them already.
     pub env: Vec<(String, String)>,
-    /// It can go on with an earlier conversation.
+    /// The agent can resume an earlier conversation.
     pub resumes: bool,
-    /// It says what it cost.
+    /// The agent reports the cost.
     pub names_cost: bool,
-    /// It says how many tokens it used.
+    /// The agent reports the tokens it used.
     pub counts: bool,
-    /// What it calls the usage of a turn is that of its last call alone.
+    /// The usage that the agent reports for a turn is that of its last call alone.
     pub counts_last_call_only: bool,
 }
 
-struct Known {
+struct KnownPreset {
     name: &'static str,
     program: &'static str,
     args: &'static [&'static str],
@@ -49,7 +49,7 @@ const OPENCODE: &[(&str, &str)] = &[
     ),
 ];
 
-const PLAIN: Known = Known {
+const PLAIN: KnownPreset = KnownPreset {
     name: "",
     program: "",
     args: &[],
@@ -61,8 +61,8 @@ const PLAIN: Known = Known {
     counts_last_call_only: false,
 };
 
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[KnownPreset] = &[
+    KnownPreset {
         name: "opencode",
         program: "opencode",
         args: &["acp"],
@@ -72,19 +72,19 @@ const KNOWN: &[Known] = &[
         counts_last_call_only: true,
         ..PLAIN
     },
-    Known {
+    KnownPreset {
         name: "gemini",
         program: "gemini",
         args: &["--acp", "--skip-trust"],
         model_flag: Some("-m"),
-        // It would start itself once more, with more memory and another pid.
+        // Gemini CLI would start itself once more, with more memory and another pid.
         env: &[("GEMINI_CLI_NO_RELAUNCH", "1")],
         // 0.61.0 empties the conversation that it is asked to load, and then does not find it.
         resumes: false,
         counts: true,
         ..PLAIN
     },
-    Known {
+    KnownPreset {
         name: "qwen",
         program: "qwen",
         args: &["--acp"],
@@ -96,9 +96,9 @@ const KNOWN: &[Known] = &[
         counts: true,
         ..PLAIN
     },
-    Known { name: "goose", program: "goose", args: &["acp"], ..PLAIN },
-    Known { name: "claude-acp", program: "claude-agent-acp", ..PLAIN },
-    Known { name: "codex-acp", program: "codex-acp", ..PLAIN },
+    KnownPreset { name: "goose", program: "goose", args: &["acp"], ..PLAIN },
+    KnownPreset { name: "claude-acp", program: "claude-agent-acp", ..PLAIN },
+    KnownPreset { name: "codex-acp", program: "codex-acp", ..PLAIN },
 ];
 
 impl Preset {

@@ -1,5 +1,7 @@
-//! What ACP agents write, as far as anybody looks at it. Every field may be missing, and what
-//! has another shape than the one known here is left unread.
+//! The fields of ACP messages that Spore reads. Every field may be missing, and a field of
+//! another shape than the one known here is ignored.
+//!
+//! <https://agentclientprotocol.com/protocol/schema>
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,12 +10,12 @@ use serde_json::Value;
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Agreed {
     pub(super) protocol_version: Value,
-    pub(super) agent_capabilities: Abilities,
+    pub(super) agent_capabilities: AcpAbilities,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Abilities {
+pub(super) struct AcpAbilities {
     pub(super) load_session: bool,
     pub(super) session_capabilities: SessionAbilities,
 }
@@ -26,7 +28,7 @@ pub(super) struct SessionAbilities {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     pub(super) session_id: Option<String>,
     pub(super) modes: Option<Modes>,
     pub(super) models: Option<Value>,
@@ -68,14 +70,14 @@ pub(super) struct Location {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Question {
+pub(super) struct PermissionRequest {
     pub(super) tool_call: ToolCall,
-    pub(super) options: Vec<Answer>,
+    pub(super) options: Vec<PermissionOption>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct PermissionOption {
     pub(super) option_id: String,
     pub(super) kind: String,
 }

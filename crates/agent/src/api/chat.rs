@@ -5,20 +5,25 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use spore_model::Usage;
 
-use super::conversation::{Ask, Call, Fault, Reader, Reply, Stop, Turn, number, text};
+use super::conversation::{
+    AnswerReader, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
+    StreamFault, number, text,
+};
 
 const CALLS: usize = 256;
 
-pub(super) fn body(ask: &Ask<'_>) -> Value {
+pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     let mut messages = Vec::new();
     if !ask.system.is_empty() {
         messages.push(json!({ "role": "system", "content": ask.system }));
     }
     for turn in ask.turns {
         match turn {
-            Turn::Said(said) => messages.push(json!({ "role": "user", "content": said })),
-            Turn::Replied(replied) => messages.extend(replied.iter().cloned()),
-            Turn::Answered(answers) => messages.extend(answers.iter().map(|answer| {
+            ConversationTurn::Said(said) => {
+                messages.push(json!({ "role": "user", "content": said }))
+            }
+            ConversationTurn::Replied(replied) => messages.extend(replied.iter().cloned()),
+            ConversationTurn::Answered(answers) => messages.extend(answers.iter().map(|answer| {
                 let content = if answer.is_error {
                     format!("error: {}", answer.text)
                 } else {
@@ -54,31 +59,31 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
 }
 
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct ChatAnswer {
     text: String,
     thinking: String,
-    calls: BTreeMap<u64, Streamed>,
+    calls: BTreeMap<u64, StreamedCall>,
     stop: Option<String>,
     usage: Usage,
     is_complete: bool,
 }
 
 #[derive(Default)]
-struct Streamed {
+struct StreamedCall {
     id: String,
     name: String,
     arguments: String,
 }
 
-impl Reader for Answer {
-    fn take(&mut self, data: &str) -> Result<(), Fault> {
+impl AnswerReader for ChatAnswer {
+    fn take(&mut self, data: &str) -> Result<(), StreamFault> {
         if data == "[DONE]" {
             self.is_complete = true;
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(data).map_err(Fault::malformed)?;
+        let chunk: Value = serde_json::from_str(data).map_err(StreamFault::malformed)?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(Fault::reported(error));
+            return Err(StreamFault::reported(error));
         }
         self.count(&chunk);
         let Some(choice) = chunk.pointer("/choices/0") else { return Ok(()) };
@@ -90,7 +95,7 @@ impl Reader for Answer {
         for (place, piece) in pieces.into_iter().flatten().enumerate() {
             let index = number(piece, "/index").unwrap_or(place as u64);
             if self.calls.len() >= CALLS && !self.calls.contains_key(&index) {
-                return Err(Fault::malformed("there is no end of tool calls"));
+                return Err(StreamFault::malformed("there is no end of tool calls"));
             }
             let call = self.calls.entry(index).or_default();
             call.id.push_str(text(piece, "/id"));
@@ -111,16 +116,16 @@ impl Reader for Answer {
         self.usage
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, Fault> {
+    fn finish(self: Box<Self>) -> Result<ModelReply, StreamFault> {
         if !self.is_complete {
-            return Err(Fault::Cut);
+            return Err(StreamFault::Cut);
         }
         let stop = match self.stop.as_deref() {
-            Some("stop" | "tool_calls" | "function_call") => Stop::Done,
-            Some("length") => Stop::Length,
-            Some("content_filter") => Stop::Refused,
-            Some(other) => return Err(Fault::malformed(format!("it stopped for {other}"))),
-            None => return Err(Fault::Cut),
+            Some("stop" | "tool_calls" | "function_call") => StopReason::Done,
+            Some("length") => StopReason::Length,
+            Some("content_filter") => StopReason::Refused,
+            Some(other) => return Err(StreamFault::malformed(format!("it stopped for {other}"))),
+            None => return Err(StreamFault::Cut),
         };
         let mut sent = json!({ "role": "assistant", "content": self.text });
         let mut calls = Vec::new();
@@ -131,7 +136,7 @@ impl Reader for Answer {
                 "" => format!("call_{index}"),
                 id => id.to_owned(),
             };
-            let call = Call::new(&id, &streamed.name, &streamed.arguments);
+            let call = RequestedCall::new(&id, &streamed.name, &streamed.arguments);
             let arguments = call.arguments.clone().unwrap_or_else(|| json!({})).to_string();
             raw_calls.push(json!({ "id": id, "type": "function", "function": {
                 "name": streamed.name, "arguments": arguments,
@@ -142,11 +147,11 @@ impl Reader for Answer {
             sent["tool_calls"] = Value::from(raw_calls);
         }
         let (text, thinking, usage) = (self.text, self.thinking, self.usage);
-        Ok(Reply { text, thinking, calls, stop, usage, raw: vec![sent] })
+        Ok(ModelReply { text, thinking, calls, stop, usage, raw: vec![sent] })
     }
 }
 
-impl Answer {
+impl ChatAnswer {
     fn count(&mut self, chunk: &Value) {
         let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) else { return };
         let cached = number(usage, "/prompt_tokens_details/cached_tokens").unwrap_or(0);
@@ -165,8 +170,8 @@ mod tests {
 
     /// The text, and each call as `id name`.
     #[track_caller]
-    fn check(chunks: &[Value], expected: Result<&[&str], Fault>) {
-        let mut answer = Box::<Answer>::default();
+    fn check(chunks: &[Value], expected: Result<&[&str], StreamFault>) {
+        let mut answer = Box::<ChatAnswer>::default();
         for chunk in chunks {
             answer.take(&chunk.to_string()).unwrap();
         }
@@ -190,12 +195,12 @@ mod tests {
 
     #[test]
     fn an_end_without_a_reason_is_no_end() {
-        check(&[json!({ "choices": [{ "delta": { "content": "half" } }] })], Err(Fault::Cut));
+        check(&[json!({ "choices": [{ "delta": { "content": "half" } }] })], Err(StreamFault::Cut));
     }
 
     #[test]
     fn arguments_that_are_not_json_are_kept_apart() {
-        assert_eq!(Call::new("1", "read", "{\"path\": ").arguments, None);
-        assert_eq!(Call::new("1", "read", " ").arguments, Some(json!({})));
+        assert_eq!(RequestedCall::new("1", "read", "{\"path\": ").arguments, None);
+        assert_eq!(RequestedCall::new("1", "read", " ").arguments, Some(json!({})));
     }
 }

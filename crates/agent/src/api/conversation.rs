@@ -1,6 +1,6 @@
 //! A conversation with a model, in no vendor's words.
 //!
-//! Each protocol turns an [`Ask`] into a body and the events of the answer into a [`Reply`].
+//! Each protocol turns an [`ModelRequest`] into a body and the events of the answer into a [`ModelReply`].
 //! What the model said is kept in the vendor's own shape beside it, because that is what has
 //! to be sent back: signatures and ids that mean nothing to us are part of it.
 
@@ -9,37 +9,37 @@ use spore_model::Usage;
 use spore_tools::Registry;
 
 /// Everything that one call to the model says.
-pub(super) struct Ask<'a> {
+pub(super) struct ModelRequest<'a> {
     pub(super) model: &'a str,
     pub(super) system: &'a str,
     pub(super) tools: &'a Registry,
-    pub(super) turns: &'a [Turn],
+    pub(super) turns: &'a [ConversationTurn],
     pub(super) max_output_tokens: u32,
 }
 
-pub(super) enum Turn {
+pub(super) enum ConversationTurn {
     Said(String),
     /// What the model said, as the vendor wants it back.
     Replied(Vec<Value>),
-    Answered(Vec<Answered>),
+    Answered(Vec<CallAnswer>),
 }
 
 /// The answer to one tool call.
-pub(super) struct Answered {
+pub(super) struct CallAnswer {
     pub(super) id: String,
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Call {
+pub(super) struct RequestedCall {
     pub(super) id: String,
     pub(super) name: String,
     /// `None` where what the model wrote is not JSON.
     pub(super) arguments: Option<Value>,
 }
 
-impl Call {
+impl RequestedCall {
     /// Reads the arguments as they were streamed. No text means no arguments.
     pub(super) fn new(id: &str, name: &str, arguments: &str) -> Self {
         let text = if arguments.trim().is_empty() { "{}" } else { arguments };
@@ -53,28 +53,28 @@ impl Call {
 
 /// Why the model stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stop {
-    /// It has said what it wanted to say, or waits for the answers to its calls.
+pub(super) enum StopReason {
+    /// The answer is complete, or the model waits for the results of its calls.
     Done,
-    /// It was cut off at the longest answer allowed.
+    /// The answer was cut off at the longest length allowed.
     Length,
     Refused,
 }
 
 /// A complete answer.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Reply {
+pub(super) struct ModelReply {
     pub(super) text: String,
     pub(super) thinking: String,
-    pub(super) calls: Vec<Call>,
-    pub(super) stop: Stop,
+    pub(super) calls: Vec<RequestedCall>,
+    pub(super) stop: StopReason,
     pub(super) usage: Usage,
     pub(super) raw: Vec<Value>,
 }
 
 /// Why a stream is not a reply.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum StreamFault {
     #[error("the answer broke off")]
     Cut,
     #[error("the answer cannot be read: {0}")]
@@ -87,7 +87,7 @@ pub(super) enum Fault {
     Reported(String),
 }
 
-impl Fault {
+impl StreamFault {
     pub(super) fn malformed(why: impl ToString) -> Self {
         Self::Malformed(why.to_string().chars().take(200).collect())
     }
@@ -100,9 +100,9 @@ impl Fault {
 }
 
 /// Puts the events of one answer together.
-pub(super) trait Reader {
+pub(super) trait AnswerReader {
     /// Takes the data of one event.
-    fn take(&mut self, data: &str) -> Result<(), Fault>;
+    fn take(&mut self, data: &str) -> Result<(), StreamFault>;
 
     /// Says whether the protocol's last event was seen.
     fn is_complete(&self) -> bool;
@@ -110,8 +110,8 @@ pub(super) trait Reader {
     /// What the server has counted so far. A broken answer is paid for, too.
     fn usage(&self) -> Usage;
 
-    /// Returns the reply, or [`Fault::Cut`] if its end was not seen.
-    fn finish(self: Box<Self>) -> Result<Reply, Fault>;
+    /// Returns the reply, or [`StreamFault::Cut`] if its end was not seen.
+    fn finish(self: Box<Self>) -> Result<ModelReply, StreamFault>;
 }
 
 /// Text at `pointer`, or nothing.

@@ -1,8 +1,8 @@
-//! Where the model is, and what opens the door. The only place that sees a key.
+//! The address of a model's server and the headers with its key. The only module that sees a key.
 
 use super::Protocol;
 
-/// Variables that are for us and not for what a session starts.
+/// Variables that Spore reads and that commands of a session must not see.
 const OURS: [&str; 6] = ["ANTHROPIC_", "CLAUDE_CODE_", "OPENAI_", "CODEX_", "GEMINI_", "GOOGLE_"];
 
 const SECRET_ENDINGS: [&str; 5] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"];
@@ -10,7 +10,7 @@ const SECRET_ENDINGS: [&str; 5] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_C
 /// A shorter text is no key, and hiding it would hide words.
 const SHORTEST_SECRET: usize = 6;
 
-/// It has no `Debug`: it holds a key.
+/// Has no `Debug`, because it holds a key.
 pub(super) struct Endpoint {
     pub(super) url: String,
     pub(super) headers: Vec<(&'static str, String)>,
@@ -40,7 +40,7 @@ impl Endpoint {
         };
         let base = variable(env, base_name);
         let key = variable(env, key_name);
-        // A server of one's own may want no key.
+        // A server that the user runs may want no key.
         if key.is_none() && base.is_none() {
             return Err(format!("{key_name} is not set"));
         }

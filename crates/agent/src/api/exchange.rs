@@ -11,13 +11,13 @@ use serde_json::Value;
 use spore_effects::Clock;
 use spore_model::{Timestamp, Usage};
 
-use super::conversation::{Ask, Fault, Reader, Reply};
+use super::connection::{AnswerPiece, Connection};
+use super::conversation::{AnswerReader, ModelReply, ModelRequest, StreamFault};
 use super::endpoint::Endpoint;
-use super::line::{Line, Piece};
-use super::retry::{Met, Relief, Retries, Step, Trouble, relief, seed_of};
-use super::sse::Events;
+use super::retry::{CallTrouble, LimitReset, Retries, RetryStep, TroubleCounts, relief, seed_of};
+use super::sse::EventStream;
 use super::{Protocol, chat, messages, responses};
-use crate::Watch;
+use crate::AgentWatch;
 
 /// How often the caller is asked whether to go on.
 const HEARTBEAT: Duration = Duration::from_millis(50);
@@ -28,7 +28,7 @@ const COMPLAINT_BYTES: usize = 64 << 10;
 /// More than any model says at once.
 const ANSWER_BYTES: usize = 64 << 20;
 
-pub(super) struct Exchange<'a> {
+pub(super) struct ModelExchange<'a> {
     pub(super) protocol: Protocol,
     pub(super) endpoint: &'a Endpoint,
     pub(super) retries: Retries,
@@ -39,14 +39,14 @@ pub(super) struct Exchange<'a> {
     pub(super) longest_line: usize,
     /// What the pauses' jitter follows from.
     pub(super) word: &'a str,
-    pub(super) line: Line,
+    pub(super) line: Connection,
     /// What broken answers consumed.
     pub(super) lost: Usage,
 }
 
 /// Why there is no answer and will not be one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(super) enum NoAnswer {
     Cancelled,
     WallClock,
     Parked { resets_at: Option<Timestamp>, reason: String },
@@ -54,67 +54,73 @@ pub(super) enum End {
 }
 
 /// Hears of a limit, and when it is over.
-pub(super) type OnLimit<'a> = dyn FnMut(&mut dyn Watch, Option<Timestamp>, &str) + 'a;
+pub(super) type OnLimit<'a> = dyn FnMut(&mut dyn AgentWatch, Option<Timestamp>, &str) + 'a;
 
-enum Stumble {
-    End(End),
-    Trouble(Trouble),
+enum CallFailure {
+    End(NoAnswer),
+    Trouble(CallTrouble),
 }
 
-impl From<Fault> for Stumble {
-    fn from(fault: Fault) -> Self {
-        Self::Trouble(Trouble::Stream(fault.to_string()))
+impl From<StreamFault> for CallFailure {
+    fn from(fault: StreamFault) -> Self {
+        Self::Trouble(CallTrouble::Stream(fault.to_string()))
     }
 }
 
-impl Exchange<'_> {
+impl ModelExchange<'_> {
     /// Asks until there is an answer or no hope. `on_limit` hears of every limit met.
     pub(super) fn reply(
         &mut self,
-        ask: &Ask<'_>,
+        ask: &ModelRequest<'_>,
         turn: u32,
-        watch: &mut dyn Watch,
+        watch: &mut dyn AgentWatch,
         on_limit: &mut OnLimit<'_>,
-    ) -> Result<Reply, End> {
+    ) -> Result<ModelReply, NoAnswer> {
         let seed = seed_of(self.word, turn);
-        let mut met = Met::default();
+        let mut met = TroubleCounts::default();
         loop {
             let trouble = match self.attempt(ask, watch) {
                 Ok(reply) => return Ok(reply),
-                Err(Stumble::End(end)) => return Err(end),
-                Err(Stumble::Trouble(trouble)) => trouble,
+                Err(CallFailure::End(end)) => return Err(end),
+                Err(CallFailure::Trouble(trouble)) => trouble,
             };
             self.line.hang_up();
             let reason = self.endpoint.mask(&told(&trouble));
             let now = self.clock.now();
             let step = self.retries.decide(&trouble, met, seed, now);
-            if let Trouble::Status { code: 429, relief, .. } = &trouble {
+            if let CallTrouble::Status { code: 429, relief, .. } = &trouble {
                 let passed = relief.after.and_then(|after| i64::try_from(after.as_millis()).ok());
                 let resets_at = passed
                     .map(|millis| Timestamp::from_millis(now.as_millis().saturating_add(millis)));
                 on_limit(watch, resets_at, &reason);
             }
             match step {
-                Step::Wait(time) => self.pause(time, watch)?,
-                Step::Park(resets_at) => return Err(End::Parked { resets_at, reason }),
-                Step::Fail => return Err(End::Failed(reason)),
+                RetryStep::Wait(time) => self.pause(time, watch)?,
+                RetryStep::Park(resets_at) => return Err(NoAnswer::Parked { resets_at, reason }),
+                RetryStep::Fail => return Err(NoAnswer::Failed(reason)),
             }
             match trouble {
-                Trouble::Stream(_) => met.broken_streams += 1,
+                CallTrouble::Stream(_) => met.broken_streams += 1,
                 _ => met.refusals += 1,
             }
         }
     }
 
-    fn attempt(&mut self, ask: &Ask<'_>, watch: &mut dyn Watch) -> Result<Reply, Stumble> {
-        let (body, mut reader): (Value, Box<dyn Reader>) = match self.protocol {
-            Protocol::Messages => (messages::body(ask), Box::<messages::Answer>::default()),
-            Protocol::Responses => (responses::body(ask), Box::<responses::Answer>::default()),
-            Protocol::Chat => (chat::body(ask), Box::<chat::Answer>::default()),
+    fn attempt(
+        &mut self,
+        ask: &ModelRequest<'_>,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<ModelReply, CallFailure> {
+        let (body, mut reader): (Value, Box<dyn AnswerReader>) = match self.protocol {
+            Protocol::Messages => (messages::body(ask), Box::<messages::MessagesAnswer>::default()),
+            Protocol::Responses => {
+                (responses::body(ask), Box::<responses::ResponsesAnswer>::default())
+            }
+            Protocol::Chat => (chat::body(ask), Box::<chat::ChatAnswer>::default()),
         };
         let heard = self.listen(body.to_string().into_bytes(), reader.as_mut(), watch);
         let usage = reader.usage();
-        let reply = heard.and_then(|()| reader.finish().map_err(Stumble::from));
+        let reply = heard.and_then(|()| reader.finish().map_err(CallFailure::from));
         if reply.is_err() {
             self.lost = self.lost + usage;
         }
@@ -125,13 +131,13 @@ impl Exchange<'_> {
     fn listen(
         &mut self,
         body: Vec<u8>,
-        reader: &mut dyn Reader,
-        watch: &mut dyn Watch,
-    ) -> Result<(), Stumble> {
+        reader: &mut dyn AnswerReader,
+        watch: &mut dyn AgentWatch,
+    ) -> Result<(), CallFailure> {
         let pieces = self.line.post(&self.endpoint.url, &self.endpoint.headers, body);
-        let mut events = Events::new(self.longest_line);
+        let mut events = EventStream::new(self.longest_line);
         let mut bytes = 0;
-        let mut refusal: Option<Refusal> = None;
+        let mut refusal: Option<ErrorAnswer> = None;
         let mut is_answered = false;
         let mut last_heard = Instant::now();
         loop {
@@ -140,20 +146,20 @@ impl Exchange<'_> {
                 last_heard = Instant::now();
             }
             match (piece, &mut refusal) {
-                (Ok(Piece::Head { status: 200..=299, .. }), _) => is_answered = true,
-                (Ok(Piece::Head { status, headers }), _) => {
-                    refusal = Some(Refusal { status, headers, body: Vec::new() });
+                (Ok(AnswerPiece::Head { status: 200..=299, .. }), _) => is_answered = true,
+                (Ok(AnswerPiece::Head { status, headers }), _) => {
+                    refusal = Some(ErrorAnswer { status, headers, body: Vec::new() });
                 }
-                (Ok(Piece::Bytes(piece)), Some(refusal)) => {
+                (Ok(AnswerPiece::Bytes(piece)), Some(refusal)) => {
                     let room = COMPLAINT_BYTES.saturating_sub(refusal.body.len());
                     refusal.body.extend_from_slice(&piece[..room.min(piece.len())]);
                 }
-                (Ok(Piece::Bytes(piece)), None) => {
+                (Ok(AnswerPiece::Bytes(piece)), None) => {
                     bytes += piece.len();
                     if bytes > ANSWER_BYTES {
-                        return Err(Fault::TooLong.into());
+                        return Err(StreamFault::TooLong.into());
                     }
-                    for data in events.feed(&piece).map_err(|_| Fault::TooLong)? {
+                    for data in events.feed(&piece).map_err(|_| StreamFault::TooLong)? {
                         reader.take(&data)?;
                     }
                     if reader.is_complete() {
@@ -161,28 +167,33 @@ impl Exchange<'_> {
                     }
                 }
                 (
-                    Ok(Piece::End | Piece::Broken(_)) | Err(RecvTimeoutError::Disconnected),
+                    Ok(AnswerPiece::End | AnswerPiece::Broken(_))
+                    | Err(RecvTimeoutError::Disconnected),
                     Some(refusal),
                 ) => {
-                    return Err(Stumble::Trouble(refusal.read(self.clock.now())));
+                    return Err(CallFailure::Trouble(refusal.read(self.clock.now())));
                 }
-                (Ok(Piece::Broken(why)), None) if !is_answered => {
-                    return Err(Stumble::Trouble(Trouble::Connection(why)));
+                (Ok(AnswerPiece::Broken(why)), None) if !is_answered => {
+                    return Err(CallFailure::Trouble(CallTrouble::Connection(why)));
                 }
-                (Ok(Piece::End | Piece::Broken(_)) | Err(RecvTimeoutError::Disconnected), None) => {
-                    return Err(Fault::Cut.into());
+                (
+                    Ok(AnswerPiece::End | AnswerPiece::Broken(_))
+                    | Err(RecvTimeoutError::Disconnected),
+                    None,
+                ) => {
+                    return Err(StreamFault::Cut.into());
                 }
                 (Err(RecvTimeoutError::Timeout), _) => {}
             }
-            self.look_around(watch).map_err(Stumble::End)?;
+            self.look_around(watch).map_err(CallFailure::End)?;
             let patience = if is_answered { self.idle } else { self.first_output };
             if last_heard.elapsed() > patience {
-                return Err(Fault::Silent.into());
+                return Err(StreamFault::Silent.into());
             }
         }
     }
 
-    fn pause(&self, time: Duration, watch: &dyn Watch) -> Result<(), End> {
+    fn pause(&self, time: Duration, watch: &dyn AgentWatch) -> Result<(), NoAnswer> {
         let until = Instant::now() + time;
         loop {
             self.look_around(watch)?;
@@ -194,26 +205,26 @@ impl Exchange<'_> {
         }
     }
 
-    fn look_around(&self, watch: &dyn Watch) -> Result<(), End> {
+    fn look_around(&self, watch: &dyn AgentWatch) -> Result<(), NoAnswer> {
         if watch.cancelled() {
-            return Err(End::Cancelled);
+            return Err(NoAnswer::Cancelled);
         }
         if Instant::now() >= self.deadline {
-            return Err(End::WallClock);
+            return Err(NoAnswer::WallClock);
         }
         Ok(())
     }
 }
 
 /// An answer that is an error.
-struct Refusal {
+struct ErrorAnswer {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
-impl Refusal {
-    fn read(&self, now: Timestamp) -> Trouble {
+impl ErrorAnswer {
+    fn read(&self, now: Timestamp) -> CallTrouble {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let error = body.get("error").unwrap_or(&body);
         let message = match error {
@@ -221,17 +232,17 @@ impl Refusal {
             error => error.get("message").and_then(Value::as_str).unwrap_or_default(),
         };
         let is_spent = error.get("code").and_then(Value::as_str) == Some("insufficient_quota");
-        Trouble::Status {
+        CallTrouble::Status {
             code: self.status,
             message: message.chars().take(300).collect(),
-            relief: Relief { is_spent, ..relief(&self.headers, now) },
+            relief: LimitReset { is_spent, ..relief(&self.headers, now) },
         }
     }
 }
 
-fn told(trouble: &Trouble) -> String {
+fn told(trouble: &CallTrouble) -> String {
     match trouble {
-        Trouble::Status { code, message, .. } => {
+        CallTrouble::Status { code, message, .. } => {
             let what = match code {
                 401 | 403 => "the key was not accepted",
                 404 => "there is no such model or address",
@@ -243,7 +254,7 @@ fn told(trouble: &Trouble) -> String {
             let sep = if message.is_empty() { "" } else { ": " };
             format!("{what} ({code}){sep}{message}")
         }
-        Trouble::Connection(why) => format!("the model cannot be reached: {why}"),
-        Trouble::Stream(why) => why.clone(),
+        CallTrouble::Connection(why) => format!("the model cannot be reached: {why}"),
+        CallTrouble::Stream(why) => why.clone(),
     }
 }

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use spore_model::Usage;
 
-use super::conversation::{Ask, Call, Fault, Reader, Reply, Stop, Turn, number, text};
+use super::conversation::{
+    AnswerReader, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
+    StreamFault, number, text,
+};
 
 /// More blocks than any answer has.
 const BLOCKS: usize = 4096;
 
 /// What does not change between calls is marked for the cache: the tools with the system
 /// prompt, which come first, and the conversation up to the newest turn.
-pub(super) fn body(ask: &Ask<'_>) -> Value {
+pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     let cached = json!({ "type": "ephemeral" });
     let tools: Vec<Value> = ask
         .tools
@@ -49,13 +52,13 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
     body
 }
 
-fn message(turn: &Turn) -> Value {
+fn message(turn: &ConversationTurn) -> Value {
     match turn {
-        Turn::Said(said) => {
+        ConversationTurn::Said(said) => {
             json!({ "role": "user", "content": [{ "type": "text", "text": said }] })
         }
-        Turn::Replied(blocks) => json!({ "role": "assistant", "content": blocks }),
-        Turn::Answered(answers) => {
+        ConversationTurn::Replied(blocks) => json!({ "role": "assistant", "content": blocks }),
+        ConversationTurn::Answered(answers) => {
             let blocks: Vec<Value> = answers
                 .iter()
                 .map(|answer| {
@@ -73,28 +76,28 @@ fn message(turn: &Turn) -> Value {
 }
 
 #[derive(Default)]
-pub(super) struct Answer {
-    blocks: BTreeMap<u64, Block>,
+pub(super) struct MessagesAnswer {
+    blocks: BTreeMap<u64, StreamedBlock>,
     stop: Option<String>,
     usage: Usage,
     is_complete: bool,
 }
 
 /// A content block as it started, and what was streamed into it since.
-struct Block {
+struct StreamedBlock {
     start: Value,
     text: String,
     signature: String,
 }
 
-impl Reader for Answer {
-    fn take(&mut self, data: &str) -> Result<(), Fault> {
-        let event: Value = serde_json::from_str(data).map_err(Fault::malformed)?;
+impl AnswerReader for MessagesAnswer {
+    fn take(&mut self, data: &str) -> Result<(), StreamFault> {
+        let event: Value = serde_json::from_str(data).map_err(StreamFault::malformed)?;
         match text(&event, "/type") {
             "message_start" => self.count(event.pointer("/message/usage")),
             "content_block_start" if self.blocks.len() < BLOCKS => {
                 let start = event.get("content_block").cloned().unwrap_or_default();
-                let block = Block { start, text: String::new(), signature: String::new() };
+                let block = StreamedBlock { start, text: String::new(), signature: String::new() };
                 self.blocks.insert(number(&event, "/index").unwrap_or(0), block);
             }
             "content_block_delta" => self.grow(&event)?,
@@ -105,7 +108,7 @@ impl Reader for Answer {
                 }
             }
             "message_stop" => self.is_complete = true,
-            "error" => return Err(Fault::reported(event.get("error").unwrap_or(&event))),
+            "error" => return Err(StreamFault::reported(event.get("error").unwrap_or(&event))),
             _ => {}
         }
         Ok(())
@@ -119,18 +122,18 @@ impl Reader for Answer {
         self.usage
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, Fault> {
+    fn finish(self: Box<Self>) -> Result<ModelReply, StreamFault> {
         if !self.is_complete {
-            return Err(Fault::Cut);
+            return Err(StreamFault::Cut);
         }
         let stop = match self.stop.as_deref() {
-            Some("end_turn" | "stop_sequence" | "tool_use") => Stop::Done,
-            Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
-            Some("refusal") => Stop::Refused,
-            Some(other) => return Err(Fault::malformed(format!("it stopped for {other}"))),
-            None => return Err(Fault::Cut),
+            Some("end_turn" | "stop_sequence" | "tool_use") => StopReason::Done,
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
+            Some("refusal") => StopReason::Refused,
+            Some(other) => return Err(StreamFault::malformed(format!("it stopped for {other}"))),
+            None => return Err(StreamFault::Cut),
         };
-        let mut reply = Reply {
+        let mut reply = ModelReply {
             text: String::new(),
             thinking: String::new(),
             calls: Vec::new(),
@@ -143,11 +146,11 @@ impl Reader for Answer {
     }
 }
 
-impl Answer {
-    fn grow(&mut self, event: &Value) -> Result<(), Fault> {
+impl MessagesAnswer {
+    fn grow(&mut self, event: &Value) -> Result<(), StreamFault> {
         let index = number(event, "/index").unwrap_or(0);
         let Some(block) = self.blocks.get_mut(&index) else {
-            return Err(Fault::malformed("a piece of a block that never began"));
+            return Err(StreamFault::malformed("a piece of a block that never began"));
         };
         match text(event, "/delta/type") {
             "text_delta" => block.text.push_str(text(event, "/delta/text")),
@@ -174,8 +177,8 @@ impl Answer {
     }
 }
 
-impl Block {
-    fn finish(mut self, reply: &mut Reply) {
+impl StreamedBlock {
+    fn finish(mut self, reply: &mut ModelReply) {
         match text(&self.start, "/type") {
             "text" => {
                 let whole = format!("{}{}", text(&self.start, "/text"), self.text);
@@ -195,8 +198,11 @@ impl Block {
                 }
             }
             "tool_use" => {
-                let call =
-                    Call::new(text(&self.start, "/id"), text(&self.start, "/name"), &self.text);
+                let call = RequestedCall::new(
+                    text(&self.start, "/id"),
+                    text(&self.start, "/name"),
+                    &self.text,
+                );
                 let input = call.arguments.clone().filter(Value::is_object);
                 self.start["input"] = input.unwrap_or_else(|| json!({}));
                 reply.calls.push(call);

@@ -6,21 +6,24 @@
 use serde_json::{Value, json};
 use spore_model::Usage;
 
-use super::conversation::{Ask, Call, Fault, Reader, Reply, Stop, Turn, number, text};
+use super::conversation::{
+    AnswerReader, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
+    StreamFault, number, text,
+};
 
 const ITEMS: usize = 4096;
 
-pub(super) fn body(ask: &Ask<'_>) -> Value {
+pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     let mut input = Vec::new();
     for turn in ask.turns {
         match turn {
-            Turn::Said(said) => input.push(json!({
+            ConversationTurn::Said(said) => input.push(json!({
                 "type": "message",
                 "role": "user",
                 "content": [{ "type": "input_text", "text": said }],
             })),
-            Turn::Replied(items) => input.extend(items.iter().cloned()),
-            Turn::Answered(answers) => input.extend(answers.iter().map(|answer| {
+            ConversationTurn::Replied(items) => input.extend(items.iter().cloned()),
+            ConversationTurn::Answered(answers) => input.extend(answers.iter().map(|answer| {
                 let output = if answer.is_error {
                     format!("error: {}", answer.text)
                 } else {
@@ -62,36 +65,38 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
 }
 
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct ResponsesAnswer {
     items: Vec<Value>,
     usage: Usage,
-    end: Option<Stop>,
+    end: Option<StopReason>,
 }
 
-impl Reader for Answer {
-    fn take(&mut self, data: &str) -> Result<(), Fault> {
-        // Some servers end with the mark of the other protocol.
+impl AnswerReader for ResponsesAnswer {
+    fn take(&mut self, data: &str) -> Result<(), StreamFault> {
+        // Some servers end with the mark of Chat Completions.
         if data == "[DONE]" {
             return Ok(());
         }
-        let event: Value = serde_json::from_str(data).map_err(Fault::malformed)?;
+        let event: Value = serde_json::from_str(data).map_err(StreamFault::malformed)?;
         match text(&event, "/type") {
             "response.output_item.done" if self.items.len() < ITEMS => {
                 self.items.extend(event.get("item").cloned());
             }
-            "response.completed" => self.end(&event, Stop::Done),
+            "response.completed" => self.end(&event, StopReason::Done),
             "response.incomplete" => {
                 let stop = match text(&event, "/response/incomplete_details/reason") {
-                    "content_filter" => Stop::Refused,
-                    _ => Stop::Length,
+                    "content_filter" => StopReason::Refused,
+                    _ => StopReason::Length,
                 };
                 self.end(&event, stop);
             }
             "response.failed" => {
                 self.count(&event);
-                return Err(Fault::reported(event.pointer("/response/error").unwrap_or(&event)));
+                return Err(StreamFault::reported(
+                    event.pointer("/response/error").unwrap_or(&event),
+                ));
             }
-            "error" => return Err(Fault::reported(event.get("error").unwrap_or(&event))),
+            "error" => return Err(StreamFault::reported(event.get("error").unwrap_or(&event))),
             _ => {}
         }
         Ok(())
@@ -105,9 +110,9 @@ impl Reader for Answer {
         self.usage
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, Fault> {
-        let Some(stop) = self.end else { return Err(Fault::Cut) };
-        let mut reply = Reply {
+    fn finish(self: Box<Self>) -> Result<ModelReply, StreamFault> {
+        let Some(stop) = self.end else { return Err(StreamFault::Cut) };
+        let mut reply = ModelReply {
             text: String::new(),
             thinking: String::new(),
             calls: Vec::new(),
@@ -120,8 +125,8 @@ impl Reader for Answer {
     }
 }
 
-impl Answer {
-    fn end(&mut self, event: &Value, stop: Stop) {
+impl ResponsesAnswer {
+    fn end(&mut self, event: &Value, stop: StopReason) {
         self.count(event);
         // A server that streams no items still has them all in its last event.
         if self.items.is_empty()
@@ -145,7 +150,7 @@ impl Answer {
     }
 }
 
-fn add(reply: &mut Reply, mut item: Value) {
+fn add(reply: &mut ModelReply, mut item: Value) {
     let pieces = |item: &Value, list: &str| -> String {
         let pieces = item.get(list).and_then(Value::as_array).into_iter().flatten();
         pieces.map(|piece| text(piece, "/text")).collect()
@@ -159,19 +164,19 @@ fn add(reply: &mut Reply, mut item: Value) {
             } else {
                 summary
             });
-            // Without it the server cannot make sense of the item.
+            // With `store: false` a reasoning item is of use only with its encrypted content.
             if item.get("encrypted_content").is_none_or(Value::is_null) {
                 return;
             }
         }
-        "function_call" => reply.calls.push(Call::new(
+        "function_call" => reply.calls.push(RequestedCall::new(
             text(&item, "/call_id"),
             text(&item, "/name"),
             text(&item, "/arguments"),
         )),
         _ => {}
     }
-    // They name things on a server that keeps nothing.
+    // With `store: false` the server keeps no items, so their ids mean nothing to it.
     if let Some(fields) = item.as_object_mut() {
         fields.remove("id");
         fields.remove("status");

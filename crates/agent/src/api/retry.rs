@@ -11,19 +11,19 @@ use spore_model::Timestamp;
 /// How often and how long is waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retries {
-    /// After the first call.
+    /// How many calls follow the first at most.
     pub most: u32,
-    /// Before the first of them; doubles each time.
+    /// The pause before the second call; it doubles each time.
     pub pause: Duration,
-    /// A server that asks for more is not waited for: the session is parked.
+    /// The longest wait: where the server asks for more, the session is parked.
     pub longest: Duration,
 }
 
 /// What went wrong with a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Trouble {
+pub(super) enum CallTrouble {
     /// The server answered with a status that is no success.
-    Status { code: u16, message: String, relief: Relief },
+    Status { code: u16, message: String, relief: LimitReset },
     /// No answer at all.
     Connection(String),
     /// An answer that is not one.
@@ -32,14 +32,14 @@ pub(super) enum Trouble {
 
 /// When a limit is lifted, as far as the headers say so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Relief {
+pub(super) struct LimitReset {
     pub(super) after: Option<Duration>,
-    /// It does not help to wait: the money is gone, not the minute's share.
+    /// Waiting does not help: the account has no credit left.
     pub(super) is_spent: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(super) enum RetryStep {
     Wait(Duration),
     Park(Option<Timestamp>),
     Fail,
@@ -47,33 +47,39 @@ pub(super) enum Step {
 
 /// How often each kind of trouble was met in one turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Met {
+pub(super) struct TroubleCounts {
     pub(super) refusals: u32,
     pub(super) broken_streams: u32,
 }
 
 impl Retries {
     /// Decides what follows. `met` counts what came before this trouble.
-    pub(super) fn decide(&self, trouble: &Trouble, met: Met, seed: u64, now: Timestamp) -> Step {
+    pub(super) fn decide(
+        &self,
+        trouble: &CallTrouble,
+        met: TroubleCounts,
+        seed: u64,
+        now: Timestamp,
+    ) -> RetryStep {
         let wait = self.pause_before(met.refusals + met.broken_streams, seed);
         match trouble {
-            Trouble::Stream(_) if met.broken_streams == 0 => Step::Wait(wait),
-            Trouble::Stream(_) => Step::Fail,
-            Trouble::Connection(_) if met.refusals < self.most => Step::Wait(wait),
-            Trouble::Connection(_) => Step::Fail,
-            Trouble::Status { code: 429, relief, .. } => {
+            CallTrouble::Stream(_) if met.broken_streams == 0 => RetryStep::Wait(wait),
+            CallTrouble::Stream(_) => RetryStep::Fail,
+            CallTrouble::Connection(_) if met.refusals < self.most => RetryStep::Wait(wait),
+            CallTrouble::Connection(_) => RetryStep::Fail,
+            CallTrouble::Status { code: 429, relief, .. } => {
                 let asked = relief.after.unwrap_or(wait);
                 if relief.is_spent || met.refusals >= self.most || asked > self.longest {
-                    return Step::Park(relief.after.map(|after| later(now, after)));
+                    return RetryStep::Park(relief.after.map(|after| later(now, after)));
                 }
-                Step::Wait(asked.max(wait))
+                RetryStep::Wait(asked.max(wait))
             }
-            Trouble::Status { code: 408 | 409 | 500..=599, relief, .. }
+            CallTrouble::Status { code: 408 | 409 | 500..=599, relief, .. }
                 if met.refusals < self.most =>
             {
-                Step::Wait(relief.after.unwrap_or(wait).min(self.longest).max(wait))
+                RetryStep::Wait(relief.after.unwrap_or(wait).min(self.longest).max(wait))
             }
-            Trouble::Status { .. } => Step::Fail,
+            CallTrouble::Status { .. } => RetryStep::Fail,
         }
     }
 
@@ -106,7 +112,7 @@ pub(super) fn seed_of(word: &str, turn: u32) -> u64 {
 
 /// Reads when the limit is over. What the server says for this very answer comes first, then
 /// the latest reset of a share that is used up, then the latest of all.
-pub(super) fn relief(headers: &[(String, String)], now: Timestamp) -> Relief {
+pub(super) fn relief(headers: &[(String, String)], now: Timestamp) -> LimitReset {
     let header = |wanted: &str| {
         headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
     };
@@ -126,7 +132,7 @@ pub(super) fn relief(headers: &[(String, String)], now: Timestamp) -> Relief {
             .max()
     };
     let after = asked.or_else(|| resets(true)).or_else(|| resets(false));
-    Relief { after, is_spent: false }
+    LimitReset { after, is_spent: false }
 }
 
 /// Reads a number of seconds, a time of day in either of two spellings, seconds since 1970,
@@ -179,20 +185,20 @@ mod tests {
     const RETRIES: Retries =
         Retries { most: 2, pause: Duration::from_millis(100), longest: Duration::from_secs(30) };
 
-    fn status(code: u16, after: Option<u64>) -> Trouble {
-        let relief = Relief { after: after.map(Duration::from_secs), is_spent: false };
-        Trouble::Status { code, message: String::new(), relief }
+    fn status(code: u16, after: Option<u64>) -> CallTrouble {
+        let relief = LimitReset { after: after.map(Duration::from_secs), is_spent: false };
+        CallTrouble::Status { code, message: String::new(), relief }
     }
 
     /// `wait` for a short pause, `wait 5` for one the server asked for.
     #[track_caller]
-    fn check(trouble: &Trouble, refusals: u32, broken_streams: u32, expected: &str) {
-        let step = RETRIES.decide(trouble, Met { refusals, broken_streams }, 7, NOW);
+    fn check(trouble: &CallTrouble, refusals: u32, broken_streams: u32, expected: &str) {
+        let step = RETRIES.decide(trouble, TroubleCounts { refusals, broken_streams }, 7, NOW);
         let found = match step {
-            Step::Wait(time) if time < Duration::from_secs(1) => "wait".to_owned(),
-            Step::Wait(time) => format!("wait {}", time.as_secs()),
-            Step::Park(until) => format!("park {until:?}"),
-            Step::Fail => "fail".to_owned(),
+            RetryStep::Wait(time) if time < Duration::from_secs(1) => "wait".to_owned(),
+            RetryStep::Wait(time) => format!("wait {}", time.as_secs()),
+            RetryStep::Park(until) => format!("park {until:?}"),
+            RetryStep::Fail => "fail".to_owned(),
         };
         assert_eq!(found, expected, "{trouble:?} after {refusals} and {broken_streams}");
     }
@@ -204,8 +210,8 @@ mod tests {
         check(&status(429, Some(5)), 2, 0, "park Some(2026-01-01T00:00:05.000Z)");
         check(&status(429, Some(3600)), 0, 0, "park Some(2026-01-01T01:00:00.000Z)");
         check(&status(429, None), 2, 0, "park None");
-        let spent = Relief { after: None, is_spent: true };
-        let spent = Trouble::Status { code: 429, message: String::new(), relief: spent };
+        let spent = LimitReset { after: None, is_spent: true };
+        let spent = CallTrouble::Status { code: 429, message: String::new(), relief: spent };
         check(&spent, 0, 0, "park None");
     }
 
@@ -219,15 +225,15 @@ mod tests {
         for code in [400, 401, 403, 404, 413] {
             check(&status(code, None), 0, 0, "fail");
         }
-        check(&Trouble::Connection(String::new()), 1, 0, "wait");
-        check(&Trouble::Connection(String::new()), 2, 0, "fail");
+        check(&CallTrouble::Connection(String::new()), 1, 0, "wait");
+        check(&CallTrouble::Connection(String::new()), 2, 0, "fail");
     }
 
     #[test]
     fn a_broken_answer_is_asked_for_once_more() {
-        check(&Trouble::Stream(String::new()), 0, 0, "wait");
-        check(&Trouble::Stream(String::new()), 2, 0, "wait");
-        check(&Trouble::Stream(String::new()), 0, 1, "fail");
+        check(&CallTrouble::Stream(String::new()), 0, 0, "wait");
+        check(&CallTrouble::Stream(String::new()), 2, 0, "wait");
+        check(&CallTrouble::Stream(String::new()), 0, 1, "fail");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TooLong;
 
-pub(super) struct Events {
+pub(super) struct EventStream {
     /// The longest line that is held.
     cap: usize,
     line: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct Events {
     after_return: bool,
 }
 
-impl Events {
+impl EventStream {
     pub(super) fn new(cap: usize) -> Self {
         Self { cap, line: Vec::new(), data: None, after_return: false }
     }
@@ -76,8 +76,8 @@ mod tests {
     /// Whole and byte by byte: where the bytes are cut changes nothing.
     #[track_caller]
     fn check(stream: &str, expected: &[&str]) {
-        assert_eq!(Events::new(100).feed(stream.as_bytes()).unwrap(), expected);
-        let mut events = Events::new(100);
+        assert_eq!(EventStream::new(100).feed(stream.as_bytes()).unwrap(), expected);
+        let mut events = EventStream::new(100);
         let one_by_one: Vec<String> =
             stream.bytes().flat_map(|byte| events.feed(&[byte]).unwrap()).collect();
         assert_eq!(one_by_one, expected);
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_an_error() {
-        let mut events = Events::new(8);
+        let mut events = EventStream::new(8);
         let fed: Vec<bool> = (0..3).map(|_| events.feed(b"data").is_ok()).collect();
         assert_eq!(fed, [true, true, false]);
     }

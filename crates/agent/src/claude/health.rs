@@ -9,9 +9,9 @@
 use spore_model::{Outcome, Timestamp, Usage};
 
 use super::line::ResultLine;
-use super::stream::Stream;
+use super::stream::ClaudeStream;
 use super::summary::one_line;
-use crate::Report;
+use crate::SessionReport;
 
 /// How qwen-code begins the text of an answer that never was one.
 const QWEN_ERROR: &str = "[API Error:";
@@ -31,30 +31,30 @@ pub struct Exit {
 /// Why a session was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stopped {
-    /// Somebody asked for it.
+    /// The caller cancelled the session.
     Cancelled,
     TimeUp,
-    /// It never said a word.
+    /// The program printed nothing in the time allowed for a start.
     NoFirstWord,
-    /// It fell silent with no tool running.
+    /// The program printed nothing for too long while no tool was running.
     Idle,
-    /// The stream told that nothing good can come of it.
+    /// A line of the stream made the session worthless.
     GivenUp,
-    /// It had said its last word and did not exit.
+    /// The program had printed its result and did not exit.
     Lingered,
 }
 
-/// What the API did not want, by what can be done about it.
+/// Why the API refused, by what can be done about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
-    /// A person has to sign in or mend the key.
+pub(super) enum ApiRefusal {
+    /// A person has to sign in or to replace the key.
     SignIn,
     /// Waiting helps.
     Quota,
     Other,
 }
 
-impl Refusal {
+impl ApiRefusal {
     /// Reads the status of the API, the program's own word for it, and its text, whichever
     /// there is.
     pub(super) fn new(status: Option<u16>, word: Option<&str>, text: &str) -> Self {
@@ -78,14 +78,14 @@ fn says_limit(text: &str) -> bool {
         .any(|words| text.contains(words))
 }
 
-/// The verdict on a session, before the figures are put beside it.
-struct Finding {
+/// The outcome of a session, before its figures are added.
+struct SessionFinding {
     outcome: Outcome,
     reason: Option<String>,
     resets_at: Option<Timestamp>,
 }
 
-impl Finding {
+impl SessionFinding {
     fn new(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self { outcome, reason: Some(reason.into()), resets_at: None }
     }
@@ -95,14 +95,14 @@ impl Finding {
     }
 }
 
-pub(super) fn conclude(stream: &Stream, exit: &Exit) -> Report {
+pub(super) fn conclude(stream: &ClaudeStream, exit: &Exit) -> SessionReport {
     let finding = judge(stream, exit);
     let result = stream.result.as_ref();
     let stated = result.map(ResultLine::tokens).filter(|usage| *usage != Usage::default());
     // A stream that was cut is priced at nothing although the model was paid: no sum is no
     // price, and the caller estimates from what was heard.
     let unpriced = stated.is_none() && stream.heard != Usage::default();
-    Report {
+    SessionReport {
         final_text: result
             .and_then(|result| result.result.clone())
             .unwrap_or_else(|| stream.last_text.clone()),
@@ -114,105 +114,112 @@ pub(super) fn conclude(stream: &Stream, exit: &Exit) -> Report {
         mcp: stream.mcp.clone(),
         resets_at: finding.resets_at,
         swept: exit.swept,
-        ..Report::ended(finding.outcome, finding.reason)
+        ..SessionReport::ended(finding.outcome, finding.reason)
     }
 }
 
-fn judge(stream: &Stream, exit: &Exit) -> Finding {
+fn judge(stream: &ClaudeStream, exit: &Exit) -> SessionFinding {
     if exit.stopped == Some(Stopped::Cancelled) {
-        return Finding::new(Outcome::Interrupted, "it was interrupted");
+        return SessionFinding::new(Outcome::Interrupted, "it was interrupted");
     }
     if exit.stopped == Some(Stopped::GivenUp)
         && let Some(reason) = stream.give_up()
     {
-        return Finding::failure(reason);
+        return SessionFinding::failure(reason);
     }
     match (&stream.result, exit.stopped) {
         (Some(result), None | Some(Stopped::Lingered)) => judge_result(stream, result, exit),
         (_, Some(Stopped::TimeUp)) => out_of_time(stream, "its time was over"),
         (_, Some(Stopped::Idle)) => out_of_time(stream, "it fell silent"),
-        (_, Some(Stopped::NoFirstWord)) => Finding::new(Outcome::TimedOut, "it never said a word"),
-        _ => Finding::failure(exited(exit)),
+        (_, Some(Stopped::NoFirstWord)) => {
+            SessionFinding::new(Outcome::TimedOut, "it never said a word")
+        }
+        _ => SessionFinding::failure(exited(exit)),
     }
 }
 
 /// The first sign that is not good, or success.
-fn judge_result(stream: &Stream, result: &ResultLine, exit: &Exit) -> Finding {
+fn judge_result(stream: &ClaudeStream, result: &ResultLine, exit: &Exit) -> SessionFinding {
     let text = result.result.as_deref().unwrap_or_default();
     match result.subtype.as_deref() {
         _ if is_lost_conversation(result) => {
-            return Finding::failure("there is no such conversation to go on with");
+            return SessionFinding::failure("there is no such conversation to go on with");
         }
         Some("error_max_turns") => {
-            return Finding::failure(refused_tools("it reached its limit of turns", result));
+            return SessionFinding::failure(refused_tools("it reached its limit of turns", result));
         }
         Some("error_max_budget_usd") => {
-            return Finding::new(Outcome::NeedsHuman, "it reached its budget");
+            return SessionFinding::new(Outcome::NeedsHuman, "it reached its budget");
         }
         Some("success") if result.is_error => return api_error(stream, result, text),
         Some("success") => {}
         other => {
             let what = result.errors.first().map_or(other.unwrap_or("no reason"), String::as_str);
-            return Finding::failure(format!("it gave up: {}", one_line(what)));
+            return SessionFinding::failure(format!("it gave up: {}", one_line(what)));
         }
     }
     if let Some(error) = text.strip_prefix(QWEN_ERROR) {
         let status = error.split_whitespace().next().and_then(|word| word.parse().ok());
         let error = error.trim().trim_end_matches(']');
-        return refused(stream, Refusal::new(status, None, error), error);
+        return refused(stream, ApiRefusal::new(status, None, error), error);
     }
     if result.stop_reason == Some(None) {
-        return Finding::failure("the model's answer was cut off");
+        return SessionFinding::failure("the model's answer was cut off");
     }
     if stream.expectations.structured && result.structured_output.is_none() {
-        return Finding::failure(refused_tools("it gave no structured result", result));
+        return SessionFinding::failure(refused_tools("it gave no structured result", result));
     }
-    // One that lingers was ended by us: its code says nothing about its work.
+    // Spore ended a program that did not exit: its code says nothing about its work.
     if exit.code != 0 && exit.stopped.is_none() {
-        return Finding::failure(exited(exit));
+        return SessionFinding::failure(exited(exit));
     }
-    Finding { outcome: Outcome::Success, reason: None, resets_at: None }
+    SessionFinding { outcome: Outcome::Success, reason: None, resets_at: None }
 }
 
-fn api_error(stream: &Stream, result: &ResultLine, text: &str) -> Finding {
-    let refusal = match Refusal::new(result.api_error_status, None, text) {
-        Refusal::Other => stream.refusal.unwrap_or(Refusal::Other),
+fn api_error(stream: &ClaudeStream, result: &ResultLine, text: &str) -> SessionFinding {
+    let refusal = match ApiRefusal::new(result.api_error_status, None, text) {
+        ApiRefusal::Other => stream.refusal.unwrap_or(ApiRefusal::Other),
         known => known,
     };
     refused(stream, refusal, text)
 }
 
-fn refused(stream: &Stream, refusal: Refusal, text: &str) -> Finding {
+fn refused(stream: &ClaudeStream, refusal: ApiRefusal, text: &str) -> SessionFinding {
     let text = one_line(text);
     match refusal {
-        Refusal::SignIn => Finding::failure(format!("it is not signed in: {text}")),
-        Refusal::Quota => Finding {
+        ApiRefusal::SignIn => SessionFinding::failure(format!("it is not signed in: {text}")),
+        ApiRefusal::Quota => SessionFinding {
             resets_at: stream.resets_at.or_else(|| epoch_after_bar(&text)),
-            ..Finding::new(Outcome::QuotaParked, format!("the model is over its limit: {text}"))
+            ..SessionFinding::new(
+                Outcome::QuotaParked,
+                format!("the model is over its limit: {text}"),
+            )
         },
-        Refusal::Other => Finding::failure(format!("the model could not be asked: {text}")),
+        ApiRefusal::Other => {
+            SessionFinding::failure(format!("the model could not be asked: {text}"))
+        }
     }
 }
 
 /// A session that ran out of time while the API refused it did not work too long: it waited,
 /// and what it waited for says what to do.
-fn out_of_time(stream: &Stream, reason: &str) -> Finding {
+fn out_of_time(stream: &ClaudeStream, reason: &str) -> SessionFinding {
     match stream.refusal {
-        Some(Refusal::SignIn) => {
-            Finding::failure(format!("it is not signed in, and {reason} before the API let it in"))
-        }
-        Some(Refusal::Quota) => Finding {
+        Some(ApiRefusal::SignIn) => SessionFinding::failure(format!(
+            "it is not signed in, and {reason} before the API let it in"
+        )),
+        Some(ApiRefusal::Quota) => SessionFinding {
             resets_at: stream.resets_at,
-            ..Finding::new(
+            ..SessionFinding::new(
                 Outcome::QuotaParked,
                 format!("the model is over its limit, and {reason} before it answered"),
             )
         },
-        Some(Refusal::Other) => Finding::new(
+        Some(ApiRefusal::Other) => SessionFinding::new(
             Outcome::TimedOut,
             format!("{reason} while it tried to reach the model again"),
         ),
-        None => Finding::new(Outcome::TimedOut, reason),
+        None => SessionFinding::new(Outcome::TimedOut, reason),
     }
 }
 
@@ -240,7 +247,7 @@ fn refused_tools(reason: &str, result: &ResultLine) -> String {
     format!("{reason}; it was not allowed to use {}", tools.join(", "))
 }
 
-/// `Claude AI usage limit reached|1760000000`: seconds since the epoch.
+/// `ClaudeAgent AI usage limit reached|1760000000`: seconds since the epoch.
 fn epoch_after_bar(text: &str) -> Option<Timestamp> {
     let (_, seconds) = text.rsplit_once('|')?;
     let seconds: i64 = seconds.trim().parse().ok()?;

@@ -8,7 +8,7 @@
 //! Of the settings only the project's are read, and no hooks at all. The user's own settings
 //! hold hooks that would run unasked, and rules that allow tools which the role must not
 //! have; a checkout is a place the user never called trusted, so the program itself ignores
-//! the rules a project brings. Whoever is signed in stays so: that is no setting.
+//! the rules a project brings. The user stays signed in: the login is no setting.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -122,7 +122,8 @@ fn args(request: &Request, files: &PrivateFiles) -> Vec<String> {
     args
 }
 
-/// Says which tools there are, which of them run, and that nobody is asked about the rest.
+/// Says which tools the session has and which of them run; a call of any other is refused
+/// without a question.
 fn limit_tools(tools: &ToolPolicy, args: &mut Vec<String>) {
     if !tools.allow.is_empty() {
         args.push(format!("--tools={}", offered(&tools.allow)));
@@ -151,8 +152,8 @@ fn offered(allow: &[String]) -> String {
     names.join(",")
 }
 
-/// Returns the native role if its file is there. The program does not mind a role that is
-/// missing: it goes on as nobody in particular.
+/// Returns the native role if its file is there: `--agent` with a name that has no file would
+/// not give the session its role.
 fn native_role(request: &Request) -> Option<&str> {
     let role = request.native_role.as_deref()?;
     let file = request.dir.join(".claude/agents").join(format!("{role}.md"));
@@ -222,7 +223,7 @@ fn write_private(
     let path = absolute(&request.transcript.with_file_name(name));
     let write = |path: &Path| -> io::Result<()> {
         crate::control::ensure_parent(path)?;
-        // One that a killed session left may be open to others: its mode would stay.
+        // A file that a killed session left may be readable by others, and would keep its mode.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -2,8 +2,8 @@
 //!
 //! One flat shape, each field optional: Claude Code adds fields and kinds with every release,
 //! and qwen-code leaves half of them out. A field of another type than the one known here
-//! makes the line unreadable, and an unreadable line is kept raw. What nobody looks at, above
-//! all the output of tools, is skipped over and never copied.
+//! makes the line unreadable, and an unreadable line is kept raw. Fields that no code reads,
+//! above all the output of tools, are skipped and never copied.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use spore_model::{Usage, Usd};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Line {
+pub(super) struct StreamLine {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) subtype: Option<String>,
@@ -23,8 +23,8 @@ pub(super) struct Line {
     pub(super) parent_tool_use_id: Option<String>,
     /// On `system/init`, as is `mcp_servers`.
     pub(super) cwd: Option<String>,
-    pub(super) mcp_servers: Option<Vec<Server>>,
-    pub(super) message: Option<Message>,
+    pub(super) mcp_servers: Option<Vec<ServerStatus>>,
+    pub(super) message: Option<ClaudeMessage>,
     /// A word on assistant lines and on `system/api_retry`; elsewhere it may be anything.
     pub(super) error: Option<Value>,
     /// On `system/api_retry`, as is `error_status`.
@@ -36,23 +36,23 @@ pub(super) struct Line {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Server {
+pub(super) struct ServerStatus {
     pub(super) name: String,
     pub(super) status: String,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Message {
+pub(super) struct ClaudeMessage {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     #[serde(default, deserialize_with = "blocks")]
-    pub(super) content: Vec<Block>,
+    pub(super) content: Vec<ContentBlock>,
     /// What was known when the answer began: the input is right, the output is not.
-    pub(super) usage: Option<RawUsage>,
+    pub(super) usage: Option<ClaudeUsage>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Block {
+pub(super) struct ContentBlock {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) text: Option<String>,
@@ -74,15 +74,15 @@ pub(super) struct RateLimitInfo {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct RawUsage {
+pub(super) struct ClaudeUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
 }
 
-impl From<RawUsage> for Usage {
-    fn from(raw: RawUsage) -> Self {
+impl From<ClaudeUsage> for Usage {
+    fn from(raw: ClaudeUsage) -> Self {
         Self {
             input_tokens: raw.input_tokens.unwrap_or(0),
             output_tokens: raw.output_tokens.unwrap_or(0),
@@ -108,7 +108,7 @@ pub(super) struct ResultLine {
     pub(super) result: Option<String>,
     pub(super) structured_output: Option<Value>,
     pub(super) total_cost_usd: Option<f64>,
-    usage: Option<RawUsage>,
+    usage: Option<ClaudeUsage>,
     #[serde(default, rename = "modelUsage")]
     model_usage: BTreeMap<String, ModelUsage>,
     #[serde(default)]
@@ -168,25 +168,25 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<S
 
 /// Reads a list of blocks. A user's message may be bare text instead, which is our own prompt
 /// come back: nothing to read there.
-fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
+fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
     struct Blocks;
 
     impl<'de> Visitor<'de> for Blocks {
-        type Value = Vec<Block>;
+        type Value = Vec<ContentBlock>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of blocks or text")
         }
 
-        fn visit_str<E>(self, _: &str) -> Result<Vec<Block>, E> {
+        fn visit_str<E>(self, _: &str) -> Result<Vec<ContentBlock>, E> {
             Ok(Vec::new())
         }
 
-        fn visit_unit<E>(self) -> Result<Vec<Block>, E> {
+        fn visit_unit<E>(self) -> Result<Vec<ContentBlock>, E> {
             Ok(Vec::new())
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Block>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<ContentBlock>, A::Error> {
             let mut blocks = Vec::new();
             while let Some(block) = list.next_element()? {
                 blocks.push(block);

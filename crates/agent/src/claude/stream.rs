@@ -1,7 +1,7 @@
 //! Makes events of Claude Code's lines, and keeps of a session what its end is judged by.
 //!
-//! Pure: lines in, events out, no clock and no files, so that a recorded transcript reads
-//! today as it read then. qwen-code speaks the same language with fewer words and is read by
+//! Pure: lines in, events out, no clock and no files, so that a recorded transcript gives the
+//! same events every time. qwen-code speaks the same language with fewer words and is read by
 //! the same code. A line that is not understood is never an error: it is an event of its own.
 //!
 //! What a subagent says is not the session's: its words, tokens and turns are left to the
@@ -11,10 +11,10 @@ use std::collections::HashMap;
 
 use spore_model::{Timestamp, Usage};
 
-use super::health::{self, Exit, Refusal};
-use super::line::{Block, Line, Message, ResultLine};
+use super::health::{self, ApiRefusal, Exit};
+use super::line::{ClaudeMessage, ContentBlock, ResultLine, StreamLine};
 use super::summary;
-use crate::{AgentEvent, Report, ResultEvent};
+use crate::{AgentEvent, ResultEvent, SessionReport};
 
 /// The model that Claude Code names for a message it made up itself, such as an API error.
 const SYNTHETIC: &str = "<synthetic>";
@@ -25,23 +25,23 @@ const SIGN_IN_ATTEMPTS: u32 = 3;
 
 /// What the session must have, for its end to be good.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Expectations {
+pub struct SessionNeeds {
     /// A schema was given, so there must be a structured result.
     pub structured: bool,
     /// Servers without which the session is worthless.
     pub required_servers: Vec<String>,
 }
 
-/// One session, as far as it was heard.
+/// One session, from its lines so far.
 #[derive(Debug, Default)]
-pub struct Stream {
-    pub(super) expectations: Expectations,
+pub struct ClaudeStream {
+    pub(super) expectations: SessionNeeds,
     pub(super) session_id: Option<String>,
     dir: Option<String>,
     /// The message that each speaker is in: the session's own under `None`, subagents by the
     /// call that started them. One message comes in several lines.
     speaking: HashMap<Option<String>, String>,
-    tools: HashMap<String, Call>,
+    tools: HashMap<String, RunningCall>,
     pub(super) turns: u32,
     /// Tokens of the calls that were heard: input as the API counted it, output estimated.
     /// Only for a session that ends without a sum of its own.
@@ -49,7 +49,7 @@ pub struct Stream {
     pub(super) last_text: String,
     pub(super) mcp: Vec<(String, String)>,
     /// What the API last refused, until it answers again.
-    pub(super) refusal: Option<Refusal>,
+    pub(super) refusal: Option<ApiRefusal>,
     /// When the limit that was hit is over.
     pub(super) resets_at: Option<Timestamp>,
     give_up: Option<String>,
@@ -59,13 +59,13 @@ pub struct Stream {
 }
 
 #[derive(Debug)]
-struct Call {
+struct RunningCall {
     tool: String,
     speaker: Option<String>,
 }
 
-impl Stream {
-    pub fn new(expectations: Expectations) -> Self {
+impl ClaudeStream {
+    pub fn new(expectations: SessionNeeds) -> Self {
         Self { expectations, ..Self::default() }
     }
 
@@ -75,7 +75,7 @@ impl Stream {
             return Vec::new();
         }
         let raw = || vec![AgentEvent::Raw { line: text.to_owned() }];
-        let Ok(line) = serde_json::from_str::<Line>(text) else { return raw() };
+        let Ok(line) = serde_json::from_str::<StreamLine>(text) else { return raw() };
         if line.session_id.as_ref().is_some_and(|id| !id.is_empty()) {
             self.session_id.clone_from(&line.session_id);
         }
@@ -104,7 +104,7 @@ impl Stream {
         !self.tools.is_empty()
     }
 
-    /// Tells whether it took a turn or came to an end of its own.
+    /// Tells whether the agent took a turn or ended the session by itself.
     pub fn is_alive(&self) -> bool {
         self.turns > 0 || self.result.is_some()
     }
@@ -131,11 +131,11 @@ impl Stream {
     }
 
     /// Judges the session by all its signs. See `health`.
-    pub fn conclude(&self, exit: &Exit) -> Report {
+    pub fn conclude(&self, exit: &Exit) -> SessionReport {
         health::conclude(self, exit)
     }
 
-    fn init(&mut self, line: Line) -> Vec<AgentEvent> {
+    fn init(&mut self, line: StreamLine) -> Vec<AgentEvent> {
         self.dir = line.cwd;
         let mut events = Vec::new();
         for server in line.mcp_servers.unwrap_or_default() {
@@ -163,18 +163,18 @@ impl Stream {
         })
     }
 
-    fn api_retry(&mut self, line: &Line) -> Vec<AgentEvent> {
+    fn api_retry(&mut self, line: &StreamLine) -> Vec<AgentEvent> {
         let word = line.error.as_ref().and_then(|error| error.as_str());
-        let refusal = Refusal::new(line.error_status, word, "");
+        let refusal = ApiRefusal::new(line.error_status, word, "");
         let attempt = line.attempt.unwrap_or(1);
         let mut events = Vec::new();
         match refusal {
-            Refusal::SignIn if attempt >= SIGN_IN_ATTEMPTS => {
+            ApiRefusal::SignIn if attempt >= SIGN_IN_ATTEMPTS => {
                 self.give_up.get_or_insert_with(|| {
                     format!("it is not signed in: the API refused it {attempt} times")
                 });
             }
-            Refusal::Quota => {
+            ApiRefusal::Quota => {
                 let status =
                     line.error_status.map_or_else(String::new, |code| format!(" ({code})"));
                 let reason = format!("{}{status}, try {attempt}", word.unwrap_or("rate_limit"));
@@ -186,7 +186,7 @@ impl Stream {
         events
     }
 
-    fn rate_limit(&mut self, line: &Line) -> Vec<AgentEvent> {
+    fn rate_limit(&mut self, line: &StreamLine) -> Vec<AgentEvent> {
         let Some(info) = &line.rate_limit_info else { return Vec::new() };
         let status = info.status.as_deref().unwrap_or("unknown");
         if status == "allowed" {
@@ -203,7 +203,7 @@ impl Stream {
         vec![AgentEvent::RateLimit { resets_at, reason }]
     }
 
-    fn assistant(&mut self, line: Line) -> Vec<AgentEvent> {
+    fn assistant(&mut self, line: StreamLine) -> Vec<AgentEvent> {
         let Some(message) = line.message else { return Vec::new() };
         let speaker = line.parent_tool_use_id;
         if message.model.as_deref() == Some(SYNTHETIC) {
@@ -217,32 +217,37 @@ impl Stream {
         events
     }
 
-    /// A message that no model wrote and nobody pays for: it tells of an error.
+    /// Reads a message that the program wrote itself and that costs nothing: an error.
     fn synthetic(
         &mut self,
         speaker: &Option<String>,
         word: Option<&str>,
-        blocks: Vec<Block>,
+        blocks: Vec<ContentBlock>,
     ) -> Vec<AgentEvent> {
         if speaker.is_some() {
             return Vec::new();
         }
         let texts: Vec<String> = blocks.into_iter().filter_map(|block| block.text).collect();
         if word.is_some() {
-            self.refusal = Some(Refusal::new(None, word, &texts.join(" ")));
+            self.refusal = Some(ApiRefusal::new(None, word, &texts.join(" ")));
         }
         texts.into_iter().map(|text| AgentEvent::Text { text }).collect()
     }
 
     /// Counts a message when its first line comes.
-    fn new_message(&mut self, speaker: &Option<String>, message: &Message) -> Option<AgentEvent> {
+    fn new_message(
+        &mut self,
+        speaker: &Option<String>,
+        message: &ClaudeMessage,
+    ) -> Option<AgentEvent> {
         let id = message.id.clone().unwrap_or_default();
         if self.speaking.get(speaker) == Some(&id) {
             return None;
         }
         self.speaking.insert(speaker.clone(), id);
         self.refusal = None;
-        // Whoever speaks again has had its answers, also those whose lines were too long.
+        // A speaker that speaks again has the results of its calls, even if their lines were too
+        // long to be read.
         self.tools.retain(|_, call| call.speaker != *speaker);
         let usage = message.usage.map(Usage::from).unwrap_or_default();
         self.heard = self.heard + Usage { output_tokens: 0, ..usage };
@@ -254,7 +259,7 @@ impl Stream {
             .then_some(AgentEvent::Usage { usage })
     }
 
-    fn block(&mut self, speaker: &Option<String>, block: Block) -> Option<AgentEvent> {
+    fn block(&mut self, speaker: &Option<String>, block: ContentBlock) -> Option<AgentEvent> {
         let own = speaker.is_none();
         match block.kind.as_str() {
             "text" => {
@@ -275,7 +280,7 @@ impl Stream {
                 let input = block.input.unwrap_or_default();
                 self.heard.output_tokens += estimated_tokens(&input.to_string());
                 let event = summary::tool_use(&tool, &input, self.dir.as_deref());
-                let call = Call { tool, speaker: speaker.clone() };
+                let call = RunningCall { tool, speaker: speaker.clone() };
                 self.tools.insert(block.id.unwrap_or_default(), call);
                 Some(event)
             }
@@ -283,7 +288,7 @@ impl Stream {
         }
     }
 
-    fn user(&mut self, message: Option<Message>) -> Vec<AgentEvent> {
+    fn user(&mut self, message: Option<ClaudeMessage>) -> Vec<AgentEvent> {
         let blocks = message.map(|message| message.content).unwrap_or_default();
         let results = blocks.into_iter().filter(|block| block.kind == "tool_result");
         results
@@ -311,7 +316,8 @@ impl Stream {
     }
 }
 
-/// What the program tells about itself and its subagents, and nobody here asks for.
+/// Tells whether a system line is only about the program and its subagents: the session
+/// needs none of them.
 fn is_bookkeeping(subtype: &str) -> bool {
     subtype.starts_with("task_")
         || subtype.starts_with("hook_")

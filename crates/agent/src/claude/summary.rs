@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::AgentEvent;
-use crate::signs::first_line;
+use crate::health::first_line;
 
 /// Characters of a summary.
 const CAP: usize = 120;

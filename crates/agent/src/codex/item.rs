@@ -4,12 +4,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::AgentEvent;
-use crate::signs::one_line;
+use crate::health::one_line;
 
 /// One flat shape, each field optional: Codex adds kinds with every release.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Item {
+pub(super) struct TurnItem {
     #[serde(rename = "type")]
     pub(super) kind: String,
     #[serde(default)]
@@ -20,7 +20,7 @@ pub(super) struct Item {
     summary: Vec<String>,
     command: Option<String>,
     #[serde(default)]
-    changes: Vec<Change>,
+    changes: Vec<CodexFileChange>,
     server: Option<String>,
     tool: Option<String>,
     query: Option<String>,
@@ -29,24 +29,24 @@ pub(super) struct Item {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Change {
+struct CodexFileChange {
     path: String,
 }
 
 /// A call of a tool: its name and what it is told by, once for every file it changes.
-pub(super) struct Call {
+pub(super) struct CodexCall {
     pub(super) tool: String,
     pub(super) told: Vec<AgentEvent>,
 }
 
-impl Item {
+impl TurnItem {
     /// What a model thought aloud.
     pub(super) fn thought(&self) -> String {
         self.summary.join("\n")
     }
 
     /// Reads the call of a tool, where it is one.
-    pub(super) fn call(&self, dir: &str) -> Option<Call> {
+    pub(super) fn call(&self, dir: &str) -> Option<CodexCall> {
         let (tool, summary) = match self.kind.as_str() {
             "commandExecution" => {
                 ("shell".to_owned(), unwrapped(self.command.as_deref().unwrap_or_default()))
@@ -65,10 +65,10 @@ impl Item {
             summary: one_line(&summary),
             path: None,
         }];
-        Some(Call { tool, told })
+        Some(CodexCall { tool, told })
     }
 
-    fn change(&self, dir: &str) -> Call {
+    fn change(&self, dir: &str) -> CodexCall {
         let tool = "apply_patch".to_owned();
         let inside = |path: &str| {
             path.strip_prefix(dir)
@@ -80,7 +80,7 @@ impl Item {
             let path = inside(&change.path);
             AgentEvent::ToolUse { tool: tool.clone(), summary: path.clone(), path: Some(path) }
         });
-        Call { told: told.collect(), tool }
+        CodexCall { told: told.collect(), tool }
     }
 
     pub(super) fn went_well(&self) -> bool {

@@ -2,15 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{McpServer, Request, Sandbox, rpc};
+use crate::{McpServer, Request, SessionSandbox, rpc};
 
-/// The numbers of our questions.
+/// The ids of our requests.
 pub(super) const INITIALIZE: u64 = 1;
 pub(super) const THREAD: u64 = 2;
 pub(super) const TURN: u64 = 3;
 const INTERRUPT: u64 = 4;
 
-/// The first line; the rest waits for its answer.
+/// The `initialize` request; everything else waits for its answer.
 pub(super) fn hello() -> String {
     let client = json!({ "name": "spore", "title": "Spore", "version": env!("CARGO_PKG_VERSION") });
     format!("{}\n", rpc::ask(INITIALIZE, "initialize", &json!({ "clientInfo": client })))
@@ -18,14 +18,14 @@ pub(super) fn hello() -> String {
 
 /// Everything of a request that Codex is told, before the session has a number.
 #[derive(Clone, Debug)]
-pub(super) struct Opening {
+pub(super) struct CodexOpening {
     method: &'static str,
     thread: Value,
     prompt: String,
     schema: Option<Value>,
 }
 
-impl Opening {
+impl CodexOpening {
     pub(super) fn new(request: &Request) -> Self {
         let mut thread = json!({
             "cwd": request.dir.to_string_lossy(),
@@ -46,7 +46,7 @@ impl Opening {
             None => ("thread/start", request.prompt.clone()),
             Some(earlier) => {
                 set("threadId", json!(earlier.session_id));
-                // Its history is the program's own business: we have it already.
+                // Codex would send back the whole history of the thread, which Spore does not read.
                 set("excludeTurns", json!(true));
                 ("thread/resume", earlier.prompt.clone())
             }
@@ -76,12 +76,12 @@ pub(super) fn interrupt(thread: &str, turn: &str) -> String {
     rpc::ask(INTERRUPT, "turn/interrupt", &params)
 }
 
-/// The program's own sandbox, by what the role may do. It cannot start inside of ours.
+/// Names Codex's own sandbox by what the role may do. It cannot start inside of Spore's.
 fn sandbox(request: &Request) -> &'static str {
     let tools = &request.tools;
     let may_edit = tools.allow.iter().any(|word| word == "edit")
         && !tools.deny.iter().any(|word| word == "edit");
-    let nobody_minds = tools.skip_permissions && request.sandbox == Sandbox::None;
+    let nobody_minds = tools.skip_permissions && request.sandbox == SessionSandbox::None;
     if request.sandbox.is_enforced() || nobody_minds {
         "danger-full-access"
     } else if may_edit {
@@ -99,7 +99,7 @@ fn servers(servers: &[McpServer]) -> Map<String, Value> {
             "command": server.command.to_string_lossy(),
             "args": server.args,
             "env": env,
-            // Whoever gave the session this server meant its tools to be used.
+            // The request gives the session this server so that its tools are used: no question.
             "default_tools_approval_mode": "approve",
         })
     };

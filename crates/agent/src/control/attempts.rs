@@ -1,29 +1,29 @@
-//! When a session that came to nothing is tried once more.
+//! When a session is started a second time.
 //!
-//! Both rules are about sessions that never got to work: one that did is not repeated here,
-//! because what it did is done.
+//! Both rules are about sessions in which the agent did no work: one that worked is not
+//! repeated here, because its changes are already made.
 
 use std::time::Instant;
 
-use super::listen::HEARTBEAT;
-use super::{EndedBy, Ending};
-use crate::{AgentError, Report, Request, Watch, Watchdog};
+use super::listener::HEARTBEAT;
+use super::{EndedBy, SessionEnding};
+use crate::{AgentError, AgentWatch, Request, SessionReport, Watchdog};
 
 /// What became of one attempt at a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Life {
-    /// It took a turn, gave a result, or was ended by us.
+pub(crate) enum AttemptOutcome {
+    /// The agent took a turn or gave a result, or Spore ended the session.
     Lived,
-    /// It ended by itself without a turn and without a result.
+    /// The program exited by itself without a turn and without a result.
     Stillborn,
-    /// It does not know the conversation that it was to go on with.
+    /// The program does not know the conversation that it was to resume.
     NoSuchConversation,
 }
 
-impl Life {
+impl AttemptOutcome {
     /// Returns what became of an attempt: whether it missed the conversation it was to go on
     /// with, whether it showed any sign of life, and how it ended.
-    pub(crate) fn of(lost_conversation: bool, alive: bool, ending: &Ending) -> Self {
+    pub(crate) fn of(lost_conversation: bool, alive: bool, ending: &SessionEnding) -> Self {
         if lost_conversation {
             Self::NoSuchConversation
         } else if ending.by == EndedBy::Itself && !alive {
@@ -35,20 +35,20 @@ impl Life {
 }
 
 /// Runs one session for a request.
-pub(crate) type Attempt<'a> =
-    dyn FnMut(&Request, &mut dyn Watch) -> Result<(Report, Life), AgentError> + 'a;
+pub(crate) type Attempt<'a> = dyn FnMut(&Request, &mut dyn AgentWatch) -> Result<(SessionReport, AttemptOutcome), AgentError>
+    + 'a;
 
 /// Starts a stillborn session once more after the pause. What is left of the time is the
 /// same for both.
 pub(crate) fn with_start_retry(
     request: &Request,
     watchdog: &Watchdog,
-    watch: &mut dyn Watch,
+    watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
-) -> Result<(Report, Life), AgentError> {
+) -> Result<(SessionReport, AttemptOutcome), AgentError> {
     let start = Instant::now();
     let first = attempt(request, watch)?;
-    if first.1 != Life::Stillborn {
+    if first.1 != AttemptOutcome::Stillborn {
         return Ok(first);
     }
     let again = Instant::now() + watchdog.start_retry_pause;
@@ -73,12 +73,12 @@ pub(crate) fn with_start_retry(
 /// Starts afresh, with the whole prompt, where an earlier conversation cannot be gone on with.
 pub(crate) fn with_fresh_start(
     request: &Request,
-    watch: &mut dyn Watch,
+    watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
-) -> Result<(Report, Life), AgentError> {
+) -> Result<(SessionReport, AttemptOutcome), AgentError> {
     let start = Instant::now();
     let first = attempt(request, watch)?;
-    if request.resume.is_none() || first.1 == Life::Lived || watch.cancelled() {
+    if request.resume.is_none() || first.1 == AttemptOutcome::Lived || watch.cancelled() {
         return Ok(first);
     }
     let mut fresh = request.clone();
@@ -91,10 +91,10 @@ pub(crate) fn with_fresh_start(
 pub(crate) fn with_second_chances(
     request: &Request,
     watchdog: &Watchdog,
-    watch: &mut dyn Watch,
+    watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
-) -> Result<Report, AgentError> {
-    let mut patiently = |request: &Request, watch: &mut dyn Watch| {
+) -> Result<SessionReport, AgentError> {
+    let mut patiently = |request: &Request, watch: &mut dyn AgentWatch| {
         with_start_retry(request, watchdog, watch, attempt)
     };
     with_fresh_start(request, watch, &mut patiently).map(|(report, _)| report)

@@ -1,9 +1,9 @@
 //! Keeps secrets out of everything a session leaves behind.
 //!
 //! A secret is the value of an environment variable whose name says so. Each place where it
-//! appears in the output becomes `[secret NAME]`, as it is and as JSON writes it. Somebody
-//! who encodes a value in another way is not stopped by this: it is a guard against
-//! accidents, and the sandbox is the one against intent.
+//! appears in the output becomes `[secret NAME]`, as it is and as JSON writes it. An agent
+//! that encodes a value in another way is not stopped: this guards against accidents, the
+//! sandbox against intent.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use spore_model::Usage;
 
-use super::{Printed, word};
+use super::{PrintedSession, word};
 use crate::AgentEvent;
-use crate::signs::usage_of;
+use crate::health::usage_of;
 
-pub(super) fn line(printed: &mut Printed, line: &Value) -> Option<Vec<AgentEvent>> {
+pub(super) fn line(printed: &mut PrintedSession, line: &Value) -> Option<Vec<AgentEvent>> {
     let item = &line["item"];
     match line["type"].as_str()? {
         "thread.started" => {
@@ -30,7 +30,7 @@ pub(super) fn line(printed: &mut Printed, line: &Value) -> Option<Vec<AgentEvent
     }
 }
 
-fn begun(printed: &mut Printed, item: &Value) -> Vec<AgentEvent> {
+fn begun(printed: &mut PrintedSession, item: &Value) -> Vec<AgentEvent> {
     let id = word(item, "id");
     match word(item, "type") {
         "command_execution" => {
@@ -50,7 +50,7 @@ fn begun(printed: &mut Printed, item: &Value) -> Vec<AgentEvent> {
 }
 
 /// An `error` among the items is a warning: an unknown model has one in every session.
-fn done(printed: &mut Printed, item: &Value) -> Vec<AgentEvent> {
+fn done(printed: &mut PrintedSession, item: &Value) -> Vec<AgentEvent> {
     match word(item, "type") {
         "agent_message" => {
             printed.turns += 1;

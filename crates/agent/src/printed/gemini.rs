@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Printed, word};
+use super::{PrintedSession, word};
 use crate::AgentEvent;
-use crate::signs::usage_of;
+use crate::health::usage_of;
 
-pub(super) fn line(printed: &mut Printed, line: &Value) -> Option<Vec<AgentEvent>> {
+pub(super) fn line(printed: &mut PrintedSession, line: &Value) -> Option<Vec<AgentEvent>> {
     match line["type"].as_str()? {
         "init" => {
             printed.session = line["session_id"].as_str().map(str::to_owned);
@@ -38,7 +38,7 @@ pub(super) fn line(printed: &mut Printed, line: &Value) -> Option<Vec<AgentEvent
     }
 }
 
-fn result(printed: &mut Printed, line: &Value) -> Vec<AgentEvent> {
+fn result(printed: &mut PrintedSession, line: &Value) -> Vec<AgentEvent> {
     let stats = &line["stats"];
     let read = |name: &str| stats[name].as_u64().unwrap_or(0);
     printed.usage = usage_of(read("input_tokens"), read("cached"), 0, read("output_tokens"));

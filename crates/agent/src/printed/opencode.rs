@@ -3,13 +3,13 @@
 use serde_json::Value;
 use spore_model::{Usage, Usd};
 
-use super::{Printed, word};
+use super::{PrintedSession, word};
 use crate::AgentEvent;
 
 /// The tool that opencode makes of a call to one that is not there.
 const NO_SUCH_TOOL: &str = "invalid";
 
-pub(super) fn line(printed: &mut Printed, line: &Value) -> Option<Vec<AgentEvent>> {
+pub(super) fn line(printed: &mut PrintedSession, line: &Value) -> Option<Vec<AgentEvent>> {
     let part = &line["part"];
     if let Some(session) = line["sessionID"].as_str() {
         printed.session = Some(session.to_owned());
@@ -33,7 +33,7 @@ pub(super) fn line(printed: &mut Printed, line: &Value) -> Option<Vec<AgentEvent
 }
 
 /// A tool is told of when it is over.
-fn used(printed: &mut Printed, part: &Value) -> Vec<AgentEvent> {
+fn used(printed: &mut PrintedSession, part: &Value) -> Vec<AgentEvent> {
     let (state, tool, id) = (&part["state"], word(part, "tool"), word(part, "callID"));
     let input = &state["input"];
     let path = ["filePath", "path"].iter().find_map(|name| input[*name].as_str());
@@ -44,7 +44,7 @@ fn used(printed: &mut Printed, part: &Value) -> Vec<AgentEvent> {
     std::iter::once(begun).chain(printed.over(id, ok)).collect()
 }
 
-fn step(printed: &mut Printed, part: &Value) -> Vec<AgentEvent> {
+fn step(printed: &mut PrintedSession, part: &Value) -> Vec<AgentEvent> {
     let tokens = &part["tokens"];
     let read = |value: &Value| value.as_u64().unwrap_or(0);
     let usage = Usage {

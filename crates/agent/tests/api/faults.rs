@@ -7,14 +7,15 @@ use serde_json::json;
 use spore_agent::AgentEvent;
 use spore_agent::api::Protocol;
 use spore_model::{Outcome, Timestamp};
-use spore_scripted_model::{Refusal, Scenario, Turn};
+use spore_scripted_model::{ModelScenario, Turn, VendorRefusal};
 
 use crate::scene::{KEY, NOW, PROTOCOLS, Scene, Witness, check, check_with};
 
 #[test]
 fn a_key_that_is_refused_is_not_tried_again() {
     let refused = |status| {
-        Scenario::new().turn(Turn::refuses(Refusal::new(status).message(&format!("bad {KEY}"))))
+        ModelScenario::new()
+            .turn(Turn::refuses(VendorRefusal::new(status).message(&format!("bad {KEY}"))))
     };
     check(&refused(401), Outcome::Failure, "the key was not accepted (401): bad ***", 1);
     check(&refused(403), Outcome::Failure, "the key was not accepted (403)", 1);
@@ -23,16 +24,17 @@ fn a_key_that_is_refused_is_not_tried_again() {
 
 #[test]
 fn what_passes_is_waited_for() {
-    for refusal in [Refusal::new(500), Refusal::new(529), Refusal::new(429)] {
+    for refusal in [VendorRefusal::new(500), VendorRefusal::new(529), VendorRefusal::new(429)] {
         let scenario =
-            Scenario::new().turn(Turn::refuses(refusal).times(2)).turn(Turn::says("At last."));
+            ModelScenario::new().turn(Turn::refuses(refusal).times(2)).turn(Turn::says("At last."));
         check(&scenario, Outcome::Success, "", 3);
     }
 }
 
 #[test]
 fn what_does_not_pass_is_a_failure() {
-    let scenario = |status| Scenario::new().turn(Turn::refuses(Refusal::new(status)).sticky());
+    let scenario =
+        |status| ModelScenario::new().turn(Turn::refuses(VendorRefusal::new(status)).sticky());
     check(&scenario(500), Outcome::Failure, "the model's server has an error (500)", 3);
     check(&scenario(529), Outcome::Failure, "the model is overloaded (529)", 3);
 }
@@ -41,8 +43,8 @@ fn what_does_not_pass_is_a_failure() {
 fn a_limit_that_stays_parks_the_session_until_its_reset() {
     let at = |seconds: i64| Some(Timestamp::from_millis(NOW.as_millis() + 1000 * seconds));
     for protocol in PROTOCOLS {
-        let scenario =
-            Scenario::new().turn(Turn::refuses(Refusal::new(429).retry_after(3600)).sticky());
+        let scenario = ModelScenario::new()
+            .turn(Turn::refuses(VendorRefusal::new(429).retry_after(3600)).sticky());
         let scene = Scene::new(protocol, scenario);
         let mut witness = Witness::default();
         let report = scene.play_before(&mut witness);
@@ -53,10 +55,10 @@ fn a_limit_that_stays_parks_the_session_until_its_reset() {
             Some(AgentEvent::RateLimit { resets_at, .. }) if *resets_at == at(3600)
         ));
     }
-    let unsaid = Scenario::new().turn(Turn::refuses(Refusal::new(429)).sticky());
+    let unsaid = ModelScenario::new().turn(Turn::refuses(VendorRefusal::new(429)).sticky());
     check(&unsaid, Outcome::QuotaParked, "the rate limit is reached (429)", 3);
-    let reset = Refusal::new(429).reset("2026-01-01T02:00:00Z");
-    let scene = Scene::new(Protocol::Messages, Scenario::new().turn(Turn::refuses(reset)));
+    let reset = VendorRefusal::new(429).reset("2026-01-01T02:00:00Z");
+    let scene = Scene::new(Protocol::Messages, ModelScenario::new().turn(Turn::refuses(reset)));
     assert_eq!(scene.play().resets_at, at(7200));
 }
 
@@ -69,7 +71,7 @@ const BREAKS: [(Break, &str); 5] = [
     (|turn| turn.malformed_after(3), "the answer cannot be read"),
     (|turn| turn.huge(2), "the answer has no end"),
     (
-        |turn| turn.fail_after(3, Refusal::new(529).message("too busy")),
+        |turn| turn.fail_after(3, VendorRefusal::new(529).message("too busy")),
         "the model's server gave up",
     ),
 ];
@@ -77,7 +79,7 @@ const BREAKS: [(Break, &str); 5] = [
 #[test]
 fn a_broken_answer_is_asked_for_again_and_nothing_of_it_is_kept() {
     for (break_it, _) in BREAKS {
-        let scenario = Scenario::new()
+        let scenario = ModelScenario::new()
             .turn(break_it(Turn::says("This must never be taken for an answer.")))
             .turn(Turn::says("Whole."));
         for protocol in PROTOCOLS {
@@ -93,7 +95,8 @@ fn a_broken_answer_is_asked_for_again_and_nothing_of_it_is_kept() {
 #[test]
 fn an_answer_that_breaks_twice_is_never_a_success() {
     for (break_it, reason) in BREAKS {
-        let scenario = Scenario::new().turn(break_it(Turn::says("Nearly everything.")).sticky());
+        let scenario =
+            ModelScenario::new().turn(break_it(Turn::says("Nearly everything.")).sticky());
         check(&scenario, Outcome::Failure, reason, 2);
     }
 }
@@ -101,7 +104,7 @@ fn an_answer_that_breaks_twice_is_never_a_success() {
 #[test]
 fn a_tool_call_that_breaks_off_is_not_performed() {
     let call = json!({ "path": "add.txt", "content": "half of it" });
-    let scenario = Scenario::new()
+    let scenario = ModelScenario::new()
         .turn(Turn::calls("write", call).pieces_of(4).cut_after(6))
         .turn(Turn::says("I did nothing."));
     for protocol in PROTOCOLS {
@@ -119,16 +122,16 @@ fn silence_is_not_waited_for() {
         scene.request.limits.idle = Some(Duration::from_secs(1));
     };
     for turn in [Turn::hangs(), Turn::says("And then").hang_after(3)] {
-        let hangs = Scenario::new().turn(turn.clone().sticky());
+        let hangs = ModelScenario::new().turn(turn.clone().sticky());
         check_with(&hangs, &impatient, Outcome::Failure, "the model fell silent", 2);
-        let recovers = Scenario::new().turn(turn).turn(Turn::says("Back."));
+        let recovers = ModelScenario::new().turn(turn).turn(Turn::says("Back."));
         check_with(&recovers, &impatient, Outcome::Success, "", 2);
     }
 }
 
 #[test]
 fn the_clock_and_a_cancel_end_a_session_in_the_middle_of_a_stream() {
-    let hangs = || Scenario::new().turn(Turn::says("And then").hang_after(3));
+    let hangs = || ModelScenario::new().turn(Turn::says("And then").hang_after(3));
     let brief = |scene: &mut Scene| scene.request.limits.wall = Duration::from_secs(1);
     check_with(&hangs(), &brief, Outcome::TimedOut, "its time was over", 1);
     for protocol in PROTOCOLS {
@@ -143,7 +146,7 @@ fn the_clock_and_a_cancel_end_a_session_in_the_middle_of_a_stream() {
 
 #[test]
 fn a_cancel_ends_a_command_too() {
-    let scenario = Scenario::new().turn(Turn::calls("run", json!({ "command": "sleep 60" })));
+    let scenario = ModelScenario::new().turn(Turn::calls("run", json!({ "command": "sleep 60" })));
     let scene = Scene::new(Protocol::Chat, scenario);
     let mut witness = Witness { cancels_commands: true, ..Witness::default() };
     let report = scene.play_before(&mut witness);

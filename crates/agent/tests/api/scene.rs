@@ -4,14 +4,15 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use spore_agent::api::{Api, ApiSettings, Price, Prices, Protocol, Retries};
+use spore_agent::api::{ApiAgent, ApiSettings, Price, PriceList, Protocol, Retries};
 use spore_agent::{
-    Agent, AgentEvent, BoxError, Limits, Report, Request, ToolPolicy, Watch, Watchdog,
+    Agent, AgentEvent, AgentWatch, BoxError, Request, RequestLimits, SessionReport, ToolPolicy,
+    Watchdog,
 };
 use spore_effects::FixedClock;
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::{Outcome, SessionToken, Timestamp, Usd};
-use spore_scripted_model::{Price as TheirPrice, Scenario, Server};
+use spore_scripted_model::{ModelScenario, ModelServer, ScriptedPrice};
 
 pub(crate) const PROTOCOLS: [Protocol; 3] =
     [Protocol::Messages, Protocol::Responses, Protocol::Chat];
@@ -23,7 +24,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 pub(crate) struct Scene {
     pub(crate) dir: tempfile::TempDir,
-    pub(crate) server: Server,
+    pub(crate) server: ModelServer,
     pub(crate) settings: ApiSettings,
     pub(crate) watchdog: Watchdog,
     pub(crate) request: Request,
@@ -39,7 +40,7 @@ pub(crate) struct Witness {
     pub(crate) cancels_commands: bool,
 }
 
-impl Watch for Witness {
+impl AgentWatch for Witness {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         self.starts += 1;
         Ok(())
@@ -71,7 +72,7 @@ pub(crate) fn settings(protocol: Protocol) -> ApiSettings {
         protocol,
         context_window: 200_000,
         max_output_tokens: 4096,
-        prices: Prices::new([("model-1".to_owned(), price)]),
+        prices: PriceList::new([("model-1".to_owned(), price)]),
         retries: Retries { most: 2, pause: Duration::from_millis(4), longest: LONG },
         nudges: 0,
         command_timeout: LONG,
@@ -82,9 +83,9 @@ pub(crate) fn settings(protocol: Protocol) -> ApiSettings {
 }
 
 impl Scene {
-    pub(crate) fn new(protocol: Protocol, scenario: Scenario) -> Self {
-        let price = TheirPrice::per_million(usd(3.0), usd(15.0), usd(0.5));
-        let server = Server::start(scenario.price("*", price)).unwrap();
+    pub(crate) fn new(protocol: Protocol, scenario: ModelScenario) -> Self {
+        let price = ScriptedPrice::per_million(usd(3.0), usd(15.0), usd(0.5));
+        let server = ModelServer::start(scenario.price("*", price)).unwrap();
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("checkout")).unwrap();
         fs::write(dir.path().join("checkout/add.txt"), "1 + 1 = 3\n").unwrap();
@@ -105,11 +106,11 @@ impl Scene {
             dir: dir.path().join("checkout"),
             env: variables.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             tools: ToolPolicy { skip_permissions: true, ..ToolPolicy::default() },
-            sandbox: spore_agent::Sandbox::None,
+            sandbox: spore_agent::SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
-            limits: Limits { turns: 10, wall: LONG, idle: None, usd: None },
+            limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
             token: SessionToken::new(format!("api{:016x}", server.port())).unwrap(),
             transcript: dir.path().join("run/transcript.jsonl"),
         };
@@ -124,9 +125,10 @@ impl Scene {
         Self { dir, server, settings: settings(protocol), watchdog, request }
     }
 
-    pub(crate) fn play_before(&self, witness: &mut Witness) -> Report {
+    pub(crate) fn play_before(&self, witness: &mut Witness) -> SessionReport {
         let shim = Shim::new(env!("CARGO_BIN_EXE_agent-test-shim").into());
-        let api = Api::new(shim, Arc::new(FixedClock(NOW)), self.watchdog, self.settings.clone());
+        let api =
+            ApiAgent::new(shim, Arc::new(FixedClock(NOW)), self.watchdog, self.settings.clone());
         let report = api.run(&self.request, witness).unwrap();
         let transcript = fs::read_to_string(&self.request.transcript).unwrap();
         for told in [&transcript, &format!("{report:?}"), &format!("{:?}", witness.events)] {
@@ -136,20 +138,20 @@ impl Scene {
         report
     }
 
-    pub(crate) fn play(&self) -> Report {
+    pub(crate) fn play(&self) -> SessionReport {
         self.play_before(&mut Witness::default())
     }
 }
 
 /// Plays a scenario on every protocol and compares how it ended.
 #[track_caller]
-pub(crate) fn check(scenario: &Scenario, outcome: Outcome, reason: &str, requests: u64) {
+pub(crate) fn check(scenario: &ModelScenario, outcome: Outcome, reason: &str, requests: u64) {
     check_with(scenario, &|_| {}, outcome, reason, requests);
 }
 
 #[track_caller]
 pub(crate) fn check_with(
-    scenario: &Scenario,
+    scenario: &ModelScenario,
     change: &(dyn Fn(&mut Scene) + Sync),
     outcome: Outcome,
     reason: &str,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spore_agent::api::Protocol;
-use spore_agent::{AgentEvent, McpServer, Report, Request, ToolPolicy};
+use spore_agent::{AgentEvent, McpServer, Request, SessionReport, ToolPolicy};
 use spore_model::{Outcome, Usage};
-use spore_scripted_model::{Scenario, Server, Stop, Turn, When};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, TurnStop, When};
 use spore_tools::ToolAnswer;
 use spore_tools::graph::declared_for;
 use spore_tools::remote::{Answerer, Ask, Asked, Listening, SOCKET_VARIABLE, TOKEN_VARIABLE, Told};
 
 use crate::scene::{PROTOCOLS, Scene, Witness, check, check_with, usd};
 
-fn mends() -> Scenario {
-    Scenario::new()
+fn mends() -> ModelScenario {
+    ModelScenario::new()
         .turn(
             Turn::silent()
                 .thinking("The sum is wrong.")
@@ -40,13 +40,13 @@ fn a_session_edits_runs_and_says_so() {
         let mut witness = Witness::default();
         let report = scene.play_before(&mut witness);
         let totals = scene.server.totals();
-        let expected = Report {
+        let expected = SessionReport {
             final_text: "It is 2 now.".to_owned(),
             turns: 3,
             usage: totals.usage,
             model: Some("model-1".to_owned()),
             cost: Some(totals.cost_usd),
-            ..Report::ended(Outcome::Success, None)
+            ..SessionReport::ended(Outcome::Success, None)
         };
         assert_eq!(report, expected, "{protocol:?}: {:?}", scene.server.unanswered());
         assert_eq!(
@@ -132,12 +132,12 @@ fn shape(body: &Value) -> String {
 
 #[test]
 fn a_structured_result_is_handed_in_by_a_tool_that_checks_it() {
-    let scenario = Scenario::new().turn(Turn::calls("submit", json!({ "verdict": "maybe" }))).turn(
-        Turn::calls("submit", json!({ "verdict": "supports" })).when(When {
+    let scenario = ModelScenario::new()
+        .turn(Turn::calls("submit", json!({ "verdict": "maybe" })))
+        .turn(Turn::calls("submit", json!({ "verdict": "supports" })).when(When {
             tool_result_contains: Some("verdict must be one of".into()),
             ..When::default()
-        }),
-    );
+        }));
     for protocol in PROTOCOLS {
         let mut scene = Scene::new(protocol, scenario.clone());
         scene.request.schema = Some(json!({
@@ -159,7 +159,7 @@ fn a_session_without_its_structured_result_has_failed() {
     };
     let reason = "it ended without handing in a result";
     check_with(
-        &Scenario::new().turn(Turn::says("Done.")),
+        &ModelScenario::new().turn(Turn::says("Done.")),
         &wants_result,
         Outcome::Failure,
         reason,
@@ -169,7 +169,7 @@ fn a_session_without_its_structured_result_has_failed() {
         wants_result(scene);
         scene.settings.nudges = 1;
     };
-    let scenario = Scenario::new()
+    let scenario = ModelScenario::new()
         .turn(Turn::says("Done."))
         .turn(Turn::calls("submit", json!({})).when(When::contains("Hand in your result")));
     check_with(&scenario, &nudged, Outcome::Success, "", 2);
@@ -179,7 +179,7 @@ fn a_session_without_its_structured_result_has_failed() {
 fn turns_context_and_money_have_an_end_and_what_was_said_is_kept() {
     let looks = Turn::silent().text("So far.").call("list", json!({}));
     let heavy = Usage { input_tokens: 100, cache_read_tokens: 650, ..Usage::default() };
-    let scenario = Scenario::new().turn(looks.usage(heavy).sticky());
+    let scenario = ModelScenario::new().turn(looks.usage(heavy).sticky());
     let few = |scene: &mut Scene| scene.request.limits.turns = 3;
     check_with(&scenario, &few, Outcome::Partial, "its 3 turns were used up", 3);
     let narrow = |scene: &mut Scene| scene.settings.context_window = 1000;
@@ -195,9 +195,9 @@ fn turns_context_and_money_have_an_end_and_what_was_said_is_kept() {
 
 #[test]
 fn an_answer_that_is_too_long_or_refused_is_no_success() {
-    let long = Scenario::new().turn(Turn::says("And so on and").stop(Stop::MaxTokens));
+    let long = ModelScenario::new().turn(Turn::says("And so on and").stop(TurnStop::MaxTokens));
     check(&long, Outcome::Partial, "its answer was cut off", 1);
-    let refused = Scenario::new().turn(Turn::says("No.").stop(Stop::Refusal));
+    let refused = ModelScenario::new().turn(Turn::says("No.").stop(TurnStop::Refusal));
     for protocol in [Protocol::Messages, Protocol::Chat] {
         let report = Scene::new(protocol, refused.clone()).play();
         assert_eq!(report.outcome, Outcome::Failure, "{protocol:?}");
@@ -212,7 +212,7 @@ fn usage_is_counted_by_kind_and_an_unknown_price_is_not_zero() {
         cache_read_tokens: 300,
         cache_write_tokens: 0,
     };
-    let scenario = Scenario::new()
+    let scenario = ModelScenario::new()
         .turn(Turn::calls("list", json!({})).usage(usage))
         .turn(Turn::says("Done.").usage(usage));
     for protocol in PROTOCOLS {
@@ -229,7 +229,7 @@ fn usage_is_counted_by_kind_and_an_unknown_price_is_not_zero() {
 #[test]
 fn the_input_of_a_broken_answer_is_booked_where_the_server_said_it() {
     let usage = Usage { input_tokens: 1000, output_tokens: 10, ..Usage::default() };
-    let scenario = Scenario::new()
+    let scenario = ModelScenario::new()
         .turn(Turn::says("Some of it is paid for.").usage(usage).cut_after(4))
         .turn(Turn::says("Whole.").usage(usage));
     let report = Scene::new(Protocol::Messages, scenario).play();
@@ -238,7 +238,7 @@ fn the_input_of_a_broken_answer_is_booked_where_the_server_said_it() {
 
 #[test]
 fn tools_stay_inside_and_within_the_policy() {
-    let scenario = Scenario::new()
+    let scenario = ModelScenario::new()
         .turn(
             Turn::silent()
                 .call("read", json!({ "path": "../secret" }))
@@ -269,7 +269,7 @@ fn tools_stay_inside_and_within_the_policy() {
 
 #[test]
 fn what_is_missing_is_told_without_a_call() {
-    let scene = || Scene::new(Protocol::Messages, Scenario::new());
+    let scene = || Scene::new(Protocol::Messages, ModelScenario::new());
     let reason = |change: &dyn Fn(&mut Request)| {
         let mut scene = scene();
         change(&mut scene.request);
@@ -294,9 +294,9 @@ fn what_is_missing_is_told_without_a_call() {
 
 #[test]
 fn a_server_that_is_not_there_is_a_failure() {
-    let mut scene = Scene::new(Protocol::Chat, Scenario::new());
-    // Nobody listens on a port that was just given back.
-    let url = Server::start(Scenario::new()).unwrap().url();
+    let mut scene = Scene::new(Protocol::Chat, ModelScenario::new());
+    // The server is dropped at once, so no process listens on its port any more.
+    let url = ModelServer::start(ModelScenario::new()).unwrap().url();
     scene.request.env.retain(|(name, _)| name != "OPENAI_BASE_URL");
     scene.request.env.push(("OPENAI_BASE_URL".to_owned(), url));
     let report = scene.play();
@@ -335,7 +335,7 @@ fn spore_server(socket: &Path, token: &str, required: bool) -> McpServer {
 
 #[test]
 fn the_tools_of_a_runs_broker_are_the_models_too_and_a_proposal_ends_nothing() {
-    let scenario = Scenario::new()
+    let scenario = ModelScenario::new()
         .turn(Turn::calls("search", json!({ "query": "sum" })))
         .turn(
             Turn::calls(
@@ -371,7 +371,8 @@ fn a_broker_that_refuses_is_a_failure_only_where_it_is_needed() {
     let socket = dir.path().join("s");
     let _listening = Listening::start(&socket, Arc::new(Broker)).unwrap();
     let play = |required: bool, token: &str| {
-        let mut scene = Scene::new(Protocol::Messages, Scenario::new().turn(Turn::says("Hello.")));
+        let mut scene =
+            Scene::new(Protocol::Messages, ModelScenario::new().turn(Turn::says("Hello.")));
         scene.request.mcp_servers = vec![spore_server(&socket, token, required)];
         scene.play()
     };

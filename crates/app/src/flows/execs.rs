@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use spore_agent::{Limits, Report, Request, Sandbox, ToolPolicy};
+use spore_agent::{Request, RequestLimits, SessionReport, SessionSandbox, ToolPolicy};
 use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{
@@ -48,7 +48,7 @@ pub(crate) struct ExecEnd {
 /// A session that is over.
 struct Session {
     run: RunId,
-    report: Report,
+    report: SessionReport,
     cost: Cost,
     backend: String,
     model: Option<String>,
@@ -172,11 +172,11 @@ impl Exec<'_> {
             dir: root.to_owned(),
             env,
             tools: ToolPolicy { allow: plan.allowed_tools.clone(), ..ToolPolicy::default() },
-            sandbox: Sandbox::None,
+            sandbox: SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
-            limits: Limits {
+            limits: RequestLimits {
                 turns,
                 wall: plan.timeout.unwrap_or_else(|| config.orchestrate.session_time(turns)),
                 idle: None,
@@ -302,7 +302,7 @@ impl Exec<'_> {
         }
     }
 
-    fn judge(&self, report: &Report) -> (Outcome, Option<String>) {
+    fn judge(&self, report: &SessionReport) -> (Outcome, Option<String>) {
         let told = judge(report);
         match (&self.plan.artifact, told.0) {
             (Some(path), Outcome::Success) if !self.is_there(path) => {
@@ -329,7 +329,7 @@ fn waits(outcome: Outcome) -> bool {
 
 /// What a session came to: how it ended, the exit code where that is one of ours, and its own
 /// word where that is worse.
-fn judge(report: &Report) -> (Outcome, Option<String>) {
+fn judge(report: &SessionReport) -> (Outcome, Option<String>) {
     match report.outcome {
         Outcome::Success => match read_status(&report.final_text) {
             Some((outcome, reason)) => (outcome, Some(reason)),
@@ -361,8 +361,8 @@ fn tail(text: &str, cap: usize) -> String {
 mod tests {
     use super::*;
 
-    fn report(outcome: Outcome, exit: Option<i32>, last: &str) -> Report {
-        Report { exit, final_text: last.to_owned(), ..Report::ended(outcome, None) }
+    fn report(outcome: Outcome, exit: Option<i32>, last: &str) -> SessionReport {
+        SessionReport { exit, final_text: last.to_owned(), ..SessionReport::ended(outcome, None) }
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spore_config::Config;
-use spore_investigate::{Limits, Pass, ScanError, ScanReport, Scope, Told, Tree, Watch};
+use spore_investigate::{
+    ReportInput, ScanError, ScanLimits, ScanProgress, ScanReport, ScanScope, ScanWatch, Tree,
+};
 use spore_model::Fault;
 
 use crate::indexing::{IndexPhase, Reporter};
@@ -28,13 +30,13 @@ pub struct ScanAsked {
 }
 
 impl ScanAsked {
-    pub(crate) fn scope(&self) -> Scope {
-        Scope::new(self.all, self.exclude.clone())
+    pub(crate) fn scope(&self) -> ScanScope {
+        ScanScope::new(self.all, self.exclude.clone())
     }
 
-    pub(crate) fn limits(&self, config: &Config) -> Limits {
+    pub(crate) fn limits(&self, config: &Config) -> ScanLimits {
         let scan = &config.scan;
-        Limits {
+        ScanLimits {
             depth: self.depth.unwrap_or(scan.depth),
             width: scan.width,
             whole_bytes: scan.whole_file_bytes,
@@ -92,7 +94,7 @@ pub(crate) fn told(
     asked: &ScanAsked,
     tree: &Tree,
 ) -> ScanReport {
-    let told = Told {
+    let told = ReportInput {
         target,
         scope: &asked.scope(),
         limits: &asked.limits(config),
@@ -107,11 +109,13 @@ struct Watching<'a> {
     interrupt: &'a Interrupt,
 }
 
-impl Watch for Watching<'_> {
-    fn pass(&self, pass: Pass) {
+impl ScanWatch for Watching<'_> {
+    fn pass(&self, pass: ScanProgress) {
         match pass {
-            Pass::List => self.reporter.progress(IndexPhase::Walk, 0, 0),
-            Pass::Read { done, total } => self.reporter.progress(IndexPhase::Read, done, total),
+            ScanProgress::List => self.reporter.progress(IndexPhase::Walk, 0, 0),
+            ScanProgress::Read { done, total } => {
+                self.reporter.progress(IndexPhase::Read, done, total)
+            }
         }
     }
 

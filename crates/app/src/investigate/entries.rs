@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spore_investigate::{Counting, Entry, EntryKind, Place, Standing, Tree, problems};
+use spore_investigate::{
+    Counting, EntryKind, EntryPlace, EntryStaleness, InvestigationEntry, Tree, problems,
+};
 use spore_model::{Fault, Node, NodeClass, NodeId, Timestamp};
 use spore_store::{Journal, Knowledge, NodeQuery};
 
@@ -43,9 +45,9 @@ impl Keeping<'_> {
         let scope = self.settings.asked.scan.scope().word();
         let known = self.known(&knowledge, &scope)?;
         let counting = Counting::new(self.tree, &self.settings.base, scope, self.at);
-        let standing = Standing::of(&self.hashes(&known), &counting.hashes());
-        let mut nodes: HashMap<Place, Node> = HashMap::new();
-        let wanted: HashSet<&Place> = standing.stale.iter().chain(&standing.new).collect();
+        let standing = EntryStaleness::of(&self.hashes(&known), &counting.hashes());
+        let mut nodes: HashMap<EntryPlace, Node> = HashMap::new();
+        let wanted: HashSet<&EntryPlace> = standing.stale.iter().chain(&standing.new).collect();
         for (kind, entry) in counting.entries() {
             let place = (kind, entry.path.clone());
             if wanted.contains(&place) {
@@ -62,7 +64,11 @@ impl Keeping<'_> {
 
     /// What this run changes. Entries are written all at once: if one of this run's is there,
     /// it was killed after that, and what it changed was written down before.
-    fn figures(&self, standing: &Standing, known: &BTreeMap<Place, Node>) -> Result<Kept> {
+    fn figures(
+        &self,
+        standing: &EntryStaleness,
+        known: &BTreeMap<EntryPlace, Node>,
+    ) -> Result<Kept> {
         let (journal, run) = (&self.desk.journal, self.desk.run);
         let key = run.to_string();
         if known.values().any(|node| node.run == Some(run))
@@ -81,7 +87,7 @@ impl Keeping<'_> {
     }
 
     /// The live entries below the target that were written in the same scope.
-    fn known(&self, knowledge: &dyn Knowledge, scope: &str) -> Result<BTreeMap<Place, Node>> {
+    fn known(&self, knowledge: &dyn Knowledge, scope: &str) -> Result<BTreeMap<EntryPlace, Node>> {
         let mut known = BTreeMap::new();
         for kind in EntryKind::ALL {
             let query =
@@ -102,7 +108,7 @@ impl Keeping<'_> {
     }
 
     /// The hashes that entries were written for; none counts where all are wanted anew.
-    fn hashes(&self, known: &BTreeMap<Place, Node>) -> BTreeMap<Place, String> {
+    fn hashes(&self, known: &BTreeMap<EntryPlace, Node>) -> BTreeMap<EntryPlace, String> {
         let hash = |node: &Node| {
             let is_wanted_anew = self.settings.asked.fresh && node.run != Some(self.desk.run);
             let hash = node.metadata["hash"].as_str().filter(|_| !is_wanted_anew);
@@ -112,7 +118,7 @@ impl Keeping<'_> {
     }
 
     /// The graph's node for an entry; a proposed one that breaks a rule is not written.
-    fn node(&self, kind: EntryKind, entry: Entry) -> Result<Node> {
+    fn node(&self, kind: EntryKind, entry: InvestigationEntry) -> Result<Node> {
         let mut metadata = serde_json::to_value(&entry).map_err(bug)?;
         if let Some(problem) = problems(kind, &metadata).into_iter().next() {
             let message = format!("the entry about {} breaks a rule: {problem}", entry.path);
@@ -146,9 +152,9 @@ fn place_node(kind: EntryKind, path: &str) -> NodeId {
 /// Who takes whose place: a new entry that of the stale one; for a place that is gone, the
 /// nearest directory above it that has a new entry. There is one: its list of names changed.
 fn places(
-    standing: &Standing,
-    known: &BTreeMap<Place, Node>,
-    nodes: &HashMap<Place, Node>,
+    standing: &EntryStaleness,
+    known: &BTreeMap<EntryPlace, Node>,
+    nodes: &HashMap<EntryPlace, Node>,
 ) -> Vec<(NodeId, NodeId)> {
     let mut places = Vec::new();
     for place in &standing.stale {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use spore_memory::cues::Pointer;
+use spore_memory::cues::DossierPointer;
 use spore_memory::dossier::{self, Stub};
 use spore_memory::fragment::Fragment;
 use spore_memory::inbox::{PassKind, Terminal};
@@ -198,7 +198,8 @@ fn lines(folded: &Folded) -> Vec<LineEvidence> {
 
 /// The dossiers to be made now, and how many are left for later.
 fn stubs(pass: &Pass<'_>, map: &LineMap) -> (Vec<Stub>, u32) {
-    let exists = |pointer: &Pointer| pass.places.path("memory").join(pointer.dossier()).exists();
+    let exists =
+        |pointer: &DossierPointer| pass.places.path("memory").join(pointer.dossier()).exists();
     let mut stubs = dossier::missing(map, &exists);
     let most = pass.config.memory.dossiers_per_pass as usize;
     let left = stubs.len().saturating_sub(most);

@@ -13,7 +13,7 @@ mod standing;
 mod updating;
 
 use serde::{Deserialize, Serialize};
-use spore_memory::lines::Line;
+use spore_memory::lines::BroadcastLine;
 use spore_model::{Fault, Run};
 
 use crate::report::{self, RunReport};
@@ -70,7 +70,7 @@ pub(crate) fn go_on(around: &Surroundings, workspace: &Workspace, run: &Run) -> 
     report::report(workspace, pass.journal(), run.id)
 }
 
-fn ambiguous(typed: &str, several: &[&Line]) -> Error {
+fn ambiguous(typed: &str, several: &[&BroadcastLine]) -> Error {
     let lines: Vec<String> =
         several.iter().take(8).map(|line| format!("  {}  {}", line.hash, line.text)).collect();
     Error::new(Fault::BadInput, format!("{typed:?} could be any of {} lines", several.len()))

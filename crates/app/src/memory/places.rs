@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use spore_effects::files::{self, Lock, LockError};
 use spore_memory::inbox::is_ack_name;
-use spore_memory::known::Known;
+use spore_memory::known::KnownFragments;
 use spore_memory::ledger::{LEDGER, Ledger};
 use spore_memory::lines::{BROADCAST, LineMap};
 use spore_memory::pending::Pending;
@@ -106,8 +106,8 @@ impl Places {
         names_in(&inbox, |name| is_ack_name(name) && is_file(name))
     }
 
-    pub(crate) fn known(&self) -> Result<Known> {
-        Ok(Known::of(self.fragment_names()?))
+    pub(crate) fn known(&self) -> Result<KnownFragments> {
+        Ok(KnownFragments::of(self.fragment_names()?))
     }
 
     /// Reads what waits for a judge. A line that cannot be read is let go of: it is only a

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_memory::fragment::Fragment;
 use spore_memory::inbox::{NO_EVIDENCE, Packet, PassKind, Terminal};
-use spore_memory::known::{Known, split_count};
+use spore_memory::known::{KnownFragments, split_count};
 use spore_memory::lines::{LineHash, LineMap};
 use spore_memory::pending::Pending;
-use spore_memory::scan::{LastEvent, Scan, ScanError, Scanned, SpineFlaw, scan};
+use spore_memory::scan::{LastEvent, PassError, ScanTask, Scanned, SpineFlaw, scan};
 use spore_model::{Fault, RunId};
 use spore_store::spine::{Cursor, Spine};
 
@@ -181,7 +181,7 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<Plan> {
     let (map, known, ledger) = (places.line_map()?, places.known()?, places.ledger()?);
     let named = named_lines(pass, asked, &map)?;
     let rules = &pass.config.memory;
-    let task = Scan {
+    let task = ScanTask {
         map: &map,
         known: &known,
         in_ledger: &ledger.hashes(),
@@ -215,11 +215,11 @@ fn last_of(state: &ScannerState, place: &str) -> Cursor {
     state.places.get(place).map(|known| known.cursor.clone()).unwrap_or_default()
 }
 
-fn failed(error: ScanError) -> Error {
+fn failed(error: PassError) -> Error {
     match error {
-        ScanError::Interrupted => Error::interrupted("the scan was interrupted")
+        PassError::Interrupted => Error::interrupted("the scan was interrupted")
             .hint("`spore resume` reads the events again; nothing was written yet"),
-        ScanError::Unreadable(problem) => Error::new(Fault::Io, problem.to_string())
+        PassError::Unreadable(problem) => Error::new(Fault::Io, problem.to_string())
             .hint("make the event files readable")
             .because(problem),
     }
@@ -262,7 +262,12 @@ fn settled(fragments: &[Fragment]) -> BTreeSet<(String, LineHash)> {
     fragments.iter().filter_map(settles).collect()
 }
 
-fn report(run: RunId, scanned: &Scanned, known: &Known, pending: &Pending) -> MemoryScanned {
+fn report(
+    run: RunId,
+    scanned: &Scanned,
+    known: &KnownFragments,
+    pending: &Pending,
+) -> MemoryScanned {
     let count = scanned.fragments.len();
     let (terminal, result) = match (count, scanned.full) {
         (0, _) => (Terminal::NoNewGradient, NO_EVIDENCE.to_owned()),
@@ -296,7 +301,7 @@ fn report(run: RunId, scanned: &Scanned, known: &Known, pending: &Pending) -> Me
     }
 }
 
-fn line_evidence(fragments: &[Fragment], known: &Known) -> Vec<LineEvidence> {
+fn line_evidence(fragments: &[Fragment], known: &KnownFragments) -> Vec<LineEvidence> {
     let mut lines: BTreeMap<(u32, &LineHash), u32> = BTreeMap::new();
     for line in fragments.iter().filter_map(|fragment| fragment.line.as_ref()) {
         *lines.entry((line.number, &line.hash)).or_default() += 1;

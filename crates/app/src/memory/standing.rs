@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spore_memory::decision::{Decision, Enough, decide};
 use spore_memory::dossier;
-use spore_memory::evidence::{RootCause, Signal, Trajectory};
-use spore_memory::ledger::{Entry, Ledger};
-use spore_memory::lines::{Line, LineHash, LineMap};
+use spore_memory::evidence::{EvidenceSignal, RootCause, Trajectory};
+use spore_memory::ledger::{Ledger, LineRecord};
+use spore_memory::lines::{BroadcastLine, LineHash, LineMap};
 use spore_memory::pending::Touch;
 use spore_store::spine::Cursor;
 
@@ -61,12 +61,12 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     let on_record = places.ledger()?;
     let pending = places.read_pending(config.memory.pending_per_line as usize)?;
     let enough = Enough { wrong: config.memory.wrong_before_removal };
-    let standing = |line: &Line| LineStanding {
+    let standing = |line: &BroadcastLine| LineStanding {
         decision: decision(line, &on_record, enough),
         text: line.text.clone(),
         pending: pending.of_line(&line.hash).count(),
     };
-    let exists = |pointer: &spore_memory::cues::Pointer| {
+    let exists = |pointer: &spore_memory::cues::DossierPointer| {
         places.path("memory").join(pointer.dossier()).exists()
     };
     let missing = dossier::missing(&folded.map, &exists);
@@ -88,9 +88,9 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     })
 }
 
-fn decision(line: &Line, ledger: &Ledger, enough: Enough) -> LineDecision {
+fn decision(line: &BroadcastLine, ledger: &Ledger, enough: Enough) -> LineDecision {
     let entry = ledger.entry(&line.hash);
-    let tally = entry.map(Entry::tally).unwrap_or_default();
+    let tally = entry.map(LineRecord::tally).unwrap_or_default();
     line_decision(line, decide(entry, enough), tally)
 }
 
@@ -141,7 +141,7 @@ pub struct MemoryWhy {
 pub struct EvidenceRow {
     pub ts: String,
     pub trajectory: Trajectory,
-    pub signal: Signal,
+    pub signal: EvidenceSignal,
     pub kind: String,
     pub root_cause: Option<RootCause>,
     pub fragment: String,
@@ -164,7 +164,7 @@ pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
     let pending = places.read_pending(config.memory.pending_per_line as usize)?;
     let cues = line.map(|line| line.cues.clone()).unwrap_or_default();
     Ok(MemoryWhy {
-        line: line.map(Line::reference),
+        line: line.map(BroadcastLine::reference),
         text: line
             .map(|line| line.text.clone())
             .or_else(|| entry.map(|entry| entry.text.clone()))
@@ -181,7 +181,7 @@ pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
         actions: cues.actions,
         evidence: entry
             .into_iter()
-            .flat_map(Entry::rows)
+            .flat_map(LineRecord::rows)
             .map(|row| EvidenceRow {
                 ts: row.ts.clone(),
                 trajectory: row.trajectory,
@@ -202,7 +202,7 @@ fn find<'m>(
     map: &'m LineMap,
     ledger: &Ledger,
     typed: &str,
-) -> Result<(LineHash, Option<&'m Line>)> {
+) -> Result<(LineHash, Option<&'m BroadcastLine>)> {
     match map.find(typed).as_slice() {
         [line] => return Ok((line.hash.clone(), Some(line))),
         [] => {}

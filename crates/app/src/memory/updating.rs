@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_memory::decision::{Decision, Enough, decide};
-use spore_memory::edit::{Edit, Refused, Removed, diff, without};
+use spore_memory::edit::{Edit, RefusedEdit, RemovedLine, diff, without};
 use spore_memory::inbox::{PassKind, Terminal};
-use spore_memory::ledger::{LEDGER, Tally};
-use spore_memory::lines::{BROADCAST, Line, LineHash, LineMap};
+use spore_memory::ledger::{EvidenceTally, LEDGER};
+use spore_memory::lines::{BROADCAST, BroadcastLine, LineHash, LineMap};
 use spore_model::{Fault, Outcome, Run, RunId, RunKind, RunState};
 use spore_store::RunQuery;
 
@@ -191,11 +191,11 @@ fn plan(
             Decision::Untested => {}
         }
     }
-    let gone = |line: &&Line| report.removed.iter().any(|row| row.hash == line.hash);
+    let gone = |line: &&BroadcastLine| report.removed.iter().any(|row| row.hash == line.hash);
     let numbers: Vec<u32> = map.lines().iter().filter(gone).map(|line| line.number).collect();
     let edit = match Edit::defend(&before, &without(&before, &numbers), &folded.ledger) {
         Ok(edit) => Some(edit),
-        Err(Refused::Nothing) => None,
+        Err(RefusedEdit::Nothing) => None,
         Err(refused) => return Err(refuse(&refused)),
     };
     report.diff = edit.as_ref().map(|edit| diff(edit.before(), edit.after())).unwrap_or_default();
@@ -203,7 +203,11 @@ fn plan(
     Ok((report, edit))
 }
 
-pub(super) fn line_decision(line: &Line, decision: Decision, tally: Tally) -> LineDecision {
+pub(super) fn line_decision(
+    line: &BroadcastLine,
+    decision: Decision,
+    tally: EvidenceTally,
+) -> LineDecision {
     LineDecision {
         line: line.reference(),
         hash: line.hash.clone(),
@@ -245,10 +249,10 @@ fn current_ledger(places: &Places) -> Result<Folded> {
     .hint("run `spore memory crystallize` first"))
 }
 
-fn refuse(refused: &Refused) -> Error {
+fn refuse(refused: &RefusedEdit) -> Error {
     let error = Error::new(Fault::BadInput, format!("no evidence, no edit: {refused}"));
     match refused {
-        Refused::NoEvidence { hash, .. } => error.hint(format!(
+        RefusedEdit::NoEvidence { hash, .. } => error.hint(format!(
             "if it is wrong, say so: spore events append --kind human --type memory.feedback \
              --payload '{{\"line\": \"{hash}\", \"activation\": \"missed\", \"root_cause\": \
              \"direction-wrong\"}}'; then scan and crystallize. Or edit the file yourself: it is yours"
@@ -275,7 +279,8 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
     let (before, after) = (read("before.md")?, read("after.md")?);
     let folded = current_ledger(&pass.places)?;
     let edit = Edit::defend(&before, &after, &folded.ledger).map_err(|error| refuse(&error))?;
-    let removed: Vec<&LineHash> = edit.removed().iter().map(|Removed { hash, .. }| hash).collect();
+    let removed: Vec<&LineHash> =
+        edit.removed().iter().map(|RemovedLine { hash, .. }| hash).collect();
     let planned: Vec<&LineHash> = report.removed.iter().map(|row| &row.hash).collect();
     if removed != planned {
         return Err(Error::new(Fault::BadInput, "the plan of the update was changed on the disk")

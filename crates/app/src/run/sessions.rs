@@ -1,7 +1,7 @@
 //! Runs one agent session on behalf of a run: its row, its files, its process on record.
 
 use serde_json::json;
-use spore_agent::{Agent, Conversation, Limits, Report, Request};
+use spore_agent::{Agent, Conversation, Request, RequestLimits, SessionReport};
 use spore_model::{
     CommitId, LedgerEntry, Run, RunCost, RunId, RunKind, RunState, SourceKind, Ticket,
 };
@@ -97,7 +97,7 @@ impl Orchestration<'_> {
         player: &Player,
         agent: &dyn Agent,
         session: RunId,
-    ) -> Result<(Report, Proposals)> {
+    ) -> Result<(SessionReport, Proposals)> {
         let dir = part.files.dir();
         let token = self.around.ids.session_token();
         let (sandbox, scratch) =
@@ -132,7 +132,7 @@ impl Orchestration<'_> {
             mcp_servers: vec![seat.server()],
             schema: None,
             resume,
-            limits: Limits {
+            limits: RequestLimits {
                 turns: self.settings.max_turns,
                 wall: std::time::Duration::from_millis(self.settings.wall_ms),
                 idle: idle(agent, self.config),

@@ -4,7 +4,7 @@
 //! [`crate::run::steps::gates`], [`crate::run::steps::verifier`] and [`crate::run::steps::conclusion`].
 
 use serde_json::Value;
-use spore_agent::Environment;
+use spore_agent::EnvironmentFilter;
 use spore_config::Config;
 use spore_gates::GateResult;
 use spore_git::Repository;
@@ -199,7 +199,7 @@ pub(crate) fn environment(
 ) -> Vec<(String, String)> {
     let allow = [config.environment.allow.as_slice(), more].concat();
     let mut variables =
-        Environment::new(&allow, &config.environment.deny).filter(around.variables.clone());
+        EnvironmentFilter::new(&allow, &config.environment.deny).filter(around.variables.clone());
     // In a checkout that lost its own repository, git must not find one further up.
     let ceiling = around.state_home.display().to_string();
     variables.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling));

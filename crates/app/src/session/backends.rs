@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spore_agent::acp::{Acp, Preset};
-use spore_agent::api::{Api, ApiSettings, Protocol, Retries};
-use spore_agent::claude::Claude;
-use spore_agent::codex::Codex;
-use spore_agent::command::{Command, Output, Template};
-use spore_agent::replay::Replay;
+use spore_agent::acp::{AcpAgent, Preset};
+use spore_agent::api::{ApiAgent, ApiSettings, Protocol, Retries};
+use spore_agent::claude::ClaudeAgent;
+use spore_agent::codex::CodexAgent;
+use spore_agent::command::{CommandAgent, CommandOutput, Template};
+use spore_agent::replay::ReplayAgent;
 use spore_agent::{Agent, AgentError, Scenario, Watchdog};
 use spore_config::Config;
 use spore_effects::session::{Grace, Shim};
@@ -47,9 +47,9 @@ pub(crate) fn backend(
             .hint("add `--scenario FILE`; `spore demo` shows one at work")),
         ("claude", _) => {
             let program = installed(around, config.claude.program.as_ref())?;
-            Ok(Arc::new(Claude::new(program, shim(around), watchdog(config))))
+            Ok(Arc::new(ClaudeAgent::new(program, shim(around), watchdog(config))))
         }
-        ("api", _) => Ok(Arc::new(Api::new(
+        ("api", _) => Ok(Arc::new(ApiAgent::new(
             shim(around),
             Arc::clone(&around.clock),
             watchdog(config),
@@ -58,7 +58,7 @@ pub(crate) fn backend(
         ("command", _) => command(around, config),
         ("codex", _) => {
             let program = installed(around, config.codex.program.as_ref())?;
-            Ok(Arc::new(Codex::new(program, shim(around), watchdog(config))))
+            Ok(Arc::new(CodexAgent::new(program, shim(around), watchdog(config))))
         }
         (name, _) if preset(config, name)?.is_some() => acp(around, config, name),
         ("", _) => Err(Error::new(Fault::Missing, "no agent is chosen").hint(format!(
@@ -101,7 +101,7 @@ fn acp(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Age
     match preset(config, name)? {
         Some(preset) => {
             installed(around, &preset.program)?;
-            Ok(Arc::new(Acp::new(preset, shim(around), watchdog(config))))
+            Ok(Arc::new(AcpAgent::new(preset, shim(around), watchdog(config))))
         }
         None => Err(Error::new(Fault::Usage, format!("there is no agent backend {name:?}"))),
     }
@@ -127,7 +127,7 @@ fn replay(around: &Surroundings, config: &Config, scenario: &Path) -> Result<Arc
     })?;
     Scenario::parse(&text)
         .map_err(|error| Error::new(Fault::BadInput, format!("{}: {error}", scenario.display())))?;
-    Ok(Arc::new(Replay::new(around.exe.clone(), scenario.to_owned(), watchdog(config))))
+    Ok(Arc::new(ReplayAgent::new(around.exe.clone(), scenario.to_owned(), watchdog(config))))
 }
 
 fn shim(around: &Surroundings) -> Shim {
@@ -160,15 +160,15 @@ fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
             .hint("set `[command] program` in .spore/config.toml"));
     }
     let output = match config.command.output.as_str() {
-        "events" => Output::Events,
-        _ => Output::Text,
+        "events" => CommandOutput::Events,
+        _ => CommandOutput::Text,
     };
     let template = Template {
         program: installed(around, config.command.program.as_ref())?,
         args: config.command.args.clone(),
         output,
     };
-    let command = Command::new(template, shim(around), watchdog(config))
+    let command = CommandAgent::new(template, shim(around), watchdog(config))
         .map_err(|error| Error::new(Fault::Config, format!("[command] args: {error}")))?;
     Ok(Arc::new(command))
 }

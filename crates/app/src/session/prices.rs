@@ -3,7 +3,7 @@
 //! Exact where both are known for sure. Of a session that was cut off, or may have had prompts
 //! of the dearer kind, or whose model nobody knows, the cost is estimated and marked so.
 
-use spore_agent::{Price, Prices, Report};
+use spore_agent::{Price, PriceList, SessionReport};
 use spore_config::Config;
 use spore_model::{Cost, Outcome, Usage, Usd};
 
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 const LIST: &str = include_str!("../../../../assets/prices.toml");
 
 /// The vendors' list prices, and on top what a person set.
-pub(crate) fn prices(config: &Config) -> Result<Prices> {
+pub(crate) fn prices(config: &Config) -> Result<PriceList> {
     let own = config.prices.models.iter().map(|(name, price)| {
         let price = Price {
             input: price.input,
@@ -24,7 +24,7 @@ pub(crate) fn prices(config: &Config) -> Result<Prices> {
         };
         (name.clone(), price)
     });
-    Ok(Prices::new(listed()?).with_own(own))
+    Ok(PriceList::new(listed()?).with_own(own))
 }
 
 fn listed() -> Result<Vec<(String, Price)>> {
@@ -53,7 +53,11 @@ fn entry(name: &str, item: &toml_edit::Item) -> Result<Price> {
 }
 
 /// What a session cost. `asked` is the model it was asked to use.
-pub(crate) fn cost_of(config: &Config, report: &Report, asked: Option<&str>) -> Result<Cost> {
+pub(crate) fn cost_of(
+    config: &Config,
+    report: &SessionReport,
+    asked: Option<&str>,
+) -> Result<Cost> {
     if let Some(said) = report.cost {
         return Ok(Cost::exact(said));
     }
@@ -106,7 +110,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(settings: &str, report: Report, asked: Option<&str>, expected: &str) {
+    fn check(settings: &str, report: SessionReport, asked: Option<&str>, expected: &str) {
         let cost = cost_of(&config(settings), &report, asked).unwrap();
         assert_eq!(
             format!("{}{}", if cost.estimated { "~" } else { "" }, cost.usd.as_dollars()),
@@ -114,14 +118,14 @@ mod tests {
         );
     }
 
-    fn used(input: u64, cached: u64, output: u64) -> Report {
+    fn used(input: u64, cached: u64, output: u64) -> SessionReport {
         let usage = Usage {
             input_tokens: input,
             cache_read_tokens: cached,
             output_tokens: output,
             ..Usage::default()
         };
-        Report { usage, ..Report::ended(Outcome::Success, None) }
+        SessionReport { usage, ..SessionReport::ended(Outcome::Success, None) }
     }
 
     #[test]
@@ -134,9 +138,9 @@ mod tests {
         check("", used(mtok, 0, 0), Some("nobody-knows"), "~5");
         check("", used(mtok, 0, 0), None, "~5");
         // What the agent says it used wins over what it was asked to use.
-        let said = Report { model: Some("gpt-5-nano".to_owned()), ..used(mtok, 0, 0) };
+        let said = SessionReport { model: Some("gpt-5-nano".to_owned()), ..used(mtok, 0, 0) };
         check("", said, Some("opus"), "0.05");
-        let told = Report { cost: Usd::from_dollars(0.25), ..used(1, 0, 0) };
+        let told = SessionReport { cost: Usd::from_dollars(0.25), ..used(1, 0, 0) };
         check("", told, Some("gpt-5"), "0.25");
     }
 
@@ -144,8 +148,8 @@ mod tests {
     fn a_cost_is_estimated_where_anything_is_in_doubt() {
         check("", used(200_000, 72_000, 1_000), Some("gpt-5.4"), "0.533");
         check("", used(200_000, 72_001, 1_000), Some("gpt-5.4"), "~0.53300025");
-        let cut = Report { outcome: Outcome::TimedOut, ..used(1_000_000, 0, 0) };
+        let cut = SessionReport { outcome: Outcome::TimedOut, ..used(1_000_000, 0, 0) };
         check("", cut, Some("gpt-5"), "~1.25");
-        check("", Report::ended(Outcome::Failure, None), Some("gpt-5"), "~1");
+        check("", SessionReport::ended(Outcome::Failure, None), Some("gpt-5"), "~1");
     }
 }

@@ -14,7 +14,7 @@ mod scratch;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spore_agent::Sandbox;
+use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_effects::session::{Confinement, Enforced, enforceable};
 use spore_model::{Fault, RunId, SessionToken};
@@ -68,9 +68,10 @@ impl Sandboxes<'_> {
         dir: &Path,
         files: &Path,
         token: &SessionToken,
-    ) -> Result<(Sandbox, Option<Scratch>)> {
+    ) -> Result<(SessionSandbox, Option<Scratch>)> {
         if !hold.held {
-            let sandbox = if backend == "codex" { Sandbox::Own } else { Sandbox::None };
+            let sandbox =
+                if backend == "codex" { SessionSandbox::Own } else { SessionSandbox::None };
             return Ok((sandbox, None));
         }
         let scratch = self.scratch(token)?;
@@ -80,7 +81,7 @@ impl Sandboxes<'_> {
         confinement.read.push(files.to_owned());
         // The commands of this backend are its only processes; the model is asked by us.
         confinement.no_tcp = backend == "api" && denies_network(self.config);
-        Ok((Sandbox::Enforced(confinement), Some(scratch)))
+        Ok((SessionSandbox::Enforced(confinement), Some(scratch)))
     }
 
     /// The sandbox of one gate in `dir`, which needs these programs; nothing where none is
@@ -134,7 +135,7 @@ fn denies_network(config: &Config) -> bool {
 }
 
 /// Whether a coder may run any command, its agent asking nobody.
-pub(crate) fn free_shell(config: &Config, sandbox: &Sandbox) -> bool {
+pub(crate) fn free_shell(config: &Config, sandbox: &SessionSandbox) -> bool {
     match config.sandbox.free_shell.as_str() {
         "always" => true,
         "sandboxed" => sandbox.is_enforced(),
@@ -243,14 +244,14 @@ mod tests {
 
     #[test]
     fn a_shell_is_free_only_in_a_sandbox_or_where_somebody_said_so() {
-        let inside = Sandbox::Enforced(Confinement::default());
+        let inside = SessionSandbox::Enforced(Confinement::default());
         for (word, enforced, own) in
             [("sandboxed", true, false), ("always", true, true), ("never", false, false)]
         {
             let config = config(&format!("sandbox.free_shell = \"{word}\""));
             assert_eq!(free_shell(&config, &inside), enforced, "{word}");
-            assert_eq!(free_shell(&config, &Sandbox::Own), own, "{word}");
-            assert_eq!(free_shell(&config, &Sandbox::None), own, "{word}");
+            assert_eq!(free_shell(&config, &SessionSandbox::Own), own, "{word}");
+            assert_eq!(free_shell(&config, &SessionSandbox::None), own, "{word}");
         }
     }
 }

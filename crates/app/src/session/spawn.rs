@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use spore_agent::{Conversation, Limits, Report, Request, ToolPolicy};
+use spore_agent::{Conversation, Request, RequestLimits, SessionReport, ToolPolicy};
 use spore_config::Config;
 use spore_model::{
     Cost, EffectClass, Fault, LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind,
@@ -168,14 +168,14 @@ impl Desk<'_> {
             dir,
             env,
             tools: ToolPolicy { allow: asked.allowed_tools.clone(), ..ToolPolicy::default() },
-            sandbox: spore_agent::Sandbox::None,
+            sandbox: spore_agent::SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: asked
                 .resume
                 .clone()
                 .map(|session_id| Conversation { session_id, prompt: asked.prompt.clone() }),
-            limits: Limits {
+            limits: RequestLimits {
                 turns,
                 wall,
                 idle: None,
@@ -222,7 +222,7 @@ impl Desk<'_> {
         role: &str,
         backend: &str,
         attempt: u32,
-        report: &Report,
+        report: &SessionReport,
         cost: Cost,
     ) -> Result<()> {
         let now = self.around.clock.now();

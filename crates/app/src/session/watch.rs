@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use spore_agent::{Agent, AgentError, AgentEvent, BoxError, Report, Request, Watch};
+use spore_agent::{Agent, AgentError, AgentEvent, AgentWatch, BoxError, Request, SessionReport};
 use spore_config::Config;
 use spore_effects::session::{Enforced, ProcessIdentity};
 use spore_model::{RunId, SessionToken};
@@ -25,7 +25,7 @@ pub(crate) struct Attendance<'a> {
 
 impl Attendance<'_> {
     /// Lets the agent work until it is done.
-    pub(crate) fn attend(self, agent: &dyn Agent, request: &Request) -> Result<Report> {
+    pub(crate) fn attend(self, agent: &dyn Agent, request: &Request) -> Result<SessionReport> {
         Ok(self.attend_noting(agent, request)?.0)
     }
 
@@ -34,7 +34,7 @@ impl Attendance<'_> {
         self,
         agent: &dyn Agent,
         request: &Request,
-    ) -> Result<(Report, ToolsUsed)> {
+    ) -> Result<(SessionReport, ToolsUsed)> {
         let (journal, clock) = (self.journal, &self.around.clock);
         let token = request.token.clone();
         let mut watch = SessionWatch {
@@ -50,7 +50,7 @@ impl Attendance<'_> {
         let ran = agent.run(request, &mut watch);
         journal.process_ended(&token, clock.now())?;
         let tools = std::mem::take(&mut watch.tools);
-        let timed = |report| (Report { duration: started.elapsed(), ..report }, tools);
+        let timed = |report| (SessionReport { duration: started.elapsed(), ..report }, tools);
         ran.map(timed).map_err(|error| match error {
             // What refused the start was the journal, and its error says more.
             AgentError::Refused(source) => match source.downcast::<Error>() {
@@ -110,7 +110,7 @@ impl SessionWatch<'_> {
     }
 }
 
-impl Watch for SessionWatch<'_> {
+impl AgentWatch for SessionWatch<'_> {
     fn starting(&mut self, process: &ProcessIdentity) -> std::result::Result<(), BoxError> {
         let around = self.desk.around;
         let row = ProcessRow {

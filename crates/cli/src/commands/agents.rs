@@ -7,22 +7,22 @@ use crate::ui::Ui;
 /// See which agents can be used, and what each can do
 #[derive(clap::Subcommand)]
 pub(crate) enum AgentsCommand {
-    List(ListArgs),
+    List(AgentsListArgs),
     Check(check::CheckArgs),
 }
 
-/// List every agent: whether it is here, its version, what it can do
+/// List every agent: whether it is installed, its version, what it can do
 ///
-/// Nothing is called but each program's `--version`. `-v` tells where each was found.
+/// Spore only asks each program for its `--version`. `-v` shows where each was found.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore agents list\n  spore agents list -v\n  spore agents list --json"
 )]
-pub(crate) struct ListArgs {}
+pub(crate) struct AgentsListArgs {}
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &AgentsCommand) -> Result<u8> {
     match command {
-        AgentsCommand::List(ListArgs {}) => list(ui, around),
+        AgentsCommand::List(AgentsListArgs {}) => list(ui, around),
         AgentsCommand::Check(args) => check::run(ui, around, args),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct ContextArgs {
     /// How long the task file may be, in estimated tokens
     #[arg(long, value_name = "N", default_value_t = spore_app::DEFAULT_TOKENS)]
     tokens: usize,
-    /// Who ranks the files
+    /// Which algorithm ranks the files
     #[arg(long, value_name = "NAME", value_enum, default_value_t = RankerName::Fitted)]
     ranker: RankerName,
     /// Use no vectors

@@ -87,13 +87,13 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &IndexArgs) -> Resul
     };
     bar.clear();
     let report = &indexed.report;
-    let answer = Answer { report, vectors: vectors.as_ref() };
+    let answer = IndexAnswer { report, vectors: vectors.as_ref() };
     ui.answer(&answer, || text::report(report) + &text::vectors(vectors.as_ref()));
     Ok(0)
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct IndexAnswer<'a> {
     #[serde(flatten)]
     report: &'a IndexReport,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,9 +8,9 @@ use crate::ui::Ui;
 /// Look at a directory and keep what is known about it up to date
 ///
 /// Scans it as `spore scan` does, says in a few sentences what counting alone can tell, and,
-/// in a Spore project, keeps an entry for each directory and file in the graph. An entry holds
-/// for as long as its place is unchanged: a second investigation writes only what changed.
-/// It is a run like any other: `spore runs show` tells of it, `spore resume` goes on with it.
+/// in a Spore project, keeps an entry for each directory and file in the graph. An entry is
+/// valid as long as its file or directory is unchanged: a second investigation writes only what
+/// changed. It is a run like any other: `spore runs show` shows it, `spore resume` continues it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore investigate                 this directory\n  spore investigate crates/app      a part of it\n  spore investigate --fresh         write every entry anew\n  spore investigate -o report.txt   the report in a file"
@@ -18,7 +18,7 @@ use crate::ui::Ui;
 pub(crate) struct InvestigateArgs {
     #[command(flatten)]
     what: What,
-    /// Write every entry anew, also those that still hold
+    /// Write every entry anew, the valid ones too
     #[arg(long)]
     fresh: bool,
     #[command(flatten)]
@@ -54,7 +54,7 @@ fn text(seen: &Investigated) -> String {
 
 fn told(kept: &Kept) -> String {
     let parts = [
-        (kept.fresh, "still hold"),
+        (kept.fresh, "are still valid"),
         (kept.stale, "were stale and are written anew"),
         (kept.new, "are new"),
         (kept.gone, "are gone"),

@@ -48,7 +48,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    command: Command,
+    command: SporeCommand,
 }
 
 /// Keeps the flags that every command has apart from its own.
@@ -88,7 +88,7 @@ pub(crate) enum ProgressStyle {
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum SporeCommand {
     Init(init::InitArgs),
     Index(index::IndexArgs),
     Search(search::SearchArgs),
@@ -124,35 +124,35 @@ enum Command {
 pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     let around = surroundings::read(&cli.global)?;
     match &cli.command {
-        Command::Init(args) => init::run(ui, &around, args),
-        Command::Index(args) => index::run(ui, &around, args),
-        Command::Search(args) => search::run(ui, &around, args),
-        Command::Context(args) => context::run(ui, &around, args),
-        Command::Scan(args) => scan::run(ui, &around, args),
-        Command::Investigate(args) => investigate::run(ui, &around, args),
-        Command::Orchestrate(args) => orchestrate::run(ui, &around, args),
-        Command::Resume(args) => resume::run(ui, &around, args),
-        Command::Retry(args) => retry::run(ui, &around, args),
-        Command::Runs(command) => runs::run(ui, &around, command),
-        Command::Graph(command) => graph::run(ui, &around, command),
-        Command::Events(command) => events::run(ui, &around, command),
-        Command::Memory(command) => memory::run(ui, &around, command),
-        Command::Mcp(args) => mcp::run(ui, &around, args),
-        Command::Spawn(args) => spawn::run(ui, &around, args),
-        Command::Exec(args) => exec::run(ui, &around, args),
-        Command::Stage(args) => stage::run(ui, &around, args),
-        Command::Phase(args) => phase::run(ui, &around, args),
-        Command::Sentinel(args) => sentinel::run(ui, &around, args),
-        Command::Agents(command) => agents::run(ui, &around, command),
-        Command::Config(command) => config::run(ui, &around, command),
-        Command::Doctor(args) => doctor::run(ui, &around, args),
-        Command::Setup(args) => setup::run(ui, &around, args),
-        Command::Demo(args) => demo::run(ui, around, args),
+        SporeCommand::Init(args) => init::run(ui, &around, args),
+        SporeCommand::Index(args) => index::run(ui, &around, args),
+        SporeCommand::Search(args) => search::run(ui, &around, args),
+        SporeCommand::Context(args) => context::run(ui, &around, args),
+        SporeCommand::Scan(args) => scan::run(ui, &around, args),
+        SporeCommand::Investigate(args) => investigate::run(ui, &around, args),
+        SporeCommand::Orchestrate(args) => orchestrate::run(ui, &around, args),
+        SporeCommand::Resume(args) => resume::run(ui, &around, args),
+        SporeCommand::Retry(args) => retry::run(ui, &around, args),
+        SporeCommand::Runs(command) => runs::run(ui, &around, command),
+        SporeCommand::Graph(command) => graph::run(ui, &around, command),
+        SporeCommand::Events(command) => events::run(ui, &around, command),
+        SporeCommand::Memory(command) => memory::run(ui, &around, command),
+        SporeCommand::Mcp(args) => mcp::run(ui, &around, args),
+        SporeCommand::Spawn(args) => spawn::run(ui, &around, args),
+        SporeCommand::Exec(args) => exec::run(ui, &around, args),
+        SporeCommand::Stage(args) => stage::run(ui, &around, args),
+        SporeCommand::Phase(args) => phase::run(ui, &around, args),
+        SporeCommand::Sentinel(args) => sentinel::run(ui, &around, args),
+        SporeCommand::Agents(command) => agents::run(ui, &around, command),
+        SporeCommand::Config(command) => config::run(ui, &around, command),
+        SporeCommand::Doctor(args) => doctor::run(ui, &around, args),
+        SporeCommand::Setup(args) => setup::run(ui, &around, args),
+        SporeCommand::Demo(args) => demo::run(ui, around, args),
     }
 }
 
-/// The exit code of a run is its outcome's; without one, somebody stopped it. Verified work
-/// that is not where it was asked to be is only a part of what was asked for.
+/// Returns the exit code of a run's outcome; a run without one was interrupted. Verified work
+/// that could not be applied where the user asked is a partial success.
 fn exit_code(report: &RunReport) -> u8 {
     if report.applied.as_ref().is_some_and(|applied| !applied.done) {
         return spore_model::Outcome::Partial.exit_code();

@@ -13,7 +13,7 @@ use crate::ui::Ui;
 /// The agent works in a private clone of HEAD. Your files, index, stash and branches are not
 /// touched; verified work arrives as a commit on a branch `spore/<run>`, or as `--apply` says.
 ///
-/// Exit codes: 0 verified, 1 failed, 3 parked for a person or for budget, 10 nobody could say,
+/// Exit codes: 0 verified, 1 failed, 3 parked for a person or for budget, 10 no clear verdict,
 /// 11 escalated, 12 verified but not applied, 20 interrupted, 75 parked for quota. The call itself was wrong: 64 usage,
 /// 65 input (a red project, no commit), 69 something is missing, 74 disk, 78 configuration.
 #[derive(clap::Args)]

@@ -13,7 +13,7 @@ use crate::ui::Ui;
 
 pub(super) use text::report;
 
-/// See what a directory holds: tree, kinds of files, languages, sizes
+/// Show what is in a directory: tree, kinds of files, languages, sizes
 ///
 /// Needs no model, no git and no project, and writes nothing. Lines are counted as tokei
 /// counts them. What is ignored by git, by .sporeignore or by being hidden is left out; links

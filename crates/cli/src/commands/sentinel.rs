@@ -6,10 +6,10 @@ use crate::ui::Ui;
 
 /// Run the project's own checks on the files as they are now, and grade them
 ///
-/// PASS: every check passed. WARN: only linters complain. FAIL: something has to be mended;
-/// then mend it and call this again for the next cycle, which is compared with the one before.
-/// It stops by rule: after the last cycle, or after two in a row that were no better. Nothing
-/// of yours is touched: the checks run in a checkout of their own.
+/// PASS: every check passed. WARN: only linters complain. FAIL: any other check failed. Fix it
+/// and run the command again: the next cycle is compared with the one before. The sentinel
+/// gives up after the last cycle, or after two in a row that were no better. Your files are not
+/// touched: the checks run in a checkout of their own.
 ///
 /// Exit codes: 0 PASS or WARN, 10 FAIL, 11 FAIL and no better for two cycles, 20 interrupted.
 #[derive(clap::Args)]
@@ -17,10 +17,10 @@ use crate::ui::Ui;
     after_help = "Examples:\n  spore sentinel --checks-only\n  spore sentinel --checks-only --fresh --json"
 )]
 pub(crate) struct SentinelArgs {
-    /// Only check: whoever called mends what is found
+    /// Only run the checks; you or an agent fix what they find
     #[arg(long)]
     checks_only: bool,
-    /// Cycles before it is given up
+    /// How many cycles there are at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_cycles: Option<u32>,
     /// Begin with cycle 1, although an earlier sentinel waits for its next one
@@ -30,8 +30,10 @@ pub(crate) struct SentinelArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &SentinelArgs) -> Result<u8> {
     if !args.checks_only {
-        return Err(Error::new(Fault::Usage, "the sentinel cannot mend anything by itself yet")
-            .hint("add `--checks-only`: it checks and grades, and you or an agent mend"));
+        return Err(Error::new(Fault::Usage, "the sentinel cannot fix anything by itself yet")
+            .hint(
+                "add `--checks-only`: it checks and grades, and you or an agent fix what it finds",
+            ));
     }
     let asked = SentinelAsked { max_cycles: args.max_cycles, fresh: args.fresh };
     listen_for_signals(&around.interrupt)?;
@@ -62,7 +64,7 @@ fn text(report: &FlowReport) -> String {
     let reason = report.reason.as_deref().unwrap_or_default();
     text.push_str(&format!("{reason}\n  {}/sentinel\n", report.directory));
     if report.exit_code == 10 && report.status == spore_model::RunStatus::ParkedHuman {
-        text.push_str("When that is mended:\n  spore sentinel --checks-only\n");
+        text.push_str("When that is fixed:\n  spore sentinel --checks-only\n");
     }
     text
 }

@@ -13,7 +13,7 @@ pub(super) fn ending(report: &RunReport) -> String {
             format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
         }
         (RunStatus::Finished, _) => format!(
-            "{}\n\nRun {id} finished for {cost}; nobody judged it. What it left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
+            "{}\n\nRun {id} finished for {cost}; no verifier judged it. What it left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
             clean(report.answer.as_deref().unwrap_or_default()).trim(),
             report.directory,
             report.run.id
@@ -31,7 +31,7 @@ pub(super) fn ending(report: &RunReport) -> String {
         }
         (_, _) if report.run.state == RunState::Parked => {
             format!(
-                "Run {id} waits for a person: {reason}\nWhen that is mended:\n  spore resume {id}"
+                "Run {id} waits for a person: {reason}\nWhen that is fixed:\n  spore resume {id}"
             )
         }
         (RunStatus::Escalated, _) => format!(
@@ -89,7 +89,7 @@ pub(super) fn plan(plan: &RunPlan) -> String {
     let summed = if plan.summarize { "summed up" } else { "not summed up" };
     let laid = if plan.in_place { " and put into your files" } else { "" };
     line(&mut text, "result", &format!("applied as {}{laid}, {summed}", plan.apply));
-    let held = if plan.sandboxed { "the kernel holds agents and gates" } else { "none" };
+    let held = if plan.sandboxed { "the kernel confines agents and gates" } else { "none" };
     line(&mut text, "sandbox", held);
     for note in &plan.not_held {
         line(&mut text, "", note);

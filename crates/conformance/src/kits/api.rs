@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_agent::api::{Api, ApiSettings, Protocol, Retries};
-use spore_agent::{Agent, Prices, Watchdog};
+use spore_agent::api::{ApiAgent, ApiSettings, Protocol, Retries};
+use spore_agent::{Agent, PriceList, Watchdog};
 use spore_effects::SystemClock;
 use spore_effects::session::Shim;
-use spore_scripted_model::{Price, Turn};
+use spore_scripted_model::{ScriptedPrice, Turn};
 
-use super::{Grant, KEY, Kit, Place, Step, pairs, price};
+use super::{Grant, KEY, Kit, ModelStep, SessionPlace, pairs, price};
 
 const MODEL: &str = "model-1";
 
@@ -26,12 +26,17 @@ impl Kit for ApiKit {
         "api"
     }
 
-    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
+    fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
         let shim = Shim::new(place.exe.clone());
-        Box::new(Api::new(shim, Arc::new(SystemClock), watchdog, settings(self.prices())))
+        Box::new(ApiAgent::new(shim, Arc::new(SystemClock), watchdog, settings(self.prices())))
     }
 
-    fn settle(&self, _: &Place, url: &str, _: &[Step]) -> io::Result<Vec<(String, String)>> {
+    fn settle(
+        &self,
+        _: &SessionPlace,
+        url: &str,
+        _: &[ModelStep],
+    ) -> io::Result<Vec<(String, String)>> {
         Ok(pairs([("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", KEY)]))
     }
 
@@ -47,7 +52,7 @@ impl Kit for ApiKit {
         Duration::from_secs(2)
     }
 
-    fn write(&self, _: &Place, name: &str) -> Turn {
+    fn write(&self, _: &SessionPlace, name: &str) -> Turn {
         Turn::calls("write", json!({ "path": name, "content": "hi\n" }))
     }
 
@@ -68,13 +73,13 @@ impl Kit for ApiKit {
         }
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<ScriptedPrice> {
         Some(price(3000, 15_000, 300, 3750))
     }
 }
 
 impl ApiKit {
-    fn prices(&self) -> Prices {
+    fn prices(&self) -> PriceList {
         let known = self.price().map(|price| spore_agent::Price {
             input: price.input,
             output: price.output,
@@ -82,11 +87,11 @@ impl ApiKit {
             cache_write: price.written,
             up_to: None,
         });
-        Prices::new(known.map(|price| (MODEL.to_owned(), price)))
+        PriceList::new(known.map(|price| (MODEL.to_owned(), price)))
     }
 }
 
-fn settings(prices: Prices) -> ApiSettings {
+fn settings(prices: PriceList) -> ApiSettings {
     let minute = Duration::from_secs(60);
     ApiSettings {
         protocol: Protocol::Messages,

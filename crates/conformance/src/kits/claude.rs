@@ -4,12 +4,12 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_agent::claude::Claude;
+use spore_agent::claude::ClaudeAgent;
 use spore_agent::{Agent, Watchdog};
 use spore_effects::session::Shim;
-use spore_scripted_model::{Price, Turn};
+use spore_scripted_model::{ScriptedPrice, Turn};
 
-use super::{Grant, KEY, Kit, Place, Step, pairs, price};
+use super::{Grant, KEY, Kit, ModelStep, SessionPlace, pairs, price};
 
 pub(super) struct ClaudeKit;
 
@@ -22,11 +22,16 @@ impl Kit for ClaudeKit {
         "Claude Code"
     }
 
-    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
-        Box::new(Claude::new(place.program.clone(), Shim::new(place.exe.clone()), watchdog))
+    fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
+        Box::new(ClaudeAgent::new(place.program.clone(), Shim::new(place.exe.clone()), watchdog))
     }
 
-    fn settle(&self, _: &Place, url: &str, _: &[Step]) -> io::Result<Vec<(String, String)>> {
+    fn settle(
+        &self,
+        _: &SessionPlace,
+        url: &str,
+        _: &[ModelStep],
+    ) -> io::Result<Vec<(String, String)>> {
         Ok(pairs([
             ("ANTHROPIC_BASE_URL", url),
             ("ANTHROPIC_API_KEY", KEY),
@@ -45,7 +50,7 @@ impl Kit for ClaudeKit {
         Duration::from_secs(20)
     }
 
-    fn write(&self, place: &Place, name: &str) -> Turn {
+    fn write(&self, place: &SessionPlace, name: &str) -> Turn {
         let path = place.checkout.join(name).display().to_string();
         Turn::calls("Write", json!({ "file_path": path, "content": "hi\n" }))
     }
@@ -68,7 +73,7 @@ impl Kit for ClaudeKit {
     }
 
     /// The list price of the model, which the program has built in.
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<ScriptedPrice> {
         Some(price(3000, 15_000, 300, 3750))
     }
 }

@@ -4,12 +4,12 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_agent::codex::Codex;
+use spore_agent::codex::CodexAgent;
 use spore_agent::{Agent, Watchdog};
 use spore_effects::session::Shim;
 use spore_scripted_model::Turn;
 
-use super::{KEY, Kit, Place, Step, pairs};
+use super::{KEY, Kit, ModelStep, SessionPlace, pairs};
 
 pub(super) struct CodexKit;
 
@@ -22,11 +22,16 @@ impl Kit for CodexKit {
         "Codex"
     }
 
-    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
-        Box::new(Codex::new(place.program.clone(), Shim::new(place.exe.clone()), watchdog))
+    fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
+        Box::new(CodexAgent::new(place.program.clone(), Shim::new(place.exe.clone()), watchdog))
     }
 
-    fn settle(&self, place: &Place, url: &str, _: &[Step]) -> io::Result<Vec<(String, String)>> {
+    fn settle(
+        &self,
+        place: &SessionPlace,
+        url: &str,
+        _: &[ModelStep],
+    ) -> io::Result<Vec<(String, String)>> {
         let config = format!(
             r#"model_provider = "loop"
 
@@ -53,7 +58,7 @@ stream_idle_timeout_ms = 60000
         Duration::from_secs(20)
     }
 
-    fn write(&self, _: &Place, name: &str) -> Turn {
+    fn write(&self, _: &SessionPlace, name: &str) -> Turn {
         let patch = format!("*** Begin Patch\n*** Add File: {name}\n+hi\n*** End Patch\n");
         Turn::calls("apply_patch", Value::String(patch))
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use spore_agent::{Agent, Watchdog};
 use spore_scripted_model::Turn;
 
-use super::{KEY, Kit, Place, Step, pairs};
+use super::{KEY, Kit, ModelStep, SessionPlace, pairs};
 
 pub(super) struct GeminiKit;
 
@@ -20,11 +20,16 @@ impl Kit for GeminiKit {
         "Gemini CLI"
     }
 
-    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
+    fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
         super::acp("gemini", place, watchdog)
     }
 
-    fn settle(&self, place: &Place, url: &str, _: &[Step]) -> io::Result<Vec<(String, String)>> {
+    fn settle(
+        &self,
+        place: &SessionPlace,
+        url: &str,
+        _: &[ModelStep],
+    ) -> io::Result<Vec<(String, String)>> {
         super::write_settings(place, ".gemini", "gemini-api-key")?;
         Ok(pairs([("GEMINI_API_KEY", KEY), ("GOOGLE_GEMINI_BASE_URL", url)]))
     }
@@ -37,7 +42,7 @@ impl Kit for GeminiKit {
         Duration::from_secs(40)
     }
 
-    fn write(&self, place: &Place, name: &str) -> Turn {
+    fn write(&self, place: &SessionPlace, name: &str) -> Turn {
         super::write_file(place, name)
     }
 

@@ -14,11 +14,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_agent::acp::{Acp, Preset};
+use spore_agent::acp::{AcpAgent, Preset};
 use spore_agent::{Agent, Watchdog};
 use spore_effects::session::Shim;
 use spore_model::{Usage, Usd};
-use spore_scripted_model::{Price, Totals, Turn};
+use spore_scripted_model::{ModelTotals, ScriptedPrice, Turn};
 
 /// Every agent that there is a suite for, in the order in which they are shown.
 pub(crate) const KITS: &[&dyn Kit] = &[
@@ -32,7 +32,7 @@ pub(crate) const KITS: &[&dyn Kit] = &[
 ];
 
 /// Where a session takes place; all of it is thrown away.
-pub struct Place {
+pub struct SessionPlace {
     pub dir: PathBuf,
     pub home: PathBuf,
     pub checkout: PathBuf,
@@ -44,7 +44,7 @@ pub struct Place {
 
 /// What the model is to say next, for any agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum ModelStep {
     /// Call for `hi` and a line end in this file of the checkout.
     Write(&'static str),
     /// Call for this command.
@@ -83,18 +83,23 @@ pub trait Kit: Sync {
     /// What people call it.
     fn title(&self) -> &'static str;
 
-    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent>;
+    fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent>;
 
     /// Prepares the fresh home and returns what the session's environment needs beside PATH
     /// and HOME.
-    fn settle(&self, place: &Place, url: &str, steps: &[Step])
-    -> io::Result<Vec<(String, String)>>;
+    fn settle(
+        &self,
+        place: &SessionPlace,
+        url: &str,
+        steps: &[ModelStep],
+    ) -> io::Result<Vec<(String, String)>>;
 
     fn model(&self) -> Option<&'static str> {
         None
     }
 
-    /// A silence that is longer than its start, and shorter than anybody wants to wait.
+    /// The idle limit of a trial: longer than the agent takes to start, and no longer than the
+    /// suite should wait.
     fn patience(&self) -> Duration {
         Duration::from_secs(10)
     }
@@ -104,7 +109,7 @@ pub trait Kit: Sync {
         Duration::from_secs(30)
     }
 
-    fn write(&self, place: &Place, name: &str) -> Turn;
+    fn write(&self, place: &SessionPlace, name: &str) -> Turn;
 
     fn shell(&self, command: &str) -> Turn;
 
@@ -122,12 +127,12 @@ pub trait Kit: Sync {
     }
 
     /// What the agent is told that its model costs.
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<ScriptedPrice> {
         None
     }
 
     /// What a session really used and cost: the model's own count.
-    fn booked(&self, totals: &Totals) -> (Usage, Option<Usd>) {
+    fn booked(&self, totals: &ModelTotals) -> (Usage, Option<Usd>) {
         (totals.usage, self.price().map(|_| totals.cost_usd))
     }
 }
@@ -145,20 +150,27 @@ fn pairs<const N: usize>(list: [(&str, &str); N]) -> Vec<(String, String)> {
 const KEY: &str = "no-key-at-all";
 
 /// Dollars for a million tokens, given in thousandths.
-fn price(input: i64, output: i64, cached: i64, written: i64) -> Price {
+fn price(input: i64, output: i64, cached: i64, written: i64) -> ScriptedPrice {
     let usd = |thousandths: i64| Usd::from_nanos(thousandths * 1_000_000);
-    Price { input: usd(input), output: usd(output), cached: usd(cached), written: usd(written) }
+    ScriptedPrice {
+        input: usd(input),
+        output: usd(output),
+        cached: usd(cached),
+        written: usd(written),
+    }
 }
 
 /// An agent that is known by its preset.
-fn acp(name: &str, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
+fn acp(name: &str, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
     let nobody = || Preset::of_command(name, place.program.clone(), Vec::new());
     let preset = Preset::named(name).unwrap_or_else(nobody);
-    Box::new(Acp::new(preset, Shim::new(place.exe.clone()), watchdog).at(place.program.clone()))
+    Box::new(
+        AcpAgent::new(preset, Shim::new(place.exe.clone()), watchdog).at(place.program.clone()),
+    )
 }
 
 /// The settings of Gemini CLI, and of those that began as it.
-fn write_settings(place: &Place, dir: &str, sign_in: &str) -> io::Result<()> {
+fn write_settings(place: &SessionPlace, dir: &str, sign_in: &str) -> io::Result<()> {
     let settings = json!({
         "security": { "auth": { "selectedType": sign_in } },
         "privacy": { "usageStatisticsEnabled": false },
@@ -169,7 +181,7 @@ fn write_settings(place: &Place, dir: &str, sign_in: &str) -> io::Result<()> {
 }
 
 /// The call of Gemini CLI, and of those that began as it.
-fn write_file(place: &Place, name: &str) -> Turn {
+fn write_file(place: &SessionPlace, name: &str) -> Turn {
     let path = place.checkout.join(name).display().to_string();
     Turn::calls("write_file", json!({ "file_path": path, "content": "hi\n" }))
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spore_agent::{Agent, Watchdog};
-use spore_scripted_model::{Price, Turn};
+use spore_scripted_model::{ScriptedPrice, Turn};
 
-use super::{KEY, Kit, Place, Step, pairs, price};
+use super::{KEY, Kit, ModelStep, SessionPlace, pairs, price};
 
 pub(super) struct OpencodeKit;
 
@@ -20,11 +20,16 @@ impl Kit for OpencodeKit {
         "opencode"
     }
 
-    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
+    fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
         super::acp("opencode", place, watchdog)
     }
 
-    fn settle(&self, _: &Place, url: &str, _: &[Step]) -> io::Result<Vec<(String, String)>> {
+    fn settle(
+        &self,
+        _: &SessionPlace,
+        url: &str,
+        _: &[ModelStep],
+    ) -> io::Result<Vec<(String, String)>> {
         let config = json!({
             "model": "loop/m",
             "small_model": "loop/m",
@@ -57,7 +62,7 @@ impl Kit for OpencodeKit {
         Duration::from_secs(50)
     }
 
-    fn write(&self, place: &Place, name: &str) -> Turn {
+    fn write(&self, place: &SessionPlace, name: &str) -> Turn {
         let path = place.checkout.join(name).display().to_string();
         Turn::calls("write", json!({ "filePath": path, "content": "hi\n" }))
     }
@@ -70,7 +75,7 @@ impl Kit for OpencodeKit {
         Turn::calls(&format!("{server}_{tool}"), input)
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<ScriptedPrice> {
         Some(price(1000, 2000, 0, 0))
     }
 }

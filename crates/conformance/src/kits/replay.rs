@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use spore_agent::replay::Replay;
+use spore_agent::replay::ReplayAgent;
 use spore_agent::{Agent, Watchdog};
 use spore_model::{Usage, Usd};
-use spore_scripted_model::{Totals, Turn};
+use spore_scripted_model::{ModelTotals, Turn};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, value};
 
-use super::{Kit, Place, Step};
+use super::{Kit, ModelStep, SessionPlace};
 
 /// What the scenario says that its session used.
 const USED: Usage =
@@ -29,11 +29,16 @@ impl Kit for ReplayKit {
         "replay"
     }
 
-    fn agent(&self, place: &Place, watchdog: Watchdog) -> Box<dyn Agent> {
-        Box::new(Replay::new(place.exe.clone(), scenario_file(place), watchdog))
+    fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
+        Box::new(ReplayAgent::new(place.exe.clone(), scenario_file(place), watchdog))
     }
 
-    fn settle(&self, place: &Place, _: &str, steps: &[Step]) -> io::Result<Vec<(String, String)>> {
+    fn settle(
+        &self,
+        place: &SessionPlace,
+        _: &str,
+        steps: &[ModelStep],
+    ) -> io::Result<Vec<(String, String)>> {
         std::fs::write(scenario_file(place), scenario(steps).to_string())?;
         Ok(Vec::new())
     }
@@ -46,7 +51,7 @@ impl Kit for ReplayKit {
         Duration::from_secs(2)
     }
 
-    fn write(&self, _: &Place, _: &str) -> Turn {
+    fn write(&self, _: &SessionPlace, _: &str) -> Turn {
         Turn::silent()
     }
 
@@ -58,30 +63,34 @@ impl Kit for ReplayKit {
         Turn::silent()
     }
 
-    fn booked(&self, _: &Totals) -> (Usage, Option<Usd>) {
+    fn booked(&self, _: &ModelTotals) -> (Usage, Option<Usd>) {
         (USED, Some(COST))
     }
 }
 
-fn scenario_file(place: &Place) -> PathBuf {
+fn scenario_file(place: &SessionPlace) -> PathBuf {
     place.dir.join("scenario.toml")
 }
 
 /// One session of the coder. What only a model can do is left out; no case that needs it is
 /// run on this backend.
-fn scenario(steps: &[Step]) -> DocumentMut {
+fn scenario(steps: &[ModelStep]) -> DocumentMut {
     let mut list = Array::new();
     let mut last = "";
     for step in steps {
         let (key, content) = match step {
-            Step::Write(name) => ("write", *name),
-            Step::Shell(command) | Step::ShellAgain(command) => ("run", *command),
-            Step::Say(text) => {
+            ModelStep::Write(name) => ("write", *name),
+            ModelStep::Shell(command) | ModelStep::ShellAgain(command) => ("run", *command),
+            ModelStep::Say(text) => {
                 last = text;
                 ("say", *text)
             }
-            Step::FallSilent => ("hang", ""),
-            Step::Ping | Step::Spore(..) | Step::SayOn(..) | Step::Refuse(_) | Step::Cut => {
+            ModelStep::FallSilent => ("hang", ""),
+            ModelStep::Ping
+            | ModelStep::Spore(..)
+            | ModelStep::SayOn(..)
+            | ModelStep::Refuse(_)
+            | ModelStep::Cut => {
                 continue;
             }
         };

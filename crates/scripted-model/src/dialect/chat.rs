@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, Reply, Speaker, Spoken, append, plain};
-use crate::turn::{Refusal, Stop};
+use super::{ScriptedReply, Speaker, Spoken, SseFrame, append, plain};
+use crate::turn::{TurnStop, VendorRefusal};
 
 pub(super) fn said(body: &Value) -> Vec<(Speaker, String)> {
     let speaker = |message: &Value| match message["role"].as_str() {
@@ -16,7 +16,7 @@ pub(super) fn said(body: &Value) -> Vec<(Speaker, String)> {
     messages.map(|message| (speaker(message), plain(&message["content"]))).collect()
 }
 
-pub(super) fn whole(reply: &Reply<'_>) -> Value {
+pub(super) fn whole(reply: &ScriptedReply<'_>) -> Value {
     let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
     for spoken in reply.spoken {
         match spoken {
@@ -42,7 +42,7 @@ pub(super) fn whole(reply: &Reply<'_>) -> Value {
     whole
 }
 
-pub(super) fn frames(reply: &Reply<'_>) -> Vec<Frame> {
+pub(super) fn frames(reply: &ScriptedReply<'_>) -> Vec<SseFrame> {
     let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
     let mut calls = 0;
     for spoken in reply.spoken {
@@ -72,21 +72,21 @@ pub(super) fn frames(reply: &Reply<'_>) -> Vec<Frame> {
         if reply.wants_usage {
             chunk["usage"] = Value::Null;
         }
-        Frame::bare(&chunk)
+        SseFrame::bare(&chunk)
     };
-    let mut frames: Vec<Frame> =
+    let mut frames: Vec<SseFrame> =
         deltas.into_iter().map(|delta| chunk(delta, Value::Null)).collect();
     frames.push(chunk(json!({}), json!(finish_word(reply.stop))));
     if reply.wants_usage {
         let mut last = completion(reply, "chat.completion.chunk", json!([]));
         last["usage"] = usage(reply);
-        frames.push(Frame::bare(&last));
+        frames.push(SseFrame::bare(&last));
     }
-    frames.push(Frame { event: None, data: "[DONE]".to_owned() });
+    frames.push(SseFrame { event: None, data: "[DONE]".to_owned() });
     frames
 }
 
-pub(super) fn refusal(refusal: &Refusal) -> Value {
+pub(super) fn refusal(refusal: &VendorRefusal) -> Value {
     let (kind, code) = match refusal.status {
         401 => ("invalid_request_error", Some("invalid_api_key")),
         404 => ("invalid_request_error", Some("model_not_found")),
@@ -101,7 +101,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Value {
     } })
 }
 
-fn completion(reply: &Reply<'_>, object: &str, choices: Value) -> Value {
+fn completion(reply: &ScriptedReply<'_>, object: &str, choices: Value) -> Value {
     json!({
         "id": format!("chatcmpl-{}", reply.id),
         "object": object,
@@ -119,7 +119,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
     })
 }
 
-fn usage(reply: &Reply<'_>) -> Value {
+fn usage(reply: &ScriptedReply<'_>) -> Value {
     let counted = reply.usage;
     let prompt = counted.input_tokens + counted.cache_read_tokens + counted.cache_write_tokens;
     json!({
@@ -130,11 +130,11 @@ fn usage(reply: &Reply<'_>) -> Value {
     })
 }
 
-fn finish_word(stop: Stop) -> &'static str {
+fn finish_word(stop: TurnStop) -> &'static str {
     match stop {
-        Stop::EndTurn => "stop",
-        Stop::ToolUse => "tool_calls",
-        Stop::MaxTokens => "length",
-        Stop::Refusal => "content_filter",
+        TurnStop::EndTurn => "stop",
+        TurnStop::ToolUse => "tool_calls",
+        TurnStop::MaxTokens => "length",
+        TurnStop::Refusal => "content_filter",
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, Reply, Speaker, Spoken, plain};
-use crate::turn::{Refusal, Stop};
+use super::{ScriptedReply, Speaker, Spoken, SseFrame, plain};
+use crate::turn::{TurnStop, VendorRefusal};
 
 pub(super) fn said(body: &Value) -> Vec<(Speaker, String)> {
     let parts = |content: &Value| content["parts"].as_array().cloned().unwrap_or_default();
@@ -28,7 +28,7 @@ fn response_text(response: &Value) -> String {
     words.map_or_else(|| response.to_string(), str::to_owned)
 }
 
-pub(super) fn whole(reply: &Reply<'_>) -> Value {
+pub(super) fn whole(reply: &ScriptedReply<'_>) -> Value {
     let parts = reply.spoken.iter().map(|spoken| match spoken {
         Spoken::Thinking(pieces) => thought(&pieces.concat()),
         Spoken::Text(pieces) => json!({ "text": pieces.concat() }),
@@ -37,7 +37,7 @@ pub(super) fn whole(reply: &Reply<'_>) -> Value {
     chunk(reply, parts.collect(), Some(finish_word(reply.stop)))
 }
 
-pub(super) fn frames(reply: &Reply<'_>) -> Vec<Frame> {
+pub(super) fn frames(reply: &ScriptedReply<'_>) -> Vec<SseFrame> {
     let mut parts = Vec::new();
     for spoken in reply.spoken {
         match spoken {
@@ -49,13 +49,13 @@ pub(super) fn frames(reply: &Reply<'_>) -> Vec<Frame> {
         }
     }
     let last = parts.pop().unwrap_or_else(|| json!({ "text": "" }));
-    let mut frames: Vec<Frame> =
-        parts.into_iter().map(|part| Frame::bare(&chunk(reply, vec![part], None))).collect();
-    frames.push(Frame::bare(&chunk(reply, vec![last], Some(finish_word(reply.stop)))));
+    let mut frames: Vec<SseFrame> =
+        parts.into_iter().map(|part| SseFrame::bare(&chunk(reply, vec![part], None))).collect();
+    frames.push(SseFrame::bare(&chunk(reply, vec![last], Some(finish_word(reply.stop)))));
     frames
 }
 
-pub(super) fn refusal(refusal: &Refusal) -> Value {
+pub(super) fn refusal(refusal: &VendorRefusal) -> Value {
     let status = refusal.kind.as_deref().unwrap_or(match refusal.status {
         401 => "UNAUTHENTICATED",
         403 => "PERMISSION_DENIED",
@@ -75,7 +75,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Value {
     json!({ "error": error })
 }
 
-fn chunk(reply: &Reply<'_>, parts: Vec<Value>, finish: Option<&str>) -> Value {
+fn chunk(reply: &ScriptedReply<'_>, parts: Vec<Value>, finish: Option<&str>) -> Value {
     let mut candidate = json!({ "content": { "role": "model", "parts": parts }, "index": 0 });
     if let Some(finish) = finish {
         candidate["finishReason"] = json!(finish);
@@ -105,10 +105,10 @@ fn call(id: &str, name: &str, input: &Value) -> Value {
     json!({ "functionCall": { "id": id, "name": name, "args": input } })
 }
 
-fn finish_word(stop: Stop) -> &'static str {
+fn finish_word(stop: TurnStop) -> &'static str {
     match stop {
-        Stop::EndTurn | Stop::ToolUse => "STOP",
-        Stop::MaxTokens => "MAX_TOKENS",
-        Stop::Refusal => "SAFETY",
+        TurnStop::EndTurn | TurnStop::ToolUse => "STOP",
+        TurnStop::MaxTokens => "MAX_TOKENS",
+        TurnStop::Refusal => "SAFETY",
     }
 }

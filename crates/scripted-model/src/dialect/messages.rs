@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, Reply, Speaker, Spoken, plain};
-use crate::turn::{Refusal, Stop};
+use super::{ScriptedReply, Speaker, Spoken, SseFrame, plain};
+use crate::turn::{TurnStop, VendorRefusal};
 
 /// Clients hand a thinking block back with its signature and never read it.
 const SIGNATURE: &str = "c2lnbmVk";
@@ -25,38 +25,38 @@ pub(super) fn said(body: &Value) -> Vec<(Speaker, String)> {
     said
 }
 
-pub(super) fn whole(reply: &Reply<'_>) -> Value {
+pub(super) fn whole(reply: &ScriptedReply<'_>) -> Value {
     let content: Vec<Value> = reply.spoken.iter().map(block).collect();
     message(reply, content, json!(stop_word(reply.stop)), reply.usage.output_tokens)
 }
 
-pub(super) fn frames(reply: &Reply<'_>) -> Vec<Frame> {
+pub(super) fn frames(reply: &ScriptedReply<'_>) -> Vec<SseFrame> {
     let start = message(reply, Vec::new(), Value::Null, 1);
-    let mut frames = vec![Frame::typed(&json!({ "type": "message_start", "message": start }))];
+    let mut frames = vec![SseFrame::typed(&json!({ "type": "message_start", "message": start }))];
     for (index, spoken) in reply.spoken.iter().enumerate() {
-        frames.push(Frame::typed(&json!({
+        frames.push(SseFrame::typed(&json!({
             "type": "content_block_start", "index": index, "content_block": opening(spoken),
         })));
         if index == 0 {
-            frames.push(Frame::typed(&json!({ "type": "ping" })));
+            frames.push(SseFrame::typed(&json!({ "type": "ping" })));
         }
         for delta in deltas(spoken) {
-            frames.push(Frame::typed(&json!({
+            frames.push(SseFrame::typed(&json!({
                 "type": "content_block_delta", "index": index, "delta": delta,
             })));
         }
-        frames.push(Frame::typed(&json!({ "type": "content_block_stop", "index": index })));
+        frames.push(SseFrame::typed(&json!({ "type": "content_block_stop", "index": index })));
     }
-    frames.push(Frame::typed(&json!({
+    frames.push(SseFrame::typed(&json!({
         "type": "message_delta",
         "delta": { "stop_reason": stop_word(reply.stop), "stop_sequence": null },
         "usage": usage(reply, reply.usage.output_tokens),
     })));
-    frames.push(Frame::typed(&json!({ "type": "message_stop" })));
+    frames.push(SseFrame::typed(&json!({ "type": "message_stop" })));
     frames
 }
 
-pub(super) fn refusal(refusal: &Refusal) -> Value {
+pub(super) fn refusal(refusal: &VendorRefusal) -> Value {
     let kind = refusal.kind.as_deref().unwrap_or(match refusal.status {
         401 => "authentication_error",
         403 => "permission_error",
@@ -74,7 +74,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Value {
     })
 }
 
-fn message(reply: &Reply<'_>, content: Vec<Value>, stop: Value, output: u64) -> Value {
+fn message(reply: &ScriptedReply<'_>, content: Vec<Value>, stop: Value, output: u64) -> Value {
     json!({
         "id": format!("msg_{}", reply.id),
         "type": "message",
@@ -87,7 +87,7 @@ fn message(reply: &Reply<'_>, content: Vec<Value>, stop: Value, output: u64) -> 
     })
 }
 
-fn usage(reply: &Reply<'_>, output: u64) -> Value {
+fn usage(reply: &ScriptedReply<'_>, output: u64) -> Value {
     json!({
         "input_tokens": reply.usage.input_tokens,
         "cache_creation_input_tokens": reply.usage.cache_write_tokens,
@@ -139,11 +139,11 @@ fn deltas(spoken: &Spoken) -> Vec<Value> {
     }
 }
 
-fn stop_word(stop: Stop) -> &'static str {
+fn stop_word(stop: TurnStop) -> &'static str {
     match stop {
-        Stop::EndTurn => "end_turn",
-        Stop::ToolUse => "tool_use",
-        Stop::MaxTokens => "max_tokens",
-        Stop::Refusal => "refusal",
+        TurnStop::EndTurn => "end_turn",
+        TurnStop::ToolUse => "tool_use",
+        TurnStop::MaxTokens => "max_tokens",
+        TurnStop::Refusal => "refusal",
     }
 }

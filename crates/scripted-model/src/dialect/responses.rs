@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, Reply, Speaker, Spoken, plain};
-use crate::turn::{Refusal, Stop};
+use super::{ScriptedReply, Speaker, Spoken, SseFrame, plain};
+use crate::turn::{TurnStop, VendorRefusal};
 
 pub(super) fn said(body: &Value) -> Vec<(Speaker, String)> {
     let mut said = vec![(Speaker::System, plain(&body["instructions"]))];
@@ -22,11 +22,11 @@ pub(super) fn said(body: &Value) -> Vec<(Speaker, String)> {
     said
 }
 
-pub(super) fn whole(reply: &Reply<'_>) -> Value {
+pub(super) fn whole(reply: &ScriptedReply<'_>) -> Value {
     response(reply, last_status(reply.stop), items(reply), usage(reply))
 }
 
-pub(super) fn frames(reply: &Reply<'_>) -> Vec<Frame> {
+pub(super) fn frames(reply: &ScriptedReply<'_>) -> Vec<SseFrame> {
     let open = response(reply, "in_progress", Vec::new(), Value::Null);
     let mut events = vec![
         json!({ "type": "response.created", "response": open }),
@@ -48,34 +48,34 @@ pub(super) fn frames(reply: &Reply<'_>) -> Vec<Frame> {
     numbered(events)
 }
 
-pub(super) fn failed(reply: &Reply<'_>, sent: usize, refusal: &Refusal) -> Frame {
+pub(super) fn failed(reply: &ScriptedReply<'_>, sent: usize, refusal: &VendorRefusal) -> SseFrame {
     let mut response = response(reply, "failed", Vec::new(), Value::Null);
     let error = super::chat::refusal(refusal);
     let code = refusal.kind.clone().map_or_else(|| error["error"]["code"].clone(), Value::from);
     response["error"] = json!({ "code": code, "message": refusal.words() });
-    Frame::typed(&json!({
+    SseFrame::typed(&json!({
         "type": "response.failed", "response": response, "sequence_number": sent,
     }))
 }
 
-fn numbered(events: Vec<Value>) -> Vec<Frame> {
+fn numbered(events: Vec<Value>) -> Vec<SseFrame> {
     let number = |(number, mut event): (usize, Value)| {
         event["sequence_number"] = json!(number);
-        Frame::typed(&event)
+        SseFrame::typed(&event)
     };
     events.into_iter().enumerate().map(number).collect()
 }
 
-fn last_status(stop: Stop) -> &'static str {
+fn last_status(stop: TurnStop) -> &'static str {
     match stop {
-        Stop::EndTurn | Stop::ToolUse => "completed",
-        Stop::MaxTokens | Stop::Refusal => "incomplete",
+        TurnStop::EndTurn | TurnStop::ToolUse => "completed",
+        TurnStop::MaxTokens | TurnStop::Refusal => "incomplete",
     }
 }
 
-fn response(reply: &Reply<'_>, status: &str, output: Vec<Value>, usage: Value) -> Value {
+fn response(reply: &ScriptedReply<'_>, status: &str, output: Vec<Value>, usage: Value) -> Value {
     let incomplete = match (status, reply.stop) {
-        ("incomplete", Stop::MaxTokens) => json!({ "reason": "max_output_tokens" }),
+        ("incomplete", TurnStop::MaxTokens) => json!({ "reason": "max_output_tokens" }),
         ("incomplete", _) => json!({ "reason": "content_filter" }),
         _ => Value::Null,
     };
@@ -92,7 +92,7 @@ fn response(reply: &Reply<'_>, status: &str, output: Vec<Value>, usage: Value) -
     })
 }
 
-fn usage(reply: &Reply<'_>) -> Value {
+fn usage(reply: &ScriptedReply<'_>) -> Value {
     let counted = reply.usage;
     let input = counted.input_tokens + counted.cache_read_tokens + counted.cache_write_tokens;
     json!({
@@ -104,12 +104,12 @@ fn usage(reply: &Reply<'_>) -> Value {
     })
 }
 
-fn items(reply: &Reply<'_>) -> Vec<Value> {
+fn items(reply: &ScriptedReply<'_>) -> Vec<Value> {
     let each = reply.spoken.iter().enumerate();
     each.map(|(index, spoken)| item(reply, index, spoken)).collect()
 }
 
-fn item(reply: &Reply<'_>, index: usize, spoken: &Spoken) -> Value {
+fn item(reply: &ScriptedReply<'_>, index: usize, spoken: &Spoken) -> Value {
     let own_id = |kind: &str| format!("{kind}_{}_{index}", reply.id);
     let mut item = match spoken {
         Spoken::Thinking(pieces) => json!({

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use spore_model::{Usage, Usd};
 use spore_scripted_model::{
-    Answered, Options, Price, Refusal, Scenario, Server, Turn, When, tokens_of,
+    AnsweredBy, ModelScenario, ModelServer, Options, ScriptedPrice, Turn, VendorRefusal, When,
+    tokens_of,
 };
 
 use crate::client::{Connection, post};
@@ -24,12 +25,12 @@ fn tokens_and_cost_are_summed_by_kind() {
         cache_write_tokens: 100,
         output_tokens: 50,
     };
-    let price = Price {
+    let price = ScriptedPrice {
         written: dollars(6.25),
-        ..Price::per_million(dollars(5.0), dollars(25.0), dollars(0.5))
+        ..ScriptedPrice::per_million(dollars(5.0), dollars(25.0), dollars(0.5))
     };
-    let server = Server::start(
-        Scenario::new().price("dear", price).turn(Turn::says("yes").usage(usage).sticky()),
+    let server = ModelServer::start(
+        ModelScenario::new().price("dear", price).turn(Turn::says("yes").usage(usage).sticky()),
     )
     .unwrap();
     for model in ["dear", "dear", "unknown"] {
@@ -43,8 +44,8 @@ fn tokens_and_cost_are_summed_by_kind() {
 
 #[test]
 fn what_is_not_told_is_counted() {
-    let server = Server::start(
-        Scenario::new().turn(Turn::says("five!").thinking("abc").call("t", json!({"a": 1}))),
+    let server = ModelServer::start(
+        ModelScenario::new().turn(Turn::says("five!").thinking("abc").call("t", json!({"a": 1}))),
     )
     .unwrap();
     let body = ask("m");
@@ -62,7 +63,7 @@ fn what_is_not_told_is_counted() {
 #[track_caller]
 fn books(turn: Turn, expected: (u64, u64)) {
     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
-    let server = Server::start(Scenario::new().turn(turn.usage(usage))).unwrap();
+    let server = ModelServer::start(ModelScenario::new().turn(turn.usage(usage))).unwrap();
     let mut connection = Connection::open(&server);
     connection.post("/v1/messages", &ask("m").to_string());
     while server.requests().is_empty() {
@@ -79,22 +80,22 @@ fn only_what_was_delivered_is_booked() {
     books(Turn::says("yes").cut_after(2), (10, 0));
     books(Turn::says("yes").end_after(2), (10, 0));
     books(Turn::says("yes").hang_after(2), (10, 0));
-    books(Turn::says("yes").fail_after(2, Refusal::new(529)), (10, 0));
+    books(Turn::says("yes").fail_after(2, VendorRefusal::new(529)), (10, 0));
     books(Turn::hangs(), (0, 0));
-    books(Turn::refuses(Refusal::new(500)), (0, 0));
+    books(Turn::refuses(VendorRefusal::new(500)), (0, 0));
 }
 
 #[test]
 fn a_whole_answer_that_fails_is_refused_and_costs_nothing() {
-    let turn = Turn::says("yes").fail_after(2, Refusal::new(529));
-    let server = Server::start(Scenario::new().turn(turn)).unwrap();
+    let turn = Turn::says("yes").fail_after(2, VendorRefusal::new(529));
+    let server = ModelServer::start(ModelScenario::new().turn(turn)).unwrap();
     assert_eq!(post(&server, "/v1/messages", &json!({"messages": []})).status, 529);
     assert_eq!((server.totals().refused, server.totals().usage), (1, Usage::default()));
 }
 
 #[test]
 fn counting_tokens_uses_up_no_turn() {
-    let server = Server::start(Scenario::new().turn(Turn::says("yes"))).unwrap();
+    let server = ModelServer::start(ModelScenario::new().turn(Turn::says("yes"))).unwrap();
     let body = ask("m");
     let tokens = tokens_of(body.to_string().len());
     let counted = post(&server, "/v1/messages/count_tokens?beta=true", &body).json();
@@ -109,7 +110,7 @@ fn counting_tokens_uses_up_no_turn() {
 #[test]
 fn a_request_that_no_turn_answers_is_an_error_to_assert_on() {
     let never = Turn::says("yes").when(When::contains("never said"));
-    let server = Server::start(Scenario::new().turn(never)).unwrap();
+    let server = ModelServer::start(ModelScenario::new().turn(never)).unwrap();
     let answer = post(&server, "/v1/messages", &ask("m"));
     assert_eq!(answer.status, 500);
     assert_eq!(answer.header("x-should-retry"), Some("false"));
@@ -123,16 +124,16 @@ fn a_request_that_no_turn_answers_is_an_error_to_assert_on() {
     assert_eq!(connection.receive().status, 400);
     let unanswered: Vec<_> =
         server.unanswered().into_iter().map(|exchange| exchange.answered).collect();
-    assert_eq!(unanswered, [Answered::NoTurn, Answered::NoSuchPath, Answered::NotJson]);
+    assert_eq!(unanswered, [AnsweredBy::NoTurn, AnsweredBy::NoSuchPath, AnsweredBy::NotJson]);
 }
 
 #[test]
 fn the_log_has_a_line_for_every_request_and_no_key() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("requests.jsonl");
-    let scenario = Scenario::new().turn(Turn::says("yes").named("agrees"));
+    let scenario = ModelScenario::new().turn(Turn::says("yes").named("agrees"));
     let options = Options { log: Some(log.clone()), ..Options::default() };
-    let server = Server::start_with(scenario, &options).unwrap();
+    let server = ModelServer::start_with(scenario, &options).unwrap();
     post(&server, "/v1beta/models/m:generateContent?key=s3cret", &ask("m"));
     post(&server, "/v1/messages", &ask("m"));
     let text = std::fs::read_to_string(&log).unwrap();

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::Value;
-use spore_scripted_model::Server;
+use spore_scripted_model::ModelServer;
 
 /// Far more than any answer needs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
-    /// The body came to the end that HTTP promised.
+    /// The body has the length or the last chunk that HTTP promised.
     pub(crate) complete: bool,
 }
 
@@ -39,7 +39,7 @@ impl Answer {
 }
 
 impl Connection {
-    pub(crate) fn open(server: &Server) -> Self {
+    pub(crate) fn open(server: &ModelServer) -> Self {
         Self::to(&server.url())
     }
 
@@ -120,7 +120,7 @@ impl Connection {
     }
 }
 
-pub(crate) fn post(server: &Server, target: &str, body: &Value) -> Answer {
+pub(crate) fn post(server: &ModelServer, target: &str, body: &Value) -> Answer {
     post_to(&server.url(), target, &body.to_string())
 }
 

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use spore_scripted_model::{Scenario, Server, Turn};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn};
 
 use crate::client::{Connection, post};
 
 const ASKED: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
 
-fn server(turn: Turn) -> Server {
-    Server::start(Scenario::new().turn(turn.sticky())).unwrap()
+fn server(turn: Turn) -> ModelServer {
+    ModelServer::start(ModelScenario::new().turn(turn.sticky())).unwrap()
 }
 
 #[test]
@@ -120,6 +120,6 @@ fn a_server_ends_whatever_its_threads_are_doing() {
     ends_at_once(Turn::says("partial").hang_after(3));
     ends_at_once(Turn::says("late").delay(Duration::from_secs(600)));
     ends_at_once(Turn::says("slow").delay_between(Duration::from_secs(600)));
-    // Nobody reads it: the threads are blocked in writing.
+    // The client does not read the answer: the threads are blocked in writing.
     ends_at_once(Turn::silent().huge(6));
 }

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spore_scripted_model::{Refusal, Scenario, Server, Turn};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, VendorRefusal};
 
 use crate::client::{Answer, Connection, post};
 
@@ -13,8 +13,8 @@ const TARGETS: [&str; 4] = [
     "/v1beta/models/flash:streamGenerateContent?alt=sse",
 ];
 
-fn server(turn: Turn) -> Server {
-    Server::start(Scenario::new().turn(turn.sticky())).unwrap()
+fn server(turn: Turn) -> ModelServer {
+    ModelServer::start(ModelScenario::new().turn(turn.sticky())).unwrap()
 }
 
 fn streamed() -> Value {
@@ -38,7 +38,7 @@ fn parses(data: &str) -> bool {
 fn errors_are_the_vendors_own() {
     let mut seen = String::new();
     for status in [400, 401, 403, 404, 429, 500, 529] {
-        let refusal = Refusal::new(status).message("no");
+        let refusal = VendorRefusal::new(status).message("no");
         let server = server(Turn::refuses(refusal));
         for target in TARGETS {
             let answer = post(&server, target, &streamed());
@@ -52,8 +52,10 @@ fn errors_are_the_vendors_own() {
 
 #[test]
 fn a_rate_limit_says_when_to_come_back() {
-    let refusal =
-        Refusal::new(429).retry_after(7).reset("2026-01-01T00:00:00Z").kind("usage_limit_reached");
+    let refusal = VendorRefusal::new(429)
+        .retry_after(7)
+        .reset("2026-01-01T00:00:00Z")
+        .kind("usage_limit_reached");
     let server = server(Turn::refuses(refusal).header("x-extra", "more"));
     let mut seen = String::new();
     for target in TARGETS {
@@ -69,7 +71,7 @@ fn a_rate_limit_says_when_to_come_back() {
 
 #[test]
 fn an_error_comes_inside_a_stream() {
-    let refusal = Refusal::new(529).message("busy").kind("overloaded");
+    let refusal = VendorRefusal::new(529).message("busy").kind("overloaded");
     let server = server(talkative().fail_after(3, refusal));
     let mut seen = String::new();
     for target in TARGETS {
@@ -77,16 +79,23 @@ fn an_error_comes_inside_a_stream() {
         assert_eq!((answer.status, answer.complete, answer.data().len()), (200, true, 4));
         seen.push_str(&format!("{}\n", answer.body.trim_end().rsplit("\n\n").next().unwrap()));
     }
-    assert_snapshot!(seen);
+    assert_snapshot!(seen, @r#"
+    event: error
+    data: {"error":{"message":"busy","type":"overloaded"},"request_id":"req_scripted","type":"error"}
+    event: response.failed
+    data: {"response":{"created_at":0,"error":{"code":"overloaded","message":"busy"},"id":"resp_0002_141a4bd7","incomplete_details":null,"model":"m","object":"response","output":[],"status":"failed","usage":null},"sequence_number":3,"type":"response.failed"}
+    data: {"error":{"code":"server_is_overloaded","message":"busy","param":null,"type":"overloaded"}}
+    data: {"error":{"code":529,"message":"busy","status":"overloaded"}}
+    "#);
     assert_eq!(post(&server, "/v1/messages", &whole()).status, 529);
 }
 
 #[test]
 fn a_body_of_the_scenarios_own_is_sent_as_it_is() {
-    let scenario = Scenario::parse(
+    let scenario = ModelScenario::parse(
         "[[turn]]\nerror = { status = 429, body = { error = { resets_in_seconds = 60 } } }\n",
     );
-    let server = Server::start(scenario.unwrap()).unwrap();
+    let server = ModelServer::start(scenario.unwrap()).unwrap();
     let answer = post(&server, "/v1/responses", &streamed());
     assert_eq!(answer.json(), json!({"error": {"resets_in_seconds": 60}}));
 }

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spore_model::Usage;
-use spore_scripted_model::{Scenario, Server, Stop, Turn};
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, TurnStop};
 
 use crate::client::post;
 
@@ -25,7 +25,7 @@ fn scene() -> Turn {
 /// Plays the turn to this question and returns what came, as the client reads it.
 #[track_caller]
 fn answer(turn: Turn, target: &str, body: &Value) -> String {
-    let server = Server::start(Scenario::new().turn(turn)).unwrap();
+    let server = ModelServer::start(ModelScenario::new().turn(turn)).unwrap();
     let answer = post(&server, target, body);
     assert_eq!((answer.status, answer.complete), (200, true), "{}", answer.body);
     assert!(server.unanswered().is_empty());
@@ -81,14 +81,34 @@ fn a_free_form_tool_of_openai_gets_its_text() {
 
 #[test]
 fn chat_completions_are_streamed() {
-    assert_snapshot!(answer(scene(), "/v1/chat/completions", &chat(true)));
+    assert_snapshot!(answer(scene(), "/v1/chat/completions", &chat(true)), @r#"
+    data: {"choices":[{"delta":{"content":"","role":"assistant"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"reasoning_content":"A file is wa"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"reasoning_content":"nted."},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"content":"Writing it n"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"content":"ow."},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"","name":"write_file"},"id":"call_0001_b439638a_2","index":0,"type":"function"}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\"content\":\""},"index":0}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"hi\\n\",\"path\""},"index":0}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":":\"a.txt\"}"},"index":0}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"","name":"ping"},"id":"call_0001_b439638a_3","index":1,"type":"function"}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{}"},"index":1}]},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: {"choices":[{"delta":{},"finish_reason":"tool_calls","index":0}],"created":0,"id":"chatcmpl-0001_b439638a","model":"qwen","object":"chat.completion.chunk"}
+    data: [DONE]
+    "#);
 }
 
 #[test]
 fn chat_completions_tell_their_usage_when_asked() {
     let mut body = chat(true);
     body["stream_options"] = json!({"include_usage": true});
-    assert_snapshot!(answer(Turn::says("Yes."), "/chat/completions", &body));
+    assert_snapshot!(answer(Turn::says("Yes."), "/chat/completions", &body), @r#"
+    data: {"choices":[{"delta":{"content":"","role":"assistant"},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":null}
+    data: {"choices":[{"delta":{"content":"Yes."},"finish_reason":null,"index":0}],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":null}
+    data: {"choices":[{"delta":{},"finish_reason":"stop","index":0}],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":null}
+    data: {"choices":[],"created":0,"id":"chatcmpl-0001_45dfb53d","model":"qwen","object":"chat.completion.chunk","usage":{"completion_tokens":1,"prompt_tokens":31,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":32}}
+    data: [DONE]
+    "#);
 }
 
 #[test]
@@ -99,7 +119,14 @@ fn chat_completions_come_whole() {
 #[test]
 fn gemini_is_streamed() {
     let target = "/v1beta/models/flash:streamGenerateContent?alt=sse";
-    assert_snapshot!(answer(scene(), target, &gemini()));
+    assert_snapshot!(answer(scene(), target, &gemini()), @r#"
+    data: {"candidates":[{"content":{"parts":[{"text":"A file is wa","thought":true}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"text":"nted.","thought":true}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"text":"Writing it n"}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"text":"ow."}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"functionCall":{"args":{"content":"hi\n","path":"a.txt"},"id":"0001_f01e3fa0_2","name":"write_file"}}],"role":"model"},"index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":0,"promptTokenCount":123,"totalTokenCount":123}}
+    data: {"candidates":[{"content":{"parts":[{"functionCall":{"args":{},"id":"0001_f01e3fa0_3","name":"ping"}}],"role":"model"},"finishReason":"STOP","index":0}],"modelVersion":"flash","responseId":"0001_f01e3fa0","usageMetadata":{"cachedContentTokenCount":20,"candidatesTokenCount":40,"promptTokenCount":123,"totalTokenCount":163}}
+    "#);
 }
 
 #[test]
@@ -120,7 +147,7 @@ fn gemini_without_events_is_an_array() {
 #[test]
 fn every_reason_to_stop_has_its_word_in_every_dialect() {
     let mut words = String::new();
-    for stop in [Stop::EndTurn, Stop::ToolUse, Stop::MaxTokens, Stop::Refusal] {
+    for stop in [TurnStop::EndTurn, TurnStop::ToolUse, TurnStop::MaxTokens, TurnStop::Refusal] {
         let said = |target: &str, body: &Value| -> Value {
             let text = answer(Turn::says("So").stop(stop), target, body);
             serde_json::from_str(&text).unwrap()
@@ -138,5 +165,10 @@ fn every_reason_to_stop_has_its_word_in_every_dialect() {
             gemini["candidates"][0]["finishReason"],
         ));
     }
-    assert_snapshot!(words);
+    assert_snapshot!(words, @r#"
+    EndTurn: "end_turn" "completed" null "stop" "STOP"
+    ToolUse: "tool_use" "completed" null "tool_calls" "STOP"
+    MaxTokens: "max_tokens" "incomplete" {"reason":"max_output_tokens"} "length" "MAX_TOKENS"
+    Refusal: "refusal" "incomplete" {"reason":"content_filter"} "content_filter" "SAFETY"
+    "#);
 }

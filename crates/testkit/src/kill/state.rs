@@ -9,11 +9,16 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Manner, Tally};
+use super::{CommandTraits, KillTally};
 use crate::TestEnv;
 
 /// Everything a finished run leaves, with ids and times taken out.
-pub(super) fn canonical(env: &TestEnv, manner: Manner, point: &str, tally: &mut Tally) -> Value {
+pub(super) fn canonical(
+    env: &TestEnv,
+    manner: CommandTraits,
+    point: &str,
+    tally: &mut KillTally,
+) -> Value {
     // Carries over what a kill left in the outbox.
     let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
     let run = listed[0]["id"].as_str().unwrap().to_owned();
@@ -35,7 +40,7 @@ pub(super) fn canonical(env: &TestEnv, manner: Manner, point: &str, tally: &mut 
 }
 
 /// The order counts, unless several things happened at once.
-fn in_order(manner: Manner, mut values: Vec<Value>) -> Vec<Value> {
+fn in_order(manner: CommandTraits, mut values: Vec<Value>) -> Vec<Value> {
     if manner.parallel {
         values.sort_by_key(Value::to_string);
     }
@@ -93,7 +98,7 @@ fn refs(env: &TestEnv, run: &str) -> Vec<String> {
         .collect()
 }
 
-fn ledger(shown: &Value, point: &str, tally: &mut Tally) -> Vec<Value> {
+fn ledger(shown: &Value, point: &str, tally: &mut KillTally) -> Vec<Value> {
     let rows = shown["ledger"].as_array().unwrap();
     let mut seen = BTreeSet::new();
     for row in rows {
@@ -114,7 +119,7 @@ fn events(
     run: &str,
     lost: &BTreeSet<String>,
     point: &str,
-    tally: &mut Tally,
+    tally: &mut KillTally,
 ) -> Vec<Value> {
     let dir = env.repo().join(".spore/events");
     let mut partitions: Vec<_> =
@@ -176,7 +181,7 @@ fn graph(env: &TestEnv, run: &str) -> Vec<String> {
 }
 
 /// Files by name; content too, where it does not tell how long something took.
-fn files(env: &TestEnv, manner: Manner, run: &str) -> BTreeMap<String, String> {
+fn files(env: &TestEnv, manner: CommandTraits, run: &str) -> BTreeMap<String, String> {
     let dir = env.repo().join(".spore/runs").join(run);
     let mut found = BTreeMap::new();
     let mut open = vec![dir.clone()];

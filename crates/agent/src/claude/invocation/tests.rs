@@ -4,14 +4,14 @@ use std::time::Duration;
 use spore_model::SessionToken;
 
 use super::*;
-use crate::{Conversation, Limits};
+use crate::{Conversation, RequestLimits};
 
-struct Scene {
+struct InvocationScene {
     dir: tempfile::TempDir,
     request: Request,
 }
 
-fn scene() -> Scene {
+fn scene() -> InvocationScene {
     let dir = tempfile::tempdir().unwrap();
     let request = Request {
         role: "coder".to_owned(),
@@ -27,15 +27,15 @@ fn scene() -> Scene {
             ("DISABLE_AUTOUPDATER".to_owned(), "0".to_owned()),
         ],
         tools: ToolPolicy::default(),
-        sandbox: crate::Sandbox::None,
+        sandbox: crate::SessionSandbox::None,
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
-        limits: Limits { turns: 7, wall: Duration::from_secs(60), idle: None, usd: None },
+        limits: RequestLimits { turns: 7, wall: Duration::from_secs(60), idle: None, usd: None },
         token: SessionToken::new("0123456789abcdef").unwrap(),
         transcript: dir.path().join("session/transcript.jsonl"),
     };
-    Scene { dir, request }
+    InvocationScene { dir, request }
 }
 
 /// The arguments that are not in every call, the scene's directory as `$DIR`.

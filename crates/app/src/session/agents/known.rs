@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use spore_agent::acp::{Acp, Preset};
-use spore_agent::claude::Claude;
-use spore_agent::codex::Codex;
-use spore_agent::command::{Command, Output, Template};
-use spore_agent::replay::Replay;
+use spore_agent::acp::{AcpAgent, Preset};
+use spore_agent::claude::ClaudeAgent;
+use spore_agent::codex::CodexAgent;
+use spore_agent::command::{CommandAgent, CommandOutput, Template};
+use spore_agent::replay::ReplayAgent;
 use spore_agent::{Agent, Capabilities};
 use spore_config::Config;
 use spore_effects::session::Shim;
@@ -161,23 +161,23 @@ impl Known {
         let (shim, watchdog) = (Shim::new(around.exe.clone()), watchdog(config));
         let nowhere = PathBuf::new;
         Ok(match self.name {
-            "claude" => Claude::new(nowhere(), shim, watchdog).capabilities(),
-            "codex" => Codex::new(nowhere(), shim, watchdog).capabilities(),
+            "claude" => ClaudeAgent::new(nowhere(), shim, watchdog).capabilities(),
+            "codex" => CodexAgent::new(nowhere(), shim, watchdog).capabilities(),
             "api" => backend(around, config, self.name, None)?.capabilities(),
-            "replay" => Replay::new(nowhere(), nowhere(), watchdog).capabilities(),
+            "replay" => ReplayAgent::new(nowhere(), nowhere(), watchdog).capabilities(),
             "command" => {
                 let output = match config.command.output.as_str() {
-                    "events" => Output::Events,
-                    _ => Output::Text,
+                    "events" => CommandOutput::Events,
+                    _ => CommandOutput::Text,
                 };
                 let args = config.command.args.clone();
                 let template = Template { program: nowhere(), args, output };
-                let command = Command::new(template, shim, watchdog);
+                let command = CommandAgent::new(template, shim, watchdog);
                 let wrong = |error| Error::new(Fault::Config, format!("[command] args: {error}"));
                 command.map_err(wrong)?.capabilities()
             }
             name => match Preset::named(name) {
-                Some(preset) => Acp::new(preset, shim, watchdog).capabilities(),
+                Some(preset) => AcpAgent::new(preset, shim, watchdog).capabilities(),
                 None => Capabilities::default(),
             },
         })

@@ -1,17 +1,17 @@
 //! `spore agents check`: the conformance suite against an installed agent.
 
 use spore_app::{Error, Result, Surroundings, find_agent};
-use spore_conformance::{CheckError, Subject, Table, check, markdown, names};
+use spore_conformance::{CheckError, ConformanceTable, Subject, check, markdown, names};
 use spore_model::{Fault, Outcome};
 
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
-/// Play the conformance suite against an agent: what it does, and who sees to it
+/// Check an agent with the conformance suite: what it does, and what enforces it
 ///
-/// The real program is started against a scripted model on 127.0.0.1, in a fresh home, with a
-/// key that is none: no model is paid for and nothing of yours is touched. Each case says what
-/// is expected, what was seen, and who enforces it: the agent, spore, or nobody. Takes a minute
+/// Spore starts the real program against a scripted model on 127.0.0.1, in a fresh home and with
+/// a fake key: no model is paid for and your files are not touched. Each case says what is
+/// expected, what was seen, and what enforces it: the agent, Spore, or nothing. Takes a minute
 /// or more; slow agents take ten.
 ///
 /// Exits with 0 if every case went as expected, 1 if not, 69 if the agent is not installed.
@@ -40,7 +40,7 @@ pub(super) fn run(ui: &mut Ui, around: &Surroundings, args: &CheckArgs) -> Resul
         Some(name) => vec![name],
         None => names().collect(),
     };
-    // Whoever is missing is told before anybody is kept waiting.
+    // An agent that is missing is reported before the first suite starts.
     let subjects: Vec<Subject> =
         asked.into_iter().map(|name| subject(around, name)).collect::<Result<_>>()?;
     listen_for_signals(&around.interrupt)?;
@@ -59,7 +59,7 @@ pub(super) fn run(ui: &mut Ui, around: &Surroundings, args: &CheckArgs) -> Resul
     Ok(u8::from(!tables.iter().all(|table| table.as_expected)))
 }
 
-fn tell(ui: &mut Ui, args: &CheckArgs, tables: &[Table]) {
+fn tell(ui: &mut Ui, args: &CheckArgs, tables: &[ConformanceTable]) {
     let verbose = ui.is_verbose();
     match tables {
         tables if args.markdown => ui.answer(&tables, || markdown(tables)),

@@ -13,7 +13,7 @@ use crate::ui::Ui;
     after_help = "Examples:\n  spore config show --origin          every setting and where it comes from\n  spore config show gates\n  spore config set orchestrate.max_bounces 5\n  spore config set orchestrate.budget_usd 10 --user"
 )]
 pub(crate) enum ConfigCommand {
-    Show(show::ShowArgs),
+    Show(show::ConfigShowArgs),
     Set(set::SetArgs),
 }
 

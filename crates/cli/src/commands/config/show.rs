@@ -10,7 +10,7 @@ use crate::ui::Ui;
 #[command(
     after_help = "Examples:\n  spore config show\n  spore config show orchestrate.max_bounces --origin\n  spore config show gates"
 )]
-pub(crate) struct ShowArgs {
+pub(crate) struct ConfigShowArgs {
     /// One setting, or a table of them; all if left out
     key: Option<String>,
     /// Say where each value comes from
@@ -18,7 +18,7 @@ pub(crate) struct ShowArgs {
     origin: bool,
 }
 
-pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ShowArgs) -> Result<u8> {
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ConfigShowArgs) -> Result<u8> {
     let settings = spore_app::show_settings(around, args.key.as_deref())?;
     ui.answer(&settings, || match &args.key {
         Some(key) if settings.is_empty() => format!("# {key} is not set"),

@@ -64,7 +64,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &TailArgs) -> Result
             }
             Seen::CaughtUp => out.flush(),
         };
-        // Whoever reads may have enough and go away; that is not our error.
+        // A reader such as `head` may close the pipe early: that is no error of ours.
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(0)

@@ -4,7 +4,7 @@ use spore_app::{Result, Surroundings};
 use super::text;
 use crate::ui::Ui;
 
-/// See how well the graph hangs together, and what is out of date
+/// Measure how well the graph is connected, and what is out of date
 ///
 /// Health = 0.30 × connectivity + 0.25 × 1 / components + 0.25 × freshness + 0.20 × absence
 /// of single points of failure, each from 0 to 1.
@@ -19,10 +19,10 @@ pub(crate) struct AnalyzeArgs {
     /// How many of each list to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     top_n: u32,
-    /// A node that nobody touched for so many days is stale
+    /// Call a node stale after so many days without a change
     #[arg(long, value_name = "DAYS", default_value_t = 60)]
     stale_days: u32,
-    /// A node with so many edges is a hub
+    /// Call a node with so many edges a hub
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
     hub_threshold: u32,
 }

@@ -32,11 +32,11 @@ use crate::ui::Ui;
 /// more; a node also by its exact title.
 #[derive(clap::Subcommand)]
 #[command(
-    after_help = "Examples:\n  spore graph status                             how much there is, and whether it agrees\n  spore graph query-edges -t contradicts --since 7d\n  spore graph show 7QX2W0AB                      one node with its edges\n  spore graph context-for-task 7QX2W0AB          what lies near it, nearest first"
+    after_help = "Examples:\n  spore graph status                             counts, and open contradictions\n  spore graph query-edges -t contradicts --since 7d\n  spore graph show 7QX2W0AB                      one node with its edges\n  spore graph context-for-task 7QX2W0AB          what lies near it, nearest first"
 )]
 pub(crate) enum GraphCommand {
-    Status(status::StatusArgs),
-    Show(show::ShowArgs),
+    Status(status::GraphStatusArgs),
+    Show(show::GraphShowArgs),
     ReadContent(read_content::ReadContentArgs),
     ListRegion(list_region::ListRegionArgs),
     QueryEdges(query_edges::QueryEdgesArgs),

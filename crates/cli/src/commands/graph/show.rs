@@ -9,12 +9,12 @@ use crate::ui::Ui;
 #[command(
     after_help = "Examples:\n  spore graph show 7QX2W0AB\n  spore graph show \"Parser notes\" --json"
 )]
-pub(crate) struct ShowArgs {
+pub(crate) struct GraphShowArgs {
     /// The node: part of its id, or its title
     id: String,
 }
 
-pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ShowArgs) -> Result<u8> {
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &GraphShowArgs) -> Result<u8> {
     let shown = Graph::open(around)?.show(&args.id)?;
     ui.answer(&shown, || text::node_in_full(&shown));
     Ok(0)

@@ -19,11 +19,11 @@ pub(crate) struct Bar {
     notes: bool,
     on_terminal: bool,
     json: bool,
-    state: Mutex<State>,
+    state: Mutex<BarState>,
 }
 
 #[derive(Default)]
-struct State {
+struct BarState {
     stage: Option<IndexPhase>,
     written: Option<Instant>,
     is_dirty: bool,

@@ -1,4 +1,4 @@
-//! `spore mcp`: the graph as tools, for Spore's own sessions and for anyone's agent.
+//! `spore mcp`: the graph as tools, for Spore's own sessions and for the user's agents.
 
 mod install;
 mod serve;

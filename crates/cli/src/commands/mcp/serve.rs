@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use spore_app::toolbox::{Remote, Toolbox, http_token};
 use spore_app::{Error, Result, Surroundings};
-use spore_mcp::Project;
+use spore_mcp::ProjectHost;
 use spore_model::Fault;
 
 use super::McpArgs;
@@ -18,7 +18,7 @@ pub(super) fn run(ui: &mut Ui, around: &Surroundings, args: &McpArgs) -> Result<
     if let Some(broker) = Remote::of_environment(&around.variables) {
         return over_stdio(spore_mcp::serve_stdio(broker, VERSION));
     }
-    let project = Project::new(Toolbox::of_work_tree(around)?, args.allow_writes);
+    let project = ProjectHost::new(Toolbox::of_work_tree(around)?, args.allow_writes);
     match args.http {
         None => over_stdio(spore_mcp::serve_stdio(project, VERSION)),
         Some(address) => over_http(ui, around, project, address),
@@ -33,7 +33,7 @@ fn over_stdio(served: io::Result<()>) -> Result<u8> {
 fn over_http(
     ui: &mut Ui,
     around: &Surroundings,
-    project: Project,
+    project: ProjectHost,
     address: SocketAddr,
 ) -> Result<u8> {
     if !address.ip().is_loopback() {
@@ -44,7 +44,7 @@ fn over_http(
     let ready = |address: SocketAddr| {
         ui.note(&format!("Listening on http://{address}/mcp"));
         let file = token.file.display();
-        // Whoever has seen it once finds it in its file.
+        // The token is printed once, when it is made; later its file is named.
         ui.note(&match token.is_new {
             true => format!("Authorization: Bearer {}\nIt is kept in {file}.", token.token),
             false => format!("The bearer token is in {file}."),

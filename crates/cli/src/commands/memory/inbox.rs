@@ -9,8 +9,8 @@ use crate::ui::Ui;
 
 /// Leave tasks for memory, and see them
 ///
-/// A task is a file of `.spore/memory/inbox/`. It is removed when the last pass that it needs
-/// came to a result, never before: `spore memory scan --task NAME`, then crystallize, then
+/// A task is a file of `.spore/memory/inbox/`. Spore removes the file when the last pass
+/// that the task needs has a result, never before: `spore memory scan --task NAME`, then crystallize, then
 /// update, as far as it needs them.
 #[derive(clap::Subcommand)]
 #[command(
@@ -18,8 +18,8 @@ use crate::ui::Ui;
 )]
 pub(crate) enum InboxCommand {
     Add(AddArgs),
-    List(ListArgs),
-    Show(ShowArgs),
+    List(InboxListArgs),
+    Show(InboxShowArgs),
 }
 
 /// Leave a task
@@ -38,12 +38,12 @@ pub(crate) struct AddArgs {
 /// List the tasks that wait
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore memory inbox list")]
-pub(crate) struct ListArgs {}
+pub(crate) struct InboxListArgs {}
 
 /// Show one task
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore memory inbox show weekly.md")]
-pub(crate) struct ShowArgs {
+pub(crate) struct InboxShowArgs {
     /// The file's name
     name: String,
 }

@@ -17,17 +17,17 @@ use crate::ui::Ui;
 ///
 /// The lines are those of `.spore/memory/CLAUDE.md`, which every task file carries. A scan
 /// turns events into evidence about single lines, a crystallization folds it into a ledger,
-/// and an update changes the file as far as the ledger defends it.
+/// and an update removes the lines that the ledger has enough evidence against.
 #[derive(clap::Subcommand)]
 #[command(
     after_help = "Examples:\n  spore memory scan && spore memory crystallize && spore memory update\n  spore memory status                  how every line stands\n  spore memory why L3                  what that rests on\n  spore memory undo                    take the last update back"
 )]
 pub(crate) enum MemoryCommand {
-    Scan(scan::ScanArgs),
+    Scan(scan::MemoryScanArgs),
     Crystallize(crystallize::CrystallizeArgs),
     Update(update::UpdateArgs),
     Undo(undo::UndoArgs),
-    Status(status::StatusArgs),
+    Status(status::MemoryStatusArgs),
     Why(why::WhyArgs),
     #[command(subcommand)]
     Inbox(inbox::InboxCommand),

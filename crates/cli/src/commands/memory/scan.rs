@@ -10,16 +10,16 @@ use crate::ui::Ui;
 /// Turn new events into evidence about single lines
 ///
 /// Reads the spine from where the last scan ended. Only events from outside count (human, git,
-/// ci, channel, check, verifier, and kinds that Spore does not know); what Spore says about
-/// itself is rejected before its content is read. A fragment is written only where a rule
+/// ci, channel, check, verifier, and kinds that Spore does not know); Spore's own events
+/// are rejected before their content is read. A fragment is written only where a rule
 /// decides: where an event names a line by its hash and says what it did, where work that had
 /// carried a line was put right at a path the line names, or where an instruction is given that
-/// no line says. What else touches a line waits for a judge.
+/// no line says. Any other event that touches a line waits for review.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore memory scan\n  spore memory scan --coverage              also tell of lines that nothing touched\n  spore memory scan --events logs/events    another directory of <day>.jsonl files\n  spore events append --kind human --type memory.feedback \\\n    --payload '{\"line\": \"cfa685e12bda\", \"activation\": \"missed\", \"root_cause\": \"direction-wrong\"}'\n                                            say that a line failed, and why"
 )]
-pub(crate) struct ScanArgs {
+pub(crate) struct MemoryScanArgs {
     /// Read these event files instead of the project's own
     #[arg(long, value_name = "DIR")]
     events: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct ScanArgs {
     task: Option<String>,
 }
 
-pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ScanArgs) -> Result<u8> {
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &MemoryScanArgs) -> Result<u8> {
     let asked = MemoryScan {
         events: args.events.clone(),
         coverage: args.coverage,

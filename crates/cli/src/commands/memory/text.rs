@@ -63,7 +63,7 @@ pub(super) fn updated(updated: &MemoryUpdated) -> String {
     let _ = writeln!(text, "{}", updated.ending.result);
     decisions(&mut text, "Removed", &updated.removed);
     decisions(&mut text, "Kept", &updated.kept);
-    decisions(&mut text, "For a judge", &updated.for_judgement);
+    decisions(&mut text, "For review", &updated.for_judgement);
     if !updated.diff.is_empty() {
         let _ = write!(text, "\n{}", updated.diff);
     }
@@ -140,7 +140,7 @@ pub(super) fn status(status: &MemoryStatus) -> String {
         ("Fragments that are refused", count(status.refused_fragments), ""),
         ("Lines the ledger asks to remove", count(removable), "spore memory update"),
         ("Dossiers missing", count(status.missing_dossiers.len()), "spore memory crystallize"),
-        ("Events waiting for a judge", count(status.pending) + status.pending_older, ""),
+        ("Events waiting for review", count(status.pending) + status.pending_older, ""),
         ("Signals that no line says", count(status.new_signals), ""),
         ("Lines of the ledger no longer in the file", count(status.gone), ""),
         ("Tasks in the inbox", count(status.inbox.len()), "spore memory inbox list"),
@@ -180,7 +180,7 @@ fn word(decision: Decision) -> &'static str {
         Decision::Untested => "untested",
         Decision::Keep => "keep",
         Decision::Waiting => "waiting",
-        Decision::Judge => "judge",
+        Decision::Judge => "review",
         Decision::Remove => "remove",
     }
 }
@@ -212,7 +212,7 @@ pub(super) fn why(why: &MemoryWhy) -> String {
         );
     }
     if !why.pending.is_empty() {
-        text.push_str("\nWaiting for a judge:\n");
+        text.push_str("\nWaiting for review:\n");
     }
     for touch in &why.pending {
         let relation = touch.relation.map_or("", |relation| relation.as_str());

@@ -4,10 +4,10 @@ use spore_app::{Result, Surroundings};
 use super::text;
 use crate::ui::Ui;
 
-/// Change the lines as far as the ledger defends it
+/// Remove the lines that the ledger has enough evidence against
 ///
 /// A line goes when people or their tools said repeatedly that it is wrong and nothing said
-/// otherwise since. Everything else stays: no evidence, no edit, whoever asks. The change is
+/// otherwise since. Everything else stays: without evidence there is no edit. The change is
 /// shown, and `spore memory undo` takes it back.
 #[derive(clap::Args)]
 #[command(

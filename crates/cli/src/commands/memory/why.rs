@@ -7,7 +7,7 @@ use crate::ui::Ui;
 /// Tell what is known about one line
 ///
 /// Its evidence, oldest first, what follows from it, what could be recognised in an event, and
-/// what still waits for a judge.
+/// what still waits for review.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore memory why L3\n  spore memory why cfa685e12bda        by its hash, also after it was removed"

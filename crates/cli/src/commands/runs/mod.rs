@@ -12,8 +12,8 @@ use crate::ui::Ui;
 /// Look at runs
 #[derive(clap::Subcommand)]
 pub(crate) enum RunsCommand {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
+    List(list::RunsListArgs),
+    Show(show::RunsShowArgs),
     Rollback(rollback::RollbackArgs),
     Prune(prune::PruneArgs),
 }

@@ -4,11 +4,11 @@ use crate::ui::Ui;
 
 /// Remove the checkouts of runs that are over
 ///
-/// A verified run gives its checkouts up by itself. Those of runs that fell short stay until
-/// they are pruned, so that you can look at them. Goes: what belongs to a run that has ended and
-/// is kept by a git ref of the run, and the files that are held ready for the next checkout.
-/// Stays: runs that can go on, and work that no ref keeps. Ignored files are no such work: build
-/// output goes with the rest.
+/// A verified run removes its checkouts by itself. Those of other runs stay until they are
+/// pruned, so that you can look at them. Removed: checkouts of ended runs whose work a git ref
+/// keeps, and the files that are stored for the next checkout. Kept: checkouts of runs that can
+/// be resumed, and work that no ref keeps. Ignored files do not count as work: build output is
+/// removed with the rest.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore runs prune --dry-run  what would be removed, and how much that is\n  spore runs prune"

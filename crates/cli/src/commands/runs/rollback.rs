@@ -42,11 +42,11 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RollbackArgs) -> Re
     Ok(0)
 }
 
-/// Shows the plan to a person and asks. Where nobody can answer, `--yes` must have been said.
+/// Shows the plan and asks. Without a terminal no person can answer, so `--yes` is required.
 fn agreed(ui: &Ui, plan: &RolledBack) -> Result<bool> {
     let id = plan.run.short();
     if !ui.on_terminal() || ui.is_json() {
-        return Err(Error::new(Fault::Usage, "nobody is there to be asked")
+        return Err(Error::new(Fault::Usage, "there is no terminal to ask on")
             .hint(format!("spore runs rollback {id} --dry-run, then with --yes")));
     }
     let mut terminal = std::io::stderr();

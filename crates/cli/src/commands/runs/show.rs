@@ -5,12 +5,12 @@ use crate::ui::Ui;
 
 /// Show one run: its bounces, checks, verdicts and cost
 #[derive(clap::Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct RunsShowArgs {
     /// Any unique beginning or end of the run's id
     run: String,
 }
 
-pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ShowArgs) -> Result<u8> {
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsShowArgs) -> Result<u8> {
     let report = spore_app::show_run(around, &args.run)?;
     ui.answer(&report, || text::run_in_full(&report));
     Ok(0)

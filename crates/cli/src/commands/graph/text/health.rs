@@ -150,12 +150,12 @@ fn weak_points(text: &mut String, weak: &WeakPoints) {
         .articulation_points
         .iter()
         .map(|cut| format!("{}  {}", name(&cut.node), many(cut.degree, "edge")));
-    list(text, "Nodes that alone hold parts together", weak.articulation_point_count, cuts);
+    list(text, "Nodes whose removal would split the graph", weak.articulation_point_count, cuts);
     let bridges = weak
         .bridges
         .iter()
         .map(|bridge| format!("{} {} {}", name(&bridge.source), bridge.kind, name(&bridge.target)));
-    list(text, "Edges that alone hold parts together", weak.bridge_count, bridges);
+    list(text, "Edges whose removal would split the graph", weak.bridge_count, bridges);
     let fragile = weak.fragile_connections.iter().map(|fragile| {
         let [one, other] = &fragile.regions;
         format!(
