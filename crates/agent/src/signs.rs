@@ -5,6 +5,7 @@
 //! a model was not reached is told by what can be done about it.
 
 use spore_model::{Outcome, Timestamp, Usage};
+use spore_plain::headline;
 
 use crate::Report;
 use crate::claude::{Exit, Stopped};
@@ -180,18 +181,7 @@ fn exited(exit: &Exit, is_whole: bool) -> String {
 
 /// The first line of a complaint, as much of it as people read.
 pub(crate) fn one_line(text: &str) -> String {
-    first_line(text, CAP)
-}
-
-/// Cuts at the first line and at so many characters, with a mark where something is missing.
-pub(crate) fn first_line(text: &str, most: usize) -> String {
-    let text = text.trim();
-    let line = text.lines().next().unwrap_or_default().trim_end();
-    let mut short: String = line.chars().take(most).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    headline(text, CAP)
 }
 
 /// Tokens of a text that nobody counted.

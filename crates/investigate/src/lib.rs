@@ -41,7 +41,7 @@ pub use report::{
     Told, Totals, Unreadable,
 };
 pub use scope::{KEPT_OUT, Limits, Scope};
-pub use shown::{age_text, number_text, on_one_line, path_text, size_text};
+pub use shown::{age_text, number_text, path_text, size_text};
 pub use signals::{Signals, Tally};
 pub use staleness::{Place, Standing};
 pub use tree::{Dir, File, Pass, Sums, Tree, Watch};
