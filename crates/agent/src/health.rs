@@ -5,6 +5,7 @@
 //! model that was not reached is reported by what a person can do about it.
 
 use spore_model::{Outcome, Timestamp, Usage};
+use spore_plain::headline;
 
 use crate::SessionReport;
 use crate::claude::{Exit, Stopped};
@@ -181,18 +182,7 @@ fn exited(exit: &Exit, is_whole: bool) -> String {
 
 /// The first line of a complaint, as much of it as people read.
 pub(crate) fn one_line(text: &str) -> String {
-    first_line(text, CAP)
-}
-
-/// Cuts at the first line and at so many characters, with a mark where something is missing.
-pub(crate) fn first_line(text: &str, most: usize) -> String {
-    let text = text.trim();
-    let line = text.lines().next().unwrap_or_default().trim_end();
-    let mut short: String = line.chars().take(most).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    headline(text, CAP)
 }
 
 /// Estimates the tokens of a text for which the agent gives no count.

@@ -7,6 +7,8 @@ use clap::error::ErrorKind;
 use serde_json::json;
 use spore_model::Fault;
 
+use crate::ui::shown;
+
 /// The chain of causes below an error, outermost first. A wrapper often repeats its cause,
 /// and some causes repeat their wrapper: each thing is said once.
 fn causes(error: &spore_app::Error) -> Vec<String> {
@@ -23,7 +25,7 @@ fn causes(error: &spore_app::Error) -> Vec<String> {
 }
 
 pub(crate) fn as_text(error: &spore_app::Error) -> String {
-    let mut text = format!("error: {error}");
+    let mut text = format!("error: {}", error.to_string().trim_end().replace('\n', "\n  "));
     for cause in causes(error) {
         text.push_str(&format!("\n  because: {}", cause.trim_end().replace('\n', "\n    ")));
     }
@@ -69,7 +71,8 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
             code
         }
         _ => {
-            let _ = error.print();
+            // It repeats what was typed, and that may have come from a file's name.
+            let _ = writeln!(std::io::stderr(), "{}", shown(&error.to_string()));
             Fault::Usage.exit_code()
         }
     }

@@ -1,10 +1,16 @@
 //! stdout is data, stderr is progress.
+//!
+//! Much of what is printed is foreign: names of files, words of agents, events. All text for
+//! people leaves through [`shown`], here and nowhere else, so that no command can forget it; a
+//! command only has to see to it that what should be one line is one. JSON stays as it is: it
+//! is data for a program.
 
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 use serde_json::json;
 use spore_app::{Progress, Update};
+use spore_plain::{block, line};
 
 use crate::commands::{Global, ProgressStyle};
 use crate::error;
@@ -58,7 +64,7 @@ impl Ui {
         let answer = if self.json {
             serde_json::to_string_pretty(data).unwrap_or_default()
         } else {
-            text().trim_end().to_owned()
+            shown(&text())
         };
         self.put(&answer);
     }
@@ -78,7 +84,7 @@ impl Ui {
         let line = if self.json {
             serde_json::to_string(data).unwrap_or_default()
         } else {
-            text().trim_end().to_owned()
+            shown(&text())
         };
         self.put(&line);
     }
@@ -111,13 +117,16 @@ impl Ui {
     /// Tells a person something that is not the answer.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "{}", shown(text));
         }
     }
 
     pub(crate) fn fail(&mut self, error: &spore_app::Error) -> u8 {
-        let text =
-            if self.json { error::as_json(error).to_string() } else { error::as_text(error) };
+        let text = if self.json {
+            error::as_json(error).to_string()
+        } else {
+            shown(&error::as_text(error))
+        };
         let _ = writeln!(std::io::stderr(), "{text}");
         error.exit_code()
     }
@@ -128,16 +137,23 @@ impl Ui {
     }
 }
 
+/// Returns text for people as it may be printed: nothing in it acts on the terminal.
+pub(crate) fn shown(text: &str) -> String {
+    block(text.trim_end()).into_owned()
+}
+
 impl Progress for Ui {
     fn update(&mut self, update: &Update) {
         if self.quiet || update.is_detail() && !self.verbose && self.style != ProgressStyle::Json {
             return;
         }
+        let told = update.to_string();
+        let told = line(&told);
         let line = match self.style {
             ProgressStyle::Json => json!({ "progress": update }).to_string(),
-            _ if self.on_terminal() && update.is_detail() => format!("\x1b[2m  {update}\x1b[0m"),
-            _ if update.is_detail() => format!("  {update}"),
-            _ => update.to_string(),
+            _ if self.on_terminal() && update.is_detail() => format!("\x1b[2m  {told}\x1b[0m"),
+            _ if update.is_detail() => format!("  {told}"),
+            _ => told.into_owned(),
         };
         let _ = writeln!(std::io::stderr(), "{line}");
     }

@@ -30,6 +30,7 @@ mod memory;
 mod memory_kills;
 mod orchestrate;
 mod package_managers;
+mod plain;
 mod resume;
 mod rollback;
 mod runs;

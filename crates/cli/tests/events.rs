@@ -129,7 +129,7 @@ fn the_last_events_are_shown_one_a_line() {
     insta::assert_snapshot!(told(&env.spore(&["events", "tail"]).code(0)), @"
     exit code: 0
     --- stdout
-    2026-01-02 03:07:00  human/human           review.asked          -         why=two lines[2J
+    2026-01-02 03:07:00  human/human           review.asked          -         why=two lines
     2026-01-02 03:08:00  human/ada             review.done           -
     --- stderr
     ");

@@ -41,7 +41,7 @@ pub fn signal(run: &Run, name: &str, pointer: &SignalPointer) -> Option<SignalFi
         seconds(elapsed),
         run.id
     );
-    Some(SignalFile { file: format!("{layer}-{}.{suffix}", plain(name)), text })
+    Some(SignalFile { file: format!("{layer}-{}.{suffix}", spore_plain::word(name, 160)), text })
 }
 
 /// The layer's word in signals and reports.
@@ -102,12 +102,6 @@ pub fn status(outcome: Outcome) -> String {
 
 fn seconds(millis: i64) -> String {
     format!("{}.{:03}", millis / 1000, millis % 1000)
-}
-
-/// A name as part of a file's name.
-fn plain(name: &str) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    name.chars().map(|c| if fits(c) { c } else { '_' }).take(160).collect()
 }
 
 /// A path as YAML takes it, whatever it is called.

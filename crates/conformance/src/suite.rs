@@ -114,5 +114,5 @@ fn version(subject: &Subject) -> Option<String> {
     let mut words = answer.split_whitespace().map(|word| word.trim_start_matches('v'));
     words
         .find(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()))
-        .map(|word| word.chars().filter(|c| !c.is_control()).take(40).collect())
+        .map(|word| spore_plain::line_within(word, 40))
 }

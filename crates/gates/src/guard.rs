@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use spore_plain::code;
 
 use crate::paths::first_match;
 use crate::{Gate, Held, Touched};
@@ -165,7 +166,7 @@ fn changed_line(base: &str, now: &str, keep: &[String], refuse: &[String]) -> Op
             Some(at) => {
                 left.swap_remove(at);
             }
-            None => return Some(format!("lacks the line `{}`, which", short(&line))),
+            None => return Some(format!("lacks the line {}, which", code(&line, 80))),
         }
     }
     let mut known = with(base, refuse);
@@ -174,14 +175,10 @@ fn changed_line(base: &str, now: &str, keep: &[String], refuse: &[String]) -> Op
             Some(at) => {
                 known.swap_remove(at);
             }
-            None => return Some(format!("has the new line `{}`, which", short(&line))),
+            None => return Some(format!("has the new line {}, which", code(&line, 80))),
         }
     }
     None
-}
-
-fn short(line: &str) -> &str {
-    &line[..line.floor_char_boundary(80)]
 }
 
 #[cfg(test)]

@@ -108,33 +108,8 @@ fn counts<'l>(line: &'l str, separator: &str) -> Option<Vec<(u32, &'l str)>> {
 /// Returns `output` as text without colours and other orders to a terminal.
 pub(crate) fn plain_text(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text.as_ref();
-    while let Some(escape) = rest.find('\u{1b}') {
-        plain.push_str(&rest[..escape]);
-        rest = after_escape(&rest[escape + 1..]);
-    }
-    plain.push_str(rest);
-    if plain.contains('\r') { plain.replace("\r\n", "\n") } else { plain }
-}
-
-/// Returns what follows an escape sequence whose first byte, ESC, is gone already.
-fn after_escape(rest: &str) -> &str {
-    let past = |end: Option<usize>| end.map_or("", |end| &rest[end..]);
-    match rest.as_bytes().first() {
-        // Parameters, then one byte from @ to ~. A line's end means that it was never one.
-        Some(b'[') => match rest[1..].find(|c: char| matches!(c, '@'..='~' | '\n')) {
-            Some(end) if rest[1..][end..].starts_with('\n') => &rest[1 + end..],
-            end => past(end.map(|end| end + 2)),
-        },
-        // Titles and links: text up to BEL or ESC \.
-        Some(b']') => match rest.find(['\u{7}', '\u{1b}', '\n']) {
-            Some(end) if rest[end..].starts_with('\u{7}') => &rest[end + 1..],
-            Some(end) if rest[end..].starts_with("\u{1b}\\") => &rest[end + 2..],
-            end => past(end),
-        },
-        _ => rest,
-    }
+    let plain = spore_plain::without_escapes(&text);
+    if plain.contains('\r') { plain.replace("\r\n", "\n") } else { plain.into_owned() }
 }
 
 #[cfg(test)]

@@ -46,8 +46,7 @@ pub(crate) fn refresh(
                 .map(|commit| LoggedCommit {
                     id: commit.id.to_string(),
                     time: commit.time,
-                    message: commit.message[..commit.message.floor_char_boundary(MAX_MESSAGE)]
-                        .to_owned(),
+                    message: spore_plain::head(&commit.message, MAX_MESSAGE).to_owned(),
                     files: commit.files,
                     renames: commit.renames,
                 })

@@ -132,7 +132,7 @@ impl NodeText {
 
     /// Adds the first sentence as it stands: its grammar says something, too.
     fn add_sentence(&mut self, doc: &str) {
-        let doc = &doc[..doc.floor_char_boundary(MAX_DOC_BYTES)];
+        let doc = spore_plain::head(doc, MAX_DOC_BYTES);
         let paragraph = doc.trim_start().split("\n\n").next().unwrap_or_default();
         let end = paragraph.find(". ").or_else(|| paragraph.find(".\n")).unwrap_or(paragraph.len());
         for word in paragraph[..end].split_whitespace().take(MAX_DOC_WORDS) {

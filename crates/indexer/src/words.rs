@@ -146,7 +146,7 @@ fn add_messages(writer: &mut Writer<'_>) -> Result<()> {
     let commits = writer.commits_without_words()?;
     let mut builder = SegmentBuilder::default();
     for (no, message) in &commits {
-        let message = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
+        let message = spore_plain::head(message, MAX_MESSAGE_BYTES);
         let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
         builder.add(*no, |document| {
             document.add(0, TermField::Body, subject);

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::report::{LanguageRow, ScanTotals};
-use crate::shown::{many, number_text, on_one_line, path_text, size_text};
+use crate::shown::{many, number_text, path_text, size_text};
 use crate::tree::{Dir, Tree};
 
 /// How many languages and places are named.
@@ -50,7 +50,7 @@ pub(crate) fn brief(
 }
 
 fn size(name: &str, totals: &ScanTotals) -> String {
-    let name = on_one_line(name);
+    let name = spore_plain::name(name);
     if totals.files == 0 {
         return format!("{name} holds no files.");
     }
@@ -98,7 +98,7 @@ fn places(tree: &Tree) -> Option<String> {
         .iter()
         .take(NAMED)
         .map(|dir| {
-            let name = on_one_line(&path_text(Path::new(dir.name())));
+            let name = spore_plain::path(Path::new(dir.name()));
             let files = many(dir.sums.files, "file", "files");
             format!("{name}/ ({files}, mostly {})", dir.sums.dominant())
         })

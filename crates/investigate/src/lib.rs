@@ -41,7 +41,7 @@ pub use report::{
     ReportInput, ScanReport, ScanTotals, Unreadable,
 };
 pub use scope::{KEPT_OUT, ScanLimits, ScanScope};
-pub use shown::{age_text, number_text, on_one_line, path_text, size_text};
+pub use shown::{age_text, number_text, path_text, size_text};
 pub use signals::{SurveySignals, WordCount};
 pub use staleness::{EntryPlace, EntryStaleness};
 pub use tree::{Dir, DirSums, File, ScanProgress, ScanWatch, Tree};

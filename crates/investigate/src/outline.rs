@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::file_reader::ScannedKind;
 use crate::scope::ScanLimits;
-use crate::shown::{many, on_one_line, path_text, size_text};
+use crate::shown::{many, path_text, size_text};
 use crate::tree::{Dir, File, Tree};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -89,7 +89,7 @@ fn leaf(tree: &Tree, file: &File) -> Branch {
 
 /// The tree as lines of text.
 pub(crate) fn rendered(top: &Branch) -> String {
-    let mut text = format!("{}/\n", on_one_line(&top.name));
+    let mut text = format!("{}/\n", spore_plain::name(&top.name));
     render_below(top, "", &mut text);
     text
 }
@@ -112,7 +112,7 @@ fn render_below(branch: &Branch, indent: &str, text: &mut String) {
 }
 
 fn label(branch: &Branch) -> String {
-    let name = on_one_line(&branch.name);
+    let name = spore_plain::name(&branch.name);
     let trouble = branch.error.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     match (branch.kind, branch.size) {
         (BranchKind::Directory, _) if branch.children.is_empty() && branch.truncated > 0 => {

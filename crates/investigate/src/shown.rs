@@ -20,19 +20,6 @@ pub(crate) fn bytes_text(bytes: &[u8]) -> String {
     text
 }
 
-/// The same, without what would drive a terminal or break a line.
-pub fn on_one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    line
-}
-
 /// A size in the unit that fits it, in powers of ten.
 pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
@@ -120,7 +107,6 @@ mod tests {
     #[test]
     fn a_name_that_is_no_text_is_shown_all_the_same() {
         assert_eq!(bytes_text(b"a\xff/b"), "a\\xff/b");
-        assert_eq!(on_one_line("a\n\x1b[31m"), "a\\n\\u{1b}[31m");
         assert_eq!(number_text(1_234_567), "1,234,567");
         assert_eq!(number_text(12), "12");
     }

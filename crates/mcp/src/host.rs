@@ -33,7 +33,7 @@ impl ProjectHost {
     fn call(&self, name: &str, arguments: &serde_json::Value) -> Answer {
         let tools = self.tools();
         let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
-            let name = &name[..name.floor_char_boundary(80)];
+            let name = spore_plain::head(name, 80);
             return Answer::error(format!("there is no tool {name:?} here"));
         };
         if let Some(misfit) = misfit(&tool.schema, arguments) {

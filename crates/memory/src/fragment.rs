@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 
 use crate::cues::DossierPointer;
 use crate::evidence::{EvidenceSignal, RootCause, Trajectory};
+use crate::gate;
 use crate::lines::{LineHash, number_in, reference};
-use crate::{gate, plain};
 
 /// One piece of evidence.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -213,7 +213,7 @@ fn stamp(ts: &str) -> String {
 /// An event's id as a part of a name. Two ids never become one: what a name cannot hold is
 /// made up for by a digest.
 fn event_word(id: &str) -> String {
-    let plain: String = plain::word(id).replace('.', "_");
+    let plain: String = spore_plain::word(id, gate::WORD).replace('.', "_");
     if plain == id {
         return plain;
     }

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spore_model::SourceKind;
 
-use crate::plain;
+/// The longest word that is kept whole.
+pub(crate) const WORD: usize = 40;
 
 /// An event as far as it may be read before the gate.
 #[derive(Deserialize)]
@@ -120,13 +121,12 @@ fn passage(kind: Cow<'_, str>) -> Passage<'_> {
     match internal {
         Some(known) => Passage::Internal(known),
         None if is_tidy(word) && word.len() == kind.len() => Passage::External(kind),
-        None => Passage::External(Cow::Owned(plain::word(word))),
+        None => Passage::External(Cow::Owned(spore_plain::word(word, WORD))),
     }
 }
 
 fn is_tidy(word: &str) -> bool {
-    word.len() <= plain::WORD
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    word.len() <= WORD && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 /// Reads a JSON text, without a copy where it has no escapes.

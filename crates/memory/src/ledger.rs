@@ -11,10 +11,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use spore_plain::line_within;
+
 use crate::evidence::{EvidenceSignal, RootCause, Trajectory};
 use crate::fragment::{Fragment, read_name};
 use crate::lines::{BROADCAST, LineHash, LineMap, reference};
-use crate::plain;
 
 /// What the file is called in reports.
 pub const LEDGER: &str = "memory/effectiveness/CLAUDE-md-effectiveness.md";
@@ -291,13 +292,12 @@ fn rows<'a>(text: &mut String, rows: impl Iterator<Item = &'a LedgerRow>) {
 
 /// A word that has no space in it.
 fn row_word(text: &str) -> String {
-    let word: String =
-        text.chars().filter(|c| !c.is_whitespace() && !c.is_control()).take(40).collect();
+    let word: String = spore_plain::line(text).chars().filter(|c| *c != ' ').take(40).collect();
     if word.is_empty() { "-".to_owned() } else { word }
 }
 
 fn bad(at: usize, line: &str) -> BadLedger {
-    BadLedger { line: at + 1, what: plain::line(line, 80) }
+    BadLedger { line: at + 1, what: line_within(line, 80) }
 }
 
 #[cfg(test)]

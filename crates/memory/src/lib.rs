@@ -23,6 +23,5 @@ pub mod ledger;
 pub mod lines;
 pub mod matcher;
 pub mod pending;
-mod plain;
 pub mod rules;
 pub mod scan;

@@ -17,12 +17,12 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use spore_plain::line_within;
 
 use crate::evidence::{Activation, EvidenceSignal, RootCause, Trajectory};
 use crate::gate::AdmittedEvent;
 use crate::lines::{LineHash, LineMap};
 use crate::matcher::{Related, Relation};
-use crate::plain;
 
 /// The types of events that are meant for memory.
 pub const FEEDBACK: &str = "memory.feedback";
@@ -170,7 +170,7 @@ fn new_signal(heard: &AdmittedEvent<'_>) -> Option<RuleDecision> {
 
 /// A person's words, marked as such. They are data, and never more than a line.
 fn own_words(text: Option<&str>) -> Option<String> {
-    let said = plain::line(text?, NOTE);
+    let said = line_within(text?, NOTE);
     (!said.is_empty()).then(|| format!("In its own words: “{said}”"))
 }
 

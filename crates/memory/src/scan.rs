@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
+use spore_plain::line_within;
 use spore_store::spine::{Cursor, DEDUP_WINDOW, EventReader, Flaw, SpineProblem};
 
 use crate::evidence::{EvidenceSignal, Trajectory};
@@ -19,7 +20,6 @@ use crate::known::KnownFragments;
 use crate::lines::{LineHash, LineMap};
 use crate::matcher::{Matcher, Related, Relation};
 use crate::pending::{Pending, Touch};
-use crate::plain;
 use crate::rules::{self, CarriedBy, RuleDecision};
 
 /// How many different kinds are counted by name.
@@ -157,10 +157,10 @@ impl FragmentOrigin {
     fn of(heard: &AdmittedEvent<'_>) -> Self {
         Self {
             event: heard.id.clone().into_owned(),
-            ts: plain::line(&heard.ts, 40),
+            ts: line_within(&heard.ts, 40),
             kind: heard.kind.clone().into_owned(),
-            session_key: heard.session_key.as_deref().map(|key| plain::line(key, 200)),
-            what: plain::line(&heard.what, 100),
+            session_key: heard.session_key.as_deref().map(|key| line_within(key, 200)),
+            what: line_within(&heard.what, 100),
         }
     }
 }
@@ -227,10 +227,10 @@ impl<'a> ScanPass<'a> {
     fn leave_open(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>, related: Option<Related>) {
         let line = related.map(|related| self.task.map.lines()[related.line].hash.clone());
         self.done.pending.add(Touch {
-            event: plain::line(&heard.id, 80),
-            ts: plain::line(&heard.ts, 40),
+            event: line_within(&heard.id, 80),
+            ts: line_within(&heard.ts, 40),
             kind: heard.kind.clone().into_owned(),
-            what: plain::line(&heard.what, 100),
+            what: line_within(&heard.what, 100),
             at: at.clone(),
             line,
             relation: related.map(|related| related.relation),
@@ -325,7 +325,7 @@ impl<'a> ScanPass<'a> {
             self.done.flaws.push(SpineFlaw {
                 partition: problem.partition.clone(),
                 offset: problem.offset,
-                what: plain::line(&problem.what.to_string(), 200),
+                what: line_within(&problem.what.to_string(), 200),
             });
         }
     }
@@ -334,7 +334,7 @@ impl<'a> ScanPass<'a> {
         self.done.to = to;
         self.done.last = EventHeader::read(&self.last).ok().and_then(|header| {
             let ts = header.ts().unwrap_or_default();
-            Some(LastEvent { id: plain::line(&header.id()?, 80), ts: plain::line(&ts, 40) })
+            Some(LastEvent { id: line_within(&header.id()?, 80), ts: line_within(&ts, 40) })
         });
         self.done
     }

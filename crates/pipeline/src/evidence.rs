@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use spore_model::Finding;
+use spore_plain::quoted;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,28 +53,19 @@ impl Evidence {
         });
         text.push('\n');
         if !self.reason.is_empty() {
-            let _ = write!(text, "\nReason:\n\n{}", quote(&self.reason));
+            let _ = write!(text, "\nReason:\n\n{}", quoted(&self.reason));
         }
         if !self.findings.is_empty() {
             text.push_str("\nFindings:\n\n");
             for finding in &self.findings {
-                text.push_str(&quote(&finding.to_string()));
+                text.push_str(&quoted(&finding.to_string()));
             }
         }
         if !self.output.is_empty() {
-            let _ = write!(text, "\nOutput of the failing check:\n\n{}", quote(&self.output));
+            let _ = write!(text, "\nOutput of the failing check:\n\n{}", quoted(&self.output));
         }
         text
     }
-}
-
-fn quote(text: &str) -> String {
-    text.lines().fold(String::new(), |mut quoted, line| {
-        quoted.push_str("> ");
-        quoted.push_str(line);
-        quoted.push('\n');
-        quoted
-    })
 }
 
 #[cfg(test)]

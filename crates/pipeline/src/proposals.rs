@@ -14,6 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use spore_plain::{line, line_within};
 
 /// More than this is not a summary of anything.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -199,13 +200,13 @@ fn held_summary(summary: &ProposedSummary) -> Result<ProposedSummary, Vec<Propos
     if !problems.is_empty() {
         return Err(problems);
     }
-    let title = if title.is_empty() { first_sentence(&text) } else { one_line(&title) };
-    Ok(ProposedSummary { title: shortened(&title), text })
+    let title = if title.is_empty() { first_sentence(&text) } else { line(&title).into_owned() };
+    Ok(ProposedSummary { title: line_within(&title, TITLE_CHARS), text })
 }
 
 fn held_lesson(lesson: ProposedLesson, places: &PathLookup<'_>) -> Result<ProposedLesson, String> {
     let ProposedLesson { title, pattern, fix, scope, evidence, replaces } = lesson;
-    let (title, pattern) = (one_line(&plain(&title)), plain(&pattern));
+    let (title, pattern) = (line(&title).into_owned(), plain(&pattern));
     let (fix, evidence) = (plain(&fix), plain(&evidence));
     if title.is_empty() || pattern.is_empty() || fix.is_empty() {
         return Err("it needs a title, a pattern and a fix".to_owned());
@@ -227,7 +228,14 @@ fn held_lesson(lesson: ProposedLesson, places: &PathLookup<'_>) -> Result<Propos
     }
     let scope = held_scope(&scope, places)?;
     let replaces = replaces.map(|id| plain(&id)).filter(|id| is_id(id));
-    Ok(ProposedLesson { title: shortened(&title), pattern, fix, scope, evidence, replaces })
+    Ok(ProposedLesson {
+        title: line_within(&title, TITLE_CHARS),
+        pattern,
+        fix,
+        scope,
+        evidence,
+        replaces,
+    })
 }
 
 /// Keeps the places that exist. A lesson that named places, none of which exists, is about
@@ -257,21 +265,7 @@ fn held_scope(scope: &[String], places: &PathLookup<'_>) -> Result<Vec<String>, 
 /// Returns the text without invisible characters: control and format characters can hide words
 /// from a person that a model reads.
 fn plain(text: &str) -> String {
-    let kept = text.chars().filter(|letter| {
-        matches!(letter, '\n' | '\t') || !(letter.is_control() || is_invisible(*letter))
-    });
-    kept.collect::<String>().trim().to_owned()
-}
-
-const fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+    spore_plain::block(text).trim().to_owned()
 }
 
 /// Returns why a text is not taken for data, if it is not.
@@ -353,21 +347,10 @@ fn is_id(text: &str) -> bool {
     (4..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn first_sentence(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    one_line(line.split_inclusive(". ").next().unwrap_or(line).trim_end_matches(['.', ' ']))
-}
-
-fn shortened(title: &str) -> String {
-    if title.chars().count() <= TITLE_CHARS {
-        return title.to_owned();
-    }
-    let cut: String = title.chars().take(TITLE_CHARS - 1).collect();
-    format!("{}…", cut.trim_end())
+    let first = text.lines().next().unwrap_or_default();
+    let sentence = first.split_inclusive(". ").next().unwrap_or(first);
+    line(sentence.trim_end_matches(['.', ' '])).into_owned()
 }
 
 /// Returns whether one of these lessons says the same in the same words.

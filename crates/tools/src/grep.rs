@@ -10,10 +10,10 @@ use nix::dir::Dir;
 use nix::sys::stat::SFlag;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
+use spore_plain::cut;
 
 use crate::files::{names, next_line, word};
 use crate::root::{kind, look_at, open_child_dir, open_regular};
-use crate::text::shorten;
 use crate::{Caller, Reach, Root, Tool, ToolAnswer};
 
 const MATCHES: usize = 200;
@@ -68,7 +68,7 @@ fn grep(root: &Root, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
         .build();
     let pattern = match built {
         Ok(pattern) => pattern,
-        Err(error) => return ToolAnswer::error(shorten(&error.to_string(), 500)),
+        Err(error) => return ToolAnswer::error(cut(&error.to_string(), 500)),
     };
     let mut search = Search {
         pattern,
@@ -129,7 +129,7 @@ impl Search<'_> {
             number += 1;
             self.bytes_left = self.bytes_left.saturating_sub(line.len() as u64 + 1);
             if self.pattern.is_match(&line) {
-                self.found.push(format!("{shown}:{number}: {}", shorten(line.trim(), MATCH_BYTES)));
+                self.found.push(format!("{shown}:{number}: {}", cut(line.trim(), MATCH_BYTES)));
             }
             if self.found.len() >= MATCHES || number.is_multiple_of(1024) && self.is_over() {
                 return;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::Value;
 use spore_effects::session::ProcessIdentity;
 
-use crate::text::shorten;
 use crate::{CommandRunner, Root, change, files, grep, run, schema};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -146,7 +145,7 @@ impl Registry {
     pub fn call(&self, name: &str, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
         let Some(tool) = self.get(name) else {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let (name, names) = (shorten(name, 80), names.join(", "));
+            let (name, names) = (spore_plain::cut(name, 80), names.join(", "));
             return ToolAnswer::error(format!("there is no tool {name:?} here, only {names}"));
         };
         if let Some(misfit) = schema::misfit(&tool.schema, arguments) {
@@ -154,7 +153,7 @@ impl Registry {
         }
         let mut answer = (tool.handler)(arguments, caller);
         if answer.text.len() > ANSWER_BYTES {
-            answer.text = shorten(&answer.text, ANSWER_BYTES);
+            answer.text = spore_plain::cut(&answer.text, ANSWER_BYTES).into_owned();
         }
         answer
     }

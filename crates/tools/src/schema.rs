@@ -6,8 +6,7 @@
 //! never a reason to refuse a good result.
 
 use serde_json::{Map, Value};
-
-use crate::text::shorten;
+use spore_plain::cut;
 
 /// Far deeper than any schema of ours, and far from the end of a stack.
 const DEPTH: usize = 64;
@@ -65,8 +64,8 @@ fn fit_object(
     depth: usize,
 ) -> Result<(), String> {
     let path = |name: &str| match at {
-        "" => shorten(name, 80),
-        at => format!("{at}.{}", shorten(name, 80)),
+        "" => cut(name, 80).into_owned(),
+        at => format!("{at}.{}", cut(name, 80)),
     };
     let required = schema.get("required").and_then(Value::as_array);
     for name in required.into_iter().flatten().filter_map(Value::as_str) {

@@ -1,13 +1,4 @@
-//! Pieces of text that fit.
-
-/// Cuts `text` to `cap` bytes at a character's edge and says how much is missing.
-pub(crate) fn shorten(text: &str, cap: usize) -> String {
-    if text.len() <= cap {
-        return text.to_owned();
-    }
-    let kept = &text[..text.floor_char_boundary(cap)];
-    format!("{kept} … {} more bytes", text.len() - kept.len())
-}
+//! Output that fits.
 
 /// The beginning and the end of output that may have no end.
 pub(crate) struct Ends {
@@ -48,12 +39,6 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_cut_at_a_characters_edge() {
-        assert_eq!(shorten("short", 5), "short");
-        assert_eq!(shorten("ää", 3), "ä … 2 more bytes");
-    }
 
     #[test]
     fn output_keeps_its_beginning_and_its_end() {

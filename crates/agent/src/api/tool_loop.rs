@@ -275,9 +275,7 @@ fn summary(tool: &str, arguments: &Value) -> String {
         .iter()
         .find_map(|name| arguments.get(name).and_then(Value::as_str))
         .unwrap_or(tool);
-    let line: String =
-        told.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    line.trim().to_owned()
+    spore_plain::line_within(told, 200)
 }
 
 /// The tools' view of the session's watch.

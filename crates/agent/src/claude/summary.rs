@@ -1,9 +1,9 @@
 //! One line for people about a tool call: the command, the path, the question.
 
 use serde_json::Value;
+use spore_plain::headline;
 
 use crate::AgentEvent;
-use crate::health::first_line;
 
 /// Characters of a summary.
 const CAP: usize = 120;
@@ -36,7 +36,7 @@ fn inside(path: &str, dir: Option<&str>) -> String {
 }
 
 pub(super) fn one_line(text: &str) -> String {
-    first_line(text, CAP)
+    headline(text, CAP)
 }
 
 #[cfg(test)]
@@ -68,6 +68,6 @@ mod tests {
     fn a_long_or_many_lined_call_becomes_one_short_line() {
         check("Bash", &json!({"command": "cat <<E\nx\nE"}), "cat <<E…", None);
         let long = "é".repeat(500);
-        check("Bash", &json!({ "command": long }), &format!("{}…", "é".repeat(CAP)), None);
+        check("Bash", &json!({ "command": long }), &format!("{}…", "é".repeat(CAP - 1)), None);
     }
 }

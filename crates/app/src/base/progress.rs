@@ -206,13 +206,7 @@ pub fn counted(number: u32, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// One line of at most 120 characters, without control characters: agents' text must not
-/// drive the terminal.
+/// What an agent said, as one line that does not drive the terminal.
 fn first_line(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    let mut short: String = line.chars().filter(|c| !c.is_control()).take(120).collect();
-    if line.chars().count() > 120 || text.trim().lines().nth(1).is_some() {
-        short.push('…');
-    }
-    short
+    spore_plain::headline(text, 120)
 }

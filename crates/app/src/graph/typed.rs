@@ -109,7 +109,7 @@ fn listed(lines: &[String]) -> String {
 }
 
 fn node_line(node: &Node) -> String {
-    let title: String = node.title.chars().filter(|c| !c.is_control()).take(60).collect();
+    let title = spore_plain::line_within(&node.title, 60);
     format!("{}  {}  {title}", node.id, node.kind)
 }
 
@@ -117,7 +117,7 @@ fn node_line(node: &Node) -> String {
 fn code_line(node: &Node) -> String {
     let place = |key: &str| node.metadata.get(key).cloned().unwrap_or_default();
     let (path, line) = (place("path"), place("first_line"));
-    format!("{}  {}:{line}", node_line(node), path.as_str().unwrap_or_default())
+    format!("{}  {}:{line}", node_line(node), spore_plain::name(path.as_str().unwrap_or_default()))
 }
 
 /// Reads the name of an edge type, in the spelling of people too.

@@ -253,7 +253,7 @@ fn typed(text: &str) -> Result<&str> {
         return Err(Error::new(Fault::Usage, "there is nothing to search for")
             .hint("name a symbol or a path, or say in a few words what the code does"));
     }
-    Ok(&text[..text.floor_char_boundary(MAX_QUERY_BYTES)])
+    Ok(spore_plain::head(text, MAX_QUERY_BYTES))
 }
 
 /// Returns the kinds that there are, by the words that people use for them.

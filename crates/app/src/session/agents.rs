@@ -163,5 +163,5 @@ fn version(program: &Path) -> Option<String> {
     let mut versions = words.filter(|word| {
         word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()) && word.len() <= 40
     });
-    versions.next().map(|word| word.chars().filter(|c| !c.is_control()).collect())
+    versions.next().map(|word| spore_plain::line(word).into_owned())
 }

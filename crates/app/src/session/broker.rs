@@ -230,7 +230,7 @@ impl Sitter {
 
 /// A stranger's word, as far as it is worth repeating.
 fn shown(name: &str) -> &str {
-    &name[..name.floor_char_boundary(80)]
+    spore_plain::head(name, 80)
 }
 
 #[cfg(test)]

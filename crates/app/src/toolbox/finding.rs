@@ -227,7 +227,7 @@ pub(super) fn place_of(index: &CodeIndex, id: &NodeId) -> Result<String> {
 /// The first line of a text, not too long.
 pub(super) fn one_line(text: &str) -> String {
     const MOST: usize = 160;
+    let text = spore_plain::block(text);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let kept = &line[..line.floor_char_boundary(MOST)];
-    if kept.len() < line.len() { format!("{kept}…") } else { kept.to_owned() }
+    spore_plain::cut_with(line, MOST, "…").into_owned()
 }

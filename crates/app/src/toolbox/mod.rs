@@ -176,10 +176,7 @@ impl From<Error> for Refusal {
 fn answer(found: std::result::Result<String, Refusal>) -> ToolAnswer {
     match found {
         Ok(text) => ToolAnswer::ok(text),
-        Err(Refusal(why)) => {
-            let kept = &why[..why.floor_char_boundary(REFUSAL_BYTES)];
-            ToolAnswer::error(if kept.len() < why.len() { format!("{kept}…") } else { why })
-        }
+        Err(Refusal(why)) => ToolAnswer::error(spore_plain::cut_with(&why, REFUSAL_BYTES, "…")),
     }
 }
 

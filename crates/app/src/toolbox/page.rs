@@ -96,7 +96,7 @@ pub(super) fn bytes(tool: &str, tokens: Option<u32>) -> usize {
 /// Cuts an entry that no page holds, at the end of a line if there is one.
 fn cut(entry: &str, room: usize) -> String {
     const MARK: &str = "\n… cut here: ask for more with max_tokens, or for a part";
-    let kept = &entry[..entry.floor_char_boundary(room.saturating_sub(MARK.len()))];
+    let kept = spore_plain::head(entry, room.saturating_sub(MARK.len()));
     let kept = kept.rfind('\n').map_or(kept, |end| &kept[..end]);
     format!("{kept}{MARK}")
 }

@@ -46,7 +46,7 @@ fn table(agents: &[AgentListing], verbose: bool) -> String {
         text.push_str(line(agent).trim_end());
         text.push('\n');
         if let Some(path) = agent.path.as_ref().filter(|_| verbose) {
-            text.push_str(&format!("{:12}{}\n", "", path.display()));
+            text.push_str(&format!("{:12}{}\n", "", spore_plain::path(path)));
         }
     }
     let missing: Vec<&AgentListing> =

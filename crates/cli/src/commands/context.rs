@@ -81,6 +81,7 @@ fn task(typed: &str) -> Result<String> {
 
 fn explanation(explained: &Explained) -> String {
     let Explained { path, rank, of, score, why, .. } = explained;
+    let path = spore_plain::name(path);
     let mut text = format!("{path} is number {rank} of {of}, with a score of {score:.3}\n");
     for reason in why {
         text.push_str(&format!("  {:+.3}  {}\n", reason.share, reason.signal));

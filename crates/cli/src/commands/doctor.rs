@@ -1,5 +1,6 @@
 use spore_app::{Result, Surroundings};
 use spore_model::Fault;
+use spore_plain::{line, name};
 
 use crate::ui::Ui;
 
@@ -12,14 +13,14 @@ pub(crate) struct DoctorArgs {}
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, _: &DoctorArgs) -> Result<u8> {
     let checkup = spore_app::doctor(around)?;
     ui.answer(&checkup, || {
-        let mut text = format!("{}\n", checkup.root);
+        let mut text = format!("{}\n", name(&checkup.root));
         for finding in &checkup.findings {
             let mark = match (finding.ok, finding.required) {
                 (true, _) => "ok",
                 (false, true) => "NOT OK",
                 (false, false) => "-",
             };
-            text.push_str(&format!("  {mark:7}  {:10}  {}\n", finding.name, finding.detail));
+            text.push_str(&format!("  {mark:7}  {:10}  {}\n", finding.name, line(&finding.detail)));
             if !finding.remedy.is_empty() {
                 text.push_str(&format!("  {:7}  {:10}  {}\n", "", "", finding.remedy));
             }

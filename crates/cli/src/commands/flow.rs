@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use spore_app::{FlowOptions, FlowReport};
 use spore_model::{RunStatus, Usd};
+use spore_plain::{line, line_within};
 
 use super::orchestrate::dollars;
 
@@ -38,13 +39,13 @@ impl FlowArgs {
 pub(super) fn ending(report: &FlowReport) -> String {
     let (id, cost) = (report.run.short(), report.cost);
     let reason = report.reason.as_deref().unwrap_or("no reason was given");
-    let reason: String = reason.chars().filter(|c| !c.is_control()).collect();
+    let (reason, name) = (line(reason), line(&report.name));
     let kind = report.kind.as_str();
     match report.status {
         RunStatus::Finished => format!(
             "{}{} is done for {cost}: {reason}\n  {}",
             parts(report),
-            report.name,
+            name,
             report.directory
         ),
         RunStatus::Interrupted => {
@@ -62,7 +63,7 @@ pub(super) fn ending(report: &FlowReport) -> String {
         _ => format!(
             "{}The {kind} {} ended with exit code {}, after {cost}: {reason}\n  spore runs show {id}\n  {}",
             parts(report),
-            report.name,
+            name,
             report.exit_code,
             report.directory
         ),
@@ -78,20 +79,20 @@ fn parts(report: &FlowReport) -> String {
         let attempts = stage["attempts"].as_u64().unwrap_or(0);
         let again =
             if attempts > 1 { format!(" after {attempts} attempts") } else { String::new() };
-        text.push_str(&line(&word("name"), &format!("{}{again}", word("status")), &word("error")));
+        text.push_str(&part(&word("name"), &format!("{}{again}", word("status")), &word("error")));
     }
     for phase in list("phases") {
         let word = |key: &str| phase[key].as_str().unwrap_or_default().to_owned();
         let attempts = phase["orchestrators"].as_array().map_or(0, Vec::len);
         let again =
             if attempts > 1 { format!(" after {attempts} attempts") } else { String::new() };
-        text.push_str(&line(&word("phase"), &format!("{}{again}", word("status")), &word("error")));
+        text.push_str(&part(&word("phase"), &format!("{}{again}", word("status")), &word("error")));
     }
     text
 }
 
-fn line(name: &str, status: &str, error: &str) -> String {
-    let error: String = error.chars().filter(|c| !c.is_control()).take(200).collect();
+fn part(name: &str, status: &str, error: &str) -> String {
+    let error = line_within(error, 200);
     let told = if error.is_empty() { status.to_owned() } else { format!("{status}: {error}") };
-    format!("  {name:16}  {told}\n")
+    format!("  {:16}  {told}\n", line(name))
 }

@@ -9,7 +9,7 @@ use spore_app::{Error, Result, ScanAsked, Surroundings};
 
 use super::index::Bar;
 use crate::surroundings::listen_for_signals;
-use crate::ui::Ui;
+use crate::ui::{Ui, shown};
 
 pub(super) use text::report;
 
@@ -84,10 +84,10 @@ impl OutputArgs {
         let content = if ui.is_json() {
             serde_json::to_string_pretty(data).unwrap_or_default()
         } else {
-            text().trim_end().to_owned()
+            shown(&text())
         };
         write(&around.cwd.join(file), &content)?;
-        ui.note(&format!("Written to {}.", file.display()));
+        ui.note(&format!("Written to {}.", spore_plain::path(file)));
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use spore_app::search::{self, SearchAnswer, SearchQuery, VectorsUse};
 use spore_app::{Result, Surroundings};
+use spore_plain::{headline, line, name};
 
 use super::index::bar::Bar;
 use crate::ui::Ui;
@@ -53,19 +54,19 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &SearchArgs) -> Resu
 
 fn text(answer: &SearchAnswer, verbose: bool) -> String {
     if answer.hits.is_empty() {
-        return format!("Nothing found for {}.", shown(&answer.query, 80));
+        return format!("Nothing found for {}.", headline(&answer.query, 80));
     }
     let mut text = String::new();
     for hit in &answer.hits {
-        let place = format!("{}:{}", hit.path, hit.first_line);
-        let name = if hit.kind == "file" { "" } else { &hit.qualified };
-        text.push_str(format!("{place}  {}  {name}", hit.kind).trim_end());
+        let place = format!("{}:{}", name(&hit.path), hit.first_line);
+        let symbol = if hit.kind == "file" { "" } else { &hit.qualified };
+        text.push_str(format!("{place}  {}  {}", hit.kind, line(symbol)).trim_end());
         text.push('\n');
         let about = if hit.signature.is_empty() { &hit.doc } else { &hit.signature };
         if !about.is_empty() && *about != hit.qualified {
-            text.push_str(&format!("    {}\n", shown(about, 110)));
+            text.push_str(&format!("    {}\n", headline(about, 110)));
         }
-        text.push_str(&format!("    {}\n", hit.why.join(" · ")));
+        text.push_str(&format!("    {}\n", line(&hit.why.join(" · "))));
     }
     if verbose {
         let times = answer.timings_ms;
@@ -80,26 +81,4 @@ fn text(answer: &SearchAnswer, verbose: bool) -> String {
         ));
     }
     text
-}
-
-/// One line of at most so many characters, without what would drive the terminal.
-fn shown(text: &str, most: usize) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let mut short: String = line.chars().filter(|c| !c.is_control()).take(most).collect();
-    if line.chars().count() > most || text.lines().nth(1).is_some() {
-        short.push('…');
-    }
-    short
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_shown_short_and_without_control_characters() {
-        assert_eq!(shown("a\x1b[31mb", 10), "a[31mb");
-        assert_eq!(shown("abc\ndef", 10), "abc…");
-        assert_eq!(shown(&"ö".repeat(20), 3), "ööö…");
-    }
 }

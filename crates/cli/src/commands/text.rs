@@ -2,11 +2,12 @@
 
 use spore_app::{Applied, Apply, BounceReport, PartRow, RunPlan, RunReport, RunRow, SessionRow};
 use spore_model::{RunKind, RunState, RunStatus, Timestamp};
+use spore_plain as plain;
 
 /// The last words of a command that worked on a run.
 pub(super) fn ending(report: &RunReport) -> String {
     let (id, cost) = (report.run.id.short(), report.cost);
-    let reason = clean(report.run.reason.as_deref().unwrap_or_default());
+    let reason = plain::line(report.run.reason.as_deref().unwrap_or_default());
     match (report.status, &report.applied) {
         (RunStatus::Verified, Some(applied)) => verified(report, applied),
         (RunStatus::Finished, _) if report.run.kind != RunKind::Solo => {
@@ -14,7 +15,7 @@ pub(super) fn ending(report: &RunReport) -> String {
         }
         (RunStatus::Finished, _) => format!(
             "{}\n\nRun {id} finished for {cost}; no verifier judged it. What it left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
-            clean(report.answer.as_deref().unwrap_or_default()).trim(),
+            report.answer.as_deref().unwrap_or_default().trim(),
             report.directory,
             report.run.id
         ),
@@ -65,7 +66,8 @@ fn verified(report: &RunReport, applied: &Applied) -> String {
 
 /// What a run would do.
 pub(super) fn plan(plan: &RunPlan) -> String {
-    let mut text = format!("Would work on: {}\n", clean(plan.task.lines().next().unwrap_or("")));
+    let mut text =
+        format!("Would work on: {}\n", plain::line(plan.task.lines().next().unwrap_or("")));
     line(&mut text, "base", &plan.base.as_str()[..12]);
     if plan.left_out > 0 {
         let files = spore_app::counted(plan.left_out, "uncommitted file");
@@ -111,7 +113,7 @@ pub(super) fn table_of_runs(rows: &[RunRow]) -> String {
             row.status,
             minute(row.run.started),
             spore_model::Cost::from(row.run.cost).to_string(),
-            clean(&row.run.name).replace('\n', " ")
+            plain::line(&row.run.name)
         ));
     }
     text
@@ -158,8 +160,8 @@ fn part_line(text: &mut String, part: &PartRow) {
     let again =
         if part.attempt > 1 { format!(", attempt {}", part.attempt) } else { String::new() };
     let said = part.reason.as_deref().filter(|_| part.status != RunStatus::Finished);
-    let said = said.map(|reason| format!(": {}", clean(reason))).unwrap_or_default();
-    let (kind, name) = (part.kind.as_str(), clean(&part.name));
+    let said = said.map(|reason| format!(": {}", plain::line(reason))).unwrap_or_default();
+    let (kind, name) = (part.kind.as_str(), plain::line(&part.name));
     text.push_str(&format!("{indent}{kind} {name}{again}  {}{said}\n", part.status));
 }
 
@@ -202,14 +204,9 @@ pub(super) fn many(number: usize, noun: &str) -> String {
     spore_app::counted(u32::try_from(number).unwrap_or(u32::MAX), noun)
 }
 
-/// Text of an agent's without what would drive the terminal.
-fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
-}
-
 /// One named line; further lines of the value are set in below it.
 fn line(text: &mut String, name: &str, value: &str) {
-    let indented = clean(value).trim_end().replace('\n', &format!("\n{:14}", ""));
+    let indented = plain::block(value).trim_end().replace('\n', &format!("\n{:14}", ""));
     text.push_str(&format!("  {name:10}  {indented}\n"));
 }
 

@@ -98,7 +98,7 @@ impl Trail<'_> {
 fn bounce_text(bounce: &BounceTrail) -> String {
     let mut text = format!("\n## Bounce {}\n\n", bounce.bounce);
     if !bounce.reason.is_empty() {
-        let _ = write!(text, "How it ended:\n\n{}\n", quoted(cut(&bounce.reason, REASON_BYTES)));
+        let _ = write!(text, "How it ended:\n\n{}\n", quoted(&cut(&bounce.reason, REASON_BYTES)));
     }
     if !bounce.gates.is_empty() {
         text.push_str("Checks:\n\n");
@@ -112,7 +112,7 @@ fn bounce_text(bounce: &BounceTrail) -> String {
     }
     let words = bounce.coder_said.trim();
     if !words.is_empty() {
-        let _ = write!(text, "The coder's last words:\n\n{}", quoted(cut(words, WORDS_BYTES)));
+        let _ = write!(text, "The coder's last words:\n\n{}", quoted(&cut(words, WORDS_BYTES)));
     }
     text
 }
@@ -129,13 +129,13 @@ fn verdict_text(verdict: &Verdict) -> String {
         let _ = write!(words, "\n{finding}");
     }
     if !words.trim().is_empty() {
-        let _ = writeln!(text, "{}", quoted(cut(&words, 2 * REASON_BYTES)));
+        let _ = writeln!(text, "{}", quoted(&cut(&words, 2 * REASON_BYTES)));
     }
     text
 }
 
-fn cut(text: &str, most: usize) -> &str {
-    text[..text.floor_char_boundary(most.min(text.len()))].trim_end()
+fn cut(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    spore_plain::cut(text.trim_end(), most)
 }
 
 /// Joins parts; where they are too long together, those in the middle are left out and said.

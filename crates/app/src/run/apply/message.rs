@@ -7,10 +7,9 @@ use crate::run::prompts;
 /// Returns the message: the task, and below it trailers that git itself can read.
 ///
 /// The task is anybody's text. What git would take for the end of the message (`---` alone on
-/// a line) is set in by a space, and what no message may hold is left out.
+/// a line) is set in by a space, and what would act on a reader's terminal is left out.
 pub(crate) fn commit_message(task: &str, run: RunId, tree: &TreeId) -> String {
-    let plain: String =
-        task.chars().filter(|c| !c.is_control() || ['\n', '\t'].contains(c)).collect();
+    let plain = spore_plain::block(task);
     let lines = plain.lines().map(|line| {
         let line = line.trim_end();
         if line.starts_with("---") { format!(" {line}") } else { line.to_owned() }

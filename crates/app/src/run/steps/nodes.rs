@@ -377,11 +377,8 @@ fn findings(verdict: &Verdict) -> String {
 }
 
 fn capped(text: &str) -> String {
-    if text.len() <= SUMMARY_CAP {
-        return text.to_owned();
-    }
-    let cut = text.floor_char_boundary(SUMMARY_CAP);
-    format!("{}\n… cut; the transcript has the rest", &text[..cut])
+    const MARK: &str = "\n… cut; the transcript has the rest";
+    spore_plain::cut_with(text, SUMMARY_CAP, MARK).into_owned()
 }
 
 #[cfg(test)]
@@ -392,7 +389,7 @@ mod tests {
     fn a_long_summary_is_cut_between_characters_and_says_so() {
         assert_eq!(capped("done"), "done");
         let long = capped(&"ä".repeat(SUMMARY_CAP));
-        assert!(long.len() < SUMMARY_CAP + 100 && long.ends_with("the transcript has the rest"));
+        assert!(long.len() <= SUMMARY_CAP && long.ends_with("the transcript has the rest"));
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn answer_of(tool: &Tool) -> Answer {
             // Some say it where others complain.
             let text = [output.text(), output.complaint()].join("\n");
             let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            Answer::Version(line.trim().chars().filter(|c| !c.is_control()).take(80).collect())
+            Answer::Version(spore_plain::line_within(line, 80))
         }
         Ok(output) => Answer::Broken(format!("exits with {}", output.code)),
         Err(ToolError::NotInstalled { .. }) => Answer::NotInstalled,
@@ -89,7 +89,7 @@ mod tests {
     fn a_version_is_the_first_line_wherever_it_is_said() {
         check("echo; echo '  x 1.2  '; echo more", Answer::Version("x 1.2".into()));
         check("echo x 1.2 >&2", Answer::Version("x 1.2".into()));
-        check("printf 'x\\033[2J 1\\n'", Answer::Version("x[2J 1".into()));
+        check("printf 'x\\033[2J 1\\n'", Answer::Version("x 1".into()));
         check("exit 3", Answer::Broken("exits with 3".into()));
     }
 

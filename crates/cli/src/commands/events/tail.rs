@@ -6,7 +6,7 @@ use spore_app::{Result, Seen, Surroundings, Tail};
 
 use super::text;
 use crate::surroundings::listen_for_signals;
-use crate::ui::Ui;
+use crate::ui::{Ui, shown};
 
 /// Show the last events, and wait for more
 ///
@@ -57,7 +57,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &TailArgs) -> Result
                 let line = serde_json::to_string(event).unwrap_or_default();
                 writeln!(out, "{line}")
             }
-            Seen::Event(event) => writeln!(out, "{}", text::event_line(event)),
+            Seen::Event(event) => writeln!(out, "{}", shown(&text::event_line(event))),
             Seen::Skipped(line) => {
                 ui.note(&format!("{}, byte {}: {}; skipped", line.file, line.offset, line.what));
                 Ok(())

@@ -4,18 +4,20 @@
 use serde_json::Value;
 use spore_app::{Collected, Correction, CorrectionKind, counted};
 use spore_model::Event;
+use spore_plain::{line, line_within};
 
 /// How much of a payload is shown.
 const SUMMARY: usize = 100;
 
 /// Time, source, type, run and payload of one event.
 pub(super) fn event_line(event: &Event) -> String {
-    let source = clean(&format!("{}/{}", event.source.kind, event.source.name));
+    let source = format!("{}/{}", event.source.kind, event.source.name);
     let run = event.run.map_or_else(|| "-".to_owned(), |run| run.short());
     let line = format!(
-        "{}  {source:<20}  {:<20}  {run:<8}  {}",
+        "{}  {:<20}  {:<20}  {run:<8}  {}",
         second(event),
-        clean(&event.kind),
+        line(&source),
+        line(&event.kind),
         summary(&event.payload)
     );
     line.trim_end().to_owned()
@@ -38,7 +40,7 @@ fn summary(payload: &Value) -> String {
         }
         other => short(other),
     };
-    cut(&clean(&text))
+    line_within(&text, SUMMARY)
 }
 
 fn short(value: &Value) -> String {
@@ -47,20 +49,6 @@ fn short(value: &Value) -> String {
         Value::Null => String::new(),
         other => other.to_string(),
     }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SUMMARY) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// One line, without anything that moves a cursor or turns the writing round.
-fn clean(text: &str) -> String {
-    let is_format = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let spaced = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
-    spaced.filter(|c| !c.is_control() && !is_format(*c)).collect()
 }
 
 pub(super) fn collected(collected: &Collected) -> String {
@@ -78,16 +66,19 @@ pub(super) fn collected(collected: &Collected) -> String {
 
 fn correction_line(correction: &Correction) -> String {
     let run = correction.run.short();
-    let field = |name: &str| clean(&short(&correction.payload[name]));
+    let field = |name: &str| line(&short(&correction.payload[name])).into_owned();
     let commit = field("commit").chars().take(12).collect::<String>();
     match correction.kind {
         CorrectionKind::Edited => format!(
             "Run {run}: {} edited by {commit} {}\n",
             counted(number(correction.payload["lines"].as_u64().unwrap_or(0)), "line"),
-            cut(&field("subject"))
+            line_within(&field("subject"), SUMMARY)
         ),
         CorrectionKind::Reverted => {
-            format!("Run {run}: taken back by {commit} {}\n", cut(&field("subject")))
+            format!(
+                "Run {run}: taken back by {commit} {}\n",
+                line_within(&field("subject"), SUMMARY)
+            )
         }
         CorrectionKind::Reopened => {
             let later: String = field("later_run").chars().skip(18).collect();
@@ -119,12 +110,12 @@ mod tests {
             r#"{"a": {"d": [1, 2]}, "b": 1, "c": "two words"}"#,
             r#"b=1 c=two words a={"d":[1,2]}"#,
         );
-        check(&format!("{:?}", "x".repeat(101)), &format!("{}…", "x".repeat(100)));
+        check(&format!("{:?}", "x".repeat(101)), &format!("{}…", "x".repeat(99)));
         check(&format!("{:?}", "ü".repeat(100)), &"ü".repeat(100));
     }
 
     #[test]
     fn foreign_text_stays_on_its_line_and_drives_no_terminal() {
-        check(r#"{"a": "one\ntwo\u001b[2J\u0007\u202e"}"#, "a=one two[2J");
+        check(r#"{"a": "one\ntwo\u001b[2J\u0007\u202e"}"#, "a=one two");
     }
 }

@@ -1,7 +1,6 @@
 use spore_app::graph::Graph;
 use spore_app::{Result, Surroundings};
 
-use super::text;
 use crate::ui::Ui;
 
 /// Print what a node says, and nothing else
@@ -16,6 +15,6 @@ pub(crate) struct ReadContentArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ReadContentArgs) -> Result<u8> {
     let read = Graph::open(around)?.read_content(&args.id)?;
-    ui.answer(&read, || text::clean(&read.content));
+    ui.answer(&read, || read.content.clone());
     Ok(0)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use spore_app::indexing::{IndexPhase, Reporter};
 
-use crate::ui::Ui;
+use crate::ui::{Ui, shown};
 
 /// How often the line is written at most.
 const PAUSE: Duration = Duration::from_millis(80);
@@ -86,7 +86,7 @@ impl Reporter for Bar {
     fn note(&self, text: &str) {
         self.clear();
         if self.notes {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "{}", shown(text));
         }
     }
 }

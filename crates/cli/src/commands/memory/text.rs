@@ -10,6 +10,7 @@ use spore_app::memory::{
     Crystallized, Decision, Ending, InboxTask, LineDecision, LineEvidence, LineStanding,
     MemoryScanned, MemoryStatus, MemoryUpdated, MemoryWhy,
 };
+use spore_plain::{line, line_within};
 
 /// How much of a line is shown in a table.
 const WIDTH: usize = 60;
@@ -105,7 +106,7 @@ fn task_rows(text: &mut String, ending: &Ending) {
 }
 
 fn row(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "{name}: {value}");
+    let _ = writeln!(text, "{name}: {}", line(value));
 }
 
 fn kinds(kinds: &BTreeMap<String, u64>) -> String {
@@ -170,7 +171,7 @@ fn standing(line: &LineStanding) -> String {
         "{number:<5} {}  {:<9} {}\n      {}{open}",
         line.decision.hash,
         word(line.decision.decision),
-        cut(&line.text),
+        line_within(&line.text, WIDTH),
         tally(&line.decision)
     )
 }
@@ -187,7 +188,7 @@ fn word(decision: Decision) -> &'static str {
 
 pub(super) fn why(why: &MemoryWhy) -> String {
     let at = why.line.as_deref().unwrap_or("no longer in memory/CLAUDE.md");
-    let mut text = format!("{at} {}\n  {}\n\n", why.hash, clean(&why.text));
+    let mut text = format!("{at} {}\n  {}\n\n", why.hash, line(&why.text));
     let _ = writeln!(text, "{}: {}.", word(why.decision), why.why);
     for (name, cues) in [
         ("Points to", &why.pointers),
@@ -196,7 +197,7 @@ pub(super) fn why(why: &MemoryWhy) -> String {
         ("Actions", &why.actions),
     ] {
         if !cues.is_empty() {
-            row(&mut text, name, &clean(&cues.join(" | ")));
+            row(&mut text, name, &cues.join(" | "));
         }
     }
     if !why.evidence.is_empty() {
@@ -219,9 +220,9 @@ pub(super) fn why(why: &MemoryWhy) -> String {
         let _ = writeln!(
             text,
             "  {} {} {} by {relation}: {}",
-            clean(&touch.ts),
-            clean(&touch.kind),
-            clean(&touch.what),
+            line(&touch.ts),
+            line(&touch.kind),
+            line(&touch.what),
             place(&touch.at)
         );
     }
@@ -234,27 +235,18 @@ pub(super) fn inbox(tasks: &[InboxTask]) -> String {
     }
     let line = |task: &InboxTask| {
         let passes: Vec<&str> = task.packet.passes.iter().map(|pass| pass.as_str()).collect();
-        format!("{}: {}  ({})\n", task.packet.ack, cut(&task.packet.body), passes.join(", "))
+        format!(
+            "{}: {}  ({})\n",
+            task.packet.ack,
+            line_within(&task.packet.body, WIDTH),
+            passes.join(", ")
+        )
     };
     tasks.iter().map(line).collect()
 }
 
 pub(super) fn task(task: &InboxTask) -> String {
     let passes: Vec<&str> = task.packet.passes.iter().map(|pass| pass.as_str()).collect();
-    let body: Vec<String> = task.packet.body.lines().map(clean).collect();
+    let body: Vec<_> = task.packet.body.lines().map(line).collect();
     format!("{}: needs {}\n\n{}", task.packet.ack, passes.join(", "), body.join("\n"))
-}
-
-fn cut(text: &str) -> String {
-    let text = clean(text);
-    match text.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
-}
-
-/// One line that moves no cursor.
-fn clean(text: &str) -> String {
-    let spaced = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
-    spaced.filter(|c| !c.is_control()).collect()
 }

@@ -30,7 +30,12 @@ fn text(pruned: &Pruned) -> String {
     if !pruned.left.is_empty() {
         lines.push("Left alone:".to_owned());
         let line = |left: &LeftCheckout| {
-            format!("  - {} ({}): {}", left.run.short(), left.dir.display(), left.why)
+            format!(
+                "  - {} ({}): {}",
+                left.run.short(),
+                spore_plain::path(&left.dir),
+                spore_plain::line(&left.why)
+            )
         };
         lines.extend(pruned.left.iter().map(line));
     }

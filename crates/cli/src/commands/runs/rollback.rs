@@ -2,8 +2,9 @@ use std::io::{BufRead, Write};
 
 use spore_app::{Error, Result, Rollback, RollbackState, RolledBack, Surroundings};
 use spore_model::Fault;
+use spore_plain::line;
 
-use crate::ui::Ui;
+use crate::ui::{Ui, shown};
 
 /// Take back what a run brought: its merge, branch, patch and lessons
 ///
@@ -50,7 +51,7 @@ fn agreed(ui: &Ui, plan: &RolledBack) -> Result<bool> {
             .hint(format!("spore runs rollback {id} --dry-run, then with --yes")));
     }
     let mut terminal = std::io::stderr();
-    let _ = write!(terminal, "{}\nGo on? [y/N] ", text(plan));
+    let _ = write!(terminal, "{}\nGo on? [y/N] ", shown(&text(plan)));
     let _ = terminal.flush();
     let mut answer = String::new();
     let _ = std::io::stdin().lock().read_line(&mut answer);
@@ -63,17 +64,19 @@ fn text(told: &RolledBack) -> String {
         RollbackState::Already => {
             return format!("Run {id} was rolled back before. Nothing to do.");
         }
-        RollbackState::Planned => format!("A rollback of run {id} ({}) would mean:", told.name),
-        RollbackState::Done => format!("Rolled back run {id} ({}):", told.name),
+        RollbackState::Planned => {
+            format!("A rollback of run {id} ({}) would mean:", line(&told.name))
+        }
+        RollbackState::Done => format!("Rolled back run {id} ({}):", line(&told.name)),
     };
     let mut lines = vec![head];
-    lines.extend(told.deeds.iter().map(|deed| format!("  - {deed}")));
+    lines.extend(told.deeds.iter().map(|deed| format!("  - {}", line(deed))));
     if told.deeds.is_empty() {
         lines.push("  - it had brought nothing; only its status changes".to_owned());
     }
     if !told.left.is_empty() {
         lines.push("Left alone:".to_owned());
-        lines.extend(told.left.iter().map(|line| format!("  - {line}")));
+        lines.extend(told.left.iter().map(|left| format!("  - {}", line(left))));
     }
     lines.join("\n")
 }

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use spore_app::investigation::{
-    DiskUse, LanguageRow, ScanReport, number_text, on_one_line, size_text,
-};
+use spore_app::investigation::{DiskUse, LanguageRow, ScanReport, number_text, size_text};
+use spore_plain::name;
 
 /// How many languages are named; the rest is summed up.
 const LANGUAGES: usize = 12;
@@ -12,7 +11,7 @@ const LANGUAGES: usize = 12;
 const BAR: u64 = 40;
 
 pub(crate) fn report(scan: &ScanReport) -> String {
-    let mut text = format!("{}\n\n{}\n", on_one_line(&scan.target), scan.brief);
+    let mut text = format!("{}\n\n{}\n", name(&scan.target), scan.brief);
     section(&mut text, "Tree", &scan.tree_rendered);
     section(&mut text, "Kinds of files", &categories(scan));
     section(&mut text, "Languages", &languages(&scan.languages));
@@ -90,7 +89,7 @@ fn large(scan: &ScanReport) -> String {
             0 => String::new(),
             lines => format!(", {} lines", number_text(u64::from(lines))),
         };
-        let _ = writeln!(text, "  {}  {}{lines}", on_one_line(&file.path), size_text(file.size));
+        let _ = writeln!(text, "  {}  {}{lines}", name(&file.path), size_text(file.size));
     }
     more(&mut text, scan.totals.large_files, scan.large_files.len());
     text
@@ -99,7 +98,7 @@ fn large(scan: &ScanReport) -> String {
 fn generated(scan: &ScanReport) -> String {
     let mut text = String::new();
     for file in &scan.generated_files {
-        let _ = writeln!(text, "  {}  {}", on_one_line(&file.path), size_text(file.size));
+        let _ = writeln!(text, "  {}  {}", name(&file.path), size_text(file.size));
     }
     more(&mut text, scan.totals.generated_files, scan.generated_files.len());
     text
@@ -115,7 +114,7 @@ fn more(text: &mut String, all: u64, shown: usize) {
 fn recent(scan: &ScanReport) -> String {
     let mut text = String::new();
     for file in &scan.recent_files {
-        let _ = writeln!(text, "  {:14}  {}", file.modified_human, on_one_line(&file.path));
+        let _ = writeln!(text, "  {:14}  {}", file.modified_human, name(&file.path));
     }
     text
 }
@@ -127,7 +126,7 @@ fn disk(rows: &[DiskUse]) -> String {
             text,
             "  {:>9}  {}  ({}, {})",
             size_text(row.disk_bytes),
-            on_one_line(&row.path),
+            name(&row.path),
             files(row.files),
             size_text(row.bytes)
         );
@@ -139,12 +138,12 @@ fn unreadable(scan: &ScanReport) -> String {
     let mut text = String::new();
     for trouble in &scan.unreadable {
         let slash = if trouble.is_directory { "/" } else { "" };
-        let _ = writeln!(text, "  {}{slash}  {}", on_one_line(&trouble.path), trouble.reason);
+        let _ = writeln!(text, "  {}{slash}  {}", name(&trouble.path), trouble.reason);
     }
     let all = scan.totals.unreadable_files + scan.totals.unreadable_directories;
     more(&mut text, all, scan.unreadable.len());
     for path in &scan.other_file_systems {
-        let _ = writeln!(text, "  {}/  on another file system, not entered", on_one_line(path));
+        let _ = writeln!(text, "  {}/  on another file system, not entered", name(path));
     }
     text
 }

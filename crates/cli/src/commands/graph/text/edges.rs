@@ -4,7 +4,7 @@ use spore_app::graph::{AdjacentEdge, CreatedEdge, EdgeRow, ExplainedEdge, Ranked
 use spore_model::graph::{Direction, Path};
 use spore_model::{Node, NodeId};
 
-use super::{clean, columns, end, field, percent, source, sure, target, title};
+use super::{columns, end, field, percent, source, sure, target, title};
 use crate::commands::text::{many, minute};
 
 const NONE: &str = "No edge matches.";
@@ -204,5 +204,5 @@ pub(crate) fn created_edge(made: &CreatedEdge) -> String {
     if let Some(old) = &made.supersedes {
         text.push_str(&format!("It supersedes {}.\n", old.short()));
     }
-    clean(&text)
+    text
 }
