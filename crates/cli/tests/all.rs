@@ -32,6 +32,7 @@ mod orchestrate;
 mod package_managers;
 mod resume;
 mod rollback;
+mod run_base;
 mod runs;
 mod sandbox;
 mod scan;

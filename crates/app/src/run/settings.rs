@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use spore_config::Config;
 use spore_gates::Gate;
-use spore_git::Repository;
+use spore_git::{GitError, Repository};
 use spore_model::{CommitId, Fault, RunId, Usd};
 use spore_pipeline::BounceRules;
 
@@ -83,7 +83,7 @@ impl RunSettings {
         config: &Config,
         asked: &Orchestrate,
     ) -> Result<Self> {
-        let base = repository.head()?;
+        let base = base(repository, asked)?;
         refuse_submodules(repository, &base, config)?;
         let max_turns = asked.max_turns.unwrap_or(config.orchestrate.max_turns);
         let wall = asked.timeout.unwrap_or_else(|| config.orchestrate.session_time(max_turns));
@@ -152,6 +152,31 @@ impl RunSettings {
     pub(crate) fn wants_context(&self) -> bool {
         self.experiment.as_deref() != Some(NO_CONTEXT)
     }
+}
+
+/// Finds the commit that the run starts from, and refuses one that the result could not be put
+/// on top of as it was asked for.
+fn base(repository: &Repository, asked: &Orchestrate) -> Result<CommitId> {
+    let Some(revision) = &asked.base else { return Ok(repository.head()?) };
+    let base = repository.resolve(revision).map_err(|error| match error {
+        GitError::UnknownRevision { .. } => {
+            Error::new(Fault::Usage, format!("--base {revision:?} names no commit")).hint(
+                "name a branch, a tag or a commit of this repository: `git log --all --oneline` \
+                 lists them",
+            )
+        }
+        other => other.into(),
+    })?;
+    if asked.in_place && repository.head()? != base {
+        let message = format!(
+            "--in-place puts the change into your files, which are at HEAD, not at {revision:?}"
+        );
+        return Err(Error::new(Fault::Usage, message).hint(format!(
+            "check it out first (`git switch --detach {revision}`), or leave `--in-place` out: \
+             the work arrives on a branch"
+        )));
+    }
+    Ok(base)
 }
 
 fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {
