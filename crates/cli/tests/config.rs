@@ -20,7 +20,9 @@ fn settings_are_shown_as_toml() {
     insta::assert_snapshot!("a_table_of_settings", told(&env.spore(&["config", "show", "gates"])));
     let one = ["config", "show", "verdict.min_confidence"];
     insta::assert_snapshot!("one_setting", told(&env.spore(&one).code(0)));
-    let unset = ["config", "show", "tiers.claude"];
+    let roles = ["config", "show", "roles"];
+    insta::assert_snapshot!("the_table_of_roles", told(&env.spore(&roles).code(0)));
+    let unset = ["config", "show", "tiers.codex"];
     insta::assert_snapshot!("settings_that_are_not_set", told(&env.spore(&unset).code(0)));
     let bad = ["config", "show", "orchestrate.max_bounce"];
     insta::assert_snapshot!("a_setting_that_is_none", told(&env.spore(&bad).code(78)));
