@@ -33,7 +33,7 @@ use spore_effects::Clock;
 use spore_effects::session::Shim;
 use spore_model::{Outcome, Usage};
 use spore_tools::remote::Remote;
-use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool, may};
+use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool};
 
 use connection::Connection;
 use endpoint::{Endpoint, without_keys};
@@ -114,7 +114,7 @@ impl ApiAgent {
         };
         let mut tools = Registry::of_checkout(root, Some(runner));
         served.into_iter().for_each(|tool| tools.add(tool));
-        tools.retain(|tool| is_allowed(&request.tools, &request.role, tool));
+        tools.retain(|tool| is_allowed(&request.tools, tool));
         if let Some(schema) = &request.schema {
             let description =
                 "Hands in your result and ends the session. Call it once, at the end.";
@@ -255,9 +255,9 @@ fn commands(policy: &ToolPolicy) -> Commands {
     Commands::Only(if denied.contains(&None) { Vec::new() } else { named.collect() })
 }
 
-/// A list of tools is the whole truth; where there is none, or one of commands only, the
-/// role decides.
-fn is_allowed(policy: &ToolPolicy, role: &str, tool: &Tool) -> bool {
+/// A list of tools is the whole truth. Where there is none, or one of commands only, everything
+/// may be looked at, and changed only where the policy skips permissions.
+fn is_allowed(policy: &ToolPolicy, tool: &Tool) -> bool {
     let names = |entry: &String| pattern(entry).0 == tool.name;
     if policy.deny.iter().any(|entry| entry == &tool.name) {
         return false;
@@ -265,7 +265,7 @@ fn is_allowed(policy: &ToolPolicy, role: &str, tool: &Tool) -> bool {
     let is_list = policy.allow.iter().any(|entry| pattern(entry).1.is_none());
     match is_list {
         true => policy.allow.iter().any(names),
-        false => tool.reach == Reach::Submit || may(role, tool.reach),
+        false => tool.reach != Reach::Write || policy.skip_permissions,
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn may_use(policy: &ToolPolicy, role: &str, expected: &str) {
+    fn may_use(policy: &ToolPolicy, expected: &str) {
         let tool =
             |name: &str, reach| Tool::new(name, "", reach, Value::Null, |_, _| ToolAnswer::ok(""));
         let all = [
@@ -315,18 +315,20 @@ mod tests {
         ];
         let allowed: Vec<&str> = all
             .iter()
-            .filter(|tool| is_allowed(policy, role, tool))
+            .filter(|tool| is_allowed(policy, tool))
             .map(|tool| tool.name.as_str())
             .collect();
-        assert_eq!(allowed.join(" "), expected, "{policy:?} {role}");
+        assert_eq!(allowed.join(" "), expected, "{policy:?}");
     }
 
     #[test]
-    fn a_list_of_tools_wins_over_the_role_and_a_denial_over_both() {
-        may_use(&policy(&[], &[], false), "coder", "read edit run");
-        may_use(&policy(&[], &["edit"], false), "coder", "read run");
-        may_use(&policy(&["run(make)"], &[], false), "verifier", "read grep run");
-        may_use(&policy(&["read", "grep"], &[], false), "coder", "read grep");
-        may_use(&policy(&["read", "grep"], &["grep"], true), "operator", "read");
+    fn a_list_of_tools_is_the_whole_truth_and_a_denial_wins_over_it() {
+        may_use(&policy(&[], &[], false), "read grep run");
+        may_use(&policy(&[], &[], true), "read grep edit run");
+        may_use(&policy(&[], &["edit"], true), "read grep run");
+        may_use(&policy(&["run(make)"], &[], false), "read grep run");
+        may_use(&policy(&["read", "run(make)"], &[], false), "read run");
+        may_use(&policy(&["read", "grep"], &[], false), "read grep");
+        may_use(&policy(&["read", "grep"], &["grep"], true), "read");
     }
 }

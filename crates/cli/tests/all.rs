@@ -33,6 +33,7 @@ mod package_managers;
 mod plain;
 mod resume;
 mod rollback;
+mod run_base;
 mod runs;
 mod sandbox;
 mod scan;

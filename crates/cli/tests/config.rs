@@ -38,11 +38,13 @@ fn settings_are_shown_as_toml() {
     verdict.min_confidence = 0.6
     --- stderr
     ");
-    let unset = ["config", "show", "tiers.claude"];
+    let roles = ["config", "show", "roles"];
+    insta::assert_snapshot!("the_table_of_roles", told(&env.spore(&roles).code(0)));
+    let unset = ["config", "show", "tiers.codex"];
     insta::assert_snapshot!(told(&env.spore(&unset).code(0)), @"
     exit code: 0
     --- stdout
-    # tiers.claude is not set
+    # tiers.codex is not set
     --- stderr
     ");
     let bad = ["config", "show", "orchestrate.max_bounce"];

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
+use spore_model::ToolGroup;
 use spore_testkit::TestEnv;
 use spore_tools::ToolAnswer;
 use spore_tools::graph::declared_for;
@@ -462,6 +463,8 @@ fn live_official_client_calls_the_tools_over_http() {
     }
 }
 
+const VERIFIER: [ToolGroup; 3] = [ToolGroup::Graph, ToolGroup::Verdict, ToolGroup::Flags];
+
 /// Stands in for the broker of a run.
 struct Broker(std::sync::Mutex<Vec<String>>);
 
@@ -469,7 +472,7 @@ impl Answerer for Broker {
     fn answer(&self, asked: Asked) -> Told {
         match asked.ask {
             _ if asked.token != "the token" => Told::Refused,
-            Ask::Tools => Told::Tools(declared_for("verifier")),
+            Ask::Tools => Told::Tools(declared_for(&VERIFIER.into_iter().collect())),
             Ask::Call { tool, arguments } => {
                 self.0.lock().unwrap().push(format!("{tool} {arguments}"));
                 Told::Answer(ToolAnswer::ok("Taken."))

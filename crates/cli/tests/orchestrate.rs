@@ -440,11 +440,11 @@ fn a_dry_run_tells_the_plan_and_does_nothing() {
     --- stdout
     Would work on: write the answer
       base        hash-0000001
-      coder       replay
-      summarizer  replay
-      verifier    replay
+      coder       replay, 50 turns in 6000 s
+      summarizer  replay, 15 turns in 1800 s
+      verifier    replay, 50 turns in 6000 s
       gate        sh check.sh
-      limits      3 bounces of 50 turns and 6000 s each, $20.00 in all
+      limits      3 bounces, $20.00 in all
       result      applied as patch, summed up
       sandbox     the kernel confines agents and gates
     Nothing was done.

@@ -195,3 +195,19 @@ fn a_spawned_session_is_said_not_to_be_held_and_refused_where_it_must_be() {
       try: let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = "auto"`
     "#);
 }
+
+#[test]
+fn a_summarizer_reads_its_checkout_and_changes_nothing_in_it() {
+    if is_skipped() {
+        return;
+    }
+    let steps = r#"{ run = "cat answer.txt > $HOME/read; if ( echo x > evil.txt ) 2>/dev/null; then touch $HOME/escaped; fi" }"#;
+    let summary = format!(
+        "[[session]]\nrole = \"summarizer\"\ncost_usd = 0.125\nfinal = \"nothing\"\nsteps = [{steps}]\n"
+    );
+    let env = scenes::with_scenario(&(scenes::one_bounce(WRITE_42) + &summary));
+    let _ = scenes::orchestrate(&env, &[]).code(0);
+    let home = env.dir().join("home");
+    assert_eq!(std::fs::read_to_string(home.join("read")).unwrap(), "42\n");
+    assert!(!home.join("escaped").exists());
+}

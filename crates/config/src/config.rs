@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use spore_model::Usd;
+use spore_model::{CheckoutAccess, ToolGroups, Usd};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -38,7 +38,7 @@ pub struct Config {
     pub memory: MemoryConfig,
     pub show: ShowConfig,
     pub tiers: BTreeMap<String, TierConfig>,
-    pub roles: BTreeMap<String, RoleConfig>,
+    pub roles: RoleTable,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -53,6 +53,13 @@ pub struct OrchestrateConfig {
     pub min_time: Duration,
     pub apply: String,
     pub summarize: bool,
+}
+
+impl Config {
+    /// Returns the turns of a session of `role`: what a person `asked` for, else the role's own.
+    pub fn turns(&self, role: &str, asked: Option<u32>) -> u32 {
+        asked.or(self.roles.of(role).turns).unwrap_or(self.orchestrate.max_turns)
+    }
 }
 
 impl OrchestrateConfig {
@@ -300,9 +307,33 @@ pub struct TierConfig {
     pub high: Option<String>,
 }
 
+/// What each role works with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RoleTable {
+    pub(crate) named: BTreeMap<String, RoleConfig>,
+    /// What a role has that is not named.
+    pub(crate) other: RoleConfig,
+}
+
+impl RoleTable {
+    /// Returns what `role` works with, whether it is named or not.
+    pub fn of(&self, role: &str) -> &RoleConfig {
+        self.named.get(role).unwrap_or(&self.other)
+    }
+
+    /// Returns the roles that are named, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.keys().map(String::as_str)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RoleConfig {
     pub tier: String,
+    /// Nothing where it has as many as `orchestrate.max_turns` says.
+    pub turns: Option<u32>,
+    pub tools: ToolGroups,
+    pub sandbox: CheckoutAccess,
     /// Its own agent; otherwise that of the run.
     pub backend: Option<String>,
     /// Its own model, by tier or by name.

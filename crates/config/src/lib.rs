@@ -23,7 +23,7 @@ mod value;
 pub use config::{
     ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig, CommitConfig, Config, ContextConfig,
     DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, IndexConfig, ModelPrice,
-    OrchestrateConfig, PriceConfig, RoleConfig, SandboxConfig, ScanConfig, SearchConfig,
+    OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig,
     SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, TierConfig,
     VerdictRules,
 };

@@ -57,6 +57,9 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
         prefix: "roles",
         fields: &[
             ("tier", ValueKind::Text),
+            ("turns", ValueKind::Integer),
+            ("tools", ValueKind::List),
+            ("sandbox", ValueKind::Text),
             ("backend", ValueKind::Text),
             ("model", ValueKind::Text),
         ],

@@ -3,18 +3,25 @@
 
 use std::collections::BTreeMap;
 
+use spore_model::{CheckoutAccess, ToolGroup, ToolGroups};
+
 use crate::config::{
     ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig, CommandConfig, CommitConfig,
     ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, IndexConfig,
-    MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, SandboxConfig,
+    MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig,
     ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
     StoreConfig, TierConfig, VerdictRules,
 };
+use crate::distance::distance;
 use crate::entries::Entries;
 use crate::error::ConfigError;
 use crate::{Config, SettingEntry};
 
+const CHECKOUT_ACCESS: &[&str] = &["write", "read-only"];
 const TIERS: &[&str] = &["low", "medium", "high"];
+/// The member of the table of roles that says what a role has that is not named, and what a
+/// named one leaves out.
+const OTHER_ROLES: &str = "default";
 const GATE_KINDS: &[&str] = &["build", "test", "lint"];
 const PARSERS: &[&str] = &[
     "cargo", "pytest", "unittest", "jest", "vitest", "mocha", "tap", "go", "ctest", "dotnet",
@@ -85,7 +92,7 @@ impl Config {
             },
             show: ShowConfig { limit: all.count("show.limit")? },
             tiers: all.members("tiers", |all, path| all.tier(path))?,
-            roles: all.members("roles", |all, path| all.role(path))?,
+            roles: all.roles()?,
         })
     }
 }
@@ -287,10 +294,56 @@ impl Entries<'_> {
             let key = format!("{path}.{field}");
             self.0.contains_key(&key).then(|| self.text(&key)).transpose()
         };
-        let tier = format!("{path}.tier");
-        let tier =
-            if self.0.contains_key(&tier) { self.word(&tier, TIERS)? } else { "high".into() };
-        Ok(RoleConfig { tier, backend: own("backend")?, model: own("model")? })
+        // What it does not say itself is as it is for roles that are not named.
+        let key = |field: &str| {
+            let own = format!("{path}.{field}");
+            let other = || format!("roles.{OTHER_ROLES}.{field}");
+            if self.0.contains_key(&own) { own } else { other() }
+        };
+        let turns = key("turns");
+        let tools = self.tools(&key("tools"))?;
+        let sandbox = match self.word(&key("sandbox"), CHECKOUT_ACCESS)?.as_str() {
+            "read-only" => CheckoutAccess::ReadOnly,
+            _ => CheckoutAccess::Write,
+        };
+        if sandbox == CheckoutAccess::ReadOnly && tools.contains(&ToolGroup::Write) {
+            let problem = "is \"read-only\", but the role's tools have \"write\"";
+            return Err(self.bad(&key("sandbox"), problem));
+        }
+        Ok(RoleConfig {
+            tier: self.word(&key("tier"), TIERS)?,
+            turns: self.0.contains_key(&turns).then(|| self.positive(&turns)).transpose()?,
+            tools,
+            sandbox,
+            backend: own("backend")?,
+            model: own("model")?,
+        })
+    }
+
+    fn roles(self) -> Result<RoleTable, ConfigError> {
+        let mut named = self.members("roles", |all, path| all.role(path))?;
+        match named.remove(OTHER_ROLES) {
+            Some(other) => Ok(RoleTable { named, other }),
+            None => Err(self.bad(&format!("roles.{OTHER_ROLES}"), "is missing")),
+        }
+    }
+
+    /// Reads a list of words for groups of tools.
+    fn tools(self, key: &str) -> Result<ToolGroups, ConfigError> {
+        let group = |word: &String| {
+            ToolGroup::of_word(word).ok_or_else(|| self.bad(key, unknown_tool(word)))
+        };
+        self.list(key)?.iter().map(group).collect()
+    }
+}
+
+/// Says what is wrong with a word for tools, and which one was probably meant.
+fn unknown_tool(word: &str) -> String {
+    let words = ToolGroup::ALL.map(ToolGroup::as_str);
+    let nearest = words.into_iter().min_by_key(|known| distance(word, known));
+    match nearest.filter(|known| distance(word, known) <= (word.chars().count() / 3).max(2)) {
+        Some(nearest) => format!("has no {word:?}; did you mean {nearest:?}?"),
+        None => format!("has no {word:?}: the words are {}", words.join(", ")),
     }
 }
 
@@ -306,7 +359,8 @@ mod tests {
     #[test]
     fn every_default_is_read_by_the_typed_view() {
         let all = defaults();
-        let is_open = |key: &str| key.starts_with("roles.") || key.starts_with("sandbox.agents.");
+        let open = ["roles.", "sandbox.agents.", "tiers."];
+        let is_open = |key: &str| open.iter().any(|table| key.starts_with(table));
         for key in all.keys().filter(|key| !is_open(key)) {
             let mut less = all.clone();
             less.remove(key);

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use spore_config::{
-    Config, Loaded, Origins, Position, SettingsLayer, SettingsOrigin, Value, env_layers,
+    Config, Loaded, Origins, Position, RoleConfig, SettingsLayer, SettingsOrigin, Value, env_layers,
 };
-use spore_model::Usd;
+use spore_model::{ToolGroup, ToolGroups, Usd};
 
 fn user(text: &str) -> SettingsLayer {
     SettingsLayer { origin: SettingsOrigin::User("user.toml".into()), text: text.to_owned() }
@@ -29,7 +29,61 @@ fn the_defaults_alone_are_a_configuration() {
     assert_eq!(gates.timeout, Duration::from_secs(900));
     assert!(gates.commands.is_empty());
     assert_eq!(session.terminate_grace, Duration::from_secs(3));
-    assert_eq!(roles["summarizer"].tier, "medium");
+    assert_eq!(roles.of("summarizer").tier, "medium");
+}
+
+#[test]
+fn a_role_has_what_its_table_says_and_the_rest_from_the_default() {
+    let text = "[roles.coder]\ntools = ['read']\n[roles.reviewer]\nturns = 9\n\
+                [roles.default]\ntier = 'low'\n[orchestrate]\nmax_turns = 33\n";
+    let config = load(&[project(text)]).config;
+    let reads = ToolGroups::from([ToolGroup::Read]);
+    let coder = config.roles.of("coder");
+    assert_eq!((coder.tier.as_str(), coder.turns, &coder.tools), ("high", Some(50), &reads));
+    let reviewer = config.roles.of("reviewer");
+    assert_eq!((reviewer.tier.as_str(), reviewer.turns), ("low", Some(9)));
+    let looks = ToolGroups::from([ToolGroup::Read, ToolGroup::Search, ToolGroup::Graph]);
+    assert_eq!(reviewer.tools, looks);
+    let stranger = config.roles.of("stranger");
+    assert_eq!((stranger.tier.as_str(), stranger.turns, &stranger.tools), ("low", None, &looks));
+    assert!(config.roles.names().all(|name| name != "default" && name != "stranger"));
+    for (role, asked, turns) in [
+        ("coder", None, 50),
+        ("stranger", None, 33),
+        ("reviewer", None, 9),
+        ("coder", Some(99), 99),
+    ] {
+        assert_eq!(config.turns(role, asked), turns, "{role}");
+    }
+}
+
+#[test]
+fn the_table_of_roles_that_ships_is_the_one_that_was_decided() {
+    let roles = load(&[]).config.roles;
+    let row = |role: &str| {
+        let RoleConfig { tier, turns, tools, sandbox, .. } = roles.of(role);
+        let tools: Vec<&str> = tools.iter().map(|group| group.as_str()).collect();
+        format!("{tier} {turns:?} {sandbox:?}: {}", tools.join(" "))
+    };
+    for (role, expected) in [
+        ("coder", "high Some(50) Write: read write shell graph"),
+        ("verifier", "high Some(50) Write: read search checks graph verdict flags"),
+        ("summarizer", "medium Some(15) ReadOnly: read search graph summary lessons nodes flags"),
+        (
+            "operator",
+            "high Some(80) Write: read search write shell graph verdict summary lessons nodes flags",
+        ),
+        ("stranger", "high None Write: read search graph"),
+    ] {
+        assert_eq!(row(role), expected, "{role}");
+    }
+    // Only a verifier judges, apart from an operator, and only these two write.
+    let has = |group: ToolGroup| {
+        roles.names().filter(|name| roles.of(name).tools.contains(&group)).collect::<Vec<_>>()
+    };
+    assert_eq!(has(ToolGroup::Verdict), ["operator", "verifier"]);
+    assert_eq!(has(ToolGroup::Write), ["coder", "operator"]);
+    assert_eq!(has(ToolGroup::Shell), ["coder", "operator"]);
 }
 
 #[test]
@@ -126,7 +180,8 @@ fn a_setting_is_found_by_its_key_and_a_table_by_its_name() {
     check("show", "show.limit");
     check("gates.commands", "gates.commands.test.run");
     check("gates.commands.lint", "");
-    check("tiers", "");
+    check("tiers", "tiers.claude.high tiers.claude.low tiers.claude.medium");
+    check("acp", "");
     check("sho", "show sho: there is no setting sho; did you mean show?");
     check(
         "show.limit.x",

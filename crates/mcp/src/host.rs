@@ -23,7 +23,7 @@ impl ProjectHost {
 
     fn tools(&self) -> Vec<Declared> {
         let mut tools: Vec<Declared> =
-            declared().into_iter().filter(|tool| !tool.proposes).collect();
+            declared().into_iter().filter(|tool| !tool.proposes()).collect();
         if self.writes {
             tools.extend(declared_writes());
         }
@@ -39,7 +39,7 @@ impl ProjectHost {
         if let Some(misfit) = misfit(&tool.schema, arguments) {
             return Answer::error(format!("{name} was not called: {misfit}"));
         }
-        match tool.proposes {
+        match tool.proposes() {
             true => self.toolbox.write(name, arguments),
             false => self.toolbox.call(name, arguments),
         }

@@ -177,6 +177,7 @@ impl ServerHandler for McpHandler {
 }
 
 fn tool(declared: Declared) -> Tool {
+    let only_reads = !declared.proposes();
     let schema = match declared.schema {
         Value::Object(schema) => schema,
         _ => JsonObject::new(),
@@ -186,9 +187,9 @@ fn tool(declared: Declared) -> Tool {
     // Nothing is ever removed, and nothing outside of the project is reached.
     let annotations = ToolAnnotations::from_raw(
         Some(declared.title.clone()),
-        Some(!declared.proposes),
+        Some(only_reads),
         Some(false),
-        Some(!declared.proposes),
+        Some(only_reads),
         Some(false),
     );
     tool.title = Some(declared.title);

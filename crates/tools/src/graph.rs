@@ -1,5 +1,5 @@
-//! The tools on the graph, as a model sees them: names, descriptions, schemas, and which role
-//! may call which.
+//! The tools on the graph, as a model sees them: names, descriptions, schemas, and which group
+//! each belongs to. Which role has which group is said by the configuration.
 //!
 //! Declared once for everybody who serves them: the MCP server, the broker of a run, the `api`
 //! backend. What a call does is decided where the stores are. Those that write never do:
@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use spore_model::{ToolGroup, ToolGroups};
 
 /// A tool that somebody else performs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -19,8 +20,15 @@ pub struct Declared {
     pub description: String,
     /// What its arguments must look like.
     pub schema: Value,
-    /// It proposes something; the others only read.
-    pub proposes: bool,
+    /// What a role needs to be granted to call it.
+    pub group: ToolGroup,
+}
+
+impl Declared {
+    /// Returns whether it proposes something; the others only read.
+    pub fn proposes(&self) -> bool {
+        self.group != ToolGroup::Graph
+    }
 }
 
 /// The least and the most tokens of one answer, as all tools estimate them.
@@ -34,28 +42,10 @@ pub const NODE_KINDS: [&str; 6] =
 /// How bad something is that was flagged.
 pub const SEVERITIES: [&str; 3] = ["info", "warning", "error"];
 
-/// Returns the tools of `role`, in the order in which a model sees them.
-pub fn declared_for(role: &str) -> Vec<Declared> {
-    declared().into_iter().filter(|tool| is_granted(role, tool)).collect()
-}
-
-/// Says whether `role` may call the tool. All may read. Only the verifier judges and only who
-/// works on knowledge adds to it; a role that nobody knows proposes nothing.
-pub fn is_granted(role: &str, tool: &Declared) -> bool {
-    if !tool.proposes {
-        return true;
-    }
-    let granted: &[&str] = match role {
-        "operator" => return true,
-        "verifier" => &["submit_verdict", "flag"],
-        "summarizer" => {
-            &["create_node", "create_edge", "propose_summary", "propose_lesson", "flag"]
-        }
-        "scanner" | "crystallizer" | "weaver" | "distiller" => &["propose_lesson", "flag"],
-        "investigator" | "researcher" => &["create_node", "create_edge", "flag"],
-        _ => &[],
-    };
-    granted.contains(&tool.name.as_str())
+/// Returns the tools of a role that is granted `groups`, in the order in which a model sees
+/// them.
+pub fn declared_for(groups: &ToolGroups) -> Vec<Declared> {
+    declared().into_iter().filter(|tool| groups.contains(&tool.group)).collect()
 }
 
 /// Returns all tools on the graph.
@@ -239,6 +229,7 @@ fn proposing() -> Vec<Declared> {
     let confidence = fraction("how sure you are, from 0 to 1");
     vec![
         proposes(
+            ToolGroup::Verdict,
             "submit_verdict",
             "Hand in the verdict",
             "Hands in your verdict on the work under review. Call it once, at the end; a second \
@@ -253,6 +244,7 @@ fn proposing() -> Vec<Declared> {
             &["verdict", "confidence", "reason"],
         ),
         proposes(
+            ToolGroup::Summary,
             "propose_summary",
             "Propose a summary",
             "Proposes a summary of what this run did and why.",
@@ -260,6 +252,7 @@ fn proposing() -> Vec<Declared> {
             &["title", "content"],
         ),
         proposes(
+            ToolGroup::Lessons,
             "propose_lesson",
             "Propose a lesson",
             "Proposes a lesson for later runs: a situation, what to do in it, and what proves it. \
@@ -274,6 +267,7 @@ fn proposing() -> Vec<Declared> {
             &["title", "pattern", "fix", "evidence"],
         ),
         proposes(
+            ToolGroup::Nodes,
             "create_node",
             "Propose a node",
             "Proposes a node for the graph: a note, a summary, a contradiction, a todo, a status \
@@ -288,6 +282,7 @@ fn proposing() -> Vec<Declared> {
             &["kind", "title", "content"],
         ),
         proposes(
+            ToolGroup::Nodes,
             "create_edge",
             "Propose an edge",
             "Proposes an edge between two nodes.",
@@ -301,6 +296,7 @@ fn proposing() -> Vec<Declared> {
             &["from", "to", "edge_type", "reason"],
         ),
         proposes(
+            ToolGroup::Flags,
             "flag",
             "Flag something",
             "Flags something that a person should look at.",
@@ -328,26 +324,27 @@ fn reads(
     if name != "context" {
         fields["cursor"] = short("from the end of an answer: goes on after it");
     }
-    declare(name, title, description, fields, required, false)
+    declare(ToolGroup::Graph, name, title, description, fields, required)
 }
 
 fn proposes(
+    group: ToolGroup,
     name: &str,
     title: &str,
     description: &str,
     fields: Value,
     required: &[&str],
 ) -> Declared {
-    declare(name, title, description, fields, required, true)
+    declare(group, name, title, description, fields, required)
 }
 
 fn declare(
+    group: ToolGroup,
     name: &str,
     title: &str,
     description: &str,
     fields: Value,
     required: &[&str],
-    proposes: bool,
 ) -> Declared {
     let mut schema = json!({
         "type": "object",
@@ -362,7 +359,7 @@ fn declare(
         title: title.to_owned(),
         description: description.to_owned(),
         schema,
-        proposes,
+        group,
     }
 }
 
@@ -411,33 +408,29 @@ fn one_of(words: &[&str], description: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn proposals_of(role: &str) -> String {
-        let tools = declared_for(role);
-        let names: Vec<&str> =
-            tools.iter().filter(|tool| tool.proposes).map(|tool| tool.name.as_str()).collect();
-        names.join(" ")
+    #[track_caller]
+    fn check(groups: &[ToolGroup], expected: &str) {
+        let tools = declared_for(&groups.iter().copied().collect());
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names.join(" "), expected, "{groups:?}");
     }
 
     #[test]
-    fn a_coder_has_no_tools_that_write_and_only_a_verifier_judges() {
-        for role in ["coder", "stranger", ""] {
-            assert_eq!(proposals_of(role), "", "{role}");
-        }
-        assert_eq!(proposals_of("verifier"), "submit_verdict flag");
-        assert_eq!(
-            proposals_of("summarizer"),
-            "propose_summary propose_lesson create_node create_edge flag"
-        );
-        for role in ["summarizer", "weaver", "investigator"] {
-            assert!(!proposals_of(role).contains("submit_verdict"), "{role}");
-        }
+    fn a_group_is_the_tools_that_it_names() {
+        let graph = "search explore context read_content code_show callers callees impact \
+                     nav_edges query_edges path_between lessons run_show memory";
+        check(&[ToolGroup::Graph], graph);
+        check(&[ToolGroup::Verdict, ToolGroup::Flags], "submit_verdict flag");
+        check(&[ToolGroup::Summary, ToolGroup::Lessons], "propose_summary propose_lesson");
+        check(&[ToolGroup::Nodes], "create_node create_edge");
+        check(&[ToolGroup::Read, ToolGroup::Search, ToolGroup::Write, ToolGroup::Shell], "");
     }
 
     #[test]
-    fn everybody_reads_everything() {
-        let reads = |role: &str| declared_for(role).iter().filter(|tool| !tool.proposes).count();
-        assert_eq!(reads("coder"), reads("operator"));
-        assert_eq!(reads("coder"), 14);
+    fn every_tool_is_in_a_group_that_the_broker_serves() {
+        assert!(declared().iter().all(|tool| tool.group.is_served()));
+        let all: ToolGroups = ToolGroup::ALL.into_iter().collect();
+        assert_eq!(declared_for(&all), declared());
     }
 
     #[test]

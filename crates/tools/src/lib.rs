@@ -2,8 +2,9 @@
 //!
 //! One [`Registry`] for everybody who serves tools: the `api` backend, investigations, the MCP
 //! server. A [`Tool`] is a name, a description, a JSON schema, what it [`reach`](Reach)es for,
-//! and a call that takes any JSON and always answers. Which role may reach for what is one
-//! table, [`may`].
+//! and a call that takes any JSON and always answers. Which of them a role has is for the
+//! configuration to say, in [groups](spore_model::ToolGroup), whose tools are named by
+//! [`names_of`].
 //!
 //! The decision behind the rest: a tool's arguments are a stranger's text. They are held
 //! against the schema before anything happens, every path is walked one component at a time
@@ -25,7 +26,7 @@ mod run;
 mod schema;
 mod text;
 
-pub use registry::{BoxError, Caller, Reach, Registry, Tool, ToolAnswer, may};
+pub use registry::{BoxError, Caller, Reach, Registry, Tool, ToolAnswer, names_of};
 pub use root::{Root, RootError};
 pub use run::{CommandRunner, Commands};
 pub use schema::misfit;

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use spore_effects::session::ProcessIdentity;
+use spore_model::{ToolGroup, ToolGroups};
 
-use crate::{CommandRunner, Root, change, files, grep, run, schema};
+use crate::{CommandRunner, Root, change, files, graph, grep, run, schema};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// No answer is longer, whatever a tool does.
 const ANSWER_BYTES: usize = 128 << 10;
 
-/// What a tool does to the world: the unit in which roles are trusted.
+/// What a tool does to the world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
     /// Reads what it is pointed at.
@@ -29,17 +30,19 @@ pub enum Reach {
     Propose,
 }
 
-/// Says whether `role` is trusted with tools of this reach. The coder does not search: the
-/// task file and the graph say where to look. A role that nobody knows may look at everything
-/// and touch nothing.
-pub fn may(role: &str, reach: Reach) -> bool {
-    match (role, reach) {
-        (_, Reach::Read | Reach::Submit | Reach::Propose) | ("operator", _) => true,
-        ("coder", Reach::Search) => false,
-        (_, Reach::Search) => true,
-        (_, Reach::Write) => role == "coder",
-        (_, Reach::Run) => matches!(role, "coder" | "verifier"),
-    }
+/// Returns the names of a group's tools, those of the checkout and those on the graph.
+pub fn names_of(group: ToolGroup) -> Vec<String> {
+    let names: &[&str] = match group {
+        ToolGroup::Read => &["read", "list"],
+        ToolGroup::Search => &["grep"],
+        ToolGroup::Write => &["edit", "write", "delete"],
+        ToolGroup::Checks | ToolGroup::Shell => &["run"],
+        served => {
+            let tools = graph::declared_for(&ToolGroups::from([served]));
+            return tools.into_iter().map(|tool| tool.name).collect();
+        }
+    };
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// What a model hears back.
@@ -164,17 +167,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roles_reach_as_far_as_the_table_says() {
-        let reaches = [Reach::Read, Reach::Search, Reach::Write, Reach::Run, Reach::Submit];
-        let table = [
-            ("coder", [true, false, true, true, true]),
-            ("verifier", [true, true, false, true, true]),
-            ("summarizer", [true, true, false, false, true]),
-            ("operator", [true; 5]),
-            ("stranger", [true, true, false, false, true]),
-        ];
-        for (role, expected) in table {
-            assert_eq!(reaches.map(|reach| may(role, reach)), expected, "{role}");
+    fn every_tool_of_a_checkout_is_in_the_group_of_its_reach() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Arc::new(Root::open(dir.path()).unwrap());
+        for tool in Registry::of_checkout(&root, None).tools() {
+            let group = match tool.reach {
+                Reach::Read => ToolGroup::Read,
+                Reach::Search => ToolGroup::Search,
+                Reach::Write => ToolGroup::Write,
+                Reach::Run => ToolGroup::Shell,
+                Reach::Submit | Reach::Propose => panic!("{}", tool.name),
+            };
+            assert!(names_of(group).contains(&tool.name), "{}", tool.name);
         }
     }
 }

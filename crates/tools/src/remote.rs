@@ -140,7 +140,7 @@ impl Remote {
     }
 
     fn tool(&self, declared: Declared) -> Tool {
-        let reach = if declared.proposes { Reach::Propose } else { Reach::Read };
+        let reach = if declared.proposes() { Reach::Propose } else { Reach::Read };
         let (remote, name) = (self.clone(), declared.name.clone());
         Tool::new(
             &declared.name,

@@ -105,7 +105,12 @@ impl Scene {
             model: Some("model-1".to_owned()),
             dir: dir.path().join("checkout"),
             env: variables.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-            tools: ToolPolicy { skip_permissions: true, ..ToolPolicy::default() },
+            // What a coder in a sandbox has.
+            tools: ToolPolicy {
+                deny: vec!["grep".to_owned()],
+                skip_permissions: true,
+                ..ToolPolicy::default()
+            },
             sandbox: spore_agent::SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spore_agent::api::Protocol;
 use spore_agent::{AgentEvent, McpServer, Request, SessionReport, ToolPolicy};
-use spore_model::{Outcome, Usage};
+use spore_model::{Outcome, ToolGroup, Usage};
 use spore_scripted_model::{ModelScenario, ModelServer, Turn, TurnStop, When};
 use spore_tools::ToolAnswer;
 use spore_tools::graph::declared_for;
@@ -254,7 +254,7 @@ fn tools_stay_inside_and_within_the_policy() {
     for protocol in PROTOCOLS {
         let mut scene = Scene::new(protocol, scenario.clone());
         fs::write(scene.dir.path().join("secret"), "the secret").unwrap();
-        let allow = vec!["run(true)".to_owned()];
+        let allow = ["read", "list", "edit", "write", "run(true)"].map(str::to_owned).to_vec();
         scene.request.tools = ToolPolicy { allow, ..ToolPolicy::default() };
         let mut witness = Witness::default();
         let report = scene.play_before(&mut witness);
@@ -304,6 +304,8 @@ fn a_server_that_is_not_there_is_a_failure() {
     assert!(report.reason.unwrap().starts_with("the model cannot be reached"));
 }
 
+const VERIFIER: [ToolGroup; 2] = [ToolGroup::Graph, ToolGroup::Verdict];
+
 /// Stands in for the broker of a run.
 struct Broker;
 
@@ -311,7 +313,7 @@ impl Answerer for Broker {
     fn answer(&self, asked: Asked) -> Told {
         match asked.ask {
             _ if asked.token != "the token" => Told::Refused,
-            Ask::Tools => Told::Tools(declared_for("verifier")),
+            Ask::Tools => Told::Tools(declared_for(&VERIFIER.into_iter().collect())),
             Ask::Call { tool, arguments } => {
                 Told::Answer(ToolAnswer::ok(format!("{tool} was asked {arguments}")))
             }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use spore_agent::{Request, RequestLimits, SessionReport, SessionSandbox, ToolPolicy};
+use spore_agent::{Request, RequestLimits, SessionReport, SessionSandbox};
 use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{
@@ -23,7 +23,7 @@ use crate::base::step::Intent;
 use crate::session::backends::{backend, model};
 use crate::session::lost::{Lost, set_aside};
 use crate::session::prices::cost_of;
-use crate::session::roles;
+use crate::session::roles::{self, RoleTerms};
 use crate::session::watch::{Attendance, idle};
 use crate::{Progress, Result, Update};
 
@@ -155,9 +155,9 @@ impl Exec<'_> {
     fn request(&self, backend: &str, files: PathBuf) -> Result<Request> {
         let (ground, plan) = (self.ground, self.plan);
         let (config, root) = (ground.config, ground.workspace.root());
-        let turns = plan.max_turns.unwrap_or(config.orchestrate.max_turns);
-        let tier = config.roles.get(&plan.role).map_or("high", |role| role.tier.as_str());
-        let role = roles::prompt(root, root, backend, &plan.role);
+        let terms = RoleTerms::settle(config, &plan.role, plan.max_turns, plan.timeout);
+        let tier = config.roles.of(&plan.role).tier.as_str();
+        let role = roles::prompt(root, root, backend, &plan.role, terms.turns);
         let own = &config.environment.agent;
         let mut env = crate::run::world::environment(config, ground.around, own);
         env.push(("SPORE_ROOT".to_owned(), root.display().to_string()));
@@ -171,17 +171,12 @@ impl Exec<'_> {
             model: model(config, backend, Some(plan.model.as_deref().unwrap_or(tier))),
             dir: root.to_owned(),
             env,
-            tools: ToolPolicy { allow: plan.allowed_tools.clone(), ..ToolPolicy::default() },
+            tools: roles::tools_outside(backend, &terms.tools, &plan.allowed_tools),
             sandbox: SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
-            limits: RequestLimits {
-                turns,
-                wall: plan.timeout.unwrap_or_else(|| config.orchestrate.session_time(turns)),
-                idle: None,
-                usd: None,
-            },
+            limits: RequestLimits { turns: terms.turns, wall: terms.wall(), idle: None, usd: None },
             token: ground.around.ids.session_token(),
             transcript: files.join("transcript.jsonl"),
         })

@@ -9,6 +9,7 @@ use crate::run::apply::Apply;
 use crate::run::settings::RunSettings;
 use crate::run::start::{Orchestrate, refuse_empty};
 use crate::session::players::{Cast, Player};
+use crate::session::roles::RoleTerms;
 use crate::{Result, Surroundings, Workspace};
 
 /// A run that nobody has started.
@@ -18,13 +19,11 @@ pub struct RunPlan {
     pub base: CommitId,
     /// Uncommitted files that are not part of the base.
     pub left_out: u32,
-    /// Who plays each role.
-    pub roles: BTreeMap<String, Player>,
+    /// Who plays each role, and on which terms.
+    pub roles: BTreeMap<String, RolePlan>,
     /// The commands that decide.
     pub gates: Vec<String>,
     pub max_bounces: u32,
-    pub max_turns: u32,
-    pub session_seconds: u64,
     pub budget_usd: Usd,
     pub summarize: bool,
     pub apply: Apply,
@@ -34,6 +33,15 @@ pub struct RunPlan {
     /// Whether the kernel would hold agents and gates, and what it would not.
     pub sandboxed: bool,
     pub not_held: Vec<String>,
+}
+
+/// One role of a run that is not started.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RolePlan {
+    #[serde(flatten)]
+    pub player: Player,
+    #[serde(flatten)]
+    pub terms: RoleTerms,
 }
 
 /// Settles everything that a run of the task would be started with, and writes nothing.
@@ -48,17 +56,20 @@ pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
     if settings.in_place {
         crate::run::apply::refuse_dirty(&repository)?;
     }
+    let role = |(role, player): (&String, &Player)| {
+        let terms = settings.terms(&config, role);
+        (role.clone(), RolePlan { player: player.clone(), terms })
+    };
+    let roles = settings.cast.iter().map(role).collect();
     Ok(RunPlan {
         left_out: repository.dirty_files()?,
         gates: settings.gates.iter().map(|gate| gate.command.clone()).collect(),
-        session_seconds: settings.wall_ms / 1000,
         sandboxed: hold.held,
         not_held: hold.notes,
         task: settings.task,
         base: settings.base,
-        roles: settings.cast,
+        roles,
         max_bounces: settings.max_bounces,
-        max_turns: settings.max_turns,
         budget_usd: settings.budget,
         summarize: settings.summarize,
         apply: settings.apply,

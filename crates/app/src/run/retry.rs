@@ -1,4 +1,5 @@
-//! Tries a task again, from what HEAD is now, as a new run that knows which one came before.
+//! Tries a task again, from what HEAD is now or from a commit that is named, as a new run that
+//! knows which one came before.
 
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use crate::{Error, Progress, Result, Surroundings, Workspace};
 pub struct Retry {
     /// Part of a run's id.
     pub run: String,
+    /// The commit to start from. It is not as it was: HEAD if left out.
+    pub base: Option<String>,
     pub max_bounces: Option<u32>,
     pub max_turns: Option<u32>,
     pub budget: Option<Usd>,
@@ -45,14 +48,15 @@ pub fn retry(
     drop(journal);
     let again = Orchestrate {
         task: old.task.clone(),
+        base: asked.base.clone(),
         backend: Some(old.backend.clone()).filter(|name| !name.is_empty()),
         scenario: old.scenario.clone(),
         model: None,
         coder_model: coder,
         max_bounces: asked.max_bounces.or(Some(old.max_bounces)),
-        max_turns: asked.max_turns.or(Some(old.max_turns)),
+        max_turns: asked.max_turns.or(old.max_turns),
         budget: asked.budget.or(Some(old.budget)),
-        timeout: asked.timeout.or(Some(Duration::from_millis(old.wall_ms))),
+        timeout: asked.timeout.or(old.wall_ms.map(Duration::from_millis)),
         allow_red: old.allow_red || asked.allow_red,
         allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
         summarize: Some(old.summarize),

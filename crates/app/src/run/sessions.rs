@@ -17,7 +17,7 @@ use crate::session::lost::{Lost, set_aside};
 use crate::session::players::Player;
 use crate::session::prices::cost_of;
 use crate::session::roles;
-use crate::session::sandbox::free_shell;
+use crate::session::sandbox::{SessionPlace, free_shell};
 use crate::session::watch::{Attendance, ToolsUsed, idle};
 use crate::{Result, Update};
 
@@ -100,8 +100,10 @@ impl Orchestration<'_> {
     ) -> Result<(SessionReport, Proposals)> {
         let dir = part.files.dir();
         let token = self.around.ids.session_token();
+        let terms = self.settings.terms(self.config, part.role);
+        let place = SessionPlace { dir: &part.dir, access: terms.sandbox, files: dir };
         let (sandbox, scratch) =
-            self.sandboxes().of_session(&self.hold, &player.backend, &part.dir, dir, &token)?;
+            self.sandboxes().of_session(&self.hold, &player.backend, place, &token)?;
         let mut env = self.session_environment();
         if let Some(scratch) = &scratch {
             scratch.tell(&mut env);
@@ -109,11 +111,13 @@ impl Orchestration<'_> {
             env.push(("IS_SANDBOX".to_owned(), "1".to_owned()));
         }
         let free = free_shell(self.config, &sandbox);
-        let role = roles::prompt(self.workspace.root(), &part.dir, &player.backend, part.role);
+        let root = self.workspace.root();
+        let role = roles::prompt(root, &part.dir, &player.backend, part.role, terms.turns);
         let seat = self.broker.admit(Admission {
             session,
             run: self.run,
             role: part.role.to_owned(),
+            tools: terms.tools.clone(),
             dir: part.dir.clone(),
             at: Some(part.at.clone()),
         });
@@ -127,14 +131,14 @@ impl Orchestration<'_> {
             model: player.model.clone(),
             dir: part.dir.clone(),
             env,
-            tools: roles::tools(&player.backend, part.role, &self.gate_commands(), free),
+            tools: roles::tools(&player.backend, &terms.tools, &self.gate_commands(), free),
             sandbox,
             mcp_servers: vec![seat.server()],
             schema: None,
             resume,
             limits: RequestLimits {
-                turns: self.settings.max_turns,
-                wall: std::time::Duration::from_millis(self.settings.wall_ms),
+                turns: terms.turns,
+                wall: terms.wall(),
                 idle: idle(agent, self.config),
                 usd: self.budget.left(spore_model::BudgetTree::ROOT).usd,
             },

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use spore_config::Config;
 use spore_gates::Gate;
-use spore_git::Repository;
+use spore_git::{GitError, Repository};
 use spore_model::{CommitId, Fault, RunId, Usd};
 use spore_pipeline::BounceRules;
 
@@ -15,7 +16,7 @@ use crate::checks::project::{gates, refuse_submodules};
 use crate::run::apply::{Apply, UnknownApply};
 use crate::run::start::Orchestrate;
 use crate::session::players::{Player, ROLES, Wishes};
-use crate::session::roles;
+use crate::session::roles::{self, RoleTerms};
 use crate::session::sandbox::Hold;
 use crate::{Error, Result, Workspace};
 
@@ -35,8 +36,15 @@ pub(crate) struct RunSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) max_bounces: u32,
-    pub(crate) max_turns: u32,
-    pub(crate) wall_ms: u64,
+    /// What a person allowed one session of any role, where one did; runs of earlier versions
+    /// always have both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_turns: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wall_ms: Option<u64>,
+    /// What sessions of each role are held to.
+    #[serde(default)]
+    pub(crate) terms: BTreeMap<String, RoleTerms>,
     pub(crate) budget: Usd,
     pub(crate) allow_red: bool,
     /// Whether tests and what configures them may be changed.
@@ -83,10 +91,8 @@ impl RunSettings {
         config: &Config,
         asked: &Orchestrate,
     ) -> Result<Self> {
-        let base = repository.head()?;
+        let base = base(repository, asked)?;
         refuse_submodules(repository, &base, config)?;
-        let max_turns = asked.max_turns.unwrap_or(config.orchestrate.max_turns);
-        let wall = asked.timeout.unwrap_or_else(|| config.orchestrate.session_time(max_turns));
         let gates = match &asked.agent {
             Some(role) => {
                 roles::require(workspace.root(), config, role)?;
@@ -101,16 +107,22 @@ impl RunSettings {
                 Error::new(Fault::Config, format!("orchestrate.apply: {error}"))
             })?,
         };
+        let cast = cast(config, asked);
+        let terms = |role: &String| {
+            (role.clone(), RoleTerms::settle(config, role, asked.max_turns, asked.timeout))
+        };
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             task: asked.task.clone(),
             gates,
             base,
-            cast: cast(config, asked),
+            terms: cast.keys().map(terms).collect(),
+            cast,
             backend,
             scenario: asked.scenario.as_deref().map(absolute).transpose()?,
             max_bounces: asked.max_bounces.unwrap_or(config.orchestrate.max_bounces).max(1),
-            max_turns,
-            wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+            max_turns: asked.max_turns,
+            wall_ms: asked.timeout.map(millis),
             budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
             allow_red: asked.allow_red || config.gates.allow_red,
             allow_test_changes: asked.allow_test_changes || config.gates.allow_test_changes,
@@ -149,9 +161,42 @@ impl RunSettings {
         own.unwrap_or_else(|| Player { backend: self.backend.clone(), model: None })
     }
 
+    /// Returns what sessions of `role` are held to. A run of an earlier version recorded no more
+    /// than turns and time; the rest is as `config` has it now.
+    pub(crate) fn terms(&self, config: &Config, role: &str) -> RoleTerms {
+        let timeout = || self.wall_ms.map(Duration::from_millis);
+        let own = self.terms.get(role).cloned();
+        own.unwrap_or_else(|| RoleTerms::settle(config, role, self.max_turns, timeout()))
+    }
+
     pub(crate) fn wants_context(&self) -> bool {
         self.experiment.as_deref() != Some(NO_CONTEXT)
     }
+}
+
+/// Finds the commit that the run starts from, and refuses one that the result could not be put
+/// on top of as it was asked for.
+fn base(repository: &Repository, asked: &Orchestrate) -> Result<CommitId> {
+    let Some(revision) = &asked.base else { return Ok(repository.head()?) };
+    let base = repository.resolve(revision).map_err(|error| match error {
+        GitError::UnknownRevision { .. } => {
+            Error::new(Fault::Usage, format!("--base {revision:?} names no commit")).hint(
+                "name a branch, a tag or a commit of this repository: `git log --all --oneline` \
+                 lists them",
+            )
+        }
+        other => other.into(),
+    })?;
+    if asked.in_place && repository.head()? != base {
+        let message = format!(
+            "--in-place puts the change into your files, which are at HEAD, not at {revision:?}"
+        );
+        return Err(Error::new(Fault::Usage, message).hint(format!(
+            "check it out first (`git switch --detach {revision}`), or leave `--in-place` out: \
+             the work arrives on a branch"
+        )));
+    }
+    Ok(base)
 }
 
 fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {
@@ -180,4 +225,44 @@ fn absolute(path: &Path) -> Result<PathBuf> {
         Error::new(Fault::Usage, format!("cannot read the scenario {}", path.display()))
             .because(source)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn recorded(more: &serde_json::Value) -> RunSettings {
+        let mut settings = json!({
+            "task": "t", "base": "a".repeat(40), "backend": "claude", "max_bounces": 3,
+            "budget": 1.0, "allow_red": false, "min_confidence": 0.6, "phrase_confidence": 0.5,
+            "gates": [], "exclude": [], "allow": [], "setup": [], "copy": [],
+        });
+        for (key, value) in more.as_object().unwrap() {
+            settings[key] = value.clone();
+        }
+        serde_json::from_value(settings).unwrap()
+    }
+
+    #[test]
+    fn a_run_of_an_earlier_version_keeps_its_turns_and_its_time() {
+        let config = Config::load(&[]).unwrap().config;
+        let old = recorded(&json!({ "max_turns": 40, "wall_ms": 7000 }));
+        for role in ["coder", "summarizer"] {
+            let terms = old.terms(&config, role);
+            assert_eq!((terms.turns, terms.wall_ms), (40, 7000), "{role}");
+            assert_eq!(terms.tools, config.roles.of(role).tools, "{role}");
+        }
+    }
+
+    #[test]
+    fn a_run_keeps_the_terms_that_it_was_started_with() {
+        let terms = json!({ "turns": 9, "wall_ms": 5, "tools": ["read"], "sandbox": "read-only" });
+        let run = recorded(&json!({ "terms": { "coder": terms } }));
+        let config = Config::load(&[]).unwrap().config;
+        let kept = run.terms(&config, "coder");
+        assert_eq!(serde_json::to_value(&kept).unwrap(), terms);
+        assert_eq!(run.terms(&config, "summarizer").turns, 15);
+    }
 }

@@ -28,6 +28,8 @@ use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 #[derive(Clone, Debug, Default)]
 pub struct Orchestrate {
     pub task: String,
+    /// The commit to start from, as git names it: a branch, a tag, an id. HEAD if left out.
+    pub base: Option<String>,
     /// The agent of every role that has none of its own.
     pub backend: Option<String>,
     pub scenario: Option<PathBuf>,

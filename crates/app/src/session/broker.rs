@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use spore_agent::McpServer;
 use spore_config::Config;
-use spore_model::{CommitId, RunId};
+use spore_model::{CommitId, RunId, ToolGroups};
 use spore_tools::graph::{Declared, declared_for};
 use spore_tools::remote::{Answerer, Ask, Asked, Listening, SOCKET_VARIABLE, TOKEN_VARIABLE, Told};
 use spore_tools::{ToolAnswer, misfit};
@@ -48,6 +48,8 @@ pub(crate) struct Admission {
     pub(crate) session: RunId,
     pub(crate) run: RunId,
     pub(crate) role: String,
+    /// What its role is granted.
+    pub(crate) tools: ToolGroups,
     /// The session's checkout: files are read there.
     pub(crate) dir: PathBuf,
     /// Whose index answers: the base or the tree under judgement. The user's work tree where
@@ -87,7 +89,7 @@ impl Broker {
         let stamp =
             Stamp { session: admission.session, run: admission.run, role: admission.role.clone() };
         let sitter = Arc::new(Sitter {
-            tools: declared_for(&admission.role),
+            tools: declared_for(&admission.tools),
             toolbox: Toolbox::new(Arc::clone(&self.around), view),
             proposals: Mutex::new(Proposals { by: Some(stamp), ..Proposals::default() }),
             calls: Mutex::new(0),
@@ -217,7 +219,7 @@ impl Sitter {
         if let Some(misfit) = misfit(&tool.schema, arguments) {
             return ToolAnswer::error(format!("{name} was not called: {misfit}"));
         }
-        if !tool.proposes {
+        if !tool.proposes() {
             return self.toolbox.call(name, arguments);
         }
         let resolve = |typed: &str| self.toolbox.node_named(typed);

@@ -42,15 +42,15 @@ impl Player {
     /// Settles who plays `role`. The configuration's word on one role is narrower than a
     /// person's on all of them, so its backend stands; a model is what the person says.
     pub(crate) fn settle(config: &Config, role: &str, wishes: Wishes<'_>) -> Self {
-        let own = config.roles.get(role);
+        let own = config.roles.of(role);
         let backend = own
-            .and_then(|own| own.backend.clone())
+            .backend
+            .clone()
             .or_else(|| wishes.backend.map(str::to_owned))
             .unwrap_or_else(|| config.orchestrate.backend.clone());
         let narrow = wishes.coder_model.filter(|_| role == "coder");
         let wish = narrow.or(wishes.model);
-        let tier = own.map_or("high", |own| own.tier.as_str());
-        let asked = wish.or(own.and_then(|own| own.model.as_deref())).unwrap_or(tier);
+        let asked = wish.or(own.model.as_deref()).unwrap_or(&own.tier);
         let model = model(config, &backend, Some(asked));
         Self { backend, model }
     }
@@ -134,13 +134,16 @@ mod tests {
         check(TIERS, all, ["claude small", "claude small", "claude small"]);
         let coder = Wishes { coder_model: Some("mine"), ..claude };
         check(TIERS, coder, ["claude mine", "claude large", "claude middle"]);
-        check("", claude, ["claude ", "claude ", "claude "]);
+        // The vendor's own names for its tiers.
+        check("", claude, ["claude opus", "claude opus", "claude sonnet"]);
+        let other = Wishes { backend: Some("codex"), ..Wishes::default() };
+        check("", other, ["codex ", "codex ", "codex "]);
     }
 
     #[test]
     fn a_role_with_an_agent_of_its_own_keeps_it() {
         let settings = "[roles.verifier]\nbackend = \"codex\"\nmodel = \"gpt-5\"\n";
         let claude = Wishes { backend: Some("claude"), ..Wishes::default() };
-        check(settings, claude, ["claude ", "codex gpt-5", "claude "]);
+        check(settings, claude, ["claude opus", "codex gpt-5", "claude sonnet"]);
     }
 }

@@ -1,15 +1,17 @@
-//! What each role of a run may use, in the words of the agent that plays it.
+//! Who a role is, and what the configuration's table of roles means to the agent that plays it.
 //!
-//! A coder's shell is free only inside a sandbox that is enforced, or where a person said so.
-//! Otherwise, and for everybody else always, it is limited to the gates' own commands, to the
-//! letter: that is all a coder or a verifier needs to check its work.
+//! A shell is free only inside a sandbox that is enforced, or where a person said so. Otherwise
+//! it is limited to the gates' own commands, to the letter: that is all a role needs to check
+//! its work.
 
 use std::path::Path;
+use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use spore_agent::ToolPolicy;
 use spore_agent::acp::Preset;
 use spore_config::Config;
-use spore_model::Fault;
+use spore_model::{CheckoutAccess, Fault, ToolGroup, ToolGroups};
 
 use crate::run::prompts;
 use crate::{Error, Result};
@@ -24,19 +26,59 @@ pub(crate) struct Role {
     pub(crate) native: Option<String>,
 }
 
+/// What sessions of a role are held to. Settled when a run starts and written down with it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RoleTerms {
+    pub turns: u32,
+    /// How long one session may take.
+    pub wall_ms: u64,
+    pub tools: ToolGroups,
+    pub sandbox: CheckoutAccess,
+}
+
+impl RoleTerms {
+    /// Settles the terms of `role`. What a person asked for wins over the role's own.
+    pub(crate) fn settle(
+        config: &Config,
+        role: &str,
+        max_turns: Option<u32>,
+        timeout: Option<Duration>,
+    ) -> Self {
+        let turns = config.turns(role, max_turns);
+        let wall = timeout.unwrap_or_else(|| config.orchestrate.session_time(turns));
+        let own = config.roles.of(role);
+        Self {
+            turns,
+            wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+            tools: own.tools.clone(),
+            sandbox: own.sandbox,
+        }
+    }
+
+    pub(crate) fn wall(&self) -> Duration {
+        Duration::from_millis(self.wall_ms)
+    }
+}
+
 /// Looks `role` up: the project's own file, then the agent's native one in `dir`, then ours.
-/// A role that nobody has described gets no instructions.
-pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str) -> Role {
+/// A role without a description gets no instructions. `{turns}` in a text of the project's
+/// or of ours is the turns that the session has.
+pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str, turns: u32) -> Role {
     let plain = role.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let file = format!("{role}.md");
     if plain && let Ok(text) = std::fs::read_to_string(root.join(".spore/agents").join(&file)) {
-        return Role { text, native: None };
+        return Role { text: filled(&text, turns), native: None };
     }
     if plain && backend == "claude" && dir.join(".claude/agents").join(&file).is_file() {
         return Role { text: String::new(), native: Some(role.to_owned()) };
     }
     let built_in = prompts::BUILT_IN.iter().find(|(name, _)| *name == role);
-    Role { text: built_in.map_or("", |(_, text)| text).to_owned(), native: None }
+    let text = built_in.map_or("", |(_, text)| text);
+    Role { text: filled(text, turns), native: None }
+}
+
+fn filled(text: &str, turns: u32) -> String {
+    text.replace("{turns}", &turns.to_string())
 }
 
 /// Refuses a role that nobody has written anything about: it is a slip of the hand.
@@ -46,7 +88,10 @@ pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
         .iter()
         .any(|folder| root.join(folder).join(&file).is_file());
     let mut known: Vec<&str> = prompts::BUILT_IN.iter().map(|(name, _)| *name).collect();
-    known.extend(config.roles.keys().map(String::as_str));
+    // Being named in our own table is no description.
+    let ours = Config::load(&[])?.config.roles;
+    let theirs = config.roles.names().filter(|name| ours.names().all(|our| our != *name));
+    known.extend(theirs);
     known.sort_unstable();
     known.dedup();
     if is_written || known.contains(&role) {
@@ -57,44 +102,122 @@ pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
         .hint(format!("known are {known}; write another one into .spore/agents/{role}.md")))
 }
 
-/// Returns the tools of `role` on `backend`, with `commands` as the only ones it may run
-/// unless its shell is `free`, which only that of a role that writes can be.
-pub(crate) fn tools(backend: &str, role: &str, commands: &[String], free: bool) -> ToolPolicy {
-    let writes = matches!(role, "coder" | "operator");
-    let free = free && writes;
-    let (plain, denied, shell): (&[&str], &[&str], &str) = match (backend, role) {
-        ("claude", "coder") => {
-            (&["Read", "Write", "Edit", GRAPH], &["Grep", "Glob", "Task"], "Bash")
+/// Returns the tools of a role on `backend`, by the groups that the configuration grants it.
+/// Of commands it has `checks` alone, unless it has a shell and that is `free`.
+pub(crate) fn tools(
+    backend: &str,
+    groups: &ToolGroups,
+    checks: &[String],
+    free: bool,
+) -> ToolPolicy {
+    let Some(words) = AgentWords::of(backend) else { return ToolPolicy::default() };
+    let free = free && groups.contains(&ToolGroup::Shell);
+    let (mut allow, mut deny) = (Vec::new(), Vec::new());
+    for group in [ToolGroup::Read, ToolGroup::Search, ToolGroup::Write] {
+        match groups.contains(&group) {
+            true => allow.extend((words.allowed)(group)),
+            false => deny.extend((words.denied)(group)),
         }
-        ("claude", "operator") => {
-            (&["Read", "Write", "Edit", "Grep", "Glob", GRAPH], &["Task"], "Bash")
-        }
-        ("claude", _) => {
-            (&["Read", "Grep", "Glob", GRAPH], &["Write", "Edit", "NotebookEdit", "Task"], "Bash")
-        }
-        // Agents that ask before they act are answered by the kind of the deed.
-        (name, "coder") if asks_by_kind(name) => {
-            (&["read", "think", "edit", "other"], &["search"], "execute")
-        }
-        (name, "operator") if asks_by_kind(name) => {
-            (&["read", "search", "think", "edit", "other"], &[], "execute")
-        }
-        (name, _) if asks_by_kind(name) => {
-            (&["read", "search", "think", "other"], &["edit"], "execute")
-        }
-        // The registry of our own tools knows the roles by itself.
-        ("api", _) => (&[], &[], "run"),
-        _ => return ToolPolicy::default(),
-    };
-    let words = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let mut allow = words(plain);
-    match (free, allow.is_empty()) {
-        (false, _) => allow.extend(commands.iter().map(|command| format!("{shell}({command})"))),
-        (true, false) => allow.push(shell.to_owned()),
-        // An empty list leaves the tools to the role, and commands to the model.
-        (true, true) => {}
     }
-    ToolPolicy { allow, deny: words(denied), skip_permissions: free }
+    allow.extend(words.always.iter().map(|&tool| tool.to_owned()));
+    deny.extend(words.never.iter().map(|&tool| tool.to_owned()));
+    let mut served = groups.iter().copied().filter(|group| group.is_served()).peekable();
+    match words.served {
+        Some(all) => allow.extend(served.peek().map(|_| all.to_owned())),
+        None => allow.extend(served.flat_map(spore_tools::names_of)),
+    }
+    let shell = words.shell;
+    let runs = [ToolGroup::Shell, ToolGroup::Checks].iter().any(|group| groups.contains(group));
+    match (runs, free) {
+        (true, true) => allow.push(shell.to_owned()),
+        (true, false) => {
+            allow.extend(checks.iter().map(|command| format!("{shell}({command})")));
+        }
+        (false, _) => deny.push(shell.to_owned()),
+    }
+    ToolPolicy { allow, deny, skip_permissions: free }
+}
+
+/// Returns the tools of a session in the person's own directory, where no sandbox holds it and no
+/// gates are known: those that were `asked` for, else what the agent itself lets run there. The
+/// api agent has no rules of its own, so it goes by the role.
+pub(crate) fn tools_outside(backend: &str, groups: &ToolGroups, asked: &[String]) -> ToolPolicy {
+    match backend {
+        "api" if asked.is_empty() => tools(backend, groups, &[], false),
+        _ => ToolPolicy { allow: asked.to_vec(), ..ToolPolicy::default() },
+    }
+}
+
+/// What an agent calls the groups of tools.
+struct AgentWords {
+    /// The tools of a group that works on files, where it is granted.
+    allowed: fn(ToolGroup) -> Vec<String>,
+    /// Those that are denied where it is not.
+    denied: fn(ToolGroup) -> Vec<String>,
+    /// Granted to every role.
+    always: &'static [&'static str],
+    /// Granted to no role.
+    never: &'static [&'static str],
+    /// All tools of our own server together; nothing where each has its name.
+    served: Option<&'static str>,
+    /// The tool that runs commands. A single command is written in brackets behind it.
+    shell: &'static str,
+}
+
+impl AgentWords {
+    /// Returns the words of a backend; nothing for one that takes no list of tools.
+    fn of(backend: &str) -> Option<Self> {
+        match backend {
+            "claude" => Some(Self {
+                allowed: |group| match group {
+                    ToolGroup::Read => owned(&["Read"]),
+                    ToolGroup::Search => owned(&["Grep", "Glob"]),
+                    _ => owned(&["Write", "Edit"]),
+                },
+                denied: |group| match group {
+                    ToolGroup::Read => owned(&["Read"]),
+                    ToolGroup::Search => owned(&["Grep", "Glob"]),
+                    _ => owned(&["Write", "Edit", "NotebookEdit"]),
+                },
+                always: &[],
+                // An agent that the agent starts by itself has a role that no table knows.
+                never: &["Task"],
+                served: Some(GRAPH),
+                shell: "Bash",
+            }),
+            "api" => Some(Self {
+                allowed: spore_tools::names_of,
+                denied: spore_tools::names_of,
+                always: &[],
+                never: &[],
+                served: None,
+                shell: "run",
+            }),
+            // Agents that ask before they act are answered by the kind of the deed. The tools of
+            // servers are of no kind that has a name.
+            name if asks_by_kind(name) => Some(Self {
+                allowed: kind_of,
+                denied: kind_of,
+                always: &["think"],
+                never: &[],
+                served: Some("other"),
+                shell: "execute",
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn kind_of(group: ToolGroup) -> Vec<String> {
+    match group {
+        ToolGroup::Read => owned(&["read"]),
+        ToolGroup::Search => owned(&["search"]),
+        _ => owned(&["edit"]),
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
 }
 
 fn asks_by_kind(backend: &str) -> bool {
@@ -109,7 +232,7 @@ mod tests {
     fn a_role_is_the_projects_then_the_agents_then_ours() {
         let dir = tempfile::tempdir().unwrap();
         let looked_up = |backend: &str| {
-            let role = prompt(dir.path(), dir.path(), backend, "coder");
+            let role = prompt(dir.path(), dir.path(), backend, "coder", 50);
             (role.text, role.native)
         };
         assert_eq!(looked_up("claude"), (prompts::CODER.to_owned(), None));
@@ -118,44 +241,127 @@ mod tests {
         assert_eq!(looked_up("claude"), (String::new(), Some("coder".to_owned())));
         assert_eq!(looked_up("api"), (prompts::CODER.to_owned(), None));
         std::fs::create_dir_all(dir.path().join(".spore/agents")).unwrap();
-        std::fs::write(dir.path().join(".spore/agents/coder.md"), "ours").unwrap();
-        assert_eq!(looked_up("claude"), ("ours".to_owned(), None));
-        let escape = prompt(dir.path(), dir.path(), "claude", "../../etc/passwd");
+        std::fs::write(dir.path().join(".spore/agents/coder.md"), "ours, {turns}").unwrap();
+        assert_eq!(looked_up("claude"), ("ours, 50".to_owned(), None));
+        let escape = prompt(dir.path(), dir.path(), "claude", "../../etc/passwd", 50);
         assert_eq!((escape.text, escape.native), (String::new(), None));
     }
 
     #[test]
-    fn a_verifier_cannot_write_and_nobody_has_a_free_shell() {
-        let gates = ["cargo test".to_owned()];
-        for role in ["coder", "verifier", "summarizer"] {
-            let policy = tools("claude", role, &gates, false);
-            assert!(!policy.skip_permissions);
-            assert!(policy.allow.contains(&"Bash(cargo test)".to_owned()));
-            assert!(!policy.allow.contains(&"Bash".to_owned()));
-            let writes = policy.allow.contains(&"Write".to_owned());
-            assert_eq!(writes, role == "coder", "{role}");
+    fn no_prompt_of_ours_has_a_place_that_is_not_filled_in() {
+        let nowhere = Path::new("/nowhere");
+        for (role, _) in prompts::BUILT_IN {
+            let text = prompt(nowhere, nowhere, "api", role, 7).text;
+            assert!(!text.contains("{turns}"), "{role}");
         }
-        assert_eq!(tools("api", "coder", &gates, false).allow, ["run(cargo test)"]);
-        for backend in ["codex", "opencode", "gemini", "acp:mine"] {
-            let verifier = tools(backend, "verifier", &gates, false);
-            assert!(verifier.allow.contains(&"execute(cargo test)".to_owned()), "{backend}");
-            assert!(!verifier.allow.contains(&"edit".to_owned()), "{backend}");
-            assert!(tools(backend, "coder", &gates, false).allow.contains(&"edit".to_owned()));
+        assert!(prompt(nowhere, nowhere, "api", "summarizer", 7).text.contains("7 turns"));
+    }
+
+    /// What `role` may use of the table that ships, on `backend`, in a project whose one check is
+    /// `make`: allowed, then denied.
+    #[track_caller]
+    fn check(role: &str, backend: &str, free: bool, allow: &str, deny: &str) {
+        let config = Config::load(&[]).unwrap().config;
+        let policy = tools(backend, &config.roles.of(role).tools, &["make".to_owned()], free);
+        let lists = (policy.allow.join(" "), policy.deny.join(" "));
+        let expected = (allow.to_owned(), deny.to_owned());
+        assert_eq!(lists, expected, "{role} on {backend}, free: {free}");
+        let may_be_free = matches!(role, "coder" | "operator");
+        let takes_lists = !matches!(backend, "replay" | "command");
+        assert_eq!(policy.skip_permissions, free && may_be_free && takes_lists, "{role}");
+    }
+
+    const ASKING: [&str; 5] = ["codex", "opencode", "gemini", "claude-acp", "acp:mine"];
+    const ON_GRAPH: &str = "search explore context read_content code_show callers callees impact \
+                            nav_edges query_edges path_between lessons run_show memory";
+
+    #[test]
+    fn a_coder_does_not_search_and_has_a_free_shell_only_if_it_is_held() {
+        let plain = "Read Write Edit mcp__spore";
+        check("coder", "claude", false, &format!("{plain} Bash(make)"), "Grep Glob Task");
+        check("coder", "claude", true, &format!("{plain} Bash"), "Grep Glob Task");
+        let plain = format!("read list edit write delete {ON_GRAPH}");
+        check("coder", "api", false, &format!("{plain} run(make)"), "grep");
+        check("coder", "api", true, &format!("{plain} run"), "grep");
+        for backend in ASKING {
+            check("coder", backend, false, "read edit think other execute(make)", "search");
+            check("coder", backend, true, "read edit think other execute", "search");
         }
     }
 
     #[test]
-    fn only_a_coder_has_a_free_shell_and_only_if_it_is_held() {
-        let gates = ["cargo test".to_owned()];
-        let coder = tools("claude", "coder", &gates, true);
-        assert_eq!(coder.allow, ["Read", "Write", "Edit", GRAPH, "Bash"]);
-        assert!(coder.skip_permissions && coder.deny.contains(&"Grep".to_owned()));
-        let api = tools("api", "coder", &gates, true);
-        assert!(api.allow.is_empty() && api.skip_permissions);
-        for backend in ["claude", "api"] {
-            let verifier = tools(backend, "verifier", &gates, true);
-            assert_eq!(verifier, tools(backend, "verifier", &gates, false));
-            assert!(!verifier.skip_permissions);
+    fn a_verifier_writes_nothing_and_runs_the_checks_alone() {
+        for free in [false, true] {
+            let denied = "Write Edit NotebookEdit Task";
+            check("verifier", "claude", free, "Read Grep Glob mcp__spore Bash(make)", denied);
+            let allowed = format!("read list grep {ON_GRAPH} submit_verdict flag run(make)");
+            check("verifier", "api", free, &allowed, "edit write delete");
+            for backend in ASKING {
+                check("verifier", backend, free, "read search think other execute(make)", "edit");
+            }
+        }
+    }
+
+    #[test]
+    fn a_summarizer_and_the_workers_of_memory_run_nothing() {
+        let proposes = |role: &str| match role {
+            "summarizer" => " propose_summary propose_lesson create_node create_edge flag",
+            "weaver" => " propose_lesson flag",
+            "investigator" => " create_node create_edge flag",
+            _ => "",
+        };
+        for role in ["summarizer", "weaver", "investigator", "stranger"] {
+            let denied = "Write Edit NotebookEdit Task Bash";
+            check(role, "claude", true, "Read Grep Glob mcp__spore", denied);
+            let allowed = format!("read list grep {ON_GRAPH}{}", proposes(role));
+            check(role, "api", true, &allowed, "edit write delete run");
+            for backend in ASKING {
+                check(role, backend, true, "read search think other", "edit execute");
+            }
+        }
+    }
+
+    #[test]
+    fn an_operator_has_everything() {
+        check("operator", "claude", true, "Read Grep Glob Write Edit mcp__spore Bash", "Task");
+        let all = format!(
+            "read list grep edit write delete {ON_GRAPH} submit_verdict propose_summary \
+             propose_lesson create_node create_edge flag run"
+        );
+        check("operator", "api", true, &all, "");
+        for backend in ASKING {
+            check("operator", backend, true, "read search edit think other execute", "");
+        }
+    }
+
+    #[test]
+    fn a_backend_that_takes_no_list_of_tools_gets_none() {
+        for role in ["coder", "verifier", "summarizer", "operator"] {
+            check(role, "replay", true, "", "");
+            check(role, "command", true, "", "");
+        }
+    }
+
+    #[test]
+    fn a_role_without_tools_is_denied_all_of_them() {
+        let none = ToolGroups::new();
+        let claude = tools("claude", &none, &["make".to_owned()], true);
+        assert_eq!(claude.deny.join(" "), "Read Grep Glob Write Edit NotebookEdit Task Bash");
+        let api = tools("api", &none, &["make".to_owned()], true);
+        assert_eq!(api.deny.join(" "), "read list grep edit write delete run");
+        assert!(api.allow.is_empty() && !api.skip_permissions);
+    }
+
+    #[test]
+    fn a_role_has_its_own_turns_unless_a_person_says_otherwise() {
+        let config = Config::load(&[]).unwrap().config;
+        for (role, turns) in
+            [("coder", 50), ("verifier", 50), ("summarizer", 15), ("operator", 80), ("other", 50)]
+        {
+            let own = RoleTerms::settle(&config, role, None, None);
+            assert_eq!((own.turns, own.wall_ms), (turns, u64::from(turns) * 120_000), "{role}");
+            let told = RoleTerms::settle(&config, role, Some(7), Some(Duration::from_secs(9)));
+            assert_eq!((told.turns, told.wall_ms), (7, 9_000), "{role}");
         }
     }
 }

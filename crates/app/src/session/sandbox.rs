@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_effects::session::{Confinement, Enforced, enforceable};
-use spore_model::{Fault, RunId, SessionToken};
+use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::{Error, Result, Surroundings, Workspace};
 use places::Places;
@@ -42,6 +42,16 @@ pub(crate) struct Sandboxes<'a> {
     pub(crate) run: RunId,
 }
 
+/// Where a session works.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionPlace<'a> {
+    /// Its checkout.
+    pub(crate) dir: &'a Path,
+    pub(crate) access: CheckoutAccess,
+    /// Where what it says and is told is kept.
+    pub(crate) files: &'a Path,
+}
+
 impl Hold {
     /// Finds out what can be held for runs of `backend`. Refuses to go on where a sandbox is
     /// required and cannot be had.
@@ -60,13 +70,12 @@ impl Hold {
 }
 
 impl Sandboxes<'_> {
-    /// The sandbox of an agent's session in `dir`, whose own files are in `files`.
+    /// The sandbox of an agent's session.
     pub(crate) fn of_session(
         &self,
         hold: &Hold,
         backend: &str,
-        dir: &Path,
-        files: &Path,
+        place: SessionPlace<'_>,
         token: &SessionToken,
     ) -> Result<(SessionSandbox, Option<Scratch>)> {
         if !hold.held {
@@ -76,7 +85,12 @@ impl Sandboxes<'_> {
         }
         let scratch = self.scratch(token)?;
         let places = Places::new(self.around);
+        let SessionPlace { dir, access, files } = place;
         let mut confinement = self.base(&places, dir, &scratch);
+        if access == CheckoutAccess::ReadOnly {
+            confinement.write.retain(|path| path != dir);
+            confinement.read.push(dir.to_owned());
+        }
         confinement.write.extend(places.all_made(self.state_of(backend)));
         confinement.read.push(files.to_owned());
         // The commands of this backend are its only processes; the model is asked by us.

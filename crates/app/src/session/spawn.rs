@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use spore_agent::{Conversation, Request, RequestLimits, SessionReport, ToolPolicy};
+use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
 use spore_config::Config;
 use spore_model::{
     Cost, EffectClass, Fault, LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind,
@@ -22,7 +22,7 @@ use crate::base::run_lock::claim;
 use crate::session::backends::{backend, model};
 use crate::session::nesting::Nesting;
 use crate::session::prices::cost_of;
-use crate::session::roles::{self, Role};
+use crate::session::roles::{self, Role, RoleTerms};
 use crate::session::watch::{Attendance, idle};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -149,11 +149,10 @@ impl Desk<'_> {
         dir: PathBuf,
         files: &SessionFiles,
     ) -> Request {
-        let turns = asked.max_turns.unwrap_or(self.config.orchestrate.max_turns);
-        let wall = asked.timeout.unwrap_or_else(|| self.config.orchestrate.session_time(turns));
+        let terms = RoleTerms::settle(self.config, &asked.role, asked.max_turns, asked.timeout);
         let role = match &asked.system_prompt {
             Some(text) => Role { text: text.clone(), native: None },
-            None => roles::prompt(self.root, &dir, &self.backend, &asked.role),
+            None => roles::prompt(self.root, &dir, &self.backend, &asked.role, terms.turns),
         };
         let own = &self.config.environment.agent;
         let mut env = crate::run::world::environment(self.config, self.around, own);
@@ -167,7 +166,7 @@ impl Desk<'_> {
             model: model(self.config, &self.backend, asked.model.as_deref()),
             dir,
             env,
-            tools: ToolPolicy { allow: asked.allowed_tools.clone(), ..ToolPolicy::default() },
+            tools: roles::tools_outside(&self.backend, &terms.tools, &asked.allowed_tools),
             sandbox: spore_agent::SessionSandbox::None,
             mcp_servers: Vec::new(),
             schema: None,
@@ -176,8 +175,8 @@ impl Desk<'_> {
                 .clone()
                 .map(|session_id| Conversation { session_id, prompt: asked.prompt.clone() }),
             limits: RequestLimits {
-                turns,
-                wall,
+                turns: terms.turns,
+                wall: terms.wall(),
                 idle: None,
                 usd: Some(asked.budget.unwrap_or(self.config.orchestrate.budget_usd)),
             },

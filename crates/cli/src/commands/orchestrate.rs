@@ -10,7 +10,7 @@ use crate::ui::Ui;
 
 /// Work on a task until it is verified, or say why not
 ///
-/// The agent works in a private clone of HEAD. Your files, index, stash and branches are not
+/// The agent works in a private clone of HEAD, or of what `--base` names. Your files, index, stash and branches are not
 /// touched; verified work arrives as a commit on a branch `spore/<run>`, or as `--apply` says.
 ///
 /// Exit codes: 0 verified, 1 failed, 3 parked for a person or for budget, 10 no clear verdict,
@@ -18,11 +18,17 @@ use crate::ui::Ui;
 /// 65 input (a red project, no commit), 69 something is missing, 74 disk, 78 configuration.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore orchestrate \"make the parser accept tabs\"\n  spore orchestrate - < task.md\n  spore orchestrate \"fix the failing test\" --allow-red --max-bounces 5\n  spore orchestrate \"upgrade the parser\" --dry-run\n  spore orchestrate \"where is the cache flushed?\" --agent operator"
+    after_help = "Examples:\n  spore orchestrate \"make the parser accept tabs\"\n  spore orchestrate - < task.md\n  spore orchestrate \"fix the failing test\" --allow-red --max-bounces 5\n  spore orchestrate \"port the fix\" --base release-1.2\n  spore orchestrate \"upgrade the parser\" --dry-run\n  spore orchestrate \"where is the cache flushed?\" --agent operator"
 )]
 pub(crate) struct OrchestrateArgs {
     /// What is to be done; `-` reads it from stdin
     task: String,
+    /// Start from this commit in place of HEAD: a branch, a tag, an id
+    ///
+    /// The project's checks come from there, and verified work is a commit on top of it. With
+    /// `--apply merge` it comes into your branch only if that is there, too.
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
     /// The agent to use for every role that has none of its own in `[roles.*]`
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
@@ -90,6 +96,7 @@ impl OrchestrateArgs {
     fn asked(&self) -> Result<Orchestrate> {
         Ok(Orchestrate {
             task: read_text(&self.task)?,
+            base: self.base.clone(),
             backend: self.backend.clone(),
             scenario: self.scenario.clone(),
             model: self.model.clone(),

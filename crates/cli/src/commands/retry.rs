@@ -5,7 +5,7 @@ use super::{exit_code, orchestrate, text};
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
-/// Start the task of an earlier run anew, from what HEAD is now
+/// Start the task of an earlier run anew, from what HEAD is now or from `--base`
 ///
 /// Agents, models and limits are those of the earlier run unless you say otherwise. The new
 /// run is linked to it.
@@ -16,6 +16,9 @@ use crate::ui::Ui;
 pub(crate) struct RetryArgs {
     /// Any unique beginning or end of the run's id
     run: String,
+    /// Start from this commit in place of HEAD: a branch, a tag, an id
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
     /// How often the coder may try
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_bounces: Option<u32>,
@@ -39,6 +42,7 @@ pub(crate) struct RetryArgs {
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Result<u8> {
     let asked = Retry {
         run: args.run.clone(),
+        base: args.base.clone(),
         max_bounces: args.max_bounces,
         max_turns: args.max_turns,
         budget: args.budget,

@@ -1,6 +1,8 @@
 //! Runs as people read them.
 
-use spore_app::{Applied, Apply, BounceReport, PartRow, RunPlan, RunReport, RunRow, SessionRow};
+use spore_app::{
+    Applied, Apply, BounceReport, PartRow, RolePlan, RunPlan, RunReport, RunRow, SessionRow,
+};
 use spore_model::{RunKind, RunState, RunStatus, Timestamp};
 use spore_plain as plain;
 
@@ -73,20 +75,17 @@ pub(super) fn plan(plan: &RunPlan) -> String {
         let files = spore_app::counted(plan.left_out, "uncommitted file");
         line(&mut text, "without", &files);
     }
-    for (role, player) in &plan.roles {
-        let model = player.model.as_deref().map(|model| format!(", {model}"));
-        line(&mut text, role, &format!("{}{}", player.backend, model.unwrap_or_default()));
+    for (role, RolePlan { player, terms }) in &plan.roles {
+        let model = player.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
+        let turns = spore_app::counted(terms.turns, "turn");
+        let seconds = terms.wall_ms / 1000;
+        line(&mut text, role, &format!("{}{model}, {turns} in {seconds} s", player.backend));
     }
     for gate in &plan.gates {
         line(&mut text, "gate", gate);
     }
-    let limits = format!(
-        "{} of {} and {} s each, {} in all",
-        spore_app::counted(plan.max_bounces, "bounce"),
-        spore_app::counted(plan.max_turns, "turn"),
-        plan.session_seconds,
-        plan.budget_usd
-    );
+    let bounces = spore_app::counted(plan.max_bounces, "bounce");
+    let limits = format!("{bounces}, {} in all", plan.budget_usd);
     line(&mut text, "limits", &limits);
     let summed = if plan.summarize { "summed up" } else { "not summed up" };
     let laid = if plan.in_place { " and put into your files" } else { "" };

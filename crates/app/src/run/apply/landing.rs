@@ -78,7 +78,8 @@ impl Site<'_> {
             // The two together are a tree that no gate and no verifier has seen.
             let name = short_branch(&spot.branch);
             let why = format!(
-                "{name} has moved on since the run began, and nobody has checked both together"
+                "{name} is not at the commit that the run began from, and no gate has checked both \
+                 together"
             );
             return Ok(self.not_merged(&why));
         }

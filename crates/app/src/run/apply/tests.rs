@@ -198,7 +198,7 @@ fn a_merge_that_cannot_be_clean_touches_nothing() {
     for theirs in ["sed -i s/^3$/z/ a", "sed -i s/^17$/y/ a", "echo mine > b"] {
         check_refused(
             &format!("{theirs}; git commit -qam ours"),
-            "main has moved on since the run",
+            "main is not at the commit that the run began from",
         );
     }
     check_refused("echo mine > a", "a has uncommitted changes");

@@ -13,6 +13,7 @@ use crate::toolbox::tests::garden::Garden;
 struct Scene {
     garden: Garden,
     broker: Broker,
+    config: Config,
 }
 
 impl Scene {
@@ -22,7 +23,7 @@ impl Scene {
         let workspace = Workspace::find(&around).unwrap();
         let config = workspace.config(&around, &[]).unwrap();
         let broker = Broker::start(&around, &workspace, &config).unwrap();
-        Self { garden, broker }
+        Self { garden, broker, config }
     }
 
     fn admit(&self, role: &str) -> Seat {
@@ -31,6 +32,7 @@ impl Scene {
             session: RunId::from_parts(1, 1),
             run: self.garden.run(),
             role: role.to_owned(),
+            tools: self.config.roles.of(role).tools.clone(),
             dir: self.garden.root(),
             at: Some(at),
         })
@@ -110,12 +112,39 @@ fn a_wrong_a_void_and_no_token_are_refused_alike_and_told_nothing() {
 }
 
 #[test]
+fn a_coder_has_no_tools_that_write_and_only_a_verifier_judges() {
+    let scene = Scene::new();
+    for (role, expected) in [
+        ("coder", ""),
+        ("stranger", ""),
+        ("verifier", "submit_verdict flag"),
+        ("summarizer", "propose_summary propose_lesson create_node create_edge flag"),
+        ("scanner", "propose_lesson flag"),
+        ("crystallizer", "propose_lesson flag"),
+        ("weaver", "propose_lesson flag"),
+        ("distiller", "propose_lesson flag"),
+        ("investigator", "create_node create_edge flag"),
+        ("researcher", "create_node create_edge flag"),
+        ("operator", "submit_verdict propose_summary propose_lesson create_node create_edge flag"),
+    ] {
+        let seat = scene.admit(role);
+        let Told::Tools(tools) = remote(&seat).ask(&Ask::Tools, &|| false).unwrap() else {
+            panic!("{role}")
+        };
+        let (proposing, reading): (Vec<Declared>, Vec<Declared>) =
+            tools.into_iter().partition(Declared::proposes);
+        let names: Vec<&str> = proposing.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!((names.join(" ").as_str(), reading.len()), (expected, 14), "{role}");
+    }
+}
+
+#[test]
 fn a_coder_can_neither_see_nor_call_what_writes() {
     let scene = Scene::new();
     let seat = scene.admit("coder");
     let remote = remote(&seat);
     let Told::Tools(tools) = remote.ask(&Ask::Tools, &|| false).unwrap() else { panic!() };
-    assert!(tools.iter().all(|tool| !tool.proposes) && tools.len() == 14);
+    assert!(tools.iter().all(|tool| !tool.proposes()) && tools.len() == 14);
     for tool in ["submit_verdict", "create_node", "create_edge", "propose_lesson", "flag"] {
         let said = answer(call(&remote, tool, verdict("supports")));
         assert!(said.is_error && said.text.contains("there is no tool"), "{}", said.text);
