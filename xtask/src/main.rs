@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "a tool for us, outside the product")]
 
 mod dependencies;
+mod packages;
 mod rooms;
 mod tidy;
 
@@ -13,7 +14,7 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask demo    build Spore and watch a whole run, offline
 cargo xtask test    install what the tests need, then run them all
-cargo xtask lint    formatting, clippy and documentation, as CI sees them
+cargo xtask lint    packages, formatting, clippy and documentation, as CI sees them
 cargo xtask rooms [CRATE [--dot]]
                     how the modules of a crate depend on each other, for people or Graphviz
 cargo xtask conformance
@@ -81,6 +82,10 @@ fn test(args: &[String]) -> Result<(), String> {
 }
 
 fn lint() -> Result<(), String> {
+    let faults = packages::faults(&root())?;
+    if !faults.is_empty() {
+        return Err(faults.join("\n"));
+    }
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     run(Command::new("cargo")
