@@ -9,8 +9,8 @@
 //! busy the machine is says nothing about the reader.
 
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
-#![allow(clippy::print_stderr, reason = "the full size tells what was slow")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
+#![expect(clippy::print_stderr, reason = "the full size tells what was slow")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
 
 mod invariants;
 

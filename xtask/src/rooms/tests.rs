@@ -230,8 +230,7 @@ fn f(b: u8) -> u8 { let x = thing(b); b }
 use other::a;
 pub use super::missing::*;
 fn g() { a::f(); ::a::f(); }
-#[expect(clippy::a, reason = \"crate::a::f\")]
-fn h() {}
+fn h() { #[expect(clippy::a, reason = \"crate::a::f\")] let x = 1; }
 ",
         &[],
     );
