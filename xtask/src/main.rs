@@ -1,7 +1,7 @@
-//! Everything the project does to itself, as commands: `cargo xtask demo`, `cargo xtask test`,
-//! `cargo xtask lint`. CI runs the same ones.
+//! The tasks of Spore's developers as commands: `cargo xtask test`, `cargo xtask lint` and the rest
+//! of [`HELP`]. CI runs the same commands.
 
-#![expect(clippy::disallowed_methods, reason = "a tool for us, outside the product")]
+#![expect(clippy::disallowed_methods, reason = "a tool of the developers, outside the product")]
 
 mod dependencies;
 mod packages;
@@ -64,7 +64,8 @@ fn test(args: &[String]) -> Result<(), String> {
     } else {
         &["test", "--workspace", "--no-fail-fast"]
     };
-    // Whole-program tests run the real binary; building it first keeps that out of their time.
+    // Whole-program tests run the real binary. It is built first, so that no test's time limit pays
+    // for the build.
     cargo(&["build", "--quiet", "--workspace", "--bins"])?;
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(runner).args(args);
@@ -74,7 +75,7 @@ fn test(args: &[String]) -> Result<(), String> {
         }
     }
     let done = run(&mut command);
-    // Last, where it is read: a green run that skipped something is not the whole run.
+    // Printed last, where the developer looks: a green run that skipped tests is not the whole run.
     for (name, _, _) in tools.iter().filter(|(_, _, tool)| tool.is_none()) {
         say(&format!("xtask: {name} could not be installed; the tests that need it were skipped"));
     }
@@ -94,7 +95,7 @@ fn lint() -> Result<(), String> {
         .env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Plays the conformance suite on every agent and writes what was seen, whatever it was.
+/// Plays the conformance suite on every pinned agent and writes its table, also when a case failed.
 fn conformance() -> Result<(), String> {
     cargo(&["build", "--quiet", "--package", "spore-cli"])?;
     let mut dirs = Vec::new();
@@ -104,7 +105,8 @@ fn conformance() -> Result<(), String> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(dirs.into_iter().chain(std::env::split_paths(&path)));
-    // A copy: it runs for a quarter of an hour, and starts itself as the shim of each session.
+    // The suite runs for a quarter of an hour and starts its own program as the shim of each session.
+    // It runs a copy, because a build meanwhile would replace the original.
     let spore = root().join("target/conformance-spore");
     std::fs::copy(root().join("target/debug/spore"), &spore)
         .map_err(|error| format!("{}: {error}", spore.display()))?;
@@ -157,8 +159,8 @@ fn test_python() -> Option<PathBuf> {
     works(&python, &["-c", "import pytest"]).then_some(python)
 }
 
-/// The Claude Code that the recorded sessions were made with. It never leaves the loopback
-/// address: the tests bring the model.
+/// The Claude Code that the recorded sessions were made with. The tests serve it a model on the
+/// loopback address, and it talks to nothing else.
 fn test_claude() -> Option<PathBuf> {
     from_npm("@anthropic-ai/claude-code", "2.1.197", "claude")
 }
@@ -224,7 +226,8 @@ fn test_model() -> Option<PathBuf> {
     Some(model)
 }
 
-/// Where things that tests need are kept by version, so that a second run downloads nothing.
+/// The directory in which the tools of the tests are kept by version, so that a second run downloads
+/// nothing.
 fn cache() -> Option<PathBuf> {
     let home = std::env::var_os("HOME")?;
     let cache = std::env::var_os("XDG_CACHE_HOME")
@@ -251,7 +254,7 @@ fn root() -> PathBuf {
     here.parent().map(PathBuf::from).unwrap_or(here)
 }
 
-/// Writes what was asked for to where a pipe or a file can take it.
+/// Prints an answer on stdout, from where a pipe or a file can take it.
 fn print(text: &str) -> Result<(), String> {
     use std::io::Write;
     std::io::stdout().write_all(text.as_bytes()).map_err(|error| format!("stdout: {error}"))
