@@ -1,6 +1,7 @@
 //! The base scan alone, as `spore scan --json` does it: what the program around it costs can
 //! be told from the difference.
 
+#![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
 #![expect(clippy::print_stdout, reason = "a benchmark tells people")]
 
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 //! What a bare walk costs: the ignore rules of a tree, and one stat a file.
 
+#![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
 #![expect(clippy::print_stdout, reason = "a benchmark tells people")]
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,6 +7,7 @@
 //!     memory_bench plain DIR    every line into an event, and the matching on those that count
 //!     memory_bench serde DIR    every line into an event, and nothing else
 
+#![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
 #![expect(clippy::print_stdout, reason = "a benchmark talks to a person")]
 
 use std::collections::HashSet;

@@ -6,6 +6,7 @@
 //! ROOT is a tree that `spore index` was run in; QUERIES has a JSON object with a `query` on
 //! each line. Vectors count where `SPORE_MODEL_DIR` names the model.
 
+#![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
 
 use std::path::{Path, PathBuf};

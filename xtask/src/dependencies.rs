@@ -1,7 +1,7 @@
-//! Dependencies between our crates point one way. This table is DESIGN's, and the test below
-//! fails on a wrong arrow as well as on a crate that the table does not know.
+//! Dependencies between Spore's crates point one way. The table names the crates that each crate may
+//! use; the test fails on an arrow that the table lacks and on a crate that it does not know.
 
-/// Each crate and what it may use of ours.
+/// Each crate of Spore, with the crates of Spore that it may use.
 #[cfg(test)]
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
@@ -67,7 +67,7 @@ mod tests {
         name.strip_prefix("spore-").unwrap_or(name).to_owned()
     }
 
-    /// The arrows there are, without those that only tests use.
+    /// The arrows between the crates today, without dev-dependencies.
     fn arrows() -> BTreeMap<String, Vec<String>> {
         let metadata = MetadataCommand::new().no_deps().exec().unwrap();
         let ours: Vec<String> =

@@ -1,9 +1,11 @@
-//! Everything the project does to itself, as commands: `cargo xtask demo`, `cargo xtask test`,
-//! `cargo xtask lint`. CI runs the same ones.
+//! The tasks of Spore's developers as commands: `cargo xtask test`, `cargo xtask lint` and the rest
+//! of [`HELP`]. CI runs the same commands.
 
-#![expect(clippy::disallowed_methods, reason = "a tool for us, outside the product")]
+#![expect(clippy::disallowed_methods, reason = "a tool of the developers, outside the product")]
 
 mod dependencies;
+mod packages;
+mod rooms;
 mod tidy;
 
 use std::path::PathBuf;
@@ -12,7 +14,9 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask demo    build Spore and watch a whole run, offline
 cargo xtask test    install what the tests need, then run them all
-cargo xtask lint    formatting, clippy and documentation, as CI sees them
+cargo xtask lint    packages, formatting, clippy and documentation, as CI sees them
+cargo xtask rooms [CRATE [--dot]]
+                    how the modules of a crate depend on each other, for people or Graphviz
 cargo xtask conformance
                     play the conformance suite on every pinned agent and write its table
 ";
@@ -23,6 +27,7 @@ fn main() -> ExitCode {
         Some("demo") => demo(&words[1..]),
         Some("test") => test(&words[1..]),
         Some("lint") => lint(),
+        Some("rooms") => rooms::show(&root(), &words[1..]).and_then(|text| print(&text)),
         Some("conformance") => conformance(),
         Some("help" | "--help" | "-h") | None => {
             say(HELP);
@@ -59,7 +64,8 @@ fn test(args: &[String]) -> Result<(), String> {
     } else {
         &["test", "--workspace", "--no-fail-fast"]
     };
-    // Whole-program tests run the real binary; building it first keeps that out of their time.
+    // Whole-program tests run the real binary. It is built first, so that no test's time limit pays
+    // for the build.
     cargo(&["build", "--quiet", "--workspace", "--bins"])?;
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(runner).args(args);
@@ -69,7 +75,7 @@ fn test(args: &[String]) -> Result<(), String> {
         }
     }
     let done = run(&mut command);
-    // Last, where it is read: a green run that skipped something is not the whole run.
+    // Printed last, where the developer looks: a green run that skipped tests is not the whole run.
     for (name, _, _) in tools.iter().filter(|(_, _, tool)| tool.is_none()) {
         say(&format!("xtask: {name} could not be installed; the tests that need it were skipped"));
     }
@@ -77,6 +83,10 @@ fn test(args: &[String]) -> Result<(), String> {
 }
 
 fn lint() -> Result<(), String> {
+    let faults = packages::faults(&root())?;
+    if !faults.is_empty() {
+        return Err(faults.join("\n"));
+    }
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     run(Command::new("cargo")
@@ -85,7 +95,7 @@ fn lint() -> Result<(), String> {
         .env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Plays the conformance suite on every agent and writes what was seen, whatever it was.
+/// Plays the conformance suite on every pinned agent and writes its table, also when a case failed.
 fn conformance() -> Result<(), String> {
     cargo(&["build", "--quiet", "--package", "spore-cli"])?;
     let mut dirs = Vec::new();
@@ -95,7 +105,8 @@ fn conformance() -> Result<(), String> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(dirs.into_iter().chain(std::env::split_paths(&path)));
-    // A copy: it runs for a quarter of an hour, and starts itself as the shim of each session.
+    // The suite runs for a quarter of an hour and starts its own program as the shim of each session.
+    // It runs a copy, because a build meanwhile would replace the original.
     let spore = root().join("target/conformance-spore");
     std::fs::copy(root().join("target/debug/spore"), &spore)
         .map_err(|error| format!("{}: {error}", spore.display()))?;
@@ -148,8 +159,8 @@ fn test_python() -> Option<PathBuf> {
     works(&python, &["-c", "import pytest"]).then_some(python)
 }
 
-/// The Claude Code that the recorded sessions were made with. It never leaves the loopback
-/// address: the tests bring the model.
+/// The Claude Code that the recorded sessions were made with. The tests serve it a model on the
+/// loopback address, and it talks to nothing else.
 fn test_claude() -> Option<PathBuf> {
     from_npm("@anthropic-ai/claude-code", "2.1.197", "claude")
 }
@@ -215,7 +226,8 @@ fn test_model() -> Option<PathBuf> {
     Some(model)
 }
 
-/// Where things that tests need are kept by version, so that a second run downloads nothing.
+/// The directory in which the tools of the tests are kept by version, so that a second run downloads
+/// nothing.
 fn cache() -> Option<PathBuf> {
     let home = std::env::var_os("HOME")?;
     let cache = std::env::var_os("XDG_CACHE_HOME")
@@ -240,6 +252,12 @@ fn run(command: &mut Command) -> Result<(), String> {
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// Prints an answer on stdout, from where a pipe or a file can take it.
+fn print(text: &str) -> Result<(), String> {
+    use std::io::Write;
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| format!("stdout: {error}"))
 }
 
 fn say(text: &str) {

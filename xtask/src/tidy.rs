@@ -1,4 +1,4 @@
-//! Small promises about the files themselves, kept by tests.
+//! Tests of the repository's files: their text, their lints, and the names in `ARCHITECTURE.md`.
 
 #[cfg(test)]
 mod tests {
@@ -43,7 +43,7 @@ mod tests {
         path.extension().is_some_and(|found| found == extension)
     }
 
-    /// Samples and recordings are what they are.
+    /// Samples and recordings are other programs' texts, which no rule of ours changes.
     fn is_sample(path: &Path) -> bool {
         let recorded = ["samples", "transcripts", "reports"];
         path.components().any(|part| recorded.iter().any(|name| part.as_os_str() == *name))
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn no_line_ends_in_white_space() {
         check("trailing white space", |path, line| {
-            // rustfmt sees to Rust, where a recorded text may end in a space.
+            // rustfmt checks Rust files, in which a recorded text may end in a space.
             !is(path, "rs") && !is(path, "snap") && !is_sample(path) && line.ends_with([' ', '\t'])
         });
     }
@@ -63,6 +63,43 @@ mod tests {
         check("a test is ignored without saying why", |path, line| {
             is(path, "rs") && line.trim() == bare
         });
+    }
+
+    /// The lints that an attribute at the start of a line switches off.
+    fn switched_off(text: &str) -> Vec<String> {
+        let starts = ["#[expect(", "#![expect(", "#[allow(", "#![allow("];
+        let mut lints = Vec::new();
+        for (at, _) in text.match_indices('#') {
+            let before = text[..at].rsplit('\n').next().unwrap_or_default();
+            let Some(start) = starts.iter().find(|start| text[at..].starts_with(**start)) else {
+                continue;
+            };
+            if before.trim().is_empty() {
+                let inside = &text[at + start.len()..];
+                let inside = inside.split(")]").next().unwrap_or_default();
+                let inside = inside.split("reason").next().unwrap_or_default();
+                let names = inside.split(',').map(str::trim).filter(|name| !name.is_empty());
+                lints.extend(names.map(|name| name.trim_start_matches("clippy::").to_owned()));
+            }
+        }
+        lints
+    }
+
+    /// To switch off what is not on says nothing, and looks like a rule that is run.
+    #[test]
+    fn only_lints_that_are_on_are_switched_off() {
+        // These two are on without being asked for.
+        let mut on = vec!["dead_code", "too_many_arguments"];
+        let files = files();
+        let (_, manifest) = files.iter().find(|(path, _)| path == Path::new("Cargo.toml")).unwrap();
+        for table in manifest.split("\n[").filter(|table| table.starts_with("workspace.lints.")) {
+            on.extend(table.lines().filter_map(|line| Some(line.split_once(" = ")?.0)));
+        }
+        for (path, text) in files.iter().filter(|(path, _)| is(path, "rs")) {
+            for lint in switched_off(text) {
+                assert!(on.contains(&lint.as_str()), "{}: {lint} is not on", path.display());
+            }
+        }
     }
 
     #[test]

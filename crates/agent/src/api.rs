@@ -27,7 +27,7 @@ mod tool_loop;
 
 use std::fs::File;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use spore_effects::Clock;
 use spore_effects::session::Shim;
@@ -201,7 +201,7 @@ impl Agent for ApiAgent {
             Ok(prepared) => prepared,
             Err(missing) => return Ok(SessionReport::ended(Outcome::Failure, Some(missing))),
         };
-        let now = Instant::now();
+        let now = self.clock.monotonic();
         let deadline = now.checked_add(request.limits.wall).unwrap_or(now + FOR_EVER);
         let exchange = ModelExchange {
             protocol: self.settings.protocol,

@@ -101,7 +101,8 @@ impl Agent for ClaudeAgent {
     ) -> Result<SessionReport, AgentError> {
         let mut attempt =
             |request: &Request, watch: &mut dyn AgentWatch| self.attempt(request, watch);
-        control::with_second_chances(request, &self.watchdog, watch, &mut attempt)
+        let clock = self.shim.clock();
+        control::with_second_chances(clock, request, &self.watchdog, watch, &mut attempt)
     }
 }
 

@@ -165,6 +165,7 @@ impl Agent for CommandAgent {
         request: &Request,
         watch: &mut dyn AgentWatch,
     ) -> Result<SessionReport, AgentError> {
+        let clock = self.shim.clock();
         let can_resume = self.capabilities().resume;
         let mut plain;
         let request = if request.resume.is_some() && !can_resume {
@@ -179,9 +180,9 @@ impl Agent for CommandAgent {
         let mut patiently = |request: &Request, watch: &mut dyn AgentWatch| match request.resume {
             // What fails here fails for the conversation's sake more likely than by chance.
             Some(_) => attempt(request, watch),
-            None => control::with_start_retry(request, &self.watchdog, watch, &mut attempt),
+            None => control::with_start_retry(clock, request, &self.watchdog, watch, &mut attempt),
         };
-        let (report, _) = control::with_fresh_start(request, watch, &mut patiently)?;
+        let (report, _) = control::with_fresh_start(clock, request, watch, &mut patiently)?;
         Ok(report)
     }
 }

@@ -163,7 +163,12 @@ pub(crate) fn run(
         scope.spawn(move || pipes::feed(stdin, &words));
         let complaint = scope.spawn(move || pipes::stderr(stderr, secrets, log));
         scope.spawn(move || pipes::stdout(stdout, secrets, transcript, &sender));
-        let by = Listener::new(dialogue, voice).listen(&mut session, blocks, watch, on_line);
+        let by = Listener::new(shim.clock(), dialogue, voice).listen(
+            &mut session,
+            blocks,
+            watch,
+            on_line,
+        );
         // The readers end when the last process of the session closes its pipes, which the
         // shim sees to.
         let end = session.wait().map_err(AgentError::Start)?;

@@ -1,6 +1,7 @@
 //! Sessions of an agent that misbehaves, through a real shim: each trick has its outcome, and
 //! nothing of any session is left.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::Path;

@@ -6,6 +6,7 @@
 //!
 //! `SPORE_TEST_MODEL_URL=http://127.0.0.1:8080/v1 cargo test -p spore-agent --test live_api -- --ignored`
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! tests say that they were skipped. What they show is what recordings cannot: that the
 //! program really is held to its limits, really ends, and leaves nothing behind.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::{Path, PathBuf};

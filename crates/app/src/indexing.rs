@@ -4,7 +4,6 @@
 //! the workspace and the configuration, and turns its errors into ours.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use spore_config::Config;
 use spore_indexer::{IndexMode, IndexScope, IndexSettings, Indexer, IndexerError};
@@ -60,7 +59,7 @@ pub fn index(
     reporter: &dyn Reporter,
 ) -> Result<Indexed> {
     let IndexedProject { workspace, config, scope } = prepare(around, asked, reporter)?;
-    let begun = Instant::now();
+    let begun = around.clock.monotonic();
     let site = IndexSite { around, workspace: &workspace, config: &config, reporter };
     let (index, mut report) = site.open(&asked.source, &scope, asked.mode())?;
     report.count(&index)?;

@@ -46,6 +46,7 @@ pub(crate) fn as_json(error: &spore_app::Error) -> serde_json::Value {
 }
 
 /// Help and version are answers; everything else that clap says is a wrong call.
+#[expect(clippy::disallowed_methods, reason = "clap could not read the arguments")]
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     let json = std::env::args().any(|word| word == "--json");
     match error.kind() {

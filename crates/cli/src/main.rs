@@ -16,6 +16,7 @@ use clap::Parser;
 use spore_agent::replay;
 use spore_effects::session;
 
+#[expect(clippy::disallowed_methods, reason = "the arguments come in here")]
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {

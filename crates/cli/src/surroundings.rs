@@ -10,6 +10,7 @@ use spore_model::{Fault, Timestamp};
 use crate::commands::Global;
 
 /// Builds the surroundings of one command.
+#[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
 pub(crate) fn read(global: &Global) -> Result<Surroundings> {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

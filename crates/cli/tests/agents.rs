@@ -1,5 +1,7 @@
 //! `spore agents list` on a machine of our own making.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
+
 use std::os::unix::fs::PermissionsExt;
 
 use spore_testkit::{ProgramOutput, TestEnv};

@@ -1,5 +1,7 @@
 //! `spore doctor` on a machine of our own making.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! Layers of runs: exec, stage and phase, as a person and a script see them.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

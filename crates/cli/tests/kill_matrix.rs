@@ -1,6 +1,8 @@
 //! Killed anywhere, a run ends like one that was not: with agents that only play a scenario at
 //! every effect, with the real Claude Code at eight places.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 

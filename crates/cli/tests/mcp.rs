@@ -1,5 +1,7 @@
 //! `spore mcp` as clients meet it: on pipes, over HTTP, as the shim of a session.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;

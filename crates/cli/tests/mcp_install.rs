@@ -1,5 +1,7 @@
 //! `spore mcp install`: into the settings of clients and out of them again.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use spore_testkit::TestEnv;
 
 use crate::scenes::{self, told};

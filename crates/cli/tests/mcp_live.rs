@@ -4,6 +4,8 @@
 //! `cargo xtask test` installs the pinned versions once and says where they are; without one
 //! its test says that it was skipped.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::path::PathBuf;
 
 use spore_agent::McpServer;

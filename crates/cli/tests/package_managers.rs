@@ -5,6 +5,8 @@
 //! `cargo xtask test` installs pnpm and both yarns and names them. Where one is missing, its
 //! test says so.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 

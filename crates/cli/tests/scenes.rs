@@ -1,5 +1,7 @@
 //! Repositories and scenarios that several tests start from.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
+
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;

@@ -1,5 +1,7 @@
 //! `spore search`: what it finds first, what it says, and what it refuses.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use serde_json::Value;
 use spore_testkit::{ProgramOutput, TestEnv};
 

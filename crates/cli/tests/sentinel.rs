@@ -1,5 +1,7 @@
 //! The project's own checks, graded, cycle by cycle.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use serde_json::{Value, json};
 use spore_testkit::TestEnv;
 use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};

@@ -1,5 +1,7 @@
 //! `spore setup`: the model comes into the cache, whole or not at all.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 

@@ -4,6 +4,8 @@
 //! were used and what they cost. `api` is our own loop; the real Claude Code is installed by
 //! `cargo xtask test`, and where it is not, its test says that it was skipped.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -65,7 +65,6 @@ impl ValueKind {
     }
 
     /// Returns `value` if it is of this kind. A whole number is a number.
-    #[expect(clippy::cast_precision_loss, reason = "settings are not that large")]
     pub(crate) fn accept(self, value: Value) -> Option<Value> {
         match (self, value) {
             (Self::Float, Value::Integer(number)) => Some(Value::Float(number as f64)),

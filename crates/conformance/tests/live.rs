@@ -4,6 +4,7 @@
 //! its tests say that they were skipped. The whole suite of a slow agent runs with
 //! `-- --ignored` only; `cargo xtask conformance` plays all of them.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::PathBuf;

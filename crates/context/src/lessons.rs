@@ -123,7 +123,6 @@ impl<'l> Weighed<'l> {
 }
 
 /// How much two sets of terms have in common, from 0 to 1.
-#[expect(clippy::cast_precision_loss, reason = "counts of words")]
 fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 0.0;

@@ -97,7 +97,6 @@ impl<'c> Ranker<'c> {
     }
 
     /// Fills in what follows from the sizes of files and from what stands beside them.
-    #[expect(clippy::cast_precision_loss, reason = "sizes of files")]
     fn fill_shape(&self, signals: &mut Signals) {
         let size = |place: &u32| (self.corpus.files[*place as usize].size as f32).ln_1p();
         signals.set(Signal::Size, self.sources.files.iter().map(size).collect());

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::clock::monotonic;
+
 /// A program, its arguments and what it may see.
 #[derive(Clone, Debug)]
 pub struct Tool {
@@ -108,6 +110,16 @@ impl Tool {
         self
     }
 
+    /// Keeps from the program every variable of ours whose name starts like this.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "the program would inherit these variables")]
+    pub fn without_env_of(self, prefix: &str) -> Self {
+        let names = std::env::vars_os().map(|(name, _)| name);
+        names
+            .filter(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+            .fold(self, Self::without_env)
+    }
+
     #[must_use]
     pub fn stdin(mut self, content: impl Into<Vec<u8>>) -> Self {
         self.stdin = content.into();
@@ -151,7 +163,7 @@ impl Tool {
             (in_time, answer, errors)
         });
         let (in_time, stdout, stderr) = output;
-        let status = wait_until(&mut child, Instant::now() + self.timeout).map_err(failed)?;
+        let status = wait_until(&mut child, monotonic() + self.timeout).map_err(failed)?;
         if !in_time {
             return Err(ToolError::TimedOut { program, seconds: self.timeout.as_secs() });
         }
@@ -210,7 +222,7 @@ fn wait_until(
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if Instant::now() > deadline {
+        if monotonic() > deadline {
             child.kill()?;
             return child.wait();
         }

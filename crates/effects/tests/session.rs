@@ -1,5 +1,6 @@
 //! Sessions with real processes and real signals, through the public API.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;

@@ -4,6 +4,7 @@
 //! These need the weights. Where they are not installed the tests say so and pass;
 //! `cargo xtask test` installs them.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 

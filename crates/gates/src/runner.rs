@@ -12,7 +12,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use spore_effects::session::{
     Confinement, Draining, Grace, OutputSink, ProcessIdentity, SessionError, SessionPlan, Shim,
@@ -119,7 +119,7 @@ impl Runner {
             gate: gate.name.clone(),
             source: source.into(),
         })?;
-        let started = Instant::now();
+        let started = self.shim.clock().monotonic();
         let mut session = waiting.go().map_err(lost)?;
         let sink: OutputSink = {
             let output = Arc::clone(&output);

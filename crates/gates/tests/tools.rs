@@ -1,6 +1,7 @@
 //! Gates as they are detected, run with the real tools: what is detected, run and read fits
 //! together. A tool that this machine does not have is named and passed over.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "what was skipped is worth knowing")]
 

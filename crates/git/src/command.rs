@@ -6,7 +6,6 @@
 //! the one asked for; and those that would make a stored tree depend on more than its files.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use spore_effects::{Tool, ToolError, ToolOutput};
@@ -68,10 +67,8 @@ impl Git {
 
     /// A call that may write the user's own index: its shape stays theirs.
     pub(crate) fn careful(action: &'static str, cwd: &Path) -> Self {
-        let inherited = std::env::vars_os().map(|(name, _)| name);
-        let tool = inherited
-            .filter(|name| name.as_bytes().starts_with(b"GIT_"))
-            .fold(Tool::new("git"), Tool::without_env)
+        let tool = Tool::new("git")
+            .without_env_of("GIT_")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("LC_ALL", "C")

@@ -4,6 +4,8 @@
 //!
 //! With a number every so manyth call is printed with what it means, to be judged by a person.
 
+#![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write as _;

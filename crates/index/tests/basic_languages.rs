@@ -1,6 +1,6 @@
 //! What is read of one rich file of every language of the second tier, and of documents.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -8,8 +8,9 @@
 //! A case is limited by the processor time of its thread, not by the clock on the wall: how
 //! busy the machine is says nothing about the reader.
 
-#![allow(clippy::print_stderr, reason = "the full size tells what was slow")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+#![expect(clippy::print_stderr, reason = "the full size tells what was slow")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
 
 mod invariants;
 

@@ -1,7 +1,7 @@
 //! Golden files with random damage: whatever is left of the syntax, the facts are about the
 //! text, and they are the same each time.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its own files has failed")]
 
 mod invariants;
 

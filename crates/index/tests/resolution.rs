@@ -1,6 +1,7 @@
 //! Which definition a name means, case by case; how often it is right on whole projects is in
 //! `labelled.rs`.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::time::{Duration, Instant};

@@ -87,7 +87,6 @@ fn edges(
             continue;
         }
         let age = (now.as_seconds() - commit.time.as_seconds()).max(0);
-        #[expect(clippy::cast_precision_loss, reason = "seconds of some years")]
         let weight = 0.5_f64.powf(age as f64 / half_life);
         let files: Vec<&str> = commit
             .files

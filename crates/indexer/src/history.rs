@@ -1,7 +1,5 @@
 //! The part of an index that follows from git's history.
 
-use std::time::Instant;
-
 use spore_git::Repository;
 use spore_model::{CommitId, Timestamp};
 use spore_store::Writer;
@@ -27,7 +25,7 @@ impl Indexer<'_> {
         if !moved && !files_changed {
             return Ok(());
         }
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         self.reporter.progress(IndexPhase::History, 0, 0);
         let repository: Option<(Repository, &CommitId)> =
             head.map(|head| Ok::<_, IndexerError>(((self.project)()?, head))).transpose()?;

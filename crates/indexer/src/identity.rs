@@ -57,9 +57,7 @@ pub(crate) fn text_hash(text: &[u8]) -> u64 {
 
 fn stir(word: u64) -> u64 {
     let wide = u128::from(word ^ PRIME).wrapping_mul(0xd6e8_feb8_6659_fd93_a5a3_564e_27f8_8693);
-    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
-    let folded = (wide >> 64) as u64 ^ wide as u64;
-    folded
+    (wide >> 64) as u64 ^ wide as u64
 }
 
 /// What a file's list of names says of a definition that is used in it.
@@ -73,9 +71,7 @@ pub(crate) fn import_hash(name: &str) -> u32 {
 }
 
 fn fold(hash: u64) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
-    let folded = (hash >> 32) as u32 ^ hash as u32;
-    folded
+    (hash >> 32) as u32 ^ hash as u32
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! How far the work is, and how long each phase of it took.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
+use spore_effects::Clock;
 
 /// The phases of making an index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -78,8 +79,13 @@ impl PhaseTimes {
     }
 
     /// Times one piece of work.
-    pub(crate) fn time<T>(&mut self, phase: IndexPhase, work: impl FnOnce() -> T) -> T {
-        let begun = Instant::now();
+    pub(crate) fn time<T>(
+        &mut self,
+        clock: &dyn Clock,
+        phase: IndexPhase,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        let begun = clock.monotonic();
         let done = work();
         self.add(phase, begun.elapsed());
         done

@@ -276,7 +276,5 @@ fn test_around(reference: &Reference, items: &[Item]) -> Option<u32> {
 }
 
 pub(crate) fn thousandths(confidence: f64) -> u16 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 1000")]
-    let number = (confidence * 1000.0).round().clamp(1.0, 1000.0) as u16;
-    number
+    (confidence * 1000.0).round().clamp(1.0, 1000.0) as u16
 }

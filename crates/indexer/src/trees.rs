@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use spore_effects::files::{Lock, LockError};
 use spore_git::{GitError, Repository};
@@ -66,7 +66,7 @@ impl Indexer<'_> {
         mode: IndexMode,
         most: Option<u64>,
     ) -> Result<(CodeIndex, IndexReport)> {
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         let place = IndexFile::work_tree(self.dir);
         place.prepare()?;
         let _lock = self.lock(&place)?;
@@ -82,7 +82,8 @@ impl Indexer<'_> {
         self.check_paths(scope, &list, &known)?;
         times.add(IndexPhase::Walk, begun.elapsed());
         let others = list.others;
-        let plan = times.time(IndexPhase::Compare, || IndexPlan::of(list, &comparison, scope));
+        let plan =
+            times.time(self.clock, IndexPhase::Compare, || IndexPlan::of(list, &comparison, scope));
         let contents = FileContents::Directory(self.root);
         let update = TreeUpdate { place: &place, contents, plan, others, head, existing, most };
         let (index, mut report) = self.perform(update, times)?;
@@ -99,7 +100,7 @@ impl Indexer<'_> {
         revision: &str,
         mode: IndexMode,
     ) -> Result<(CodeIndex, IndexReport)> {
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         let tree = repository.resolve_tree(revision)?;
         let head = repository.resolve(revision).ok();
         let place = IndexFile::tree(self.dir, &tree);
@@ -122,8 +123,9 @@ impl Indexer<'_> {
                 let known = self.known(&mut existing)?;
                 let comparison = TreeComparison::with(&known, self.settings.max_file_bytes);
                 let others = list.others;
-                let plan =
-                    times.time(IndexPhase::Compare, || IndexPlan::of(list, &comparison, &scope));
+                let plan = times.time(self.clock, IndexPhase::Compare, || {
+                    IndexPlan::of(list, &comparison, &scope)
+                });
                 let contents = FileContents::Tree(repository);
                 let place = &place;
                 let most = None;

@@ -1,7 +1,5 @@
 //! One index on its way to one tree: changed in place, or made beside and put there.
 
-use std::time::Instant;
-
 use spore_effects::Effect;
 use spore_model::{CommitId, Timestamp};
 use spore_store::{CodeIndex, CodeIndexOpenError};
@@ -116,6 +114,7 @@ impl Indexer<'_> {
             trusted_before_ns: nanoseconds(self.clock.now()) - RACY_NS,
             sinks,
             reporter: self.reporter,
+            clock: self.clock,
             fresh,
         }
     }
@@ -152,7 +151,7 @@ impl Indexer<'_> {
         if !fresh && !place.is_scratch(&index) {
             return Ok(index);
         }
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         self.reporter.progress(IndexPhase::Write, 0, 0);
         index.add_lookups()?;
         index.finish()?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use spore_effects::files::{Lock, LockError};
-use spore_effects::{Effect, Probe};
+use spore_effects::{Clock, Effect, Probe};
 use spore_embed::{EmbedLimits, Key, Model, TextKind, Vector, Vectors, VectorsError};
 use spore_store::{CodeIndex, NodeNo, TextOf};
 
@@ -72,6 +72,7 @@ pub struct VectorFiller<'a> {
     pub model_dir: &'a Path,
     /// Threads that embed; 0 is one for each core.
     pub threads: u32,
+    pub clock: &'a dyn Clock,
     pub probe: &'a Probe,
     /// Says whether to leave the rest for the next time.
     pub is_over: &'a dyn Fn() -> bool,
@@ -81,7 +82,7 @@ pub struct VectorFiller<'a> {
 impl VectorFiller<'_> {
     /// Makes vectors for as long as `time` says.
     pub fn fill(&self, index: &CodeIndex, time: Duration) -> Result<Filled> {
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         let path = vectors_file(self.dir);
         let _lock = match Lock::try_take(&path.with_extension("lock")) {
             Ok(lock) => lock,
@@ -118,7 +119,7 @@ impl VectorFiller<'_> {
         missing: &[TextOf],
         deadline: Instant,
     ) -> Result<usize> {
-        let is_over = || Instant::now() >= deadline || (self.is_over)();
+        let is_over = || self.clock.monotonic() >= deadline || (self.is_over)();
         if missing.is_empty() || is_over() {
             return Ok(0);
         }

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use notify::{RecursiveMode, Watcher};
+use spore_effects::Clock;
 
 use crate::error::{IndexerError, Result};
 use crate::file_list::relative;
@@ -36,14 +37,14 @@ impl Indexer<'_> {
         })
         .map_err(IndexerError::Unwatchable)?;
         watcher.watch(self.root, RecursiveMode::Recursive).map_err(IndexerError::Unwatchable)?;
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         let (index, mut report) = self.work_tree(scope, mode)?;
         report.count(&index)?;
         report.took(begun.elapsed());
         drop(index);
         tell(&report);
         let debounce = self.settings.debounce;
-        while let Some(changes) = next_changes(&events, self.root, is_over, debounce) {
+        while let Some(changes) = next_changes(self.clock, &events, self.root, is_over, debounce) {
             let changed = match changes {
                 TreeChanges::Paths(paths) if scope.is_everything() => IndexScope::of_paths(paths),
                 _ => scope.clone(),
@@ -66,6 +67,7 @@ enum TreeChanges {
 
 /// Waits for changes, and for them to end; `None` when it is over.
 fn next_changes(
+    clock: &dyn Clock,
     events: &mpsc::Receiver<notify::Result<notify::Event>>,
     root: &Path,
     is_over: &dyn Fn() -> bool,
@@ -87,12 +89,12 @@ fn next_changes(
                 }
                 everything |= event.need_rescan() || told.iter().any(|path| is_rule(path));
                 paths.extend(told);
-                since.get_or_insert_with(Instant::now);
+                since.get_or_insert_with(|| clock.monotonic());
             }
             // It is not known what was missed.
             Ok(Err(_)) => {
                 everything = true;
-                since.get_or_insert_with(Instant::now);
+                since.get_or_insert_with(|| clock.monotonic());
             }
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) if since.is_some() => break,

@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Instant;
 
+use spore_effects::Clock;
 use spore_git::Repository;
 use spore_store::{FileNo, FileStamp, KnownFile, NodeNo, SkippedFile, StoredItem, Writer};
 
@@ -43,6 +43,7 @@ pub(crate) struct TreeWriter<'a> {
     pub(crate) trusted_before_ns: i64,
     pub(crate) sinks: &'a [&'a dyn FileSink],
     pub(crate) reporter: &'a dyn Reporter,
+    pub(crate) clock: &'a dyn Clock,
     /// Whether the index holds nothing yet.
     pub(crate) fresh: bool,
 }
@@ -68,7 +69,7 @@ impl TreeWriter<'_> {
         plan: IndexPlan,
         times: &mut PhaseTimes,
     ) -> Result<WriteCounts> {
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         let mut work = WriteState::new(writer, self)?;
         for file in &plan.removed {
             work.remove(writer, self, file)?;
@@ -83,14 +84,14 @@ impl TreeWriter<'_> {
         self.sinks.iter().try_for_each(|sink| sink.settle(writer))?;
         work.clear_directories(writer)?;
         times.add(IndexPhase::Read, begun.elapsed());
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         if !self.fresh {
             work.renames.write(writer)?;
         }
         self.reporter.progress(IndexPhase::Resolve, 0, 0);
         let edges = self.resolve(writer, &mut work)?;
         times.add(IndexPhase::Resolve, begun.elapsed());
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         self.reporter.progress(IndexPhase::Write, 0, 0);
         writer.add_edges(&edges)?;
         times.add(IndexPhase::Write, begun.elapsed());

@@ -38,7 +38,6 @@ pub struct Branch {
     pub error: Option<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_none(count: &u64) -> bool {
     *count == 0
 }

@@ -146,7 +146,6 @@ impl Collection {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
 fn mean(total: u64, count: usize) -> f64 {
     if count == 0 { 0.0 } else { total as f64 / count as f64 }
 }

@@ -19,7 +19,6 @@ impl Bm25 {
 }
 
 /// Returns how telling a term is that so many of all hold.
-#[expect(clippy::cast_precision_loss, reason = "counts of things in memory")]
 pub fn inverse_frequency(all: usize, holding: u32) -> f64 {
     let holding = f64::from(holding);
     (1.0 + (all as f64 - holding + 0.5).max(0.0) / (holding + 0.5)).ln()

@@ -30,7 +30,6 @@ mod millis {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::time::Duration;
 
-    #[expect(clippy::ref_option, reason = "the signature that serde asks for")]
     pub(super) fn serialize<S: Serializer>(
         wall: &Option<Duration>,
         serializer: S,

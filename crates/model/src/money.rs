@@ -24,11 +24,9 @@ impl Usd {
     /// Returns `None` for what is no amount of money: negative, infinite, not a number.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let nanos = (dollars * 1e9).round();
-        #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
         (0.0..9e18).contains(&nanos).then_some(Self(nanos as i64))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "for display and JSON only")]
     pub fn as_dollars(self) -> f64 {
         self.0 as f64 / 1e9
     }

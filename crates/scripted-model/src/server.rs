@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::books::{Books, ModelTotals, RecordedExchange};
 use crate::dialect::SseFrame;
@@ -140,16 +140,9 @@ impl ServerState {
 
     /// Lets the time pass; false if the server closes meanwhile.
     fn wait(&self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
-        let mut connections = self.connections();
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if connections.closing || left.is_zero() {
-                return !connections.closing;
-            }
-            let waited = self.changed.wait_timeout(connections, left);
-            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let is_open = |connections: &mut Connections| !connections.closing;
+        let waited = self.changed.wait_timeout_while(self.connections(), time, is_open);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.closing
     }
 }
 

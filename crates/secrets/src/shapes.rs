@@ -300,7 +300,6 @@ fn class(byte: u8) -> u8 {
 }
 
 /// Shannon's entropy, in bits a byte.
-#[expect(clippy::cast_precision_loss, reason = "lengths of lines")]
 fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     value.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
@@ -314,7 +313,6 @@ fn entropy(value: &[u8]) -> f64 {
 
 /// Returns which share of the bytes stands in words: five letters and more of one case that
 /// could be spoken.
-#[expect(clippy::cast_precision_loss, reason = "lengths of lines")]
 fn wordiness(value: &[u8]) -> f64 {
     let vowel = |byte: &u8| b"aeiouy".contains(&byte.to_ascii_lowercase());
     let case = |byte: u8| (byte.is_ascii_lowercase(), byte.is_ascii_uppercase());

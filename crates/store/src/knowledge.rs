@@ -238,7 +238,6 @@ impl Counts {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of rows")]
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

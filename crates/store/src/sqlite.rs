@@ -203,14 +203,23 @@ fn connect(path: &Path, options: &OpenOptions, flags: OpenFlags) -> Result<Conne
     Ok(connection)
 }
 
+/// The machine's monotonic clock, which SQLite waits by as well.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a store is handed no clock: its rows bring their times"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// Takes the write lock. SQLite would ask ten times a second at most, so that of many busy
 /// writers one or another waited for seconds; asking often lets all of them have their turn.
 fn begin(connection: &Connection, patience: Duration) -> rusqlite::Result<Transaction<'_>> {
-    let deadline = Instant::now() + patience;
+    let patient_until = now() + patience;
     connection.busy_timeout(ASK_AGAIN.min(patience))?;
     let begun = loop {
         match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
-            Err(error) if Failure::of(&error) == Failure::Busy && Instant::now() < deadline => {}
+            Err(error) if Failure::of(&error) == Failure::Busy && now() < patient_until => {}
             begun => break begun,
         }
     };
@@ -221,10 +230,10 @@ fn begin(connection: &Connection, patience: Duration) -> rusqlite::Result<Transa
 /// Switches a new file to the write-ahead log; the file remembers. Two processes that make
 /// the same file at once hinder each other here, and SQLite does not wait by itself.
 fn use_write_ahead_log(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
-    let deadline = Instant::now() + patience;
+    let patient_until = now() + patience;
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error) if Failure::of(&error) == Failure::Busy && Instant::now() < deadline => {
+            Err(error) if Failure::of(&error) == Failure::Busy && now() < patient_until => {
                 std::thread::sleep(Duration::from_millis(1));
             }
             done => return done,

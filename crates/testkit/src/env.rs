@@ -161,7 +161,6 @@ impl TestEnv {
     }
 
     /// Prepares a command in this environment and no other.
-    #[expect(clippy::disallowed_methods, reason = "tests start programs themselves")]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, dir: &Path) -> Command {
         let count = self.commands.get() + 1;
         self.commands.set(count);

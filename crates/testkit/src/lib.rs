@@ -4,6 +4,10 @@
 //! on every machine and touches nothing of the user's. [`kill`] runs a command, kills it with
 //! SIGKILL at every named effect, resumes, and compares with an undisturbed run.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests have the machine's programs, time and environment"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod env;

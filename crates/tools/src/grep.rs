@@ -10,6 +10,7 @@ use nix::dir::Dir;
 use nix::sys::stat::SFlag;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
+use spore_effects::{Clock as _, SystemClock};
 use spore_plain::cut;
 
 use crate::files::{names, next_line, word};
@@ -75,7 +76,7 @@ fn grep(root: &Root, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
         caller,
         found: Vec::new(),
         bytes_left: ALL_BYTES,
-        until: Instant::now() + TIME,
+        until: SystemClock.monotonic() + TIME,
         stopped: None,
     };
     let path = arguments.get("path").and_then(Value::as_str).unwrap_or(".");
@@ -142,7 +143,7 @@ impl Search<'_> {
             Some("there may be more; make the pattern narrower")
         } else if self.bytes_left == 0 {
             Some("there is too much to search; name a path")
-        } else if Instant::now() > self.until {
+        } else if SystemClock.monotonic() > self.until {
             Some("the search took too long; name a path")
         } else if self.caller.cancelled() {
             Some("cancelled")

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use spore_effects::session::{
@@ -118,7 +118,7 @@ impl CommandRunner {
         caller
             .starting(waiting.identity())
             .map_err(|error| format!("the command was not let go: {error}"))?;
-        let started = Instant::now();
+        let started = self.shim.clock().monotonic();
         let mut session = waiting.go().map_err(told)?;
         let draining = Draining::start(&mut session, &sink(output));
         let deadline = started.checked_add(time);

@@ -1,5 +1,6 @@
 //! The tools on real files and real processes, through the public API.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::fs;

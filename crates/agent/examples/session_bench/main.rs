@@ -7,6 +7,7 @@
 //! of an agent that misbehaves at random. Each line ends with its limit; the exit code is 1
 //! if one was passed. The program is its own shim and its own fake agent.
 
+#![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on should stop")]
 
 #[path = "../../../fake-agent/src/main.rs"]

@@ -1,5 +1,7 @@
 //! A thousand sessions of an agent that misbehaves, several at a time.
 
+#![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -139,11 +139,11 @@ impl ModelExchange<'_> {
         let mut bytes = 0;
         let mut refusal: Option<ErrorAnswer> = None;
         let mut is_answered = false;
-        let mut last_heard = Instant::now();
+        let mut last_heard = self.clock.monotonic();
         loop {
             let piece = pieces.recv_timeout(HEARTBEAT);
             if piece.is_ok() {
-                last_heard = Instant::now();
+                last_heard = self.clock.monotonic();
             }
             match (piece, &mut refusal) {
                 (Ok(AnswerPiece::Head { status: 200..=299, .. }), _) => is_answered = true,
@@ -194,10 +194,10 @@ impl ModelExchange<'_> {
     }
 
     fn pause(&self, time: Duration, watch: &dyn AgentWatch) -> Result<(), NoAnswer> {
-        let until = Instant::now() + time;
+        let until = self.clock.monotonic() + time;
         loop {
             self.look_around(watch)?;
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(self.clock.monotonic());
             if left.is_zero() {
                 return Ok(());
             }
@@ -209,7 +209,7 @@ impl ModelExchange<'_> {
         if watch.cancelled() {
             return Err(NoAnswer::Cancelled);
         }
-        if Instant::now() >= self.deadline {
+        if self.clock.monotonic() >= self.deadline {
             return Err(NoAnswer::WallClock);
         }
         Ok(())

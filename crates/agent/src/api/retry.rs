@@ -142,7 +142,6 @@ fn until(text: &str, now: Timestamp) -> Option<Duration> {
     const AGES: f64 = 1e9;
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
-        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit")]
         let seconds = if seconds >= AGES { seconds - now.as_seconds() as f64 } else { seconds };
         return Duration::try_from_secs_f64(seconds.max(0.0)).ok();
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use spore_effects::Clock;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{Outcome, Timestamp, Usage, Usd};
 use spore_tools::{Caller, Reach, Registry, ToolAnswer};
@@ -206,7 +207,8 @@ impl ToolLoop<'_> {
         self.notes.add(watch, &used, &[("input", arguments.clone())]);
         let answer = match &call.arguments {
             Some(arguments) => {
-                let mut caller = WatchCaller { watch, deadline: self.exchange.deadline };
+                let (clock, deadline) = (self.exchange.clock, self.exchange.deadline);
+                let mut caller = WatchCaller { watch, clock, deadline };
                 self.tools.call(&call.name, arguments, &mut caller)
             }
             None => ToolAnswer::error("the arguments are not JSON"),
@@ -281,6 +283,7 @@ fn summary(tool: &str, arguments: &Value) -> String {
 /// The tools' view of the session's watch.
 struct WatchCaller<'a> {
     watch: &'a mut dyn AgentWatch,
+    clock: &'a dyn Clock,
     deadline: Instant,
 }
 
@@ -290,6 +293,6 @@ impl Caller for WatchCaller<'_> {
     }
 
     fn cancelled(&self) -> bool {
-        self.watch.cancelled() || Instant::now() >= self.deadline
+        self.watch.cancelled() || self.clock.monotonic() >= self.deadline
     }
 }

@@ -3,7 +3,7 @@
 //! Both rules are about sessions in which the agent did no work: one that worked is not
 //! repeated here, because its changes are already made.
 
-use std::time::Instant;
+use spore_effects::Clock;
 
 use super::listener::HEARTBEAT;
 use super::{EndedBy, SessionEnding};
@@ -41,19 +41,20 @@ pub(crate) type Attempt<'a> = dyn FnMut(&Request, &mut dyn AgentWatch) -> Result
 /// Starts a stillborn session once more after the pause. What is left of the time is the
 /// same for both.
 pub(crate) fn with_start_retry(
+    clock: &dyn Clock,
     request: &Request,
     watchdog: &Watchdog,
     watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
 ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
-    let start = Instant::now();
+    let start = clock.monotonic();
     let first = attempt(request, watch)?;
     if first.1 != AttemptOutcome::Stillborn {
         return Ok(first);
     }
-    let again = Instant::now() + watchdog.start_retry_pause;
+    let again = clock.monotonic() + watchdog.start_retry_pause;
     while let Some(left) =
-        again.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        again.checked_duration_since(clock.monotonic()).filter(|left| !left.is_zero())
     {
         if watch.cancelled() {
             return Ok(first);
@@ -72,11 +73,12 @@ pub(crate) fn with_start_retry(
 
 /// Starts afresh, with the whole prompt, where an earlier conversation cannot be gone on with.
 pub(crate) fn with_fresh_start(
+    clock: &dyn Clock,
     request: &Request,
     watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
 ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
-    let start = Instant::now();
+    let start = clock.monotonic();
     let first = attempt(request, watch)?;
     if request.resume.is_none() || first.1 == AttemptOutcome::Lived || watch.cancelled() {
         return Ok(first);
@@ -89,13 +91,14 @@ pub(crate) fn with_fresh_start(
 
 /// Gives a session both second chances: a stillborn one, and one whose conversation is lost.
 pub(crate) fn with_second_chances(
+    clock: &dyn Clock,
     request: &Request,
     watchdog: &Watchdog,
     watch: &mut dyn AgentWatch,
     attempt: &mut Attempt<'_>,
 ) -> Result<SessionReport, AgentError> {
     let mut patiently = |request: &Request, watch: &mut dyn AgentWatch| {
-        with_start_retry(request, watchdog, watch, attempt)
+        with_start_retry(clock, request, watchdog, watch, attempt)
     };
-    with_fresh_start(request, watch, &mut patiently).map(|(report, _)| report)
+    with_fresh_start(clock, request, watch, &mut patiently).map(|(report, _)| report)
 }

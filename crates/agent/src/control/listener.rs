@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use spore_effects::Clock;
 use spore_effects::session::Session;
 
 use super::{Dialogue, EndedBy, LineMeaning, OnLine};
@@ -31,6 +32,7 @@ enum StopState {
 }
 
 pub(super) struct Listener<'a> {
+    clock: &'a dyn Clock,
     dialogue: &'a Dialogue<'a>,
     /// The way to its stdin; dropped to close it.
     voice: Option<Sender<String>>,
@@ -45,13 +47,18 @@ pub(super) struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    pub(super) fn new(dialogue: &'a Dialogue<'a>, voice: Sender<String>) -> Self {
+    pub(super) fn new(
+        clock: &'a dyn Clock,
+        dialogue: &'a Dialogue<'a>,
+        voice: Sender<String>,
+    ) -> Self {
         // The send fails only if the thread that writes stdin has ended.
         let _ = voice.send(dialogue.input.clone());
         Self {
+            clock,
             dialogue,
             voice: dialogue.stay_open.then_some(voice),
-            start: Instant::now(),
+            start: clock.monotonic(),
             last_heard: None,
             last_word: None,
             busy: false,
@@ -73,14 +80,14 @@ impl<'a> Listener<'a> {
         loop {
             match blocks.recv_timeout(HEARTBEAT) {
                 Ok(block) => {
-                    self.last_heard = Some(Instant::now());
+                    self.last_heard = Some(self.clock.monotonic());
                     lines.split(&block, &mut |line| self.obey(on_line(watch, line)));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     lines.finish(&mut |line| self.obey(on_line(watch, line)));
                     // A program that lives on without a voice is ended when the time to
                     // exit is over.
-                    let now = Instant::now();
+                    let now = self.clock.monotonic();
                     self.last_word.get_or_insert(now);
                     self.voice = None;
                     if !matches!(session.wait_until(now + HEARTBEAT), Ok(None)) {
@@ -108,7 +115,7 @@ impl<'a> Listener<'a> {
                 self.interrupt = turn.interrupt.or(self.interrupt.take());
             }
             LineMeaning::LastWord => {
-                self.last_word.get_or_insert_with(Instant::now);
+                self.last_word.get_or_insert_with(|| self.clock.monotonic());
                 self.voice = None;
             }
             LineMeaning::Abort(reason) => self.end(EndedBy::Abort(reason)),
@@ -127,7 +134,7 @@ impl<'a> Listener<'a> {
         if let Some(by) = self.overdue(cancelled) {
             self.end(by);
         }
-        let due = |until: &Instant| Instant::now() >= *until;
+        let due = |until: &Instant| self.clock.monotonic() >= *until;
         self.stage = match mem::replace(&mut self.stage, StopState::Running) {
             StopState::Asked { by, until } if due(&until) => {
                 session.stop();
@@ -172,7 +179,7 @@ impl<'a> Listener<'a> {
             }
             _ => Duration::ZERO,
         };
-        self.stage = StopState::Asked { by, until: Instant::now() + patience };
+        self.stage = StopState::Asked { by, until: self.clock.monotonic() + patience };
     }
 }
 

@@ -1,5 +1,7 @@
 //! Servers that refuse, break off, fall silent and talk nonsense: nothing of it is a success.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
+
 use std::fs;
 use std::time::{Duration, Instant};
 

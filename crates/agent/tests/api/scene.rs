@@ -1,5 +1,7 @@
 //! A checkout, a scripted model, and a request that a test may still change.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
+
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -14,6 +14,7 @@ use spore_context::retrieve::{
 };
 use spore_context::task_file::{self, Before, Frame};
 use spore_context::{Compiled, Corpus, MemoryLine, Reason};
+use spore_effects::Clock;
 use spore_git::Repository;
 use spore_model::{CommitId, Fault, Lesson, NodeId};
 use spore_store::CodeIndex;
@@ -68,7 +69,7 @@ pub fn context(
     reporter: &dyn Reporter,
 ) -> Result<ContextAnswer> {
     check(asked)?;
-    let mut clock = Stopwatch::new();
+    let mut clock = Stopwatch::new(around.clock.as_ref());
     let project = Project::open(around, asked, reporter)?;
     clock.lap("index");
     let corpus = Corpus::open(&project.index)?;
@@ -293,18 +294,19 @@ impl From<RetrieveError> for Error {
 }
 
 /// How long each part took.
-struct Stopwatch {
+struct Stopwatch<'a> {
+    clock: &'a dyn Clock,
     last: Instant,
     laps: BTreeMap<&'static str, f64>,
 }
 
-impl Stopwatch {
-    fn new() -> Self {
-        Self { last: Instant::now(), laps: BTreeMap::new() }
+impl<'a> Stopwatch<'a> {
+    fn new(clock: &'a dyn Clock) -> Self {
+        Self { clock, last: clock.monotonic(), laps: BTreeMap::new() }
     }
 
     fn lap(&mut self, name: &'static str) {
-        let now = Instant::now();
+        let now = self.clock.monotonic();
         let millis = (now - self.last).as_secs_f64() * 1000.0;
         *self.laps.entry(name).or_default() += (millis * 100.0).round() / 100.0;
         self.last = now;

@@ -140,8 +140,8 @@ impl Orchestration<'_> {
 
     /// Waits, unless interrupted.
     pub(crate) fn pause(&self, time: std::time::Duration) -> bool {
-        let until = std::time::Instant::now() + time;
-        while std::time::Instant::now() < until {
+        let until = self.around.clock.monotonic() + time;
+        while self.around.clock.monotonic() < until {
             if self.around.interrupt.is_raised() {
                 return false;
             }

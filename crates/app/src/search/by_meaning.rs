@@ -3,8 +3,6 @@
 //! Without the model or without vectors there is no answer, which is never an error: words,
 //! names and history answer without it.
 
-use std::time::Instant;
-
 use spore_context::search::NearNode;
 use spore_embed::{Model, TextKind, Vector, Vectors, VectorsError};
 use spore_model::NodeId;
@@ -26,7 +24,7 @@ pub(crate) fn embed(around: &Surroundings, text: &str) -> Result<Option<Embedded
     if !model_files::is_installed(&dir) {
         return Ok(None);
     }
-    let begun = Instant::now();
+    let begun = around.clock.monotonic();
     let model = Model::load(&dir)?;
     let vector = model.embed(&[text], TextKind::Query).into_iter().next();
     let millis = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;

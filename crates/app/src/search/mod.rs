@@ -85,7 +85,7 @@ pub fn search(
     asked: &SearchQuery,
     reporter: &dyn Reporter,
 ) -> Result<SearchAnswer> {
-    let begun = Instant::now();
+    let begun = around.clock.monotonic();
     let text = typed(&asked.text)?;
     let kinds = kinds(&asked.kinds)?;
     let workspace = Workspace::find(around)?;
@@ -109,14 +109,14 @@ pub fn search(
     let (index, behind) = opened?;
     timings.refresh = millis(begun);
     let embedded = desk.settle(&index, embedded, asked.no_embed)?;
-    let opening = Instant::now();
+    let opening = around.clock.monotonic();
     let searcher = Searcher::open(&index)?;
     timings.open = millis(opening);
     let mut near = Vec::new();
     let mut vectors = VectorsUse::Absent;
     if let Some((vector, took)) = &embedded {
         timings.embed = *took;
-        let scanning = Instant::now();
+        let scanning = around.clock.monotonic();
         let many = if kinds.is_empty() && path.is_none() { NEAR } else { NEAR_OF_SOME };
         if let Some(found) = by_meaning::near(&workspace, &index, vector, many)? {
             near = found;
@@ -125,7 +125,7 @@ pub fn search(
         }
         timings.scan = millis(scanning);
     }
-    let searching = Instant::now();
+    let searching = around.clock.monotonic();
     let holds = path.as_ref().map(|filter| |path: &str| filter.holds(path));
     let limit = asked.limit.unwrap_or(config.search.limit);
     let hits = searcher.search(

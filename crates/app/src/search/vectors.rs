@@ -56,6 +56,7 @@ impl Filler<'_> {
             dir: &self.workspace.spore_dir(),
             model_dir: &model_dir,
             threads: self.config.index.threads,
+            clock: self.around.clock.as_ref(),
             probe: &self.around.probe,
             is_over: &|| self.around.interrupt.is_raised(),
             reporter: self.reporter,

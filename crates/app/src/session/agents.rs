@@ -8,7 +8,7 @@ mod known;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use spore_agent::Capabilities;
@@ -75,9 +75,9 @@ pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
         })
         .collect();
     // A little longer than a program has, which may hang in ways of its own.
-    let deadline = Instant::now() + PATIENCE + Duration::from_secs(1);
+    let deadline = around.clock.monotonic() + PATIENCE + Duration::from_secs(1);
     let listings = asked.into_iter().map(|(known, program, path, answer)| {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(around.clock.monotonic());
         let version = path.as_ref().and_then(|_| answer.recv_timeout(left).ok()).flatten();
         listing(around, &config, known, program, path, version)
     });

@@ -81,7 +81,6 @@ pub(crate) fn cost_of(
 fn fallback(config: &Config, usage: Usage) -> Usd {
     let prices = &config.prices;
     let input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let dollars = input as f64 * prices.fallback_input_usd_per_million / 1e6
         + usage.output_tokens as f64 * prices.fallback_output_usd_per_million / 1e6;
     Usd::from_dollars(dollars).unwrap_or_default()

@@ -46,7 +46,7 @@ impl Attendance<'_> {
             ),
             tools: ToolsUsed::default(),
         };
-        let started = std::time::Instant::now();
+        let started = clock.monotonic();
         let ran = agent.run(request, &mut watch);
         journal.process_ended(&token, clock.now())?;
         let tools = std::mem::take(&mut watch.tools);

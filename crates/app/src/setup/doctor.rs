@@ -109,8 +109,8 @@ const CHECKED_BYTES: u64 = 256 << 20;
 pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     let optional = || TOOLCHAINS.iter().chain(&AGENTS);
     let questions = [("git", VERSION), ("sh", &["-c", "echo POSIX shell"][..])];
-    let answers =
-        Answers::ask(questions.into_iter().chain(optional().map(|one| (one.program, VERSION))));
+    let questions = questions.into_iter().chain(optional().map(|one| (one.program, VERSION)));
+    let answers = Answers::ask(around.clock.as_ref(), questions);
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[]);
     let mut findings = vec![

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use spore_context::search::{NearNode, Searcher};
 use spore_model::Fault;
@@ -173,7 +173,7 @@ impl Keeper {
                 return (jobs.recv().ok(), None);
             }
         };
-        let mut looked = Instant::now();
+        let mut looked = self.around.clock.monotonic();
         let mut job = first;
         loop {
             if self.may_change() && looked.elapsed() >= RECHECK {
@@ -185,7 +185,7 @@ impl Keeper {
                         return (jobs.recv().ok(), None);
                     }
                 }
-                looked = Instant::now();
+                looked = self.around.clock.monotonic();
             } else if !index.path().exists() {
                 return (Some(job), None);
             }

@@ -1,5 +1,7 @@
 //! The tools on a small project with real files, git and stores.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
+
 pub(crate) mod garden;
 
 use serde_json::{Value, json};

@@ -46,6 +46,7 @@ pub(crate) fn run(ui: &mut Ui, around: Surroundings, args: &DemoArgs) -> Result<
     Ok(exit_code(&report))
 }
 
+#[expect(clippy::disallowed_methods, reason = "only the demo is laid out there")]
 fn temporary(around: &Surroundings) -> PathBuf {
     std::env::temp_dir().join(format!("spore-demo-{}", around.ids.run().short().to_lowercase()))
 }

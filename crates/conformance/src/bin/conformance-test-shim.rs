@@ -6,6 +6,7 @@ use spore_agent::replay::{REPLAY_ARG, play};
 use spore_conformance::{ECHO_ARG, serve_echo};
 use spore_effects::session::{SHIM_ARG, shim_main};
 
+#[expect(clippy::disallowed_methods, reason = "a program of its own, for tests")]
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let mode = words.next().unwrap_or_default();

@@ -35,7 +35,6 @@ impl History {
             let touched = commit.touched.max(1);
             let length = corpus.messages.documents[age]
                 .map_or(0, |document| documents[document as usize].length);
-            #[expect(clippy::cast_precision_loss, reason = "small counts")]
             PastChange {
                 files: commit
                     .files
@@ -69,14 +68,12 @@ impl History {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an age in commits")]
 fn decay(age: usize, half_life: f32) -> f32 {
     0.5_f32.powf(age as f32 / half_life)
 }
 
 /// How much a commit counts that is so old, if the last few count most: an exponential forgets
 /// the rare file too soon, and this never quite forgets.
-#[expect(clippy::cast_precision_loss, reason = "an age in commits")]
 fn fading(age: usize, slowness: f32, exponent: f32) -> f32 {
     (1.0 + age as f32 / slowness).powf(-exponent)
 }
@@ -99,7 +96,6 @@ pub(super) fn fill(
     fill_scopes(signals, sources, history, &question.scopes);
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an age in commits")]
 fn fill_recency(signals: &mut Signals, sources: &Sources, history: &History) {
     let mut recency = vec![0.0_f32; sources.len()];
     for (age, commit) in history.seen() {
@@ -113,7 +109,6 @@ fn fill_recency(signals: &mut Signals, sources: &Sources, history: &History) {
 
 /// Fills in what the words of past messages say; returns how similar each commit is, from 0
 /// to 1.
-#[expect(clippy::cast_precision_loss, reason = "counts of commits")]
 fn fill_words(
     signals: &mut Signals,
     corpus: &Corpus<'_>,
@@ -193,7 +188,6 @@ impl<'a> MessageProfile<'a> {
 }
 
 /// Fills in which files were touched for a similar reason.
-#[expect(clippy::cast_precision_loss, reason = "small counts")]
 fn fill_similar(signals: &mut Signals, sources: &Sources, history: &History, similarity: &[f32]) {
     // Half as similar is an eighth as telling.
     let cubed: Vec<f32> = similarity.iter().map(|value| value.powi(3)).collect();
@@ -213,7 +207,6 @@ fn fill_similar(signals: &mut Signals, sources: &Sources, history: &History, sim
 }
 
 /// Fills in which files were touched under the same prefix.
-#[expect(clippy::cast_precision_loss, reason = "small counts")]
 fn fill_scopes(signals: &mut Signals, sources: &Sources, history: &History, scopes: &[String]) {
     if scopes.is_empty() {
         return;

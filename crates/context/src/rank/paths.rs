@@ -96,13 +96,11 @@ fn scope_words(scope: &str) -> Vec<String> {
         .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few words")]
 fn share(words: &[String], holds: impl Fn(&str) -> bool) -> f32 {
     words.iter().filter(|word| holds(word)).count() as f32 / words.len().max(1) as f32
 }
 
 /// A place that few files are in says more.
-#[expect(clippy::cast_precision_loss, reason = "counts of files")]
 fn favour_rare(column: &mut [f32]) {
     let (all, holding) = (column.len() as f32, column.iter().filter(|value| **value > 0.0).count());
     if holding > 0 {

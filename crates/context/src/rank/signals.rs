@@ -157,7 +157,6 @@ impl Signals {
 
 /// Returns 1 for the first, less for each later one; equals share the better rank, and what
 /// has no value at all has none.
-#[expect(clippy::cast_precision_loss, reason = "ranks of files")]
 fn ranks(column: &[f32]) -> Vec<f32> {
     let mut sorted: Vec<f32> = column.to_vec();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -179,7 +178,6 @@ fn divide_by_largest(column: &mut [f32]) {
 }
 
 /// A third of how many standard deviations a value lies from the mean.
-#[expect(clippy::cast_precision_loss, reason = "counts of files")]
 fn centre(column: &mut [f32]) {
     let count = column.len().max(1) as f32;
     let mean = column.iter().sum::<f32>() / count;

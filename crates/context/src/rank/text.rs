@@ -80,7 +80,6 @@ impl Sums {
 const BEST: usize = 3;
 
 /// Returns for each source the mean of its best units.
-#[expect(clippy::cast_precision_loss, reason = "three")]
 fn best_of_each(corpus: &Corpus<'_>, sources: &Sources, scores: &[f32], count: usize) -> Vec<f32> {
     let documents = corpus.code.collection.documents();
     let best = |place: &u32| {

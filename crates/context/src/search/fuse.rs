@@ -68,7 +68,6 @@ fn prior(signals: &Signals<'_>) -> f32 {
         (false, _) => 1.0,
     };
     let foreign = if signals.is_foreign { 0.5 } else { 1.0 };
-    #[expect(clippy::cast_precision_loss, reason = "a count of at most 64")]
     let callers = 1.0 + 0.04 * (signals.callers as f32).ln_1p();
     kind * test * foreign * callers
 }

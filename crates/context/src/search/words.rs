@@ -154,7 +154,6 @@ impl Words {
         }
         let in_question =
             own.iter().filter(|term| wanted.terms.iter().any(|known| known.term == **term)).count();
-        #[expect(clippy::cast_precision_loss, reason = "a few words")]
         let said = in_question as f32 / own.len() as f32;
         held / asked * (0.5 + 0.5 * said)
     }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use spore_effects::session::{SHIM_ARG, Shim, shim_main};
 
+#[expect(clippy::disallowed_methods, reason = "a program of its own, for tests")]
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mode = std::env::args().nth(1).unwrap_or_default();
     if mode == SHIM_ARG {

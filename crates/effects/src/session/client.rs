@@ -21,6 +21,7 @@ use spore_model::SessionToken;
 use super::processes::kill_by_token;
 use super::wire::{Channel, Order, Received, SessionPlan, ShimReport, send};
 use super::{Enforced, ProcessIdentity, SHIM_ARG, TOKEN_VAR};
+use crate::clock::{Clock, SystemClock, monotonic};
 
 /// Our own binary does not need that long; a machine that swaps may.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -86,6 +87,12 @@ pub struct Shim {
 impl Shim {
     pub fn new(exe: PathBuf) -> Self {
         Self { exe }
+    }
+
+    /// Returns the clock that sessions are timed by: the machine's, because other programs live by
+    /// it too.
+    pub fn clock(&self) -> &'static dyn Clock {
+        &SystemClock
     }
 
     /// Starts the shim, which waits.
@@ -317,7 +324,7 @@ struct ShimProcess {
 impl ShimProcess {
     /// Returns the answer to what was just sent.
     fn answer(&mut self) -> Result<ShimReport, SessionError> {
-        let report = self.report(Some(Instant::now() + ANSWER_WITHIN))?;
+        let report = self.report(Some(monotonic() + ANSWER_WITHIN))?;
         report.ok_or_else(|| SessionError::shim("the shim does not answer", None))
     }
 

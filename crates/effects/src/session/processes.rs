@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use spore_model::SessionToken;
 
 use super::TOKEN_VAR;
+use crate::clock::monotonic;
 
 /// One process, told apart from every other that ever had its id.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -55,9 +56,9 @@ pub fn find_by_token(token: &SessionToken) -> Vec<i32> {
 /// Clears up after a crash: waits for the shim to finish its work, for at most `patience`, then
 /// kills whatever of the session is left. Returns how many it killed.
 pub fn reap(identity: &ProcessIdentity, token: &SessionToken, patience: Duration) -> u32 {
-    let deadline = Instant::now() + patience;
+    let deadline = monotonic() + patience;
     // The shim is not our child, so its end is not told to us.
-    while is_alive(identity) && Instant::now() < deadline {
+    while is_alive(identity) && monotonic() < deadline {
         std::thread::sleep(LOOK_AGAIN);
     }
     let offspring = || if is_alive(identity) { descendants(identity.pid) } else { Vec::new() };
@@ -84,13 +85,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const KILL_WITHIN: Duration = Duration::from_secs(5);
 
 fn kill_until_gone(find: impl Fn() -> BTreeSet<i32>) -> u32 {
-    let deadline = Instant::now() + KILL_WITHIN;
+    let deadline = monotonic() + KILL_WITHIN;
     let mut killed = BTreeSet::new();
     loop {
         let mut pids = find();
         // Spore may itself run inside a session.
         pids.remove(&Pid::this().as_raw());
-        if pids.is_empty() || Instant::now() > deadline {
+        if pids.is_empty() || monotonic() > deadline {
             return u32::try_from(killed.len()).unwrap_or(u32::MAX);
         }
         killed.extend(pids.into_iter().filter(|pid| signal(*pid, Signal::SIGKILL)));

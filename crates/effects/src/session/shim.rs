@@ -28,6 +28,7 @@ use super::processes::{descendants, signal};
 use super::sandbox::SandboxRules;
 use super::wire::{Channel, Grace, Order, Received, SessionPlan, ShimReport, timeout_until};
 use super::{ProcessIdentity, TOKEN_VAR};
+use crate::clock::monotonic;
 
 /// How long what a program left behind may take to end by itself: `build | tee log` is over
 /// when the build is, but the last lines are still on their way.
@@ -38,6 +39,7 @@ const KILL_AGAIN_AT_MOST: Duration = Duration::from_millis(500);
 
 /// Runs the shim; the second argument names the inherited socket. Returns the exit code: zero
 /// when nothing of the session is left.
+#[expect(clippy::disallowed_methods, reason = "the shim is a program of its own")]
 pub fn shim_main() -> i32 {
     let Some(channel) = std::env::args().nth(2).and_then(|fd| inherited(fd.parse().ok()?)) else {
         return 64;
@@ -127,7 +129,7 @@ fn wait_for<M: serde::de::DeserializeOwned>(
     signals: &SignalFd,
 ) -> io::Result<Option<M>> {
     loop {
-        match channel.receive(Some(Instant::now()))? {
+        match channel.receive(Some(monotonic()))? {
             Received::Message(message) => return Ok(Some(message)),
             Received::Closed => return Ok(None),
             Received::Late => {}
@@ -247,7 +249,7 @@ impl ShimWatch {
 
     fn read_orders(&mut self) {
         while let Some(channel) = &mut self.channel {
-            match channel.receive(Some(Instant::now())) {
+            match channel.receive(Some(monotonic())) {
                 Ok(Received::Message(Order::Go)) => {}
                 Ok(Received::Message(Order::Stop)) => {
                     self.stopped |= !self.exited;
@@ -273,7 +275,7 @@ impl ShimWatch {
 
     fn end_now(&mut self) {
         if self.next.is_none_or(|(rung, _)| rung == Rung::Interrupt) {
-            self.next = Some((Rung::Interrupt, Instant::now()));
+            self.next = Some((Rung::Interrupt, monotonic()));
         }
     }
 
@@ -297,12 +299,12 @@ impl ShimWatch {
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         self.exited = true;
         self.report(&ShimReport::Exited { code });
-        self.next.get_or_insert_with(|| (Rung::Interrupt, Instant::now() + SETTLE));
+        self.next.get_or_insert_with(|| (Rung::Interrupt, monotonic() + SETTLE));
     }
 
     /// Sends the signal that is due, if one is.
     fn climb(&mut self) {
-        let now = Instant::now();
+        let now = monotonic();
         let Some((rung, _)) = self.next.filter(|(_, at)| *at <= now) else { return };
         for pid in descendants(Pid::this().as_raw()) {
             let sent = match rung {

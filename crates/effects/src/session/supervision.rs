@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::{Session, SessionError};
+use crate::clock::monotonic;
 
 /// How long a pipe may stay open when every process of the session is gone. It closes with
 /// the last of them, unless one of them handed its end to a process outside of the session.
@@ -71,7 +72,7 @@ pub fn watch(
 ) -> Result<SupervisedEnd, SessionError> {
     let mut asked = None;
     loop {
-        if let Some(end) = session.wait_until(Instant::now() + look_every)? {
+        if let Some(end) = session.wait_until(monotonic() + look_every)? {
             // A program that ended by itself just before we asked has a result.
             return Ok(asked.filter(|_| end.stopped).unwrap_or(SupervisedEnd::ByItself(end.code)));
         }
@@ -80,7 +81,7 @@ pub fn watch(
         }
         if cancel() {
             asked = Some(SupervisedEnd::Cancelled);
-        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        } else if deadline.is_some_and(|deadline| monotonic() >= deadline) {
             asked = Some(SupervisedEnd::OutOfTime);
         } else {
             continue;

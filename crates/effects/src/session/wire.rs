@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use spore_model::SessionToken;
 
 use super::{Confinement, Enforced, ProcessIdentity};
+use crate::clock::monotonic;
 
 /// What to start. It has no `Debug`: the environment may hold keys.
 #[derive(Clone, Serialize, Deserialize)]
@@ -171,7 +172,7 @@ impl Channel {
         loop {
             let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
             match poll(&mut fds, timeout_until(deadline)) {
-                Ok(0) if deadline.is_some_and(|deadline| Instant::now() < deadline) => {}
+                Ok(0) if deadline.is_some_and(|deadline| monotonic() < deadline) => {}
                 Ok(count) => return Ok(count > 0),
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
@@ -195,7 +196,7 @@ pub(super) fn send(mut stream: &UnixStream, message: &impl Serialize) -> io::Res
 /// Rounds up: a wait that ends just before its deadline would spin.
 pub(super) fn timeout_until(deadline: Option<Instant>) -> PollTimeout {
     let Some(deadline) = deadline else { return PollTimeout::NONE };
-    let left = deadline.saturating_duration_since(Instant::now());
+    let left = deadline.saturating_duration_since(monotonic());
     if left.is_zero() {
         return PollTimeout::ZERO;
     }
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
 
     fn receive(channel: &mut Channel) -> String {
-        match channel.receive::<Order>(Some(Instant::now())) {
+        match channel.receive::<Order>(Some(monotonic())) {
             Ok(Received::Message(order)) => format!("{order:?}"),
             Ok(Received::Closed) => "closed".to_owned(),
             Ok(Received::Late) => "late".to_owned(),

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use spore_git::{GitError, Repository};
 use spore_model::CommitId;
 

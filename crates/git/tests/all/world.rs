@@ -1,5 +1,7 @@
 //! A user's repository and the place for checkouts, gone at the end of a test.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

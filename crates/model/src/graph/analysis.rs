@@ -205,7 +205,6 @@ pub fn analyze(survey: &GraphSurvey, options: &AnalysisOptions) -> Analysis {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of things in memory")]
 fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

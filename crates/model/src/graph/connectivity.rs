@@ -47,8 +47,7 @@ impl NeighbourLists {
     }
 
     fn nodes(&self) -> impl Iterator<Item = u32> {
-        #[expect(clippy::cast_possible_truncation, reason = "nodes are numbered in 32 bits")]
-        (0..self.len() as u32)
+        0..self.len() as u32
     }
 
     /// Returns the sizes of the components, largest first. A node alone is one.

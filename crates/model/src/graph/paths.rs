@@ -253,7 +253,6 @@ struct PartialPath {
 }
 
 impl PartialPath {
-    #[expect(clippy::cast_possible_truncation, reason = "a way has a handful of nodes")]
     fn hops(&self) -> u32 {
         self.nodes.len() as u32 - 1
     }

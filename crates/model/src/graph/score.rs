@@ -40,7 +40,6 @@ pub fn rank_for_context(edges: Vec<Edge>) -> Vec<ScoredEdge> {
     scored
 }
 
-#[expect(clippy::cast_precision_loss, reason = "milliseconds of a few thousand years")]
 fn share(part: i64, whole: i64) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }

@@ -47,7 +47,6 @@ impl GraphSurvey {
         if let Some(place) = self.places.get(id) {
             return *place;
         }
-        #[expect(clippy::cast_possible_truncation, reason = "four thousand million nodes")]
         let place = self.heads.len() as u32;
         self.places.insert(id.clone(), place);
         self.heads.push(None);

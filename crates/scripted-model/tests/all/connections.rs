@@ -1,5 +1,7 @@
 //! HTTP as the agents' clients speak it, and the end of a server.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
+
 use std::time::{Duration, Instant};
 
 use serde_json::json;

@@ -20,7 +20,6 @@ pub(super) const MIGRATIONS: [&str; 3] = [
     include_str!("../../migrations/0003_knowledge.sql"),
 ];
 
-#[expect(clippy::cast_possible_truncation, reason = "a handful")]
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
 
 /// Returns the version of the file, zero for one that is still empty.

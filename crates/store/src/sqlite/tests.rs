@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

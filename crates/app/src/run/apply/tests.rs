@@ -1,5 +1,7 @@
 //! Work applied in real repositories: each way, each refusal, and killed at each effect.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

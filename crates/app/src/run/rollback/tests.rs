@@ -1,6 +1,8 @@
 //! Runs taken back in real repositories: each way they were applied, each refusal, and killed
 //! at each effect.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::path::PathBuf;
 
 use spore_effects::{Probe, Tool};

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use spore_effects::{Tool, ToolError};
+use spore_effects::{Clock, Tool, ToolError};
 
 /// Agents that are scripts take a while to wake up; more than this nobody should wait.
 const PATIENCE: Duration = Duration::from_millis(900);
@@ -23,14 +23,16 @@ pub(super) enum Answer {
     Broken(String),
 }
 
-pub(super) struct Answers {
+pub(super) struct Answers<'a> {
+    clock: &'a dyn Clock,
     waiting: HashMap<&'static str, Receiver<Answer>>,
     deadline: Instant,
 }
 
-impl Answers {
+impl<'a> Answers<'a> {
     /// Starts asking; each program with the words that make it tell its version.
     pub(super) fn ask(
+        clock: &'a dyn Clock,
         questions: impl IntoIterator<Item = (&'static str, &'static [&'static str])>,
     ) -> Self {
         let ask = |(program, args): (&'static str, &'static [&'static str])| {
@@ -42,12 +44,12 @@ impl Answers {
             (program, answer)
         };
         let waiting = questions.into_iter().map(ask).collect();
-        Self { waiting, deadline: Instant::now() + PATIENCE }
+        Self { clock, waiting, deadline: clock.monotonic() + PATIENCE }
     }
 
     /// Waits for the answer of `program`.
     pub(super) fn of(&self, program: &str) -> Answer {
-        let left = self.deadline.saturating_duration_since(Instant::now());
+        let left = self.deadline.saturating_duration_since(self.clock.monotonic());
         let answer = self.waiting.get(program).and_then(|answer| answer.recv_timeout(left).ok());
         answer.unwrap_or(Answer::Silent)
     }
@@ -78,6 +80,8 @@ pub(super) fn version(said: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use spore_effects::SystemClock;
+
     use super::*;
 
     #[track_caller]
@@ -95,10 +99,12 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_program_that_hangs() {
-        let begun = Instant::now();
+        let begun = SystemClock.monotonic();
         // Its child keeps the pipe open when it is gone.
-        let answers =
-            Answers::ask([("sh", &["-c", "sleep 3 & wait"][..]), ("no-such-program", &[][..])]);
+        let answers = Answers::ask(
+            &SystemClock,
+            [("sh", &["-c", "sleep 3 & wait"][..]), ("no-such-program", &[][..])],
+        );
         assert_eq!(answers.of("no-such-program"), Answer::NotInstalled);
         assert_eq!(answers.of("sh"), Answer::Silent);
         assert_eq!(answers.of("never asked"), Answer::Silent);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use spore_app::indexing::{IndexPhase, Reporter};
+use spore_effects::{Clock as _, SystemClock};
 
 use crate::ui::{Ui, shown};
 
@@ -75,7 +76,7 @@ impl Reporter for Bar {
             if is_new || is_due {
                 let _ = write!(error, "\r\x1b[K{}", line(stage, done, total));
                 let _ = error.flush();
-                state.written = Some(Instant::now());
+                state.written = Some(SystemClock.monotonic());
                 state.is_dirty = true;
             }
         } else if is_new {

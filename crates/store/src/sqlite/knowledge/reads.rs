@@ -133,7 +133,6 @@ pub(super) fn find_nodes(connection: &Connection, typed: &str) -> rusqlite::Resu
     let Some(words) = words::all_of(typed).filter(|_| by_title.is_empty()) else {
         return Ok(by_title);
     };
-    #[expect(clippy::cast_possible_truncation, reason = "a handful")]
     let hits = search(connection, &words, MAX_CANDIDATES as u32, &NodeQuery::default())?;
     Ok(hits.into_iter().map(|(node, _)| node).collect())
 }
