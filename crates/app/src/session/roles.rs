@@ -97,6 +97,16 @@ pub(crate) fn tools(backend: &str, role: &str, commands: &[String], free: bool) 
     ToolPolicy { allow, deny: words(denied), skip_permissions: free }
 }
 
+/// Returns the tools that a person or a flow names. The tools on the graph go with them where
+/// the agent must be told so; where none are named, the choice is the agent's.
+pub(crate) fn allowed(backend: &str, names: &[String]) -> ToolPolicy {
+    let mut allow = names.to_vec();
+    if backend == "claude" && !allow.is_empty() && !allow.iter().any(|name| name == GRAPH) {
+        allow.push(GRAPH.to_owned());
+    }
+    ToolPolicy { allow, ..ToolPolicy::default() }
+}
+
 fn asks_by_kind(backend: &str) -> bool {
     backend == "codex" || backend.starts_with("acp:") || Preset::named(backend).is_some()
 }
