@@ -93,3 +93,28 @@ fn sessions_of_every_kind_see_the_same_and_leave_the_same() {
         assert_eq!(ledger[0]["backend"], "replay", "{args:?}: {ledger}");
     }
 }
+
+#[test]
+fn a_session_of_a_flow_is_told_what_an_index_knows_and_none_is_made_for_it() {
+    let env = scene();
+    env.write("answer.py", "def answer():\n    return 41\n");
+    env.git(&["add", "--all"]);
+    env.git(&["commit", "--quiet", "--message", "code"]);
+    let args = [&["exec", "e", "look", "answer"], PLAYED].concat();
+    let _ = env.spore(&args).code(0);
+    assert!(!env.repo().join(".spore/index.db").exists());
+    let carried = |env: &TestEnv| {
+        let run = env.repo().join(".spore/runs").join(scenes::newest_id(env));
+        std::fs::read_to_string(run.join("session/carried.json")).ok()
+    };
+    assert_eq!(carried(&env), None);
+    let _ = env.spore(&["index"]).code(0);
+    let _ = env.spore(&args).code(0);
+    let told = carried(&env).unwrap();
+    assert!(told.contains("answer.py"), "{told}");
+    let compiled = events(&env).iter().filter(|event| event["type"] == "context.compiled").count();
+    assert_eq!(compiled, 1);
+    let task = scenes::artefact(&env, "session/task.md");
+    let own = task.find("How to end").unwrap();
+    assert!(own < task.find("answer.py").unwrap(), "{task}");
+}

@@ -175,3 +175,6 @@ impl SessionOpener<'_> {
         Events { around: self.around, trace: self.trace.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests;
