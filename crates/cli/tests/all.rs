@@ -40,6 +40,7 @@ mod scan;
 mod scenes;
 mod search;
 mod sentinel;
+mod sessions;
 mod setup;
 mod spawn;
 mod verdict_forgery;

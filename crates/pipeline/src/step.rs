@@ -98,6 +98,9 @@ pub struct SessionSummary {
     /// The agent's own id of the conversation, to continue it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The model that did the work, else the one that was asked to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub turns: u32,
     pub usage: Usage,
     pub cost: Cost,

@@ -234,7 +234,7 @@ impl Checks<'_> {
             hold: &hold,
             runner: Runner::new(
                 spore_effects::session::Shim::new(around.exe.clone()),
-                crate::run::world::environment(config, around, &[]),
+                crate::session::environment::environment(config, around, &[]),
                 config.gates.log_cap_bytes,
                 crate::session::backends::grace(config),
             ),

@@ -3,28 +3,27 @@
 //! It has no retry of its own: what the session came to is passed on. What counts is what the
 //! process did and what it left behind; the agent's own words can only make that worse.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use spore_agent::{Request, RequestLimits, SessionReport, SessionSandbox};
+use spore_agent::SessionReport;
 use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{
-    Begun, Cost, EffectClass, LedgerEntry, Outcome, Park, Run, RunId, RunKind, RunState,
-    SourceKind, StepKey, Ticket, Usd,
+    Begun, BudgetId, CommitId, EffectClass, Outcome, Park, Run, RunId, RunKind, StepKey, Ticket,
+    Usd,
 };
-use spore_store::RunChange;
 
 use super::ground::{Ending, Ground, Place};
-use crate::base::error::bug;
-use crate::base::files::create_dir;
+use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
+use crate::knowledge::brief::{Brief, Briefing, Question};
 use crate::session::backends::{backend, model};
-use crate::session::lost::{Lost, set_aside};
-use crate::session::prices::cost_of;
-use crate::session::roles::{self, RoleTerms};
-use crate::session::watch::{Attendance, idle};
+use crate::session::confinement::SessionConfinement;
+use crate::session::open::{SessionEnd, SessionOpener};
+use crate::session::plan::{RowKind, SessionPlan, SessionRow, SessionTools};
+use crate::session::players::Player;
+use crate::session::roles::RoleTerms;
 use crate::{Progress, Result, Update};
 
 /// One exec to be done.
@@ -43,15 +42,6 @@ pub(crate) struct ExecEnd {
     pub(crate) end: ChildEnd,
     pub(crate) session: RunId,
     pub(crate) result: String,
-}
-
-/// A session that is over.
-struct Session {
-    run: RunId,
-    report: SessionReport,
-    cost: Cost,
-    backend: String,
-    model: Option<String>,
 }
 
 impl Exec<'_> {
@@ -91,7 +81,8 @@ impl Exec<'_> {
             return Ok(self.stopped(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
         let session = self.session(&key, &ticket, node, progress);
-        let over = ground.settle(node, session.as_ref().map_or(Usd::ZERO, |one| one.cost.usd));
+        let over =
+            ground.settle(node, session.as_ref().map_or(Usd::ZERO, |one| one.booking.cost.usd));
         if over > Usd::ZERO {
             progress.update(&Update::OverBudget { usd: over });
         }
@@ -116,108 +107,112 @@ impl Exec<'_> {
         &self,
         key: &StepKey,
         ticket: &Ticket,
-        node: spore_model::BudgetId,
+        node: BudgetId,
         progress: &mut dyn Progress,
-    ) -> Result<Session> {
-        let (ground, name) = (self.ground, self.backend());
-        let scenario = self.plan.scenario.as_deref().map(|path| ground.workspace.root().join(path));
-        let agent = backend(ground.around, ground.config, &name, scenario.as_deref())?;
-        let files = self.files(ticket)?;
-        let mut request = self.request(&name, files)?;
-        request.limits.idle = idle(agent.as_ref(), ground.config);
-        request.limits.usd = ground.budget().left(node).usd;
-        ground.write(&request.transcript.with_file_name("task.md"), &request.prompt)?;
-        let session = self.open_session(key, ticket, agent.name())?;
-        let attendance = Attendance {
+    ) -> Result<SessionEnd> {
+        let ground = self.ground;
+        let plan = self.session_plan(key, ticket, node, progress)?;
+        let opener = SessionOpener {
             around: ground.around,
+            workspace: ground.workspace,
+            config: ground.config,
             journal: ground.journal,
-            progress,
-            root: ground.root,
-            session,
+            broker: &ground.broker,
+            trace: &ground.trace,
         };
-        let report = attendance.attend(agent.as_ref(), &request)?;
-        let cost = cost_of(ground.config, &report, request.model.as_deref())?;
-        let last = request.transcript.with_file_name("final.md");
-        ground.around.write_file(&last, report.final_text.as_bytes())?;
-        let backend = agent.name().to_owned();
-        Ok(Session { run: session, report, cost, backend, model: request.model })
+        opener.run(&plan, progress)
     }
 
-    /// Returns a fresh directory for the session; what an attempt left whose end nobody saw
-    /// is set aside.
-    fn files(&self, ticket: &Ticket) -> Result<PathBuf> {
-        let dir = self.ground.dir().join(&self.place.dir).join("session");
-        set_aside(self.ground.around, &dir, ticket.attempt)?;
-        create_dir(&dir)?;
-        Ok(dir)
-    }
-
-    fn request(&self, backend: &str, files: PathBuf) -> Result<Request> {
+    fn session_plan(
+        &self,
+        key: &StepKey,
+        ticket: &Ticket,
+        node: BudgetId,
+        progress: &mut dyn Progress,
+    ) -> Result<SessionPlan> {
         let (ground, plan) = (self.ground, self.plan);
         let (config, root) = (ground.config, ground.workspace.root());
-        let terms = RoleTerms::settle(config, &plan.role, plan.max_turns, plan.timeout);
-        let tier = config.roles.of(&plan.role).tier.as_str();
-        let role = roles::prompt(root, root, backend, &plan.role, terms.turns);
-        let own = &config.environment.agent;
-        let mut env = crate::run::world::environment(config, ground.around, own);
-        env.push(("SPORE_ROOT".to_owned(), root.display().to_string()));
-        ground.nesting.tell(&ground.trace, &mut env);
-        Ok(Request {
+        let player = self.player();
+        let scenario = plan.scenario.as_deref().map(|path| root.join(path));
+        let agent = backend(ground.around, config, &player.backend, scenario.as_deref())?;
+        let head = ground.head();
+        let brief = head.as_ref().and_then(|at| self.brief(at, progress));
+        Ok(SessionPlan {
             role: plan.role.clone(),
-            bounce: self.place.attempt,
-            system_prompt: role.text,
-            native_role: role.native,
-            prompt: spore_compose::prompt(plan, self.diagnosis, self.resolution),
-            model: model(config, backend, Some(plan.model.as_deref().unwrap_or(tier))),
+            name: self.place.name.clone(),
+            player,
+            agent,
+            prompt: self.prompt(brief.as_ref()),
+            conversation: None,
+            system_prompt: None,
             dir: root.to_owned(),
-            env,
-            tools: roles::tools_outside(backend, &terms.tools, &plan.allowed_tools),
-            sandbox: SessionSandbox::None,
-            mcp_servers: Vec::new(),
-            schema: None,
-            resume: None,
-            limits: RequestLimits { turns: terms.turns, wall: terms.wall(), idle: None, usd: None },
-            token: ground.around.ids.session_token(),
-            transcript: files.join("transcript.jsonl"),
+            files: SessionFiles::new(ground.dir().join(&self.place.dir).join("session")),
+            terms: RoleTerms::settle(config, &plan.role, plan.max_turns, plan.timeout),
+            usd: ground.budget().left(node).usd,
+            tools: SessionTools::Allowed(plan.allowed_tools.clone()),
+            brief,
+            graph_at: head,
+            nesting: ground.nesting.clone(),
+            row: SessionRow {
+                id: SessionRow::id_for(ground.around, ticket)?,
+                root: ground.root,
+                attempt: ticket.attempt,
+                bounce: self.place.attempt,
+                depth: self.place.depth + 1,
+                experiment: None,
+                kind: RowKind::OfStep {
+                    parent: self.place.run,
+                    run: self.place.run,
+                    key: key.clone(),
+                },
+            },
+            confinement: SessionConfinement::OwnDirectory,
         })
     }
 
-    /// Opens the session's row. An earlier attempt that nobody saw the end of is closed and
-    /// booked first: it may have cost something.
-    fn open_session(&self, key: &StepKey, ticket: &Ticket, backend: &str) -> Result<RunId> {
-        let ground = self.ground;
-        let lost = Lost {
-            journal: ground.journal,
-            config: ground.config,
-            events: ground.events(),
-            root: ground.root,
-        };
-        lost.close_below(self.place.run)?;
-        let id = match ticket.attempt {
-            1 => ticket.planned("session").map_err(bug)?,
-            _ => ground.around.ids.run(),
-        };
-        let run = Run {
-            parent: Some(self.place.run),
-            trace: ground.trace.clone(),
-            name: self.plan.role.clone(),
-            attempt: ticket.attempt,
-            depth: self.place.depth + 1,
-            role: Some(self.plan.role.clone()),
-            backend: Some(backend.to_owned()),
-            ..ground.blank(id, RunKind::Session)
-        };
-        let payload =
-            json!({ "role": self.plan.role, "backend": backend, "name": self.place.name });
-        let event =
-            ground.event(SourceKind::Runner, &self.plan.role, "session.started", id, payload);
-        ground.journal.amend_step(self.place.run, key, ticket.attempt, &[run], &[event])?;
-        Ok(id)
+    fn player(&self) -> Player {
+        let (config, plan, backend) = (self.ground.config, self.plan, self.backend());
+        let tier = config.roles.of(&plan.role).tier.as_str();
+        let model = model(config, &backend, Some(plan.model.as_deref().unwrap_or(tier)));
+        Player { backend, model }
+    }
+
+    /// Returns what the exec is to do, its own words first.
+    fn prompt(&self, brief: Option<&Brief>) -> String {
+        let prompt = spore_compose::prompt(self.plan, self.diagnosis, self.resolution);
+        match brief.map(|brief| brief.text.trim()).filter(|text| !text.is_empty()) {
+            Some(text) => format!("{prompt}\n{text}\n"),
+            None => prompt,
+        }
+    }
+
+    /// Compiles what code, lessons and memory know about the exec's task. Where no index is
+    /// there to start from none is made: an exec is often shorter than that takes.
+    fn brief(&self, at: &CommitId, progress: &mut dyn Progress) -> Option<Brief> {
+        let Ground { around, workspace, config, .. } = *self.ground;
+        let repository = workspace.project_repository().ok()?;
+        let knowledge = workspace.knowledge(config).ok()?;
+        let briefing =
+            Briefing { around, workspace, repository: &repository, config, knowledge: &knowledge };
+        if briefing.is_first() {
+            return None;
+        }
+        let brief = briefing.compile(&Question {
+            task: &self.plan.prompt,
+            role: &self.plan.role,
+            at,
+            changed: &[],
+            budget_tokens: config.context.tokens as usize,
+        });
+        for warning in &brief.warnings {
+            progress.update(&Update::LessContext { why: warning.clone() });
+        }
+        Some(brief)
     }
 
     /// Judges the session and writes it down. What has to wait has no result.
-    fn record(&self, key: &StepKey, ticket: &Ticket, session: Session) -> Result<ExecEnd> {
-        let ground = self.ground;
+    fn record(&self, key: &StepKey, ticket: &Ticket, session: SessionEnd) -> Result<ExecEnd> {
+        let (ground, booking) = (self.ground, &session.booking);
         let (outcome, reason) = self.judge(&session.report);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
         let end = ChildEnd {
@@ -226,75 +221,17 @@ impl Exec<'_> {
             budget_left: ground.has_left(self.place.budget),
             ..ChildEnd::new(self.place.run, outcome, reason)
         };
-        let result = session.report.final_text.clone();
+        let result = session.report.final_text;
+        let done = ExecEnd { end, session: booking.session, result };
         if waits(outcome) {
-            return self.book_stopped(&session, end, result);
+            // It will be run again, so no result of a step will book it.
+            booking.book_stopped(ground.journal, &ground.events(), outcome)?;
+            return Ok(done);
         }
-        let done = ExecEnd { end, session: session.run, result };
         let mut entry = ground.steps(&self.place).entry(&done)?;
-        entry.runs.push((session.run, self.change(&session)));
-        entry.ledger.push(self.ledger(&session));
-        let payload = json!({
-            "role": self.plan.role,
-            "outcome": session.report.outcome,
-            "turns": session.report.turns,
-            "usage": session.report.usage,
-            "cost": session.cost,
-        });
-        let role = &self.plan.role;
-        entry.events.push(ground.event(
-            SourceKind::Runner,
-            role,
-            "session.finished",
-            session.run,
-            payload,
-        ));
+        booking.enter(&ground.events(), &mut entry);
         ground.steps(&self.place).finish(key, ticket, &entry)?;
         Ok(done)
-    }
-
-    /// Books a session that will be run again: it has no place in a step's result.
-    fn book_stopped(&self, session: &Session, end: ChildEnd, result: String) -> Result<ExecEnd> {
-        let ground = self.ground;
-        ground.journal.book(&self.ledger(session))?;
-        let payload = json!({ "role": self.plan.role, "outcome": end.outcome });
-        let event = ground.event(
-            SourceKind::Runner,
-            &self.plan.role,
-            "session.stopped",
-            session.run,
-            payload,
-        );
-        ground.journal.update_run(session.run, &self.change(session), &[event])?;
-        Ok(ExecEnd { end, session: session.run, result })
-    }
-
-    fn change(&self, session: &Session) -> RunChange {
-        RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(session.report.outcome),
-            reason: session.report.reason.clone(),
-            ended: Some(self.ground.now()),
-            turns: Some(session.report.turns),
-            tokens: Some(session.report.usage),
-            cost: Some(session.cost.into()),
-            ..RunChange::default()
-        }
-    }
-
-    fn ledger(&self, session: &Session) -> LedgerEntry {
-        LedgerEntry {
-            session: session.run,
-            root: self.ground.root,
-            role: self.plan.role.clone(),
-            backend: session.backend.clone(),
-            model: session.report.model.clone().or_else(|| session.model.clone()),
-            turns: session.report.turns,
-            usage: session.report.usage,
-            cost: session.cost,
-            interrupted: false,
-            booked: self.ground.now(),
-        }
     }
 
     fn judge(&self, report: &SessionReport) -> (Outcome, Option<String>) {

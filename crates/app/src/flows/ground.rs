@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use spore_config::Config;
 use spore_model::{
-    Allowance, Begun, BudgetId, BudgetTree, Cost, EffectClass, Exhausted, Outcome, Run, RunId,
-    RunKind, RunState, SourceKind, StepKey, Timestamp, TraceId, Usage, Usd,
+    Allowance, Begun, BudgetId, BudgetTree, CommitId, Cost, EffectClass, Exhausted, Outcome, Run,
+    RunId, RunKind, RunState, SourceKind, StepKey, Timestamp, TraceId, Usage, Usd,
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
@@ -15,6 +15,7 @@ use crate::base::error::bug;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
 use crate::base::step::Steps;
+use crate::session::broker::Broker;
 use crate::session::nesting::Nesting;
 use crate::{Result, Surroundings, Workspace};
 
@@ -32,6 +33,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) raised: Usd,
     /// One projection at a time.
     pub(crate) projecting: Mutex<()>,
+    /// Serves the tools of its sessions.
+    pub(crate) broker: Broker,
 }
 
 /// Where a layer stands in its flow.
@@ -191,6 +194,11 @@ impl Ground<'_> {
 
     pub(crate) fn events(&self) -> Events<'_> {
         Events { around: self.around, trace: self.trace.clone() }
+    }
+
+    /// The commit that the project is at; none in a place without git or without commits.
+    pub(crate) fn head(&self) -> Option<CommitId> {
+        self.workspace.project_repository().ok()?.head().ok()
     }
 
     /// The root's directory, in which all layers keep their files.

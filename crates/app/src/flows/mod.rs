@@ -43,6 +43,7 @@ use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{claim, is_claimed};
 use crate::report::{self, RunReport};
 use crate::resume::reap;
+use crate::session::broker::Broker;
 use crate::session::nesting::Nesting;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -124,7 +125,7 @@ fn start(
     let config = workspace.config(around, &[])?;
     let planned = plan(&asked::Ready { around, workspace: &workspace, config: &config, options })?;
     if planned.kind() != RunKind::Sentinel {
-        crate::session::spawn::refuse_if_sandbox_required(&config)?;
+        crate::session::confinement::refuse_if_required(&config)?;
     }
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
     let nesting = Nesting::read(around, limit)?;
@@ -144,7 +145,8 @@ fn start(
     let settings = FlowSettings { planned, budget, raised: Usd::ZERO, max_depth: limit };
     create(around, &journal, &settings, &nesting, (id, trace))?;
     if settings.planned.kind() != RunKind::Sentinel {
-        progress.update(&Update::NotHeld { note: crate::session::spawn::NOT_HELD.to_owned() });
+        progress
+            .update(&Update::NotHeld { note: crate::session::confinement::NOT_HELD.to_owned() });
     }
     work(around, &workspace, &config, &journal, id, nesting, &settings, progress)
 }
@@ -253,6 +255,7 @@ fn work(
         budget: Mutex::new(budget),
         raised: settings.raised,
         projecting: Mutex::new(()),
+        broker: Broker::start(around, workspace, config)?,
     };
     ground.write(&ground.dir().join(".trace"), &format!("{}\n", run.trace))?;
     ground.live_report()?;

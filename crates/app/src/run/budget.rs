@@ -1,7 +1,6 @@
 //! What sessions may cost, and what they did.
 
-use serde_json::json;
-use spore_model::{Allowance, BudgetTree, LedgerEntry, Outcome, Park, SourceKind, Usd};
+use spore_model::{Allowance, BudgetTree, LedgerEntry, Outcome, Park, Usd};
 use spore_pipeline::{Done, SessionSummary};
 
 use crate::run::world::Orchestration;
@@ -42,11 +41,9 @@ impl Orchestration<'_> {
     }
 
     pub(crate) fn book_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
-        let entry = self.ledger_entry(role, session);
-        self.journal.book(&entry)?;
-        self.settle(&entry);
-        let payload = json!({ "role": role, "outcome": session.outcome });
-        let event = self.event(SourceKind::Runner, "session.stopped", session.run, payload);
-        Ok(self.journal.update_run(session.run, &self.session_change(session), &[event])?)
+        let booking = self.booking(role, session);
+        let bill = booking.book_stopped(self.journal, &self.events(), session.outcome)?;
+        self.settle(&bill);
+        Ok(())
     }
 }

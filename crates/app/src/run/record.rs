@@ -82,16 +82,7 @@ impl Orchestration<'_> {
     }
 
     fn enter_session(&self, entry: &mut StepEntry, role: &str, session: &SessionSummary) {
-        entry.runs.push((session.run, self.session_change(session)));
-        entry.ledger.push(self.ledger_entry(role, session));
-        let payload = json!({
-            "role": role,
-            "outcome": session.outcome,
-            "turns": session.turns,
-            "usage": session.usage,
-            "cost": session.cost,
-        });
-        entry.events.push(self.event(SourceKind::Runner, "session.finished", session.run, payload));
+        self.booking(role, session).enter(&self.events(), entry);
     }
 
     fn enter_gates(&self, entry: &mut StepEntry, run: RunId, gates: &GateSummary) {

@@ -1,28 +1,22 @@
-//! Runs one agent session on behalf of a run: its row, its files, its process on record.
+//! The sessions of a run: what a step asks for, settled into a plan for the opener.
 
-use serde_json::json;
-use spore_agent::{Agent, Conversation, Request, RequestLimits, SessionReport};
-use spore_model::{
-    CommitId, LedgerEntry, Run, RunCost, RunId, RunKind, RunState, SourceKind, Ticket,
-};
+use spore_agent::Conversation;
+use spore_model::{BudgetTree, CommitId, Ticket};
 use spore_pipeline::{SessionSummary, Step};
-use spore_store::RunChange;
 
-use crate::base::error::bug;
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
 use crate::run::world::Orchestration;
-use crate::session::broker::{Admission, Proposals};
-use crate::session::lost::{Lost, set_aside};
-use crate::session::players::Player;
-use crate::session::prices::cost_of;
-use crate::session::roles;
-use crate::session::sandbox::{SessionPlace, free_shell};
-use crate::session::watch::{Attendance, ToolsUsed, idle};
+use crate::session::booking::SessionBooking;
+use crate::session::broker::Proposals;
+use crate::session::confinement::SessionConfinement;
+use crate::session::nesting::Nesting;
+use crate::session::open::{SessionEnd, SessionOpener};
+use crate::session::plan::{RowKind, SessionPlan, SessionRow, SessionTools};
 use crate::{Result, Update};
 
-/// One session to be run.
-pub(crate) struct Part<'a> {
+/// One session that a step asks for.
+pub(crate) struct StepSession<'a> {
     pub(crate) role: &'a str,
     /// Zero for a session of the run itself.
     pub(crate) bounce: u32,
@@ -44,208 +38,100 @@ impl Orchestration<'_> {
         &mut self,
         step: &Step,
         ticket: &Ticket,
-        part: Part<'_>,
+        asked: StepSession<'_>,
     ) -> Result<(SessionSummary, Proposals)> {
-        let player = self.settings.player(part.role);
-        let agent = self.cast.agent(&player)?;
-        let session = self.open_session(step, ticket, &part)?;
-        let files = part.files.clone();
-        set_aside(self.around, files.dir(), ticket.attempt)?;
-        self.around.write_file(&files.task(), part.prompt.as_bytes())?;
-        self.keep_carried(&part)?;
+        let plan = self.session_plan(step, ticket, asked)?;
         self.progress.update(&Update::Session {
-            role: part.role.to_owned(),
-            bounce: part.bounce,
+            role: plan.role.clone(),
+            bounce: plan.row.bounce,
             max_bounces: self.settings.max_bounces,
-            backend: player.backend.clone(),
+            backend: plan.player.backend.clone(),
         });
-        let (report, proposals) = self.attend(&part, &player, agent.as_ref(), session)?;
-        let cost = cost_of(self.config, &report, player.model.as_deref())?;
+        let opener = SessionOpener {
+            around: self.around,
+            workspace: self.workspace,
+            config: self.config,
+            journal: self.journal,
+            broker: &self.broker,
+            trace: &self.trace,
+        };
+        let SessionEnd { booking, report, proposals } = opener.run(&plan, self.progress)?;
         self.progress.update(&Update::SessionEnded {
-            role: part.role.to_owned(),
+            role: booking.role.clone(),
             outcome: report.reason.clone().unwrap_or_else(|| "done".to_owned()),
             turns: report.turns,
-            cost,
+            cost: booking.cost,
         });
-        self.around.write_file(&files.last_message(), report.final_text.as_bytes())?;
         let summary = SessionSummary {
-            run: session,
+            run: booking.session,
             outcome: report.outcome,
             reason: report.reason,
             final_text: report.final_text,
             session_id: report.session_id,
+            model: booking.model,
             turns: report.turns,
             usage: report.usage,
-            cost,
+            cost: booking.cost,
         };
         Ok((summary, proposals))
     }
 
-    /// Keeps what the task file carried, so that somebody can see later what helped.
-    fn keep_carried(&self, part: &Part<'_>) -> Result<()> {
-        if part.brief == Brief::default() {
-            return Ok(());
-        }
-        self.around.write_json(&part.files.carried(), &part.brief.carried)
-    }
-
-    /// Lets the agent work, its process on record before it starts, with a seat at the broker
-    /// for as long as it does.
-    fn attend(
-        &mut self,
-        part: &Part<'_>,
-        player: &Player,
-        agent: &dyn Agent,
-        session: RunId,
-    ) -> Result<(SessionReport, Proposals)> {
-        let dir = part.files.dir();
-        let token = self.around.ids.session_token();
-        let terms = self.settings.terms(self.config, part.role);
-        let place = SessionPlace { dir: &part.dir, access: terms.sandbox, files: dir };
-        let (sandbox, scratch) =
-            self.sandboxes().of_session(&self.hold, &player.backend, place, &token)?;
-        let mut env = self.session_environment();
-        if let Some(scratch) = &scratch {
-            scratch.tell(&mut env);
-            env.retain(|(name, _)| name != "IS_SANDBOX");
-            env.push(("IS_SANDBOX".to_owned(), "1".to_owned()));
-        }
-        let free = free_shell(self.config, &sandbox);
-        let root = self.workspace.root();
-        let role = roles::prompt(root, &part.dir, &player.backend, part.role, terms.turns);
-        let seat = self.broker.admit(Admission {
-            session,
-            run: self.run,
-            role: part.role.to_owned(),
-            tools: terms.tools.clone(),
-            dir: part.dir.clone(),
-            at: Some(part.at.clone()),
-        });
-        let resume = part.conversation.clone().filter(|_| agent.capabilities().resume);
-        let request = Request {
-            role: part.role.to_owned(),
-            bounce: part.bounce,
-            system_prompt: role.text,
-            native_role: role.native,
-            prompt: part.prompt.clone(),
-            model: player.model.clone(),
-            dir: part.dir.clone(),
-            env,
-            tools: roles::tools(&player.backend, &terms.tools, &self.gate_commands(), free),
-            sandbox,
-            mcp_servers: vec![seat.server()],
-            schema: None,
-            resume,
-            limits: RequestLimits {
-                turns: terms.turns,
-                wall: terms.wall(),
-                idle: idle(agent, self.config),
-                usd: self.budget.left(spore_model::BudgetTree::ROOT).usd,
-            },
-            token,
-            transcript: part.files.transcript(),
-        };
-        let desk = Attendance {
-            around: self.around,
-            journal: self.journal,
-            progress: self.progress,
-            root: self.run,
-            session,
-        };
-        let (report, tools) = desk.attend_noting(agent, &request)?;
-        // Its processes are gone, so what it has proposed is all there will be.
-        let proposals = seat.leave();
-        self.tell_tools(part, session, &tools)?;
-        self.keep_proposals(part, &proposals)?;
-        Ok((report, proposals))
-    }
-
-    fn tell_tools(&self, part: &Part<'_>, session: RunId, tools: &ToolsUsed) -> Result<()> {
-        let Some(payload) = tools.payload(part.role, &part.dir) else { return Ok(()) };
-        let event =
-            self.events().make(SourceKind::Runner, part.role, "tools.used", session, payload);
-        Ok(self.journal.update_run(session, &RunChange::default(), &[event])?)
-    }
-
-    /// Keeps what the session proposed beside its transcript, whatever becomes of it.
-    fn keep_proposals(&self, part: &Part<'_>, proposals: &Proposals) -> Result<()> {
-        if proposals.is_empty() {
-            return Ok(());
-        }
-        self.around.write_json(&part.files.proposals(), proposals)
-    }
-
-    /// Opens the session's row below its bounce. An earlier attempt that nobody saw the end
-    /// of is closed and booked first: it may have cost something.
-    fn open_session(&self, step: &Step, ticket: &Ticket, part: &Part<'_>) -> Result<RunId> {
-        let parent = match part.bounce {
+    fn session_plan(
+        &self,
+        step: &Step,
+        ticket: &Ticket,
+        asked: StepSession<'_>,
+    ) -> Result<SessionPlan> {
+        let player = self.settings.player(asked.role);
+        let agent = self.cast.agent(&player)?;
+        let parent = match asked.bounce {
             0 => self.run,
             bounce => self.bounce_run(bounce, ticket)?,
         };
-        let lost = Lost {
-            journal: self.journal,
-            config: self.config,
-            events: self.events(),
-            root: self.run,
-        };
-        lost.close_below(parent)?;
-        let id = match ticket.attempt {
-            1 => ticket.planned("session").map_err(bug)?,
-            _ => self.around.ids.run(),
-        };
-        let player = self.settings.player(part.role);
-        let run = Run {
-            parent: Some(parent),
-            attempt: ticket.attempt,
-            depth: self.depth + if part.bounce == 0 { 1 } else { 2 },
-            role: Some(part.role.to_owned()),
-            backend: Some(player.backend.clone()),
-            model: player.model,
-            ..self.child(id, RunKind::Session, part.role)
-        };
-        let event = self.events().make(
-            SourceKind::Runner,
-            part.role,
-            "session.started",
-            id,
-            json!({ "role": part.role, "bounce": part.bounce, "backend": player.backend }),
-        );
-        let mut events = vec![event];
-        if part.brief != Brief::default() {
-            let payload = json!({ "role": part.role, "carried": part.brief.carried });
-            let source = SourceKind::Runner;
-            events.push(self.events().make(source, part.role, "context.compiled", id, payload));
-        }
-        self.journal.amend_step(self.run, &step.key(), ticket.attempt, &[run], &events)?;
-        Ok(id)
+        Ok(SessionPlan {
+            role: asked.role.to_owned(),
+            name: asked.role.to_owned(),
+            player,
+            agent,
+            prompt: asked.prompt,
+            conversation: asked.conversation,
+            system_prompt: None,
+            dir: asked.dir,
+            files: asked.files,
+            terms: self.settings.terms(self.config, asked.role),
+            usd: self.budget.left(BudgetTree::ROOT).usd,
+            tools: SessionTools::OfRole { commands: self.gate_commands() },
+            brief: Some(asked.brief).filter(|brief| *brief != Brief::default()),
+            graph_at: Some(asked.at),
+            nesting: Nesting::inherited(self.around, self.config.spawn.max_depth),
+            row: SessionRow {
+                id: SessionRow::id_for(self.around, ticket)?,
+                root: self.run,
+                attempt: ticket.attempt,
+                bounce: asked.bounce,
+                depth: self.depth + if asked.bounce == 0 { 1 } else { 2 },
+                experiment: self.settings.experiment.clone(),
+                kind: RowKind::OfStep { parent, run: self.run, key: step.key() },
+            },
+            confinement: SessionConfinement::Checkout(self.hold.clone()),
+        })
     }
 
-    pub(crate) fn ledger_entry(&self, role: &str, summary: &SessionSummary) -> LedgerEntry {
+    /// Returns how a session is booked, from what its step keeps of it.
+    pub(crate) fn booking(&self, role: &str, summary: &SessionSummary) -> SessionBooking {
         let player = self.settings.player(role);
-        LedgerEntry {
+        SessionBooking {
             session: summary.run,
             root: self.run,
             role: role.to_owned(),
             backend: player.backend,
-            model: player.model,
+            // Runs of earlier versions kept no model in the result of a step.
+            model: summary.model.clone().or(player.model),
+            outcome: summary.outcome,
+            reason: summary.reason.clone(),
             turns: summary.turns,
             usage: summary.usage,
             cost: summary.cost,
-            interrupted: false,
-            booked: self.around.clock.now(),
-        }
-    }
-
-    pub(crate) fn session_change(&self, summary: &SessionSummary) -> RunChange {
-        RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(summary.outcome),
-            reason: summary.reason.clone(),
-            ended: Some(self.around.clock.now()),
-            turns: Some(summary.turns),
-            tokens: Some(summary.usage),
-            cost: Some(RunCost::from(summary.cost)),
-            ..RunChange::default()
         }
     }
 }

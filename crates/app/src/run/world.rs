@@ -4,7 +4,6 @@
 //! [`crate::run::steps::gates`], [`crate::run::steps::verifier`] and [`crate::run::steps::conclusion`].
 
 use serde_json::Value;
-use spore_agent::EnvironmentFilter;
 use spore_config::Config;
 use spore_gates::GateResult;
 use spore_git::Repository;
@@ -21,7 +20,7 @@ use crate::run::settings::RunSettings;
 use crate::run::steps::coder::Talk;
 use crate::session::broker::Broker;
 use crate::session::players::Cast;
-use crate::session::sandbox::{Hold, Sandboxes};
+use crate::session::sandbox::Hold;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// One run at work.
@@ -120,15 +119,6 @@ impl Orchestration<'_> {
         }
     }
 
-    pub(crate) fn sandboxes(&self) -> Sandboxes<'_> {
-        Sandboxes {
-            around: self.around,
-            workspace: self.workspace,
-            config: self.config,
-            run: self.run,
-        }
-    }
-
     pub(crate) fn steps(&self) -> Steps<'_> {
         let Self { around, workspace, journal, run, .. } = *self;
         Steps { around, workspace, journal, run }
@@ -182,28 +172,6 @@ impl Orchestration<'_> {
     ) -> spore_model::Event {
         self.events().make(kind, "orchestrate", what, run, payload)
     }
-
-    pub(crate) fn session_environment(&self) -> Vec<(String, String)> {
-        let own = &self.config.environment.agent;
-        let mut variables = environment(self.config, self.around, own);
-        variables.push(("SPORE_ROOT".to_owned(), self.workspace.root().display().to_string()));
-        variables
-    }
-}
-
-/// What everybody may see of the user's environment, and `more`.
-pub(crate) fn environment(
-    config: &Config,
-    around: &Surroundings,
-    more: &[String],
-) -> Vec<(String, String)> {
-    let allow = [config.environment.allow.as_slice(), more].concat();
-    let mut variables =
-        EnvironmentFilter::new(&allow, &config.environment.deny).filter(around.variables.clone());
-    // In a checkout that lost its own repository, git must not find one further up.
-    let ceiling = around.state_home.display().to_string();
-    variables.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling));
-    variables
 }
 
 pub(crate) fn interrupted() -> Done {

@@ -45,7 +45,7 @@ impl Lost<'_> {
             root: self.root,
             role: session.role.clone().unwrap_or_default(),
             backend: session.backend.clone().unwrap_or_default(),
-            model: None,
+            model: session.model.clone(),
             turns: 0,
             usage: Usage::default(),
             cost,

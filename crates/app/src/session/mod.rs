@@ -2,9 +2,14 @@
 
 pub(crate) mod agents;
 pub(crate) mod backends;
+pub(crate) mod booking;
 pub(crate) mod broker;
+pub(crate) mod confinement;
+pub(crate) mod environment;
 pub(crate) mod lost;
 pub(crate) mod nesting;
+pub(crate) mod open;
+pub(crate) mod plan;
 pub(crate) mod players;
 pub(crate) mod prices;
 pub(crate) mod roles;

@@ -29,12 +29,8 @@ pub(crate) struct Nesting {
 impl Nesting {
     /// Reads the nesting from the environment. At the limit nothing is started.
     pub(crate) fn read(around: &Surroundings, limit: u32) -> Result<Self> {
-        let get = |names: [&str; 2]| {
-            let found = names.iter().find_map(|name| around.variable(name));
-            found.filter(|value| !value.is_empty()).map(str::to_owned)
-        };
         // A depth that cannot be read must not count as none: it would undo the limit.
-        let depth = match get(DEPTH_VARS) {
+        let depth = match variable(around, DEPTH_VARS) {
             None => 0,
             Some(text) => text.parse().map_err(|_| {
                 Error::new(Fault::BadInput, format!("the spawn depth {text:?} is not a number"))
@@ -43,7 +39,18 @@ impl Nesting {
         if depth >= limit {
             return Err(Error::too_deep(depth, limit));
         }
-        Ok(Self { depth, limit, trace: get(TRACE_VARS).and_then(|text| TraceId::new(text).ok()) })
+        Ok(Self { depth, ..Self::inherited(around, limit) })
+    }
+
+    /// Reads the nesting for a process that the limit does not refuse, only what it starts. A
+    /// depth that cannot be read counts as the limit.
+    pub(crate) fn inherited(around: &Surroundings, limit: u32) -> Self {
+        let trace = variable(around, TRACE_VARS).and_then(|text| TraceId::new(text).ok());
+        let depth = match variable(around, DEPTH_VARS) {
+            None => 0,
+            Some(text) => text.parse().unwrap_or(limit),
+        };
+        Self { depth, limit, trace }
     }
 
     /// How many levels of sessions may still be started, this one's included.
@@ -53,11 +60,19 @@ impl Nesting {
 
     /// What a session one level deeper is told.
     pub(crate) fn tell(&self, trace: &TraceId, variables: &mut Vec<(String, String)>) {
-        variables.push((DEPTH_VARS[0].to_owned(), (self.depth + 1).to_string()));
-        variables.push((TRACE_VARS[0].to_owned(), trace.to_string()));
-        for name in LIMIT_VARS {
+        let mut set = |name: &str, value: String| {
             variables.retain(|(known, _)| known != name);
-            variables.push((name.to_owned(), self.limit.to_string()));
+            variables.push((name.to_owned(), value));
+        };
+        set(DEPTH_VARS[0], (self.depth.saturating_add(1)).to_string());
+        set(TRACE_VARS[0], trace.to_string());
+        for name in LIMIT_VARS {
+            set(name, self.limit.to_string());
         }
     }
+}
+
+fn variable<'a>(around: &'a Surroundings, names: [&str; 2]) -> Option<&'a str> {
+    let found = names.iter().find_map(|name| around.variable(name));
+    found.filter(|value| !value.is_empty())
 }

@@ -144,7 +144,7 @@ pub(crate) fn tools(
 pub(crate) fn tools_outside(backend: &str, groups: &ToolGroups, asked: &[String]) -> ToolPolicy {
     match backend {
         "api" if asked.is_empty() => tools(backend, groups, &[], false),
-        _ => ToolPolicy { allow: asked.to_vec(), ..ToolPolicy::default() },
+        _ => allowed(backend, asked),
     }
 }
 
@@ -218,6 +218,16 @@ fn kind_of(group: ToolGroup) -> Vec<String> {
 
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// Returns the tools that a person or a flow names. The tools on the graph go with them where
+/// the agent must be told so; where none are named, the choice is the agent's.
+fn allowed(backend: &str, names: &[String]) -> ToolPolicy {
+    let mut allow = names.to_vec();
+    if backend == "claude" && !allow.is_empty() && !allow.iter().any(|name| name == GRAPH) {
+        allow.push(GRAPH.to_owned());
+    }
+    ToolPolicy { allow, ..ToolPolicy::default() }
 }
 
 fn asks_by_kind(backend: &str) -> bool {

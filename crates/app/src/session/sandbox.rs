@@ -21,7 +21,7 @@ use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::{Error, Result, Surroundings, Workspace};
 use places::Places;
-use scratch::Scratch;
+pub(crate) use scratch::Scratch;
 
 /// What a run is held to, as it is written down with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -4,30 +4,28 @@
 //! depth is counted in the environment and checked before anything is started.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
+use spore_agent::{Agent, Conversation};
 use spore_config::Config;
-use spore_model::{
-    Cost, EffectClass, Fault, LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind,
-    StepKey, TraceId, Usage, Usd,
-};
-use spore_store::{Journal, RunChange, StepEntry};
+use spore_model::{Cost, Fault, Outcome, RunId, StepKey, Ticket, TraceId, Usage, Usd};
 
-use crate::base::outbox::{self, Events};
+use crate::base::outbox::Events;
 use crate::base::run_files::SessionFiles;
 use crate::base::run_lock::claim;
+use crate::base::step::Steps;
 use crate::session::backends::{backend, model};
+use crate::session::broker::Broker;
+use crate::session::confinement::{NOT_HELD, SessionConfinement, refuse_if_required};
 use crate::session::nesting::Nesting;
-use crate::session::prices::cost_of;
-use crate::session::roles::{self, Role, RoleTerms};
-use crate::session::watch::{Attendance, idle};
+use crate::session::open::{SessionEnd, SessionOpener};
+use crate::session::plan::{RowKind, SessionPlan, SessionRow, SessionTools};
+use crate::session::players::Player;
+use crate::session::roles::RoleTerms;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
-
-/// Said and recorded, because runs in a checkout are held.
-pub(crate) const NOT_HELD: &str = "No sandbox holds this session: it works in your own directory.";
 
 /// What to spawn. What is left out comes from the configuration.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +76,7 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
     let nesting = Nesting::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
-    refuse_if_sandbox_required(&config)?;
+    refuse_if_required(&config)?;
     let name = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
     let scenario = asked.scenario.as_deref().map(canonical).transpose()?;
     let agent = backend(around, &config, &name, scenario.as_deref())?;
@@ -90,27 +88,27 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     let journal = workspace.journal(&config)?;
     let id = around.ids.run();
     let trace = nesting.trace.clone().unwrap_or_else(|| id.into());
-    let desk = Desk {
-        around,
-        backend: name,
-        root: workspace.root(),
-        config: &config,
-        journal: &journal,
-        id,
-        trace: trace.clone(),
-    };
     let files = workspace.run_files(id).alone();
     let _lock = claim(&workspace, id)?;
 
     progress.update(&Update::NotHeld { note: NOT_HELD.to_owned() });
-    let mut request = desk.request(asked, &nesting, dir, &files);
-    request.limits.idle = idle(agent.as_ref(), &config);
-    let attempt = desk.open(asked, &nesting, agent.name())?;
-    let attendance = Attendance { around, journal: &journal, progress, root: id, session: id };
-    let report = attendance.attend(agent.as_ref(), &request)?;
-    let cost = cost_of(&config, &report, request.model.as_deref())?;
-    desk.close(&asked.role, agent.name(), attempt, &report, cost)?;
-    outbox::flush(around, &workspace, &journal)?;
+    let opening = Opening { id, dir, files, nesting: nesting.clone() };
+    let plan = plan(&config, asked, agent, name, opening);
+    let opener = SessionOpener {
+        around,
+        workspace: &workspace,
+        config: &config,
+        journal: &journal,
+        broker: &Broker::start(around, &workspace, &config)?,
+        trace: &trace,
+    };
+    let SessionEnd { booking, report, .. } = opener.run(&plan, progress)?;
+    let steps = Steps { around, workspace: &workspace, journal: &journal, run: id };
+    let result = json!({ "outcome": report.outcome, "final_text": report.final_text });
+    let mut entry = steps.entry(&result)?;
+    booking.enter(&Events { around, trace: trace.clone() }, &mut entry);
+    let ticket = Ticket { attempt: plan.row.attempt, intent: json!({}) };
+    steps.finish(&StepKey::session(), &ticket, &entry)?;
     Ok(Spawned {
         run: id,
         outcome: report.outcome,
@@ -122,163 +120,59 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
         trace,
         turns: report.turns,
         usage: report.usage,
-        cost,
+        cost: booking.cost,
         duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
         directory: format!(".spore/runs/{id}"),
     })
 }
 
-/// The parts of one spawn that its steps share.
-struct Desk<'a> {
-    around: &'a Surroundings,
-    /// The agent's name: what a role or a tier means depends on it.
-    backend: String,
-    /// The project, whose own role files come first.
-    root: &'a Path,
-    config: &'a Config,
-    journal: &'a dyn Journal,
+/// Where a spawned session works, and as which run.
+struct Opening {
     id: RunId,
-    trace: TraceId,
+    dir: PathBuf,
+    files: SessionFiles,
+    nesting: Nesting,
 }
 
-impl Desk<'_> {
-    fn request(
-        &self,
-        asked: &Spawn,
-        nesting: &Nesting,
-        dir: PathBuf,
-        files: &SessionFiles,
-    ) -> Request {
-        let terms = RoleTerms::settle(self.config, &asked.role, asked.max_turns, asked.timeout);
-        let role = match &asked.system_prompt {
-            Some(text) => Role { text: text.clone(), native: None },
-            None => roles::prompt(self.root, &dir, &self.backend, &asked.role, terms.turns),
-        };
-        let own = &self.config.environment.agent;
-        let mut env = crate::run::world::environment(self.config, self.around, own);
-        nesting.tell(&self.trace, &mut env);
-        Request {
-            role: asked.role.clone(),
+fn plan(
+    config: &Config,
+    asked: &Spawn,
+    agent: Arc<dyn Agent>,
+    backend: String,
+    opening: Opening,
+) -> SessionPlan {
+    let conversation = asked
+        .resume
+        .clone()
+        .map(|session_id| Conversation { session_id, prompt: asked.prompt.clone() });
+    SessionPlan {
+        role: asked.role.clone(),
+        name: crate::run::prompts::title(&asked.prompt),
+        player: Player { model: model(config, &backend, asked.model.as_deref()), backend },
+        agent,
+        prompt: asked.prompt.clone(),
+        conversation,
+        system_prompt: asked.system_prompt.clone(),
+        dir: opening.dir,
+        files: opening.files,
+        terms: RoleTerms::settle(config, &asked.role, asked.max_turns, asked.timeout),
+        usd: Some(asked.budget.unwrap_or(config.orchestrate.budget_usd)),
+        tools: SessionTools::Allowed(asked.allowed_tools.clone()),
+        // The prompt is the person's own, word for word.
+        brief: None,
+        graph_at: None,
+        row: SessionRow {
+            id: opening.id,
+            root: opening.id,
+            attempt: 1,
             bounce: 1,
-            system_prompt: role.text,
-            native_role: role.native,
-            prompt: asked.prompt.clone(),
-            model: model(self.config, &self.backend, asked.model.as_deref()),
-            dir,
-            env,
-            tools: roles::tools_outside(&self.backend, &terms.tools, &asked.allowed_tools),
-            sandbox: spore_agent::SessionSandbox::None,
-            mcp_servers: Vec::new(),
-            schema: None,
-            resume: asked
-                .resume
-                .clone()
-                .map(|session_id| Conversation { session_id, prompt: asked.prompt.clone() }),
-            limits: RequestLimits {
-                turns: terms.turns,
-                wall: terms.wall(),
-                idle: None,
-                usd: Some(asked.budget.unwrap_or(self.config.orchestrate.budget_usd)),
-            },
-            token: self.around.ids.session_token(),
-            transcript: files.transcript(),
-        }
+            depth: opening.nesting.depth,
+            experiment: None,
+            kind: RowKind::Alone,
+        },
+        nesting: opening.nesting,
+        confinement: SessionConfinement::OwnDirectory,
     }
-
-    /// Puts the run on record, and its one step.
-    fn open(&self, asked: &Spawn, nesting: &Nesting, backend: &str) -> Result<u32> {
-        let title = crate::run::prompts::title(&asked.prompt);
-        let run = Run {
-            trace: self.trace.clone(),
-            task: Some(asked.prompt.clone()),
-            depth: nesting.depth,
-            role: Some(asked.role.clone()),
-            backend: Some(backend.to_owned()),
-            model: asked.model.clone(),
-            ..Run::begin(self.id, RunKind::Spawn, title, self.around.clock.now())
-        };
-        let payload = json!({
-            "role": asked.role,
-            "backend": backend,
-            "depth": nesting.depth,
-            "sandbox": { "notes": [NOT_HELD] },
-        });
-        let event = self.event("session.started", payload);
-        self.journal.create_run(&run, &[event])?;
-        let now = self.around.clock.now();
-        let begun = self.journal.begin_step(
-            self.id,
-            &StepKey::session(),
-            EffectClass::Paid,
-            &json!({}),
-            now,
-        )?;
-        Ok(begun.attempt)
-    }
-
-    fn close(
-        &self,
-        role: &str,
-        backend: &str,
-        attempt: u32,
-        report: &SessionReport,
-        cost: Cost,
-    ) -> Result<()> {
-        let now = self.around.clock.now();
-        let ledger = LedgerEntry {
-            session: self.id,
-            root: self.id,
-            role: role.to_owned(),
-            backend: backend.to_owned(),
-            model: None,
-            turns: report.turns,
-            usage: report.usage,
-            cost,
-            interrupted: false,
-            booked: now,
-        };
-        let change = RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(report.outcome),
-            reason: report.reason.clone(),
-            ended: Some(now),
-            turns: Some(report.turns),
-            tokens: Some(report.usage),
-            cost: Some(cost.into()),
-            ..RunChange::default()
-        };
-        let payload = json!({
-            "role": role,
-            "outcome": report.outcome,
-            "turns": report.turns,
-            "usage": report.usage,
-            "cost": cost,
-        });
-        let entry = StepEntry {
-            result: json!({ "outcome": report.outcome, "final_text": report.final_text }),
-            runs: vec![(self.id, change)],
-            new_runs: Vec::new(),
-            ledger: vec![ledger],
-            events: vec![self.event("session.finished", payload)],
-            now,
-        };
-        Ok(self.journal.finish_step(self.id, &StepKey::session(), attempt, &entry)?)
-    }
-
-    fn event(&self, what: &str, payload: serde_json::Value) -> spore_model::Event {
-        let events = Events { around: self.around, trace: self.trace.clone() };
-        events.make(SourceKind::Runner, "spawn", what, self.id, payload)
-    }
-}
-
-/// A spawned session works where the person is, and may spawn others.
-pub(crate) fn refuse_if_sandbox_required(config: &Config) -> Result<()> {
-    if config.sandbox.mode != "required" {
-        return Ok(());
-    }
-    Err(Error::new(Fault::Missing, "a sandbox is required, and a spawned session has none").hint(
-        "let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = \"auto\"`",
-    ))
 }
 
 fn canonical(path: &Path) -> Result<PathBuf> {

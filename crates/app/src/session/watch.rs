@@ -2,7 +2,7 @@
 //! nothing of it is left; what it says goes to the progress; an interrupt ends it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use spore_agent::{Agent, AgentError, AgentEvent, AgentWatch, BoxError, Request, SessionReport};
 use spore_config::Config;
@@ -13,37 +13,30 @@ use spore_store::{Journal, ProcessRow};
 use crate::base::run_files::SessionFiles;
 use crate::{Error, Progress, Result, Surroundings, Update};
 
-/// Who attends, and for which run.
-pub(crate) struct Attendance<'a> {
+/// Watches over one session.
+pub(crate) struct SessionWatch<'a> {
     pub(crate) around: &'a Surroundings,
     pub(crate) journal: &'a dyn Journal,
     pub(crate) progress: &'a mut dyn Progress,
     /// The run at the root of the tree, and the session's own.
     pub(crate) root: RunId,
     pub(crate) session: RunId,
+    pub(crate) files: &'a SessionFiles,
 }
 
-impl Attendance<'_> {
-    /// Lets the agent work until it is done.
-    pub(crate) fn attend(self, agent: &dyn Agent, request: &Request) -> Result<SessionReport> {
-        Ok(self.attend_noting(agent, request)?.0)
-    }
-
-    /// Like [`Self::attend`], and tells which tools it used.
-    pub(crate) fn attend_noting(
+impl SessionWatch<'_> {
+    /// Lets the agent work until it is done; tells which tools it used.
+    pub(crate) fn run(
         self,
         agent: &dyn Agent,
         request: &Request,
     ) -> Result<(SessionReport, ToolsUsed)> {
         let (journal, clock) = (self.journal, &self.around.clock);
         let token = request.token.clone();
-        let mut watch = SessionWatch {
-            desk: self,
+        let mut watch = Watcher {
+            session: self,
             token: token.clone(),
             role: request.role.clone(),
-            files: SessionFiles::new(
-                request.transcript.parent().map_or_else(PathBuf::new, PathBuf::from),
-            ),
             tools: ToolsUsed::default(),
         };
         let started = clock.monotonic();
@@ -62,11 +55,11 @@ impl Attendance<'_> {
     }
 }
 
-struct SessionWatch<'a> {
-    desk: Attendance<'a>,
+/// A watch whose session is running.
+struct Watcher<'a> {
+    session: SessionWatch<'a>,
     token: SessionToken,
     role: String,
-    files: SessionFiles,
     tools: ToolsUsed,
 }
 
@@ -102,27 +95,27 @@ impl ToolsUsed {
     }
 }
 
-impl SessionWatch<'_> {
+impl Watcher<'_> {
     /// Thoughts are for people who look into a run later; losing one ends no session.
     fn keep_thought(&self, text: &str) {
         let line = format!("{text}\n");
-        let _ = self.desk.around.append_file(&self.files.thinking(), line.as_bytes());
+        let _ = self.session.around.append_file(&self.session.files.thinking(), line.as_bytes());
     }
 }
 
-impl AgentWatch for SessionWatch<'_> {
+impl AgentWatch for Watcher<'_> {
     fn starting(&mut self, process: &ProcessIdentity) -> std::result::Result<(), BoxError> {
-        let around = self.desk.around;
+        let around = self.session.around;
         let row = ProcessRow {
             token: self.token.clone(),
-            root: self.desk.root,
-            session: self.desk.session,
+            root: self.session.root,
+            session: self.session.session,
             pid: process.pid,
             start_ticks: process.start_ticks,
             boot_id: process.boot_id.clone(),
             started: around.clock.now(),
         };
-        self.desk
+        self.session
             .journal
             .process_started(&row)
             .map_err(|error| Box::new(Error::from(error)) as BoxError)
@@ -131,7 +124,7 @@ impl AgentWatch for SessionWatch<'_> {
     /// Keeps what the kernel took on, right by right, beside the transcript.
     fn confined(&mut self, enforced: Option<&Enforced>) {
         let Some(enforced) = enforced else { return };
-        let _ = self.desk.around.write_json(&self.files.sandbox(), enforced);
+        let _ = self.session.around.write_json(&self.session.files.sandbox(), enforced);
     }
 
     fn event(&mut self, event: &AgentEvent) {
@@ -142,11 +135,11 @@ impl AgentWatch for SessionWatch<'_> {
             self.tools.note(tool, path.as_deref());
         }
         let update = Update::Agent { role: self.role.clone(), event: event.clone() };
-        self.desk.progress.update(&update);
+        self.session.progress.update(&update);
     }
 
     fn cancelled(&self) -> bool {
-        self.desk.around.interrupt.is_raised()
+        self.session.around.interrupt.is_raised()
     }
 }
 

@@ -35,6 +35,7 @@ fn session(outcome: Outcome, text: &str) -> SessionSummary {
         reason: None,
         final_text: text.into(),
         session_id: Some("talk".into()),
+        model: None,
         turns: 1,
         usage: Usage::default(),
         cost: Cost::default(),

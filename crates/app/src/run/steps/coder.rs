@@ -7,7 +7,7 @@ use spore_pipeline::{Done, Evidence, Step};
 use crate::base::run_refs;
 use crate::knowledge::brief::{Brief, Briefing, Question};
 use crate::run::prompts;
-use crate::run::sessions::Part;
+use crate::run::sessions::StepSession;
 use crate::run::world::Orchestration;
 use crate::secrets::secrets_in;
 use crate::{Result, Update};
@@ -50,7 +50,7 @@ impl Orchestration<'_> {
         let run = self.run.to_string();
         let file = self.task_file("coder", bounce, &run);
         let prompt = file.for_coder(&brief.text, talk.evidence, &self.gate_commands());
-        let part = Part {
+        let asked = StepSession {
             role: "coder",
             bounce,
             prompt,
@@ -61,7 +61,7 @@ impl Orchestration<'_> {
             files: self.files().coder(bounce),
             brief,
         };
-        let (summary, _) = self.run_session(step, ticket, part)?;
+        let (summary, _) = self.run_session(step, ticket, asked)?;
         self.book_if_stopped("coder", &summary)?;
         Ok(Done::Coder(summary))
     }
@@ -102,7 +102,7 @@ impl Orchestration<'_> {
         let brief = self.brief(role, &base, &[]);
         let run = self.run.to_string();
         let prompt = self.task_file(role, 1, &run).alone(&brief.text);
-        let part = Part {
+        let asked = StepSession {
             role,
             bounce: 0,
             prompt,
@@ -112,7 +112,7 @@ impl Orchestration<'_> {
             files: self.files().role(role),
             brief,
         };
-        let (summary, _) = self.run_session(step, ticket, part)?;
+        let (summary, _) = self.run_session(step, ticket, asked)?;
         self.book_if_stopped(role, &summary)?;
         Ok(Done::Solo(summary))
     }

@@ -14,7 +14,7 @@ use crate::knowledge::lessons::{
 use crate::report;
 use crate::run::apply::{self, Apply, Site, commit_message};
 use crate::run::prompts;
-use crate::run::sessions::Part;
+use crate::run::sessions::StepSession;
 use crate::run::steps::nodes::Keys;
 use crate::run::world::Orchestration;
 use crate::session::broker::Proposals;
@@ -77,7 +77,7 @@ impl Orchestration<'_> {
         let carried = carried_lessons(self.files().dir());
         let prompt = self.trail(bounce, conclusion, &carried)?;
         let checkout = self.coder_checkout(bounce)?;
-        let part = Part {
+        let asked = StepSession {
             role: "summarizer",
             bounce: 0,
             prompt,
@@ -87,7 +87,7 @@ impl Orchestration<'_> {
             files: self.files().role("summarizer"),
             brief: crate::knowledge::brief::Brief::default(),
         };
-        let (session, proposals) = match self.run_session(step, ticket, part) {
+        let (session, proposals) = match self.run_session(step, ticket, asked) {
             Ok(ended) => ended,
             Err(error) => return Ok(not_summed_up(&error.to_string())),
         };

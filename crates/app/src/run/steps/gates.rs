@@ -10,7 +10,8 @@ use crate::base::checkouts::Checkouts;
 use crate::checks::review::Review;
 use crate::checks::runner::{Against, Check, Checked, GateRuns, expected_of_base_tests};
 use crate::checks::words;
-use crate::run::world::{Orchestration, environment, interrupted};
+use crate::run::world::{Orchestration, interrupted};
+use crate::session::environment::environment;
 use crate::session::sandbox::Sandboxes;
 use crate::{Progress, Result, Update};
 

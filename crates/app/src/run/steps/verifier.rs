@@ -9,7 +9,7 @@ use spore_model::{CommitId, Outcome, Ticket, TreeId};
 use spore_pipeline::{Done, Step};
 
 use crate::Result;
-use crate::run::sessions::Part;
+use crate::run::sessions::StepSession;
 use crate::run::world::{Orchestration, interrupted};
 
 /// What a verifier is given to look at.
@@ -48,7 +48,7 @@ impl Orchestration<'_> {
         let run = self.run.to_string();
         let file = self.task_file("verifier", bounce, &run);
         let prompt = file.for_verifier(&brief.text, &lines, &diff.text);
-        let part = Part {
+        let asked = StepSession {
             role: "verifier",
             bounce,
             prompt,
@@ -58,7 +58,7 @@ impl Orchestration<'_> {
             files: self.files().verifier(bounce, attempt),
             brief,
         };
-        let (session, mut proposals) = self.run_session(step, ticket, part)?;
+        let (session, mut proposals) = self.run_session(step, ticket, asked)?;
         if attempt > 1 && session.outcome != Outcome::Success {
             // A second breakdown parks the run, so no result of the step will book it.
             self.book_stopped("verifier", &session)?;

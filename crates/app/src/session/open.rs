@@ -1,0 +1,182 @@
+//! Opens every session of every kind and attends it to its end.
+//!
+//! A run's sessions, a flow's and a spawned one differ in their [`SessionPlan`] alone. All of
+//! them leave the same files, see the same variables, have the tools on the graph, and are on
+//! record the same way. Booking is the caller's, together with the step's result, so that a
+//! session is never booked without counting.
+
+use spore_agent::{McpServer, Request, RequestLimits, SessionReport};
+use spore_config::Config;
+use spore_model::{SessionToken, TraceId};
+use spore_store::{Journal, RunChange};
+
+use crate::base::outbox::Events;
+use crate::session::booking::{self, SessionBooking};
+use crate::session::broker::{Admission, Broker, Proposals};
+use crate::session::confinement::Confined;
+use crate::session::environment::session_environment;
+use crate::session::lost::{Lost, set_aside};
+use crate::session::plan::{RowKind, SessionPlan};
+use crate::session::prices::cost_of;
+use crate::session::roles::{self, Role};
+use crate::session::sandbox::{Sandboxes, SessionPlace, free_shell};
+use crate::session::watch::{SessionWatch, ToolsUsed, idle};
+use crate::{Progress, Result, Surroundings, Workspace};
+
+/// Opens the sessions of one run.
+pub(crate) struct SessionOpener<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) config: &'a Config,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) broker: &'a Broker,
+    pub(crate) trace: &'a TraceId,
+}
+
+/// A session that is over.
+pub(crate) struct SessionEnd {
+    pub(crate) booking: SessionBooking,
+    pub(crate) report: SessionReport,
+    /// What it handed in through its tools.
+    pub(crate) proposals: Proposals,
+}
+
+impl SessionOpener<'_> {
+    /// Runs a session to its end and keeps what it said.
+    pub(crate) fn run(
+        &self,
+        plan: &SessionPlan,
+        progress: &mut dyn Progress,
+    ) -> Result<SessionEnd> {
+        self.close_lost(plan)?;
+        self.lay_out(plan)?;
+        let token = self.around.ids.session_token();
+        let backend = &plan.player.backend;
+        let sandboxes = self.sandboxes(plan);
+        let place =
+            SessionPlace { dir: &plan.dir, access: plan.terms.sandbox, files: plan.files.dir() };
+        let confined = plan.confinement.make(&sandboxes, backend, place, &token)?;
+        // The row is the last thing before the agent: one that is open is a session that may
+        // have cost something.
+        booking::open(self.journal, &self.events(), plan)?;
+        let seat = self.broker.admit(Admission {
+            session: plan.row.id,
+            run: plan.row.root,
+            role: plan.role.clone(),
+            tools: plan.terms.tools.clone(),
+            dir: plan.dir.clone(),
+            at: plan.graph_at.clone(),
+        });
+        let request = self.request(plan, &confined, token, seat.server());
+        let watch = SessionWatch {
+            around: self.around,
+            journal: self.journal,
+            progress,
+            root: plan.row.root,
+            session: plan.row.id,
+            files: &plan.files,
+        };
+        let (report, tools) = watch.run(plan.agent.as_ref(), &request)?;
+        // Its processes are gone, so what it has proposed is all there will be.
+        let proposals = seat.leave();
+        self.keep(plan, &report, &tools, &proposals)?;
+        let cost = cost_of(self.config, &report, plan.player.model.as_deref())?;
+        let booking = SessionBooking::of(plan, &report, cost);
+        Ok(SessionEnd { booking, report, proposals })
+    }
+
+    /// Closes and books an earlier attempt whose end was not seen: it may have cost something.
+    fn close_lost(&self, plan: &SessionPlan) -> Result<()> {
+        let RowKind::OfStep { parent, .. } = &plan.row.kind else { return Ok(()) };
+        let lost = Lost {
+            journal: self.journal,
+            config: self.config,
+            events: self.events(),
+            root: plan.row.root,
+        };
+        lost.close_below(*parent)
+    }
+
+    /// Writes what the session is told, after setting aside what a lost attempt left.
+    fn lay_out(&self, plan: &SessionPlan) -> Result<()> {
+        set_aside(self.around, plan.files.dir(), plan.row.attempt)?;
+        self.around.write_file(&plan.files.task(), plan.prompt.as_bytes())?;
+        match &plan.brief {
+            // What helped can be seen later.
+            Some(brief) => self.around.write_json(&plan.files.carried(), &brief.carried),
+            None => Ok(()),
+        }
+    }
+
+    fn request(
+        &self,
+        plan: &SessionPlan,
+        confined: &Confined,
+        token: SessionToken,
+        server: McpServer,
+    ) -> Request {
+        let (config, root, backend) = (self.config, self.workspace.root(), &plan.player.backend);
+        let mut env = session_environment(config, self.around, root, &plan.nesting, self.trace);
+        confined.tell(&mut env);
+        let role = match &plan.system_prompt {
+            Some(text) => Role { text: text.clone(), native: None },
+            None => roles::prompt(root, &plan.dir, backend, &plan.role, plan.terms.turns),
+        };
+        let can_resume = plan.agent.capabilities().resume;
+        let free = free_shell(config, &confined.sandbox);
+        Request {
+            role: plan.role.clone(),
+            bounce: plan.row.bounce,
+            system_prompt: role.text,
+            native_role: role.native,
+            prompt: plan.prompt.clone(),
+            model: plan.player.model.clone(),
+            dir: plan.dir.clone(),
+            env,
+            tools: plan.tools.policy(backend, &plan.terms.tools, free),
+            sandbox: confined.sandbox.clone(),
+            mcp_servers: vec![server],
+            schema: None,
+            resume: plan.conversation.clone().filter(|_| can_resume),
+            limits: RequestLimits {
+                turns: plan.terms.turns,
+                wall: plan.terms.wall(),
+                idle: idle(plan.agent.as_ref(), config),
+                usd: plan.usd,
+            },
+            token,
+            transcript: plan.files.transcript(),
+        }
+    }
+
+    /// Keeps what is left of a session, whatever becomes of it.
+    fn keep(
+        &self,
+        plan: &SessionPlan,
+        report: &SessionReport,
+        tools: &ToolsUsed,
+        proposals: &Proposals,
+    ) -> Result<()> {
+        if let Some(payload) = tools.payload(&plan.role, &plan.dir) {
+            let session = plan.row.id;
+            let event = booking::event(&self.events(), &plan.role, "tools.used", session, payload);
+            self.journal.update_run(session, &RunChange::default(), &[event])?;
+        }
+        if !proposals.is_empty() {
+            self.around.write_json(&plan.files.proposals(), proposals)?;
+        }
+        self.around.write_file(&plan.files.last_message(), report.final_text.as_bytes())
+    }
+
+    fn sandboxes(&self, plan: &SessionPlan) -> Sandboxes<'_> {
+        let Self { around, workspace, config, .. } = *self;
+        Sandboxes { around, workspace, config, run: plan.row.root }
+    }
+
+    fn events(&self) -> Events<'_> {
+        Events { around: self.around, trace: self.trace.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

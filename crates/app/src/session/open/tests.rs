@@ -1,0 +1,120 @@
+//! The opener with an agent that only looks at its request.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use spore_agent::{Agent, AgentError, AgentWatch, Capabilities};
+use spore_model::{Outcome, RunId};
+use spore_tools::remote::{Ask, Remote, Told};
+
+use super::*;
+use crate::Update;
+use crate::session::confinement::SessionConfinement;
+use crate::session::nesting::Nesting;
+use crate::session::plan::{SessionRow, SessionTools};
+use crate::session::players::Player;
+use crate::session::roles::RoleTerms;
+use crate::session::sandbox::Hold;
+use crate::toolbox::tests::garden::Garden;
+
+/// Keeps its request and asks the graph one question.
+#[derive(Default)]
+struct Looker {
+    seen: Mutex<Option<(Request, String)>>,
+}
+
+impl Agent for Looker {
+    fn name(&self) -> &str {
+        "looker"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn run(
+        &self,
+        request: &Request,
+        _: &mut dyn AgentWatch,
+    ) -> std::result::Result<SessionReport, AgentError> {
+        let remote = Remote::of_environment(&request.mcp_servers[0].env).unwrap();
+        let ask = Ask::Call { tool: "search".to_owned(), arguments: json!({ "query": "pour" }) };
+        let told = match remote.ask(&ask, &|| false).unwrap() {
+            Told::Answer(answer) => format!("{answer:?}"),
+            other => panic!("{other:?}"),
+        };
+        *self.seen.lock().unwrap() = Some((request.clone(), told));
+        let model = Some("really-used".to_owned());
+        Ok(SessionReport { model, ..SessionReport::ended(Outcome::Success, None) })
+    }
+}
+
+struct Quiet;
+
+impl Progress for Quiet {
+    fn update(&mut self, _: &Update) {}
+}
+
+fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) -> SessionPlan {
+    let id = RunId::from_parts(1, 2);
+    let config = &spore_config::Config::load(&[]).unwrap().config;
+    SessionPlan {
+        role: "operator".to_owned(),
+        name: "look".to_owned(),
+        player: Player { backend: "looker".to_owned(), model: Some("asked-for".to_owned()) },
+        agent,
+        prompt: "look around".to_owned(),
+        conversation: None,
+        system_prompt: None,
+        dir: garden.root(),
+        files: crate::base::run_files::SessionFiles::new(garden.root().join("s")),
+        terms: RoleTerms::settle(config, "operator", Some(1), Some(Duration::from_secs(1))),
+        usd: None,
+        tools: SessionTools::Allowed(Vec::new()),
+        brief: None,
+        graph_at: None,
+        nesting: Nesting { depth: 1, limit: 3, trace: None },
+        row: SessionRow {
+            id,
+            root: id,
+            attempt: 1,
+            bounce: 1,
+            depth: 1,
+            experiment: None,
+            kind: RowKind::Alone,
+        },
+        confinement,
+    }
+}
+
+#[test]
+fn a_session_has_variables_tools_and_a_model_however_it_is_held() {
+    let not_held = Hold { held: false, notes: Vec::new() };
+    for confinement in [SessionConfinement::OwnDirectory, SessionConfinement::Checkout(not_held)] {
+        let garden = Garden::planted();
+        let around = garden.around();
+        let workspace = Workspace::find(&around).unwrap();
+        let config = workspace.config(&around, &[]).unwrap();
+        let journal = workspace.journal(&config).unwrap();
+        let agent = Arc::new(Looker::default());
+        let plan = plan(&garden, Arc::clone(&agent), confinement);
+        let opener = SessionOpener {
+            around: &around,
+            workspace: &workspace,
+            config: &config,
+            journal: &journal,
+            broker: &Broker::start(&around, &workspace, &config).unwrap(),
+            trace: &plan.row.id.into(),
+        };
+        let end = opener.run(&plan, &mut Quiet).unwrap();
+        assert_eq!(end.booking.model.as_deref(), Some("really-used"));
+        let (request, told) = agent.seen.lock().unwrap().take().unwrap();
+        assert!(told.contains("src/lib.rs"), "{told}");
+        let names: Vec<&str> = request.env.iter().map(|(name, _)| name.as_str()).collect();
+        for name in ["SPORE_ROOT", "SPORE_SPAWN_DEPTH", "SPORE_TRACE_ID", "SPORE_SPAWN_MAX_DEPTH"] {
+            assert_eq!(names.iter().filter(|known| **known == name).count(), 1, "{name}");
+        }
+        assert!(plan.files.task().is_file() && plan.files.last_message().is_file());
+    }
+}

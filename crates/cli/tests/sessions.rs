@@ -1,0 +1,120 @@
+//! What every kind of session has in common: one opener makes them all.
+
+use serde_json::Value;
+use spore_testkit::TestEnv;
+
+use crate::scenes;
+
+const FLOW: &str = "[executors.e]\nrole = \"operator\"\n\
+                    [orchestrators.o]\nstages = [{ name = \"A\", executor = \"e\" }]\n";
+
+/// The ways to start an operator's session.
+const KINDS: [&[&str]; 4] = [
+    &["spawn", "--role", "operator", "--prompt", "look around"],
+    &["exec", "e", "look", "around"],
+    &["stage", "o", "full", "around"],
+    &["orchestrate", "look around", "--agent", "operator"],
+];
+
+const PLAYED: &[&str] = &["--backend", "replay", "--scenario", "../scenario.toml"];
+
+/// A scene whose operator writes its variables into its home.
+fn scene() -> TestEnv {
+    let parts = "[[session]]\nrole = \"operator\"\nbounce = BOUNCE\ncost_usd = 0.5\n\
+                 final = \"STAGE_A_COMPLETE\"\nsteps = [{ run = \"env > $HOME/env.txt\" }]\n";
+    let both = ["0", "1"].map(|bounce| parts.replace("BOUNCE", bounce)).concat();
+    let env = scenes::with_scenario(&both);
+    env.write(".spore/flows/release.toml", FLOW);
+    let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
+    let more = "[tiers.replay]\nhigh = \"large\"\n[sandbox]\nmode = \"off\"\n";
+    env.write(".spore/config.toml", &format!("{config}{more}"));
+    env
+}
+
+fn events(env: &TestEnv) -> Vec<Value> {
+    let dir = env.repo().join(".spore/events");
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|file| file.extension().is_some_and(|name| name == "jsonl"));
+    let text: String = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The names of all files of a run's sessions.
+fn names_below(dir: &std::path::Path, names: &mut Vec<String>) {
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => names_below(&entry.path(), names),
+            false => names.push(entry.file_name().into_string().unwrap()),
+        }
+    }
+}
+
+#[test]
+fn sessions_of_every_kind_see_the_same_and_leave_the_same() {
+    for args in KINDS {
+        let env = scene();
+        let home = env.command("env", &env.repo()).output().unwrap();
+        let home = String::from_utf8(home.stdout).unwrap();
+        let home = home.lines().find_map(|line| line.strip_prefix("HOME=")).unwrap().to_owned();
+        let model: &[&str] = if args[0] == "spawn" { &["--model", "high"] } else { &[] };
+        let args: Vec<&str> = [args, PLAYED, model].concat();
+        let variables = [("SPORE_SPAWN_DEPTH", "1"), ("SPORE_TRACE_ID", "trace-7")];
+        let _ = env.spore_in(&env.repo(), &args, &variables).code(0);
+
+        let seen = std::fs::read_to_string(format!("{home}/env.txt")).unwrap();
+        let root = format!("SPORE_ROOT={}", env.repo().display());
+        for line in [root.as_str(), "SPORE_SPAWN_DEPTH=2", "SPORE_SPAWN_MAX_DEPTH="] {
+            assert!(seen.lines().any(|seen| seen.starts_with(line)), "{args:?} {line}\n{seen}");
+        }
+        for name in ["SPORE_TRACE_ID", "GIT_CEILING_DIRECTORIES"] {
+            let count = seen.lines().filter(|line| line.starts_with(&format!("{name}="))).count();
+            assert_eq!(count, 1, "{args:?} {name}\n{seen}");
+        }
+
+        let mut files = Vec::new();
+        let run = scenes::newest_id(&env);
+        names_below(&env.repo().join(".spore/runs").join(&run), &mut files);
+        for name in ["task.md", "transcript.jsonl", "final.md"] {
+            assert!(files.iter().any(|file| file == name), "{args:?}: {files:?}");
+        }
+
+        let told: Vec<Value> = events(&env);
+        for kind in ["session.started", "tools.used", "session.finished"] {
+            let of_kind: Vec<&Value> = told.iter().filter(|event| event["type"] == kind).collect();
+            assert_eq!(of_kind.len(), 1, "{args:?} {kind}: {told:?}");
+            assert_eq!(of_kind[0]["source"]["name"], "operator", "{args:?}");
+        }
+        let started = told.iter().find(|event| event["type"] == "session.started").unwrap();
+        assert_eq!(started["payload"]["depth"], 1, "{args:?}");
+
+        let ledger = scenes::newest(&env)["ledger"].clone();
+        assert_eq!(ledger.as_array().unwrap().len(), 1, "{args:?}: {ledger}");
+        assert_eq!(ledger[0]["model"], "large", "{args:?}: {ledger}");
+        assert_eq!(ledger[0]["backend"], "replay", "{args:?}: {ledger}");
+    }
+}
+
+#[test]
+fn a_session_of_a_flow_is_told_what_an_index_knows_and_none_is_made_for_it() {
+    let env = scene();
+    env.write("answer.py", "def answer():\n    return 41\n");
+    env.git(&["add", "--all"]);
+    env.git(&["commit", "--quiet", "--message", "code"]);
+    let args = [&["exec", "e", "look", "answer"], PLAYED].concat();
+    let _ = env.spore(&args).code(0);
+    assert!(!env.repo().join(".spore/index.db").exists());
+    let carried = |env: &TestEnv| {
+        let run = env.repo().join(".spore/runs").join(scenes::newest_id(env));
+        std::fs::read_to_string(run.join("session/carried.json")).ok()
+    };
+    assert_eq!(carried(&env), None);
+    let _ = env.spore(&["index"]).code(0);
+    let _ = env.spore(&args).code(0);
+    let told = carried(&env).unwrap();
+    assert!(told.contains("answer.py"), "{told}");
+    let compiled = events(&env).iter().filter(|event| event["type"] == "context.compiled").count();
+    assert_eq!(compiled, 1);
+    let task = scenes::artefact(&env, "session/task.md");
+    let own = task.find("How to end").unwrap();
+    assert!(own < task.find("answer.py").unwrap(), "{task}");
+}
