@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "a tool for us, outside the product")]
 
 mod dependencies;
+mod rooms;
 mod tidy;
 
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ const HELP: &str = "\
 cargo xtask demo    build Spore and watch a whole run, offline
 cargo xtask test    install what the tests need, then run them all
 cargo xtask lint    formatting, clippy and documentation, as CI sees them
+cargo xtask rooms [CRATE [--dot]]
+                    how the modules of a crate depend on each other, for people or Graphviz
 cargo xtask conformance
                     play the conformance suite on every pinned agent and write its table
 ";
@@ -23,6 +26,7 @@ fn main() -> ExitCode {
         Some("demo") => demo(&words[1..]),
         Some("test") => test(&words[1..]),
         Some("lint") => lint(),
+        Some("rooms") => rooms::show(&root(), &words[1..]).and_then(|text| print(&text)),
         Some("conformance") => conformance(),
         Some("help" | "--help" | "-h") | None => {
             say(HELP);
@@ -240,6 +244,12 @@ fn run(command: &mut Command) -> Result<(), String> {
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// Writes what was asked for to where a pipe or a file can take it.
+fn print(text: &str) -> Result<(), String> {
+    use std::io::Write;
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| format!("stdout: {error}"))
 }
 
 fn say(text: &str) {
