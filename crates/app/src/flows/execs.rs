@@ -159,7 +159,7 @@ impl Exec<'_> {
         let tier = config.roles.get(&plan.role).map_or("high", |role| role.tier.as_str());
         let role = roles::prompt(root, root, backend, &plan.role);
         let own = &config.environment.agent;
-        let mut env = crate::run::world::environment(config, ground.around, own);
+        let mut env = crate::session::environment::environment(config, ground.around, own);
         env.push(("SPORE_ROOT".to_owned(), root.display().to_string()));
         ground.nesting.tell(&ground.trace, &mut env);
         Ok(Request {

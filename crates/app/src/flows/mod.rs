@@ -42,8 +42,8 @@ use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{claim, is_claimed};
 use crate::report::{self, RunReport};
-use crate::resume::reap;
 use crate::session::nesting::Nesting;
+use crate::session::processes::reap;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// What came of a flow, whatever its layer.

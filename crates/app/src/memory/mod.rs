@@ -19,7 +19,6 @@ use spore_model::{Fault, Run};
 use crate::report::{self, RunReport};
 use crate::{Error, Result, Surroundings, Workspace};
 use passes::Pass;
-use places::Places;
 
 pub use crystallizing::{Crystallize, Crystallized, RefusedFragment, crystallize_memory};
 pub use inbox::{InboxTask, add_inbox_task, list_inbox, show_inbox_task};
@@ -40,13 +39,6 @@ enum Settings {
     Crystallize(Crystallize),
     Update(MemoryUpdate),
     Undo(updating::UndoSettings),
-}
-
-/// Returns the lines of the broadcast file, each with the hash it is known by, in order.
-/// A task file carries the texts; the record of what it carried has the hashes.
-pub(crate) fn broadcast_lines(workspace: &Workspace) -> Result<Vec<(String, String)>> {
-    let map = Places::of(workspace).line_map()?;
-    Ok(map.lines().iter().map(|line| (line.hash.to_string(), line.text.clone())).collect())
 }
 
 /// Goes on with a pass that was interrupted or killed.

@@ -22,7 +22,7 @@ use spore_store::spine::{Cursor, Spine};
 use super::inbox::packet;
 use super::passes::{Ending, Pass, Report};
 use crate::base::error::bug;
-use crate::knowledge::brief::Carried;
+use crate::knowledge::carried::Carried;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What to scan. What is left out is as the last scan left it.

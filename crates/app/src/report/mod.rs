@@ -1,5 +1,6 @@
 //! What people read about runs, as data.
 
+pub(crate) mod applied;
 pub(crate) mod layers;
 
 use serde::Serialize;
@@ -12,8 +13,8 @@ use spore_store::{Journal, RunQuery};
 
 use crate::base::outbox;
 use crate::base::run_lock::is_claimed;
+use crate::report::applied::Applied;
 use crate::report::layers::{PartRow, parts_of};
-use crate::run::apply::Applied;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// One line of `runs list`.

@@ -4,7 +4,6 @@
 //! [`crate::run::steps::gates`], [`crate::run::steps::verifier`] and [`crate::run::steps::conclusion`].
 
 use serde_json::Value;
-use spore_agent::EnvironmentFilter;
 use spore_config::Config;
 use spore_gates::GateResult;
 use spore_git::Repository;
@@ -13,13 +12,16 @@ use spore_pipeline::{Done, Step, World};
 use spore_store::{Journal, Knowledge};
 
 use crate::base::checkouts::Checkouts;
+use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::base::run_files::RunFiles;
 use crate::base::step::Steps;
+use crate::knowledge::run_keys::Keys;
 use crate::run::prompts::TaskFile;
 use crate::run::settings::RunSettings;
 use crate::run::steps::coder::Talk;
 use crate::session::broker::Broker;
+use crate::session::environment::environment;
 use crate::session::players::Cast;
 use crate::session::sandbox::{Hold, Sandboxes};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -116,7 +118,7 @@ impl Orchestration<'_> {
             workspace: self.workspace,
             repository: self.repository,
             run: self.run,
-            settings: &self.settings,
+            settings: self.settings.checkout(),
         }
     }
 
@@ -132,6 +134,13 @@ impl Orchestration<'_> {
     pub(crate) fn steps(&self) -> Steps<'_> {
         let Self { around, workspace, journal, run, .. } = *self;
         Steps { around, workspace, journal, run }
+    }
+
+    /// Returns the ids of the run's nodes, as the step of `ticket` writes them.
+    pub(crate) fn keys(&self, ticket: &Ticket) -> Result<Keys> {
+        let at = ticket.time().map_err(bug)?;
+        let started = self.journal.run(self.run)?.map_or(at, |run| run.started);
+        Ok(Keys::new(self.run, started, at))
     }
 
     pub(crate) fn files(&self) -> RunFiles {
@@ -189,21 +198,6 @@ impl Orchestration<'_> {
         variables.push(("SPORE_ROOT".to_owned(), self.workspace.root().display().to_string()));
         variables
     }
-}
-
-/// What everybody may see of the user's environment, and `more`.
-pub(crate) fn environment(
-    config: &Config,
-    around: &Surroundings,
-    more: &[String],
-) -> Vec<(String, String)> {
-    let allow = [config.environment.allow.as_slice(), more].concat();
-    let mut variables =
-        EnvironmentFilter::new(&allow, &config.environment.deny).filter(around.variables.clone());
-    // In a checkout that lost its own repository, git must not find one further up.
-    let ceiling = around.state_home.display().to_string();
-    variables.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling));
-    variables
 }
 
 pub(crate) fn interrupted() -> Done {

@@ -11,7 +11,7 @@ use spore_agent::acp::Preset;
 use spore_config::Config;
 use spore_model::Fault;
 
-use crate::run::prompts;
+use crate::base::role_prompts;
 use crate::{Error, Result};
 
 /// Claude's name for all tools of our own server.
@@ -35,7 +35,7 @@ pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str) -> Role
     if plain && backend == "claude" && dir.join(".claude/agents").join(&file).is_file() {
         return Role { text: String::new(), native: Some(role.to_owned()) };
     }
-    let built_in = prompts::BUILT_IN.iter().find(|(name, _)| *name == role);
+    let built_in = role_prompts::BUILT_IN.iter().find(|(name, _)| *name == role);
     Role { text: built_in.map_or("", |(_, text)| text).to_owned(), native: None }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
     let is_written = [".spore/agents", ".claude/agents"]
         .iter()
         .any(|folder| root.join(folder).join(&file).is_file());
-    let mut known: Vec<&str> = prompts::BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let mut known: Vec<&str> = role_prompts::BUILT_IN.iter().map(|(name, _)| *name).collect();
     known.extend(config.roles.keys().map(String::as_str));
     known.sort_unstable();
     known.dedup();
@@ -112,11 +112,11 @@ mod tests {
             let role = prompt(dir.path(), dir.path(), backend, "coder");
             (role.text, role.native)
         };
-        assert_eq!(looked_up("claude"), (prompts::CODER.to_owned(), None));
+        assert_eq!(looked_up("claude"), (role_prompts::CODER.to_owned(), None));
         std::fs::create_dir_all(dir.path().join(".claude/agents")).unwrap();
         std::fs::write(dir.path().join(".claude/agents/coder.md"), "native").unwrap();
         assert_eq!(looked_up("claude"), (String::new(), Some("coder".to_owned())));
-        assert_eq!(looked_up("api"), (prompts::CODER.to_owned(), None));
+        assert_eq!(looked_up("api"), (role_prompts::CODER.to_owned(), None));
         std::fs::create_dir_all(dir.path().join(".spore/agents")).unwrap();
         std::fs::write(dir.path().join(".spore/agents/coder.md"), "ours").unwrap();
         assert_eq!(looked_up("claude"), ("ours".to_owned(), None));

@@ -156,7 +156,7 @@ impl Desk<'_> {
             None => roles::prompt(self.root, &dir, &self.backend, &asked.role),
         };
         let own = &self.config.environment.agent;
-        let mut env = crate::run::world::environment(self.config, self.around, own);
+        let mut env = crate::session::environment::environment(self.config, self.around, own);
         nesting.tell(&self.trace, &mut env);
         Request {
             role: asked.role.clone(),
@@ -188,7 +188,7 @@ impl Desk<'_> {
 
     /// Puts the run on record, and its one step.
     fn open(&self, asked: &Spawn, nesting: &Nesting, backend: &str) -> Result<u32> {
-        let title = crate::run::prompts::title(&asked.prompt);
+        let title = crate::base::title::title(&asked.prompt);
         let run = Run {
             trace: self.trace.clone(),
             task: Some(asked.prompt.clone()),

@@ -52,7 +52,7 @@ impl Toolbox {
 
     pub(super) fn memory(&self) -> Result<Found> {
         let workspace = self.workspace()?;
-        let lines = crate::memory::broadcast_lines(&workspace)?;
+        let lines = crate::knowledge::broadcast::broadcast_lines(&workspace)?;
         let entries = lines.into_iter().map(|(_, text)| text);
         let entries: Vec<String> = entries.filter(|line| !line.trim().is_empty()).collect();
         Ok(Found::new("What every session is told (.spore/memory/CLAUDE.md):", entries)

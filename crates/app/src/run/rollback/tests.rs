@@ -9,8 +9,9 @@ use spore_store::StepEntry;
 use spore_store::{EdgeQuery, NodeQuery};
 
 use super::*;
+use crate::report::applied::Apply;
+use crate::run::apply::lay_down;
 use crate::run::apply::tests::{BASE, CHANGE, NOW, Yard};
-use crate::run::apply::{Apply, lay_down};
 
 fn workspace(yard: &Yard) -> (Surroundings, Workspace) {
     let around = yard.around();

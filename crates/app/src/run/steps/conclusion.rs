@@ -7,15 +7,15 @@ use spore_pipeline::{Conclusion, Done, ProposalProblem, Proposed, Step, hold, re
 use crate::base::error::bug;
 use crate::base::files::remove_empty_dir;
 use crate::base::run_refs;
+use crate::base::title::title;
 use crate::knowledge::lessons::{
-    BounceTrail, Credit, Learning, Learnt, NamedPlaces, Trail, carried_lessons, give_credit,
-    learn_from_summary,
+    BounceTrail, Credit, Learning, Learnt, Trail, carried_lessons, give_credit, learn_from_summary,
 };
+use crate::knowledge::named_places::NamedPlaces;
 use crate::report;
-use crate::run::apply::{self, Apply, Site, commit_message};
-use crate::run::prompts;
+use crate::report::applied::Apply;
+use crate::run::apply::{self, Site, commit_message};
 use crate::run::sessions::Part;
-use crate::run::steps::nodes::Keys;
 use crate::run::world::Orchestration;
 use crate::session::broker::Proposals;
 use crate::{Result, Update};
@@ -53,7 +53,7 @@ impl Orchestration<'_> {
              - The files as each bounce left them, but for secrets, as git refs: `git diff {} {}` \
              shows the last.\n\n\
              `spore runs show {}` tells the whole story.\n",
-            prompts::title(&self.settings.task),
+            title(&self.settings.task),
             &self.settings.base.as_str()[..12],
             run_refs::bounce(self.run, bounce),
             self.run.short()
@@ -168,7 +168,7 @@ impl Orchestration<'_> {
         let learning = Learning {
             knowledge: self.knowledge,
             run: self.run,
-            keys: &Keys::of(self, ticket)?,
+            keys: &self.keys(ticket)?,
             verified: conclusion.outcome == Outcome::Success,
             carried,
         };

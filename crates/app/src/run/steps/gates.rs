@@ -10,7 +10,8 @@ use crate::base::checkouts::Checkouts;
 use crate::checks::review::Review;
 use crate::checks::runner::{Against, Check, Checked, GateRuns, expected_of_base_tests};
 use crate::checks::words;
-use crate::run::world::{Orchestration, environment, interrupted};
+use crate::run::world::{Orchestration, interrupted};
+use crate::session::environment::environment;
 use crate::session::sandbox::Sandboxes;
 use crate::{Progress, Result, Update};
 
@@ -35,7 +36,7 @@ impl Orchestration<'_> {
         self.progress.update(&Update::Gates { what: format!("bounce {bounce}") });
         let parent = self.existing_bounce(bounce)?;
         let run = self.open_gates(ticket, parent, "gates")?;
-        let review = Review::of(self.repository, &self.settings, &commit, tree)?;
+        let review = Review::of(self.repository, self.settings.review(), &commit, tree)?;
         if !review.tampering.is_empty() {
             let refused = words::refusal(&review);
             for line in &refused.lines {
@@ -119,10 +120,11 @@ impl Orchestration<'_> {
             workspace: self.workspace,
             repository: self.repository,
             run: self.run,
-            settings: &self.settings,
+            settings: self.settings.checkout(),
         };
         let gates = GateRuns {
             checkouts: &checkouts,
+            gates: &self.settings.gates,
             journal: self.journal,
             sandboxes: Sandboxes {
                 around: self.around,
