@@ -1,7 +1,9 @@
 //! A run of a task, from its text to a verdict and what becomes of the work.
 
 pub(crate) mod apply;
+pub(crate) mod briefs;
 pub(crate) mod budget;
+pub(crate) mod context;
 pub(crate) mod dry_run;
 pub(crate) mod prompts;
 pub(crate) mod prune;

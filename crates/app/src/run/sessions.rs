@@ -11,7 +11,7 @@ use spore_store::RunChange;
 use crate::base::error::bug;
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 use crate::session::broker::{Admission, Proposals};
 use crate::session::lost::{Lost, set_aside};
 use crate::session::players::Player;
@@ -37,7 +37,7 @@ pub(crate) struct Part<'a> {
     pub(crate) brief: Brief,
 }
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Runs a session to its end and keeps what it said. Booking is the caller's, together
     /// with the step's result, so that a session is never booked without counting.
     pub(crate) fn run_session(

@@ -9,9 +9,9 @@ use spore_store::{Journal, RunChange};
 
 use crate::base::outbox;
 use crate::report::{self, RunReport};
+use crate::run::context::RunContext;
 use crate::run::record::ledger_totals;
 use crate::run::settings::RunSettings;
-use crate::run::world::Orchestration;
 use crate::session::broker::Broker;
 use crate::session::players::Cast;
 use crate::session::sandbox::Hold;
@@ -64,7 +64,7 @@ impl Stage<'_> {
             Some(role) => Box::new(Solo::new(role)),
             None => Box::new(Bounce::new(settings.rules())),
         };
-        let mut world = Orchestration {
+        let mut world = RunContext {
             around: self.around,
             workspace: self.workspace,
             repository: self.repository,

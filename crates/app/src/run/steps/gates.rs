@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use spore_gates::{Absence, GateResult, Restoration, Runner, Standing};
-use spore_model::{CommitId, RunId, StepKey, Ticket, TreeId};
+use spore_model::{CommitId, RunId, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
 
 use crate::base::checkouts::Checkouts;
 use crate::checks::review::Review;
 use crate::checks::runner::{Against, Check, Checked, GateRuns, expected_of_base_tests};
 use crate::checks::words;
-use crate::run::world::{Orchestration, interrupted};
+use crate::run::context::{RunContext, interrupted};
 use crate::session::environment::environment;
 use crate::session::sandbox::Sandboxes;
 use crate::{Progress, Result, Update};
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     pub(crate) fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
         let base = self.settings.base.clone();
         let tree = self.repository.tree_of(&base)?;
@@ -100,14 +100,6 @@ impl Orchestration<'_> {
 
     fn write_results(&self, logs: &Path, results: &[GateResult]) -> Result<()> {
         self.around.write_json(&logs.join("results.json"), &results)
-    }
-
-    /// Returns what the gates of `bounce` said, from the record.
-    pub(crate) fn recorded_gate_lines(&self, bounce: u32) -> Result<Vec<String>> {
-        Ok(match self.steps().result(&StepKey::gates(bounce))? {
-            Some(Done::Gates(gates)) => gates.lines,
-            _ => Vec::new(),
-        })
     }
 
     /// Runs `act` with the gates and, apart from them, the progress.

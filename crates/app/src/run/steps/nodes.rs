@@ -20,7 +20,7 @@ use crate::Result;
 use crate::base::title::title;
 use crate::knowledge::line_counts::line_counts;
 use crate::knowledge::run_keys::Keys;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 
 const ORCHESTRATOR: &str = "spore:orchestrator";
 const CODER: &str = "spore:coder";
@@ -37,7 +37,7 @@ const TOUCHED: f64 = 0.85;
 const SUMMARY_CAP: usize = 16 * 1024;
 const LISTED_FILES: usize = 200;
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Writes down what is known now that `step` is done.
     pub(crate) fn learn(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
         let keys = || self.keys(ticket);

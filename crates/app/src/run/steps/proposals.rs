@@ -12,10 +12,10 @@ use spore_pipeline::{Conclusion, Done, SessionSummary, Step};
 use crate::Result;
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::run_keys::Keys;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 use crate::session::broker::Proposals;
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Takes up what the session of `step` proposed.
     pub(crate) fn promote(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
         let (files, session) = match (step, done) {
@@ -94,7 +94,7 @@ fn proposals_of(files: &SessionFiles, session: &SessionSummary) -> Option<Propos
 
 /// Turns proposals into nodes and edges of the run's own.
 struct Promotion<'a, 'w> {
-    world: &'a Orchestration<'w>,
+    world: &'a RunContext<'w>,
     keys: &'a Keys,
     step: &'a str,
     proposals: &'a Proposals,
