@@ -2,12 +2,7 @@
 
 /// Returns the first line of a task, short enough for a heading or a commit subject.
 pub(crate) fn title(task: &str) -> String {
-    let line = task.trim().lines().next().unwrap_or_default().trim();
-    if line.chars().count() <= 60 {
-        return line.to_owned();
-    }
-    let cut: String = line.chars().take(59).collect();
-    format!("{}…", cut.trim_end())
+    spore_plain::line_within(task.trim().lines().next().unwrap_or_default(), 60)
 }
 
 #[cfg(test)]

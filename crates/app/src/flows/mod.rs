@@ -12,6 +12,7 @@ mod asked;
 mod checks;
 mod execs;
 mod ground;
+mod layers;
 mod phases;
 mod projection;
 mod stages;

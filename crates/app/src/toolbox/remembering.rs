@@ -4,9 +4,11 @@ use spore_context::{LessonRules, choose_lessons};
 use spore_model::{LESSON_KIND, Lesson};
 use spore_store::{Knowledge, NodeQuery};
 
+use super::Toolbox;
 use super::finding::one_line;
 use super::page::Found;
-use super::{Asked, Toolbox, View};
+use super::question::Asked;
+use super::view::View;
 use crate::{Error, Result, RunReport, show_run};
 
 /// Lessons looked at for a task.
