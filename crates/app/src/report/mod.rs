@@ -1,4 +1,7 @@
 //! What people read about runs, as data.
+//!
+//! Every room that works on runs ends with a report from here. It always holds that a report is
+//! read off the journal alone: nothing here writes, and nothing here knows how a run is performed.
 
 pub(crate) mod applied;
 pub(crate) mod layers;
