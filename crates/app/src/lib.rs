@@ -42,15 +42,16 @@ pub use investigate::{InvestigateAsked, Investigated, Kept, investigate};
 pub use knowledge::context::{
     ContextAnswer, ContextAsked, DEFAULT_TOKENS, Explained, MIN_TOKENS, context, explain_context,
 };
+pub use report::applied::{Applied, Apply, UnknownApply};
 pub use report::layers::PartRow;
 pub use report::{BounceReport, RunReport, RunRow, SessionRow, list_runs, show_run};
 pub use resume::{Resume, resume};
-pub use run::apply::{Applied, Apply, UnknownApply};
 pub use run::dry_run::{RolePlan, RunPlan, plan_run};
 pub use run::prune::{LeftCheckout, Pruned, PrunedRun, prune};
+pub use run::request::Orchestrate;
 pub use run::retry::{Retry, retry};
 pub use run::rollback::{Rollback, RollbackState, RolledBack, rollback};
-pub use run::start::{Orchestrate, orchestrate};
+pub use run::start::orchestrate;
 pub use search::model_files::{SetUp, SetUpAction, model_dir, remove_model, set_up};
 pub use search::vectors as embedding;
 pub use session::agents::{Abilities, AgentListing, find_agent, list_agents};

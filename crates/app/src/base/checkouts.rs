@@ -7,7 +7,6 @@ use spore_git::{Checkout, Exclusions, Repository};
 use spore_model::{CommitId, Fault, RunId, TreeId};
 
 use super::files::create_private_dir;
-use crate::run::settings::RunSettings;
 use crate::{Error, Result, Surroundings, Workspace};
 
 pub(crate) struct Checkouts<'a> {
@@ -15,13 +14,27 @@ pub(crate) struct Checkouts<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) repository: &'a Repository,
     pub(crate) run: RunId,
-    pub(crate) settings: &'a RunSettings,
+    pub(crate) settings: CheckoutSettings<'a>,
+}
+
+/// How checkouts of a run are made.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckoutSettings<'a> {
+    pub(crate) base: &'a CommitId,
+    /// What snapshots leave out, and what of it they take all the same.
+    pub(crate) exclude: &'a [String],
+    pub(crate) allow: &'a [String],
+    /// Commands that make a fresh checkout ready.
+    pub(crate) setup: &'a [String],
+    /// Files of the project that a fresh checkout lacks.
+    pub(crate) copy: &'a [String],
+    pub(crate) max_bounces: u32,
 }
 
 impl Checkouts<'_> {
     /// Lays out the coder's checkout at the base, or finds the one that is there.
     pub(crate) fn coder(&self) -> Result<Checkout> {
-        self.lay_out(&self.place("coder"), &self.settings.base)
+        self.lay_out(&self.place("coder"), self.settings.base)
     }
 
     pub(crate) fn has_coder(&self) -> bool {
@@ -38,7 +51,7 @@ impl Checkouts<'_> {
         }
         // Nobody holds the set-up's commands, so they see the base and never the change: its
         // manifests can name programs, too.
-        let checkout = self.lay_out(&place, &self.settings.base)?;
+        let checkout = self.lay_out(&place, self.settings.base)?;
         checkout.reset(commit)?;
         Ok(checkout)
     }
@@ -66,7 +79,7 @@ impl Checkouts<'_> {
     pub(crate) fn gates_anew(&self) -> Result<Checkout> {
         let place = self.gates_place();
         self.remove(&place)?;
-        self.lay_out(&place, &self.settings.base)
+        self.lay_out(&place, self.settings.base)
     }
 
     fn gates_place(&self) -> PathBuf {
@@ -74,11 +87,11 @@ impl Checkouts<'_> {
     }
 
     pub(crate) fn exclusions(&self) -> Exclusions {
-        Exclusions::new(&self.settings.exclude, &self.settings.allow)
+        Exclusions::new(self.settings.exclude, self.settings.allow)
     }
 
     pub(crate) fn snapshot(&self, checkout: &Checkout) -> Result<TreeId> {
-        Ok(checkout.snapshot(&self.settings.base, &self.exclusions())?)
+        Ok(checkout.snapshot(self.settings.base, &self.exclusions())?)
     }
 
     fn remove(&self, place: &Path) -> Result<()> {
@@ -120,7 +133,7 @@ impl Checkouts<'_> {
 
     /// Copies what a fresh checkout lacks and the person listed: local settings, fixtures.
     fn bring_along(&self, dir: &Path) -> Result<()> {
-        for name in &self.settings.copy {
+        for name in self.settings.copy {
             let (from, to) = (self.workspace.root().join(name), dir.join(name));
             self.around.copy_file(&from, &to).map_err(|source| {
                 Error::new(Fault::Config, format!("[checkout] copy: cannot copy {name}"))
@@ -131,7 +144,7 @@ impl Checkouts<'_> {
     }
 
     fn set_up(&self, dir: &Path) -> Result<()> {
-        for command in &self.settings.setup {
+        for command in self.settings.setup {
             let output = Tool::new("sh").args(["-c", command]).cwd(dir).output()?;
             if !output.is_success() {
                 return Err(Error::new(

@@ -14,9 +14,22 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use spore_effects::{Effect, Probe, files};
+use spore_model::Fault;
 
 use super::error::bug;
 use crate::{Error, Result, Surroundings};
+
+/// Reads a text that may not be there.
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>> {
+    match fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
+            Error::new(Fault::BadInput, format!("{} is not UTF-8 text", path.display()))
+                .hint("save it as UTF-8, then try again")
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+    }
+}
 
 impl Surroundings {
     /// Writes a file whole, with the directories above it.

@@ -4,7 +4,7 @@ use std::fs;
 
 use spore_effects::files;
 
-use crate::run::prompts;
+use super::role_prompts::BUILT_IN;
 use crate::{Error, Result, Surroundings, Workspace};
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -73,7 +73,7 @@ pub fn init_agents(around: &Surroundings) -> Result<Initialised> {
     let dir = Workspace::find(around)?.spore_dir().join("agents");
     let failed = |source| Error::io(format!("cannot write {}", dir.display()), source);
     fs::create_dir_all(&dir).map_err(failed)?;
-    for (role, text) in prompts::BUILT_IN {
+    for (role, text) in BUILT_IN {
         let path = dir.join(format!("{role}.md"));
         if !path.exists() {
             files::write_atomic(&path, text.as_bytes()).map_err(failed)?;

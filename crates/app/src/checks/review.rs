@@ -4,12 +4,24 @@
 //! stands, one to tests calls for a second run with the base's own, and tests that are part
 //! of a source file, which nothing can put back, are pointed out to the verifier.
 
-use spore_gates::{How, Restoration, Tampering, Touched, tampering, touches_inline_tests};
+use spore_gates::{Gate, How, Restoration, Tampering, Touched, tampering, touches_inline_tests};
 use spore_git::{ChangedFile, FileChange, Repository};
 use spore_model::{CommitId, TreeId};
 
 use crate::Result;
-use crate::run::settings::RunSettings;
+
+/// What a change is compared with.
+#[derive(Clone, Copy)]
+pub(crate) struct ReviewSettings<'a> {
+    pub(crate) base: &'a CommitId,
+    pub(crate) gates: &'a [Gate],
+    /// What counts as a test besides what convention says.
+    pub(crate) tests: &'a [String],
+    /// What no change may touch.
+    pub(crate) protected: &'a [String],
+    /// Whether tests and what configures them may be changed.
+    pub(crate) allow_test_changes: bool,
+}
 
 pub(crate) struct Review {
     pub(crate) tampering: Vec<Tampering>,
@@ -22,17 +34,17 @@ impl Review {
     /// Compares `commit`, which holds `tree`, with the base.
     pub(crate) fn of(
         repository: &Repository,
-        settings: &RunSettings,
+        settings: ReviewSettings<'_>,
         commit: &CommitId,
         tree: &TreeId,
     ) -> Result<Self> {
-        let base_tree = repository.tree_of(&settings.base)?;
+        let base_tree = repository.tree_of(settings.base)?;
         let touched = touched(&repository.diff(&base_tree, tree, 0)?.files);
-        let base = |path: &str| repository.read_file(&settings.base, path).ok().flatten();
+        let base = |path: &str| repository.read_file(settings.base, path).ok().flatten();
         let now = |path: &str| repository.read_file(commit, path).ok().flatten();
         let inline = inline(&touched, &base, &now);
-        let found = tampering(&settings.gates, &settings.protected, &touched, &base, &now);
-        let restoration = Restoration::of(&touched, &settings.tests);
+        let found = tampering(settings.gates, settings.protected, &touched, &base, &now);
+        let restoration = Restoration::of(&touched, settings.tests);
         let mut review = Self { tampering: found, restoration, inline };
         if settings.allow_test_changes {
             review.tampering.clear();

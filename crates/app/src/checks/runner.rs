@@ -28,6 +28,7 @@ use crate::{Error, Progress, Result, Update};
 
 pub(crate) struct GateRuns<'a> {
     pub(crate) checkouts: &'a Checkouts<'a>,
+    pub(crate) gates: &'a [Gate],
     pub(crate) journal: &'a dyn Journal,
     pub(crate) sandboxes: Sandboxes<'a>,
     pub(crate) hold: &'a Hold,
@@ -98,7 +99,7 @@ impl GateRuns<'_> {
 
     /// The tree, and what was run on it: other commands are another baseline.
     fn baseline_key(&self, tree: &TreeId) -> String {
-        let gates = self.checkouts.settings.gates.iter();
+        let gates = self.gates.iter();
         let commands: Vec<String> = gates
             .map(|gate| match gate.dir.as_str() {
                 "" => gate.command.clone(),
@@ -110,12 +111,12 @@ impl GateRuns<'_> {
 
     /// Runs every gate on a tree.
     pub(crate) fn run(&self, check: &Check<'_>, progress: &mut dyn Progress) -> Result<Checked> {
-        needs::require(self.checkouts.around, &self.checkouts.settings.gates)?;
+        needs::require(self.checkouts.around, self.gates)?;
         create_dir(check.logs)?;
         let Some(_held) = self.claim(progress)? else { return Ok(Checked::Interrupted) };
         let checkout = self.stand_on(check.commit)?;
         let mut results = Vec::new();
-        for gate in &self.checkouts.settings.gates {
+        for gate in self.gates {
             if !self.has_to_run(gate, check, checkout.dir())? {
                 continue;
             }
@@ -147,7 +148,7 @@ impl GateRuns<'_> {
             return Ok(checkout);
         }
         let checkout = self.checkouts.gates_anew()?;
-        self.keep(&checkout, &self.checkouts.settings.base)?;
+        self.keep(&checkout, self.checkouts.settings.base)?;
         checkout.reset(commit)?;
         Ok(checkout)
     }
@@ -189,7 +190,7 @@ impl GateRuns<'_> {
 
     /// Returns the contents, by their ids, that decide what installing gates install.
     fn inputs(&self, commit: &CommitId) -> Result<BTreeMap<String, String>> {
-        let gates = self.checkouts.settings.gates.iter();
+        let gates = self.gates.iter();
         let names: HashSet<&str> = gates
             .filter_map(|gate| gate.install.as_ref())
             .flat_map(|install| install.inputs.iter().map(String::as_str))

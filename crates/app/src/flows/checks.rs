@@ -25,8 +25,8 @@ use crate::base::run_refs;
 use crate::base::step::Intent;
 use crate::checks::runner::{self, Against, Checked, GateRuns};
 use crate::checks::words;
+use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
-use crate::run::start::Orchestrate;
 use crate::session::sandbox::{Hold, Sandboxes};
 use crate::{Progress, Result, Surroundings, Update, Workspace};
 
@@ -229,6 +229,7 @@ impl Checks<'_> {
         let hold = Hold::find(config, "")?;
         let gates = GateRuns {
             checkouts: &self.checkouts(repository),
+            gates: &self.settings.gates,
             journal: ground.journal,
             sandboxes: Sandboxes { around, workspace, config, run: ground.root },
             hold: &hold,
@@ -253,7 +254,7 @@ impl Checks<'_> {
             workspace: self.ground.workspace,
             repository,
             run: self.ground.root,
-            settings: &self.settings,
+            settings: self.settings.checkout(),
         }
     }
 

@@ -12,6 +12,7 @@ mod asked;
 mod checks;
 mod execs;
 mod ground;
+mod layers;
 mod phases;
 mod projection;
 mod stages;
@@ -42,9 +43,9 @@ use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{claim, is_claimed};
 use crate::report::{self, RunReport};
-use crate::resume::reap;
 use crate::session::broker::Broker;
 use crate::session::nesting::Nesting;
+use crate::session::processes::reap;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// What came of a flow, whatever its layer.

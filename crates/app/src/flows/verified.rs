@@ -4,7 +4,8 @@ use spore_compose::{ChildEnd, Diagnosis, OrchestratePlan};
 use spore_model::{Outcome, Run, RunState, Usd};
 
 use super::ground::{Ground, Place, spent};
-use crate::run::start::{Orchestrate, Under, within};
+use crate::run::request::Orchestrate;
+use crate::run::start::{Under, within};
 use crate::{Progress, Result};
 
 /// Runs the task, goes on with it, or tells how it ended.

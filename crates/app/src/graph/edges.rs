@@ -175,6 +175,6 @@ impl Adjacent {
 
     fn far_ends(&self) -> Vec<NodeId> {
         let edges: Vec<Edge> = self.found.iter().map(|(_, edge)| edge.clone()).collect();
-        super::ends(&edges)
+        super::rows::ends(&edges)
     }
 }

@@ -13,16 +13,15 @@ mod edges;
 mod garbage;
 mod health;
 mod nodes;
+mod rows;
 mod typed;
 mod walks;
 mod writes;
 
-use std::collections::HashMap;
-
 use serde::Serialize;
-use spore_model::graph::{Links, NodeName};
-use spore_model::{Edge, Node, NodeId};
-use spore_store::{CodeIndex, Knowledge};
+use spore_model::graph::NodeName;
+use spore_model::{Edge, Node};
+use spore_store::CodeIndex;
 
 use crate::base::stores::ProjectKnowledge;
 use crate::{Result, Surroundings, Workspace};
@@ -78,51 +77,6 @@ impl<'a> Graph<'a> {
         let code = CodeIndex::open(index, config.store.busy_timeout).ok();
         Ok(Self { around, workspace, knowledge, code })
     }
-
-    fn rows(&self, edges: Vec<Edge>) -> Result<Vec<EdgeRow>> {
-        let titles = self.titles(&edges)?;
-        let row = |edge: Edge| EdgeRow {
-            source_title: titles.get(&edge.source).cloned(),
-            target_title: titles.get(&edge.target).cloned(),
-            source_content: None,
-            target_content: None,
-            edge,
-        };
-        Ok(edges.into_iter().map(row).collect())
-    }
-
-    fn rows_with_contents(&self, edges: Vec<Edge>) -> Result<Vec<EdgeRow>> {
-        let ids = ends(&edges);
-        let mut ends = self.knowledge.nodes(&ids)?;
-        for id in &ids {
-            ends.extend(self.code_node(id)?);
-        }
-        let ends: HashMap<&NodeId, &Node> = ends.iter().map(|node| (&node.id, node)).collect();
-        let title = |id: &NodeId| ends.get(id).map(|node| node.title.clone());
-        let content = |id: &NodeId| ends.get(id).map(|node| node.content.clone());
-        let row = |edge: Edge| EdgeRow {
-            source_title: title(&edge.source),
-            target_title: title(&edge.target),
-            source_content: content(&edge.source),
-            target_content: content(&edge.target),
-            edge,
-        };
-        Ok(edges.into_iter().map(row).collect())
-    }
-
-    fn titles(&self, edges: &[Edge]) -> Result<HashMap<NodeId, String>> {
-        let heads = self.heads(&ends(edges))?;
-        Ok(heads.into_iter().map(|head| (head.id, head.title)).collect())
-    }
-}
-
-/// Both ends of all these edges, each once.
-fn ends(edges: &[Edge]) -> Vec<NodeId> {
-    let mut ends: Vec<NodeId> =
-        edges.iter().flat_map(|edge| [&edge.source, &edge.target]).cloned().collect();
-    ends.sort_unstable();
-    ends.dedup();
-    ends
 }
 
 /// Takes off what adding up leaves behind the sixth decimal, so that 0.1 + 0.2 is shown as 0.3.

@@ -10,7 +10,7 @@ use spore_investigate::{
 use spore_model::{Fault, Node, NodeClass, NodeId, Timestamp};
 use spore_store::{Journal, Knowledge, NodeQuery};
 
-use super::{Desk, Settings, named};
+use super::shared::{InvestigationRun, InvestigationSettings, named};
 use crate::base::error::bug;
 use crate::{Error, Result};
 
@@ -32,8 +32,8 @@ const FIGURES: &str = "investigation.entries";
 const AGENT: &str = "scan";
 
 pub(super) struct Keeping<'a> {
-    pub(super) desk: &'a Desk<'a>,
-    pub(super) settings: &'a Settings,
+    pub(super) investigation: &'a InvestigationRun<'a>,
+    pub(super) settings: &'a InvestigationSettings,
     pub(super) tree: &'a Tree,
     pub(super) at: Timestamp,
 }
@@ -41,7 +41,7 @@ pub(super) struct Keeping<'a> {
 impl Keeping<'_> {
     /// Writes what is missing or stale, and nothing else.
     pub(super) fn bring_up_to_date(&self) -> Result<Kept> {
-        let knowledge = self.desk.workspace.knowledge(self.desk.config)?;
+        let knowledge = self.investigation.workspace.knowledge(self.investigation.config)?;
         let scope = self.settings.asked.scan.scope().word();
         let known = self.known(&knowledge, &scope)?;
         let counting = Counting::new(self.tree, &self.settings.base, scope, self.at);
@@ -69,7 +69,7 @@ impl Keeping<'_> {
         standing: &EntryStaleness,
         known: &BTreeMap<EntryPlace, Node>,
     ) -> Result<Kept> {
-        let (journal, run) = (&self.desk.journal, self.desk.run);
+        let (journal, run) = (&self.investigation.journal, self.investigation.run);
         let key = run.to_string();
         if known.values().any(|node| node.run == Some(run))
             && let Some(kept) = journal.cached(FIGURES, &key)?
@@ -110,7 +110,8 @@ impl Keeping<'_> {
     /// The hashes that entries were written for; none counts where all are wanted anew.
     fn hashes(&self, known: &BTreeMap<EntryPlace, Node>) -> BTreeMap<EntryPlace, String> {
         let hash = |node: &Node| {
-            let is_wanted_anew = self.settings.asked.fresh && node.run != Some(self.desk.run);
+            let is_wanted_anew =
+                self.settings.asked.fresh && node.run != Some(self.investigation.run);
             let hash = node.metadata["hash"].as_str().filter(|_| !is_wanted_anew);
             hash.unwrap_or_default().to_owned()
         };
@@ -128,12 +129,12 @@ impl Keeping<'_> {
         if let Some(fields) = metadata.as_object_mut() {
             fields.remove("summary");
         }
-        let run = self.desk.run.to_string();
+        let run = self.investigation.run.to_string();
         let id = NodeId::keyed(self.at, &[&run, kind.node_kind(), &entry.path, &entry.hash]);
         Ok(Node {
             content: entry.summary,
             agent: Some(AGENT.to_owned()),
-            run: Some(self.desk.run),
+            run: Some(self.investigation.run),
             parent: Some(place_node(kind, &entry.path)),
             confidence: entry.confidence,
             metadata,

@@ -10,42 +10,30 @@
 //! again; everything it writes is by key.
 
 mod entries;
+mod shared;
 
 pub(crate) mod base_scan;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
-use spore_config::Config;
 use spore_investigate::artefacts::{BRIEF, LOG, LogLine, META, Meta, SCAN};
 use spore_investigate::{ScanReport, Tree, path_text};
-use spore_model::{
-    Event, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, StepKey, Timestamp,
-};
+use spore_model::{Fault, Outcome, Park, Run, RunKind, RunState, StepKey, Timestamp};
 use spore_store::{Journal, RunChange, StepEntry};
 
 use crate::base::error::bug;
 use crate::base::files::pretty;
-use crate::base::outbox::{self, Events};
+use crate::base::outbox;
 use crate::base::run_lock::claim;
-use crate::base::step::Steps;
-use crate::base::stores::ProjectJournal;
 use crate::indexing::{Reporter, Silent};
 use crate::report::{self, RunReport};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
-use base_scan::ScanAsked;
 
 pub use entries::Kept;
-
-/// What to investigate, as typed.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct InvestigateAsked {
-    #[serde(flatten)]
-    pub scan: ScanAsked,
-    /// Write every entry anew, also those that still hold.
-    pub fresh: bool,
-}
+pub use shared::InvestigateAsked;
+use shared::{InvestigationRun, InvestigationSettings, named};
 
 /// What an investigation came to.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -75,8 +63,9 @@ pub fn investigate(
     let base = target.strip_prefix(&real_root).map(Path::to_owned);
     match base {
         Ok(base) if workspace.is_initialised() => {
-            let desk = Desk::open(around, &workspace, &config, around.ids.run())?;
-            desk.start(&base, &target, asked, reporter)
+            let investigation =
+                InvestigationRun::open(around, &workspace, &config, around.ids.run())?;
+            investigation.start(&base, &target, asked, reporter)
         }
         outside => {
             let tree = base_scan::read(around, &config, &target, &asked.scan, reporter)?;
@@ -95,51 +84,24 @@ pub(crate) fn go_on(
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     let config = workspace.config(around, &[])?;
-    let settings: Settings = serde_json::from_value(run.settings.clone()).map_err(|source| {
-        let message = format!("the settings of run {} cannot be read", run.id.short());
-        Error::new(Fault::BadInput, message).hint("start it anew").because(source)
-    })?;
-    let desk = Desk::open(around, workspace, &config, run.id)?;
+    let settings: InvestigationSettings =
+        serde_json::from_value(run.settings.clone()).map_err(|source| {
+            let message = format!("the settings of run {} cannot be read", run.id.short());
+            Error::new(Fault::BadInput, message).hint("start it anew").because(source)
+        })?;
+    let investigation = InvestigationRun::open(around, workspace, &config, run.id)?;
     let _lock = claim(workspace, run.id)?;
     let change =
         RunChange { state: Some(RunState::Running), park: Some(None), ..RunChange::default() };
-    let event = desk.event("run.resumed", json!({}));
-    desk.journal.update_run(run.id, &change, &[event])?;
+    let event = investigation.event("run.resumed", json!({}));
+    investigation.journal.update_run(run.id, &change, &[event])?;
     progress.update(&Update::Resumed { run: run.id, reaped: 0 });
     let target = base_scan::target(around, &workspace.root().join(&settings.base))?;
-    desk.work(&settings, &target, &Silent)?;
-    report::report(workspace, &desk.journal, run.id)
+    investigation.work(&settings, &target, &Silent)?;
+    report::report(workspace, &investigation.journal, run.id)
 }
 
-/// What a run was started with; enough to go on with it from anywhere.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Settings {
-    /// Where the target is, from the project's root.
-    base: PathBuf,
-    #[serde(flatten)]
-    asked: InvestigateAsked,
-}
-
-/// The parts of one investigation that its steps share.
-struct Desk<'a> {
-    around: &'a Surroundings,
-    workspace: &'a Workspace,
-    config: &'a Config,
-    journal: ProjectJournal,
-    run: RunId,
-}
-
-impl<'a> Desk<'a> {
-    fn open(
-        around: &'a Surroundings,
-        workspace: &'a Workspace,
-        config: &'a Config,
-        run: RunId,
-    ) -> Result<Self> {
-        let journal = workspace.journal(config)?;
-        Ok(Self { around, workspace, config, journal, run })
-    }
-
+impl InvestigationRun<'_> {
     fn start(
         &self,
         base: &Path,
@@ -148,7 +110,7 @@ impl<'a> Desk<'a> {
         reporter: &dyn Reporter,
     ) -> Result<Investigated> {
         let _lock = claim(self.workspace, self.run)?;
-        let settings = Settings { base: base.to_owned(), asked: asked.clone() };
+        let settings = InvestigationSettings { base: base.to_owned(), asked: asked.clone() };
         let name = format!("investigate {}", named(base));
         let run = Run {
             settings: serde_json::to_value(&settings).map_err(bug)?,
@@ -166,7 +128,7 @@ impl<'a> Desk<'a> {
     /// Looks, then does what is not on record as done.
     fn work(
         &self,
-        settings: &Settings,
+        settings: &InvestigationSettings,
         target: &Path,
         reporter: &dyn Reporter,
     ) -> Result<(ScanReport, Kept)> {
@@ -181,7 +143,7 @@ impl<'a> Desk<'a> {
         let steps = self.steps();
         let kept: Kept = steps.once(&StepKey::named("entries"), |ticket, _| {
             let at = ticket.time().map_err(bug)?;
-            entries::Keeping { desk: self, settings, tree: &tree, at }.bring_up_to_date()
+            entries::Keeping { investigation: self, settings, tree: &tree, at }.bring_up_to_date()
         })?;
         let _: Value = steps.once(&StepKey::named("artefacts"), |ticket, _| {
             let at = ticket.time().map_err(bug)?;
@@ -193,11 +155,6 @@ impl<'a> Desk<'a> {
             Ok(json!({}))
         })?;
         Ok((scan, kept))
-    }
-
-    fn steps(&self) -> Steps<'_> {
-        let Self { around, workspace, run, .. } = *self;
-        Steps { around, workspace, journal: &self.journal, run }
     }
 
     /// Adds to the last step's entry how the run ends.
@@ -238,7 +195,7 @@ impl<'a> Desk<'a> {
 
     fn write_artefacts(
         &self,
-        settings: &Settings,
+        settings: &InvestigationSettings,
         scan: &ScanReport,
         tree: &Tree,
         kept: &Kept,
@@ -277,14 +234,15 @@ impl<'a> Desk<'a> {
         let path = self.workspace.run_files(self.run).file(name);
         self.around.write_file(&path, content.as_bytes())
     }
-
-    fn event(&self, what: &str, payload: Value) -> Event {
-        let events = Events { around: self.around, trace: self.run.into() };
-        events.make(SourceKind::Runner, "investigate", what, self.run, payload)
-    }
 }
 
-fn log_line(tool: &str, settings: &Settings, at: Timestamp, args: Value, length: usize) -> LogLine {
+fn log_line(
+    tool: &str,
+    settings: &InvestigationSettings,
+    at: Timestamp,
+    args: Value,
+    length: usize,
+) -> LogLine {
     LogLine {
         directory: named(&settings.base),
         turn: 0,
@@ -293,11 +251,6 @@ fn log_line(tool: &str, settings: &Settings, at: Timestamp, args: Value, length:
         args,
         result_length: length as u64,
     }
-}
-
-/// A path from the project's root; `.` is the root itself.
-fn named(base: &Path) -> String {
-    if base.as_os_str().is_empty() { ".".to_owned() } else { path_text(base) }
 }
 
 fn nothing_recorded(workspace: &Workspace, inside: bool) -> String {

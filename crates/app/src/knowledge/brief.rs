@@ -16,7 +16,6 @@ pub(crate) mod tests;
 
 use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize};
 use spore_config::Config;
 use spore_context::impact::{self, ImpactLimits};
 use spore_context::rank::Weights;
@@ -28,6 +27,7 @@ use spore_model::{CommitId, Lesson, NodeId, TreeId};
 use spore_store::{CodeIndex, Knowledge};
 
 use crate::indexing::{self, IndexPhase, IndexSource, Reporter};
+use crate::knowledge::carried::Carried;
 use crate::knowledge::lessons::standing_lessons;
 use crate::search::by_meaning;
 use crate::{Result, Surroundings, Workspace};
@@ -64,23 +64,6 @@ pub(crate) struct Brief {
     pub(crate) warnings: Vec<String>,
     /// What was done on the way that a person may want to know.
     pub(crate) notes: Vec<String>,
-}
-
-/// What a brief told its reader about: kept beside the task file, so that later somebody can
-/// see what helped.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Carried {
-    pub(crate) files: Vec<String>,
-    /// Pieces of code, as `path:name`.
-    pub(crate) symbols: Vec<String>,
-    pub(crate) lessons: Vec<NodeId>,
-    /// Lines of the broadcast file, by their hash.
-    pub(crate) memory_lines: Vec<String>,
-    /// Estimated.
-    pub(crate) tokens: usize,
-    /// The tree that the code was seen in; none where the code was not looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tree: Option<TreeId>,
 }
 
 impl Briefing<'_> {

@@ -10,7 +10,6 @@
 
 mod credit;
 mod kinship;
-mod places;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -26,12 +25,11 @@ use spore_store::{Knowledge, KnowledgeError, NodeQuery};
 
 use crate::Result;
 use crate::base::run_files::CARRIED;
-use crate::knowledge::brief::Carried;
-use crate::run::steps::nodes::Keys;
+use crate::knowledge::carried::Carried;
+use crate::knowledge::run_keys::Keys;
 
 pub(crate) use credit::{Credit, give_credit};
 use kinship::Kin;
-pub(crate) use places::NamedPlaces;
 pub(crate) use trail::{BounceTrail, Trail};
 
 const SUMMARIZER: &str = "spore:summarizer";

@@ -15,14 +15,9 @@ use std::collections::BTreeMap;
 use super::inbox::packet;
 use super::passes::{Ending, Pass, Report};
 use super::places::Places;
+use super::requests::{Crystallize, PassSettings};
 use super::scanning::LineEvidence;
 use crate::{Result, Surroundings, Workspace, counted};
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Crystallize {
-    /// A task of the inbox.
-    pub task: Option<String>,
-}
 
 /// What a crystallization did.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -71,7 +66,7 @@ pub fn crystallize_memory(around: &Surroundings, asked: &Crystallize) -> Result<
     if let Some(name) = &asked.task {
         packet(&workspace, name)?;
     }
-    let settings = super::Settings::Crystallize(asked.clone());
+    let settings = PassSettings::Crystallize(asked.clone());
     let pass = Pass::begin(around, &workspace, &config, "memory crystallize", &settings)?;
     perform(&pass, asked)
 }

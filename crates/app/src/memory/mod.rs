@@ -8,71 +8,46 @@ mod crystallizing;
 mod inbox;
 mod passes;
 mod places;
+mod requests;
 mod scanning;
 mod standing;
 mod updating;
 
-use serde::{Deserialize, Serialize};
-use spore_memory::lines::BroadcastLine;
 use spore_model::{Fault, Run};
 
 use crate::report::{self, RunReport};
 use crate::{Error, Result, Surroundings, Workspace};
 use passes::Pass;
-use places::Places;
+use requests::PassSettings;
 
-pub use crystallizing::{Crystallize, Crystallized, RefusedFragment, crystallize_memory};
+pub use crystallizing::{Crystallized, RefusedFragment, crystallize_memory};
 pub use inbox::{InboxTask, add_inbox_task, list_inbox, show_inbox_task};
 pub use passes::Ending;
-pub use scanning::{LineEvidence, MemoryScan, MemoryScanned, scan_memory};
+pub use requests::{Crystallize, MemoryScan, MemoryUpdate};
+pub use scanning::{LineEvidence, MemoryScanned, scan_memory};
 pub use spore_memory::decision::Decision;
 pub use spore_memory::inbox::Terminal;
 pub use standing::{EvidenceRow, LineStanding, MemoryStatus, MemoryWhy, memory_status, why_line};
-pub use updating::{
-    LineDecision, MemoryUndone, MemoryUpdate, MemoryUpdated, undo_memory, update_memory,
-};
-
-/// What a pass was started with: all that resume needs.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "pass", rename_all = "snake_case")]
-enum Settings {
-    Scan(MemoryScan),
-    Crystallize(Crystallize),
-    Update(MemoryUpdate),
-    Undo(updating::UndoSettings),
-}
-
-/// Returns the lines of the broadcast file, each with the hash it is known by, in order.
-/// A task file carries the texts; the record of what it carried has the hashes.
-pub(crate) fn broadcast_lines(workspace: &Workspace) -> Result<Vec<(String, String)>> {
-    let map = Places::of(workspace).line_map()?;
-    Ok(map.lines().iter().map(|line| (line.hash.to_string(), line.text.clone())).collect())
-}
+pub use updating::{LineDecision, MemoryUndone, MemoryUpdated, undo_memory, update_memory};
 
 /// Goes on with a pass that was interrupted or killed.
 pub(crate) fn go_on(around: &Surroundings, workspace: &Workspace, run: &Run) -> Result<RunReport> {
     let config = workspace.config(around, &[])?;
-    let settings: Settings = serde_json::from_value(run.settings.clone()).map_err(|source| {
-        Error::new(
-            Fault::BadInput,
-            format!("the settings of run {} cannot be read", run.id.short()),
-        )
-        .hint("it was started by another version of Spore: start the pass anew")
-        .because(source)
-    })?;
+    let settings: PassSettings =
+        serde_json::from_value(run.settings.clone()).map_err(|source| {
+            Error::new(
+                Fault::BadInput,
+                format!("the settings of run {} cannot be read", run.id.short()),
+            )
+            .hint("it was started by another version of Spore: start the pass anew")
+            .because(source)
+        })?;
     let pass = Pass::reopen(around, workspace, &config, run)?;
     match &settings {
-        Settings::Scan(asked) => drop(scanning::perform(&pass, asked)?),
-        Settings::Crystallize(asked) => drop(crystallizing::perform(&pass, asked)?),
-        Settings::Update(asked) => drop(updating::perform(&pass, asked)?),
-        Settings::Undo(settings) => drop(updating::perform_undo(&pass, settings)?),
+        PassSettings::Scan(asked) => drop(scanning::perform(&pass, asked)?),
+        PassSettings::Crystallize(asked) => drop(crystallizing::perform(&pass, asked)?),
+        PassSettings::Update(asked) => drop(updating::perform(&pass, asked)?),
+        PassSettings::Undo(settings) => drop(updating::perform_undo(&pass, settings)?),
     }
     report::report(workspace, pass.journal(), run.id)
-}
-
-fn ambiguous(typed: &str, several: &[&BroadcastLine]) -> Error {
-    let lines: Vec<String> =
-        several.iter().take(8).map(|line| format!("  {}  {}", line.hash, line.text)).collect();
-    Error::new(Fault::BadInput, format!("{typed:?} could be any of {} lines", several.len()))
-        .hint(format!("type more of the hash:\n{}", lines.join("\n")))
 }

@@ -3,8 +3,6 @@
 //! The broadcast file has one way in: [`Places::replace_broadcast`]. What is asked for is
 //! checked before; here it is only made sure that nobody's edit in between is lost.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use spore_effects::files::{self, Lock, LockError};
@@ -15,7 +13,8 @@ use spore_memory::lines::{BROADCAST, LineMap};
 use spore_memory::pending::Pending;
 use spore_model::Fault;
 
-use crate::base::files::create_dir;
+use crate::base::files::{create_dir, read_text};
+use crate::knowledge::broadcast::line_map;
 use crate::{Error, Result, Surroundings, Workspace};
 
 pub(crate) struct Places {
@@ -69,18 +68,11 @@ impl Places {
 
     /// Reads a text that may not be there.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<String>> {
-        match fs::read(path) {
-            Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
-                Error::new(Fault::BadInput, format!("{} is not UTF-8 text", path.display()))
-                    .hint("save it as UTF-8, then try again")
-            }),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
-        }
+        read_text(path)
     }
 
     pub(crate) fn line_map(&self) -> Result<LineMap> {
-        Ok(LineMap::read(&self.read(&self.broadcast())?.unwrap_or_default()))
+        line_map(&self.spore)
     }
 
     pub(crate) fn ledger(&self) -> Result<Ledger> {

@@ -21,22 +21,10 @@ use spore_store::spine::{Cursor, Spine};
 
 use super::inbox::packet;
 use super::passes::{Ending, Pass, Report};
+use super::requests::{MemoryScan, PassSettings};
 use crate::base::error::bug;
-use crate::knowledge::brief::Carried;
+use crate::knowledge::carried::Carried;
 use crate::{Error, Result, Surroundings, Workspace};
-
-/// What to scan. What is left out is as the last scan left it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct MemoryScan {
-    /// Another directory of event files than the project's own.
-    pub events: Option<PathBuf>,
-    /// Tell of every line that nothing touched.
-    pub coverage: bool,
-    /// Where to begin, instead of where the last scan ended.
-    pub from: Option<Cursor>,
-    /// A task of the inbox.
-    pub task: Option<String>,
-}
 
 /// What a scan did.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -131,7 +119,7 @@ pub fn scan_memory(around: &Surroundings, asked: &MemoryScan) -> Result<MemorySc
     if let Some(name) = &asked.task {
         packet(&workspace, name)?;
     }
-    let settings = super::Settings::Scan(asked.clone());
+    let settings = PassSettings::Scan(asked.clone());
     let pass = Pass::begin(around, &workspace, &config, "memory scan", &settings)?;
     perform(&pass, &asked)
 }

@@ -14,8 +14,7 @@ use spore_store::spine::Cursor;
 use super::crystallizing::Folded;
 use super::places::Places;
 use super::scanning::{OWN_EVENTS, ScannerState};
-use super::updating::{line_decision, no_such_line};
-use super::{LineDecision, ambiguous};
+use super::updating::{LineDecision, ambiguous, line_decision, no_such_line};
 use crate::{Result, Surroundings, Workspace};
 
 /// How memory stands.

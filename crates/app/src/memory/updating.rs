@@ -21,19 +21,8 @@ use super::crystallizing::Folded;
 use super::inbox::packet;
 use super::passes::{Ending, Pass, Report};
 use super::places::Places;
+use super::requests::{MemoryUpdate, PassSettings, UndoSettings};
 use crate::{Error, Result, Surroundings, Workspace, counted};
-
-/// What to do about the broadcast file.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct MemoryUpdate {
-    /// Lines that a person wants gone, as they are typed; by hash once they are found.
-    pub remove: Vec<String>,
-    /// Say what would be done and do nothing.
-    #[serde(skip)]
-    pub dry_run: bool,
-    /// A task of the inbox.
-    pub task: Option<String>,
-}
 
 /// What an update did, or would do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -98,7 +87,7 @@ pub fn update_memory(around: &Surroundings, asked: &MemoryUpdate) -> Result<Memo
         report.dry_run = true;
         return Ok(report);
     }
-    let settings = super::Settings::Update(asked.clone());
+    let settings = PassSettings::Update(asked.clone());
     let pass = Pass::begin(around, &workspace, &config, "memory update", &settings)?;
     perform(&pass, &asked)
 }
@@ -108,9 +97,16 @@ fn resolve(map: &LineMap, typed: &[String]) -> Result<Vec<String>> {
     let hash = |typed: &String| match map.find(typed).as_slice() {
         [line] => Ok(line.hash.to_string()),
         [] => Err(no_such_line(typed)),
-        several => Err(super::ambiguous(typed, several)),
+        several => Err(ambiguous(typed, several)),
     };
     typed.iter().map(hash).collect()
+}
+
+pub(super) fn ambiguous(typed: &str, several: &[&BroadcastLine]) -> Error {
+    let lines: Vec<String> =
+        several.iter().take(8).map(|line| format!("  {}  {}", line.hash, line.text)).collect();
+    Error::new(Fault::BadInput, format!("{typed:?} could be any of {} lines", several.len()))
+        .hint(format!("type more of the hash:\n{}", lines.join("\n")))
 }
 
 pub(super) fn no_such_line(typed: &str) -> Error {
@@ -290,12 +286,6 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
     Ok(true)
 }
 
-/// What to take back.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct UndoSettings {
-    pub(super) update: RunId,
-}
-
 /// What was taken back.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryUndone {
@@ -332,7 +322,7 @@ pub fn undo_memory(around: &Surroundings) -> Result<MemoryUndone> {
     let config = workspace.config(around, &[])?;
     let update = newest_update(&workspace.journal(&config)?)?;
     let settings = UndoSettings { update };
-    let tagged = super::Settings::Undo(settings.clone());
+    let tagged = PassSettings::Undo(settings.clone());
     let pass = Pass::begin(around, &workspace, &config, "memory undo", &tagged)?;
     perform_undo(&pass, &settings)
 }
@@ -387,10 +377,8 @@ fn newest_update(journal: &dyn spore_store::Journal) -> Result<RunId> {
     let mut undone = Vec::new();
     for run in runs.iter().filter(|run| is_done(run)) {
         match serde_json::from_value(run.settings.clone()) {
-            Ok(super::Settings::Undo(settings)) => undone.push(settings.update),
-            Ok(super::Settings::Update(_))
-                if !undone.contains(&run.id) && changed(journal, run)? =>
-            {
+            Ok(PassSettings::Undo(settings)) => undone.push(settings.update),
+            Ok(PassSettings::Update(_)) if !undone.contains(&run.id) && changed(journal, run)? => {
                 return Ok(run.id);
             }
             _ => {}

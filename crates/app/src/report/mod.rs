@@ -1,5 +1,9 @@
 //! What people read about runs, as data.
+//!
+//! Every room that works on runs ends with a report from here. It always holds that a report is
+//! read off the journal alone: nothing here writes, and nothing here knows how a run is performed.
 
+pub(crate) mod applied;
 pub(crate) mod layers;
 
 use serde::Serialize;
@@ -12,8 +16,8 @@ use spore_store::{Journal, RunQuery};
 
 use crate::base::outbox;
 use crate::base::run_lock::is_claimed;
+use crate::report::applied::Applied;
 use crate::report::layers::{PartRow, parts_of};
-use crate::run::apply::Applied;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// One line of `runs list`.

@@ -3,10 +3,10 @@
 use spore_model::{Allowance, BudgetTree, LedgerEntry, Outcome, Park, Usd};
 use spore_pipeline::{Done, SessionSummary};
 
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 use crate::{Result, Update};
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Sets budget aside for a session, or says that there is none.
     pub(crate) fn out_of_budget(&mut self) -> Option<Done> {
         match self.budget.reserve(BudgetTree::ROOT, Allowance::default()) {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spore_model::{CommitId, Usd};
 
-use crate::run::apply::Apply;
+use crate::report::applied::Apply;
+use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
-use crate::run::start::{Orchestrate, refuse_empty};
+use crate::run::start::refuse_empty;
 use crate::session::players::{Cast, Player};
 use crate::session::roles::RoleTerms;
 use crate::{Result, Surroundings, Workspace};
@@ -51,8 +52,8 @@ pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
     let repository = workspace.repository(around)?;
     let config = workspace.config(around, &[])?;
     let settings = RunSettings::settle(&workspace, &repository, &config, asked)?;
-    let hold = Cast::hold(&config, &settings)?;
-    Cast::of(around, &config, &settings)?;
+    let hold = Cast::hold(&config, &settings.cast)?;
+    Cast::of(around, &config, &settings.cast, settings.scenario.as_deref())?;
     if settings.in_place {
         crate::run::apply::refuse_dirty(&repository)?;
     }

@@ -1,17 +1,28 @@
 //! A run of a task, from its text to a verdict and what becomes of the work.
+//!
+//! From outside, a run is started (`start`, `retry`), gone on with (`resume`), planned
+//! (`dry_run`), taken back (`rollback`) and tidied up (`prune`); its settings are read. `context`
+//! is what all steps share, `steps` performs them, one module each, and `world` says which; no step
+//! uses another. It always holds that a step's intent is on record before it is performed, and
+//! that all that follows from its result is recorded together with it.
 
 pub(crate) mod apply;
-pub(crate) mod budget;
+mod briefs;
+mod budget;
+mod context;
 pub(crate) mod dry_run;
-pub(crate) mod prompts;
+mod prompts;
 pub(crate) mod prune;
-pub(crate) mod record;
+mod record;
+pub(crate) mod request;
+pub(crate) mod resume;
 pub(crate) mod retry;
 pub(crate) mod rollback;
-pub(crate) mod rows;
-pub(crate) mod sessions;
+mod rows;
+mod sessions;
 pub(crate) mod settings;
 pub(crate) mod start;
-pub(crate) mod steps;
-pub(crate) mod trees;
-pub(crate) mod world;
+mod steps;
+mod trees;
+mod work;
+mod world;

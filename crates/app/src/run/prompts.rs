@@ -8,14 +8,7 @@ use std::fmt::Write;
 use spore_context::fenced;
 use spore_pipeline::Evidence;
 
-pub(crate) const CODER: &str = include_str!("../../../../assets/roles/coder.md");
-const VERIFIER: &str = include_str!("../../../../assets/roles/verifier.md");
-const SUMMARIZER: &str = include_str!("../../../../assets/roles/summarizer.md");
-const OPERATOR: &str = include_str!("../../../../assets/roles/operator.md");
-
-/// The roles that need nothing but us.
-pub(crate) const BUILT_IN: [(&str, &str); 4] =
-    [("coder", CODER), ("verifier", VERIFIER), ("summarizer", SUMMARIZER), ("operator", OPERATOR)];
+use crate::base::title::title;
 
 pub(crate) struct TaskFile<'a> {
     pub(crate) task: &'a str,
@@ -97,11 +90,6 @@ pub(crate) fn again(evidence: &Evidence) -> String {
     )
 }
 
-/// The first line of a task, short enough for a heading or a commit subject.
-pub(crate) fn title(task: &str) -> String {
-    spore_plain::line_within(task.trim().lines().next().unwrap_or_default(), 60)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,11 +102,5 @@ mod tests {
         let fence = "`".repeat(5);
         assert!(text.contains(&format!("\n{fence}diff\n")));
         assert!(text.ends_with(&format!("\n{fence}\n")));
-    }
-
-    #[test]
-    fn a_title_is_one_short_line() {
-        assert_eq!(title("  fix it\nand more"), "fix it");
-        assert_eq!(title(&"ä".repeat(80)).chars().count(), 60);
     }
 }

@@ -18,7 +18,7 @@ use spore_store::Journal;
 use crate::base::checkouts::Checkouts;
 use crate::base::run_lock::claim;
 use crate::base::run_refs;
-use crate::resume::settings_of;
+use crate::run::settings::settings_of;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What was removed, or would be.
@@ -114,8 +114,8 @@ impl Pruning<'_> {
         // A run that cannot be read any more is not judged by what it might have meant.
         let Ok(settings) = settings_of(run) else { return Ok(false) };
         let (around, workspace, repository) = (self.around, self.workspace, self.repository);
-        let checkouts =
-            Checkouts { around, workspace, repository, run: run.id, settings: &settings };
+        let settings = settings.checkout();
+        let checkouts = Checkouts { around, workspace, repository, run: run.id, settings };
         let tree = checkouts.snapshot(&checkout)?;
         let mut kept = vec![settings.base.clone()];
         let refs = self.repository.refs_under(&run_refs::prefix(run.id))?;

@@ -11,9 +11,9 @@ use spore_store::{RunChange, StepEntry};
 use crate::Result;
 use crate::base::error::bug;
 use crate::checks::words;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Returns all that is to be recorded with the result of `step`.
     pub(crate) fn entry(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<StepEntry> {
         let mut entry = self.steps().entry(done)?;

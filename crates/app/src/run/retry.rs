@@ -6,8 +6,9 @@ use std::time::Duration;
 use spore_model::{Fault, RunKind, Usd};
 
 use crate::report::{self, RunReport};
-use crate::resume::settings_of;
-use crate::run::start::{Orchestrate, orchestrate};
+use crate::run::request::Orchestrate;
+use crate::run::settings::settings_of;
+use crate::run::start::orchestrate;
 use crate::{Error, Progress, Result, Surroundings, Workspace};
 
 /// What to try again. What is left out is as it was.

@@ -12,6 +12,7 @@
 
 mod knowledge;
 mod lifting;
+mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +24,7 @@ use spore_model::{
     StepKey, Ticket, Timestamp,
 };
 use spore_pipeline::Done;
-use spore_store::{Journal, Knowledge, RunChange};
+use spore_store::RunChange;
 
 use crate::base::error::bug;
 use crate::base::outbox::Events;
@@ -35,7 +36,7 @@ use crate::run::apply::{
     Landing, Reached, Refused, Site, listed, revert_message, short, short_branch,
 };
 use crate::{Error, Result, Surroundings, Workspace, counted};
-use lifting::Lift;
+use plan::{Plan, Undoing};
 
 /// Which run to take back.
 #[derive(Clone, Debug, Default)]
@@ -92,32 +93,6 @@ pub fn rollback(around: &Surroundings, asked: &Rollback) -> Result<RolledBack> {
         return Ok(account(&run, RollbackState::Planned, &plan, None));
     }
     undoing.undo(&plan)
-}
-
-/// What there is to undo, as things are now.
-#[derive(Clone, Debug, Default)]
-struct Plan {
-    /// The branch that the work was merged into, on its way back.
-    back: Option<Landing>,
-    /// The landing back that an earlier call began.
-    begun: bool,
-    /// The user's files, on their way back.
-    lift: Option<Lift>,
-    /// The run's own branch.
-    own: Option<CommitId>,
-    /// What the ref has to keep.
-    keep: Option<CommitId>,
-    patch: bool,
-    nodes: usize,
-    deeds: Vec<String>,
-    left: Vec<String>,
-}
-
-struct Undoing<'a> {
-    site: Site<'a>,
-    journal: &'a dyn Journal,
-    knowledge: &'a dyn Knowledge,
-    run: &'a Run,
 }
 
 impl Undoing<'_> {

@@ -6,10 +6,10 @@ use spore_pipeline::Step;
 
 use crate::base::error::bug;
 use crate::base::step::Intent;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 use crate::{Error, Result};
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// What a step must do the same way again: its time, and the ids of the rows it opens.
     pub(crate) fn intent(&self, step: &Step) -> Intent {
         let ids = &self.around.ids;

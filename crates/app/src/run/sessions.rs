@@ -6,7 +6,7 @@ use spore_pipeline::{SessionSummary, Step};
 
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 use crate::session::booking::SessionBooking;
 use crate::session::broker::Proposals;
 use crate::session::confinement::SessionConfinement;
@@ -31,7 +31,7 @@ pub(crate) struct StepSession<'a> {
     pub(crate) brief: Brief,
 }
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Runs a session to its end and keeps what it said. Booking is the caller's, together
     /// with the step's result, so that a session is never booked without counting.
     pub(crate) fn run_session(

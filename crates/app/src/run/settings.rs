@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 use spore_config::Config;
 use spore_gates::Gate;
 use spore_git::{GitError, Repository};
-use spore_model::{CommitId, Fault, RunId, Usd};
+use spore_model::{CommitId, Fault, Run, RunId, Usd};
 use spore_pipeline::BounceRules;
 
+use crate::base::checkouts::CheckoutSettings;
 use crate::checks::project::{gates, refuse_submodules};
-use crate::run::apply::{Apply, UnknownApply};
-use crate::run::start::Orchestrate;
+use crate::checks::review::ReviewSettings;
+use crate::report::applied::{Apply, UnknownApply};
+use crate::run::request::Orchestrate;
 use crate::session::players::{Player, ROLES, Wishes};
 use crate::session::roles::{self, RoleTerms};
 use crate::session::sandbox::Hold;
@@ -155,6 +157,29 @@ impl RunSettings {
         }
     }
 
+    /// Returns how checkouts of the run are made.
+    pub(crate) fn checkout(&self) -> CheckoutSettings<'_> {
+        CheckoutSettings {
+            base: &self.base,
+            exclude: &self.exclude,
+            allow: &self.allow,
+            setup: &self.setup,
+            copy: &self.copy,
+            max_bounces: self.max_bounces,
+        }
+    }
+
+    /// Returns what a change of the run is compared with before its gates run.
+    pub(crate) fn review(&self) -> ReviewSettings<'_> {
+        ReviewSettings {
+            base: &self.base,
+            gates: &self.gates,
+            tests: &self.tests,
+            protected: &self.protected,
+            allow_test_changes: self.allow_test_changes,
+        }
+    }
+
     /// Returns who plays `role`.
     pub(crate) fn player(&self, role: &str) -> Player {
         let own = self.cast.get(role).cloned();
@@ -197,6 +222,18 @@ fn base(repository: &Repository, asked: &Orchestrate) -> Result<CommitId> {
         )));
     }
     Ok(base)
+}
+
+/// Reads what a run was started with.
+pub(crate) fn settings_of(run: &Run) -> Result<RunSettings> {
+    serde_json::from_value(run.settings.clone()).map_err(|source| {
+        Error::new(
+            Fault::BadInput,
+            format!("the settings of run {} cannot be read", run.id.short()),
+        )
+        .hint("it was started by another version of Spore: start the task anew")
+        .because(source)
+    })
 }
 
 fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {

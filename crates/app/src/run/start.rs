@@ -1,57 +1,19 @@
 //! Starts a run of a task, by itself or below another run.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use serde_json::json;
-use spore_config::Config;
 use spore_git::Repository;
-use spore_model::{
-    Allowance, BudgetTree, Fault, Run, RunId, RunKind, RunState, SourceKind, TraceId, Usd,
-};
-use spore_pipeline::{Bounce, Conclusion, End, Machine, Solo, drive};
-use spore_store::{Journal, RunChange};
+use spore_model::{Fault, Run, RunId, RunKind, SourceKind, TraceId};
+use spore_store::Journal;
 
-use crate::base::outbox::{self, Events};
+use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
 use crate::report::{self, RunReport};
-use crate::run::apply::Apply;
-use crate::run::record::ledger_totals;
+use crate::run::request::Orchestrate;
+use crate::run::resume;
 use crate::run::settings::RunSettings;
-use crate::run::world::Orchestration;
-use crate::session::broker::Broker;
+use crate::run::work::{Part, Stage};
 use crate::session::players::Cast;
-use crate::session::sandbox::Hold;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
-
-/// What a person asks for with a task. What is left out comes from the configuration.
-#[derive(Clone, Debug, Default)]
-pub struct Orchestrate {
-    pub task: String,
-    /// The commit to start from, as git names it: a branch, a tag, an id. HEAD if left out.
-    pub base: Option<String>,
-    /// The agent of every role that has none of its own.
-    pub backend: Option<String>,
-    pub scenario: Option<PathBuf>,
-    /// A tier or a model's own name, for every role.
-    pub model: Option<String>,
-    /// The same for the coder alone.
-    pub coder_model: Option<String>,
-    pub max_bounces: Option<u32>,
-    pub max_turns: Option<u32>,
-    pub budget: Option<Usd>,
-    pub timeout: Option<Duration>,
-    pub allow_red: bool,
-    pub allow_test_changes: bool,
-    pub summarize: Option<bool>,
-    pub apply: Option<Apply>,
-    pub in_place: bool,
-    /// One session of this role, and nothing around it.
-    pub agent: Option<String>,
-    pub experiment: Option<String>,
-    /// The run whose task is tried again.
-    pub retry_of: Option<RunId>,
-}
 
 /// The run that a task belongs to, and the id that it was planned with: asked for again after
 /// a crash, the same task is found there.
@@ -87,7 +49,7 @@ pub(crate) fn within(
     let journal = workspace.journal(&config)?;
     match journal.run(under.id)? {
         Some(run) if run.is_open() => {
-            crate::resume::go_on(around, &workspace, &run, asked.budget, progress)
+            resume::go_on(around, &workspace, &run, asked.budget, progress)
         }
         Some(run) => report::report(&workspace, &journal, run.id),
         None => {
@@ -123,9 +85,9 @@ fn start(
     });
     let mut settings = settings?;
     crate::checks::needs::require(around, &settings.gates)?;
-    let hold = Cast::hold(&config, &settings)?;
+    let hold = Cast::hold(&config, &settings.cast)?;
     settings.sandbox = Some(hold.clone());
-    let cast = Cast::of(around, &config, &settings)?;
+    let cast = Cast::of(around, &config, &settings.cast, settings.scenario.as_deref())?;
     if settings.in_place {
         crate::run::apply::refuse_dirty(&repository)?;
     }
@@ -165,108 +127,13 @@ pub(crate) fn refuse_empty(task: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where runs of one project are worked on.
-pub(crate) struct Stage<'a> {
-    pub(crate) around: &'a Surroundings,
-    pub(crate) workspace: &'a Workspace,
-    pub(crate) repository: &'a Repository,
-    pub(crate) config: &'a Config,
-    pub(crate) journal: &'a dyn Journal,
-}
-
-/// A run that is about to be worked on.
-pub(crate) struct Part {
-    pub(crate) run: RunId,
-    pub(crate) trace: TraceId,
-    pub(crate) depth: u32,
-    pub(crate) settings: RunSettings,
-    pub(crate) cast: Cast,
-    pub(crate) hold: Hold,
-}
-
-impl Stage<'_> {
-    /// Works on a run until it ends or has to wait.
-    pub(crate) fn work(&self, part: Part, progress: &mut dyn Progress) -> Result<RunReport> {
-        let Self { around, workspace, journal, .. } = *self;
-        for note in &part.hold.notes {
-            progress.update(&Update::NotHeld { note: note.clone() });
-        }
-        outbox::flush(around, workspace, journal)?;
-        let run = part.run;
-        let end = self.play(part, progress)?;
-        outbox::flush(around, workspace, journal)?;
-        if let End::Concluded(Conclusion { fault: Some(fault), reason, .. }) = end {
-            return Err(could_not_begin(fault, &reason, run));
-        }
-        report::report(workspace, journal, run)
-    }
-
-    fn play(&self, part: Part, progress: &mut dyn Progress) -> Result<End> {
-        let Part { run, trace, depth, settings, cast, hold } = part;
-        let knowledge = self.workspace.knowledge(self.config)?;
-        let broker = Broker::start(self.around, self.workspace, self.config)?;
-        let spent = self.journal.ledger(run)?.iter().map(|entry| entry.cost.usd).sum();
-        let caps = Allowance { usd: Some(settings.budget), ..Allowance::default() };
-        let budget = BudgetTree::new(caps, Allowance { usd: Some(spent), ..Allowance::default() });
-        let mut machine: Box<dyn Machine> = match &settings.solo {
-            Some(role) => Box::new(Solo::new(role)),
-            None => Box::new(Bounce::new(settings.rules())),
-        };
-        let mut world = Orchestration {
-            around: self.around,
-            workspace: self.workspace,
-            repository: self.repository,
-            journal: self.journal,
-            knowledge: &knowledge,
-            config: self.config,
-            run,
-            trace,
-            depth,
-            settings,
-            cast,
-            broker,
-            hold,
-            budget,
-            reserved: None,
-            progress,
-            gate_results: Vec::new(),
-        };
-        let end = drive(machine.as_mut(), &mut world)?;
-        if let End::Parked { outcome, park, reason } = &end {
-            let change = RunChange {
-                state: Some(RunState::Parked),
-                outcome: Some(*outcome),
-                park: Some(Some(*park)),
-                reason: Some(reason.clone()),
-                ..ledger_totals(&self.journal.ledger(run)?)
-            };
-            let payload = json!({ "park": park, "reason": reason });
-            let event = world.event(SourceKind::Runner, "run.parked", run, payload);
-            self.journal.update_run(run, &change, &[event])?;
-        }
-        Ok(end)
-    }
-}
-
-/// A run that could not rightly begin is an error of the call, although it is on record.
-fn could_not_begin(fault: Fault, reason: &str, run: RunId) -> Error {
-    let error = Error::new(fault, reason);
-    match fault {
-        Fault::BadInput => error.hint(format!(
-            "mend them and commit, or add `--allow-red` to go on all the same; what they said is \
-             in .spore/runs/{run}/baseline/"
-        )),
-        _ => error,
-    }
-}
-
 fn create_run(
     around: &Surroundings,
     journal: &dyn Journal,
     place: Place,
     settings: &RunSettings,
 ) -> Result<()> {
-    let title = crate::run::prompts::title(&settings.task);
+    let title = crate::base::title::title(&settings.task);
     let (id, trace) = (place.id, place.trace);
     let kind = if settings.solo.is_some() { RunKind::Solo } else { RunKind::Orchestrate };
     let coder = settings.player(settings.solo.as_deref().unwrap_or("coder"));

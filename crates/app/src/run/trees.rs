@@ -5,10 +5,10 @@ use spore_model::{CommitId, Fault, Ticket, TreeId};
 use crate::base::error::bug;
 use crate::base::files::create_private_dir;
 use crate::base::run_refs;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 use crate::{Error, Result, Update};
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Makes a commit on the base, of the time that the step began.
     pub(crate) fn commit_tree(
         &self,

@@ -1,55 +1,17 @@
-//! The pipeline's world: each step of a run, performed with git, agents, gates and journal.
+//! The pipeline's world: says which module performs each step of a run, and what is kept of it.
 //!
-//! Here is what all steps share. The steps themselves are in [`crate::run::steps::coder`],
-//! [`crate::run::steps::gates`], [`crate::run::steps::verifier`] and [`crate::run::steps::conclusion`].
+//! A step's intent is on record before it is performed, and its result together with all that
+//! follows from it. The steps themselves are in [`crate::run::steps`], what they share in
+//! [`crate::run::context`].
 
-use serde_json::Value;
-use spore_config::Config;
-use spore_gates::GateResult;
-use spore_git::Repository;
-use spore_model::{Begun, BudgetId, BudgetTree, Outcome, Park, RunId, SourceKind, Ticket, TraceId};
+use spore_model::{Begun, Outcome, Ticket};
 use spore_pipeline::{Done, Step, World};
-use spore_store::{Journal, Knowledge};
 
-use crate::base::checkouts::Checkouts;
-use crate::base::outbox::Events;
-use crate::base::run_files::RunFiles;
-use crate::base::step::Steps;
-use crate::run::prompts::TaskFile;
-use crate::run::settings::RunSettings;
+use crate::run::context::{RunContext, interrupted};
 use crate::run::steps::coder::Talk;
-use crate::session::broker::Broker;
-use crate::session::players::Cast;
-use crate::session::sandbox::Hold;
-use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
+use crate::{Error, Result, Update};
 
-/// One run at work.
-pub(crate) struct Orchestration<'a> {
-    pub(crate) around: &'a Surroundings,
-    pub(crate) workspace: &'a Workspace,
-    pub(crate) repository: &'a Repository,
-    pub(crate) journal: &'a dyn Journal,
-    pub(crate) knowledge: &'a dyn Knowledge,
-    pub(crate) config: &'a Config,
-    pub(crate) run: RunId,
-    pub(crate) trace: TraceId,
-    /// How deep it is below the run that everything belongs to.
-    pub(crate) depth: u32,
-    pub(crate) settings: RunSettings,
-    pub(crate) cast: Cast,
-    /// Serves the tools of its sessions.
-    pub(crate) broker: Broker,
-    /// What holds its sessions and gates.
-    pub(crate) hold: Hold,
-    pub(crate) budget: BudgetTree,
-    /// Set aside for the session that is running.
-    pub(crate) reserved: Option<BudgetId>,
-    pub(crate) progress: &'a mut dyn Progress,
-    /// What the gates said in the step that is being performed, for its event.
-    pub(crate) gate_results: Vec<GateResult>,
-}
-
-impl World for Orchestration<'_> {
+impl World for RunContext<'_> {
     type Error = Error;
 
     fn begin(&mut self, step: &Step) -> Result<Begun<Done>> {
@@ -105,75 +67,4 @@ impl World for Orchestration<'_> {
         }
         Ok(())
     }
-}
-
-/// Small things the steps share.
-impl Orchestration<'_> {
-    pub(crate) fn checkouts(&self) -> Checkouts<'_> {
-        Checkouts {
-            around: self.around,
-            workspace: self.workspace,
-            repository: self.repository,
-            run: self.run,
-            settings: &self.settings,
-        }
-    }
-
-    pub(crate) fn steps(&self) -> Steps<'_> {
-        let Self { around, workspace, journal, run, .. } = *self;
-        Steps { around, workspace, journal, run }
-    }
-
-    pub(crate) fn files(&self) -> RunFiles {
-        self.workspace.run_files(self.run)
-    }
-
-    /// Waits, unless interrupted.
-    pub(crate) fn pause(&self, time: std::time::Duration) -> bool {
-        let until = self.around.clock.monotonic() + time;
-        while self.around.clock.monotonic() < until {
-            if self.around.interrupt.is_raised() {
-                return false;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        true
-    }
-
-    pub(crate) fn task_file<'t>(
-        &'t self,
-        role: &'t str,
-        bounce: u32,
-        run: &'t str,
-    ) -> TaskFile<'t> {
-        TaskFile {
-            task: &self.settings.task,
-            role,
-            run,
-            bounce,
-            max_bounces: self.settings.max_bounces,
-        }
-    }
-
-    pub(crate) fn gate_commands(&self) -> Vec<String> {
-        self.settings.gates.iter().map(|gate| gate.command.clone()).collect()
-    }
-
-    pub(crate) fn events(&self) -> Events<'_> {
-        Events { around: self.around, trace: self.trace.clone() }
-    }
-
-    pub(crate) fn event(
-        &self,
-        kind: SourceKind,
-        what: &str,
-        run: RunId,
-        payload: Value,
-    ) -> spore_model::Event {
-        self.events().make(kind, "orchestrate", what, run, payload)
-    }
-}
-
-pub(crate) fn interrupted() -> Done {
-    Done::Stopped { park: Park::Interrupt, reason: "interrupted".to_owned() }
 }

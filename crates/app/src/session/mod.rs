@@ -12,6 +12,7 @@ pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod players;
 pub(crate) mod prices;
+pub(crate) mod processes;
 pub(crate) mod roles;
 pub(crate) mod sandbox;
 pub(crate) mod spawn;

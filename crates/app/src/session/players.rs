@@ -12,7 +12,6 @@ use spore_agent::Agent;
 use spore_config::Config;
 use spore_model::Fault;
 
-use crate::run::settings::RunSettings;
 use crate::session::backends::{backend, model};
 use crate::session::sandbox::Hold;
 use crate::{Error, Result, Surroundings};
@@ -62,16 +61,16 @@ pub(crate) struct Cast {
 }
 
 impl Cast {
-    /// Finds the agents that `settings` name. One that cannot be had is an error before
-    /// anything is paid for.
+    /// Finds the agents of `players`, which are by role. One that cannot be had is an error
+    /// before anything is paid for.
     pub(crate) fn of(
         around: &Surroundings,
         config: &Config,
-        settings: &RunSettings,
+        players: &BTreeMap<String, Player>,
+        scenario: Option<&Path>,
     ) -> Result<Self> {
-        let scenario: Option<&Path> = settings.scenario.as_deref();
         let mut agents = BTreeMap::new();
-        for (role, player) in &settings.cast {
+        for (role, player) in players {
             if player.backend == "api" && player.model.is_none() {
                 let what = format!("no model is named for the {role}, which the api agent plays");
                 return Err(Error::new(Fault::Config, what)
@@ -93,9 +92,9 @@ impl Cast {
     }
 
     /// Finds out what holds the run: what any of its agents is not held to is said.
-    pub(crate) fn hold(config: &Config, settings: &RunSettings) -> Result<Hold> {
+    pub(crate) fn hold(config: &Config, players: &BTreeMap<String, Player>) -> Result<Hold> {
         let mut all = Hold { held: true, notes: Vec::new() };
-        for player in settings.cast.values() {
+        for player in players.values() {
             let hold = Hold::find(config, &player.backend)?;
             all.held &= hold.held;
             for note in hold.notes {

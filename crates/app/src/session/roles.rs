@@ -13,7 +13,7 @@ use spore_agent::acp::Preset;
 use spore_config::Config;
 use spore_model::{CheckoutAccess, Fault, ToolGroup, ToolGroups};
 
-use crate::run::prompts;
+use crate::base::role_prompts;
 use crate::{Error, Result};
 
 /// Claude's name for all tools of our own server.
@@ -72,7 +72,7 @@ pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str, turns: 
     if plain && backend == "claude" && dir.join(".claude/agents").join(&file).is_file() {
         return Role { text: String::new(), native: Some(role.to_owned()) };
     }
-    let built_in = prompts::BUILT_IN.iter().find(|(name, _)| *name == role);
+    let built_in = role_prompts::BUILT_IN.iter().find(|(name, _)| *name == role);
     let text = built_in.map_or("", |(_, text)| text);
     Role { text: filled(text, turns), native: None }
 }
@@ -87,7 +87,7 @@ pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
     let is_written = [".spore/agents", ".claude/agents"]
         .iter()
         .any(|folder| root.join(folder).join(&file).is_file());
-    let mut known: Vec<&str> = prompts::BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let mut known: Vec<&str> = role_prompts::BUILT_IN.iter().map(|(name, _)| *name).collect();
     // Being named in our own table is no description.
     let ours = Config::load(&[])?.config.roles;
     let theirs = config.roles.names().filter(|name| ours.names().all(|our| our != *name));
@@ -245,11 +245,11 @@ mod tests {
             let role = prompt(dir.path(), dir.path(), backend, "coder", 50);
             (role.text, role.native)
         };
-        assert_eq!(looked_up("claude"), (prompts::CODER.to_owned(), None));
+        assert_eq!(looked_up("claude"), (role_prompts::CODER.to_owned(), None));
         std::fs::create_dir_all(dir.path().join(".claude/agents")).unwrap();
         std::fs::write(dir.path().join(".claude/agents/coder.md"), "native").unwrap();
         assert_eq!(looked_up("claude"), (String::new(), Some("coder".to_owned())));
-        assert_eq!(looked_up("api"), (prompts::CODER.to_owned(), None));
+        assert_eq!(looked_up("api"), (role_prompts::CODER.to_owned(), None));
         std::fs::create_dir_all(dir.path().join(".spore/agents")).unwrap();
         std::fs::write(dir.path().join(".spore/agents/coder.md"), "ours, {turns}").unwrap();
         assert_eq!(looked_up("claude"), ("ours, 50".to_owned(), None));
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn no_prompt_of_ours_has_a_place_that_is_not_filled_in() {
         let nowhere = Path::new("/nowhere");
-        for (role, _) in prompts::BUILT_IN {
+        for (role, _) in role_prompts::BUILT_IN {
             let text = prompt(nowhere, nowhere, "api", role, 7).text;
             assert!(!text.contains("{turns}"), "{role}");
         }

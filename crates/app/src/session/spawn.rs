@@ -147,7 +147,7 @@ fn plan(
         .map(|session_id| Conversation { session_id, prompt: asked.prompt.clone() });
     SessionPlan {
         role: asked.role.clone(),
-        name: crate::run::prompts::title(&asked.prompt),
+        name: crate::base::title::title(&asked.prompt),
         player: Player { model: model(config, &backend, asked.model.as_deref()), backend },
         agent,
         prompt: asked.prompt.clone(),

@@ -8,10 +8,12 @@ use spore_context::search::Hit;
 use spore_model::{Fault, Node, NodeClass, NodeId};
 use spore_store::{CodeIndex, Knowledge, NodeQuery};
 
+use super::Toolbox;
 use super::page::{Found, bytes};
 use super::places::lines_of;
+use super::question::Asked;
 use super::room::Opened;
-use super::{Asked, Toolbox, View};
+use super::view::View;
 use crate::indexing::Silent;
 use crate::search::{SearchQuery, search_held};
 use crate::{ContextAsked, Error, MIN_TOKENS, Result};

@@ -12,10 +12,12 @@ use spore_model::graph::Direction;
 use spore_model::{CommitId, Fault, NodeId};
 use spore_store::CodeIndex;
 
+use super::Toolbox;
 use super::finding::{one_line, place_of};
 use super::page::Found;
+use super::question::Asked;
+use super::view::View;
 use super::walking::{Reached, walk};
-use super::{Asked, Toolbox, View};
 use crate::{Error, Result};
 
 const STEPS: u32 = 3;

@@ -9,29 +9,30 @@
 //! user's files meanwhile, and reads files in its checkout. Nothing here writes: what a session
 //! proposes is kept by the broker, what a person allows is in `writing`.
 
+mod calling;
 mod finding;
 mod impact;
 mod nearness;
 mod page;
 mod places;
+mod question;
 mod reading;
 mod remembering;
 mod resources;
 mod room;
 mod token;
+mod view;
 mod walking;
 mod writing;
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
-use spore_model::{CommitId, NodeId, RunId};
-use spore_tools::ToolAnswer;
+use spore_model::NodeId;
 
 use crate::graph::Graph;
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::{Result, Surroundings, Workspace};
 use places::Places;
+use question::Refusal;
 use room::Room;
 
 pub use resources::RESOURCE_TEMPLATES;
@@ -39,22 +40,8 @@ pub use spore_tools::graph::{Declared, declared, declared_for};
 pub use spore_tools::remote::{Ask, Contents, Remote, Resource, Told};
 pub use spore_tools::{ToolAnswer as Answer, misfit};
 pub use token::{HttpToken, http_token};
+pub use view::View;
 pub use writing::declared_writes;
-
-/// Who looks, and from where.
-#[derive(Clone, Debug)]
-pub enum View {
-    /// The user's own files, as they are now.
-    WorkTree,
-    /// One session of a run.
-    Session {
-        run: RunId,
-        /// Its checkout.
-        dir: PathBuf,
-        /// The commit whose code it sees; the work tree where there is none.
-        at: Option<CommitId>,
-    },
-}
 
 /// The tools of one project, opened when they are first needed and held open after that.
 pub struct Toolbox {
@@ -81,32 +68,6 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    /// Answers a call of a tool that reads. Its arguments fit the tool's schema.
-    pub fn call(&self, tool: &str, arguments: &Value) -> ToolAnswer {
-        let asked = Asked { tool, arguments };
-        if tool == "context" {
-            // A task file has its own sections and its own budget.
-            return answer(self.context(&asked).map_err(Into::into));
-        }
-        let found = match tool {
-            "search" => self.search(&asked),
-            "explore" => self.explore(&asked),
-            "read_content" => self.read_content(&asked),
-            "code_show" => self.code_show(&asked),
-            "callers" => self.callers(&asked),
-            "callees" => self.callees(&asked),
-            "impact" => self.impact(&asked),
-            "nav_edges" => self.nav_edges(&asked),
-            "query_edges" => self.query_edges(&asked),
-            "path_between" => self.path_between(&asked),
-            "lessons" => self.lessons(&asked),
-            "run_show" => self.run_show(&asked),
-            "memory" => self.memory(),
-            _ => return ToolAnswer::error(format!("{tool} reads nothing")),
-        };
-        answer(found.map_err(Refusal::from).and_then(|found| found.page(&asked)))
-    }
-
     /// Finds the one node that a text names.
     pub(crate) fn node_named(&self, typed: &str) -> std::result::Result<NodeId, String> {
         let found = self.graph().and_then(|(graph, _)| Ok(graph.find_node(typed)?.id));
@@ -117,66 +78,18 @@ impl Toolbox {
         Workspace::find(&self.around)
     }
 
+    fn places(&self) -> Result<&Places> {
+        if let Some(places) = self.places.get() {
+            return Ok(places);
+        }
+        let places = Places::open(&self.workspace()?, &self.around, &self.view)?;
+        Ok(self.places.get_or_init(|| places))
+    }
+
     /// Opens the graph over the code that this view sees, with what to say if that is old.
     fn graph(&self) -> Result<(Graph<'_>, Option<String>)> {
         let (code, note) = self.room.place()?;
         Ok((Graph::over(&self.around, &code)?, note))
-    }
-}
-
-/// A call, read as its tool means it.
-struct Asked<'a> {
-    tool: &'a str,
-    arguments: &'a Value,
-}
-
-impl<'a> Asked<'a> {
-    fn text(&self, name: &str) -> Option<&'a str> {
-        self.arguments.get(name).and_then(Value::as_str)
-    }
-
-    /// A text that the schema requires.
-    fn word(&self, name: &str) -> &'a str {
-        self.text(name).unwrap_or_default()
-    }
-
-    fn number(&self, name: &str) -> Option<u32> {
-        let number = self.arguments.get(name).and_then(Value::as_u64)?;
-        Some(u32::try_from(number).unwrap_or(u32::MAX))
-    }
-
-    fn list(&self, name: &str) -> Vec<String> {
-        let items = self.arguments.get(name).and_then(Value::as_array);
-        items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-    }
-}
-
-/// A refusal repeats what was asked, which may be long.
-const REFUSAL_BYTES: usize = 2_000;
-
-/// Why a call was not answered, for the model.
-#[derive(Debug)]
-struct Refusal(String);
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(cause) = source {
-            text.push_str(&format!(": {cause}"));
-            source = cause.source();
-        }
-        if let Some(hint) = error.hint_text() {
-            text.push_str(&format!("\n{hint}"));
-        }
-        Self(text)
-    }
-}
-
-fn answer(found: std::result::Result<String, Refusal>) -> ToolAnswer {
-    match found {
-        Ok(text) => ToolAnswer::ok(text),
-        Err(Refusal(why)) => ToolAnswer::error(spore_plain::cut_with(&why, REFUSAL_BYTES, "…")),
     }
 }
 

@@ -7,7 +7,7 @@
 use serde_json::Value;
 use spore_tools::graph::{MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS};
 
-use super::{Asked, Refusal};
+use super::question::{Asked, Refusal};
 use crate::base::workspace::fnv1a;
 
 /// Kept free for what is said below the entries.

@@ -12,8 +12,8 @@ use spore_git::Repository;
 use spore_model::{CommitId, Fault};
 use spore_tools::{Root, RootError};
 
-use super::{Toolbox, View};
-use crate::{Error, Result};
+use super::view::View;
+use crate::{Error, Result, Surroundings, Workspace};
 
 /// Bytes of a file that are looked at.
 const FILE_BYTES: u64 = 4 << 20;
@@ -36,24 +36,18 @@ pub(super) struct Lines {
     pub(super) more: usize,
 }
 
-impl Toolbox {
-    pub(super) fn places(&self) -> Result<&Places> {
-        if let Some(places) = self.places.get() {
-            return Ok(places);
-        }
-        let workspace = self.workspace()?;
-        let (dir, at, is_own) = match &self.view {
+impl Places {
+    pub(super) fn open(workspace: &Workspace, around: &Surroundings, view: &View) -> Result<Self> {
+        let (dir, at, is_own) = match view {
             View::WorkTree => (workspace.root(), None, false),
             View::Session { dir, at, .. } => (dir.as_path(), at.clone(), true),
         };
         let root = Root::open(dir)
             .map_err(|source| Error::io(format!("cannot open {}", dir.display()), source))?;
-        let repository = workspace.repository(&self.around).ok();
-        Ok(self.places.get_or_init(|| Places { root, repository, at, is_own }))
+        let repository = workspace.repository(around).ok();
+        Ok(Self { root, repository, at, is_own })
     }
-}
 
-impl Places {
     pub(super) fn repository(&self) -> Option<&Repository> {
         self.repository.as_ref()
     }

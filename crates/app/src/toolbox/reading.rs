@@ -2,10 +2,11 @@
 
 use spore_model::Node;
 
+use super::Toolbox;
 use super::finding::{Neighbours, one_line};
 use super::page::Found;
 use super::places::lines_of;
-use super::{Asked, Toolbox};
+use super::question::Asked;
 use crate::Result;
 
 /// Lines of source where nobody said how many.

@@ -4,9 +4,11 @@ use spore_context::{LessonRules, choose_lessons};
 use spore_model::{LESSON_KIND, Lesson};
 use spore_store::{Knowledge, NodeQuery};
 
+use super::Toolbox;
 use super::finding::one_line;
 use super::page::Found;
-use super::{Asked, Toolbox, View};
+use super::question::Asked;
+use super::view::View;
 use crate::{Error, Result, RunReport, show_run};
 
 /// Lessons looked at for a task.
@@ -52,7 +54,7 @@ impl Toolbox {
 
     pub(super) fn memory(&self) -> Result<Found> {
         let workspace = self.workspace()?;
-        let lines = crate::memory::broadcast_lines(&workspace)?;
+        let lines = crate::knowledge::broadcast::broadcast_lines(&workspace)?;
         let entries = lines.into_iter().map(|(_, text)| text);
         let entries: Vec<String> = entries.filter(|line| !line.trim().is_empty()).collect();
         Ok(Found::new("What every session is told (.spore/memory/CLAUDE.md):", entries)

@@ -2,7 +2,8 @@
 
 use spore_tools::remote::{Contents, Resource};
 
-use super::{Toolbox, View};
+use super::Toolbox;
+use super::view::View;
 use crate::Result;
 
 /// Runs that are offered by themselves; any other is read by its id.

@@ -18,8 +18,8 @@ use spore_context::search::{NearNode, Searcher};
 use spore_model::Fault;
 use spore_store::CodeIndex;
 
-use super::View;
 use super::nearness::Nearness;
+use super::view::View;
 use crate::indexing::{self, IndexAsked, IndexSource, Silent};
 use crate::{Error, Result, Surroundings, Workspace};
 

@@ -6,6 +6,7 @@ pub(crate) mod garden;
 
 use serde_json::{Value, json};
 use spore_model::CommitId;
+use spore_tools::ToolAnswer;
 
 use super::*;
 use garden::Garden;

@@ -6,9 +6,10 @@ use spore_model::graph::Direction;
 use spore_model::{EdgeKind, NodeId};
 use spore_store::{CodeEdge, CodeIndex};
 
+use super::Toolbox;
 use super::finding::{one_line, place_of};
 use super::page::Found;
-use super::{Asked, Toolbox};
+use super::question::Asked;
 use crate::Result;
 use crate::graph::{EdgeRow, EdgesAsked, PathsAsked};
 

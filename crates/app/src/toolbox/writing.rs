@@ -8,7 +8,8 @@ use spore_model::Fault;
 use spore_tools::ToolAnswer;
 use spore_tools::graph::{Declared, declared};
 
-use super::{Asked, Refusal, Toolbox, answer};
+use super::Toolbox;
+use super::question::{Asked, Refusal, answer};
 use crate::graph::{EdgeAsked, MetaAsked};
 use crate::{Error, Result};
 

@@ -2,7 +2,8 @@
 
 use spore_context::MemoryLine;
 
-use crate::{Result, Workspace, memory};
+use crate::knowledge::broadcast::broadcast_lines;
+use crate::{Result, Workspace};
 
 /// The broadcast file is meant to be short; a longer one is not all carried.
 const MAX_LINES: usize = 40;
@@ -25,7 +26,7 @@ impl KeptLine {
 
 /// Reads the lines, headings left out. No file is no line.
 pub(super) fn read(workspace: &Workspace) -> Result<Vec<KeptLine>> {
-    let lines = memory::broadcast_lines(workspace)?;
+    let lines = broadcast_lines(workspace)?;
     let said = lines.into_iter().filter_map(|(hash, text)| {
         let text = text.trim().trim_start_matches(['-', '*']).trim().to_owned();
         (!text.is_empty() && !text.starts_with('#')).then_some((hash, text))

@@ -9,8 +9,8 @@ use spore_context::{inline, quoted};
 use spore_git::ChangedFile;
 use spore_model::{Lesson, Ruling, Verdict};
 
-use crate::run::prompts;
-use crate::run::steps::nodes::stat;
+use crate::base::title::title;
+use crate::knowledge::line_counts::line_counts;
 
 /// How much of what a coder said at the end of one bounce is quoted.
 const WORDS_BYTES: usize = 2_000;
@@ -51,7 +51,7 @@ impl Trail<'_> {
     pub(crate) fn task_file(&self) -> String {
         let mut text = format!(
             "# {}\n\nRun {}, to be summed up.\n\n## Task\n\n{}\n\n## How it ended\n\n{}\n",
-            prompts::title(self.task),
+            title(self.task),
             self.run,
             self.task.trim(),
             inline(self.ended, REASON_BYTES)
@@ -68,7 +68,7 @@ impl Trail<'_> {
             text.push_str("Nothing was.\n");
         }
         for file in self.files.iter().take(FILES) {
-            let _ = writeln!(text, "- `{}`{}", inline(&file.path, 300), stat(file));
+            let _ = writeln!(text, "- `{}`{}", inline(&file.path, 300), line_counts(file));
         }
         if let Some(more) = self.files.len().checked_sub(FILES).filter(|more| *more > 0) {
             let _ = writeln!(text, "- … and {more} more");

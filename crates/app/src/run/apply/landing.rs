@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 use spore_git::{BranchTip, GitError, HeadState, Repository};
 use spore_model::{CommitId, Fault};
 
-use super::{Applied, Apply, Site, short_branch};
+use super::{Site, short_branch};
 use crate::base::run_refs::branch;
+use crate::report::applied::{Applied, Apply};
 use crate::{Error, Result, counted};
 
 /// A branch of the user's on its way from one commit to another.

@@ -2,7 +2,7 @@
 
 use spore_model::{CommitId, RunId, TreeId};
 
-use crate::run::prompts;
+use crate::base::title::title;
 
 /// Returns the message: the task, and below it trailers that git itself can read.
 ///
@@ -16,7 +16,7 @@ pub(crate) fn commit_message(task: &str, run: RunId, tree: &TreeId) -> String {
     });
     let task = lines.collect::<Vec<_>>().join("\n");
     let task = task.trim_matches('\n').trim_end();
-    let title = prompts::title(task);
+    let title = title(task);
     // A first line of dashes would end the message before it began.
     let title = title.trim_start_matches(['-', ' ']);
     let title = if title.is_empty() { "verified work" } else { title };

@@ -4,7 +4,7 @@ use serde_json::json;
 use spore_model::{Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, RunId, Timestamp};
 use spore_store::{EdgeQuery, Knowledge, KnowledgeError, NodeQuery};
 
-use super::Undoing;
+use super::plan::Undoing;
 use crate::Result;
 use crate::knowledge::lessons::{Credit, carried_lessons, give_credit};
 

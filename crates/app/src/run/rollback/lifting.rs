@@ -10,19 +10,9 @@ use std::collections::BTreeSet;
 use spore_git::{FileChange, GitError, HeadState, Obstacle, Repository};
 use spore_model::{CommitId, Fault};
 
-use super::{Plan, Undoing};
+use super::plan::{Lift, Plan, Undoing};
 use crate::run::apply::{Laid, listed};
 use crate::{Error, Result, counted};
-
-/// The way back of what was laid down.
-#[derive(Clone, Debug)]
-pub(super) struct Lift {
-    home: Repository,
-    base: CommitId,
-    commit: CommitId,
-    /// An earlier call began it.
-    begun: bool,
-}
 
 /// Beside the note of the laying: there from before the first file goes back.
 const NOTE: &str = "lifting";

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use spore_effects::{Probe, Tool};
 use spore_model::{Edge, EdgeId, EdgeKind, Lesson, Node, NodeClass, NodeId, Outcome, RunStatus};
-use spore_store::StepEntry;
 use spore_store::{EdgeQuery, NodeQuery};
+use spore_store::{Journal, Knowledge, StepEntry};
 
 use super::*;
+use crate::report::applied::Apply;
+use crate::run::apply::lay_down;
 use crate::run::apply::tests::{BASE, CHANGE, NOW, Yard};
-use crate::run::apply::{Apply, lay_down};
 
 fn workspace(yard: &Yard) -> (Surroundings, Workspace) {
     let around = yard.around();

@@ -1,14 +1,13 @@
 //! The steps of a coder: its session, and the tree it leaves.
 
 use spore_agent::Conversation;
-use spore_model::{CommitId, Finding, Ticket};
+use spore_model::{Finding, Ticket};
 use spore_pipeline::{Done, Evidence, Step};
 
 use crate::base::run_refs;
-use crate::knowledge::brief::{Brief, Briefing, Question};
+use crate::run::context::RunContext;
 use crate::run::prompts;
 use crate::run::sessions::StepSession;
-use crate::run::world::Orchestration;
 use crate::secrets::secrets_in;
 use crate::{Result, Update};
 
@@ -19,7 +18,7 @@ pub(crate) struct Talk<'a> {
     pub(crate) conversation: Option<&'a str>,
 }
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     pub(crate) fn prepare(&mut self) -> Result<Done> {
         let base = self.settings.base.clone();
         self.set_ref(&run_refs::own(self.run, "base"), &base)?;
@@ -115,37 +114,6 @@ impl Orchestration<'_> {
         let (summary, _) = self.run_session(step, ticket, asked)?;
         self.book_if_stopped(role, &summary)?;
         Ok(Done::Solo(summary))
-    }
-
-    pub(crate) fn briefing(&self) -> Briefing<'_> {
-        Briefing {
-            around: self.around,
-            workspace: self.workspace,
-            repository: self.repository,
-            config: self.config,
-            knowledge: self.knowledge,
-        }
-    }
-
-    /// Compiles what a session is told beside its task. Never fails: a run goes on without.
-    pub(crate) fn brief(&mut self, role: &str, at: &CommitId, changed: &[String]) -> Brief {
-        if !self.settings.wants_context() {
-            return Brief::default();
-        }
-        if self.briefing().is_first() {
-            self.progress.update(&Update::Reading);
-        }
-        let brief = self.briefing().compile(&Question {
-            task: &self.settings.task,
-            role,
-            at,
-            changed,
-            budget_tokens: self.config.context.tokens as usize,
-        });
-        for warning in &brief.warnings {
-            self.progress.update(&Update::LessContext { why: warning.clone() });
-        }
-        brief
     }
 }
 

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use spore_gates::{Absence, GateResult, Restoration, Runner, Standing};
-use spore_model::{CommitId, RunId, StepKey, Ticket, TreeId};
+use spore_model::{CommitId, RunId, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
 
 use crate::base::checkouts::Checkouts;
 use crate::checks::review::Review;
 use crate::checks::runner::{Against, Check, Checked, GateRuns, expected_of_base_tests};
 use crate::checks::words;
-use crate::run::world::{Orchestration, interrupted};
+use crate::run::context::{RunContext, interrupted};
 use crate::session::environment::environment;
 use crate::session::sandbox::Sandboxes;
 use crate::{Progress, Result, Update};
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     pub(crate) fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
         let base = self.settings.base.clone();
         let tree = self.repository.tree_of(&base)?;
@@ -36,7 +36,7 @@ impl Orchestration<'_> {
         self.progress.update(&Update::Gates { what: format!("bounce {bounce}") });
         let parent = self.existing_bounce(bounce)?;
         let run = self.open_gates(ticket, parent, "gates")?;
-        let review = Review::of(self.repository, &self.settings, &commit, tree)?;
+        let review = Review::of(self.repository, self.settings.review(), &commit, tree)?;
         if !review.tampering.is_empty() {
             let refused = words::refusal(&review);
             for line in &refused.lines {
@@ -102,14 +102,6 @@ impl Orchestration<'_> {
         self.around.write_json(&logs.join("results.json"), &results)
     }
 
-    /// Returns what the gates of `bounce` said, from the record.
-    pub(crate) fn recorded_gate_lines(&self, bounce: u32) -> Result<Vec<String>> {
-        Ok(match self.steps().result(&StepKey::gates(bounce))? {
-            Some(Done::Gates(gates)) => gates.lines,
-            _ => Vec::new(),
-        })
-    }
-
     /// Runs `act` with the gates and, apart from them, the progress.
     fn with_gates<T>(
         &mut self,
@@ -120,10 +112,11 @@ impl Orchestration<'_> {
             workspace: self.workspace,
             repository: self.repository,
             run: self.run,
-            settings: &self.settings,
+            settings: self.settings.checkout(),
         };
         let gates = GateRuns {
             checkouts: &checkouts,
+            gates: &self.settings.gates,
             journal: self.journal,
             sandboxes: Sandboxes {
                 around: self.around,

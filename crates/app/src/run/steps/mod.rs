@@ -1,9 +1,11 @@
-//! The steps of a run, one module each.
+//! The steps of a run, one module each. None of them uses another.
 
 pub(crate) mod coder;
-pub(crate) mod conclusion;
-pub(crate) mod gates;
-pub(crate) mod nodes;
-pub(crate) mod proposals;
-pub(crate) mod secrets;
-pub(crate) mod verifier;
+mod escalation;
+mod finish;
+mod gates;
+mod landing;
+mod nodes;
+mod proposals;
+mod summarizer;
+mod verifier;

@@ -10,16 +10,17 @@ use std::fmt::Write;
 use serde_json::json;
 use spore_git::{ChangedFile, Diff};
 use spore_model::{
-    CommitId, Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, Outcome, Ruling, RunId, StepKey,
-    Ticket, Timestamp, TreeId, Verdict,
+    CommitId, Edge, EdgeKind, Node, NodeClass, NodeId, Outcome, Ruling, StepKey, Ticket, TreeId,
+    Verdict,
 };
 use spore_pipeline::{Done, SessionSummary, Step};
 use spore_store::KnowledgeError;
 
 use crate::Result;
-use crate::base::error::bug;
-use crate::run::prompts;
-use crate::run::world::Orchestration;
+use crate::base::title::title;
+use crate::knowledge::line_counts::line_counts;
+use crate::knowledge::run_keys::Keys;
+use crate::run::context::RunContext;
 
 const ORCHESTRATOR: &str = "spore:orchestrator";
 const CODER: &str = "spore:coder";
@@ -36,10 +37,10 @@ const TOUCHED: f64 = 0.85;
 const SUMMARY_CAP: usize = 16 * 1024;
 const LISTED_FILES: usize = 200;
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Writes down what is known now that `step` is done.
     pub(crate) fn learn(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
-        let keys = || Keys::of(self, ticket);
+        let keys = || self.keys(ticket);
         match (step, done) {
             (Step::Prepare, Done::Prepared { .. }) => self.learn_task(&keys()?),
             (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files: 1.., .. })
@@ -74,7 +75,7 @@ impl Orchestration<'_> {
     fn tried_before(&self, keys: &Keys) -> Result<Option<Edge>> {
         let Some(run) = self.settings.retry_of else { return Ok(None) };
         let Some(before) = self.journal.run(run)? else { return Ok(None) };
-        let task = Keys::new(run, before.started, keys.at).task();
+        let task = Keys::new(run, before.started, keys.at()).task();
         if self.knowledge.node(&task)?.is_none() {
             return Ok(None);
         }
@@ -251,7 +252,7 @@ impl Orchestration<'_> {
     }
 
     fn title(&self) -> String {
-        prompts::title(&self.settings.task)
+        title(&self.settings.task)
     }
 
     /// A node of this run, in the region of its task.
@@ -259,7 +260,7 @@ impl Orchestration<'_> {
         Node {
             run: Some(self.run),
             parent: Some(keys.task()),
-            ..Node::new(id, NodeClass::Operational, kind, title, keys.at)
+            ..Node::new(id, NodeClass::Operational, kind, title, keys.at())
         }
     }
 
@@ -272,52 +273,10 @@ impl Orchestration<'_> {
         kind: EdgeKind,
     ) -> Edge {
         let id = keys.edge(words);
-        Edge { run: Some(self.run), ..Edge::new(id, source.clone(), target.clone(), kind, keys.at) }
-    }
-}
-
-/// The ids of a run's nodes and edges: the same in every process that works on it.
-pub(crate) struct Keys {
-    run: String,
-    started: Timestamp,
-    /// When the step was first begun.
-    at: Timestamp,
-}
-
-impl Keys {
-    pub(crate) fn of(world: &Orchestration<'_>, ticket: &Ticket) -> Result<Self> {
-        let at = ticket.time().map_err(bug)?;
-        let started = world.journal.run(world.run)?.map_or(at, |run| run.started);
-        Ok(Self::new(world.run, started, at))
-    }
-
-    pub(crate) fn new(run: RunId, started: Timestamp, at: Timestamp) -> Self {
-        Self { run: run.to_string(), started, at }
-    }
-
-    /// Returns when the step was first begun.
-    pub(crate) const fn at(&self) -> Timestamp {
-        self.at
-    }
-
-    pub(crate) fn task(&self) -> NodeId {
-        self.node(&["task"])
-    }
-
-    pub(crate) fn implementation(&self, bounce: u32) -> NodeId {
-        self.node(&["implementation", &bounce.to_string()])
-    }
-
-    fn verdict(&self, bounce: u32) -> NodeId {
-        self.node(&["verdict", &bounce.to_string()])
-    }
-
-    pub(crate) fn node(&self, words: &[&str]) -> NodeId {
-        NodeId::keyed(self.started, &[&[self.run.as_str()], words].concat())
-    }
-
-    pub(crate) fn edge(&self, words: &[&str]) -> EdgeId {
-        EdgeId::keyed(self.started, &[&[self.run.as_str()], words].concat())
+        Edge {
+            run: Some(self.run),
+            ..Edge::new(id, source.clone(), target.clone(), kind, keys.at())
+        }
     }
 }
 
@@ -325,7 +284,7 @@ impl Keys {
 fn account(diff: &Diff, session: Option<&SessionSummary>) -> String {
     let mut text = String::from("## Files changed\n\n");
     for file in diff.files.iter().take(LISTED_FILES) {
-        let _ = writeln!(text, "- {}{}", file.path, stat(file));
+        let _ = writeln!(text, "- {}{}", file.path, line_counts(file));
     }
     if let Some(more) = diff.files.len().checked_sub(LISTED_FILES).filter(|more| *more > 0) {
         let _ = writeln!(text, "- … and {more} more");
@@ -337,13 +296,6 @@ fn account(diff: &Diff, session: Option<&SessionSummary>) -> String {
         let _ = write!(text, "\n## Summary\n\n{}\n", capped(session.final_text.trim()));
     }
     text
-}
-
-pub(crate) fn stat(file: &ChangedFile) -> String {
-    match (file.added, file.removed) {
-        (Some(added), Some(removed)) => format!(" (+{added} −{removed})"),
-        _ => String::new(),
-    }
 }
 
 fn figures(
@@ -390,20 +342,5 @@ mod tests {
         assert_eq!(capped("done"), "done");
         let long = capped(&"ä".repeat(SUMMARY_CAP));
         assert!(long.len() <= SUMMARY_CAP && long.ends_with("the transcript has the rest"));
-    }
-
-    #[test]
-    fn keys_follow_from_the_run_and_the_step_alone() {
-        let started = Timestamp::from_millis(1_767_225_600_000);
-        let keys = |run: &str, at: i64| Keys {
-            run: run.to_owned(),
-            started,
-            at: Timestamp::from_millis(at),
-        };
-        let (first, again, other) = (keys("A", 1), keys("A", 2), keys("B", 1));
-        assert_eq!(first.implementation(1), again.implementation(1));
-        assert_ne!(first.implementation(1), first.implementation(2));
-        assert_ne!(first.implementation(1), first.verdict(1));
-        assert_ne!(first.task(), other.task());
     }
 }

@@ -11,11 +11,11 @@ use spore_pipeline::{Conclusion, Done, SessionSummary, Step};
 
 use crate::Result;
 use crate::base::run_files::SessionFiles;
-use crate::run::steps::nodes::Keys;
-use crate::run::world::Orchestration;
+use crate::knowledge::run_keys::Keys;
+use crate::run::context::RunContext;
 use crate::session::broker::Proposals;
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Takes up what the session of `step` proposed.
     pub(crate) fn promote(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
         let (files, session) = match (step, done) {
@@ -29,7 +29,7 @@ impl Orchestration<'_> {
             _ => return Ok(()),
         };
         let Some(proposals) = proposals_of(&files, session) else { return Ok(()) };
-        let keys = Keys::of(self, ticket)?;
+        let keys = self.keys(ticket)?;
         let about = self.subject(&keys, step.bounce())?;
         let step = step.key().to_string();
         let taken = Promotion { world: self, keys: &keys, step: &step, proposals: &proposals };
@@ -55,7 +55,7 @@ impl Orchestration<'_> {
     /// Leaves the run in the graph, so that questions about runs can be asked there. The run's
     /// rows stay the truth; this is a copy of what they say at the end.
     pub(crate) fn project(&self, ticket: &Ticket, conclusion: &Conclusion) -> Result<()> {
-        let keys = Keys::of(self, ticket)?;
+        let keys = self.keys(ticket)?;
         let task = keys.task();
         if self.knowledge.node(&task)?.is_none() {
             return Ok(());
@@ -94,7 +94,7 @@ fn proposals_of(files: &SessionFiles, session: &SessionSummary) -> Option<Propos
 
 /// Turns proposals into nodes and edges of the run's own.
 struct Promotion<'a, 'w> {
-    world: &'a Orchestration<'w>,
+    world: &'a RunContext<'w>,
     keys: &'a Keys,
     step: &'a str,
     proposals: &'a Proposals,
@@ -105,7 +105,7 @@ impl Promotion<'_, '_> {
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
         for (number, flag) in self.proposals.flags.iter().enumerate() {
             let id = self.node_id("flag", number);
-            let title = crate::run::prompts::title(&flag.message);
+            let title = crate::base::title::title(&flag.message);
             nodes.push(Node {
                 content: flag.message.clone(),
                 metadata: json!({ "severity": flag.severity, "file": flag.file, "line": flag.line }),

@@ -5,12 +5,12 @@
 //! checkout has those of the base; what the change does to them stands in the diff.
 
 use spore_git::{ChangedFile, Checkout, Exclusions, FileChange};
-use spore_model::{CommitId, Outcome, Ticket, TreeId};
+use spore_model::{CommitId, Outcome, StepKey, Ticket, TreeId};
 use spore_pipeline::{Done, Step};
 
 use crate::Result;
+use crate::run::context::{RunContext, interrupted};
 use crate::run::sessions::StepSession;
-use crate::run::world::{Orchestration, interrupted};
 
 /// What a verifier is given to look at.
 struct Handed {
@@ -20,7 +20,7 @@ struct Handed {
     withheld: Vec<String>,
 }
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     pub(crate) fn verify(
         &mut self,
         step: &Step,
@@ -67,6 +67,14 @@ impl Orchestration<'_> {
         }
         let intact = self.is_intact(&checkout, &handed.tree)?;
         Ok(Done::Verifier { session, intact, submitted: proposals.verdicts.pop() })
+    }
+
+    /// Returns what the gates of `bounce` said, from the record.
+    fn recorded_gate_lines(&self, bounce: u32) -> Result<Vec<String>> {
+        Ok(match self.steps().result(&StepKey::gates(bounce))? {
+            Some(Done::Gates(gates)) => gates.lines,
+            _ => Vec::new(),
+        })
     }
 
     /// Returns whether what was handed over is as it was. What a build leaves behind is new.

@@ -1,67 +1,20 @@
-//! The steps of a run that is decided: what becomes of its work, what is learnt from it.
+//! The step of a summarizer: one session that looks back, and the lessons it proposes.
 
-use serde_json::json;
-use spore_model::{CommitId, Lesson, NodeId, Outcome, Park, StepKey, Ticket, TreeId};
+use spore_model::{Lesson, NodeId, Outcome, Park, StepKey, Ticket};
 use spore_pipeline::{Conclusion, Done, ProposalProblem, Proposed, Step, hold, read_summary};
 
-use crate::base::error::bug;
-use crate::base::files::remove_empty_dir;
-use crate::base::run_refs;
+use crate::knowledge::brief::Brief;
 use crate::knowledge::lessons::{
-    BounceTrail, Credit, Learning, Learnt, NamedPlaces, Trail, carried_lessons, give_credit,
-    learn_from_summary,
+    BounceTrail, Learning, Learnt, Trail, carried_lessons, learn_from_summary,
 };
+use crate::knowledge::named_places::NamedPlaces;
 use crate::report;
-use crate::run::apply::{self, Apply, Site, commit_message};
-use crate::run::prompts;
+use crate::run::context::RunContext;
 use crate::run::sessions::StepSession;
-use crate::run::steps::nodes::Keys;
-use crate::run::world::Orchestration;
 use crate::session::broker::Proposals;
 use crate::{Result, Update};
 
-impl Orchestration<'_> {
-    pub(crate) fn commit(&mut self, ticket: &Ticket, tree: &TreeId) -> Result<Done> {
-        let message = commit_message(&self.settings.task, self.run, tree);
-        let commit = self.commit_tree(tree, &message, ticket)?;
-        self.set_ref(&run_refs::own(self.run, "result"), &commit)?;
-        Ok(Done::Committed { commit })
-    }
-
-    pub(crate) fn apply(&mut self, commit: &CommitId) -> Result<Done> {
-        let (base, how) = (self.settings.base.clone(), self.settings.apply);
-        let (around, workspace, repository) = (self.around, self.workspace, self.repository);
-        let site = Site { around, workspace, repository, run: self.run };
-        let mut applied = apply::apply(&site, &base, commit, how)?;
-        if self.settings.in_place && how != Apply::Merge {
-            let laid = apply::lay_down(&site, &base, commit)?;
-            applied.done &= laid.done;
-            applied.what = format!("{}; {}", applied.what, laid.what);
-        }
-        self.progress.update(&Update::Applied {
-            done: applied.done,
-            what: applied.what.clone(),
-            commit: commit.to_string(),
-        });
-        Ok(Done::Applied { record: serde_json::to_value(&applied).map_err(bug)? })
-    }
-
-    pub(crate) fn escalate(&mut self, bounce: u32, reason: &str) -> Result<Done> {
-        let text = format!(
-            "# Escalated: {}\n\nA person is needed: {reason}\n\n## What is kept\n\n\
-             - The task files, transcripts, diffs and gate logs of every bounce: this directory.\n\
-             - The files as each bounce left them, but for secrets, as git refs: `git diff {} {}` \
-             shows the last.\n\n\
-             `spore runs show {}` tells the whole story.\n",
-            prompts::title(&self.settings.task),
-            &self.settings.base.as_str()[..12],
-            run_refs::bounce(self.run, bounce),
-            self.run.short()
-        );
-        self.around.write_file(&self.files().escalation(), text.as_bytes())?;
-        Ok(Done::Escalated)
-    }
-
+impl RunContext<'_> {
     /// Lets a summarizer look back. Whatever goes wrong here leaves the run as it was decided;
     /// only a person who interrupts it is obeyed, and asked again later.
     pub(crate) fn summarize(
@@ -85,7 +38,7 @@ impl Orchestration<'_> {
             dir: checkout.dir().to_owned(),
             at: self.bounce_commit(bounce)?,
             files: self.files().role("summarizer"),
-            brief: crate::knowledge::brief::Brief::default(),
+            brief: Brief::default(),
         };
         let (session, proposals) = match self.run_session(step, ticket, asked) {
             Ok(ended) => ended,
@@ -168,53 +121,11 @@ impl Orchestration<'_> {
         let learning = Learning {
             knowledge: self.knowledge,
             run: self.run,
-            keys: &Keys::of(self, ticket)?,
+            keys: &self.keys(ticket)?,
             verified: conclusion.outcome == Outcome::Success,
             carried,
         };
         learn_from_summary(&learning, proposed)
-    }
-
-    pub(crate) fn close_up(&mut self, ticket: &Ticket, conclusion: &Conclusion) -> Result<Done> {
-        self.credit_lessons(ticket, conclusion)?;
-        self.let_go_of_secrets(ticket)?;
-        self.checkouts().retire_verifiers()?;
-        // Of a run that fell short somebody may want to see more than git keeps.
-        if conclusion.outcome == Outcome::Success && self.settings.solo.is_none() {
-            self.checkouts().retire_coder()?;
-            // Nothing else of it is there, unless something went wrong.
-            remove_empty_dir(&self.workspace.run_state(self.run));
-        }
-        let ledger = self.journal.ledger(self.run)?;
-        let report = json!({
-            "run": self.run,
-            "task": self.settings.task,
-            "outcome": conclusion.outcome,
-            "reason": conclusion.reason,
-            "commit": conclusion.commit,
-            "tree": conclusion.tree,
-            "sandbox": self.hold,
-            "sessions": ledger.len(),
-            "cost": ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>(),
-        });
-        self.around.write_json(&self.files().report(), &report)?;
-        Ok(Done::Finished)
-    }
-
-    /// Tells the lessons that the run carried how it ended. A run that nobody judged, or that
-    /// could not rightly begin, says nothing about them.
-    fn credit_lessons(&self, ticket: &Ticket, conclusion: &Conclusion) -> Result<()> {
-        let credit = match conclusion.outcome {
-            _ if conclusion.fault.is_some() || self.settings.solo.is_some() => return Ok(()),
-            Outcome::Success => Credit::Verified,
-            _ => Credit::FellShort,
-        };
-        let carried = carried_lessons(self.files().dir());
-        if carried.is_empty() {
-            return Ok(());
-        }
-        let now = ticket.time().map_err(bug)?;
-        Ok(give_credit(self.knowledge, &carried, self.run, credit, now)?)
     }
 }
 

@@ -18,15 +18,15 @@ use spore_pipeline::Done;
 
 use crate::Result;
 use crate::base::run_refs;
-use crate::run::world::Orchestration;
+use crate::run::context::RunContext;
 use crate::secrets::secrets_in;
 
 /// One look finds only so many: more looks than this at one tree mean that nothing helps.
 const MOST_LOOKS: u32 = 20;
 
-impl Orchestration<'_> {
+impl RunContext<'_> {
     /// Done again it finds nothing left to do.
-    pub(crate) fn let_go_of_secrets(&self, ticket: &Ticket) -> Result<()> {
+    pub(super) fn let_go_of_secrets(&self, ticket: &Ticket) -> Result<()> {
         for (name, commit) in self.doubtful_refs()? {
             let tree = self.repository.tree_of(&commit)?;
             let clean = self.without_secrets(&tree)?;

@@ -1,0 +1,102 @@
+//! How a layer of a flow is opened and how it ends: its row, and what others watch of it.
+
+use serde_json::{Value, json};
+use spore_model::{
+    Begun, Cost, EffectClass, Outcome, Run, RunKind, RunState, SourceKind, StepKey, Usage,
+};
+use spore_store::{RunChange, StepEntry};
+
+use super::ground::{Ending, Ground, Place};
+use crate::Result;
+use crate::base::error::bug;
+
+impl Ground<'_> {
+    /// Opens the row of a layer below the root, once.
+    pub(crate) fn open(&self, place: &Place, kind: RunKind, details: &Run) -> Result<()> {
+        if place.parent.is_none() {
+            return Ok(());
+        }
+        let run = Run {
+            id: place.run,
+            parent: place.parent,
+            trace: self.trace.clone(),
+            kind,
+            name: place.name.clone(),
+            attempt: place.attempt,
+            depth: place.depth,
+            ..details.clone()
+        };
+        let payload = json!({ "kind": kind, "name": place.name, "attempt": place.attempt });
+        let event =
+            self.event(SourceKind::Runner, kind.as_str(), "run.started", place.run, payload);
+        self.journal.create_run(&run, &[event])?;
+        self.live_report()
+    }
+
+    /// Ends a layer: begins its last step and, unless that has a result, writes what
+    /// `prepare` adds to it, closes the row, and records the end as the step's result.
+    ///
+    /// The end of the root is told to whoever watches before it is in its row, under the time
+    /// of the intent that is on record: after the row nobody would come back to tell.
+    pub(crate) fn end(
+        &self,
+        place: &Place,
+        kind: RunKind,
+        ending: &Ending<'_>,
+        result: &impl serde::Serialize,
+    ) -> Result<()> {
+        let (steps, key) = (self.steps(place), StepKey::finish());
+        let begun = steps.begin::<Value>(&key, EffectClass::Keyed, steps.intent())?;
+        let Begun::Do(ticket) = begun else { return Ok(()) };
+        let at = ticket.time().map_err(bug)?;
+        let mut entry = steps.entry(result)?;
+        let below = self.journal.children(place.run)?;
+        self.stop_open(&below, &mut entry);
+        let change = RunChange {
+            state: Some(RunState::Ended),
+            outcome: Some(ending.outcome),
+            reason: ending.reason.map(str::to_owned),
+            ended: Some(at),
+            ..figures(below.iter())
+        };
+        entry.runs.push((place.run, change));
+        let payload = json!({
+            "kind": kind, "name": place.name, "attempt": place.attempt,
+            "outcome": ending.outcome, "reason": ending.reason,
+        });
+        let word = kind.as_str();
+        entry.events.push(self.event(SourceKind::Runner, word, "run.finished", place.run, payload));
+        if place.parent.is_none() {
+            self.announce(place, ending, at)?;
+        }
+        steps.finish(&key, &ticket, &entry)?;
+        if place.parent.is_some() {
+            self.live_report()?;
+        }
+        Ok(())
+    }
+
+    /// Closes what a layer began and will never come back to.
+    fn stop_open(&self, below: &[Run], entry: &mut StepEntry) {
+        for open in below.iter().filter(|run| run.state != RunState::Ended) {
+            let change = RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(Outcome::Interrupted),
+                reason: Some("stopped with what it belongs to".to_owned()),
+                ended: Some(entry.now),
+                ..RunChange::default()
+            };
+            entry.runs.push((open.id, change));
+        }
+    }
+}
+
+/// What several runs consumed together.
+fn figures<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> RunChange {
+    RunChange {
+        turns: Some(runs.clone().map(|run| run.turns).sum()),
+        tokens: Some(runs.clone().map(|run| run.tokens).sum::<Usage>()),
+        cost: Some(runs.map(|run| Cost::from(run.cost)).sum::<Cost>().into()),
+        ..RunChange::default()
+    }
+}

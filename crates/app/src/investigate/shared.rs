@@ -1,0 +1,69 @@
+//! What the steps of one investigation share.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use spore_config::Config;
+use spore_investigate::path_text;
+use spore_model::{Event, RunId, SourceKind};
+
+use super::base_scan::ScanAsked;
+use crate::base::outbox::Events;
+use crate::base::step::Steps;
+use crate::base::stores::ProjectJournal;
+use crate::{Result, Surroundings, Workspace};
+
+/// What to investigate, as typed.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct InvestigateAsked {
+    #[serde(flatten)]
+    pub scan: ScanAsked,
+    /// Write every entry anew, also those that still hold.
+    pub fresh: bool,
+}
+
+/// What a run was started with; enough to go on with it from anywhere.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct InvestigationSettings {
+    /// Where the target is, from the project's root.
+    pub(super) base: PathBuf,
+    #[serde(flatten)]
+    pub(super) asked: InvestigateAsked,
+}
+
+/// The parts of one investigation that its steps share.
+pub(super) struct InvestigationRun<'a> {
+    pub(super) around: &'a Surroundings,
+    pub(super) workspace: &'a Workspace,
+    pub(super) config: &'a Config,
+    pub(super) journal: ProjectJournal,
+    pub(super) run: RunId,
+}
+
+impl<'a> InvestigationRun<'a> {
+    pub(super) fn open(
+        around: &'a Surroundings,
+        workspace: &'a Workspace,
+        config: &'a Config,
+        run: RunId,
+    ) -> Result<Self> {
+        let journal = workspace.journal(config)?;
+        Ok(Self { around, workspace, config, journal, run })
+    }
+
+    pub(super) fn steps(&self) -> Steps<'_> {
+        let Self { around, workspace, run, .. } = *self;
+        Steps { around, workspace, journal: &self.journal, run }
+    }
+
+    pub(super) fn event(&self, what: &str, payload: Value) -> Event {
+        let events = Events { around: self.around, trace: self.run.into() };
+        events.make(SourceKind::Runner, "investigate", what, self.run, payload)
+    }
+}
+
+/// A path from the project's root; `.` is the root itself.
+pub(super) fn named(base: &Path) -> String {
+    if base.as_os_str().is_empty() { ".".to_owned() } else { path_text(base) }
+}

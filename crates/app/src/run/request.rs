@@ -1,0 +1,37 @@
+//! What a person asks for with a task.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use spore_model::{RunId, Usd};
+
+use crate::report::applied::Apply;
+
+/// What a person asks for with a task. What is left out comes from the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Orchestrate {
+    pub task: String,
+    /// The commit to start from, as git names it: a branch, a tag, an id. HEAD if left out.
+    pub base: Option<String>,
+    /// The agent of every role that has none of its own.
+    pub backend: Option<String>,
+    pub scenario: Option<PathBuf>,
+    /// A tier or a model's own name, for every role.
+    pub model: Option<String>,
+    /// The same for the coder alone.
+    pub coder_model: Option<String>,
+    pub max_bounces: Option<u32>,
+    pub max_turns: Option<u32>,
+    pub budget: Option<Usd>,
+    pub timeout: Option<Duration>,
+    pub allow_red: bool,
+    pub allow_test_changes: bool,
+    pub summarize: Option<bool>,
+    pub apply: Option<Apply>,
+    pub in_place: bool,
+    /// One session of this role, and nothing around it.
+    pub agent: Option<String>,
+    pub experiment: Option<String>,
+    /// The run whose task is tried again.
+    pub retry_of: Option<RunId>,
+}

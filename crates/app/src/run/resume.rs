@@ -1,0 +1,59 @@
+//! Goes on with a task's run, from its first step without a result.
+
+use serde_json::json;
+use spore_model::{Run, RunState, SourceKind, Usd};
+use spore_store::{Journal, RunChange};
+
+use crate::base::outbox::Events;
+use crate::base::run_lock::claim;
+use crate::report::RunReport;
+use crate::run::settings::{RunSettings, settings_of};
+use crate::run::work::{Part, Stage};
+use crate::session::players::Cast;
+use crate::session::processes::reap;
+use crate::session::sandbox::Sandboxes;
+use crate::{Progress, Result, Surroundings, Update, Workspace};
+
+/// Goes on with a task's run, with `budget` in all where it is given.
+pub(crate) fn go_on(
+    around: &Surroundings,
+    workspace: &Workspace,
+    run: &Run,
+    budget: Option<Usd>,
+    progress: &mut dyn Progress,
+) -> Result<RunReport> {
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let repository = workspace.project_repository()?;
+    let _lock = claim(workspace, run.id)?;
+    let mut settings = settings_of(run)?;
+    settings.budget = budget.unwrap_or(settings.budget);
+    let cast = Cast::of(around, &config, &settings.cast, settings.scenario.as_deref())?;
+    let hold = Cast::hold(&config, &settings.cast)?;
+    settings.sandbox = Some(hold.clone());
+    let reaped = reap(&config, &journal, run.id, around)?;
+    Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
+    reopen(around, &journal, run, &settings)?;
+    progress.update(&Update::Resumed { run: run.id, reaped });
+    let stage =
+        Stage { around, workspace, repository: &repository, config: &config, journal: &journal };
+    let (trace, depth) = (run.trace.clone(), run.depth);
+    stage.work(Part { run: run.id, trace, depth, settings, cast, hold }, progress)
+}
+
+fn reopen(
+    around: &Surroundings,
+    journal: &dyn Journal,
+    run: &Run,
+    settings: &RunSettings,
+) -> Result<()> {
+    let change = RunChange {
+        state: Some(RunState::Running),
+        park: Some(None),
+        settings: Some(serde_json::to_value(settings).map_err(crate::base::error::bug)?),
+        ..RunChange::default()
+    };
+    let events = Events { around, trace: run.trace.clone() };
+    let event = events.make(SourceKind::Runner, "orchestrate", "run.resumed", run.id, json!({}));
+    Ok(journal.update_run(run.id, &change, &[event])?)
+}

@@ -1,0 +1,57 @@
+//! The last step of a run: lessons get their credit, checkouts go, and the report is written.
+
+mod secrets;
+
+use serde_json::json;
+use spore_model::{Outcome, Ticket};
+use spore_pipeline::{Conclusion, Done};
+
+use crate::Result;
+use crate::base::error::bug;
+use crate::base::files::remove_empty_dir;
+use crate::knowledge::lessons::{Credit, carried_lessons, give_credit};
+use crate::run::context::RunContext;
+
+impl RunContext<'_> {
+    pub(crate) fn close_up(&mut self, ticket: &Ticket, conclusion: &Conclusion) -> Result<Done> {
+        self.credit_lessons(ticket, conclusion)?;
+        self.let_go_of_secrets(ticket)?;
+        self.checkouts().retire_verifiers()?;
+        // Of a run that fell short somebody may want to see more than git keeps.
+        if conclusion.outcome == Outcome::Success && self.settings.solo.is_none() {
+            self.checkouts().retire_coder()?;
+            // Nothing else of it is there, unless something went wrong.
+            remove_empty_dir(&self.workspace.run_state(self.run));
+        }
+        let ledger = self.journal.ledger(self.run)?;
+        let report = json!({
+            "run": self.run,
+            "task": self.settings.task,
+            "outcome": conclusion.outcome,
+            "reason": conclusion.reason,
+            "commit": conclusion.commit,
+            "tree": conclusion.tree,
+            "sandbox": self.hold,
+            "sessions": ledger.len(),
+            "cost": ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>(),
+        });
+        self.around.write_json(&self.files().report(), &report)?;
+        Ok(Done::Finished)
+    }
+
+    /// Tells the lessons that the run carried how it ended. A run that nobody judged, or that
+    /// could not rightly begin, says nothing about them.
+    fn credit_lessons(&self, ticket: &Ticket, conclusion: &Conclusion) -> Result<()> {
+        let credit = match conclusion.outcome {
+            _ if conclusion.fault.is_some() || self.settings.solo.is_some() => return Ok(()),
+            Outcome::Success => Credit::Verified,
+            _ => Credit::FellShort,
+        };
+        let carried = carried_lessons(self.files().dir());
+        if carried.is_empty() {
+            return Ok(());
+        }
+        let now = ticket.time().map_err(bug)?;
+        Ok(give_credit(self.knowledge, &carried, self.run, credit, now)?)
+    }
+}

@@ -1,0 +1,38 @@
+//! The steps of verified work: its commit, and bringing it where it was asked to be.
+
+use spore_model::{CommitId, Ticket, TreeId};
+use spore_pipeline::Done;
+
+use crate::base::error::bug;
+use crate::base::run_refs;
+use crate::report::applied::Apply;
+use crate::run::apply::{self, Site, commit_message};
+use crate::run::context::RunContext;
+use crate::{Result, Update};
+
+impl RunContext<'_> {
+    pub(crate) fn commit(&mut self, ticket: &Ticket, tree: &TreeId) -> Result<Done> {
+        let message = commit_message(&self.settings.task, self.run, tree);
+        let commit = self.commit_tree(tree, &message, ticket)?;
+        self.set_ref(&run_refs::own(self.run, "result"), &commit)?;
+        Ok(Done::Committed { commit })
+    }
+
+    pub(crate) fn apply(&mut self, commit: &CommitId) -> Result<Done> {
+        let (base, how) = (self.settings.base.clone(), self.settings.apply);
+        let (around, workspace, repository) = (self.around, self.workspace, self.repository);
+        let site = Site { around, workspace, repository, run: self.run };
+        let mut applied = apply::apply(&site, &base, commit, how)?;
+        if self.settings.in_place && how != Apply::Merge {
+            let laid = apply::lay_down(&site, &base, commit)?;
+            applied.done &= laid.done;
+            applied.what = format!("{}; {}", applied.what, laid.what);
+        }
+        self.progress.update(&Update::Applied {
+            done: applied.done,
+            what: applied.what.clone(),
+            commit: commit.to_string(),
+        });
+        Ok(Done::Applied { record: serde_json::to_value(&applied).map_err(bug)? })
+    }
+}
