@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::paths::first_match;
+use crate::paths::PathPatterns;
 use crate::{Gate, Held, Touched};
 
 /// One reason why a change cannot be judged by the base's checks.
@@ -33,13 +33,15 @@ pub fn tampering(
     base: Read<'_>,
     now: Read<'_>,
 ) -> Vec<Tampering> {
+    let protected = PathPatterns::new(protected);
+    let guards: Vec<_> = gates.iter().map(|gate| PathPatterns::new(&gate.guards)).collect();
     let mut found = BTreeMap::new();
     for one in touched {
-        if let Some(pattern) = first_match(protected, &one.path) {
+        if let Some(pattern) = protected.first(&one.path) {
             found.insert(one.path.clone(), format!("is protected ([gates] protected, {pattern})"));
         }
-        for gate in gates {
-            if first_match(&gate.guards, &one.path).is_some() {
+        for (gate, guards) in gates.iter().zip(&guards) {
+            if guards.first(&one.path).is_some() {
                 let what = format!("decides how {} runs", gate.name);
                 found.entry(one.path.clone()).or_insert(what);
             }

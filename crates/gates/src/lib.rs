@@ -33,7 +33,6 @@ pub use excerpt::excerpt;
 pub use gate::{Gate, GateKind, Held, Install, Parser, UnknownWord};
 pub use guard::{Read, Tampering, parts_of_command, tampering};
 pub use judge::{Absence, GateResult, Standing, judge};
-pub use paths::matches;
 pub use report::{TestReport, parse, parse_files};
 pub use runner::{BoxError, GateError, Runner};
 pub use test_files::{How, Restoration, Touched, is_test_file, touches_inline_tests};
