@@ -447,6 +447,7 @@ mod tests {
             assert!(tool.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
             assert_eq!(all.iter().filter(|other| other.name == tool.name).count(), 1);
             assert_eq!(tool.schema["type"], "object", "{}", tool.name);
+            assert_eq!(crate::check_schema(&tool.schema), Ok(()), "{}", tool.name);
         }
     }
 }

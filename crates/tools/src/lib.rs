@@ -25,7 +25,7 @@ mod run;
 mod schema;
 mod text;
 
-pub use registry::{BoxError, Caller, Reach, Registry, Tool, ToolAnswer, may};
+pub use registry::{BoxError, Caller, Reach, Registry, Tool, ToolAnswer, UnusableTool, may};
 pub use root::{Root, RootError};
 pub use run::{CommandRunner, Commands};
-pub use schema::misfit;
+pub use schema::{SchemaError, check_schema, misfit};

@@ -6,7 +6,7 @@ use serde_json::Value;
 use spore_effects::session::ProcessIdentity;
 
 use crate::text::shorten;
-use crate::{CommandRunner, Root, change, files, grep, run, schema};
+use crate::{CommandRunner, Root, SchemaError, change, files, grep, run, schema};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -107,6 +107,15 @@ impl Tool {
     }
 }
 
+/// Why a tool cannot be registered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the tool {tool:?} cannot be used: {source}")]
+pub struct UnusableTool {
+    pub tool: String,
+    #[source]
+    pub source: SchemaError,
+}
+
 /// Tools by name. Their order is the order in which a model sees them.
 #[derive(Default)]
 pub struct Registry {
@@ -124,10 +133,14 @@ impl Registry {
         Self { tools }
     }
 
-    /// Adds a tool, in place of one that has the same name.
-    pub fn add(&mut self, tool: Tool) {
+    /// Adds a tool, in place of one that has the same name. One whose arguments could not be
+    /// checked to the last word of its schema is refused.
+    pub fn add(&mut self, tool: Tool) -> Result<(), UnusableTool> {
+        schema::check_schema(&tool.schema)
+            .map_err(|source| UnusableTool { tool: tool.name.clone(), source })?;
         self.tools.retain(|known| known.name != tool.name);
         self.tools.push(tool);
+        Ok(())
     }
 
     pub fn retain(&mut self, keep: impl FnMut(&Tool) -> bool) {
