@@ -1,15 +1,15 @@
 //! The tools on the graph, as a model sees them: names, descriptions, schemas, and which role
 //! may call which.
 //!
-//! Declared once for everybody who serves them: the MCP server, the broker of a run, the `api`
+//! Declared once for all that serve them: the MCP server, the broker of a run, the `api`
 //! backend. What a call does is decided where the stores are. Those that write never do:
-//! inside a run each is a proposal, and a coder has none, so that nobody can speak for work
-//! of its own.
+//! inside a run each is a proposal, and a coder has none, so that no agent can vouch for
+//! its own work.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A tool that somebody else performs.
+/// A tool as a model sees it; the process that holds the stores performs it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Declared {
     pub name: String,
@@ -40,7 +40,7 @@ pub fn declared_for(role: &str) -> Vec<Declared> {
 }
 
 /// Says whether `role` may call the tool. All may read. Only the verifier judges and only who
-/// works on knowledge adds to it; a role that nobody knows proposes nothing.
+/// works on knowledge adds to it; an unknown role proposes nothing.
 pub fn is_granted(role: &str, tool: &Declared) -> bool {
     if !tool.proposes {
         return true;
@@ -60,14 +60,14 @@ pub fn is_granted(role: &str, tool: &Declared) -> bool {
 
 /// Returns all tools on the graph.
 pub fn declared() -> Vec<Declared> {
-    let mut all = finding();
-    all.extend(walking());
-    all.extend(remembering());
-    all.extend(proposing());
+    let mut all = search_tools();
+    all.extend(walk_tools());
+    all.extend(memory_tools());
+    all.extend(proposal_tools());
     all
 }
 
-fn finding() -> Vec<Declared> {
+fn search_tools() -> Vec<Declared> {
     vec![
         reads(
             "search",
@@ -125,7 +125,7 @@ fn finding() -> Vec<Declared> {
     ]
 }
 
-fn walking() -> Vec<Declared> {
+fn walk_tools() -> Vec<Declared> {
     vec![
         reads(
             "callers",
@@ -193,7 +193,7 @@ fn walking() -> Vec<Declared> {
     ]
 }
 
-fn remembering() -> Vec<Declared> {
+fn memory_tools() -> Vec<Declared> {
     vec![
         reads(
             "lessons",
@@ -220,7 +220,7 @@ fn remembering() -> Vec<Declared> {
     ]
 }
 
-fn proposing() -> Vec<Declared> {
+fn proposal_tools() -> Vec<Declared> {
     let findings = json!({
         "type": "array",
         "maxItems": 20,
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_reads_everything() {
+    fn every_role_reads_everything() {
         let reads = |role: &str| declared_for(role).iter().filter(|tool| !tool.proposes).count();
         assert_eq!(reads("coder"), reads("operator"));
         assert_eq!(reads("coder"), 14);

@@ -31,8 +31,8 @@ pub enum Reach {
 }
 
 /// Says whether `role` is trusted with tools of this reach. The coder does not search: the
-/// task file and the graph say where to look. A role that nobody knows may look at everything
-/// and touch nothing.
+/// task file and the graph say where to look. An unknown role may look at everything and
+/// touch nothing.
 pub fn may(role: &str, reach: Reach) -> bool {
     match (role, reach) {
         (_, Reach::Read | Reach::Submit | Reach::Propose) | ("operator", _) => true,
@@ -62,7 +62,7 @@ impl ToolAnswer {
 }
 
 /// The side that made the call.
-pub trait Caller {
+pub trait ToolCaller {
     /// Called with the process that is about to start. It starts only after this returns
     /// `Ok`: by then its identity must be on record.
     fn starting(&mut self, process: &ProcessIdentity) -> Result<(), BoxError>;
@@ -71,7 +71,7 @@ pub trait Caller {
     fn cancelled(&self) -> bool;
 }
 
-type Handler = Box<dyn Fn(&Value, &mut dyn Caller) -> ToolAnswer + Send + Sync>;
+type Handler = Box<dyn Fn(&Value, &mut dyn ToolCaller) -> ToolAnswer + Send + Sync>;
 
 pub struct Tool {
     pub name: String,
@@ -89,7 +89,7 @@ impl Tool {
         description: &str,
         reach: Reach,
         schema: Value,
-        handler: impl Fn(&Value, &mut dyn Caller) -> ToolAnswer + Send + Sync + 'static,
+        handler: impl Fn(&Value, &mut dyn ToolCaller) -> ToolAnswer + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -100,8 +100,8 @@ impl Tool {
         }
     }
 
-    /// A tool whose arguments are the result: whoever runs the loop takes them once the call
-    /// was answered without an error.
+    /// A tool whose arguments are the result: the session loop takes them once the call was
+    /// answered without an error.
     pub fn submit(name: &str, description: &str, schema: Value) -> Self {
         Self::new(name, description, Reach::Submit, schema, |_, _| ToolAnswer::ok("taken"))
     }
@@ -156,7 +156,7 @@ impl Registry {
     }
 
     /// Calls a tool by its name. There is an answer to every call.
-    pub fn call(&self, name: &str, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
+    pub fn call(&self, name: &str, arguments: &Value, caller: &mut dyn ToolCaller) -> ToolAnswer {
         let Some(tool) = self.get(name) else {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             let (name, names) = (shorten(name, 80), names.join(", "));

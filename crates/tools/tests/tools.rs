@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::SessionToken;
 use spore_tools::{
-    BoxError, Caller, CommandRunner, Commands, Registry, Root, Tool, ToolAnswer, check_schema,
+    BoxError, CommandRunner, Commands, Registry, Root, Tool, ToolAnswer, ToolCaller, check_schema,
 };
 
 /// A caller that lets everything go, until it is told to cancel.
@@ -23,7 +23,7 @@ struct Patient {
     refuses: bool,
 }
 
-impl Caller for Patient {
+impl ToolCaller for Patient {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         if self.refuses { Err("the journal is full".into()) } else { Ok(()) }
     }

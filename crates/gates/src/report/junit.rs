@@ -57,7 +57,7 @@ pub(crate) fn parse_files(files: &[Vec<u8>]) -> TestReport {
 
 /// Why a report file is worth nothing.
 #[derive(Debug, thiserror::Error)]
-enum Flaw {
+enum ReportFlaw {
     #[error("it is not UTF-8 text")]
     Encoding,
     #[error("it has a character that XML does not allow")]
@@ -89,11 +89,11 @@ enum Flaw {
 }
 
 /// Adds what one file says to `report`, and returns whether it is a test report at all.
-fn read(bytes: &[u8], report: &mut TestReport) -> Result<bool, Flaw> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Flaw::Encoding)?;
+fn read(bytes: &[u8], report: &mut TestReport) -> Result<bool, ReportFlaw> {
+    let text = std::str::from_utf8(bytes).map_err(|_| ReportFlaw::Encoding)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !text.chars().all(is_xml_character) {
-        return Err(Flaw::Character);
+        return Err(ReportFlaw::Character);
     }
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
@@ -113,10 +113,12 @@ fn read(bytes: &[u8], report: &mut TestReport) -> Result<bool, Flaw> {
                 file.text(false)?;
             }
             Event::Decl(declaration) if is_first => known_encoding(&declaration)?,
-            Event::Decl(_) => return Err(Flaw::Misplaced("the declaration is not at the start")),
-            Event::DocType(_) => return Err(Flaw::DocumentType),
+            Event::Decl(_) => {
+                return Err(ReportFlaw::Misplaced("the declaration is not at the start"));
+            }
+            Event::DocType(_) => return Err(ReportFlaw::DocumentType),
             Event::Comment(_) | Event::PI(_) => {}
-            Event::Empty(_) => return Err(Flaw::Misplaced("an element is not expanded")),
+            Event::Empty(_) => return Err(ReportFlaw::Misplaced("an element is not expanded")),
         }
         is_first = false;
     }
@@ -135,39 +137,39 @@ fn is_xml_name(name: &str) -> bool {
         && name.chars().all(|c| starts(c) || c.is_numeric() || matches!(c, '-' | '.' | '\u{b7}'))
 }
 
-fn known_reference(reference: &BytesRef<'_>) -> Result<(), Flaw> {
+fn known_reference(reference: &BytesRef<'_>) -> Result<(), ReportFlaw> {
     let name: &str = reference;
     let is_known = reference.resolve_char_ref()?.is_some()
         || matches!(name, "lt" | "gt" | "amp" | "quot" | "apos");
-    if is_known { Ok(()) } else { Err(Flaw::Entity(name.chars().take(40).collect())) }
+    if is_known { Ok(()) } else { Err(ReportFlaw::Entity(name.chars().take(40).collect())) }
 }
 
-fn known_encoding(declaration: &BytesDecl<'_>) -> Result<(), Flaw> {
+fn known_encoding(declaration: &BytesDecl<'_>) -> Result<(), ReportFlaw> {
     let Some(encoding) = declaration.encoding().transpose()? else { return Ok(()) };
     let is_known = ENCODINGS.iter().any(|known| encoding.eq_ignore_ascii_case(known));
-    if is_known { Ok(()) } else { Err(Flaw::Encoding) }
+    if is_known { Ok(()) } else { Err(ReportFlaw::Encoding) }
 }
 
 /// How far one report file is read.
 struct JunitFile<'r> {
     report: &'r mut TestReport,
     /// The elements that are open, the root first.
-    open: Vec<Element>,
-    suites: Vec<Suite>,
-    case: Option<Case>,
+    open: Vec<OpenElement>,
+    suites: Vec<JunitSuite>,
+    case: Option<JunitCase>,
     had_root: bool,
     had_suite: bool,
 }
 
 /// What an element that ends closes.
-enum Element {
+enum OpenElement {
     Suite,
     Case,
     Other,
 }
 
 #[derive(Default)]
-struct Case {
+struct JunitCase {
     name: String,
     failure: bool,
     error: bool,
@@ -175,19 +177,19 @@ struct Case {
 }
 
 #[derive(Default)]
-struct Suite {
+struct JunitSuite {
     name: String,
-    claims: Claims,
+    claims: SuiteClaims,
     /// What its own cases show.
-    own: Totals,
+    own: CaseCounts,
     /// What the cases of the suites in it show.
-    nested: Totals,
+    nested: CaseCounts,
     was_rerun: bool,
 }
 
 /// What a suite says of itself, as far as it says it.
 #[derive(Clone, Copy, Default)]
-struct Claims {
+struct SuiteClaims {
     tests: Option<u64>,
     failures: Option<u64>,
     errors: Option<u64>,
@@ -195,7 +197,7 @@ struct Claims {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Totals {
+struct CaseCounts {
     tests: u64,
     failed: u64,
     /// Failures and errors; a case may have one of each.
@@ -215,22 +217,22 @@ impl<'r> JunitFile<'r> {
         }
     }
 
-    fn open(&mut self, element: &BytesStart<'_>) -> Result<(), Flaw> {
+    fn open(&mut self, element: &BytesStart<'_>) -> Result<(), ReportFlaw> {
         let name = element.name().0;
         if self.open.is_empty() && self.had_root {
-            return Err(Flaw::Misplaced("there is a second root"));
+            return Err(ReportFlaw::Misplaced("there is a second root"));
         }
         self.had_root = true;
         if self.open.len() >= MAX_DEPTH {
-            return Err(Flaw::TooDeep);
+            return Err(ReportFlaw::TooDeep);
         }
         if !is_xml_name(name) {
-            return Err(Flaw::Misplaced("an element has no proper name"));
+            return Err(ReportFlaw::Misplaced("an element has no proper name"));
         }
         if name.split_once(':').is_some_and(|(_, local)| KNOWN.contains(&local)) {
-            return Err(Flaw::Prefixed);
+            return Err(ReportFlaw::Prefixed);
         }
-        let attributes = Attributes::read(element)?;
+        let attributes = KnownAttributes::read(element)?;
         let kind = match name {
             "testsuite" | "testsuites" => self.open_suite(name, attributes)?,
             "testcase" => self.open_case(attributes)?,
@@ -241,40 +243,45 @@ impl<'r> JunitFile<'r> {
                 {
                     suite.was_rerun = true;
                 }
-                Element::Other
+                OpenElement::Other
             }
         };
         self.open.push(kind);
         Ok(())
     }
 
-    fn open_suite(&mut self, element: &str, attributes: Attributes) -> Result<Element, Flaw> {
+    fn open_suite(
+        &mut self,
+        element: &str,
+        attributes: KnownAttributes,
+    ) -> Result<OpenElement, ReportFlaw> {
         if self.case.is_some() {
-            return Err(Flaw::Misplaced("a suite is inside of a test"));
+            return Err(ReportFlaw::Misplaced("a suite is inside of a test"));
         }
         self.had_suite |= element == "testsuite";
         let claims = attributes.claims()?;
         let name = attributes.name.unwrap_or_default();
-        self.suites.push(Suite { name, claims, ..Suite::default() });
-        Ok(Element::Suite)
+        self.suites.push(JunitSuite { name, claims, ..JunitSuite::default() });
+        Ok(OpenElement::Suite)
     }
 
-    fn open_case(&mut self, attributes: Attributes) -> Result<Element, Flaw> {
+    fn open_case(&mut self, attributes: KnownAttributes) -> Result<OpenElement, ReportFlaw> {
         if self.case.is_some() || self.suites.is_empty() {
-            return Err(Flaw::Misplaced("a test is not directly inside of a suite"));
+            return Err(ReportFlaw::Misplaced("a test is not directly inside of a suite"));
         }
         let class = attributes.class.unwrap_or_default();
-        let name = format!("{class} {}", attributes.name.ok_or(Flaw::NoName)?).trim().to_owned();
+        let name =
+            format!("{class} {}", attributes.name.ok_or(ReportFlaw::NoName)?).trim().to_owned();
         if name.len() > MAX_NAME_BYTES {
-            return Err(Flaw::LongName);
+            return Err(ReportFlaw::LongName);
         }
-        self.case = Some(Case { name, ..Case::default() });
-        Ok(Element::Case)
+        self.case = Some(JunitCase { name, ..JunitCase::default() });
+        Ok(OpenElement::Case)
     }
 
-    fn mark_case(&mut self, element: &str) -> Result<Element, Flaw> {
+    fn mark_case(&mut self, element: &str) -> Result<OpenElement, ReportFlaw> {
         let Some(case) = &mut self.case else {
-            return Err(Flaw::Misplaced("a failure is outside of a test"));
+            return Err(ReportFlaw::Misplaced("a failure is outside of a test"));
         };
         let mark = match element {
             "failure" => &mut case.failure,
@@ -282,29 +289,29 @@ impl<'r> JunitFile<'r> {
             _ => &mut case.skipped,
         };
         *mark = true;
-        Ok(Element::Other)
+        Ok(OpenElement::Other)
     }
 
-    fn close(&mut self) -> Result<(), Flaw> {
+    fn close(&mut self) -> Result<(), ReportFlaw> {
         match self.open.pop() {
-            Some(Element::Case) => self.count_case(),
-            Some(Element::Suite) => self.close_suite()?,
-            Some(Element::Other) => {}
-            None => return Err(Flaw::Misplaced("an element ends that was not begun")),
+            Some(OpenElement::Case) => self.count_case(),
+            Some(OpenElement::Suite) => self.close_suite()?,
+            Some(OpenElement::Other) => {}
+            None => return Err(ReportFlaw::Misplaced("an element ends that was not begun")),
         }
         Ok(())
     }
 
-    fn text(&self, is_blank: bool) -> Result<(), Flaw> {
+    fn text(&self, is_blank: bool) -> Result<(), ReportFlaw> {
         if self.open.is_empty() && !is_blank {
-            return Err(Flaw::Misplaced("there is text outside of the root"));
+            return Err(ReportFlaw::Misplaced("there is text outside of the root"));
         }
         Ok(())
     }
 
-    fn end(self) -> Result<bool, Flaw> {
+    fn end(self) -> Result<bool, ReportFlaw> {
         if !self.open.is_empty() || !self.had_root {
-            return Err(Flaw::EndsEarly);
+            return Err(ReportFlaw::EndsEarly);
         }
         Ok(self.had_suite)
     }
@@ -313,7 +320,7 @@ impl<'r> JunitFile<'r> {
         let Some(case) = self.case.take() else { return };
         let failed = case.failure || case.error;
         if let Some(suite) = self.suites.last_mut() {
-            suite.own.add(Totals {
+            suite.own.add(CaseCounts {
                 tests: 1,
                 failed: failed.into(),
                 complaints: u64::from(case.failure) + u64::from(case.error),
@@ -335,7 +342,7 @@ impl<'r> JunitFile<'r> {
         }
     }
 
-    fn close_suite(&mut self) -> Result<(), Flaw> {
+    fn close_suite(&mut self) -> Result<(), ReportFlaw> {
         let Some(suite) = self.suites.pop() else { return Ok(()) };
         let mut all = suite.own;
         all.add(suite.nested);
@@ -343,7 +350,7 @@ impl<'r> JunitFile<'r> {
         let agrees = suite.claims.agree_with(suite.own) || suite.claims.agree_with(all);
         if !agrees && !suite.was_rerun {
             let (suite, claim) = (suite.name.chars().take(200).collect(), suite.claims.told());
-            return Err(Flaw::Contradiction { suite, claim });
+            return Err(ReportFlaw::Contradiction { suite, claim });
         }
         if let Some(outer) = self.suites.last_mut() {
             outer.nested.add(all);
@@ -353,7 +360,7 @@ impl<'r> JunitFile<'r> {
     }
 }
 
-impl Totals {
+impl CaseCounts {
     fn add(&mut self, other: Self) {
         self.tests += other.tests;
         self.failed += other.failed;
@@ -362,8 +369,8 @@ impl Totals {
     }
 }
 
-impl Claims {
-    fn agree_with(&self, shown: Totals) -> bool {
+impl SuiteClaims {
+    fn agree_with(&self, shown: CaseCounts) -> bool {
         let complaints = match (self.failures, self.errors) {
             (None, None) => None,
             (failures, errors) => {
@@ -389,7 +396,7 @@ impl Claims {
 
 /// The attributes of an element that have a meaning here.
 #[derive(Default)]
-struct Attributes {
+struct KnownAttributes {
     name: Option<String>,
     class: Option<String>,
     tests: Option<String>,
@@ -398,20 +405,20 @@ struct Attributes {
     skipped: Option<String>,
 }
 
-impl Attributes {
+impl KnownAttributes {
     /// Reads every attribute to its end, so that none of them is malformed.
-    fn read(element: &BytesStart<'_>) -> Result<Self, Flaw> {
+    fn read(element: &BytesStart<'_>) -> Result<Self, ReportFlaw> {
         let mut found = Self::default();
         for (index, attribute) in element.attributes().enumerate() {
             if index >= MAX_ATTRIBUTES {
-                return Err(Flaw::TooManyAttributes);
+                return Err(ReportFlaw::TooManyAttributes);
             }
             let attribute = attribute?;
             if !is_xml_name(attribute.key.0) {
-                return Err(Flaw::Misplaced("an attribute has no proper name"));
+                return Err(ReportFlaw::Misplaced("an attribute has no proper name"));
             }
             if attribute.value.contains('<') {
-                return Err(Flaw::Misplaced("an attribute has a `<` in it"));
+                return Err(ReportFlaw::Misplaced("an attribute has a `<` in it"));
             }
             let value = attribute.normalized_value(XmlVersion::Implicit1_0)?;
             let place = match attribute.key.0 {
@@ -428,15 +435,15 @@ impl Attributes {
         Ok(found)
     }
 
-    fn claims(&self) -> Result<Claims, Flaw> {
-        let count = |word: &str, typed: &Option<String>| -> Result<Option<u64>, Flaw> {
+    fn claims(&self) -> Result<SuiteClaims, ReportFlaw> {
+        let count = |word: &str, typed: &Option<String>| -> Result<Option<u64>, ReportFlaw> {
             let Some(typed) = typed else { return Ok(None) };
-            typed.trim().parse().map(Some).map_err(|_| Flaw::Contradiction {
+            typed.trim().parse().map(Some).map_err(|_| ReportFlaw::Contradiction {
                 suite: self.name.iter().flat_map(|name| name.chars()).take(200).collect(),
                 claim: format!("{:?} {word}", typed.chars().take(40).collect::<String>()),
             })
         };
-        Ok(Claims {
+        Ok(SuiteClaims {
             tests: count("tests", &self.tests)?,
             failures: count("failures", &self.failures)?,
             errors: count("errors", &self.errors)?,
