@@ -4,10 +4,15 @@
 //! conversation as a pure machine, lines in and lines out, and everything around it is
 //! `control`'s, as for every other program: the shim, the clock, the transcript, the secrets.
 //!
-//! The official crate is not used, on purpose. Its schema switches `serde_json` to ordered
-//! maps, for every crate that is built together with it: what we store and show would have
-//! other bytes depending on what else is compiled. Its connection wants to own the pipes,
-//! which belong to `control`. So the few messages are read here, leniently.
+//! The official crates are not used, on purpose. `agent-client-protocol-schema` (looked at:
+//! 1.15.1, without default features) switches `serde_json` to `preserve_order` and `raw_value`,
+//! neither of which can be left out, and cargo unifies features
+//! (<https://doc.rust-lang.org/cargo/reference/features.html#feature-unification>): the maps of
+//! every crate that is built together with it would be ordered by insertion, so what we store,
+//! hash and show would have other bytes depending on what else is compiled. It also brings 25
+//! packages along. The connection of `agent-client-protocol` (5.0.0) wants to own the pipes,
+//! which belong to `control`. So the few messages are read here, leniently. Look again when the
+//! schema crate makes `preserve_order` optional.
 //!
 //! The agent asks before it writes or runs and is answered by the role's
 //! `Policy`, by the kind of the deed and of the options, never by

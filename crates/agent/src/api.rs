@@ -33,7 +33,7 @@ use spore_effects::Clock;
 use spore_effects::session::Shim;
 use spore_model::{Outcome, Usage};
 use spore_tools::remote::Remote;
-use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool};
+use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool, UnusableTool};
 
 use connection::Connection;
 use endpoint::{Endpoint, without_keys};
@@ -100,7 +100,12 @@ impl ApiAgent {
         Self { shim, clock, watchdog, settings }
     }
 
-    fn tools(&self, request: &Request, root: &Arc<Root>, served: Vec<Tool>) -> Registry {
+    fn tools(
+        &self,
+        request: &Request,
+        root: &Arc<Root>,
+        served: Vec<Tool>,
+    ) -> Result<Registry, UnusableTool> {
         let runner = CommandRunner {
             shim: self.shim.clone(),
             commands: commands(&request.tools),
@@ -113,14 +118,14 @@ impl ApiAgent {
             output_cap: self.settings.command_output,
         };
         let mut tools = Registry::of_checkout(root, Some(runner));
-        served.into_iter().for_each(|tool| tools.add(tool));
+        served.into_iter().try_for_each(|tool| tools.add(tool))?;
         tools.retain(|tool| is_allowed(&request.tools, tool));
         if let Some(schema) = &request.schema {
             let description =
                 "Hands in your result and ends the session. Call it once, at the end.";
-            tools.add(Tool::submit(SUBMIT_TOOL, description, schema.clone()));
+            tools.add(Tool::submit(SUBMIT_TOOL, description, schema.clone()))?;
         }
-        tools
+        Ok(tools)
     }
 
     /// What has to be there before there can be a session.
@@ -195,9 +200,12 @@ impl Agent for ApiAgent {
             |source| AgentError::Transcript { path: request.transcript.clone(), source };
         control::ensure_parent(&request.transcript).map_err(unwritten)?;
         let file = File::create(&request.transcript).map_err(unwritten)?;
-        let prepared =
-            served(&request.mcp_servers).and_then(|served| Ok((served, self.prepare(request)?)));
-        let (served, (endpoint, model, root)) = match prepared {
+        let prepared = served(&request.mcp_servers).and_then(|served| {
+            let (endpoint, model, root) = self.prepare(request)?;
+            let tools = self.tools(request, &root, served.tools);
+            Ok((endpoint, model, tools.map_err(|error| error.to_string())?, served.states))
+        });
+        let (endpoint, model, tools, mcp) = match prepared {
             Ok(prepared) => prepared,
             Err(missing) => return Ok(SessionReport::ended(Outcome::Failure, Some(missing))),
         };
@@ -221,8 +229,8 @@ impl Agent for ApiAgent {
             settings: &self.settings,
             model,
             price: self.settings.prices.of(model),
-            tools: self.tools(request, &root, served.tools),
-            mcp: served.states,
+            tools,
+            mcp,
             exchange,
             notes: SessionLog { file, left: self.watchdog.transcript_cap, endpoint: &endpoint },
             progress: LoopProgress::default(),

@@ -1,15 +1,17 @@
 //! Which variables a session may see.
 
-/// An allow-list with `*` at either end of a name, and a deny-list that wins.
+use spore_model::Patterns;
+
+/// A list of allowed variables, and one of denied ones that wins; a `*` stands for anything.
 #[derive(Clone, Debug)]
 pub struct EnvironmentFilter {
-    allow: Vec<String>,
-    deny: Vec<String>,
+    allow: Patterns,
+    deny: Patterns,
 }
 
 impl EnvironmentFilter {
     pub fn new(allow: &[String], deny: &[String]) -> Self {
-        Self { allow: allow.to_vec(), deny: deny.to_vec() }
+        Self { allow: Patterns::of_names(allow), deny: Patterns::of_names(deny) }
     }
 
     /// Keeps what is allowed. The rest of the user's environment is none of an agent's
@@ -18,20 +20,10 @@ impl EnvironmentFilter {
         &self,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Vec<(String, String)> {
-        let listed =
-            |list: &[String], name: &str| list.iter().any(|pattern| matches(pattern, name));
         variables
             .into_iter()
-            .filter(|(name, _)| listed(&self.allow, name) && !listed(&self.deny, name))
+            .filter(|(name, _)| self.allow.cover(name) && !self.deny.cover(name))
             .collect()
-    }
-}
-
-fn matches(pattern: &str, name: &str) -> bool {
-    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
-        (Some(end), _) => name.ends_with(end),
-        (None, Some(start)) => name.starts_with(start),
-        (None, None) => name == pattern,
     }
 }
 
@@ -39,20 +31,34 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(allow: &[&str], deny: &[&str], names: &[&str], expected: &[&str]) {
+        let list = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let environment = EnvironmentFilter::new(&list(allow), &list(deny));
+        let kept = environment.filter(names.iter().map(|&name| (name.to_owned(), String::new())));
+        let kept: Vec<String> = kept.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(kept, expected);
+    }
+
+    #[test]
+    fn a_star_stands_for_anything_wherever_it_is() {
+        let names = ["A_TOKEN_B", "A_TOKEN", "TOKEN_B", "a_token_b", "A_TOKEN_B/x"];
+        check(&["A_*_B"], &[], &names, &["A_TOKEN_B"]);
+        check(&["*TOKEN*"], &["*_B"], &names, &["A_TOKEN", "A_TOKEN_B/x"]);
+        check(&["*"], &["*TOKEN*"], &names, &["a_token_b"]);
+        check(&[""], &[], &["", "A"], &[""]);
+        check(&[], &[], &names, &[]);
+    }
+
     #[test]
     fn only_what_is_allowed_and_not_denied_passes() {
-        let list = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        let environment = EnvironmentFilter::new(
-            &list(&["PATH", "LC_*", "*_proxy", "CLAUDE*"]),
-            &list(&["CLAUDECODE"]),
-        );
         let names =
             ["PATH", "PATHX", "LC_ALL", "http_proxy", "CLAUDECODE", "CLAUDE_CODE_X", "AWS_SECRET"];
-        let kept: Vec<String> = environment
-            .filter(names.map(|name| (name.to_owned(), String::new())))
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        assert_eq!(kept, ["PATH", "LC_ALL", "http_proxy", "CLAUDE_CODE_X"]);
+        check(
+            &["PATH", "LC_*", "*_proxy", "CLAUDE*"],
+            &["CLAUDECODE"],
+            &names,
+            &["PATH", "LC_ALL", "http_proxy", "CLAUDE_CODE_X"],
+        );
     }
 }

@@ -14,6 +14,7 @@ pub mod files;
 mod ids;
 pub mod machine;
 mod probe;
+pub mod programs;
 pub mod session;
 mod tool;
 mod walk;

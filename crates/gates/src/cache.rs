@@ -4,7 +4,7 @@
 //! patch a dependency, plant an object file that looks up to date, leave a result for the next
 //! bounce to find. So a copy of these folders is kept where no gate can write, taken after
 //! gates ran on a base, and put back before they run on a change. What one change left behind
-//! is gone before the next is looked at, and nobody builds from nothing.
+//! is gone before the next is looked at, and no attempt builds from nothing.
 //!
 //! Nothing is read to find out what was touched. A file's inode and the time of its last
 //! change of any kind (which no program can set, other than its time of writing) are
@@ -47,7 +47,7 @@ pub struct Cache {
 
 /// What is known of a file or link in the checkout, by which a touched one is found out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Print {
+struct FileStamp {
     inode: u64,
     /// Seconds and nanoseconds.
     changed: (i64, i64),
@@ -56,13 +56,13 @@ struct Print {
 
 /// Everything of the checkout that is not tracked, by path.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-struct Listing {
-    files: BTreeMap<String, Print>,
+struct UntrackedListing {
+    files: BTreeMap<String, FileStamp>,
     folders: BTreeSet<String>,
 }
 
 impl Cache {
-    /// A cache in `dir`, which nobody else uses, of at most `cap_bytes`.
+    /// A cache in `dir`, which holds nothing else, of at most `cap_bytes`.
     pub fn new(dir: PathBuf, cap_bytes: u64) -> Self {
         Self { dir, cap_bytes }
     }
@@ -133,7 +133,7 @@ impl Cache {
             for name in touched {
                 let path = work.join(name);
                 let metadata = fs::symlink_metadata(&path).map_err(at(&path))?;
-                fresh.files.insert(name.clone(), Print::of(&metadata));
+                fresh.files.insert(name.clone(), FileStamp::of(&metadata));
             }
             write_list(&self.dir.join("list.json"), &fresh)?;
         }
@@ -151,26 +151,26 @@ impl Cache {
         self.dir.join("files")
     }
 
-    fn listing(&self) -> Option<Listing> {
+    fn listing(&self) -> Option<UntrackedListing> {
         serde_json::from_slice(&fs::read(self.dir.join("list.json")).ok()?).ok()
     }
 }
 
-impl Print {
+impl FileStamp {
     fn of(metadata: &Metadata) -> Self {
         let changed = (metadata.ctime(), metadata.ctime_nsec());
         Self { inode: metadata.ino(), changed, size: metadata.size() }
     }
 }
 
-fn write_list(path: &Path, listing: &Listing) -> Result<(), CacheError> {
+fn write_list(path: &Path, listing: &UntrackedListing) -> Result<(), CacheError> {
     let text = serde_json::to_vec(listing).map_err(io::Error::from).map_err(at(path))?;
     write_atomic(path, &text).map_err(at(path))
 }
 
 /// Lists what is in `work` and not tracked. Sockets and the like are on the list, so that they
 /// are removed, and can never be put back.
-fn survey(work: &Path, tracked: Tracked<'_>) -> Result<Listing, CacheError> {
+fn survey(work: &Path, tracked: Tracked<'_>) -> Result<UntrackedListing, CacheError> {
     let found = walk(String::new(), |folder| {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         let dir = work.join(folder);
@@ -193,12 +193,12 @@ fn survey(work: &Path, tracked: Tracked<'_>) -> Result<Listing, CacheError> {
             if metadata.is_dir() {
                 folders.push(name);
             } else {
-                files.push((name, Print::of(&metadata)));
+                files.push((name, FileStamp::of(&metadata)));
             }
         }
         Ok::<_, CacheError>(((folder.clone(), files), folders))
     })?;
-    let mut listing = Listing::default();
+    let mut listing = UntrackedListing::default();
     for (folder, files) in found {
         listing.folders.insert(folder);
         listing.files.extend(files);

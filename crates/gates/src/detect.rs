@@ -9,7 +9,8 @@
 //! folders with a manifest has gates of its own.
 //!
 //! A language that is not known here gets no gate, and the person names one in the
-//! configuration. A wrong guess would be worse: it is red for reasons nobody can act on.
+//! configuration. A wrong guess would be worse: it is red for reasons that neither the
+//! agent nor the person can act on.
 
 mod cargo;
 mod dotnet;
@@ -41,7 +42,7 @@ pub fn detect(
     detection: &Detection,
 ) -> Vec<Gate> {
     let names: HashSet<&str> = list.iter().map(String::as_str).collect();
-    let scope = |dir: &str, except: Vec<String>| Scope {
+    let folder = |dir: &str, except: Vec<String>| ProjectFolder {
         files,
         list,
         names: &names,
@@ -49,13 +50,13 @@ pub fn detect(
         dir: dir.to_owned(),
         except,
     };
-    let root = scope("", Vec::new());
+    let root = folder("", Vec::new());
     let mut gates = if root.has_manifest() {
         root.gates()
     } else {
         let projects = root.projects_below();
-        let mut gates = scope("", projects.iter().cloned().collect()).gates();
-        gates.extend(projects.iter().flat_map(|dir| scope(dir, Vec::new()).gates()));
+        let mut gates = folder("", projects.iter().cloned().collect()).gates();
+        gates.extend(projects.iter().flat_map(|dir| folder(dir, Vec::new()).gates()));
         gates
     };
     for index in 1..gates.len() {
@@ -68,7 +69,7 @@ pub fn detect(
 }
 
 /// One folder of the tree as a project: all paths are as they are seen from there.
-struct Scope<'a> {
+struct ProjectFolder<'a> {
     files: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     list: &'a [String],
     names: &'a HashSet<&'a str>,
@@ -78,7 +79,7 @@ struct Scope<'a> {
     except: Vec<String>,
 }
 
-impl Scope<'_> {
+impl ProjectFolder<'_> {
     fn gates(&self) -> Vec<Gate> {
         let mut gates = cargo::gates(self);
         gates.extend(node::gates(self));
@@ -142,7 +143,7 @@ impl Scope<'_> {
             .is_some_and(|text| text.lines().any(|line| line.trim_start().starts_with(prefix)))
     }
 
-    /// Returns the files that belong to the project and not to a copy of somebody else's.
+    /// Returns the files that belong to the project and not to a copy of another one.
     fn own(&self) -> impl Iterator<Item = &str> {
         let below = |path: &'_ str, dir: &str| {
             path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'))
@@ -176,7 +177,7 @@ impl Scope<'_> {
     fn projects_below(&self) -> BTreeSet<String> {
         let mut found: BTreeSet<String> = BTreeSet::new();
         let all: BTreeSet<&str> =
-            self.own().filter(|path| is_manifest(file_name(path))).map(folder).collect();
+            self.own().filter(|path| is_manifest(file_name(path))).map(parent_folder).collect();
         for dir in all {
             // Sorted, so that what is above comes before what is below.
             let inside = found.iter().any(|above| {
@@ -214,7 +215,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-fn folder(path: &str) -> &str {
+fn parent_folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Runners explain themselves in two places: where something failed, and at the end. So the
 //! end gets half of the room and the failures, first ones first, get the rest. What is left
-//! out is marked where it was, with its size, so nobody takes the excerpt for the whole.
+//! out is marked where it was, with its size, so that the excerpt is not taken for the whole.
 
 use std::collections::BTreeSet;
 

@@ -36,7 +36,7 @@ pub struct Gate {
     pub held: Vec<Held>,
     /// Set where it only brings what the gates behind it need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub install: Option<Install>,
+    pub install: Option<InstallRule>,
 }
 
 impl Gate {
@@ -71,14 +71,14 @@ pub enum Held {
     /// What a dotted key holds in a JSON, TOML or INI file, by the file's name.
     Key { file: String, key: String },
     /// Lines with one of the words `keep` must still be there, and no new one may have one of
-    /// the words `refuse`: for files that nobody but their own tool can read.
+    /// the words `refuse`: for files that only their own tool can read.
     Lines { file: String, keep: Vec<String>, refuse: Vec<String> },
 }
 
 /// When a gate that installs has to run at all: if `product` is missing, or if one of the
 /// `inputs` differs from the base.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Install {
+pub struct InstallRule {
     pub product: String,
     pub inputs: Vec<String>,
 }
@@ -99,7 +99,7 @@ mod millis {
 /// A word that names no kind of gate or no parser.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{word:?} is not one of {known}")]
-pub struct UnknownWord {
+pub struct UnknownGateWord {
     word: String,
     known: String,
 }
@@ -130,12 +130,12 @@ macro_rules! words {
         }
 
         impl FromStr for $name {
-            type Err = UnknownWord;
+            type Err = UnknownGateWord;
 
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+            fn from_str(word: &str) -> Result<Self, UnknownGateWord> {
                 Self::ALL.iter().copied().find(|one| one.as_str() == word).ok_or_else(|| {
                     let known: Vec<_> = Self::ALL.iter().map(|one| one.as_str()).collect();
-                    UnknownWord { word: word.chars().take(80).collect(), known: known.join(", ") }
+                    UnknownGateWord { word: word.chars().take(80).collect(), known: known.join(", ") }
                 })
             }
         }
@@ -147,7 +147,7 @@ words!(
     GateKind { Build = "build", Test = "test", Lint = "lint" }
 );
 words!(
-    /// Who can read the gate's output.
+    /// What reads the gate's output.
     Parser {
         Cargo = "cargo",
         Pytest = "pytest",
@@ -162,9 +162,9 @@ words!(
         Dotnet = "dotnet",
         /// Not what it prints but the XML files it writes.
         Junit = "junit",
-        /// Whoever of the above understands it.
+        /// The one of the above that understands it best.
         Auto = "auto",
-        /// Nobody: the exit code is all there is.
+        /// None: the exit code is all there is.
         Plain = "plain",
     }
 );
@@ -184,8 +184,10 @@ mod tests {
         assert_eq!(serde_json::from_value::<Gate>(json).unwrap(), gate);
         gate.dir = "tools".into();
         gate.held.push(Held::Key { file: "Cargo.toml".into(), key: "profile.test".into() });
-        gate.install =
-            Some(Install { product: "node_modules".into(), inputs: vec!["package.json".into()] });
+        gate.install = Some(InstallRule {
+            product: "node_modules".into(),
+            inputs: vec!["package.json".into()],
+        });
         let json = serde_json::to_value(&gate).unwrap();
         assert_eq!(json["held"][0]["part"], "key");
         assert_eq!(serde_json::from_value::<Gate>(json).unwrap(), gate);

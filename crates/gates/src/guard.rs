@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use spore_plain::code;
 
-use crate::paths::first_match;
-use crate::{Gate, Held, Touched};
+use crate::paths::PathPatterns;
+use crate::{Gate, Held, TouchedFile};
 
 /// One reason why a change cannot be judged by the base's checks.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -30,17 +30,19 @@ pub type Read<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 pub fn tampering(
     gates: &[Gate],
     protected: &[String],
-    touched: &[Touched],
+    touched: &[TouchedFile],
     base: Read<'_>,
     now: Read<'_>,
 ) -> Vec<Tampering> {
+    let protected = PathPatterns::new(protected);
+    let guards: Vec<_> = gates.iter().map(|gate| PathPatterns::new(&gate.guards)).collect();
     let mut found = BTreeMap::new();
     for one in touched {
-        if let Some(pattern) = first_match(protected, &one.path) {
+        if let Some(pattern) = protected.first(&one.path) {
             found.insert(one.path.clone(), format!("is protected ([gates] protected, {pattern})"));
         }
-        for gate in gates {
-            if first_match(&gate.guards, &one.path).is_some() {
+        for (gate, guards) in gates.iter().zip(&guards) {
+            if guards.first(&one.path).is_some() {
                 let what = format!("decides how {} runs", gate.name);
                 found.entry(one.path.clone()).or_insert(what);
             }
@@ -89,7 +91,7 @@ fn difference(held: &Held, base: Read<'_>, now: Read<'_>) -> Option<String> {
         Held::Key { file, key } => {
             let part = |read| match text(read, file) {
                 Some(text) => part(file, &text, key),
-                None => Part::Nothing,
+                None => HeldContent::Nothing,
             };
             (part(base) != part(now)).then(|| format!("has another `{key}`, which"))
         }
@@ -102,7 +104,7 @@ fn difference(held: &Held, base: Read<'_>, now: Read<'_>) -> Option<String> {
 }
 
 #[derive(PartialEq, Debug)]
-enum Part {
+enum HeldContent {
     Nothing,
     Json(Value),
     Text(String),
@@ -110,22 +112,20 @@ enum Part {
     Broken(String),
 }
 
-fn part(file: &str, text: &str, key: &str) -> Part {
+fn part(file: &str, text: &str, key: &str) -> HeldContent {
     let ending = file.rsplit('.').next().unwrap_or_default();
     match ending {
         "json" => match serde_json::from_str::<Value>(text) {
-            Ok(value) => {
-                key_of(&value, key).map_or(Part::Nothing, |value| Part::Json(value.clone()))
-            }
-            Err(_) => Part::Broken(text.to_owned()),
+            Ok(value) => key_of(&value, key)
+                .map_or(HeldContent::Nothing, |value| HeldContent::Json(value.clone())),
+            Err(_) => HeldContent::Broken(text.to_owned()),
         },
         "toml" => match toml_edit::de::from_str::<Value>(text) {
-            Ok(value) => {
-                key_of(&value, key).map_or(Part::Nothing, |value| Part::Json(value.clone()))
-            }
-            Err(_) => Part::Broken(text.to_owned()),
+            Ok(value) => key_of(&value, key)
+                .map_or(HeldContent::Nothing, |value| HeldContent::Json(value.clone())),
+            Err(_) => HeldContent::Broken(text.to_owned()),
         },
-        _ => section(text, key).map_or(Part::Nothing, Part::Text),
+        _ => section(text, key).map_or(HeldContent::Nothing, HeldContent::Text),
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{GateKind, How, Parser};
+    use crate::{GateKind, Parser, TouchKind};
 
     fn gate(guards: &[&str], held: Vec<Held>) -> Gate {
         let mut gate =
@@ -199,8 +199,8 @@ mod tests {
     /// Compares two versions of one file.
     #[track_caller]
     fn check(gate: &Gate, path: &str, base: &str, now: &str, expected: &str) {
-        let how = if base.is_empty() { How::Added } else { How::Modified };
-        let touched = [Touched { path: path.into(), how }];
+        let how = if base.is_empty() { TouchKind::Added } else { TouchKind::Modified };
+        let touched = [TouchedFile { path: path.into(), how }];
         let read = |text: &str, asked: &str| (asked == path).then(|| text.as_bytes().to_vec());
         let found = tampering(
             std::slice::from_ref(gate),

@@ -102,7 +102,7 @@ fn missing(result: &GateResult, baseline: &GateResult) -> Vec<String> {
 }
 
 /// Returns a name without what differs from one run to the next: where an object lay in memory
-/// is a part of a name that nobody chose.
+/// is no part of the name that its author chose.
 fn without_addresses(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let mut rest = name;
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_nobody_could_read_is_never_old() {
+    fn a_failure_in_an_unreadable_report_is_never_old() {
         check("?101 4 a", "101 4 a", Standing::Red, &[], "");
         check("101 4 a", "?101 4 a", Standing::Red, &[], "");
         check("101 4", "101 4", Standing::Red, &[], "");

@@ -2,69 +2,56 @@
 //!
 //! `*` and `?` stay within one name, `**` crosses folders. A pattern without a slash inside
 //! means a name at any depth, one that begins with a slash starts at the root, one that ends
-//! with a slash means all that is below.
+//! with a slash means all that is below. Nothing else has a meaning, so a file whose name has
+//! brackets is named as it is.
+
+use spore_model::Patterns;
+
+/// A list of patterns, ready to be asked.
+pub(crate) struct PathPatterns<'p> {
+    spelled: &'p [String],
+    patterns: Patterns,
+}
+
+impl<'p> PathPatterns<'p> {
+    pub(crate) fn new(spelled: &'p [String]) -> Self {
+        let anchored: Vec<String> = spelled.iter().map(|pattern| anchored(pattern)).collect();
+        Self { spelled, patterns: Patterns::of_paths(&anchored) }
+    }
+
+    /// Returns the first pattern that covers the file at `path`.
+    pub(crate) fn first(&self, path: &str) -> Option<&'p str> {
+        let first = self.patterns.first(path)?;
+        self.spelled.get(first).map(String::as_str)
+    }
+}
 
 /// Returns whether `pattern` covers the file at `path`.
-pub fn matches(pattern: &str, path: &str) -> bool {
+pub(crate) fn matches(pattern: &str, path: &str) -> bool {
+    Patterns::of_paths(&[anchored(pattern)]).cover(path)
+}
+
+/// Returns the pattern as one of a whole path.
+fn anchored(pattern: &str) -> String {
+    if pattern.is_empty() {
+        // No path is empty.
+        return String::new();
+    }
     let whole = match pattern.strip_suffix('/') {
         Some(folder) => format!("{folder}/**"),
         None => pattern.to_owned(),
     };
     let inner = pattern.trim_end_matches('/');
-    let anchored = match whole.strip_prefix('/') {
+    match whole.strip_prefix('/') {
         Some(rest) => rest.to_owned(),
         None if inner.contains('/') => whole,
         None => format!("**/{whole}"),
-    };
-    let pattern: Vec<&str> = anchored.split('/').collect();
-    let path: Vec<&str> = path.split('/').collect();
-    parts_match(&pattern, &path)
-}
-
-/// Returns the first of `patterns` that covers `path`.
-pub(crate) fn first_match<'p>(patterns: &'p [String], path: &str) -> Option<&'p str> {
-    patterns.iter().map(String::as_str).find(|pattern| matches(pattern, path))
-}
-
-fn parts_match(pattern: &[&str], path: &[&str]) -> bool {
-    match (pattern.split_first(), path.split_first()) {
-        (None, None) => true,
-        (Some((&"**", [])), _) => !path.is_empty(),
-        (Some((&"**", rest)), _) => {
-            (0..=path.len()).any(|skipped| parts_match(rest, &path[skipped..]))
-        }
-        (Some((name, rest)), Some((first, below))) => {
-            name_matches(name.as_bytes(), first.as_bytes()) && parts_match(rest, below)
-        }
-        _ => false,
     }
-}
-
-/// Compares one name, going back to the last star where it does not fit.
-fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if p < pattern.len() && pattern[p] == b'*' {
-            star = Some((p, n));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == b'?' || pattern[p] == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((at, taken)) = star {
-            star = Some((at, taken + 1));
-            p = at + 1;
-            n = taken + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::*;
 
     #[test]
     fn a_pattern_means_what_it_means_in_an_ignore_file() {
@@ -87,8 +74,21 @@ mod tests {
             ("a*c?", "abc", false),
             ("*", "x/y", true),
             ("", "x", false),
+            ("/", "x/y", true),
+            ("**/", "x", true),
+            ("a/**", "a/b/c", true),
+            ("a/**", "a", false),
+            ("a/**b", "a/x/b", false),
+            ("tests", "tests/a", false),
+            ("app/[id]/", "app/[id]/page.tsx", true),
+            ("app/[id]/", "app/i/page.tsx", false),
+            ("*.{ts,js}", "a.ts", false),
+            ("a\\*", "a\\b", true),
         ] {
             assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
+            let list = ["never".to_owned(), pattern.to_owned()];
+            let first = PathPatterns::new(&list).first(path);
+            assert_eq!(first, expected.then_some(pattern), "{pattern} {path}");
         }
     }
 }

@@ -45,8 +45,8 @@ pub struct TestReport {
 }
 
 impl TestReport {
-    /// Drops the names of what ran if they are not all: a list with holes would be missed
-    /// tests to whoever compares it.
+    /// Drops the names of what ran if they are not all: compared with
+    /// the base's, a list with holes would look like missing tests.
     fn keep_whole_list(&mut self) {
         let ran = u64::from(self.passed) + u64::from(self.failed);
         if self.ran.len() as u64 != ran {
@@ -87,7 +87,7 @@ fn read(parser: Parser, text: &str) -> TestReport {
     report
 }
 
-/// Returns the report of whoever understands the text and sees most tests in it.
+/// Returns the report of the parser that understands the text and sees most tests in it.
 fn guess(text: &str) -> TestReport {
     let readers = Parser::ALL.iter().filter(|&&parser| parser != Parser::Auto);
     let reports = readers.map(|&parser| read(parser, text));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_reads_plain_output() {
+    fn plain_output_is_not_read() {
         let output = b"test result: ok. 3 passed; 0 failed; 0 ignored";
         assert_eq!(parse(Parser::Plain, output), TestReport::default());
     }

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::paths::first_match;
+use crate::paths::PathPatterns;
 
 /// More than this is not the report of one run.
 const CAP_BYTES: u64 = 256 << 20;
@@ -39,6 +39,7 @@ fn find(dir: &Path, patterns: &[String]) -> io::Result<Vec<PathBuf>> {
     if patterns.is_empty() {
         return Ok(found);
     }
+    let patterns = PathPatterns::new(patterns);
     let mut open = vec![(dir.to_owned(), String::new())];
     while let Some((dir, name)) = open.pop() {
         let entries = match fs::read_dir(&dir) {
@@ -52,7 +53,7 @@ fn find(dir: &Path, patterns: &[String]) -> io::Result<Vec<PathBuf>> {
             let kind = entry.file_type()?;
             if kind.is_dir() && own != ".git" && own != "node_modules" {
                 open.push((entry.path(), path));
-            } else if kind.is_file() && first_match(patterns, &path).is_some() {
+            } else if kind.is_file() && patterns.first(&path).is_some() {
                 found.push(entry.path());
             }
         }

@@ -32,14 +32,14 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Why a gate gave no result. A red gate is a result.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
-    /// Whoever keeps the journal refused; nothing was started.
+    /// The caller could not record the start; nothing was started.
     #[error("the start of {gate} could not be recorded")]
     NotRecorded {
         gate: String,
         #[source]
         source: BoxError,
     },
-    /// Somebody asked for it; every process is gone.
+    /// The person or the run asked for it; every process is gone.
     #[error("{gate} was cancelled")]
     Cancelled { gate: String },
     #[error("cannot write the log {path}", path = .path.display())]

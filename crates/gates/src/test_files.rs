@@ -7,13 +7,13 @@ use crate::paths::matches;
 
 /// What a change did to one file. A rename is two of these.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Touched {
+pub struct TouchedFile {
     pub path: String,
-    pub how: How,
+    pub how: TouchKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum How {
+pub enum TouchKind {
     Added,
     Modified,
     Deleted,
@@ -31,12 +31,14 @@ pub struct Restoration {
 
 impl Restoration {
     /// Returns nothing if the change has no part in any test file.
-    pub fn of(touched: &[Touched], patterns: &[String]) -> Option<Self> {
+    pub fn of(touched: &[TouchedFile], patterns: &[String]) -> Option<Self> {
         let mut restoration = Self::default();
         for one in touched.iter().filter(|one| is_test_file(&one.path, patterns)) {
             match one.how {
-                How::Added => restoration.leave_out.push(one.path.clone()),
-                How::Modified | How::Deleted => restoration.bring_back.push(one.path.clone()),
+                TouchKind::Added => restoration.leave_out.push(one.path.clone()),
+                TouchKind::Modified | TouchKind::Deleted => {
+                    restoration.bring_back.push(one.path.clone())
+                }
             }
         }
         (restoration != Self::default()).then_some(restoration)
@@ -182,12 +184,12 @@ mod tests {
 
     #[test]
     fn the_bases_tests_come_back_and_new_ones_stay_out() {
-        let touched = |path: &str, how| Touched { path: path.into(), how };
+        let touched = |path: &str, how| TouchedFile { path: path.into(), how };
         let change = [
-            touched("src/lib.rs", How::Modified),
-            touched("tests/a.rs", How::Modified),
-            touched("tests/b.rs", How::Deleted),
-            touched("tests/c.rs", How::Added),
+            touched("src/lib.rs", TouchKind::Modified),
+            touched("tests/a.rs", TouchKind::Modified),
+            touched("tests/b.rs", TouchKind::Deleted),
+            touched("tests/c.rs", TouchKind::Added),
         ];
         let restoration = Restoration::of(&change, &[]).unwrap();
         assert_eq!(restoration.bring_back, ["tests/a.rs", "tests/b.rs"]);

@@ -8,27 +8,42 @@
 //!
 //! The list itself is configuration; only the last rule is here.
 
+use spore_model::Patterns;
+
 const ALWAYS: &str = ".spore";
 
 /// Patterns of paths that stay as they were in the base.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Exclusions {
-    patterns: Vec<Pattern>,
+    /// Matched against every name in a path.
+    names: PathKinds,
+    /// Matched against the path of the file and of each directory that it is in.
+    from_root: PathKinds,
     allow: Vec<Vec<u8>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Pattern {
-    glob: Vec<u8>,
-    directories_only: bool,
-    from_root: bool,
+#[derive(Clone, Debug, Default)]
+struct PathKinds {
+    any: Patterns,
+    directories: Patterns,
 }
 
 impl Exclusions {
     pub fn new(patterns: &[String], allow: &[String]) -> Self {
-        let patterns = patterns.iter().filter_map(|pattern| Pattern::parse(pattern)).collect();
+        let bare = |pattern: &str| pattern.trim_end_matches('/').to_owned();
+        let patterns: Vec<&str> = patterns
+            .iter()
+            .map(String::as_str)
+            .filter(|pattern| !bare(pattern).is_empty())
+            .collect();
+        let (from_root, names): (Vec<&str>, Vec<&str>) =
+            patterns.into_iter().partition(|pattern| bare(pattern).contains('/'));
         let allow = allow.iter().map(|path| path.trim_matches('/').as_bytes().to_vec());
-        Self { patterns, allow: allow.filter(|path| !path.is_empty()).collect() }
+        Self {
+            names: PathKinds::new(&names),
+            from_root: PathKinds::new(&from_root),
+            allow: allow.filter(|path| !path.is_empty()).collect(),
+        }
     }
 
     /// Returns whether the file at `path`, relative to the root, is excluded.
@@ -57,12 +72,9 @@ impl Exclusions {
         let ends = name.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let mut start = 0;
         for end in ends.chain([name.len()]) {
-            let is_directory = end < name.len() || kind == ExcludedKind::Directory;
-            let hit = |pattern: &Pattern| {
-                let text = if pattern.from_root { &name[..end] } else { &name[start..end] };
-                (is_directory || !pattern.directories_only) && glob(&pattern.glob, text)
-            };
-            if self.patterns.iter().any(hit) {
+            let kind = if end < name.len() { ExcludedKind::Directory } else { kind };
+            if self.names.cover(&name[start..end], kind) || self.from_root.cover(&name[..end], kind)
+            {
                 return true;
             }
             start = end + 1;
@@ -77,13 +89,18 @@ enum ExcludedKind {
     Directory,
 }
 
-impl Pattern {
-    fn parse(text: &str) -> Option<Self> {
-        let directories_only = text.ends_with('/');
-        let glob = text.trim_end_matches('/');
-        let from_root = glob.contains('/');
-        let glob = glob.trim_start_matches('/');
-        (!glob.is_empty()).then(|| Self { glob: glob.into(), directories_only, from_root })
+impl PathKinds {
+    fn new(patterns: &[&str]) -> Self {
+        let bare = |patterns: Vec<&str>| {
+            let bare = patterns.iter().map(|pattern| pattern.trim_matches('/'));
+            Patterns::of_names(&bare.collect::<Vec<_>>())
+        };
+        let (directories, any) = patterns.iter().partition(|pattern| pattern.ends_with('/'));
+        Self { any: bare(any), directories: bare(directories) }
+    }
+
+    fn cover(&self, text: &[u8], kind: ExcludedKind) -> bool {
+        self.any.cover(text) || kind == ExcludedKind::Directory && self.directories.cover(text)
     }
 }
 
@@ -93,30 +110,6 @@ fn is_always(name: &[u8]) -> bool {
 
 fn is_at_or_below(name: &[u8], directory: &[u8]) -> bool {
     name.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-}
-
-/// Matches without recursion: on a mismatch, only the last `*` is worth stretching.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == text[t] => {
-                p += 1;
-                t += 1;
-            }
-            _ => {
-                let Some((star_p, star_t)) = star else { return false };
-                star = Some((star_p, star_t + 1));
-                (p, t) = (star_p + 1, star_t + 1);
-            }
-        }
-    }
-    pattern[p..].iter().all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]
@@ -162,6 +155,31 @@ mod tests {
         check(&["docs/private/", "/top"], &[], &["-docs/private/x", "+a/docs/private/x"]);
         check(&["a/*.txt"], &[], &["-a/b.txt", "+b/a/b.txt", "+a/b.md"]);
         check(&["a*c?"], &[], &["-abcbcd", "-x/acd", "+abc", "+xabcd"]);
+    }
+
+    #[test]
+    fn a_star_crosses_directories_and_nothing_else_has_a_meaning() {
+        check(&["a/*.txt", "b/**/c"], &[], &["-a/x/y.txt", "-b/x/y/c", "+b/c", "-b/x/c/d"]);
+        check(&["[ab]", "{c,d}/", "e\\*"], &[], &["-[ab]", "+a", "-{c,d}/x", "+c/x", "-e\\f"]);
+        check(&["", "/", "//"], &[], &["+a", "+a/b"]);
+        check(&["/top", "/dir/"], &[], &["-top", "-top/x", "+a/top", "-dir/x", "+dir", "+a/dir/x"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_file_is_excluded_with_its_directory(
+            pattern in "/?[ab*?]{1,3}(/[ab*?]{1,3})?/?",
+            directory in "[ab]{1,3}(/[ab]{1,3})?",
+        ) {
+            let exclusions = Exclusions::new(&[pattern], &[]);
+            let below = format!("{directory}/x/y");
+            if exclusions.excludes_directory(directory.as_bytes()) {
+                assert!(exclusions.excludes(&below));
+            }
+            if exclusions.excludes(&directory) {
+                assert!(exclusions.excludes_directory(directory.as_bytes()));
+            }
+        }
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{lgetxattr_query, lremovexattr};
 use spore_effects::files::remove_all;
 
 use crate::GitError;
@@ -35,7 +34,8 @@ impl UsualRights {
             remove_all(scratch)?;
             fs::create_dir(scratch)?;
             let directory = fs::symlink_metadata(scratch)?.mode() & 0o7777;
-            let is_shared = LISTS.iter().any(|list| lgetxattr_query(scratch, *list).is_ok());
+            let is_shared =
+                LISTS.iter().any(|list| matches!(xattr::get(scratch, list), Ok(Some(_))));
             fs::remove_dir(scratch)?;
             Ok(Self { directory, is_shared })
         };
@@ -71,7 +71,7 @@ impl UsualRights {
 
     /// Removes both lists of rights. Returns whether there was one that new directories lack.
     fn remove_lists(&self, path: &Path) -> bool {
-        let removed = LISTS.iter().filter(|list| lremovexattr(path, **list).is_ok());
+        let removed = LISTS.iter().filter(|list| xattr::remove(path, list).is_ok());
         !self.is_shared && removed.count() > 0
     }
 

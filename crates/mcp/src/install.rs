@@ -195,10 +195,8 @@ fn diff(name: &str, before: Option<&str>, after: Option<&str>) -> String {
 
 /// How a client finds us: by name where that leads here, since settings are shared.
 fn program(around: &Surroundings) -> String {
-    let path = around.variable("PATH").unwrap_or_default();
-    let ours = around.exe.canonicalize().ok();
-    let is_here = |dir: PathBuf| dir.join("spore").canonicalize().ok() == ours && ours.is_some();
-    match std::env::split_paths(path).any(is_here) {
+    let named = around.find_program("spore").and_then(|path| path.canonicalize().ok());
+    match named.is_some() && named == around.exe.canonicalize().ok() {
         true => "spore".to_owned(),
         false => around.exe.display().to_string(),
     }

@@ -1,16 +1,16 @@
 //! The tools on the graph, as a model sees them: names, descriptions, schemas, and which group
 //! each belongs to. Which role has which group is said by the configuration.
 //!
-//! Declared once for everybody who serves them: the MCP server, the broker of a run, the `api`
+//! Declared once for all that serve them: the MCP server, the broker of a run, the `api`
 //! backend. What a call does is decided where the stores are. Those that write never do:
-//! inside a run each is a proposal, and a coder has none, so that nobody can speak for work
-//! of its own.
+//! inside a run each is a proposal, and a coder has none, so that no agent can vouch for
+//! its own work.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_model::{ToolGroup, ToolGroups};
 
-/// A tool that somebody else performs.
+/// A tool as a model sees it; the process that holds the stores performs it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Declared {
     pub name: String,
@@ -50,14 +50,14 @@ pub fn declared_for(groups: &ToolGroups) -> Vec<Declared> {
 
 /// Returns all tools on the graph.
 pub fn declared() -> Vec<Declared> {
-    let mut all = finding();
-    all.extend(walking());
-    all.extend(remembering());
-    all.extend(proposing());
+    let mut all = search_tools();
+    all.extend(walk_tools());
+    all.extend(memory_tools());
+    all.extend(proposal_tools());
     all
 }
 
-fn finding() -> Vec<Declared> {
+fn search_tools() -> Vec<Declared> {
     vec![
         reads(
             "search",
@@ -115,7 +115,7 @@ fn finding() -> Vec<Declared> {
     ]
 }
 
-fn walking() -> Vec<Declared> {
+fn walk_tools() -> Vec<Declared> {
     vec![
         reads(
             "callers",
@@ -183,7 +183,7 @@ fn walking() -> Vec<Declared> {
     ]
 }
 
-fn remembering() -> Vec<Declared> {
+fn memory_tools() -> Vec<Declared> {
     vec![
         reads(
             "lessons",
@@ -210,7 +210,7 @@ fn remembering() -> Vec<Declared> {
     ]
 }
 
-fn proposing() -> Vec<Declared> {
+fn proposal_tools() -> Vec<Declared> {
     let findings = json!({
         "type": "array",
         "maxItems": 20,
@@ -440,6 +440,7 @@ mod tests {
             assert!(tool.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
             assert_eq!(all.iter().filter(|other| other.name == tool.name).count(), 1);
             assert_eq!(tool.schema["type"], "object", "{}", tool.name);
+            assert_eq!(crate::check_schema(&tool.schema), Ok(()), "{}", tool.name);
         }
     }
 }

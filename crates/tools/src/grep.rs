@@ -15,7 +15,7 @@ use spore_plain::cut;
 
 use crate::files::{names, next_line, word};
 use crate::root::{kind, look_at, open_child_dir, open_regular};
-use crate::{Caller, Reach, Root, Tool, ToolAnswer};
+use crate::{Reach, Root, Tool, ToolAnswer, ToolCaller};
 
 const MATCHES: usize = 200;
 const MATCH_BYTES: usize = 300;
@@ -52,9 +52,9 @@ pub(crate) fn tool(root: &Arc<Root>) -> Tool {
     )
 }
 
-struct Search<'a> {
+struct GrepSearch<'a> {
     pattern: Regex,
-    caller: &'a dyn Caller,
+    caller: &'a dyn ToolCaller,
     found: Vec<String>,
     bytes_left: u64,
     until: Instant,
@@ -62,7 +62,7 @@ struct Search<'a> {
     stopped: Option<&'static str>,
 }
 
-fn grep(root: &Root, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
+fn grep(root: &Root, arguments: &Value, caller: &mut dyn ToolCaller) -> ToolAnswer {
     let built = RegexBuilder::new(word(arguments, "pattern"))
         .case_insensitive(arguments.get("ignore_case").and_then(Value::as_bool).unwrap_or(false))
         .size_limit(PATTERN_BYTES)
@@ -71,7 +71,7 @@ fn grep(root: &Root, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
         Ok(pattern) => pattern,
         Err(error) => return ToolAnswer::error(cut(&error.to_string(), 500)),
     };
-    let mut search = Search {
+    let mut search = GrepSearch {
         pattern,
         caller,
         found: Vec::new(),
@@ -93,7 +93,7 @@ fn grep(root: &Root, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
     search.answer()
 }
 
-impl Search<'_> {
+impl GrepSearch<'_> {
     fn directory(&mut self, dir: OwnedFd, above: &str, depth: usize) {
         let Ok(mut dir) = Dir::from_fd(dir) else { return };
         for name in names(&mut dir) {

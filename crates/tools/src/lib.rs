@@ -1,12 +1,12 @@
 //! The tools that a model may call, confined to one directory.
 //!
-//! One [`Registry`] for everybody who serves tools: the `api` backend, investigations, the MCP
+//! One [`Registry`] for every server of tools: the `api` backend, investigations, the MCP
 //! server. A [`Tool`] is a name, a description, a JSON schema, what it [`reach`](Reach)es for,
 //! and a call that takes any JSON and always answers. Which of them a role has is for the
 //! configuration to say, in [groups](spore_model::ToolGroup), whose tools are named by
 //! [`names_of`].
 //!
-//! The decision behind the rest: a tool's arguments are a stranger's text. They are held
+//! The decision behind the rest: a tool's arguments are untrusted text. They are held
 //! against the schema before anything happens, every path is walked one component at a time
 //! from the directory's own descriptor ([`Root`]), and every answer has a size. An answer
 //! that could not be given is an answer that says why, for the model to read; no tool fails,
@@ -26,7 +26,9 @@ mod run;
 mod schema;
 mod text;
 
-pub use registry::{BoxError, Caller, Reach, Registry, Tool, ToolAnswer, names_of};
+pub use registry::{
+    BoxError, Reach, Registry, Tool, ToolAnswer, ToolCaller, UnusableTool, names_of,
+};
 pub use root::{Root, RootError};
 pub use run::{CommandRunner, Commands};
-pub use schema::misfit;
+pub use schema::{SchemaError, check_schema, misfit};

@@ -6,7 +6,7 @@ use serde_json::Value;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{ToolGroup, ToolGroups};
 
-use crate::{CommandRunner, Root, change, files, graph, grep, run, schema};
+use crate::{CommandRunner, Root, SchemaError, change, files, graph, grep, run, schema};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -64,7 +64,7 @@ impl ToolAnswer {
 }
 
 /// The side that made the call.
-pub trait Caller {
+pub trait ToolCaller {
     /// Called with the process that is about to start. It starts only after this returns
     /// `Ok`: by then its identity must be on record.
     fn starting(&mut self, process: &ProcessIdentity) -> Result<(), BoxError>;
@@ -73,7 +73,7 @@ pub trait Caller {
     fn cancelled(&self) -> bool;
 }
 
-type Handler = Box<dyn Fn(&Value, &mut dyn Caller) -> ToolAnswer + Send + Sync>;
+type Handler = Box<dyn Fn(&Value, &mut dyn ToolCaller) -> ToolAnswer + Send + Sync>;
 
 pub struct Tool {
     pub name: String,
@@ -91,7 +91,7 @@ impl Tool {
         description: &str,
         reach: Reach,
         schema: Value,
-        handler: impl Fn(&Value, &mut dyn Caller) -> ToolAnswer + Send + Sync + 'static,
+        handler: impl Fn(&Value, &mut dyn ToolCaller) -> ToolAnswer + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -102,11 +102,20 @@ impl Tool {
         }
     }
 
-    /// A tool whose arguments are the result: whoever runs the loop takes them once the call
-    /// was answered without an error.
+    /// A tool whose arguments are the result: the session loop takes them once the call was
+    /// answered without an error.
     pub fn submit(name: &str, description: &str, schema: Value) -> Self {
         Self::new(name, description, Reach::Submit, schema, |_, _| ToolAnswer::ok("taken"))
     }
+}
+
+/// Why a tool cannot be registered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the tool {tool:?} cannot be used: {source}")]
+pub struct UnusableTool {
+    pub tool: String,
+    #[source]
+    pub source: SchemaError,
 }
 
 /// Tools by name. Their order is the order in which a model sees them.
@@ -126,10 +135,14 @@ impl Registry {
         Self { tools }
     }
 
-    /// Adds a tool, in place of one that has the same name.
-    pub fn add(&mut self, tool: Tool) {
+    /// Adds a tool, in place of one that has the same name. One whose arguments could not be
+    /// checked to the last word of its schema is refused.
+    pub fn add(&mut self, tool: Tool) -> Result<(), UnusableTool> {
+        schema::check_schema(&tool.schema)
+            .map_err(|source| UnusableTool { tool: tool.name.clone(), source })?;
         self.tools.retain(|known| known.name != tool.name);
         self.tools.push(tool);
+        Ok(())
     }
 
     pub fn retain(&mut self, keep: impl FnMut(&Tool) -> bool) {
@@ -145,7 +158,7 @@ impl Registry {
     }
 
     /// Calls a tool by its name. There is an answer to every call.
-    pub fn call(&self, name: &str, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
+    pub fn call(&self, name: &str, arguments: &Value, caller: &mut dyn ToolCaller) -> ToolAnswer {
         let Some(tool) = self.get(name) else {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             let (name, names) = (spore_plain::cut(name, 80), names.join(", "));

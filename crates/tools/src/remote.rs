@@ -2,7 +2,7 @@
 //!
 //! An agent's session is not trusted with the stores. What it calls goes to the broker in the
 //! orchestrating process: one connection a question, one line of JSON each way, and the
-//! session's token in every line. Whoever has no valid token is refused and learns nothing
+//! session's token in every line. A process without a valid token is refused and learns nothing
 //! else, so there is one refusal and no reasons.
 //!
 //! Both ends are here: what the shim and the `api` backend ask with, and the loop that
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::graph::Declared;
-use crate::{Caller, Reach, Tool, ToolAnswer};
+use crate::{Reach, Tool, ToolAnswer, ToolCaller};
 
 /// Where the broker listens; set for the servers of a session.
 pub const SOCKET_VARIABLE: &str = "SPORE_BROKER";
@@ -33,7 +33,7 @@ const ASK_BYTES: u64 = 1 << 20;
 const TOLD_BYTES: u64 = 16 << 20;
 /// A question that takes longer to arrive is none.
 const ASK_TIME: Duration = Duration::from_secs(10);
-/// How often somebody who waits for an answer looks up.
+/// How often a caller that waits for an answer sees whether it is cancelled.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Questions at a time, from all sessions together.
 const AT_ONCE: usize = 64;
@@ -151,7 +151,7 @@ impl Remote {
         )
     }
 
-    fn call(&self, tool: &str, arguments: &Value, caller: &dyn Caller) -> ToolAnswer {
+    fn call(&self, tool: &str, arguments: &Value, caller: &dyn ToolCaller) -> ToolAnswer {
         let ask = Ask::Call { tool: tool.to_owned(), arguments: arguments.clone() };
         match self.ask(&ask, &|| caller.cancelled()) {
             Ok(Told::Answer(answer)) => answer,
@@ -234,14 +234,14 @@ fn listen(listener: &UnixListener, hung_up: &OwnedFd, answerer: &Arc<dyn Answere
         }
         let Ok((stream, _)) = listener.accept() else { continue };
         let taken = Taken::one(&busy);
-        // Too many at once: whoever asks finds the line closed and may try again.
+        // Too many at once: the client finds the connection closed and may try again.
         if busy.load(Ordering::Relaxed) > AT_ONCE {
             continue;
         }
         let answerer = Arc::clone(answerer);
         let serve = move || {
             let _taken = taken;
-            // Whoever hangs up does not need an answer.
+            // A client that closed the connection needs no answer.
             let _ = serve(stream, answerer.as_ref());
         };
         let _ = std::thread::Builder::new().name("broker-call".to_owned()).spawn(serve);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens_after_the_end() {
+    fn the_socket_is_closed_after_the_end() {
         let (_dir, socket, listening) = scene();
         drop(listening);
         assert!(Remote::new(&socket, "right").ask(&Ask::Tools, &|| false).is_err());

@@ -2,7 +2,7 @@
 //!
 //! A path is walked one component at a time, each opened relative to the descriptor of the
 //! one before and never through a link: links are read and their text is walked the same way.
-//! So what is checked is what is opened, whoever moves directories about meanwhile. A link
+//! So what is checked is what is opened, whatever process moves directories about meanwhile. A link
 //! may point to another place inside; an absolute one is refused wherever it points, because
 //! from inside there is no telling.
 //!
@@ -55,7 +55,7 @@ pub struct Root {
 }
 
 /// Where a walk ended.
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     dir: OwnedFd,
     /// `None` where the path is the directory itself.
     name: Option<OsString>,
@@ -65,7 +65,7 @@ pub(crate) struct Place {
 
 /// What is done on the way.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum WalkPurpose {
     Look,
     /// Makes directories that are missing.
     Make,
@@ -85,14 +85,14 @@ impl Root {
 
     /// Opens a file to read it.
     pub(crate) fn open_file(&self, path: &str) -> Result<(File, u64, String), RootError> {
-        let place = self.walk(path, Way::Look)?;
+        let place = self.walk(path, WalkPurpose::Look)?;
         let Some(name) = &place.name else { return Err(unfit(path, "a directory")) };
         let (file, stat) = open_regular(&place.dir, name, path)?;
         Ok((file, u64::try_from(stat.st_size).unwrap_or(0), place.shown))
     }
 
     pub(crate) fn open_dir(&self, path: &str) -> Result<(OwnedFd, String), RootError> {
-        let place = self.walk(path, Way::Look)?;
+        let place = self.walk(path, WalkPurpose::Look)?;
         match &place.name {
             None => Ok((place.dir, place.shown)),
             Some(name) => {
@@ -129,7 +129,7 @@ impl Root {
 
     /// Replaces or makes a file; tells whether it was new.
     pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<(bool, String), RootError> {
-        let place = self.walk(path, Way::Make)?;
+        let place = self.walk(path, WalkPurpose::Make)?;
         let Some(name) = &place.name else { return Err(unfit(path, "a directory")) };
         let old = match look_at(&place.dir, name) {
             Ok(stat) if kind(&stat) == SFlag::S_IFREG => Some(stat),
@@ -144,14 +144,14 @@ impl Root {
 
     /// Removes a file, or a link and not what it points to.
     pub(crate) fn remove(&self, path: &str) -> Result<String, RootError> {
-        let place = self.walk(path, Way::Remove)?;
+        let place = self.walk(path, WalkPurpose::Remove)?;
         let Some(name) = &place.name else { return Err(unfit(path, "a directory")) };
         unlinkat(&place.dir, name.as_os_str(), UnlinkatFlags::NoRemoveDir)
             .map_err(|errno| failed(path, errno))?;
         Ok(place.shown)
     }
 
-    fn walk(&self, path: &str, way: Way) -> Result<Place, RootError> {
+    fn walk(&self, path: &str, way: WalkPurpose) -> Result<ResolvedPath, RootError> {
         let outside = || RootError::Outside { path: path.to_owned() };
         let mut todo: VecDeque<OsString> = VecDeque::new();
         queue(&mut todo, Path::new(path)).ok_or_else(outside)?;
@@ -165,7 +165,7 @@ impl Root {
                 stack.pop().ok_or_else(outside)?;
                 continue;
             }
-            if way != Way::Look && name.eq_ignore_ascii_case(".git") {
+            if way != WalkPurpose::Look && name.eq_ignore_ascii_case(".git") {
                 return Err(unfit(path, "the repository's own, and not to be changed"));
             }
             let here = self.top(&stack);
@@ -174,7 +174,7 @@ impl Root {
                 Err(Errno::ENOENT) if todo.is_empty() => {
                     return self.place(&stack, Some(name), path);
                 }
-                Err(Errno::ENOENT) if way == Way::Make => {
+                Err(Errno::ENOENT) if way == WalkPurpose::Make => {
                     mkdirat(here, name.as_os_str(), Mode::from_bits_truncate(0o777))
                         .and_then(|()| look_at(here, &name))
                         .map_err(|errno| failed(path, errno))?
@@ -182,7 +182,7 @@ impl Root {
                 Err(errno) => return Err(failed(path, errno)),
             };
             match kind(&stat) {
-                SFlag::S_IFLNK if way == Way::Remove && todo.is_empty() => {
+                SFlag::S_IFLNK if way == WalkPurpose::Remove && todo.is_empty() => {
                     return self.place(&stack, Some(name), path);
                 }
                 SFlag::S_IFLNK => {
@@ -214,7 +214,7 @@ impl Root {
         stack: &[(OwnedFd, OsString)],
         name: Option<OsString>,
         path: &str,
-    ) -> Result<Place, RootError> {
+    ) -> Result<ResolvedPath, RootError> {
         let dir = self
             .top(stack)
             .try_clone_to_owned()
@@ -222,7 +222,7 @@ impl Root {
         let names = stack.iter().map(|(_, name)| name).chain(&name);
         let parts: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
         let shown = if parts.is_empty() { ".".to_owned() } else { parts.join("/") };
-        Ok(Place { dir, name, shown })
+        Ok(ResolvedPath { dir, name, shown })
     }
 }
 
@@ -301,7 +301,7 @@ fn unfit(path: &str, what: &'static str) -> RootError {
 fn failed(path: &str, errno: Errno) -> RootError {
     match errno {
         Errno::ENOENT => RootError::NotFound { path: path.to_owned() },
-        // Between the look and the opening somebody put a link there.
+        // Between the look and the opening another process put a link there.
         Errno::ELOOP => unfit(path, "a link that leads to itself"),
         errno => RootError::Io { path: path.to_owned(), source: errno.into() },
     }

@@ -15,7 +15,7 @@ use spore_model::SessionToken;
 
 use crate::files::word;
 use crate::text::Ends;
-use crate::{Caller, Reach, Tool, ToolAnswer};
+use crate::{Reach, Tool, ToolAnswer, ToolCaller};
 
 /// How often the caller is asked whether to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -80,7 +80,7 @@ fn quoted(commands: &[String]) -> String {
 }
 
 impl CommandRunner {
-    fn run(&self, arguments: &Value, caller: &mut dyn Caller) -> ToolAnswer {
+    fn run(&self, arguments: &Value, caller: &mut dyn ToolCaller) -> ToolAnswer {
         let command = word(arguments, "command").trim();
         if let Commands::Only(commands) = &self.commands
             && !commands.iter().any(|allowed| allowed == command)
@@ -111,7 +111,7 @@ impl CommandRunner {
         command: &str,
         time: Duration,
         output: &Arc<Mutex<Ends>>,
-        caller: &mut dyn Caller,
+        caller: &mut dyn ToolCaller,
     ) -> Result<SupervisedEnd, String> {
         let told = |error: SessionError| format!("the command could not be run: {error}");
         let waiting = self.shim.prepare(&self.plan(command)).map_err(told)?;

@@ -13,7 +13,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::SessionToken;
-use spore_tools::{BoxError, Caller, CommandRunner, Commands, Registry, Root, Tool, ToolAnswer};
+use spore_tools::{
+    BoxError, CommandRunner, Commands, Registry, Root, Tool, ToolAnswer, ToolCaller, check_schema,
+};
 
 /// A caller that lets everything go, until it is told to cancel.
 #[derive(Default)]
@@ -22,7 +24,7 @@ struct Patient {
     refuses: bool,
 }
 
-impl Caller for Patient {
+impl ToolCaller for Patient {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         if self.refuses { Err("the journal is full".into()) } else { Ok(()) }
     }
@@ -72,7 +74,7 @@ impl Bench {
         let root = Arc::new(Root::open(&self.root()).unwrap());
         let mut registry = Registry::of_checkout(&root, Some(runner));
         let schema = json!({ "type": "object", "required": ["verdict"] });
-        registry.add(Tool::submit("submit", "Hands in the verdict.", schema));
+        registry.add(Tool::submit("submit", "Hands in the verdict.", schema)).unwrap();
         registry
     }
 
@@ -91,6 +93,30 @@ impl Bench {
 fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
     fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
     fs::write(root.join(path), content).unwrap();
+}
+
+#[test]
+fn every_word_of_every_tools_schema_is_checked() {
+    let bench = Bench::new("schemas");
+    let registry = bench.registry();
+    assert_eq!(registry.tools().len(), 8);
+    for tool in registry.tools() {
+        assert_eq!(check_schema(&tool.schema), Ok(()), "{}", tool.name);
+    }
+}
+
+#[test]
+fn a_tool_with_a_word_that_is_not_checked_is_not_registered() {
+    let mut registry = Bench::new("unusable").registry();
+    let schema = json!({ "properties": { "url": { "type": "string", "format": "uri" } } });
+    let error = registry.add(Tool::submit("read", "", schema)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the tool \"read\" cannot be used: the schema has the keyword \"format\" at \
+         #/properties/url, which is not checked here"
+    );
+    assert_eq!(registry.tools().len(), 8);
+    assert!(registry.get("read").is_some_and(|tool| !tool.description.is_empty()));
 }
 
 #[test]

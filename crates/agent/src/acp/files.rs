@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spore_effects::session::ProcessIdentity;
-use spore_tools::{BoxError, Caller, Registry, Root};
+use spore_tools::{BoxError, Registry, Root, ToolCaller};
 
 use crate::{Request, rpc};
 
@@ -20,7 +20,7 @@ pub(super) struct Write {
 /// The caller of a write: a write starts no process and is not worth cancelling.
 struct WriteCaller;
 
-impl Caller for WriteCaller {
+impl ToolCaller for WriteCaller {
     fn starting(&mut self, _: &ProcessIdentity) -> Result<(), BoxError> {
         Err("a file is written, no program is started".into())
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use spore_effects::Clock;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{Outcome, Timestamp, Usage, Usd};
-use spore_tools::{Caller, Reach, Registry, ToolAnswer};
+use spore_tools::{Reach, Registry, ToolAnswer, ToolCaller};
 
 use super::ApiSettings;
 use super::conversation::{
@@ -287,7 +287,7 @@ struct WatchCaller<'a> {
     deadline: Instant,
 }
 
-impl Caller for WatchCaller<'_> {
+impl ToolCaller for WatchCaller<'_> {
     fn starting(&mut self, process: &ProcessIdentity) -> Result<(), BoxError> {
         self.watch.starting(process)
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spore_effects::{Clock, Ids, Probe};
+use spore_effects::{Clock, Ids, Probe, programs};
 
 pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
@@ -30,6 +30,11 @@ impl Surroundings {
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// Finds a program the way a session would: a path, or a name on the user's PATH.
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        programs::find(name, self.variable("PATH").unwrap_or_default(), &self.cwd)
     }
 
     /// The same for a thread of its own that works on one project and leaves nothing behind

@@ -1,13 +1,11 @@
 //! Whether what the gates need is on this machine: found out before an agent is paid.
 
-use std::path::Path;
 use std::time::Duration;
 
 use spore_effects::Tool;
 use spore_gates::Gate;
 use spore_model::Fault;
 
-use crate::session::agents::is_program;
 use crate::{Error, Result, Surroundings};
 
 /// How long a program may think about its own version.
@@ -57,35 +55,11 @@ pub(crate) fn require(around: &Surroundings, gates: &[Gate]) -> Result<()> {
 fn is_there(around: &Surroundings, need: &str) -> bool {
     let mut words = need.split_whitespace();
     let Some(program) = words.next() else { return true };
-    let found = around.variable("PATH").is_some_and(|path| on_path(path, program));
+    let found = around.find_program(program).is_some();
     let rest: Vec<&str> = words.collect();
     if !found || rest.is_empty() {
         return found;
     }
     let asked = Tool::new(program).args(&rest).arg("--version").timeout(PATIENCE).output();
     asked.is_ok_and(|output| output.is_success())
-}
-
-fn on_path(path: &str, program: &str) -> bool {
-    let mut dirs = path.split(':').filter(|dir| !dir.is_empty());
-    dirs.any(|dir| is_program(&Path::new(dir).join(program)))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_program_is_a_file_on_path_that_can_be_started() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = format!("/nowhere::{}", dir.path().display());
-        std::fs::write(dir.path().join("tool"), "").unwrap();
-        std::fs::create_dir(dir.path().join("folder")).unwrap();
-        assert!(!on_path(&path, "tool") && !on_path(&path, "folder") && !on_path("", "tool"));
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(dir.path().join("tool"), mode).unwrap();
-        assert!(on_path(&path, "tool"));
-    }
 }

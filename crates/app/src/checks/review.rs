@@ -4,7 +4,9 @@
 //! stands, one to tests calls for a second run with the base's own, and tests that are part
 //! of a source file, which nothing can put back, are pointed out to the verifier.
 
-use spore_gates::{Gate, How, Restoration, Tampering, Touched, tampering, touches_inline_tests};
+use spore_gates::{
+    Gate, Restoration, Tampering, TouchKind, TouchedFile, tampering, touches_inline_tests,
+};
 use spore_git::{ChangedFile, FileChange, Repository};
 use spore_model::{CommitId, TreeId};
 
@@ -82,17 +84,17 @@ pub(crate) fn listed(files: &[&str]) -> String {
     }
 }
 
-fn touched(files: &[ChangedFile]) -> Vec<Touched> {
+fn touched(files: &[ChangedFile]) -> Vec<TouchedFile> {
     let mut touched = Vec::new();
-    let mut add = |path: &str, how| touched.push(Touched { path: path.to_owned(), how });
+    let mut add = |path: &str, how| touched.push(TouchedFile { path: path.to_owned(), how });
     for file in files {
         match &file.status {
-            FileChange::Added => add(&file.path, How::Added),
-            FileChange::Deleted => add(&file.path, How::Deleted),
-            FileChange::Modified | FileChange::TypeChanged => add(&file.path, How::Modified),
+            FileChange::Added => add(&file.path, TouchKind::Added),
+            FileChange::Deleted => add(&file.path, TouchKind::Deleted),
+            FileChange::Modified | FileChange::TypeChanged => add(&file.path, TouchKind::Modified),
             FileChange::Renamed { from } => {
-                add(from, How::Deleted);
-                add(&file.path, How::Added);
+                add(from, TouchKind::Deleted);
+                add(&file.path, TouchKind::Added);
             }
         }
     }
@@ -100,7 +102,7 @@ fn touched(files: &[ChangedFile]) -> Vec<Touched> {
 }
 
 fn inline(
-    touched: &[Touched],
+    touched: &[TouchedFile],
     base: spore_gates::Read<'_>,
     now: spore_gates::Read<'_>,
 ) -> Vec<String> {
@@ -109,7 +111,7 @@ fn inline(
     };
     touched
         .iter()
-        .filter(|one| one.how == How::Modified && one.path.ends_with(".rs"))
+        .filter(|one| one.how == TouchKind::Modified && one.path.ends_with(".rs"))
         .filter(|one| {
             touches_inline_tests(&one.path, &text(base, &one.path), &text(now, &one.path))
         })

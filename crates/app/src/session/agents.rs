@@ -65,7 +65,7 @@ pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
         .iter()
         .map(|known| {
             let program = known.program(&config);
-            let path = program.as_deref().and_then(|program| find(around, program));
+            let path = program.as_deref().and_then(|program| around.find_program(program));
             let (sender, answer) = channel();
             if let Some(path) = path.clone() {
                 // Not joined: the tool ends by itself when its time is up.
@@ -89,7 +89,7 @@ pub fn find_agent(around: &Surroundings, name: &str) -> Result<Option<AgentListi
     let Some(known) = KNOWN.iter().find(|known| known.name == name) else { return Ok(None) };
     let config = Workspace::find(around)?.config(around, &[])?;
     let program = known.program(&config);
-    let path = program.as_deref().and_then(|program| find(around, program));
+    let path = program.as_deref().and_then(|program| around.find_program(program));
     listing(around, &config, known, program, path, None).map(Some)
 }
 
@@ -132,20 +132,6 @@ fn sandbox(config: &Config, backend: &str) -> &'static str {
         _ if backend == "codex" => "own",
         _ => "none",
     }
-}
-
-/// Finds a program the way a session would: a path, or a name on PATH.
-pub(crate) fn find(around: &Surroundings, program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(around.cwd.join(program)).filter(|path| is_program(path));
-    }
-    let path = around.variable("PATH")?;
-    std::env::split_paths(path).map(|dir| dir.join(program)).find(|path| is_program(path))
-}
-
-pub(crate) fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Asks a program for its version and returns the first word that looks like one.

@@ -15,7 +15,6 @@ use spore_config::Config;
 use spore_effects::session::{Grace, Shim};
 use spore_model::Fault;
 
-use crate::session::agents::find;
 use crate::{Error, Result, Surroundings};
 
 /// The names that `--backend` takes.
@@ -73,7 +72,7 @@ pub(crate) fn backend(
 /// Returns the program as it was named, if it is there to be started. Which one it is in a
 /// session is for the session's own PATH to say.
 fn installed(around: &Surroundings, program: &Path) -> Result<PathBuf> {
-    match program.to_str().and_then(|name| find(around, name)) {
+    match program.to_str().and_then(|name| around.find_program(name)) {
         Some(_) => Ok(program.to_owned()),
         None => Err(AgentError::NotInstalled { program: program.to_owned() }.into()),
     }

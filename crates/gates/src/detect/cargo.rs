@@ -1,17 +1,17 @@
 //! Rust projects.
 
-use super::{Scope, words};
+use super::{ProjectFolder, words};
 use crate::{Gate, GateKind, Held, Parser};
 
-pub(super) fn gates(scope: &Scope<'_>) -> Vec<Gate> {
-    if !scope.has("Cargo.toml") {
+pub(super) fn gates(folder: &ProjectFolder<'_>) -> Vec<Gate> {
+    if !folder.has("Cargo.toml") {
         return Vec::new();
     }
-    let whole = if scope.has_line("Cargo.toml", "[workspace") { " --workspace" } else { "" };
+    let whole = if folder.has_line("Cargo.toml", "[workspace") { " --workspace" } else { "" };
     // Cargo's own way is to stop at the first red test binary. The binaries behind it would
     // then be missing from the baseline, or from the comparison with it.
     let command = format!("cargo test{whole} --no-fail-fast");
-    let mut gate = scope.gate("cargo-test", command, GateKind::Test, Parser::Cargo);
+    let mut gate = folder.gate("cargo-test", command, GateKind::Test, Parser::Cargo);
     gate.needs = words(&["cargo"]);
     // A runner, a wrapper for the compiler, flags; and which compiler it is.
     gate.guards =

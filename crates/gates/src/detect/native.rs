@@ -1,27 +1,28 @@
 //! CMake, and Make where nothing else is known.
 
-use super::{Scope, file_name, words};
+use super::{ProjectFolder, file_name, words};
 use crate::{Gate, GateKind, Held, Parser};
 
 /// A folder of our own, beside the one that the person builds in.
 const BUILD: &str = "cmake-build-spore";
 
-pub(super) fn cmake(scope: &Scope<'_>) -> Vec<Gate> {
+pub(super) fn cmake(folder: &ProjectFolder<'_>) -> Vec<Gate> {
     // Where another tool drives the build, CMake is a part of it.
     let driven = ["Cargo.toml", "pyproject.toml", "setup.py", "package.json"];
-    if !scope.has("CMakeLists.txt") || scope.first_of(&driven).is_some() {
+    if !folder.has("CMakeLists.txt") || folder.first_of(&driven).is_some() {
         return Vec::new();
     }
-    let lists: Vec<&str> = scope.own().filter(|path| file_name(path) == "CMakeLists.txt").collect();
+    let lists: Vec<&str> =
+        folder.own().filter(|path| file_name(path) == "CMakeLists.txt").collect();
     let command = format!("cmake -S . -B {BUILD} && cmake --build {BUILD} --parallel");
-    let mut gates = vec![scope.gate("cmake-build", command, GateKind::Build, Parser::Plain)];
+    let mut gates = vec![folder.gate("cmake-build", command, GateKind::Build, Parser::Plain)];
     let tests = |path: &&str| {
-        let text = scope.text(path).unwrap_or_default().to_ascii_lowercase();
+        let text = folder.text(path).unwrap_or_default().to_ascii_lowercase();
         text.contains("enable_testing") || text.contains("include(ctest)")
     };
     if lists.iter().any(tests) {
         let command = format!("cd {BUILD} && ctest --output-on-failure");
-        gates.push(scope.gate("ctest", command, GateKind::Test, Parser::Ctest));
+        gates.push(folder.gate("ctest", command, GateKind::Test, Parser::Ctest));
     }
     let keep = words(&["add_test", "enable_testing", "discover_tests", "include(CTest)"]);
     let refuse = words(&["set_tests_properties", "WILL_FAIL", "SKIP_RE", "DISABLED", "CTEST_"]);
@@ -40,17 +41,17 @@ pub(super) fn cmake(scope: &Scope<'_>) -> Vec<Gate> {
     gates
 }
 
-pub(super) fn make(scope: &Scope<'_>) -> Vec<Gate> {
-    let Some(file) = scope.first_of(&["GNUmakefile", "makefile", "Makefile"]) else {
+pub(super) fn make(folder: &ProjectFolder<'_>) -> Vec<Gate> {
+    let Some(file) = folder.first_of(&["GNUmakefile", "makefile", "Makefile"]) else {
         return Vec::new();
     };
-    let text = scope.text(file).unwrap_or_default();
+    let text = folder.text(file).unwrap_or_default();
     let Some(target) = ["test", "check"].into_iter().find(|target| has_target(&text, target))
     else {
         return Vec::new();
     };
     let name = format!("make-{target}");
-    let mut gate = scope.gate(&name, format!("make {target}"), GateKind::Test, Parser::Auto);
+    let mut gate = folder.gate(&name, format!("make {target}"), GateKind::Test, Parser::Auto);
     gate.needs = words(&["make"]);
     // A recipe is a program that decides what is run; there is no telling its parts apart.
     gate.guards = words(&["GNUmakefile", "makefile", "Makefile", "**/*.mk"]);

@@ -8,17 +8,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Scope, words};
-use crate::{Gate, GateKind, Held, Install, Parser};
+use super::{ProjectFolder, words};
+use crate::{Gate, GateKind, Held, InstallRule, Parser};
 
-pub(super) fn gates(scope: &Scope<'_>) -> Vec<Gate> {
-    let manifest = scope.text("package.json");
+pub(super) fn gates(folder: &ProjectFolder<'_>) -> Vec<Gate> {
+    let manifest = folder.text("package.json");
     let Some(Value::Object(manifest)) = manifest.and_then(|text| serde_json::from_str(&text).ok())
     else {
         return Vec::new();
     };
     let project =
-        Project { scope, scripts: scripts(&manifest), manager: manager(scope, &manifest) };
+        NodeProject { folder, scripts: scripts(&manifest), manager: manager(folder, &manifest) };
     let mut gates = Vec::new();
     for (script, kind) in
         [("build", GateKind::Build), ("lint", GateKind::Lint), ("test", GateKind::Test)]
@@ -35,7 +35,7 @@ pub(super) fn gates(scope: &Scope<'_>) -> Vec<Gate> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Manager {
+enum PackageManager {
     Npm,
     Pnpm,
     Yarn,
@@ -43,7 +43,7 @@ enum Manager {
     Berry,
 }
 
-impl Manager {
+impl PackageManager {
     const fn program(self) -> &'static str {
         match self {
             Self::Npm => "npm",
@@ -53,21 +53,21 @@ impl Manager {
     }
 }
 
-fn manager(scope: &Scope<'_>, manifest: &Map<String, Value>) -> Manager {
+fn manager(folder: &ProjectFolder<'_>, manifest: &Map<String, Value>) -> PackageManager {
     let named = manifest.get("packageManager").and_then(Value::as_str).unwrap_or_default();
     let (name, version) = named.split_once('@').unwrap_or((named, ""));
     let yarn = || {
-        let new = || scope.has(".yarnrc.yml") || scope.has_line("yarn.lock", "__metadata:");
+        let new = || folder.has(".yarnrc.yml") || folder.has_line("yarn.lock", "__metadata:");
         let old = version.starts_with("1.") || version.is_empty() && !new();
-        if old { Manager::Yarn } else { Manager::Berry }
+        if old { PackageManager::Yarn } else { PackageManager::Berry }
     };
     match name {
-        "npm" => Manager::Npm,
-        "pnpm" => Manager::Pnpm,
+        "npm" => PackageManager::Npm,
+        "pnpm" => PackageManager::Pnpm,
         "yarn" => yarn(),
-        _ if scope.has("pnpm-lock.yaml") => Manager::Pnpm,
-        _ if scope.has("yarn.lock") => yarn(),
-        _ => Manager::Npm,
+        _ if folder.has("pnpm-lock.yaml") => PackageManager::Pnpm,
+        _ if folder.has("yarn.lock") => yarn(),
+        _ => PackageManager::Npm,
     }
 }
 
@@ -77,13 +77,13 @@ fn scripts(manifest: &Map<String, Value>) -> Vec<(String, String)> {
     all.into_iter().flatten().filter_map(text).collect()
 }
 
-struct Project<'a> {
-    scope: &'a Scope<'a>,
+struct NodeProject<'a> {
+    folder: &'a ProjectFolder<'a>,
     scripts: Vec<(String, String)>,
-    manager: Manager,
+    manager: PackageManager,
 }
 
-impl Project<'_> {
+impl NodeProject<'_> {
     fn script(&self, name: &str) -> Option<&str> {
         self.scripts.iter().find(|(one, _)| one == name).map(|(_, text)| text.as_str())
     }
@@ -102,13 +102,13 @@ impl Project<'_> {
         // CI: nothing watches, and no snapshot is written that was not there.
         let mut command = format!("CI=true {program} run {name}");
         if let Some(flag) = verbose(parser, text) {
-            let dashes = if self.manager == Manager::Npm { " --" } else { "" };
+            let dashes = if self.manager == PackageManager::Npm { " --" } else { "" };
             command = format!("{command}{dashes} {flag}");
         }
-        let mut gate = self.scope.gate(&format!("{program}-{name}"), command, kind, parser);
+        let mut gate = self.folder.gate(&format!("{program}-{name}"), command, kind, parser);
         gate.needs = words(&["node", program]);
-        gate.guards = guards(self.scope, kind, parser);
-        gate.guards.extend(named_files(self.scope, &all));
+        gate.guards = guards(self.folder, kind, parser);
+        gate.guards.extend(named_files(self.folder, &all));
         gate.held = used.iter().map(|one| held(&format!("scripts.{one}"))).collect();
         gate.held.extend(["jest", "vitest", "mocha", "ava", "packageManager"].map(held));
         Some(gate)
@@ -134,38 +134,38 @@ impl Project<'_> {
     }
 
     fn install(&self) -> Gate {
-        let lock = self.scope.first_of(match self.manager {
-            Manager::Npm => &["package-lock.json", "npm-shrinkwrap.json"],
-            Manager::Pnpm => &["pnpm-lock.yaml"],
-            Manager::Yarn | Manager::Berry => &["yarn.lock"],
+        let lock = self.folder.first_of(match self.manager {
+            PackageManager::Npm => &["package-lock.json", "npm-shrinkwrap.json"],
+            PackageManager::Pnpm => &["pnpm-lock.yaml"],
+            PackageManager::Yarn | PackageManager::Berry => &["yarn.lock"],
         });
         let command = match (self.manager, lock) {
-            (Manager::Npm, Some(_)) => "npm ci --no-audit --no-fund",
-            (Manager::Npm, None) => "npm install --no-audit --no-fund --no-package-lock",
-            // CI: it asks nobody before it replaces what was installed with other settings.
-            (Manager::Pnpm, Some(_)) => "CI=true pnpm install --frozen-lockfile",
-            (Manager::Pnpm, None) => "CI=true pnpm install --no-lockfile",
-            (Manager::Yarn, Some(_)) => "yarn install --frozen-lockfile",
-            (Manager::Yarn, None) => "yarn install --no-lockfile",
-            (Manager::Berry, Some(_)) => "yarn install --immutable",
-            (Manager::Berry, None) => "yarn install",
+            (PackageManager::Npm, Some(_)) => "npm ci --no-audit --no-fund",
+            (PackageManager::Npm, None) => "npm install --no-audit --no-fund --no-package-lock",
+            // CI: without it, pnpm asks before it replaces what was installed with other settings.
+            (PackageManager::Pnpm, Some(_)) => "CI=true pnpm install --frozen-lockfile",
+            (PackageManager::Pnpm, None) => "CI=true pnpm install --no-lockfile",
+            (PackageManager::Yarn, Some(_)) => "yarn install --frozen-lockfile",
+            (PackageManager::Yarn, None) => "yarn install --no-lockfile",
+            (PackageManager::Berry, Some(_)) => "yarn install --immutable",
+            (PackageManager::Berry, None) => "yarn install",
         };
         let program = self.manager.program();
         let name = format!("{program}-install");
-        let mut gate = self.scope.gate(&name, command, GateKind::Build, Parser::Plain);
+        let mut gate = self.folder.gate(&name, command, GateKind::Build, Parser::Plain);
         gate.needs = words(&["node", program]);
         let mut inputs = words(&["package.json"]);
         inputs.extend(lock.map(str::to_owned));
         // Yarn's own way of installing has no such directory; what it notes for itself is
         // there whichever way it installs.
         let product = match self.manager {
-            Manager::Berry => ".yarn/install-state.gz",
+            PackageManager::Berry => ".yarn/install-state.gz",
             _ => "node_modules",
         };
         // Where packages are is in a file of the project's, with paths from the place where it
         // was written: it has to be written anew for every tree.
-        if !self.scope.has(".pnp.cjs") {
-            gate.install = Some(Install { product: product.into(), inputs });
+        if !self.folder.has(".pnp.cjs") {
+            gate.install = Some(InstallRule { product: product.into(), inputs });
         }
         gate.guards = words(&MANAGERS);
         gate
@@ -227,7 +227,7 @@ const MANAGERS: [&str; 8] = [
     ".pnp.loader.mjs",
 ];
 
-fn guards(scope: &Scope<'_>, kind: GateKind, parser: Parser) -> Vec<String> {
+fn guards(folder: &ProjectFolder<'_>, kind: GateKind, parser: Parser) -> Vec<String> {
     let mut guards = words(&MANAGERS);
     if kind == GateKind::Lint {
         guards.extend(words(&[".eslintrc*", "eslint.config.*", ".eslintignore", "biome.json*"]));
@@ -238,7 +238,7 @@ fn guards(scope: &Scope<'_>, kind: GateKind, parser: Parser) -> Vec<String> {
         guards.extend(words(&[".mocharc*", ".taprc", "ava.config.*", "karma.conf.*"]));
     }
     // Tests read their settings from the build's where they have no file of their own.
-    let apart = scope.here().any(|name| name.starts_with("vitest.config."));
+    let apart = folder.here().any(|name| name.starts_with("vitest.config."));
     if parser == Parser::Vitest && !apart {
         guards.extend(words(&["vite.config.*"]));
     }
@@ -246,14 +246,14 @@ fn guards(scope: &Scope<'_>, kind: GateKind, parser: Parser) -> Vec<String> {
 }
 
 /// Returns the scripts among the files that a command names: they are a part of it.
-fn named_files(scope: &Scope<'_>, text: &str) -> Vec<String> {
+fn named_files(folder: &ProjectFolder<'_>, text: &str) -> Vec<String> {
     let is_script = |path: &str| {
         path.ends_with(".sh")
             || ["scripts/", "tools/", "ci/", "build/"].iter().any(|dir| path.starts_with(dir))
     };
     tokens(text)
         .map(|word| word.trim_start_matches("./"))
-        .filter(|word| is_script(word) && scope.has(word))
+        .filter(|word| is_script(word) && folder.has(word))
         .map(str::to_owned)
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Scope, as_name, file_name, folder, quoted, words};
+use super::{ProjectFolder, as_name, file_name, parent_folder, quoted, words};
 use crate::{Gate, GateKind, Held, Parser};
 
 /// -B: checkouts follow each other within a second, and a .pyc file is called fresh when its
@@ -30,11 +30,11 @@ const SETTINGS: [(&str, &str, &str); 4] = [
     ("tox.ini", "[pytest]", "pytest"),
 ];
 
-pub(super) fn gates(scope: &Scope<'_>) -> Vec<Gate> {
-    if uses_pytest(scope) {
+pub(super) fn gates(folder: &ProjectFolder<'_>) -> Vec<Gate> {
+    if uses_pytest(folder) {
         // The closing list has the passed as well: a test that is gone must be missed.
         let command = format!("{INTERPRETER} -m pytest -q -rpfE --color=no -p no:cacheprovider");
-        let mut gate = scope.gate("pytest", command, GateKind::Test, Parser::Pytest);
+        let mut gate = folder.gate("pytest", command, GateKind::Test, Parser::Pytest);
         gate.needs = words(&["python3 -m pytest"]);
         gate.guards = words(&["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"]);
         gate.guards.extend(words(&SHADOWS));
@@ -48,17 +48,17 @@ pub(super) fn gates(scope: &Scope<'_>) -> Vec<Gate> {
     let start = |start: &str| {
         let command = format!("{INTERPRETER} -m unittest discover -v");
         let mut gate = if start.is_empty() {
-            scope.gate("unittest", command, GateKind::Test, Parser::Unittest)
+            folder.gate("unittest", command, GateKind::Test, Parser::Unittest)
         } else {
             let name = format!("unittest-{}", as_name(start));
             let command = format!("{command} -s {}", quoted(start));
-            scope.gate(&name, command, GateKind::Test, Parser::Unittest)
+            folder.gate(&name, command, GateKind::Test, Parser::Unittest)
         };
         gate.needs = words(&["python3"]);
         gate.guards = words(&SHADOWS);
         gate
     };
-    unittest_starts(scope).into_iter().map(start).collect()
+    unittest_starts(folder).into_iter().map(start).collect()
 }
 
 /// A file of which both runners would say that it holds tests.
@@ -69,24 +69,25 @@ fn is_test_file(path: &str) -> bool {
 
 /// Returns whether the project is set up for pytest. A project that is, but has nothing that
 /// pytest would collect, is not: its gate would be red for want of tests.
-fn uses_pytest(scope: &Scope<'_>) -> bool {
+fn uses_pytest(folder: &ProjectFolder<'_>) -> bool {
     let collected = |path: &str| is_test_file(path) || path.ends_with("_test.py");
-    let tests: Vec<&str> = scope.own().filter(|path| collected(path)).collect();
+    let tests: Vec<&str> = folder.own().filter(|path| collected(path)).collect();
     let named_files = SETTINGS.iter().any(|(path, section, _)| {
-        scope.has(path) && scope.has_line(path, "python_files") && scope.has_line(path, section)
+        folder.has(path) && folder.has_line(path, "python_files") && folder.has_line(path, section)
     });
     if tests.is_empty() && !named_files {
         return false;
     }
-    let imports =
-        |path: &&str| scope.has_line(path, "import pytest") || scope.has_line(path, "from pytest ");
+    let imports = |path: &&str| {
+        folder.has_line(path, "import pytest") || folder.has_line(path, "from pytest ")
+    };
     // An empty pytest.ini counts: pytest itself takes it for the root of the project.
-    scope.has("pytest.ini")
+    folder.has("pytest.ini")
         || SETTINGS
             .iter()
-            .any(|(path, section, _)| scope.has(path) && scope.has_line(path, section))
-        || scope.own().any(|path| file_name(path) == "conftest.py")
-        || scope.own().any(|path| is_requirements(path) && requires_pytest(scope, path))
+            .any(|(path, section, _)| folder.has(path) && folder.has_line(path, section))
+        || folder.own().any(|path| file_name(path) == "conftest.py")
+        || folder.own().any(|path| is_requirements(path) && requires_pytest(folder, path))
         || tests.iter().any(imports)
 }
 
@@ -94,10 +95,11 @@ fn uses_pytest(scope: &Scope<'_>) -> bool {
 /// requirements/test.txt.
 fn is_requirements(path: &str) -> bool {
     path.ends_with(".txt")
-        && (file_name(path).contains("requirements") || file_name(folder(path)) == "requirements")
+        && (file_name(path).contains("requirements")
+            || file_name(parent_folder(path)) == "requirements")
 }
 
-fn requires_pytest(scope: &Scope<'_>, path: &str) -> bool {
+fn requires_pytest(folder: &ProjectFolder<'_>, path: &str) -> bool {
     let names_it = |line: &str| {
         let name_end = line
             .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))
@@ -106,20 +108,20 @@ fn requires_pytest(scope: &Scope<'_>, path: &str) -> bool {
         let name = line[..name_end].to_ascii_lowercase();
         name == "pytest" || name.starts_with("pytest-") || name.starts_with("pytest_")
     };
-    scope.text(path).is_some_and(|text| text.lines().any(|line| names_it(line.trim_start())))
+    folder.text(path).is_some_and(|text| text.lines().any(|line| names_it(line.trim_start())))
 }
 
 /// Returns the folders to start unittest's discovery in. Discovery goes down into packages
 /// only, and imports by the path from where it started; so a test's start is the nearest
 /// folder above it that is no package.
-fn unittest_starts<'a>(scope: &'a Scope<'_>) -> BTreeSet<&'a str> {
-    scope
+fn unittest_starts<'a>(folder: &'a ProjectFolder<'_>) -> BTreeSet<&'a str> {
+    folder
         .own()
         .filter(|path| is_test_file(path))
         .map(|path| {
-            let mut start = folder(path);
-            while !start.is_empty() && scope.has(&format!("{start}/__init__.py")) {
-                start = folder(start);
+            let mut start = parent_folder(path);
+            while !start.is_empty() && folder.has(&format!("{start}/__init__.py")) {
+                start = parent_folder(start);
             }
             start
         })

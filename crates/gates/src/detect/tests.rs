@@ -289,7 +289,7 @@ fn cmake_is_built_and_tested_where_it_has_tests() {
 }
 
 #[test]
-fn make_is_asked_where_nobody_else_can_be() {
+fn make_is_the_gate_where_no_other_tool_is_known() {
     check(&[("Makefile", "all:\n\ttrue\ntest: all\n\ttrue\n")], &["make-test: make test [auto]"]);
     check(&[("Makefile", "lint check:\n\ttrue\n")], &["make-check: make check [auto]"]);
     for other in ["all:\n\techo test: x", "test := 1", "test=1:2", ".PHONY: test", "# test:"] {

@@ -8,28 +8,28 @@
 use super::TestReport;
 
 pub(super) fn parse(text: &str) -> TestReport {
-    let mut reader = Reader::default();
+    let mut cargo_report = CargoReport::default();
     for line in text.lines() {
-        reader.line(line);
+        cargo_report.line(line);
     }
-    reader.finish()
+    cargo_report.finish()
 }
 
 #[derive(Default)]
-struct Reader {
+struct CargoReport {
     report: TestReport,
     /// What cargo announced last, as a name for its tests.
     target: String,
-    section: Option<Section>,
+    section: Option<TestBinarySection>,
     /// Failures of the target that still wait for its better name.
     waiting: Vec<String>,
     sections: u32,
     /// Something did not fit.
-    muddled: bool,
+    inconsistent: bool,
 }
 
 #[derive(Default)]
-struct Section {
+struct TestBinarySection {
     tests: u32,
     /// From lines such as `test a ... FAILED`.
     seen: Vec<String>,
@@ -43,22 +43,24 @@ struct Section {
 }
 
 /// The numbers of a `test result:` line.
-struct Summary {
+struct TestResultLine {
     passed: u32,
     failed: u32,
     ignored: u32,
     measured: u32,
 }
 
-impl Reader {
+impl CargoReport {
     fn line(&mut self, line: &str) {
         if let Some(target) = announced(line) {
             self.end_target();
             self.target = target;
         } else if let Some(tests) = opening(line) {
             match &self.section {
-                None => self.section = Some(Section { tests, ..Section::default() }),
-                Some(section) => self.muddled |= !section.in_details,
+                None => {
+                    self.section = Some(TestBinarySection { tests, ..TestBinarySection::default() })
+                }
+                Some(section) => self.inconsistent |= !section.in_details,
             }
         } else if let Some(summary) = summary(line) {
             self.close(&summary);
@@ -72,13 +74,13 @@ impl Reader {
     }
 
     /// Takes the summary of the open section, if it can be that.
-    fn close(&mut self, summary: &Summary) {
+    fn close(&mut self, summary: &TestResultLine) {
         let fits = self.section.as_ref().is_some_and(|section| section.fits(summary));
         let Some(section) = self.section.take_if(|_| fits) else {
-            self.muddled = true;
+            self.inconsistent = true;
             return;
         };
-        self.muddled |= !section.agrees();
+        self.inconsistent |= !section.agrees();
         self.sections += 1;
         self.report.passed = self.report.passed.saturating_add(summary.passed);
         self.report.failed = self.report.failed.saturating_add(summary.failed);
@@ -91,17 +93,17 @@ impl Reader {
     fn error(&mut self, line: &str) {
         if let Some(target) = rerun_target(line) {
             // A target that died in the middle, or failed without a test that did.
-            self.muddled |= self.section.is_some() || self.waiting.is_empty();
+            self.inconsistent |= self.section.is_some() || self.waiting.is_empty();
             self.target = target.to_owned();
             self.end_target();
         } else if !line.ends_with(" targets failed:") && !line.ends_with(" target failed:") {
-            self.muddled = true;
+            self.inconsistent = true;
         }
     }
 
     fn end_target(&mut self) {
         if let Some(section) = self.section.take() {
-            self.muddled = true;
+            self.inconsistent = true;
             let seen = u32::try_from(section.seen.len()).unwrap_or(u32::MAX);
             self.report.failed = self.report.failed.saturating_add(seen);
             self.waiting.extend(section.seen);
@@ -119,13 +121,13 @@ impl Reader {
 
     fn finish(mut self) -> TestReport {
         self.end_target();
-        self.report.recognised = self.sections > 0 && !self.muddled;
+        self.report.recognised = self.sections > 0 && !self.inconsistent;
         self.report.keep_whole_list();
         self.report
     }
 }
 
-impl Section {
+impl TestBinarySection {
     fn line(&mut self, line: &str) {
         if line == "failures:" {
             self.in_details = true;
@@ -150,7 +152,7 @@ impl Section {
         }
     }
 
-    fn fits(&self, summary: &Summary) -> bool {
+    fn fits(&self, summary: &TestResultLine) -> bool {
         let counted = [summary.passed, summary.failed, summary.ignored, summary.measured];
         let total: u64 = counted.into_iter().map(u64::from).sum();
         total == u64::from(self.tests) && summary.failed as usize == self.listed.len()
@@ -189,13 +191,13 @@ fn opening(line: &str) -> Option<u32> {
     count.strip_suffix(" tests").or_else(|| count.strip_suffix(" test"))?.parse().ok()
 }
 
-fn summary(line: &str) -> Option<Summary> {
+fn summary(line: &str) -> Option<TestResultLine> {
     let line = line.strip_prefix("test result: ")?;
     let (_, counts) = line.split_once(". ")?;
     let count = |word: &str| -> Option<u32> {
         counts.split("; ").find_map(|part| part.strip_suffix(word)?.trim_end().parse().ok())
     };
-    Some(Summary {
+    Some(TestResultLine {
         passed: count("passed")?,
         failed: count("failed")?,
         ignored: count("ignored")?,

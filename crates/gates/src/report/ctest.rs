@@ -4,7 +4,7 @@ use super::TestReport;
 
 pub(super) fn parse(text: &str) -> TestReport {
     let mut report = TestReport::default();
-    let mut list = List::None;
+    let mut list = CtestList::None;
     let mut totals: Option<(u32, u32)> = None;
     let mut not_run = Vec::new();
     for line in text.lines() {
@@ -13,14 +13,14 @@ pub(super) fn parse(text: &str) -> TestReport {
         } else if let Some(said) = summary(line) {
             totals = Some(said);
         } else if line == "The following tests FAILED:" {
-            list = List::Failed;
+            list = CtestList::Failed;
         } else if line == "The following tests did not run:" {
-            list = List::NotRun;
+            list = CtestList::NotRun;
         } else if let Some(name) = listed(line) {
             match list {
-                List::Failed => report.failures.push(name.to_owned()),
-                List::NotRun => not_run.push(name.to_owned()),
-                List::None => {}
+                CtestList::Failed => report.failures.push(name.to_owned()),
+                CtestList::NotRun => not_run.push(name.to_owned()),
+                CtestList::None => {}
             }
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> TestReport {
     report
 }
 
-enum List {
+enum CtestList {
     None,
     Failed,
     NotRun,

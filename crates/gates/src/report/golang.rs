@@ -11,7 +11,7 @@ use super::TestReport;
 use super::outline::without_time;
 
 pub(super) fn parse(text: &str) -> TestReport {
-    let mut reader = Reader::default();
+    let mut go_report = GoReport::default();
     let mut pending = String::new();
     for line in text.lines() {
         match event(line) {
@@ -19,29 +19,29 @@ pub(super) fn parse(text: &str) -> TestReport {
                 // Only what was written to the stream of tests is in the order of its lines.
                 pending.push_str(&event.output);
                 while let Some(end) = pending.find('\n') {
-                    reader.line(&pending[..end]);
+                    go_report.line(&pending[..end]);
                     pending.drain(..=end);
                 }
             }
-            None => reader.line(line),
+            None => go_report.line(line),
         }
     }
-    reader.finish()
+    go_report.finish()
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct GoTestEvent {
     #[serde(rename = "Action")]
     action: String,
     #[serde(rename = "Output", default)]
     output: String,
 }
 
-fn event(line: &str) -> Option<Event> {
+fn event(line: &str) -> Option<GoTestEvent> {
     if !line.starts_with('{') {
         return None;
     }
-    let event: Event = serde_json::from_str(line).ok()?;
+    let event: GoTestEvent = serde_json::from_str(line).ok()?;
     let known = ["start", "run", "pause", "cont", "pass", "bench", "fail", "output", "skip"];
     let of_builds = ["build-output", "build-fail"];
     (known.contains(&event.action.as_str()) || of_builds.contains(&event.action.as_str()))
@@ -49,17 +49,17 @@ fn event(line: &str) -> Option<Event> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct GoReport {
     report: TestReport,
     /// Of the package that is being told.
     passed: Vec<String>,
     failed: BTreeSet<String>,
     skipped: u32,
     packages: u32,
-    muddled: bool,
+    inconsistent: bool,
 }
 
-impl Reader {
+impl GoReport {
     fn line(&mut self, line: &str) {
         let told = line.trim_start();
         if let Some(name) = told.strip_prefix("--- PASS: ") {
@@ -83,7 +83,7 @@ impl Reader {
         self.packages += 1;
         let failed = std::mem::take(&mut self.failed);
         // A package may fail without a test that did: it was not built, or it panicked later.
-        self.muddled |= passed && !failed.is_empty();
+        self.inconsistent |= passed && !failed.is_empty();
         if !passed && failed.is_empty() {
             self.report.failures.push(package.to_owned());
             self.report.failed = self.report.failed.saturating_add(1);
@@ -101,7 +101,7 @@ impl Reader {
 
     fn finish(mut self) -> TestReport {
         let left = !self.passed.is_empty() || !self.failed.is_empty();
-        self.report.recognised = self.packages > 0 && !self.muddled && !left;
+        self.report.recognised = self.packages > 0 && !self.inconsistent && !left;
         self.report.keep_whole_list();
         self.report
     }

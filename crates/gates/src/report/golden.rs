@@ -237,7 +237,7 @@ Total tests: 3
 }
 
 #[test]
-fn whoever_understands_most_is_asked() {
+fn the_parser_that_understands_most_is_used() {
     for (parser, name) in [
         (Parser::Jest, "jest-verbose.txt"),
         (Parser::Vitest, "vitest-verbose.txt"),

@@ -9,15 +9,15 @@ use super::outline::{Outline, indented, without_time};
 use super::{TestReport, counts};
 
 pub(super) fn parse(text: &str) -> TestReport {
-    let mut reader = Reader::default();
+    let mut jest_report = JestReport::default();
     for line in text.lines() {
-        reader.line(line);
+        jest_report.line(line);
     }
-    reader.finish()
+    jest_report.finish()
 }
 
 #[derive(Default)]
-struct Reader {
+struct JestReport {
     report: TestReport,
     file: String,
     outline: Outline,
@@ -27,7 +27,7 @@ struct Reader {
     summaries: u32,
 }
 
-impl Reader {
+impl JestReport {
     fn line(&mut self, line: &str) {
         if let Some(file) = line.strip_prefix("PASS ").or_else(|| line.strip_prefix("FAIL ")) {
             without_time(file.trim()).clone_into(&mut self.file);

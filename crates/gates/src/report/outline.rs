@@ -10,7 +10,7 @@ impl Outline {
     /// Opens a group at `depth`; what was open there or deeper is closed.
     pub(super) fn open(&mut self, depth: usize, title: &str) {
         self.titles.truncate(depth);
-        // A group whose parents were torn out of the outline is still below somebody.
+        // A group whose parents are missing from the outline still has a depth.
         self.titles.resize(depth, String::new());
         self.titles.push(title.to_owned());
     }

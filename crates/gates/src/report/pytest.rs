@@ -10,7 +10,7 @@ pub(super) fn parse(text: &str) -> TestReport {
     let lines: Vec<&str> = text.lines().collect();
     let list = lines.iter().rposition(|line| is_list_title(line));
     let end = &lines[list.map_or(0, |title| title + 1)..];
-    let mut totals = end.iter().filter_map(|line| Totals::read(line));
+    let mut totals = end.iter().filter_map(|line| PytestTotals::read(line));
     let Some(last) = totals.next_back() else { return TestReport::default() };
     let failures: Vec<String> = match list {
         Some(_) => end.iter().filter_map(|line| failure(line)).collect(),
@@ -44,14 +44,14 @@ fn is_list_title(line: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Totals {
+struct PytestTotals {
     passed: u32,
     failed: u32,
     skipped: u32,
     unexpected: u32,
 }
 
-impl Totals {
+impl PytestTotals {
     /// Reads `1 failed, 2 passed in 0.03s`, with or without a rule of `=` around it.
     fn read(line: &str) -> Option<Self> {
         let line = line.trim_matches('=').trim();

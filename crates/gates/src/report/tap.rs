@@ -8,32 +8,32 @@ use super::TestReport;
 use super::outline::{Outline, indented, without_time};
 
 pub(super) fn parse(text: &str) -> TestReport {
-    let mut reader = Reader::default();
+    let mut tap_report = TapReport::default();
     let has_points = text.lines().any(|line| point(line).is_some());
     for line in text.lines() {
         if has_points {
-            reader.tap_line(line);
-        } else if !reader.spec_line(line) {
+            tap_report.tap_line(line);
+        } else if !tap_report.spec_line(line) {
             break;
         }
     }
     if has_points {
         // Totals of node itself come as comments of the protocol.
         for line in text.lines().rev().take_while(|line| line.starts_with("# ")) {
-            reader.total(&line[2..]);
+            tap_report.total(&line[2..]);
         }
     } else {
         for line in text.lines() {
             if let Some(total) = line.strip_prefix("ℹ ") {
-                reader.total(total);
+                tap_report.total(total);
             }
         }
     }
-    reader.finish(has_points)
+    tap_report.finish(has_points)
 }
 
 #[derive(Default)]
-struct Reader {
+struct TapReport {
     report: TestReport,
     outline: Outline,
     /// By depth, whether there were points since the group above them began, and whether one
@@ -47,13 +47,13 @@ struct Reader {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum PointResult {
     Passed,
     Failed,
     Skipped,
 }
 
-impl Reader {
+impl TapReport {
     fn tap_line(&mut self, line: &str) {
         let (indent, rest) = indented(line);
         if self.in_details {
@@ -65,9 +65,9 @@ impl Reader {
         } else if let Some((passed, title)) = point(line) {
             let (title, directive) = directive(title);
             let word = match (passed, directive) {
-                (_, Some(_)) => Word::Skipped,
-                (true, None) => Word::Passed,
-                (false, None) => Word::Failed,
+                (_, Some(_)) => PointResult::Skipped,
+                (true, None) => PointResult::Passed,
+                (false, None) => PointResult::Failed,
             };
             self.point(indent / 4, title, word);
         } else if let Some(last) = rest.strip_prefix("1..").filter(|_| indent == 0) {
@@ -87,20 +87,20 @@ impl Reader {
             self.outline.open(depth, without_time(title));
         } else if let Some(title) = rest.strip_prefix("✔ ") {
             let (title, directive) = directive(title);
-            let word = if directive.is_some() { Word::Skipped } else { Word::Passed };
+            let word = if directive.is_some() { PointResult::Skipped } else { PointResult::Passed };
             self.point(depth, without_time(title), word);
         } else if let Some(title) = rest.strip_prefix("✖ ") {
-            self.point(depth, without_time(directive(title).0), Word::Failed);
+            self.point(depth, without_time(directive(title).0), PointResult::Failed);
         } else if let Some(title) = rest.strip_prefix("﹣ ") {
-            self.point(depth, without_time(directive(title).0), Word::Skipped);
+            self.point(depth, without_time(directive(title).0), PointResult::Skipped);
         }
         true
     }
 
-    fn point(&mut self, depth: usize, title: &str, word: Word) {
+    fn point(&mut self, depth: usize, title: &str, word: PointResult) {
         self.below.resize(self.below.len().max(depth + 2), (false, false));
         let (has_points, one_failed) = std::mem::take(&mut self.below[depth + 1]);
-        let failed = word == Word::Failed;
+        let failed = word == PointResult::Failed;
         self.below[depth].0 = true;
         self.below[depth].1 |= failed;
         self.top += u32::from(depth == 0);
@@ -110,12 +110,12 @@ impl Reader {
         let name = self.outline.name(depth, title);
         let report = &mut self.report;
         match word {
-            Word::Skipped => report.skipped = report.skipped.saturating_add(1),
-            Word::Passed => {
+            PointResult::Skipped => report.skipped = report.skipped.saturating_add(1),
+            PointResult::Passed => {
                 report.passed = report.passed.saturating_add(1);
                 report.ran.push(name);
             }
-            Word::Failed => {
+            PointResult::Failed => {
                 report.failed = report.failed.saturating_add(1);
                 report.ran.push(name.clone());
                 report.failures.push(name);

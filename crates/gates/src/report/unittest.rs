@@ -9,22 +9,23 @@ use std::collections::BTreeSet;
 use super::TestReport;
 
 pub(super) fn parse(text: &str) -> TestReport {
-    let mut reader = Reader::default();
+    let mut unittest_report = UnittestReport::default();
     for line in text.lines() {
-        reader.line(line);
+        unittest_report.line(line);
     }
-    reader.report.recognised = reader.runs > 0 && !reader.muddled && reader.ran.is_none();
+    unittest_report.report.recognised =
+        unittest_report.runs > 0 && !unittest_report.inconsistent && unittest_report.ran.is_none();
     // Subtests fail many times over, and are one test; so tests are counted and not failures.
-    reader.names.sort_unstable();
-    reader.names.dedup();
-    if reader.names.len() as u64 == reader.tests {
-        reader.report.ran = reader.names;
+    unittest_report.names.sort_unstable();
+    unittest_report.names.dedup();
+    if unittest_report.names.len() as u64 == unittest_report.tests {
+        unittest_report.report.ran = unittest_report.names;
     }
-    reader.report
+    unittest_report.report
 }
 
 #[derive(Default)]
-struct Reader {
+struct UnittestReport {
     report: TestReport,
     headings: Headings,
     /// Right below a rule, where a heading may be.
@@ -32,7 +33,7 @@ struct Reader {
     /// From `Ran N tests`, until the totals come.
     ran: Option<u32>,
     runs: u32,
-    muddled: bool,
+    inconsistent: bool,
     /// Tests that began, by the line that says so, and how many did by the totals.
     names: Vec<String>,
     tests: u64,
@@ -46,16 +47,16 @@ struct Headings {
     skipped_fixtures: u32,
 }
 
-impl Reader {
+impl UnittestReport {
     fn line(&mut self, line: &str) {
         let below_rule = std::mem::replace(&mut self.below_rule, is_rule(line));
         if let Some(ran) = self.ran {
-            if let Some(totals) = Totals::read(line) {
+            if let Some(totals) = UnittestTotals::read(line) {
                 self.ran = None;
                 self.end_run(ran, &totals);
             } else if !line.is_empty() {
                 self.ran = None;
-                self.muddled = true;
+                self.inconsistent = true;
             }
         } else if let Some(ran) = ran(line) {
             self.ran = Some(ran);
@@ -80,10 +81,10 @@ impl Reader {
         }
     }
 
-    fn end_run(&mut self, ran: u32, totals: &Totals) {
+    fn end_run(&mut self, ran: u32, totals: &UnittestTotals) {
         let headings = std::mem::take(&mut self.headings);
         self.runs += 1;
-        self.muddled |= headings.failures.len() != totals.failed as usize
+        self.inconsistent |= headings.failures.len() != totals.failed as usize
             || headings.unexpected.len() != totals.unexpected as usize;
         // A test with subtests has many failures and is still one test.
         let failed: BTreeSet<&str> = headings
@@ -138,13 +139,13 @@ fn ran(line: &str) -> Option<u32> {
 }
 
 #[derive(Default)]
-struct Totals {
+struct UnittestTotals {
     failed: u32,
     unexpected: u32,
     skipped: u32,
 }
 
-impl Totals {
+impl UnittestTotals {
     /// Reads `OK`, `OK (skipped=1)` or `FAILED (failures=2, errors=1)`.
     fn read(line: &str) -> Option<Self> {
         let (word, details) = line.split_once(" (").unwrap_or((line, ")"));
