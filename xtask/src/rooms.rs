@@ -53,7 +53,6 @@ enum Strictness {
 #[cfg_attr(not(test), expect(dead_code, reason = "the test holds the table"))]
 const EXCEPTIONS: &[(&str, Strictness)] = &[
     ("agent", Strictness::No),
-    ("app", Strictness::No),
     ("cli", Strictness::No),
     ("config", Strictness::No),
     ("conformance", Strictness::No),

@@ -48,8 +48,8 @@ pub enum Begun<T> {
     Done(T),
 }
 
-/// The keys of all steps, so that whoever looks a result up and whoever records it cannot
-/// differ. Those of the layers of a flow are made by the machines in `spore_compose`.
+/// The keys of all steps: a look-up of a result and its record cannot differ. Those of the
+/// layers of a flow are made by the machines in `spore_compose`.
 impl StepKey {
     pub fn prepare() -> Self {
         Self::of("prepare")
