@@ -93,6 +93,7 @@ pub struct SentinelConfig {
 pub struct VerdictRules {
     pub min_confidence: f64,
     pub phrase_confidence: f64,
+    pub verifier_attempts: u32,
     pub verifier_retry_pause: Duration,
     /// Patterns of files that agents obey without being asked to.
     pub instructions: Vec<String>,

@@ -34,6 +34,7 @@ impl Config {
             verdict: VerdictRules {
                 min_confidence: all.fraction("verdict.min_confidence")?,
                 phrase_confidence: all.fraction("verdict.phrase_confidence")?,
+                verifier_attempts: all.positive("verdict.verifier_attempts")?,
                 verifier_retry_pause: all.time("verdict.verifier_retry_pause")?,
                 instructions: all.list("verdict.instructions")?,
             },

@@ -59,8 +59,8 @@ impl Orchestration<'_> {
             brief,
         };
         let (session, mut proposals) = self.run_session(step, ticket, part)?;
-        if attempt > 1 && session.outcome != Outcome::Success {
-            // A second breakdown parks the run, so no result of the step will book it.
+        if attempt >= self.settings.verifier_attempts && session.outcome != Outcome::Success {
+            // The last breakdown parks the run, so no result of the step will book it.
             self.book_stopped("verifier", &session)?;
         } else {
             self.book_if_stopped("verifier", &session)?;
