@@ -10,6 +10,7 @@ mod corpus;
 pub mod impact;
 mod items;
 mod lessons;
+mod options;
 mod question;
 mod quoting;
 pub mod rank;
@@ -24,5 +25,6 @@ pub use compiled::{
 };
 pub use corpus::Corpus;
 pub use lessons::{LessonRules, choose as choose_lessons, likeness, overlap_of_texts};
+pub use options::{ContextOptions, TaskFileLimits, TrailLimits};
 pub use quoting::{fenced, inline, quoted};
 pub use tokens::{tokens, tokens_of_bytes};

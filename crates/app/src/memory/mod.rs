@@ -42,11 +42,13 @@ enum Settings {
     Undo(updating::UndoSettings),
 }
 
-/// Returns the lines of the broadcast file, each with the hash it is known by, in order.
+/// Returns the lines of the broadcast file in order, each with its number in the file and the
+/// hash it is known by.
 /// A task file carries the texts; the record of what it carried has the hashes.
-pub(crate) fn broadcast_lines(workspace: &Workspace) -> Result<Vec<(String, String)>> {
+pub(crate) fn broadcast_lines(workspace: &Workspace) -> Result<Vec<(u32, String, String)>> {
     let map = Places::of(workspace).line_map()?;
-    Ok(map.lines().iter().map(|line| (line.hash.to_string(), line.text.clone())).collect())
+    let lines = map.lines().iter();
+    Ok(lines.map(|line| (line.number, line.hash.to_string(), line.text.clone())).collect())
 }
 
 /// Goes on with a pass that was interrupted or killed.

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 use spore_lexical::terms;
 
-use super::kinds::FileKind;
+use super::purpose::FilePurpose;
 use crate::corpus::Corpus;
 
 /// The source files of a corpus: those that a change of code is about.
-pub(crate) struct Sources {
+pub(crate) struct SourceFiles {
     /// Where each source is among the corpus's files.
     pub(crate) files: Vec<u32>,
     /// For every file of the corpus, where it is among the sources.
     pub(crate) source_of: Vec<Option<u32>>,
     pub(crate) paths: Vec<String>,
-    pub(crate) kinds: Vec<FileKind>,
+    pub(crate) kinds: Vec<FilePurpose>,
     /// For every term of a path, the files that have it, and whether in their own name.
     pub(crate) path_terms: FxHashMap<String, Vec<(u32, bool)>>,
     /// What the words of each file's own name are worth together.
@@ -30,7 +30,7 @@ fn is_source(language: &str) -> bool {
     !matches!(language, "" | "markdown" | "rst")
 }
 
-impl Sources {
+impl SourceFiles {
     pub(crate) fn of(corpus: &Corpus<'_>) -> Self {
         let mut source_of = vec![None; corpus.files.len()];
         let mut files = Vec::new();
@@ -43,7 +43,7 @@ impl Sources {
         let paths: Vec<String> =
             files.iter().map(|place| corpus.files[*place as usize].path.clone()).collect();
         let kinds =
-            files.iter().map(|place| FileKind::of(&corpus.files[*place as usize])).collect();
+            files.iter().map(|place| FilePurpose::of(&corpus.files[*place as usize])).collect();
         let path_terms = path_terms(&paths);
         let mut sources = Self {
             files,

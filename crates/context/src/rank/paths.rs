@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::files::Sources;
-use super::signals::{Signal, Signals};
-use crate::question::Question;
+use super::files::SourceFiles;
+use super::signals::{RankSignal, RankSignals};
+use crate::question::TaskQuestion;
 
 /// What a word of the body counts that the subject does not have.
 const BODY: f32 = 0.35;
 
 /// Fills in what the paths say.
-pub(super) fn fill(signals: &mut Signals, sources: &Sources, question: &Question) {
+pub(super) fn fill(signals: &mut RankSignals, sources: &SourceFiles, question: &TaskQuestion) {
     let count = sources.len();
     let [mut path, mut base, mut directory] = [(); 3].map(|()| vec![0.0; count]);
     let mut stem = vec![0.0; count];
@@ -32,16 +32,16 @@ pub(super) fn fill(signals: &mut Signals, sources: &Sources, question: &Question
             }
         }
     }
-    signals.set(Signal::Path, path);
-    signals.set(Signal::PathBase, base);
-    signals.set(Signal::PathDirectory, directory);
-    signals.set(Signal::Stem, stem);
+    signals.set(RankSignal::Path, path);
+    signals.set(RankSignal::PathBase, base);
+    signals.set(RankSignal::PathDirectory, directory);
+    signals.set(RankSignal::Stem, stem);
     fill_named(signals, sources, &question.lower);
     fill_scopes(signals, sources, &question.scopes);
 }
 
 /// Files that the text names: `printer.rs`, `src/printer.rs`.
-fn fill_named(signals: &mut Signals, sources: &Sources, lower: &str) {
+fn fill_named(signals: &mut RankSignals, sources: &SourceFiles, lower: &str) {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-./@+".contains(letter);
     let said: HashSet<&str> = lower
         .split(|letter| !is_part(letter))
@@ -50,14 +50,14 @@ fn fill_named(signals: &mut Signals, sources: &Sources, lower: &str) {
         .map(|word| word.rsplit('/').next().unwrap_or(word))
         .collect();
     if !said.is_empty() {
-        signals.set_if(Signal::FileNamed, |file| {
+        signals.set_if(RankSignal::FileNamed, |file| {
             let path = sources.paths[file].to_lowercase();
             said.contains(path.rsplit('/').next().unwrap_or(&path))
         });
     }
 }
 
-fn fill_scopes(signals: &mut Signals, sources: &Sources, scopes: &[String]) {
+fn fill_scopes(signals: &mut RankSignals, sources: &SourceFiles, scopes: &[String]) {
     let mut exact = vec![0.0; sources.len()];
     let mut loose = vec![0.0; sources.len()];
     let scopes: Vec<Vec<String>> =
@@ -83,8 +83,8 @@ fn fill_scopes(signals: &mut Signals, sources: &Sources, scopes: &[String]) {
         favour_rare(&mut exact);
         favour_rare(&mut loose);
     }
-    signals.set(Signal::Scope, exact);
-    signals.set(Signal::ScopeLoosely, loose);
+    signals.set(RankSignal::Scope, exact);
+    signals.set(RankSignal::ScopeLoosely, loose);
 }
 
 fn scope_words(scope: &str) -> Vec<String> {

@@ -4,11 +4,11 @@ macro_rules! signals {
     ($($(#[$doc:meta])* $name:ident $word:literal $scale:ident,)*) => {
         /// Something that speaks for or against a file.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Signal {
+        pub enum RankSignal {
             $($(#[$doc])* $name,)*
         }
 
-        impl Signal {
+        impl RankSignal {
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// Returns the word that it goes by in the weights and in answers.
@@ -92,14 +92,14 @@ signals! {
 
 /// The values of all signals, one column each, by file.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Signals {
+pub struct RankSignals {
     columns: Vec<Vec<f32>>,
     files: usize,
 }
 
-impl Signals {
+impl RankSignals {
     pub(crate) fn new(files: usize) -> Self {
-        Self { columns: vec![vec![0.0; files]; Signal::ALL.len()], files }
+        Self { columns: vec![vec![0.0; files]; RankSignal::ALL.len()], files }
     }
 
     /// Returns how many files there are.
@@ -111,20 +111,20 @@ impl Signals {
         self.files == 0
     }
 
-    pub fn column(&self, signal: Signal) -> &[f32] {
+    pub fn column(&self, signal: RankSignal) -> &[f32] {
         &self.columns[signal as usize]
     }
 
-    pub fn value(&self, signal: Signal, file: usize) -> f32 {
+    pub fn value(&self, signal: RankSignal, file: usize) -> f32 {
         self.columns[signal as usize][file]
     }
 
-    pub(crate) fn set(&mut self, signal: Signal, column: Vec<f32>) {
+    pub(crate) fn set(&mut self, signal: RankSignal, column: Vec<f32>) {
         debug_assert_eq!(column.len(), self.files);
         self.columns[signal as usize] = column;
     }
 
-    pub(crate) fn set_if(&mut self, signal: Signal, holds: impl Fn(usize) -> bool) {
+    pub(crate) fn set_if(&mut self, signal: RankSignal, holds: impl Fn(usize) -> bool) {
         let column = (0..self.files).map(|file| f32::from(u8::from(holds(file)))).collect();
         self.set(signal, column);
     }
@@ -132,10 +132,10 @@ impl Signals {
     /// Fills in the ranks by some of the columns.
     pub(crate) fn rank_some(&mut self) {
         let ranked = [
-            (Signal::Text, Signal::TextRank),
-            (Signal::BestUnit, Signal::BestUnitRank),
-            (Signal::SimilarNow, Signal::SimilarRank),
-            (Signal::Path, Signal::PathRank),
+            (RankSignal::Text, RankSignal::TextRank),
+            (RankSignal::BestUnit, RankSignal::BestUnitRank),
+            (RankSignal::SimilarNow, RankSignal::SimilarRank),
+            (RankSignal::Path, RankSignal::PathRank),
         ];
         for (by, rank) in ranked {
             let column = ranks(self.column(by));
@@ -145,7 +145,7 @@ impl Signals {
 
     /// Makes every column comparable between questions.
     pub(crate) fn scale(&mut self) {
-        for (column, signal) in self.columns.iter_mut().zip(Signal::ALL) {
+        for (column, signal) in self.columns.iter_mut().zip(RankSignal::ALL) {
             match signal.scale() {
                 Scale::Share => {}
                 Scale::Largest => divide_by_largest(column),

@@ -2,25 +2,25 @@
 
 use spore_lexical::{Bm25, TermMatches, inverse_frequency};
 
-use super::files::Sources;
-use super::signals::{Signal, Signals};
+use super::files::SourceFiles;
+use super::signals::{RankSignal, RankSignals};
 use crate::corpus::Corpus;
-use crate::question::{Question, QuestionTerm};
+use crate::question::{TaskQuestion, TaskTerm};
 
 const WHOLE: Bm25 = Bm25 { saturation: 1.2, length: 0.75 };
 const UNIT: Bm25 = Bm25 { saturation: 1.2, length: 0.6 };
 
 /// Scores the question's terms; `matches` are those of `question.terms`, one for one. Returns
-/// the score of every unit of the corpus, for whoever wants the best of a file.
+/// the score of every unit of the corpus, from which the best of a file are chosen later.
 pub(super) fn fill(
-    signals: &mut Signals,
+    signals: &mut RankSignals,
     corpus: &Corpus<'_>,
-    sources: &Sources,
-    question: &Question,
+    sources: &SourceFiles,
+    question: &TaskQuestion,
     matches: &[TermMatches],
 ) -> Vec<f32> {
     let collection = &corpus.code.collection;
-    let mut sums = Sums {
+    let mut sums = TermSums {
         all: vec![0.0; sources.len()],
         subject: vec![0.0; sources.len()],
         units: vec![0.0; collection.units().len()],
@@ -28,27 +28,27 @@ pub(super) fn fill(
     for (term, found) in question.terms.iter().zip(matches) {
         sums.add(corpus, sources, found, term);
     }
-    signals.set(Signal::Text, sums.all);
-    signals.set(Signal::TextSubject, sums.subject);
+    signals.set(RankSignal::Text, sums.all);
+    signals.set(RankSignal::TextSubject, sums.subject);
     let best = |count: usize| best_of_each(corpus, sources, &sums.units, count);
-    signals.set(Signal::BestUnit, best(1));
-    signals.set(Signal::BestUnits, best(BEST));
+    signals.set(RankSignal::BestUnit, best(1));
+    signals.set(RankSignal::BestUnits, best(BEST));
     sums.units
 }
 
-struct Sums {
+struct TermSums {
     all: Vec<f32>,
     subject: Vec<f32>,
     units: Vec<f32>,
 }
 
-impl Sums {
+impl TermSums {
     fn add(
         &mut self,
         corpus: &Corpus<'_>,
-        sources: &Sources,
+        sources: &SourceFiles,
         found: &TermMatches,
-        term: &QuestionTerm,
+        term: &TaskTerm,
     ) {
         let collection = &corpus.code.collection;
         let (documents, units) = (collection.documents(), collection.units());
@@ -81,7 +81,12 @@ const BEST: usize = 3;
 
 /// Returns for each source the mean of its best units.
 #[expect(clippy::cast_precision_loss, reason = "three")]
-fn best_of_each(corpus: &Corpus<'_>, sources: &Sources, scores: &[f32], count: usize) -> Vec<f32> {
+fn best_of_each(
+    corpus: &Corpus<'_>,
+    sources: &SourceFiles,
+    scores: &[f32],
+    count: usize,
+) -> Vec<f32> {
     let documents = corpus.code.collection.documents();
     let best = |place: &u32| {
         let Some(document) = corpus.code.documents[*place as usize] else { return 0.0 };

@@ -1,4 +1,4 @@
-//! What the question's words say about units.
+//! What the question's words say about units. The figures belong to those of `fuse`.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ const OF_FILE: f32 = 0.2;
 const FOR_FILE: f32 = 0.35;
 
 /// The scores of all units and of their files.
-pub(super) struct Words {
+pub(super) struct WordScores {
     matches: Vec<TermMatches>,
     /// How telling each term is.
     worths: Vec<f32>,
@@ -30,7 +30,7 @@ pub(super) struct Words {
     best: f32,
 }
 
-impl Words {
+impl WordScores {
     /// Scores the question's terms; `matches` are theirs, one for one.
     pub(super) fn of(code: &Searched, wanted: &Wanted, matches: Vec<TermMatches>) -> Self {
         let collection = &code.collection;
@@ -111,7 +111,7 @@ impl Words {
 
     /// Returns the units that hold any of the words, the best first, of allowed documents.
     pub(super) fn best_first(&self, code: &Searched, is_allowed: impl Fn(u32) -> bool) -> Vec<u32> {
-        /// Nobody asks for more, and sorting all of them takes longer than all the rest.
+        /// More than any answer shows; sorting all of them takes longer than all the rest.
         const MOST: usize = 20_000;
         let units = code.collection.units();
         let mut found: Vec<(f32, u32)> = (0..)

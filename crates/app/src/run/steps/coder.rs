@@ -1,11 +1,12 @@
 //! The steps of a coder: its session, and the tree it leaves.
 
 use spore_agent::Conversation;
+use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{CommitId, Finding, Ticket};
 use spore_pipeline::{Done, Evidence, Step};
 
 use crate::base::run_refs;
-use crate::knowledge::brief::{Brief, Briefing, Question};
+use crate::knowledge::brief::{BriefAsked, Briefing, Findings};
 use crate::run::prompts;
 use crate::run::sessions::Part;
 use crate::run::world::Orchestration;
@@ -46,10 +47,14 @@ impl Orchestration<'_> {
             checkout.reset(&self.start_of(bounce)?)?;
         }
         let at = self.settings.base.clone();
-        let brief = self.brief("coder", &at, &[]);
-        let run = self.run.to_string();
-        let file = self.task_file("coder", bounce, &run);
-        let prompt = file.for_coder(&brief.text, talk.evidence, &self.gate_commands());
+        let evidence = talk.evidence.map(Evidence::to_markdown);
+        let before = match &evidence {
+            Some(evidence) => Before::FellShort { evidence },
+            None => Before::Nothing,
+        };
+        let turn = RoleTurn::Bounce { bounce, of: self.settings.max_bounces };
+        let findings = self.findings("coder", &at, &[]);
+        let (prompt, brief) = self.task_file(ticket, "coder", turn, before, findings)?;
         let part = Part {
             role: "coder",
             bounce,
@@ -98,9 +103,9 @@ impl Orchestration<'_> {
             self.salvage(&checkout, 1, ticket.attempt)?;
             checkout.reset(&base)?;
         }
-        let brief = self.brief(role, &base, &[]);
-        let run = self.run.to_string();
-        let prompt = self.task_file(role, 1, &run).alone(&brief.text);
+        let findings = self.findings(role, &base, &[]);
+        let (turn, before) = (RoleTurn::Alone, Before::Nothing);
+        let (prompt, brief) = self.task_file(ticket, role, turn, before, findings)?;
         let part = Part {
             role,
             bounce: 0,
@@ -126,25 +131,20 @@ impl Orchestration<'_> {
         }
     }
 
-    /// Compiles what a session is told beside its task. Never fails: a run goes on without.
-    pub(crate) fn brief(&mut self, role: &str, at: &CommitId, changed: &[String]) -> Brief {
+    /// Finds out what a session is told beside its task. Never fails: a run goes on without.
+    pub(crate) fn findings(&mut self, role: &str, at: &CommitId, changed: &[String]) -> Findings {
         if !self.settings.wants_context() {
-            return Brief::default();
+            return Findings::of_task(&self.settings.task);
         }
         if self.briefing().is_first() {
             self.progress.update(&Update::Reading);
         }
-        let brief = self.briefing().compile(&Question {
-            task: &self.settings.task,
-            role,
-            at,
-            changed,
-            budget_tokens: self.config.context.tokens as usize,
-        });
-        for warning in &brief.warnings {
+        let asked = BriefAsked { task: &self.settings.task, role, at, changed };
+        let findings = self.briefing().find(&asked);
+        for warning in &findings.warnings {
             self.progress.update(&Update::LessContext { why: warning.clone() });
         }
-        brief
+        findings
     }
 }
 

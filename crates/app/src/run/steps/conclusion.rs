@@ -1,15 +1,17 @@
 //! The steps of a run that is decided: what becomes of its work, what is learnt from it.
 
 use serde_json::json;
+use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{CommitId, Lesson, NodeId, Outcome, Park, StepKey, Ticket, TreeId};
 use spore_pipeline::{Conclusion, Done, ProposalProblem, Proposed, Step, hold, read_summary};
 
 use crate::base::error::bug;
 use crate::base::files::remove_empty_dir;
 use crate::base::run_refs;
+use crate::knowledge::brief::{Brief, Findings};
 use crate::knowledge::lessons::{
-    BounceTrail, Credit, Learning, Learnt, NamedPlaces, Trail, carried_lessons, give_credit,
-    learn_from_summary,
+    BounceTrail, Credit, Learning, Learnt, NamedPlaces, RunTrail, carried_lessons, change_sizes,
+    give_credit, learn_from_summary,
 };
 use crate::report;
 use crate::run::apply::{self, Apply, Site, commit_message};
@@ -75,7 +77,7 @@ impl Orchestration<'_> {
             return Ok(not_summed_up("the budget is spent"));
         }
         let carried = carried_lessons(self.files().dir());
-        let prompt = self.trail(bounce, conclusion, &carried)?;
+        let (prompt, brief) = self.trail(ticket, bounce, conclusion, &carried)?;
         let checkout = self.coder_checkout(bounce)?;
         let part = Part {
             role: "summarizer",
@@ -85,7 +87,7 @@ impl Orchestration<'_> {
             dir: checkout.dir().to_owned(),
             at: self.bounce_commit(bounce)?,
             files: self.files().role("summarizer"),
-            brief: crate::knowledge::brief::Brief::default(),
+            brief,
         };
         let (session, proposals) = match self.run_session(step, ticket, part) {
             Ok(ended) => ended,
@@ -108,7 +110,13 @@ impl Orchestration<'_> {
     }
 
     /// Writes what happened down for the summarizer.
-    fn trail(&self, bounce: u32, conclusion: &Conclusion, carried: &[NodeId]) -> Result<String> {
+    fn trail(
+        &self,
+        ticket: &Ticket,
+        bounce: u32,
+        conclusion: &Conclusion,
+        carried: &[NodeId],
+    ) -> Result<(String, Brief)> {
         let diff = self.diff(&self.repository.tree_of(&self.bounce_commit(bounce)?)?)?;
         let report = report::report(self.workspace, self.journal, self.run)?;
         let bounces: Vec<BounceTrail> = report
@@ -124,15 +132,12 @@ impl Orchestration<'_> {
             .collect();
         let nodes = carried.iter().filter_map(|id| self.knowledge.node(id).ok().flatten());
         let lessons: Vec<Lesson> = nodes.filter_map(|node| Lesson::of_node(&node)).collect();
-        let trail = Trail {
-            task: &self.settings.task,
-            run: &self.run.to_string(),
-            ended: &conclusion.reason,
-            files: &diff.files,
-            bounces: &bounces,
-            lessons: &lessons,
-        };
-        Ok(trail.task_file())
+        let files = change_sizes(&diff.files);
+        let ended = &conclusion.reason;
+        let trail = RunTrail { ended, files: &files, bounces: &bounces, lessons: &lessons };
+        let before = Before::ToSummarize(&trail);
+        let findings = Findings::of_task(&self.settings.task);
+        self.task_file(ticket, "summarizer", RoleTurn::Afterwards, before, findings)
     }
 
     fn coder_said(&self, bounce: u32) -> String {
@@ -170,6 +175,7 @@ impl Orchestration<'_> {
             run: self.run,
             keys: &Keys::of(self, ticket)?,
             verified: conclusion.outcome == Outcome::Success,
+            rules: &self.config.lessons,
             carried,
         };
         learn_from_summary(&learning, proposed)

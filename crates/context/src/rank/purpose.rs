@@ -2,11 +2,11 @@
 
 use spore_store::StoredFile;
 
-use super::signals::{Signal, Signals};
+use super::signals::{RankSignal, RankSignals};
 use crate::question::Mood;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct FileKind {
+pub(crate) struct FilePurpose {
     pub(crate) test: bool,
     /// What builds, measures or releases the code.
     pub(crate) tooling: bool,
@@ -29,7 +29,7 @@ const TOOLING: [&str; 12] = [
     "tools",
 ];
 
-impl FileKind {
+impl FilePurpose {
     pub(crate) fn of(file: &StoredFile) -> Self {
         let path = file.path.to_lowercase();
         let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -48,10 +48,10 @@ impl FileKind {
 }
 
 /// Fills in what follows from the kinds of files and the mood of the question.
-pub(super) fn fill(signals: &mut Signals, kinds: &[FileKind], mood: Mood) {
-    signals.set_if(Signal::IsTest, |file| kinds[file].test);
-    signals.set_if(Signal::TestAsked, |file| kinds[file].test && mood.tests);
-    signals.set_if(Signal::TestOfRepair, |file| kinds[file].test && mood.repair);
-    signals.set_if(Signal::IsTooling, |file| kinds[file].tooling);
-    signals.set_if(Signal::ToolingAsked, |file| kinds[file].tooling && mood.tooling);
+pub(super) fn fill(signals: &mut RankSignals, kinds: &[FilePurpose], mood: Mood) {
+    signals.set_if(RankSignal::IsTest, |file| kinds[file].test);
+    signals.set_if(RankSignal::TestAsked, |file| kinds[file].test && mood.tests);
+    signals.set_if(RankSignal::TestOfRepair, |file| kinds[file].test && mood.repair);
+    signals.set_if(RankSignal::IsTooling, |file| kinds[file].tooling);
+    signals.set_if(RankSignal::ToolingAsked, |file| kinds[file].tooling && mood.tooling);
 }

@@ -1,20 +1,30 @@
-//! The entries of a task file that compete for room, and what each is worth.
+//! The passages of a task file that compete for room, and what each is worth.
 //!
-//! A value is the section's own times how far down its list the entry stands. Paths are cheap
+//! A value is the section's own less how far down its list the passage stands. Paths are cheap
 //! and an agent can read a file by itself, so where to look comes before what is there.
 
-mod judging;
+mod change;
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use spore_model::NodeId;
 
 use crate::compiled::{CallGraph, Compiled, ItemRef, RankedFile};
+use crate::options::TaskFileLimits;
 use crate::quoting::{fenced, inline};
 
-/// In the order in which they are written.
+/// Bytes of a name, of one among others, of a path that has to be altered, and of a title and a sentence that an agent
+/// or a person wrote: bounds that keep one line of foreign text from filling the file.
+const NAME_BYTES: usize = 80;
+const LISTED_NAME_BYTES: usize = 60;
+const PATH_BYTES: usize = 300;
+const TITLE_BYTES: usize = 200;
+const SENTENCE_BYTES: usize = 400;
+
+/// A section of what was found, in the order in which they are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Section {
+pub(super) enum ContextSection {
     Reach,
     Exercises,
     Untouched,
@@ -27,7 +37,7 @@ pub(super) enum Section {
     Memory,
 }
 
-impl Section {
+impl ContextSection {
     pub(super) const ALL: [Self; 10] = [
         Self::Reach,
         Self::Exercises,
@@ -45,7 +55,7 @@ impl Section {
         match self {
             Self::Reach => {
                 "\n## What the Change Reaches\n\nFrom the code before and after, not from what \
-                 anybody says of it:\n\n"
+                 its author says of it:\n\n"
             }
             Self::Exercises => "\n## Tests That Exercise It\n\n",
             Self::Untouched => {
@@ -68,7 +78,8 @@ impl Section {
         }
     }
 
-    /// What the first entry is worth, and how much less each later one.
+    /// Returns what the first passage is worth, and how much less each later one. Only the order
+    /// of the values counts; `bench/localise` measures what it keeps within 4,000 tokens.
     const fn worth(self) -> (f64, f64) {
         match self {
             Self::Reach => (98.0, 1.0),
@@ -87,8 +98,8 @@ impl Section {
 
 /// Something that is either in the file or left out.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Entry {
-    pub(super) section: Section,
+pub(super) struct TaskPassage {
+    pub(super) section: ContextSection,
     pub(super) value: f64,
     pub(super) text: String,
     /// What a reader of it was told about.
@@ -112,47 +123,50 @@ impl About {
     }
 }
 
-/// An entry before it has its value.
-type Told = (String, Vec<About>);
+/// The text of a passage and what it is about, before it has a value.
+type Draft = (String, Vec<About>);
 
-/// Returns all entries, section by section in the order of their lists.
-pub(super) fn of(compiled: &Compiled) -> Vec<Entry> {
-    let mut entries = Vec::new();
-    let mut add = |section: Section, told: Vec<Told>| {
+/// Returns all passages, section by section in the order of their lists.
+pub(super) fn of(compiled: &Compiled, limits: &TaskFileLimits) -> Vec<TaskPassage> {
+    let mut passages = Vec::new();
+    let mut add = |section: ContextSection, told: Vec<Draft>| {
         let (first, step) = section.worth();
         let mut value = first;
         for (text, about) in told {
-            entries.push(Entry { section, value, text, about });
+            passages.push(TaskPassage { section, value, text, about });
             value -= step;
         }
     };
     if let Some(impact) = &compiled.impact {
-        add(Section::Reach, judging::reach(impact));
-        add(Section::Exercises, judging::exercises(impact));
-        add(Section::Untouched, judging::untouched(impact, &compiled.files));
+        add(ContextSection::Reach, change::reach(impact));
+        add(ContextSection::Exercises, change::exercises(impact));
+        add(
+            ContextSection::Untouched,
+            change::untouched(impact, &compiled.files, limits.untouched),
+        );
     }
-    add(Section::GraphContext, graph_rows(compiled));
-    add(Section::CodeLocations, locations(compiled));
-    add(Section::Snippets, snippets(compiled));
-    // Whoever judges a change has been told which files the task points at.
+    add(ContextSection::GraphContext, graph_rows(compiled));
+    add(ContextSection::CodeLocations, locations(compiled, limits));
+    add(ContextSection::Snippets, snippets(compiled));
+    // A verifier is told which of these files the change left alone, and no more.
     if compiled.impact.is_none() {
-        add(Section::Files, compiled.files.iter().map(file_line).collect());
+        add(ContextSection::Files, compiled.files.iter().map(file_line).collect());
     }
-    add(Section::Calls, compiled.calls.iter().map(call_lines).collect());
-    add(Section::Lessons, lessons(compiled));
-    add(Section::Memory, memory(compiled));
-    entries
+    add(ContextSection::Calls, compiled.calls.iter().map(call_lines).collect());
+    add(ContextSection::Lessons, lessons(compiled));
+    add(ContextSection::Memory, memory(compiled));
+    passages
 }
 
-fn graph_rows(compiled: &Compiled) -> Vec<Told> {
+fn graph_rows(compiled: &Compiled) -> Vec<Draft> {
     let row = |(number, node): (usize, &crate::compiled::ContextNode)| {
         let text = format!(
             "| {} | {} | `{}` | {:.0}% | {} |\n",
             number + 1,
-            inline(&node.title, 80),
+            inline(&node.title, NAME_BYTES),
             node.id.short(),
             node.relevance * 100.0,
-            inline(&node.via, 80)
+            inline(&node.via, NAME_BYTES)
         );
         (text, Vec::new())
     };
@@ -160,29 +174,30 @@ fn graph_rows(compiled: &Compiled) -> Vec<Told> {
 }
 
 /// Where the items are that the ranked files were chosen for.
-fn locations(compiled: &Compiled) -> Vec<Told> {
+fn locations(compiled: &Compiled, limits: &TaskFileLimits) -> Vec<Draft> {
     if compiled.impact.is_some() {
         return Vec::new();
     }
     let anchors = compiled.anchors.iter().map(|anchor| &anchor.item);
-    let of_files = compiled.files.iter().flat_map(|file| file.nodes.iter().take(2));
+    let of_files =
+        compiled.files.iter().flat_map(|file| file.nodes.iter().take(limits.locations_of_file));
     let mut seen = std::collections::HashSet::new();
     anchors
         .chain(of_files)
         .filter(|item| seen.insert((item.path.as_str(), item.first_line, item.last_line)))
-        .take(24)
+        .take(limits.locations)
         .map(|item| {
-            let ItemRef { path, first_line, last_line, name, kind, .. } = item;
-            let name = inline(name, 80);
+            let ItemRef { first_line, last_line, kind, .. } = item;
+            let (path, name) = (shown_path(&item.path), inline(&item.name, NAME_BYTES));
             let text = format!("- `{path}` L{first_line}-{last_line}: {kind} `{name}`\n");
             (text, About::item(item))
         })
         .collect()
 }
 
-fn snippets(compiled: &Compiled) -> Vec<Told> {
+fn snippets(compiled: &Compiled) -> Vec<Draft> {
     let text = |snippet: &crate::compiled::Snippet| {
-        let ItemRef { path, first_line, .. } = &snippet.item;
+        let (path, first_line) = (shown_path(&snippet.item.path), snippet.item.first_line);
         let mut text = format!(
             "\n`{path}` from line {first_line}:\n\n{}",
             fenced(&snippet.language, &snippet.text)
@@ -195,29 +210,45 @@ fn snippets(compiled: &Compiled) -> Vec<Told> {
     compiled.snippets.iter().map(text).collect()
 }
 
-fn file_line(file: &RankedFile) -> Told {
-    let shown = || file.nodes.iter().take(3);
-    let names: Vec<String> = shown().map(|node| format!("`{}`", inline(&node.name, 60))).collect();
+fn file_line(file: &RankedFile) -> Draft {
+    let shown = || file.nodes.iter();
+    let names: Vec<String> =
+        shown().map(|node| format!("`{}`", inline(&node.name, LISTED_NAME_BYTES))).collect();
     let mut about = vec![About::File(file.path.clone())];
     about.extend(shown().flat_map(About::item));
+    let path = shown_path(&file.path);
     let text = if names.is_empty() {
-        format!("- `{}`\n", file.path)
+        format!("- `{path}`\n")
     } else {
-        format!("- `{}`: {}\n", file.path, names.join(", "))
+        format!("- `{path}`: {}\n", names.join(", "))
     };
     (text, about)
 }
 
-/// Names with their places, one after another.
-fn listed(items: &[ItemRef]) -> String {
-    let names = items
-        .iter()
-        .map(|item| format!("`{}` ({}:{})", inline(&item.name, 60), item.path, item.first_line));
-    names.collect::<Vec<_>>().join(", ")
+/// Returns a path as it is, unless it holds what would end the code span or the line that it
+/// stands in: then it is only shown, and a file of such a name is not to be found by it.
+fn shown_path(path: &str) -> Cow<'_, str> {
+    match path.contains(|letter: char| letter == '`' || letter.is_control()) {
+        true => inline(path, PATH_BYTES).into(),
+        false => path.into(),
+    }
 }
 
-fn call_lines(calls: &CallGraph) -> Told {
-    let mut text = format!("- `{}` ({})\n", inline(&calls.item.name, 80), calls.item.path);
+/// Names with their places, one after another.
+fn listed(items: &[ItemRef]) -> String {
+    let place = |item: &ItemRef| {
+        let (name, path) = (inline(&item.name, LISTED_NAME_BYTES), shown_path(&item.path));
+        format!("`{name}` ({path}:{})", item.first_line)
+    };
+    items.iter().map(place).collect::<Vec<_>>().join(", ")
+}
+
+fn call_lines(calls: &CallGraph) -> Draft {
+    let mut text = format!(
+        "- `{}` ({})\n",
+        inline(&calls.item.name, NAME_BYTES),
+        shown_path(&calls.item.path)
+    );
     if !calls.callers.is_empty() {
         let _ = writeln!(text, "  - called by {}", listed(&calls.callers));
     }
@@ -228,23 +259,23 @@ fn call_lines(calls: &CallGraph) -> Told {
     (text, std::iter::once(&calls.item).chain(others).flat_map(About::item).collect())
 }
 
-fn lessons(compiled: &Compiled) -> Vec<Told> {
+fn lessons(compiled: &Compiled) -> Vec<Draft> {
     let text = |lesson: &crate::compiled::CarriedLesson| {
-        let mut text = format!("- {}\n", inline(&lesson.title, 200));
+        let mut text = format!("- {}\n", inline(&lesson.title, TITLE_BYTES));
         if !lesson.pattern.is_empty() {
-            let _ = writeln!(text, "  - seen: {}", inline(&lesson.pattern, 400));
+            let _ = writeln!(text, "  - seen: {}", inline(&lesson.pattern, SENTENCE_BYTES));
         }
         if !lesson.fix.is_empty() {
-            let _ = writeln!(text, "  - what helped: {}", inline(&lesson.fix, 400));
+            let _ = writeln!(text, "  - what helped: {}", inline(&lesson.fix, SENTENCE_BYTES));
         }
         (text, vec![About::Lesson(lesson.id.clone())])
     };
     compiled.lessons.iter().map(text).collect()
 }
 
-fn memory(compiled: &Compiled) -> Vec<Told> {
+fn memory(compiled: &Compiled) -> Vec<Draft> {
     let line = |line: &crate::compiled::MemoryLine| {
-        (format!("- {}\n", inline(&line.text, 400)), vec![About::Memory(line.line)])
+        (format!("- {}\n", inline(&line.text, SENTENCE_BYTES)), vec![About::Memory(line.line)])
     };
     compiled.memory.iter().map(line).collect()
 }
