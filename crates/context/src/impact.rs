@@ -306,3 +306,6 @@ fn incoming(
 fn is_function(kind: &str) -> bool {
     matches!(kind, "function" | "method" | "test" | "macro")
 }
+
+#[cfg(test)]
+mod tests;

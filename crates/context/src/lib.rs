@@ -15,6 +15,8 @@ mod question;
 mod quoting;
 pub mod rank;
 pub mod retrieve;
+#[cfg(test)]
+mod sample_tree;
 pub mod search;
 pub mod task_file;
 mod tokens;

@@ -115,3 +115,6 @@ impl<'c> Ranker<'c> {
         signals.set(RankSignal::DirectoryText, self.sources.directories.iter().map(of).collect());
     }
 }
+
+#[cfg(test)]
+mod tests;

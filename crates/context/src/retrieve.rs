@@ -229,3 +229,6 @@ fn expanded(
     nodes.truncate(view.options.nodes);
     Ok(nodes)
 }
+
+#[cfg(test)]
+mod tests;

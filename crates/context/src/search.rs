@@ -382,3 +382,6 @@ struct Chosen<'a> {
     named: &'a HashMap<u32, Exact>,
     meanings: &'a HashMap<u32, f32>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -137,3 +137,56 @@ fn distinct(text: &str) -> Vec<String> {
     distinct.dedup();
     distinct
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample_tree::SampleTree;
+
+    #[test]
+    fn the_words_of_a_path_are_those_of_its_name_and_of_what_is_above() {
+        let paths =
+            ["src/line_buffer.rs".to_owned(), "src/main.rs".to_owned(), "src/src.rs".to_owned()];
+        let terms = path_terms(&paths);
+        #[track_caller]
+        fn check(
+            terms: &FxHashMap<String, Vec<(u32, bool)>>,
+            term: &str,
+            expected: &[(u32, bool)],
+        ) {
+            assert_eq!(terms.get(term).map(Vec::as_slice).unwrap_or_default(), expected, "{term}");
+        }
+        check(&terms, "main", &[(1, true)]);
+        check(&terms, "buffer", &[(0, true)]);
+        // A word of the name is not told again as one of the directory.
+        check(&terms, "src", &[(0, false), (1, false), (2, true)]);
+        check(&terms, "rs", &[]);
+    }
+
+    #[test]
+    fn documents_are_no_sources_and_places_lead_both_ways() {
+        let tree = SampleTree::of(
+            "file README.md
+             section Top 1-2 words
+             file inner/one.rs
+             function one 1-2 x
+             file inner/two.rs
+             function two 1-2 y
+             file outer/three.rs
+             function three 1-2 z
+             file notes",
+        );
+        let corpus = tree.corpus();
+        let sources = SourceFiles::of(&corpus);
+        assert_eq!(sources.paths, ["inner/one.rs", "inner/two.rs", "outer/three.rs"]);
+        assert_eq!(sources.directory_names, ["inner", "outer"]);
+        assert_eq!(sources.directories, [0, 0, 1]);
+        for (source, place) in (0..).zip(&sources.files) {
+            assert_eq!(sources.source_of[*place as usize], Some(source));
+        }
+        assert_eq!(sources.source_of.iter().flatten().count(), sources.len());
+        // A word of one path tells more than a word of many.
+        let worth = |word: &str| sources.path_worth(&terms(word)[0]);
+        assert!(worth("outer") > worth("inner"), "{} {}", worth("outer"), worth("inner"));
+    }
+}

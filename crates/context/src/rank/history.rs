@@ -244,3 +244,39 @@ fn by_directory(sources: &SourceFiles, column: &[f32]) -> Vec<f32> {
     }
     sources.directories.iter().map(|directory| sums[*directory as usize]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_commit_counts_less_and_never_nothing() {
+        #[track_caller]
+        fn check(found: f32, expected: f32) {
+            assert!((found - expected).abs() < 1e-4, "{found} is not {expected}");
+        }
+        check(decay(0, 50.0), 1.0);
+        check(decay(50, 50.0), 0.5);
+        check(decay(150, 50.0), 0.125);
+        check(fading(0, 5.0, 1.0), 1.0);
+        check(fading(5, 5.0, 1.0), 0.5);
+        check(fading(15, 5.0, 0.5), 0.5);
+        // What an exponential has forgotten is still there.
+        assert!(decay(3_000, 50.0) < 1e-9 && fading(3_000, 5.0, 1.0) > 1e-3);
+    }
+
+    #[test]
+    fn a_term_that_all_commits_of_a_file_have_says_little_more_than_one_that_many_have() {
+        let all = [4.0, 4.0, 0.0];
+        let mut profile = MessageProfile::new(&all);
+        profile.say(&[0, 1], 1.0);
+        profile.say(&[0], 3.0);
+        profile.end_term(2.0);
+        let [often, once, never] = profile.score[..] else { panic!("three files") };
+        assert!(often > once && often < 1.3 * once, "{often} {once}");
+        assert!(never == 0.0 && often < 2.0, "{often} {never}");
+        // The next term begins at nothing.
+        profile.end_term(2.0);
+        assert_eq!(profile.score, [often, once, 0.0]);
+    }
+}

@@ -110,3 +110,41 @@ fn favour_rare(column: &mut [f32]) {
         column.iter_mut().for_each(|value| *value *= factor);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_read_by_its_words() {
+        #[track_caller]
+        fn check(scope: &str, expected: &[&str]) {
+            assert_eq!(scope_words(scope), expected, "{scope}");
+        }
+        check("css", &["css"]);
+        check("core/line_buffer.rs", &["core", "line-buffer"]);
+        check("std::fmt", &["std", "fmt"]);
+        check("app.py", &["app"]);
+        check("::", &[]);
+    }
+
+    #[test]
+    fn a_place_that_few_files_are_in_says_more() {
+        let mut rare = [1.0, 0.0, 0.0, 0.0];
+        let mut common = [1.0, 1.0, 1.0, 1.0];
+        favour_rare(&mut rare);
+        favour_rare(&mut common);
+        assert!((rare[0] - 1.0).abs() < 1e-6 && rare[1] == 0.0);
+        assert!(common[0] < 0.5, "{common:?}");
+        let mut none = [0.0, 0.0];
+        favour_rare(&mut none);
+        assert_eq!(none, [0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_share_of_no_words_is_nothing() {
+        let words = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(share(&words, |word| word == "a"), 0.5);
+        assert_eq!(share(&[], |_| true), 0.0);
+    }
+}

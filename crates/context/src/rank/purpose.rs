@@ -55,3 +55,50 @@ pub(super) fn fill(signals: &mut RankSignals, kinds: &[FilePurpose], mood: Mood)
     signals.set_if(RankSignal::IsTooling, |file| kinds[file].tooling);
     signals.set_if(RankSignal::ToolingAsked, |file| kinds[file].tooling && mood.tooling);
 }
+
+#[cfg(test)]
+mod tests {
+    use spore_store::FileMarks;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, marked_test: bool, expected: &str) {
+        let file = StoredFile {
+            no: 1,
+            path: path.to_owned(),
+            language: "rust".to_owned(),
+            package: None,
+            size: 1,
+            lines: 1,
+            marks: FileMarks { test: marked_test, ..FileMarks::default() },
+            syntax_errors: 0,
+            blob: Vec::new(),
+        };
+        let told = match FilePurpose::of(&file) {
+            FilePurpose { test: true, tooling: true } => "test and tooling",
+            FilePurpose { test: true, .. } => "test",
+            FilePurpose { tooling: true, .. } => "tooling",
+            _ => "code",
+        };
+        assert_eq!(told, expected, "{path}");
+    }
+
+    #[test]
+    fn a_purpose_follows_from_place_and_name() {
+        check("src/main.rs", false, "code");
+        check("src/testament.rs", false, "code");
+        check("src/latest.py", false, "code");
+        check("src/lib.rs", true, "test");
+        check("tests/all.rs", false, "test");
+        check("pkg/parser_test.go", false, "test");
+        check("pkg/Test_Parser.py", false, "test");
+        check("web/button.spec.ts", false, "test");
+        check("conftest.py", false, "test");
+        check("__tests__/button.js", false, "test");
+        check("build.rs", false, "tooling");
+        check("crates/x/benches/speed.rs", false, "tooling");
+        check("web/vite.config.ts", false, "tooling");
+        check("scripts/test_release.py", false, "test and tooling");
+    }
+}

@@ -187,3 +187,52 @@ fn centre(column: &mut [f32]) {
     let spread = variance.sqrt() + 1e-6;
     column.iter_mut().for_each(|value| *value = (*value - mean) / spread / 3.0);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn near(found: &[f32], expected: &[f32]) {
+        assert_eq!(found.len(), expected.len());
+        for (found_one, expected_one) in found.iter().zip(expected) {
+            assert!((found_one - expected_one).abs() < 1e-3, "{found:?} is not {expected:?}");
+        }
+    }
+
+    #[test]
+    fn a_rank_is_one_for_the_first_and_equals_share_the_better_one() {
+        near(&ranks(&[0.5, 9.0, 0.5, 0.0, -1.0]), &[2.0 / 3.0, 1.0, 2.0 / 3.0, 0.0, 0.0]);
+        near(&ranks(&[]), &[]);
+    }
+
+    #[test]
+    fn a_column_is_scaled_as_its_signal_says() {
+        let scaled = |signal: RankSignal| {
+            let mut signals = RankSignals::new(3);
+            signals.set(signal, vec![0.0, 2.0, 4.0]);
+            signals.scale();
+            signals.column(signal).to_vec()
+        };
+        near(&scaled(RankSignal::Recency), &[0.0, 2.0, 4.0]);
+        near(&scaled(RankSignal::Text), &[0.0, 0.5, 1.0]);
+        near(&scaled(RankSignal::Size), &[-0.408, 0.0, 0.408]);
+    }
+
+    #[test]
+    fn a_column_of_nothing_stays_nothing() {
+        let mut signals = RankSignals::new(2);
+        signals.rank_some();
+        signals.scale();
+        for signal in RankSignal::ALL {
+            near(signals.column(*signal), &[0.0, 0.0]);
+        }
+    }
+
+    #[test]
+    fn every_signal_has_a_word_of_its_own() {
+        let words: std::collections::HashSet<&str> =
+            RankSignal::ALL.iter().map(|signal| signal.as_str()).collect();
+        assert_eq!(words.len(), RankSignal::ALL.len());
+    }
+}

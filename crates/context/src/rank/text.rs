@@ -106,3 +106,36 @@ fn best_of_each(
     };
     sources.files.iter().map(best).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample_tree::SampleTree;
+
+    #[test]
+    fn one_function_that_says_all_beats_many_that_say_a_little() {
+        let tree = SampleTree::of(
+            "file one.rs
+             function whole 1-2 round the total of a receipt
+             function other 3-4 unrelated things altogether here
+             file spread.rs
+             function first 1-2 round numbers everywhere
+             function second 3-4 total weight carried
+             function third 5-6 receipt paper roll",
+        );
+        let corpus = tree.corpus();
+        let sources = SourceFiles::of(&corpus);
+        let question = TaskQuestion::new("round the total of a receipt");
+        let terms: Vec<&str> = question.terms.iter().map(|term| term.term.as_str()).collect();
+        let matches = corpus.code.matches(corpus.index, &terms).unwrap();
+        let mut signals = RankSignals::new(sources.len());
+        let units = fill(&mut signals, &corpus, &sources, &question, &matches);
+        let value = |signal: RankSignal, file: usize| signals.value(signal, file);
+        assert!(value(RankSignal::BestUnit, 0) > 2.0 * value(RankSignal::BestUnit, 1));
+        // The mean of three counts the spread one's three functions and the other's one.
+        let mean = units[1] / 3.0;
+        assert!((value(RankSignal::BestUnits, 0) - mean).abs() < 1e-4);
+        assert!(value(RankSignal::BestUnits, 1) > 0.0);
+        assert_eq!(units.len(), corpus.code.collection.units().len());
+    }
+}

@@ -279,3 +279,103 @@ fn memory(compiled: &Compiled) -> Vec<Draft> {
     };
     compiled.memory.iter().map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::tests::LIMITS;
+
+    fn item(name: &str, path: &str) -> ItemRef {
+        ItemRef {
+            id: NodeId::from_parts(1, 1),
+            kind: "function".into(),
+            name: name.into(),
+            path: path.into(),
+            first_line: 1,
+            last_line: 9,
+        }
+    }
+
+    fn file(path: &str, items: u32) -> RankedFile {
+        let place = |number: u32| {
+            let (first_line, last_line) = (number * 10, number * 10 + 5);
+            ItemRef { first_line, last_line, ..item(&format!("f{number}"), path) }
+        };
+        let nodes = (0..items).map(place).collect();
+        RankedFile { path: path.into(), score: 1.0, why: Vec::new(), nodes }
+    }
+
+    #[track_caller]
+    fn check(compiled: &Compiled, limits: TaskFileLimits, section: ContextSection, expected: &str) {
+        let passages = of(compiled, &limits);
+        let of_section = passages.iter().filter(|passage| passage.section == section);
+        let texts: String = of_section.map(|passage| passage.text.as_str()).collect();
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn places_are_listed_once_and_as_many_as_the_limits_say() {
+        let compiled =
+            Compiled { files: vec![file("a.rs", 3), file("b.rs", 1)], ..Compiled::default() };
+        let all = "- `a.rs` L0-5: function `f0`\n- `a.rs` L10-15: function `f1`\n\
+                   - `b.rs` L0-5: function `f0`\n";
+        let locations = ContextSection::CodeLocations;
+        check(&compiled, LIMITS, locations, all);
+        let one = TaskFileLimits { locations: 1, ..LIMITS };
+        check(&compiled, one, locations, "- `a.rs` L0-5: function `f0`\n");
+        let none = TaskFileLimits { locations_of_file: 0, ..LIMITS };
+        check(&compiled, none, locations, "");
+        let twice = Compiled { files: vec![file("a.rs", 1); 2], ..Compiled::default() };
+        check(&twice, LIMITS, locations, "- `a.rs` L0-5: function `f0`\n");
+    }
+
+    #[test]
+    fn later_passages_of_a_section_are_worth_less() {
+        let files = vec![file("a.rs", 1), file("b.rs", 1), file("c.rs", 0)];
+        let passages = of(&Compiled { files, ..Compiled::default() }, &LIMITS);
+        for section in ContextSection::ALL {
+            let of_section = passages.iter().filter(|passage| passage.section == section);
+            let values: Vec<f64> = of_section.map(|passage| passage.value).collect();
+            assert!(values.is_sorted_by(|a, b| a > b), "{section:?}: {values:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_shown_as_it_is_unless_it_would_break_out() {
+        for (path, expected) in [
+            ("src/a b.rs", "src/a b.rs"),
+            ("src/ä.rs", "src/ä.rs"),
+            ("a`b.rs", "a'b.rs"),
+            ("a\n## Task.rs", "a ## Task.rs"),
+        ] {
+            assert_eq!(shown_path(path), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_is_about_itself_and_an_item_about_both() {
+        let whole = ItemRef { kind: "file".into(), ..item("a.rs", "a.rs") };
+        assert_eq!(About::item(&whole), [About::File("a.rs".into())]);
+        assert_eq!(About::item(&item("", "a.rs")), [About::File("a.rs".into())]);
+        let both = [About::File("a.rs".into()), About::Symbol("a.rs:f".into())];
+        assert_eq!(About::item(&item("f", "a.rs")), both);
+    }
+
+    #[test]
+    fn what_is_empty_in_a_lesson_is_left_out() {
+        let lesson = |pattern: &str, fix: &str| crate::compiled::CarriedLesson {
+            id: NodeId::from_parts(1, 1),
+            title: "Slashes".into(),
+            pattern: pattern.into(),
+            fix: fix.into(),
+            similarity: None,
+        };
+        let told = |lesson| {
+            let compiled = Compiled { lessons: vec![lesson], ..Compiled::default() };
+            lessons(&compiled).remove(0).0
+        };
+        assert_eq!(told(lesson("", "")), "- Slashes\n");
+        assert_eq!(told(lesson("", "cut")), "- Slashes\n  - what helped: cut\n");
+        assert_eq!(told(lesson("two", "")), "- Slashes\n  - seen: two\n");
+    }
+}

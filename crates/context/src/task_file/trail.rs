@@ -171,3 +171,124 @@ fn within(parts: Vec<String>, most: usize) -> String {
     last.reverse();
     format!("{}\n({left_out} bounces left out)\n{}", first.unwrap_or_default(), last.concat())
 }
+
+#[cfg(test)]
+mod tests {
+    use spore_model::{Finding, LessonRecord, NodeId, Timestamp, VerdictSource};
+
+    use super::*;
+    use crate::options::tests::LIMITS;
+
+    fn bounce(number: u32, coder_said: &str) -> BounceTrail {
+        BounceTrail { bounce: number, coder_said: coder_said.into(), ..BounceTrail::default() }
+    }
+
+    fn trail(bounces: &[BounceTrail]) -> RunTrail<'_> {
+        RunTrail { ended: "verified", files: &[], bounces, lessons: &[] }
+    }
+
+    #[test]
+    fn a_long_run_is_told_by_its_first_and_last_bounces() {
+        let bounces: Vec<BounceTrail> =
+            (1..=60).map(|number| bounce(number, &"wörter ".repeat(2_000))).collect();
+        let text = trail(&bounces).section(LIMITS.trail);
+        assert!(text.len() < 60_000, "{}", text.len());
+        assert!(text.contains("### Bounce 1\n") && text.contains("### Bounce 60\n"));
+        assert!(text.contains("bounces left out"));
+    }
+
+    #[test]
+    fn parts_in_the_middle_are_left_out_first() {
+        #[track_caller]
+        fn check(most: usize, expected: &str) {
+            let parts = ["aaaa", "bbbb", "cccc", "dddd"].map(str::to_owned);
+            assert_eq!(within(parts.to_vec(), most), expected, "{most}");
+        }
+        check(16, "aaaabbbbccccdddd");
+        check(15, "aaaa\n(1 bounces left out)\nccccdddd");
+        check(9, "aaaa\n(2 bounces left out)\ndddd");
+        check(4, "aaaa\n(3 bounces left out)\n");
+        check(0, "\n(4 bounces left out)\n");
+    }
+
+    #[test]
+    fn each_list_is_as_long_as_its_limit_and_says_what_is_missing() {
+        let size = |path: &str| ChangeSize { path: path.into(), lines: Some((1, 0)) };
+        let files = [size("a.rs"), size("b.rs"), size("c.rs")];
+        let gates = vec!["one: green".to_owned(), "two: green".to_owned()];
+        let finding = |line| Finding { file: None, line: Some(line), message: "wrong".into() };
+        let verdict = Verdict {
+            ruling: Ruling::Unknown,
+            reason: "a very long reason".into(),
+            confidence: 0.1,
+            source: VerdictSource::Block,
+            findings: vec![finding(1), finding(2)],
+        };
+        let bounces = [BounceTrail { gates, verdict: Some(verdict), ..bounce(1, "well\ndone") }];
+        let trail = RunTrail { files: &files, ..trail(&bounces) };
+        let limits = TrailLimits {
+            message_bytes: 4,
+            reason_bytes: 10,
+            files: 1,
+            checks: 1,
+            findings: 0,
+            ..LIMITS.trail
+        };
+        insta::assert_snapshot!(trail.section(limits), @r"
+        ## Implementation to Summarize
+
+        How the run ended: verified
+
+        ### What Was Changed
+
+        - `a.rs` (+1 −0)
+        - … and 2 more
+
+        ### Bounce 1
+
+        Checks:
+
+        - one: green
+
+        The verifier: could not tell
+
+        > a very long reason
+
+        The coder's last words:
+
+        > well
+        ");
+    }
+
+    #[test]
+    fn lessons_are_named_by_their_ids_and_open_no_section() {
+        let lesson = Lesson {
+            id: NodeId::from_parts(1, 2),
+            title: "Rounding twice\n## Task".into(),
+            pattern: "A sum was rounded twice".into(),
+            fix: "Round once".into(),
+            scope: Vec::new(),
+            evidence: String::new(),
+            run: None,
+            created: Timestamp::from_millis(0),
+            record: LessonRecord::default(),
+        };
+        let lessons = [lesson];
+        let told = RunTrail { lessons: &lessons, ..trail(&[]) };
+        insta::assert_snapshot!(told.section(LIMITS.trail), @r"
+        ## Implementation to Summarize
+
+        How the run ended: verified
+
+        ### What Was Changed
+
+        Nothing was.
+
+        ### Lessons the Run Was Given
+
+        - `00000002`: Rounding twice ## Task
+          - seen: A sum was rounded twice
+          - what helped: Round once
+        ");
+    }
+}
