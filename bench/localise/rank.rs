@@ -21,10 +21,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use spore_app::indexing::{IndexSource, Silent, open_for};
 use spore_app::{Interrupt, Surroundings, Workspace};
-use spore_context::rank::{Ranker, Signal, Weights};
-use spore_context::retrieve::{Limits, RankerKind, Sources, Stage, compile};
-use spore_context::task_file::{self, Before, Frame};
-use spore_context::{Compiled, Corpus};
+use spore_context::rank::{RankSignal, RankWeights, Ranker};
+use spore_context::retrieve::{CompileStage, ContextSources, RankerKind, compile};
+use spore_context::task_file::{self, Assignment, Before, TaskFileBudget};
+use spore_context::{Compiled, ContextOptions, Corpus, TaskFileLimits};
 use spore_effects::{Ids, Probe, SystemClock};
 
 fn main() {
@@ -35,16 +35,18 @@ fn main() {
     let [mode, cases, clones, out] = [0, 1, 2, 3].map(|place| words[place].as_str());
     let flag = |name: &str| words.iter().position(|word| word == name);
     let mut weights = match flag("--weights") {
-        Some(place) => Weights::read(&std::fs::read_to_string(&words[place + 1]).unwrap()).unwrap(),
-        None => Weights::built_in(),
+        Some(place) => {
+            RankWeights::read(&std::fs::read_to_string(&words[place + 1]).unwrap()).unwrap()
+        }
+        None => RankWeights::built_in(),
     };
     if let Some(place) = flag("--without") {
-        let named = |signal: &&Signal| signal.as_str() == words[place + 1];
-        weights = weights.without(*Signal::ALL.iter().find(named).unwrap());
+        let named = |signal: &&RankSignal| signal.as_str() == words[place + 1];
+        weights = weights.without(*RankSignal::ALL.iter().find(named).unwrap());
     }
     let mut out = std::io::BufWriter::new(std::fs::File::create(out).unwrap());
     if mode == "signals" {
-        let names: Vec<&str> = Signal::ALL.iter().map(|signal| signal.as_str()).collect();
+        let names: Vec<&str> = RankSignal::ALL.iter().map(|signal| signal.as_str()).collect();
         writeln!(out, "{}", json!({ "signals": names })).unwrap();
     }
     let cases = std::fs::read_to_string(cases).unwrap();
@@ -59,7 +61,7 @@ fn main() {
     }
 }
 
-fn answer(root: &Path, case: &Value, mode: &str, weights: &Weights, seed: bool) -> Value {
+fn answer(root: &Path, case: &Value, mode: &str, weights: &RankWeights, seed: bool) -> Value {
     let around = surroundings(root);
     let workspace = Workspace::find(&around).unwrap();
     if !workspace.is_initialised() {
@@ -88,7 +90,7 @@ fn answer(root: &Path, case: &Value, mode: &str, weights: &Weights, seed: bool) 
         let files: Vec<Value> = (0..ranker.len())
             .map(|file| {
                 let path = ranker.path(file as u32);
-                let values: Vec<f64> = Signal::ALL
+                let values: Vec<f64> = RankSignal::ALL
                     .iter()
                     .map(|signal| {
                         (f64::from(ranking.signals.value(*signal, file)) * 1e4).round() / 1e4
@@ -101,7 +103,7 @@ fn answer(root: &Path, case: &Value, mode: &str, weights: &Weights, seed: bool) 
     } else {
         let kind = if seed { RankerKind::Seed } else { RankerKind::Fitted(weights.clone()) };
         let begun = Instant::now();
-        let compiled = compiled(&corpus, task, &kind);
+        let compiled = compiled(&corpus, task, &kind, &spore_app::context_options(&config));
         let compile_ms = begun.elapsed().as_micros() as f64 / 1000.0;
         let ranked: Vec<&str> = if seed {
             compiled.files.iter().map(|file| file.path.as_str()).collect()
@@ -109,8 +111,9 @@ fn answer(root: &Path, case: &Value, mode: &str, weights: &Weights, seed: bool) 
             ranking.order.iter().map(|file| ranker.path(*file)).collect()
         };
         answer["ranked"] = ranked.into();
+        let limits = spore_app::task_file_limits(&config);
         for tokens in [4_000, 8_000] {
-            answer[format!("in_{tokens}")] = named(&compiled, tokens, &case["gold"]).into();
+            answer[format!("in_{tokens}")] = named(&compiled, tokens, limits, &case["gold"]).into();
         }
         answer["ms"] = json!({
             "index": index_ms, "open": open_ms, "rank": rank_ms, "compile": compile_ms,
@@ -132,28 +135,34 @@ fn speed(cases: &str, root: &Path) {
     let load = begun.elapsed();
     let read_one = |path: &&str| std::fs::read_to_string(root.join(path)).ok();
     let read = |paths: &[&str]| paths.iter().map(read_one).collect();
+    let options = spore_app::context_options(&config);
     let mut laps: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for line in std::fs::read_to_string(cases).unwrap().lines() {
         let case: Value = serde_json::from_str(line).unwrap();
-        let sources =
-            Sources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
-        let kind = RankerKind::Fitted(Weights::built_in());
+        let sources = ContextSources {
+            knowledge: None,
+            lessons: &[],
+            memory: &[],
+            semantic: &[],
+            read: &read,
+        };
+        let kind = RankerKind::Fitted(RankWeights::built_in());
         let mut last = Instant::now();
         let mut whole = 0.0;
-        let mut done = |stage: Stage| {
+        let mut done = |stage: CompileStage| {
             let millis = last.elapsed().as_secs_f64() * 1000.0;
             last = Instant::now();
             let name = match stage {
-                Stage::Open => "prepare (held by a server)",
-                Stage::Rank => "rank",
-                Stage::Expand => "expand",
-                Stage::Read => "read",
+                CompileStage::Open => "prepare (held by a server)",
+                CompileStage::Rank => "rank",
+                CompileStage::Expand => "expand",
+                CompileStage::Read => "read",
             };
-            whole += if stage == Stage::Open { 0.0 } else { millis };
+            whole += if stage == CompileStage::Open { 0.0 } else { millis };
             laps.entry(name).or_default().push(millis);
         };
         let task = case["task"].as_str().unwrap();
-        compile(&corpus, task, &kind, &sources, &Limits::default(), &mut done).unwrap();
+        compile(&corpus, task, &kind, &sources, &options, &mut done).unwrap();
         laps.entry("a question in all").or_default().push(whole);
     }
     eprintln!("{} files, loaded in {:.0} ms", corpus.len(), load.as_secs_f64() * 1000.0);
@@ -169,20 +178,30 @@ fn speed(cases: &str, root: &Path) {
     }
 }
 
-fn compiled(corpus: &Corpus<'_>, task: &str, kind: &RankerKind) -> Compiled {
-    let limits = Limits::default();
+fn compiled(
+    corpus: &Corpus<'_>,
+    task: &str,
+    kind: &RankerKind,
+    options: &ContextOptions,
+) -> Compiled {
     // Snippets are left out: they are of files that are named anyway.
     let read = |paths: &[&str]| vec![None; paths.len()];
     let sources =
-        Sources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
-    compile(corpus, task, kind, &sources, &limits, &mut |_| {}).unwrap()
+        ContextSources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
+    compile(corpus, task, kind, &sources, options, &mut |_| {}).unwrap()
 }
 
 /// The share of the right files that a task file of so many tokens names.
-fn named(compiled: &Compiled, max_tokens: usize, gold: &Value) -> f64 {
-    let frame =
-        Frame { role: "coder", occasion: None, before: Before::Nothing, checks: &[], max_tokens };
-    let text = task_file::write(compiled, &frame).text;
+fn named(compiled: &Compiled, tokens: usize, limits: TaskFileLimits, gold: &Value) -> f64 {
+    let assignment = Assignment {
+        role: "coder",
+        occasion: None,
+        before: Before::Nothing,
+        checks: &[],
+        budget: TaskFileBudget { context: tokens, whole: Some(tokens) },
+        limits,
+    };
+    let text = task_file::write(compiled, &assignment).text;
     let task_ends = text.find("\n## ").and_then(|at| text[at + 4..].find("\n## ").map(|n| at + n));
     let told = &text[task_ends.unwrap_or(0)..];
     let gold: Vec<&str> = gold.as_array().unwrap().iter().filter_map(Value::as_str).collect();

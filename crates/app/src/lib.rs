@@ -39,8 +39,9 @@ pub use flows::{
 };
 pub use investigate::base_scan::{ScanAsked, scan};
 pub use investigate::{InvestigateAsked, Investigated, Kept, investigate};
+pub use knowledge::brief::{context_options, task_file_limits};
 pub use knowledge::context::{
-    ContextAnswer, ContextAsked, DEFAULT_TOKENS, Explained, MIN_TOKENS, context, explain_context,
+    ContextAnswer, ContextAsked, Explained, MIN_TOKENS, context, explain_context,
 };
 pub use report::applied::{Applied, Apply, UnknownApply};
 pub use report::layers::PartRow;

@@ -65,6 +65,26 @@ fn sessions_are_told_what_the_code_knows() {
 }
 
 #[test]
+fn what_a_person_is_shown_is_what_the_coder_is_told() {
+    // The title, then the sections by their headings; the run's own line and section left out.
+    fn parts(task_file: &str) -> Vec<&str> {
+        let mut parts: Vec<&str> = task_file.split("\n## ").collect();
+        parts[0] = parts[0].lines().next().unwrap();
+        parts.retain(|part| !part.starts_with("Checks\n"));
+        parts
+    }
+    let env = shop();
+    let of_tree = env.spore(&["context", TASK, "-q"]).code(0).stdout;
+    let of_base = env.spore(&["context", TASK, "--rev", "HEAD", "-q"]).code(0).stdout;
+    play(&env, ROUND_TO_TEN, LESSON, &[]);
+    let of_coder = scenes::artefact(&env, "bounce-1/coder/task.md");
+    assert!(parts(&of_coder).len() > 5, "{of_coder}");
+    assert_eq!(parts(&of_coder), parts(&of_tree));
+    assert_eq!(parts(&of_coder), parts(&of_base));
+    assert!(of_coder.contains("\nRun ") && !of_tree.contains("\nRun "));
+}
+
+#[test]
 fn a_lesson_of_one_run_is_told_to_the_next_until_its_run_is_taken_back() {
     let env = shop();
     play(&env, ROUND_TO_TEN, LESSON, &[]);
@@ -99,6 +119,6 @@ fn a_run_without_context_is_told_its_task_alone() {
     play(&env, ROUND_TO_TEN, LESSON, &["--experiment", "no-context"]);
     let task = scenes::artefact(&env, "bounce-1/coder/task.md");
     let told = task.lines().filter(|line| line.starts_with("## ")).collect::<Vec<_>>();
-    assert_eq!(told, ["## Task", "## Checks"], "{task}");
+    assert_eq!(told, ["## Task", "## Checks", "## Checklist"], "{task}");
     assert!(!env.repo().join(".spore/index").exists(), "nothing was indexed for it");
 }

@@ -63,6 +63,17 @@ fn undisturbed(scenario: &str) -> Value {
 }
 
 #[test]
+fn a_session_that_is_started_again_is_told_the_same_to_the_byte() {
+    let env = scenes::with_scenario(&second_bounce_waits());
+    let _ = stop(&env, "KILL");
+    let _ = env.spore(&["resume"]).code(0);
+    // Every command of a scene has a later time: the task file's is that of the first attempt.
+    let task = |session: &str| scenes::artefact(&env, &format!("bounce-2/{session}/task.md"));
+    assert_eq!(task("coder"), task("coder.lost-1"));
+    assert!(task("coder").contains(" UTC.\n"), "{}", task("coder"));
+}
+
+#[test]
 fn a_run_stopped_by_ctrl_c_parks_and_ends_as_if_nothing_had_happened() {
     let scenario = second_bounce_waits();
     let env = scenes::with_scenario(&scenario);

@@ -60,7 +60,7 @@ fn turns(tongue: &Tongue) -> [Turn; 8] {
     });
     [
         // First: what is summed up quotes the others.
-        Turn::says(SUMMARY).when(When::contains("to be summed up")),
+        Turn::says(SUMMARY).when(When::contains("summarizer after its end")),
         Turn::says("done").when(after("WRITTEN")).sticky(),
         Turn::says("I have handed it in.").when(after("Taken")).sticky(),
         coder("coder in bounce 1", "printf 'gone\\n' > kept.txt"),

@@ -35,6 +35,9 @@ pub struct Config {
     pub scan: ScanConfig,
     pub search: SearchConfig,
     pub context: ContextConfig,
+    pub impact: ImpactConfig,
+    pub lessons: LessonConfig,
+    pub summary: SummaryConfig,
     pub memory: MemoryConfig,
     pub show: ShowConfig,
     pub tiers: BTreeMap<String, TierConfig>,
@@ -100,6 +103,7 @@ pub struct SentinelConfig {
 pub struct VerdictRules {
     pub min_confidence: f64,
     pub phrase_confidence: f64,
+    pub verifier_attempts: u32,
     pub verifier_retry_pause: Duration,
     /// Patterns of files that agents obey without being asked to.
     pub instructions: Vec<String>,
@@ -261,10 +265,67 @@ pub struct IndexConfig {
     pub embed_for: Duration,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ContextConfig {
     pub tokens: u32,
     pub first_index_files: u32,
+    pub files: u32,
+    pub items_of_file: u32,
+    pub reasons: u32,
+    pub locations: u32,
+    pub locations_of_file: u32,
+    pub snippets: u32,
+    pub snippet_lines: u32,
+    pub snippet_from: u32,
+    pub snippet_to: u32,
+    pub calls: u32,
+    pub neighbours_of_call: u32,
+    pub anchors: u32,
+    pub anchor_files: u32,
+    pub namesakes: u32,
+    pub nodes_of_anchor: u32,
+    pub max_hops: u32,
+    pub max_cost: f64,
+    pub nodes: u32,
+    pub near: u32,
+    pub least_nearness: f64,
+    pub memory_lines: u32,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct ImpactConfig {
+    pub files: u32,
+    pub touched: u32,
+    pub removed: u32,
+    pub users: u32,
+    pub tests: u32,
+    pub companions: u32,
+    pub least_together: f64,
+    pub pointed_at: u32,
+    pub untouched: u32,
+    pub connected_of_file: u32,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct LessonConfig {
+    pub carried: u32,
+    pub looked_at: u32,
+    pub least_likeness: f64,
+    pub same: f64,
+    pub same_situation: f64,
+    pub other_answer: f64,
+    pub from_verified: f64,
+    pub from_unfinished: f64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SummaryConfig {
+    pub bytes: u64,
+    pub message_bytes: u64,
+    pub reason_bytes: u64,
+    pub files: u32,
+    pub checks: u32,
+    pub findings: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

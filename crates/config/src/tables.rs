@@ -7,10 +7,11 @@ use spore_model::{CheckoutAccess, ToolGroup, ToolGroups};
 
 use crate::config::{
     ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig, CommandConfig, CommitConfig,
-    ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, IndexConfig,
-    MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig,
-    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
-    StoreConfig, TierConfig, VerdictRules,
+    ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig,
+    ImpactConfig, IndexConfig, LessonConfig, MemoryConfig, ModelPrice, OrchestrateConfig,
+    PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig,
+    SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig,
+    VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -41,6 +42,7 @@ impl Config {
             verdict: VerdictRules {
                 min_confidence: all.fraction("verdict.min_confidence")?,
                 phrase_confidence: all.fraction("verdict.phrase_confidence")?,
+                verifier_attempts: all.positive("verdict.verifier_attempts")?,
                 verifier_retry_pause: all.time("verdict.verifier_retry_pause")?,
                 instructions: all.list("verdict.instructions")?,
             },
@@ -86,10 +88,10 @@ impl Config {
             scan: all.scan()?,
             search: all.search()?,
             memory: all.memory()?,
-            context: ContextConfig {
-                tokens: all.positive("context.tokens")?,
-                first_index_files: all.count("context.first_index_files")?,
-            },
+            context: all.context()?,
+            impact: all.impact()?,
+            lessons: all.lessons()?,
+            summary: all.summary()?,
             show: ShowConfig { limit: all.count("show.limit")? },
             tiers: all.members("tiers", |all, path| all.tier(path))?,
             roles: all.roles()?,
@@ -191,6 +193,80 @@ impl Entries<'_> {
             recent: self.count("scan.recent")?,
             top_directories: self.count("scan.top_directories")?,
             listed: self.count("scan.listed")?,
+        })
+    }
+
+    fn context(self) -> Result<ContextConfig, ConfigError> {
+        let (from, to) = ("context.snippet_from", "context.snippet_to");
+        let (snippet_from, snippet_to) = (self.positive(from)?, self.positive(to)?);
+        if snippet_from > snippet_to {
+            return Err(
+                self.bad(from, format!("must not be more than {to}, which is {snippet_to}"))
+            );
+        }
+        Ok(ContextConfig {
+            tokens: self.positive("context.tokens")?,
+            first_index_files: self.count("context.first_index_files")?,
+            files: self.positive("context.files")?,
+            items_of_file: self.count("context.items_of_file")?,
+            reasons: self.count("context.reasons")?,
+            locations: self.count("context.locations")?,
+            locations_of_file: self.count("context.locations_of_file")?,
+            snippets: self.count("context.snippets")?,
+            snippet_lines: self.positive("context.snippet_lines")?,
+            snippet_from,
+            snippet_to,
+            calls: self.count("context.calls")?,
+            neighbours_of_call: self.count("context.neighbours_of_call")?,
+            anchors: self.count("context.anchors")?,
+            anchor_files: self.count("context.anchor_files")?,
+            namesakes: self.count("context.namesakes")?,
+            nodes_of_anchor: self.count("context.nodes_of_anchor")?,
+            max_hops: self.count("context.max_hops")?,
+            max_cost: self.number("context.max_cost")?,
+            nodes: self.count("context.nodes")?,
+            near: self.count("context.near")?,
+            least_nearness: self.fraction("context.least_nearness")?,
+            memory_lines: self.count("context.memory_lines")?,
+        })
+    }
+
+    fn impact(self) -> Result<ImpactConfig, ConfigError> {
+        Ok(ImpactConfig {
+            files: self.count("impact.files")?,
+            touched: self.count("impact.touched")?,
+            removed: self.count("impact.removed")?,
+            users: self.count("impact.users")?,
+            tests: self.count("impact.tests")?,
+            companions: self.count("impact.companions")?,
+            least_together: self.fraction("impact.least_together")?,
+            pointed_at: self.count("impact.pointed_at")?,
+            untouched: self.count("impact.untouched")?,
+            connected_of_file: self.count("impact.connected_of_file")?,
+        })
+    }
+
+    fn lessons(self) -> Result<LessonConfig, ConfigError> {
+        Ok(LessonConfig {
+            carried: self.count("lessons.carried")?,
+            looked_at: self.positive("lessons.looked_at")?,
+            least_likeness: self.fraction("lessons.least_likeness")?,
+            same: self.fraction("lessons.same")?,
+            same_situation: self.fraction("lessons.same_situation")?,
+            other_answer: self.fraction("lessons.other_answer")?,
+            from_verified: self.fraction("lessons.from_verified")?,
+            from_unfinished: self.fraction("lessons.from_unfinished")?,
+        })
+    }
+
+    fn summary(self) -> Result<SummaryConfig, ConfigError> {
+        Ok(SummaryConfig {
+            bytes: self.bytes("summary.bytes")?,
+            message_bytes: self.bytes("summary.message_bytes")?,
+            reason_bytes: self.bytes("summary.reason_bytes")?,
+            files: self.count("summary.files")?,
+            checks: self.count("summary.checks")?,
+            findings: self.count("summary.findings")?,
         })
     }
 

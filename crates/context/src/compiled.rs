@@ -17,7 +17,7 @@ pub struct Compiled {
     pub calls: Vec<CallGraph>,
     pub lessons: Vec<CarriedLesson>,
     pub memory: Vec<MemoryLine>,
-    /// What a change reaches; for somebody who has to judge it.
+    /// What a change reaches; for a verifier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impact: Option<Impact>,
 }

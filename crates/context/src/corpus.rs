@@ -117,3 +117,42 @@ impl<'i> Corpus<'i> {
         self.files.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample_tree::SampleTree;
+
+    #[test]
+    fn files_and_commits_are_known_by_their_places() {
+        let tree = SampleTree::of(
+            "file b.rs
+             function second 1-2 shared words
+             file a.rs
+             function first 1-2 shared words
+             function third 3-4 others
+             commit newer | a.rs gone.rs
+             commit older | a.rs b.rs",
+        );
+        let corpus = tree.corpus();
+        assert_eq!((corpus.len(), corpus.is_empty()), (2, false));
+        let paths: Vec<&str> = corpus.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["a.rs", "b.rs"]);
+        let past = |subject: &str, files: &[u32], touched| Past {
+            subject: subject.into(),
+            files: files.to_vec(),
+            touched,
+        };
+        assert_eq!(corpus.commits, [past("newer", &[0], 2), past("older", &[0, 1], 2)]);
+        // A file's units are itself and its items; documents lead to places and back.
+        for (place, document) in corpus.code.documents.iter().enumerate() {
+            assert_eq!(corpus.code.places[document.unwrap() as usize] as usize, place);
+        }
+        assert_eq!(corpus.code.collection.units().len(), 5);
+        let sought = ["words", "others", "zebra"].map(|word| spore_lexical::terms(word).remove(0));
+        let sought: Vec<&str> = sought.iter().map(String::as_str).collect();
+        let matches = corpus.code.matches(corpus.index, &sought).unwrap();
+        let counts: Vec<usize> = matches.iter().map(|found| found.postings.len()).collect();
+        assert_eq!(counts, [2, 1, 0]);
+    }
+}

@@ -1,4 +1,4 @@
-//! What a change reaches: for somebody who has to judge it, not for whoever made it.
+//! What a change reaches: for the verifier that judges it, not for the coder that made it.
 //!
 //! Two indexes are compared, that of the tree before and that of the tree after. An item whose
 //! text differs was changed; one that is only in the later tree is new, one that is only in
@@ -22,9 +22,9 @@ use crate::items::{item_ref, stored_ref};
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Impact {
     /// What was changed or added, in the order of the files.
-    pub touched: Vec<Touched>,
-    /// What is gone although somebody still relied on it, and what is gone besides.
-    pub removed: Vec<Removed>,
+    pub touched: Vec<TouchedItem>,
+    /// What is gone, first that which unchanged code still relies on.
+    pub removed: Vec<RemovedItem>,
     /// Tests that exercise what was touched.
     pub tests: Vec<Exercise>,
     /// Files that were not changed and usually are when one of these is.
@@ -33,19 +33,20 @@ pub struct Impact {
     pub paths: Vec<String>,
 }
 
+/// What a change did to a piece of code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum TouchKind {
     Changed,
     Added,
-    /// Nobody knows what it was before.
+    /// The tree before the change is not indexed, so what it was before is not known.
     InChangedFile,
 }
 
 /// A piece of code that the change touched.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Touched {
-    pub how: How,
+pub struct TouchedItem {
+    pub how: TouchKind,
     #[serde(flatten)]
     pub item: ItemRef,
     /// What uses it, the surest first.
@@ -56,7 +57,7 @@ pub struct Touched {
 
 /// A piece of code that is gone; its place is where it was.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Removed {
+pub struct RemovedItem {
     #[serde(flatten)]
     pub item: ItemRef,
     /// What used it and was not changed since.
@@ -82,7 +83,7 @@ pub struct Companion {
     pub confidence: f64,
 }
 
-/// How much is looked at and said.
+/// How much of a change is looked at and said.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ImpactLimits {
     /// Of a larger change only the first files are looked at.
@@ -96,21 +97,6 @@ pub struct ImpactLimits {
     pub least_together: f64,
 }
 
-impl Default for ImpactLimits {
-    fn default() -> Self {
-        Self {
-            files: 200,
-            touched: 40,
-            users: 6,
-            removed: 12,
-            tests: 30,
-            companions: 6,
-            // More than once, and more often than not.
-            least_together: 0.6,
-        }
-    }
-}
-
 /// Compares two trees where `paths` differ. Without the tree before, everything in those files
 /// counts as touched.
 pub fn of(
@@ -119,14 +105,14 @@ pub fn of(
     paths: &[String],
     limits: &ImpactLimits,
 ) -> Result<Impact, CodeIndexError> {
-    let mut view = Comparison { after, before, limits, hashes: HashMap::new() };
+    let mut view = TreeComparison { after, before, limits, hashes: HashMap::new() };
     let mut paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     paths.sort_unstable();
     paths.dedup();
     let looked_at = &paths[..paths.len().min(limits.files)];
     let mut impact =
         Impact { paths: paths.iter().map(|&path| path.to_owned()).collect(), ..Impact::default() };
-    let mut items: Vec<(How, ItemRef)> = Vec::new();
+    let mut items: Vec<(TouchKind, ItemRef)> = Vec::new();
     let mut gone: Vec<ItemRef> = Vec::new();
     for path in looked_at {
         let (touched, removed) = view.compare(path)?;
@@ -139,7 +125,7 @@ pub fn of(
             break;
         }
         let (users, more_users) = view.users(&item)?;
-        impact.touched.push(Touched { how, item, users, more_users });
+        impact.touched.push(TouchedItem { how, item, users, more_users });
     }
     impact.removed = view.removed(gone)?;
     impact.companions = view.companions(looked_at)?;
@@ -147,9 +133,9 @@ pub fn of(
 }
 
 /// What of a file was touched, and what is gone from it.
-type Compared = (Vec<(How, ItemRef)>, Vec<ItemRef>);
+type Compared = (Vec<(TouchKind, ItemRef)>, Vec<ItemRef>);
 
-struct Comparison<'a> {
+struct TreeComparison<'a> {
     after: &'a CodeIndex,
     before: Option<&'a CodeIndex>,
     limits: &'a ImpactLimits,
@@ -161,7 +147,7 @@ struct Comparison<'a> {
 const RELIES: [EdgeKind; 4] =
     [EdgeKind::Calls, EdgeKind::UsesType, EdgeKind::Implements, EdgeKind::Extends];
 
-impl Comparison<'_> {
+impl TreeComparison<'_> {
     /// Returns what of a file was touched, innermost pieces alone, and what is gone from it.
     fn compare(&mut self, path: &str) -> Result<Compared, CodeIndexError> {
         let after = items(self.after, path)?;
@@ -173,12 +159,12 @@ impl Comparison<'_> {
         let was: HashMap<NodeKey, u64> =
             before.iter().flatten().map(|item| (item.key, item.hash)).collect();
         let how = |item: &StoredItem| match (&before, was.get(&item.key)) {
-            (None, _) => Some(How::InChangedFile),
-            (Some(_), None) => Some(How::Added),
-            (Some(_), Some(hash)) if *hash != item.hash => Some(How::Changed),
+            (None, _) => Some(TouchKind::InChangedFile),
+            (Some(_), None) => Some(TouchKind::Added),
+            (Some(_), Some(hash)) if *hash != item.hash => Some(TouchKind::Changed),
             _ => None,
         };
-        let touched: Vec<(How, &StoredItem)> =
+        let touched: Vec<(TouchKind, &StoredItem)> =
             after.iter().filter_map(|item| Some((how(item)?, item))).collect();
         // What holds a touched piece differs by that piece, and says no more than it.
         let holders: HashSet<u32> = touched.iter().map(|(_, item)| item.parent).collect();
@@ -208,7 +194,7 @@ impl Comparison<'_> {
         Ok((users, edges.len().saturating_sub(self.limits.users)))
     }
 
-    fn tests(&self, touched: &[(How, ItemRef)]) -> Result<Vec<Exercise>, CodeIndexError> {
+    fn tests(&self, touched: &[(TouchKind, ItemRef)]) -> Result<Vec<Exercise>, CodeIndexError> {
         let mut tests: Vec<Exercise> = Vec::new();
         let mut seen: HashSet<NodeId> = HashSet::new();
         let is_touched: HashSet<&NodeId> = touched.iter().map(|(_, item)| &item.id).collect();
@@ -242,8 +228,8 @@ impl Comparison<'_> {
         Ok(first.map(|edge| edge.far.title).unwrap_or_default())
     }
 
-    /// Returns what is gone, that which somebody still relies on first.
-    fn removed(&self, gone: Vec<ItemRef>) -> Result<Vec<Removed>, CodeIndexError> {
+    /// Returns what is gone, first that which unchanged code still relies on.
+    fn removed(&self, gone: Vec<ItemRef>) -> Result<Vec<RemovedItem>, CodeIndexError> {
         let Some(before) = self.before else { return Ok(Vec::new()) };
         let mut removed = Vec::new();
         for item in gone {
@@ -253,7 +239,7 @@ impl Comparison<'_> {
                     still_used_by.extend(item_ref(self.after, &edge.far.id)?);
                 }
             }
-            removed.push(Removed { item, still_used_by });
+            removed.push(RemovedItem { item, still_used_by });
         }
         removed.sort_by_key(|removed| removed.still_used_by.is_empty());
         removed.truncate(self.limits.removed);
@@ -320,3 +306,6 @@ fn incoming(
 fn is_function(kind: &str) -> bool {
     matches!(kind, "function" | "method" | "test" | "macro")
 }
+
+#[cfg(test)]
+mod tests;

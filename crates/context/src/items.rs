@@ -36,3 +36,27 @@ pub(crate) fn stored_ref(path: &str, item: &StoredItem) -> ItemRef {
         last_line: item.lines.1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample_tree::{SampleTree, id};
+
+    #[test]
+    fn a_piece_of_code_is_known_by_name_kind_and_place() {
+        let tree = SampleTree::of("file src/a.rs\nmethod Bill::total 6-12 adds up");
+        let expected = ItemRef {
+            id: id("src/a.rs", "Bill::total"),
+            kind: "method".into(),
+            name: "Bill::total".into(),
+            path: "src/a.rs".into(),
+            first_line: 6,
+            last_line: 12,
+        };
+        assert_eq!(item_ref(&tree.index, &expected.id).unwrap(), Some(expected.clone()));
+        let file = tree.index.file("src/a.rs").unwrap().unwrap();
+        let stored = &tree.index.items_of(file.no).unwrap()[0];
+        assert_eq!(stored_ref("src/a.rs", stored), expected);
+        assert_eq!(item_ref(&tree.index, &id("src/a.rs", "gone")).unwrap(), None);
+    }
+}

@@ -11,20 +11,14 @@ use spore_model::{Lesson, NodeId};
 
 use crate::compiled::CarriedLesson;
 
-/// How lessons are chosen. The defaults are the seed's.
+/// How lessons are chosen.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LessonRules {
     pub most: usize,
     /// Less similar ones are only carried because they are new.
-    pub threshold: f64,
+    pub least_likeness: f64,
     /// Two lessons this similar are one.
     pub same: f64,
-}
-
-impl Default for LessonRules {
-    fn default() -> Self {
-        Self { most: 5, threshold: 0.15, same: 0.8 }
-    }
 }
 
 /// Chooses the lessons for a task. `nearness` is how near each lesson's meaning is, where
@@ -43,7 +37,7 @@ pub fn choose(
         .map(|lesson| Weighed::new(lesson, &of_task, nearness))
         .collect();
     worthy.sort_by(|a, b| {
-        let key = |w: &Weighed<'_>| (w.similarity >= rules.threshold, w.value);
+        let key = |w: &Weighed<'_>| (w.similarity >= rules.least_likeness, w.value);
         let ((near_a, value_a), (near_b, value_b)) = (key(a), key(b));
         near_b
             .cmp(&near_a)
@@ -61,7 +55,7 @@ pub fn choose(
             chosen.push(candidate);
         }
     }
-    chosen.into_iter().map(|weighed| weighed.carried(rules.threshold)).collect()
+    chosen.into_iter().map(|weighed| weighed.carried(rules.least_likeness)).collect()
 }
 
 /// Returns whether a lesson is about any of these paths, or about everything.
@@ -106,18 +100,18 @@ impl<'l> Weighed<'l> {
     ) -> Self {
         let terms: HashSet<String> = terms(&text_of(lesson)).into_iter().collect();
         let similarity = nearness(&lesson.id).unwrap_or_else(|| overlap(&terms, of_task));
-        // A lesson nobody has tried counts fully; one that never helped counts half.
+        // A lesson that no run has tried counts fully; one that never helped counts half.
         let value = similarity * (0.5 + lesson.record.standing());
         Self { lesson, terms, similarity, value }
     }
 
-    fn carried(&self, threshold: f64) -> CarriedLesson {
+    fn carried(&self, least_likeness: f64) -> CarriedLesson {
         CarriedLesson {
             id: self.lesson.id.clone(),
             title: self.lesson.title.clone(),
             pattern: self.lesson.pattern.clone(),
             fix: self.lesson.fix.clone(),
-            similarity: (self.similarity >= threshold).then_some(self.similarity),
+            similarity: (self.similarity >= least_likeness).then_some(self.similarity),
         }
     }
 }
@@ -152,7 +146,8 @@ mod tests {
     }
 
     fn titles(lessons: &[Lesson], task: &str, paths: &[&str]) -> Vec<String> {
-        let chosen = choose(lessons, task, paths, &|_| None, LessonRules::default());
+        let chosen =
+            choose(lessons, task, paths, &|_| None, crate::options::tests::sample().lessons);
         chosen.into_iter().map(|lesson| lesson.title).collect()
     }
 
@@ -193,5 +188,74 @@ mod tests {
         let mut short = lesson(1, "Tests", "");
         short.fix = "cargo test".into();
         assert!(titles(&[short], "cargo test", &[]).is_empty());
+    }
+
+    fn cache() -> Lesson {
+        lesson(1, "Cache keys", "the path cache missed because of a trailing slash")
+    }
+
+    fn retries() -> Lesson {
+        lesson(2, "Retries", "a request was sent twice when the network was slow to answer")
+    }
+
+    #[test]
+    fn a_near_meaning_beats_words_where_vectors_know_it() {
+        let lessons = [cache(), retries()];
+        let task = "the path cache misses for a trailing slash";
+        let rules = crate::options::tests::sample().lessons;
+        let near = |id: &NodeId| (*id == lessons[1].id).then_some(0.9);
+        let chosen = choose(&lessons, task, &[], &near, rules);
+        let told: Vec<(&str, bool)> =
+            chosen.iter().map(|it| (it.title.as_str(), it.similarity == Some(0.9))).collect();
+        assert_eq!(told, [("Retries", true), ("Cache keys", false)]);
+    }
+
+    #[test]
+    fn as_many_are_carried_as_the_rules_say() {
+        #[track_caller]
+        fn check(rules: LessonRules, expected: &[(&str, bool)]) {
+            let task = "the path cache misses for a trailing slash";
+            let chosen = choose(&[cache(), retries()], task, &[], &|_| None, rules);
+            let told: Vec<(&str, bool)> =
+                chosen.iter().map(|it| (it.title.as_str(), it.similarity.is_some())).collect();
+            assert_eq!(told, expected);
+        }
+        let rules = LessonRules { most: 5, least_likeness: 0.15, same: 0.8 };
+        check(rules, &[("Cache keys", true), ("Retries", false)]);
+        check(LessonRules { most: 1, ..rules }, &[("Cache keys", true)]);
+        check(LessonRules { most: 0, ..rules }, &[]);
+        // With a bound that none reaches, the newest comes first.
+        let strict = LessonRules { least_likeness: 1.1, ..rules };
+        check(strict, &[("Retries", false), ("Cache keys", false)]);
+        // If all are one, the nearest stands for them.
+        check(LessonRules { same: 0.0, ..rules }, &[("Cache keys", true)]);
+    }
+
+    #[test]
+    fn likeness_is_one_for_the_same_words_and_nothing_for_none_in_common() {
+        #[track_caller]
+        fn check(a: &str, b: &str, expected: f64) {
+            let found = overlap_of_texts(a, b);
+            assert!((found - expected).abs() < 1e-9, "{a} / {b}: {found}");
+        }
+        check("path cache", "cache path", 1.0);
+        check("path cache", "network retry", 0.0);
+        check("path", "path cache slash root", 0.5);
+        check("", "path", 0.0);
+        assert!((likeness(&cache(), &cache()) - 1.0).abs() < 1e-9);
+        assert!(likeness(&cache(), &retries()) < 0.8);
+    }
+
+    #[test]
+    fn a_place_holds_what_is_below_it() {
+        for (place, path, expected) in [
+            ("src", "src/a.rs", true),
+            ("src/", "src/a.rs", true),
+            ("src/a.rs", "src/a.rs", true),
+            ("src/a", "src/a.rs", false),
+            ("lib", "src/lib/a.rs", false),
+        ] {
+            assert_eq!(holds(place, path), expected, "{place} {path}");
+        }
     }
 }

@@ -10,10 +10,13 @@ mod corpus;
 pub mod impact;
 mod items;
 mod lessons;
+mod options;
 mod question;
 mod quoting;
 pub mod rank;
 pub mod retrieve;
+#[cfg(test)]
+mod sample_tree;
 pub mod search;
 pub mod task_file;
 mod tokens;
@@ -24,5 +27,6 @@ pub use compiled::{
 };
 pub use corpus::Corpus;
 pub use lessons::{LessonRules, choose as choose_lessons, likeness, overlap_of_texts};
+pub use options::{ContextOptions, TaskFileLimits, TrailLimits};
 pub use quoting::{fenced, inline, quoted};
 pub use tokens::{tokens, tokens_of_bytes};

@@ -6,6 +6,8 @@
 
 use spore_lexical::{for_each_word, plain_name, terms};
 
+// The weights of the ranking were fitted on questions that were read with these figures.
+
 /// Later words of a long text say little about where the work is.
 const MAX_BODY_TERMS: usize = 150;
 /// More text than this is a log or a file; what it is about stands at its beginning.
@@ -13,9 +15,9 @@ const MAX_BYTES: usize = 16 << 10;
 
 /// What a task says, in the words of the index.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Question {
+pub(crate) struct TaskQuestion {
     /// Each once, with what it counts in each part.
-    pub(crate) terms: Vec<QuestionTerm>,
+    pub(crate) terms: Vec<TaskTerm>,
     /// What is spelled as code spells names, as plain names; each with what it counts.
     pub(crate) names: Vec<(String, f64)>,
     /// Places that a prefix names: `css` of `fix(css): …`.
@@ -26,13 +28,13 @@ pub(crate) struct Question {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct QuestionTerm {
+pub(crate) struct TaskTerm {
     pub(crate) term: String,
     pub(crate) in_subject: f64,
     pub(crate) in_body: f64,
 }
 
-impl QuestionTerm {
+impl TaskTerm {
     /// Returns what the term counts in all.
     pub(crate) fn weight(&self) -> f64 {
         3.0 * self.in_subject + self.in_body
@@ -81,12 +83,12 @@ pub(crate) struct Mood {
     pub(crate) repair: bool,
 }
 
-impl Question {
+impl TaskQuestion {
     pub(crate) fn new(task: &str) -> Self {
         let task = &task[..task.floor_char_boundary(MAX_BYTES)];
         let text = without_noise(task);
         let (first, body) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
-        let prefix = Prefix::of(first);
+        let prefix = SubjectPrefix::of(first);
         // A kind of change is no word of the code; the place in brackets is.
         let subject = match prefix.kind {
             Some(_) => format!("{} {}", prefix.bracketed, prefix.rest),
@@ -137,14 +139,14 @@ fn without_noise(task: &str) -> String {
 
 /// The parts of a conventional first line.
 #[derive(Debug, Default, PartialEq)]
-struct Prefix<'a> {
+struct SubjectPrefix<'a> {
     kind: Option<ChangeKind>,
     scopes: Vec<String>,
     bracketed: &'a str,
     rest: &'a str,
 }
 
-impl<'a> Prefix<'a> {
+impl<'a> SubjectPrefix<'a> {
     /// Longer than this it is a sentence with a colon in it.
     const MAX_BYTES: usize = 40;
     const MAX_WORDS: usize = 3;
@@ -191,17 +193,17 @@ fn kind_of(word: &str) -> Option<ChangeKind> {
 
 /// Returns the places that a commit's first line names.
 pub(crate) fn scopes_of(subject: &str) -> Vec<String> {
-    Prefix::of(subject).scopes
+    SubjectPrefix::of(subject).scopes
 }
 
-fn weighed(subject: &str, body: &str) -> Vec<QuestionTerm> {
-    let mut found: Vec<(QuestionTerm, [u32; 2])> = Vec::new();
+fn weighed(subject: &str, body: &str) -> Vec<TaskTerm> {
+    let mut found: Vec<(TaskTerm, [u32; 2])> = Vec::new();
     let of_subject = terms(subject).into_iter().map(|term| (term, 0));
     let of_body = terms(body).into_iter().take(MAX_BODY_TERMS).map(|term| (term, 1));
     for (term, part) in of_subject.chain(of_body) {
         let known = found.iter().position(|(known, _)| known.term == term);
         let place = known.unwrap_or_else(|| {
-            found.push((QuestionTerm { term, in_subject: 0.0, in_body: 0.0 }, [0, 0]));
+            found.push((TaskTerm { term, in_subject: 0.0, in_body: 0.0 }, [0, 0]));
             found.len() - 1
         });
         found[place].1[part] += 1;
@@ -210,7 +212,7 @@ fn weighed(subject: &str, body: &str) -> Vec<QuestionTerm> {
     let damped = |count: u32| if count == 0 { 0.0 } else { 1.0 + f64::from(count).ln() };
     found
         .into_iter()
-        .map(|(term, [subject, body])| QuestionTerm {
+        .map(|(term, [subject, body])| TaskTerm {
             in_subject: damped(subject),
             in_body: damped(body),
             ..term
@@ -281,7 +283,7 @@ mod tests {
 
     #[track_caller]
     fn prefix(line: &str, kind: Option<ChangeKind>, scopes: &[&str]) {
-        let prefix = Prefix::of(line);
+        let prefix = SubjectPrefix::of(line);
         assert_eq!(prefix.kind, kind, "{line}");
         assert_eq!(prefix.scopes, scopes, "{line}");
     }
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn names_are_told_from_words() {
-        let question = Question::new(
+        let question = TaskQuestion::new(
             "fix: `print_path` prints the search path twice\n\nSee https://x.y/z and #12.\n\
              The line buffer of SearchPath is flushed.\nSigned-off-by: A B",
         );
@@ -314,15 +316,73 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_in_the_subject_counts_most_and_the_tenth_time_little() {
+        #[track_caller]
+        fn check(task: &str, term: &str, subject: f64, body: f64) {
+            let question = TaskQuestion::new(task);
+            let term = &terms(term)[0];
+            let found = question.terms.iter().find(|known| known.term == *term);
+            let weights = found.map_or((0.0, 0.0), |term| (term.in_subject, term.in_body));
+            let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+            assert!(near(weights.0, subject) && near(weights.1, body), "{task}: {weights:?}");
+        }
+        let twice = 1.0 + 2_f64.ln();
+        check("cache", "cache", 1.0, 0.0);
+        check("cache cache", "cache", twice, 0.0);
+        check("x\n\ncache", "cache", 0.0, 1.0);
+        check("cache\n\ncache cache", "cache", 1.0, twice);
+        // A kind of change is no word of the code; a place is.
+        check("perf(cache): slow", "perf", 0.0, 0.0);
+        check("perf(cache): slow", "cache", 1.0, 0.0);
+        check("cache: slow", "cache", 1.0, 0.0);
+        let term = TaskTerm { term: "x".into(), in_subject: 1.0, in_body: 1.0 };
+        assert!((term.weight() - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_name_counts_by_where_it_is_said() {
+        #[track_caller]
+        fn check(task: &str, expected: &[(&str, f64)]) {
+            let names = TaskQuestion::new(task).names;
+            let names: Vec<(&str, f64)> = names.iter().map(|(n, w)| (n.as_str(), *w)).collect();
+            assert_eq!(names, expected, "{task}");
+        }
+        check("read_file fails", &[("readfile", 2.0)]);
+        check("it fails\n\nin read_file", &[("readfile", 1.0)]);
+        check("read_file fails\n\nreadFile again", &[("readfile", 3.0)]);
+        check("read the file", &[]);
+    }
+
+    #[test]
+    fn a_mood_follows_from_prefix_and_words() {
+        #[track_caller]
+        fn check(task: &str, tests: bool, tooling: bool, repair: bool) {
+            assert_eq!(TaskQuestion::new(task).mood, Mood { tests, tooling, repair }, "{task}");
+        }
+        check("add a flag", false, false, false);
+        check("test: cover the parser", true, false, false);
+        check("the parser is untestable", false, false, false);
+        check("fix: the parser", false, false, true);
+        check("a bug in the parser", false, false, true);
+        check("a regression in the build script", true, true, true);
+    }
+
+    #[test]
+    fn addresses_numbers_of_issues_and_trailers_are_no_words() {
+        let text = without_noise("see (https://a.b/c) and #12, not #a\nReviewed-by: A\nend");
+        assert_eq!(text, "see and not #a\nend\n");
+    }
+
+    #[test]
     fn a_question_can_be_anything() {
         for text in
             ["", "   \n\n", "`", "```", "#1", "🦀", "fix: ", ": x", "[", "[a] ", "(", "配置を読む"]
         {
-            Question::new(text);
+            TaskQuestion::new(text);
         }
-        assert!(Question::new("").terms.is_empty());
+        assert!(TaskQuestion::new("").terms.is_empty());
         let long = "word ".repeat(200_000);
-        assert_eq!(Question::new(&format!("x\n{long}")).terms.len(), 1);
+        assert_eq!(TaskQuestion::new(&format!("x\n{long}")).terms.len(), 1);
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! Which files a task is about.
 //!
 //! Every signal is a named column with a value for each source file; the score is their
-//! weighted sum. The weights are data, see [`Weights`]. Signals never look at the clock: age
-//! is counted in commits, so the same tree gives the same order.
+//! weighted sum. The weights are data, see [`RankWeights`]. No signal looks at the clock: age is
+//! counted in commits, so the same tree gives the same order.
+//!
+//! The figures inside of the signals (how fast a commit fades, how soon a word is said often
+//! enough, how much of a text is read) are no settings: the weights were fitted on signals made
+//! with them, and another figure needs another fit (`bench/localise/fit.py`).
 
 mod files;
 mod history;
-mod kinds;
 mod names;
 mod paths;
+mod purpose;
 mod signals;
 mod text;
 mod weights;
@@ -17,23 +21,23 @@ use spore_lexical::TermMatches;
 use spore_store::CodeIndexError;
 
 use crate::corpus::Corpus;
-use crate::question::Question;
-use files::Sources;
+use crate::question::TaskQuestion;
+use files::SourceFiles;
 use history::History;
 
-pub use signals::{Signal, Signals};
-pub use weights::{BadWeights, Weights};
+pub use signals::{RankSignal, RankSignals};
+pub use weights::{BadWeights, RankWeights};
 
 /// A corpus, made ready for ranking.
 pub struct Ranker<'c> {
     corpus: &'c Corpus<'c>,
-    sources: Sources,
+    sources: SourceFiles,
     history: History,
 }
 
 /// The source files in the order in which a task is about them.
 pub struct Ranking {
-    pub signals: Signals,
+    pub signals: RankSignals,
     /// By source.
     pub scores: Vec<f32>,
     /// Sources, best first.
@@ -44,7 +48,7 @@ pub struct Ranking {
 
 impl<'c> Ranker<'c> {
     pub fn new(corpus: &'c Corpus<'c>) -> Self {
-        let sources = Sources::of(corpus);
+        let sources = SourceFiles::of(corpus);
         let history = History::of(corpus, &sources);
         Self { corpus, sources, history }
     }
@@ -69,8 +73,8 @@ impl<'c> Ranker<'c> {
     }
 
     /// Ranks all sources for a task.
-    pub fn rank(&self, task: &str, weights: &Weights) -> Result<Ranking, CodeIndexError> {
-        let (signals, units) = self.signals(&Question::new(task))?;
+    pub fn rank(&self, task: &str, weights: &RankWeights) -> Result<Ranking, CodeIndexError> {
+        let (signals, units) = self.signals(&TaskQuestion::new(task))?;
         let scores = weights::scores(&signals, weights);
         let mut order: Vec<u32> = (0..).take(scores.len()).collect();
         // Sources are sorted by path, and the sort is stable.
@@ -79,17 +83,17 @@ impl<'c> Ranker<'c> {
     }
 
     /// Returns what speaks for each source, and what the words gave each unit.
-    fn signals(&self, question: &Question) -> Result<(Signals, Vec<f32>), CodeIndexError> {
+    fn signals(&self, question: &TaskQuestion) -> Result<(RankSignals, Vec<f32>), CodeIndexError> {
         let terms: Vec<&str> = question.terms.iter().map(|term| term.term.as_str()).collect();
         let in_code: Vec<TermMatches> = self.corpus.code.matches(self.corpus.index, &terms)?;
         let in_messages = self.corpus.messages.matches(self.corpus.index, &terms)?;
-        let mut signals = Signals::new(self.sources.len());
+        let mut signals = RankSignals::new(self.sources.len());
         let units = text::fill(&mut signals, self.corpus, &self.sources, question, &in_code);
         names::fill(&mut signals, self.corpus, &self.sources, question)?;
         paths::fill(&mut signals, &self.sources, question);
         let (history, sources) = (&self.history, &self.sources);
         history::fill(&mut signals, self.corpus, sources, history, question, &in_messages);
-        kinds::fill(&mut signals, &self.sources.kinds, question.mood);
+        purpose::fill(&mut signals, &self.sources.kinds, question.mood);
         self.fill_shape(&mut signals);
         signals.rank_some();
         signals.scale();
@@ -97,16 +101,19 @@ impl<'c> Ranker<'c> {
     }
 
     /// Fills in what follows from the sizes of files and from what stands beside them.
-    fn fill_shape(&self, signals: &mut Signals) {
+    fn fill_shape(&self, signals: &mut RankSignals) {
         let size = |place: &u32| (self.corpus.files[*place as usize].size as f32).ln_1p();
-        signals.set(Signal::Size, self.sources.files.iter().map(size).collect());
+        signals.set(RankSignal::Size, self.sources.files.iter().map(size).collect());
         let mut best = vec![0.0_f32; self.sources.directory_names.len()];
-        let text = signals.column(Signal::Text);
+        let text = signals.column(RankSignal::Text);
         for (directory, value) in self.sources.directories.iter().zip(text) {
             let best = &mut best[*directory as usize];
             *best = best.max(*value);
         }
         let of = |directory: &u32| best[*directory as usize];
-        signals.set(Signal::DirectoryText, self.sources.directories.iter().map(of).collect());
+        signals.set(RankSignal::DirectoryText, self.sources.directories.iter().map(of).collect());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,15 +11,16 @@ mod seed;
 mod views;
 
 use serde::Serialize;
-use spore_model::graph::{Both, ExpandOptions, Links, expand};
+use spore_model::graph::{Both, Links, expand};
 use spore_model::{Lesson, NodeId};
 use spore_store::{CodeIndexError, KnowledgeError, StoredItem};
 
 use crate::compiled::{Anchor, Compiled, ContextNode, ItemRef, MemoryLine, RankedFile, Reason};
 use crate::corpus::Corpus;
 use crate::items::stored_ref;
-use crate::lessons::{LessonRules, choose};
-use crate::rank::{Ranker, Ranking, Signal, Weights};
+use crate::lessons::choose;
+use crate::options::ContextOptions;
+use crate::rank::{RankSignal, RankWeights, Ranker, Ranking};
 use graph::Translated;
 
 pub use graph::RetrieveError;
@@ -28,7 +29,7 @@ pub use graph::RetrieveError;
 #[derive(Clone, PartialEq, Debug)]
 pub enum RankerKind {
     /// Weighted signals.
-    Fitted(Weights),
+    Fitted(RankWeights),
     /// The seed's plain algorithm: files by how many nodes the anchors lead to.
     Seed,
 }
@@ -46,7 +47,7 @@ impl RankerKind {
 pub type ReadFiles<'a> = dyn Fn(&[&str]) -> Vec<Option<String>> + 'a;
 
 /// What a task file is compiled from, besides the index.
-pub struct Sources<'a> {
+pub struct ContextSources<'a> {
     /// What is known beside the code.
     pub knowledge: Option<&'a dyn Links<Error = KnowledgeError>>,
     pub lessons: &'a [Lesson],
@@ -56,41 +57,9 @@ pub struct Sources<'a> {
     pub read: &'a ReadFiles<'a>,
 }
 
-/// How much is compiled. The defaults are the seed's, but for the number of files.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Limits {
-    pub files: usize,
-    pub nodes_of_file: usize,
-    pub anchors: usize,
-    pub snippets: usize,
-    pub snippet_lines: u32,
-    pub calls: usize,
-    pub neighbours_of_call: usize,
-    pub nodes: usize,
-    pub expand: ExpandOptions,
-    pub lessons: LessonRules,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            files: 30,
-            nodes_of_file: 3,
-            anchors: 5,
-            snippets: 5,
-            snippet_lines: 30,
-            calls: 3,
-            neighbours_of_call: 3,
-            nodes: 15,
-            expand: ExpandOptions::default(),
-            lessons: LessonRules::default(),
-        }
-    }
-}
-
-/// How long each stage took, by whoever holds a clock.
+/// A part of the work, for a caller that measures how long each takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub enum Stage {
+pub enum CompileStage {
     Open,
     Rank,
     Expand,
@@ -102,20 +71,20 @@ pub fn compile(
     corpus: &Corpus<'_>,
     task: &str,
     kind: &RankerKind,
-    sources: &Sources<'_>,
-    limits: &Limits,
-    done: &mut dyn FnMut(Stage),
+    sources: &ContextSources<'_>,
+    options: &ContextOptions,
+    done: &mut dyn FnMut(CompileStage),
 ) -> Result<Compiled, RetrieveError> {
     let ranker = Ranker::new(corpus);
-    done(Stage::Open);
+    done(CompileStage::Open);
     // The seed's ranking looks at what the words gave each function and at no weight.
     let weights = match kind {
         RankerKind::Fitted(weights) => weights.clone(),
-        RankerKind::Seed => Weights::none(),
+        RankerKind::Seed => RankWeights::none(),
     };
     let ranking = ranker.rank(task, &weights)?;
-    done(Stage::Rank);
-    let view = View { corpus, ranker: &ranker, ranking: &ranking, limits };
+    done(CompileStage::Rank);
+    let view = RankedTask { corpus, ranker: &ranker, ranking: &ranking, options };
     let anchors = match kind {
         RankerKind::Fitted(_) => anchors::of_ranking(&view, task, sources.semantic)?,
         RankerKind::Seed => anchors::of_words(&view, sources.semantic)?,
@@ -125,14 +94,14 @@ pub fn compile(
         RankerKind::Fitted(_) => ranked_files(&view, &weights)?,
         RankerKind::Seed => seed::files(&view, &anchors, &nodes)?,
     };
-    done(Stage::Expand);
+    done(CompileStage::Expand);
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let lessons = choose(sources.lessons, task, &paths, &|_| None, limits.lessons);
+    let lessons = choose(sources.lessons, task, &paths, &|_| None, options.lessons);
     let (snippets, calls) = (
         views::snippets(&view, &anchors, &files, sources.read)?,
         views::calls(&view, &anchors, &files)?,
     );
-    done(Stage::Read);
+    done(CompileStage::Read);
     Ok(Compiled {
         task: task.to_owned(),
         ranker: kind.as_str().to_owned(),
@@ -148,14 +117,14 @@ pub fn compile(
 }
 
 /// Everything about one question.
-struct View<'v> {
+struct RankedTask<'v> {
     corpus: &'v Corpus<'v>,
     ranker: &'v Ranker<'v>,
     ranking: &'v Ranking,
-    limits: &'v Limits,
+    options: &'v ContextOptions,
 }
 
-impl View<'_> {
+impl RankedTask<'_> {
     fn item_ref(&self, path: &str, item: &StoredItem) -> ItemRef {
         stored_ref(path, item)
     }
@@ -186,26 +155,29 @@ impl View<'_> {
     }
 }
 
-/// How many reasons a file is given with.
-const REASONS: usize = 4;
-
-fn ranked_files(view: &View<'_>, weights: &Weights) -> Result<Vec<RankedFile>, CodeIndexError> {
-    let best = view.ranking.order.iter().take(view.limits.files);
+fn ranked_files(
+    view: &RankedTask<'_>,
+    weights: &RankWeights,
+) -> Result<Vec<RankedFile>, CodeIndexError> {
+    let best = view.ranking.order.iter().take(view.options.files);
     best.map(|source| {
         let place = view.ranker.file_of(*source);
         Ok(RankedFile {
             path: view.ranker.path(*source).to_owned(),
             score: tidy(view.ranking.scores[*source as usize].into()),
-            why: reasons(view.ranking, *source, weights).into_iter().take(REASONS).collect(),
-            nodes: view.best_items(place, view.limits.nodes_of_file)?,
+            why: reasons(view.ranking, *source, weights)
+                .into_iter()
+                .take(view.options.reasons)
+                .collect(),
+            nodes: view.best_items(place, view.options.items_of_file)?,
         })
     })
     .collect()
 }
 
 /// Returns what every signal gave a file, the strongest first.
-pub fn reasons(ranking: &Ranking, source: u32, weights: &Weights) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = Signal::ALL
+pub fn reasons(ranking: &Ranking, source: u32, weights: &RankWeights) -> Vec<Reason> {
+    let mut reasons: Vec<Reason> = RankSignal::ALL
         .iter()
         .map(|signal| Reason {
             signal: signal.as_str().to_owned(),
@@ -224,9 +196,9 @@ fn tidy(number: f64) -> f64 {
 }
 
 fn expanded(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     anchors: &[Anchor],
-    sources: &Sources<'_>,
+    sources: &ContextSources<'_>,
 ) -> Result<Vec<ContextNode>, RetrieveError> {
     let code = Translated(view.corpus.index as &dyn Links<Error = CodeIndexError>);
     let knowledge = sources.knowledge.map(Translated);
@@ -236,7 +208,7 @@ fn expanded(
     };
     let mut nodes: Vec<ContextNode> = Vec::new();
     for anchor in anchors {
-        for reached in expand(&*graph, &anchor.item.id, &view.limits.expand)? {
+        for reached in expand(&*graph, &anchor.item.id, &view.options.walk)? {
             let via = views::via(&anchor.item.name, &reached.path);
             let node = ContextNode {
                 id: reached.node.id.clone(),
@@ -254,6 +226,9 @@ fn expanded(
     }
     nodes.retain(|node| anchors.iter().all(|anchor| anchor.item.id != node.id));
     nodes.sort_by(|a, b| b.relevance.total_cmp(&a.relevance).then_with(|| a.id.cmp(&b.id)));
-    nodes.truncate(view.limits.nodes);
+    nodes.truncate(view.options.nodes);
     Ok(nodes)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Which files, functions, types and sections somebody means by a few words.
+//! Which files, functions, types and sections a few words of a question mean.
 //!
 //! Three things speak for a unit: its words (BM25, a term in the name or the documentation
 //! counting more than one in the body), how well its name is the one that was asked for, and
@@ -23,9 +23,12 @@ use spore_store::{CodeIndex, CodeIndexError, FileNo, NodeNo, StoredFile, UnitRow
 
 use crate::corpus::Searched;
 use exact::Exact;
-use fuse::Signals;
+use fuse::HitSignals;
 use wanted::Wanted;
-use words::Words;
+use words::WordScores;
+
+// Bounds on how much work a question makes. They change no answer that a person would miss, so
+// they are no settings.
 
 /// How many units are looked at closely, for each that is wanted and at least.
 const CLOSELY: usize = 12;
@@ -39,7 +42,7 @@ const MANY_CALLERS: u32 = 64;
 /// Whatever is asked for, more hits than this are no answer.
 const MOST_HITS: usize = 1_000;
 
-/// What somebody looks for.
+/// A question to the index.
 #[derive(Clone, Copy)]
 pub struct SearchAsked<'a> {
     pub text: &'a str,
@@ -86,7 +89,7 @@ pub struct Searcher<'i> {
 }
 
 /// A unit that is looked at closely.
-struct Candidate {
+struct SearchCandidate {
     unit: u32,
     /// The place of its file among the files.
     file: u32,
@@ -151,10 +154,10 @@ impl<'i> Searcher<'i> {
         Some(self.files.iter().map(|file| holds(&file.path)).collect())
     }
 
-    fn words(&self, wanted: &Wanted) -> Result<Words, CodeIndexError> {
+    fn words(&self, wanted: &Wanted) -> Result<WordScores, CodeIndexError> {
         let terms: Vec<&str> = wanted.terms.iter().map(|term| term.term.as_str()).collect();
         let matches = self.code.matches(self.index, &terms)?;
-        Ok(Words::of(&self.code, wanted, matches))
+        Ok(WordScores::of(&self.code, wanted, matches))
     }
 
     /// Returns the units whose meaning is near.
@@ -173,7 +176,11 @@ impl<'i> Searcher<'i> {
     }
 
     /// Returns the units that the question names outright.
-    fn named(&self, wanted: &Wanted, words: &Words) -> Result<HashMap<u32, Exact>, CodeIndexError> {
+    fn named(
+        &self,
+        wanted: &Wanted,
+        words: &WordScores,
+    ) -> Result<HashMap<u32, Exact>, CodeIndexError> {
         let mut named = HashMap::new();
         let mut name = |unit: u32, exact: Exact| {
             let known = named.entry(unit).or_insert(exact);
@@ -221,7 +228,7 @@ impl<'i> Searcher<'i> {
         limit: usize,
         kinds: &[String],
         chosen: &Chosen<'_>,
-    ) -> Result<Vec<Candidate>, CodeIndexError> {
+    ) -> Result<Vec<SearchCandidate>, CodeIndexError> {
         let mut candidates = Vec::new();
         for units in order[..order.len().min(LOOKED_AT_MOST)].chunks(wide.max(1)) {
             let spots: Vec<UnitSpot> = units.iter().map(|unit| self.spot_of(*unit)).collect();
@@ -231,7 +238,7 @@ impl<'i> Searcher<'i> {
                 if !kinds.is_empty() && !kinds.contains(&row.kind) {
                     continue;
                 }
-                candidates.push(Candidate {
+                candidates.push(SearchCandidate {
                     unit: *unit,
                     file: self.file_of(*unit),
                     row,
@@ -250,14 +257,14 @@ impl<'i> Searcher<'i> {
     fn hits(
         &self,
         wanted: &Wanted,
-        words: &Words,
-        candidates: Vec<Candidate>,
+        words: &WordScores,
+        candidates: Vec<SearchCandidate>,
         limit: usize,
     ) -> Result<Vec<Hit>, CodeIndexError> {
         let nodes: Vec<NodeNo> = candidates.iter().map(|found| found.row.no).collect();
         let of = [EdgeKind::Calls, EdgeKind::UsesType];
         let callers = self.index.count_incoming(&nodes, &of, MANY_CALLERS)?;
-        let mut ranked: Vec<(f32, Candidate, u32)> = candidates
+        let mut ranked: Vec<(f32, SearchCandidate, u32)> = candidates
             .into_iter()
             .zip(callers)
             .map(|(found, callers)| (self.score(wanted, words, &found, callers), found, callers))
@@ -291,9 +298,15 @@ impl<'i> Searcher<'i> {
         Ok(hits.collect())
     }
 
-    fn score(&self, wanted: &Wanted, words: &Words, found: &Candidate, callers: u32) -> f32 {
+    fn score(
+        &self,
+        wanted: &Wanted,
+        words: &WordScores,
+        found: &SearchCandidate,
+        callers: u32,
+    ) -> f32 {
         let file = &self.files[found.file as usize];
-        fuse::score(&Signals {
+        fuse::score(&HitSignals {
             exact: found.exact,
             words: found.words,
             name: words.name_fit(wanted, &found.row, &file.path),
@@ -309,7 +322,13 @@ impl<'i> Searcher<'i> {
     }
 
     /// Says what speaks for a hit.
-    fn why(&self, wanted: &Wanted, words: &Words, found: &Candidate, callers: u32) -> Vec<String> {
+    fn why(
+        &self,
+        wanted: &Wanted,
+        words: &WordScores,
+        found: &SearchCandidate,
+        callers: u32,
+    ) -> Vec<String> {
         let mut why = Vec::new();
         let is_file = found.row.kind == "file";
         match (found.exact, is_file) {
@@ -359,7 +378,10 @@ impl<'i> Searcher<'i> {
 
 /// What is known of units before they are read.
 struct Chosen<'a> {
-    words: &'a Words,
+    words: &'a WordScores,
     named: &'a HashMap<u32, Exact>,
     meanings: &'a HashMap<u32, f32>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,3 +9,17 @@ pub const fn tokens_of_bytes(bytes: usize) -> usize {
 pub const fn tokens(text: &str) -> usize {
     tokens_of_bytes(text.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_quarters_of_bytes_rounded_up() {
+        for (text, expected) in
+            [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ää", 1), ("äää", 2)]
+        {
+            assert_eq!(tokens(text), expected, "{text}");
+        }
+    }
+}

@@ -14,14 +14,13 @@ pub struct BounceRules {
     pub max_bounces: u32,
     pub min_confidence: f64,
     pub phrase_confidence: f64,
+    /// How often a verifier session is started before the run waits for a person.
+    pub verifier_attempts: u32,
     /// Whether a project whose gates fail at the base may be worked on.
     pub allow_red: bool,
     /// Whether a decided run is summed up by one more session.
     pub summarize: bool,
 }
-
-/// How often a verifier session is started before the run waits for a person.
-const VERIFIER_ATTEMPTS: u32 = 2;
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Next {
@@ -233,7 +232,7 @@ impl Bounce {
                 return Next::Park { outcome, park: park_of(outcome), reason: reason.into() };
             }
             Outcome::DepthExceeded => return finish(conclusion(session.outcome, reason)),
-            _ if attempt < VERIFIER_ATTEMPTS => {
+            _ if attempt < self.rules.verifier_attempts => {
                 return Next::Do(Step::Verifier {
                     bounce,
                     tree: tree.clone(),
@@ -244,7 +243,7 @@ impl Bounce {
                 return Next::Park {
                     outcome: Outcome::NeedsHuman,
                     park: Park::Human,
-                    reason: format!("the verifier broke down twice: {reason}"),
+                    reason: format!("the verifier broke down{}: {reason}", times(attempt)),
                 };
             }
         }
@@ -376,6 +375,15 @@ pub(crate) fn park_for(park: Park, reason: &str) -> Next {
         Park::Interrupt => Outcome::Interrupted,
     };
     Next::Park { outcome, park, reason: reason.into() }
+}
+
+/// Says how often, behind what happened.
+fn times(count: u32) -> String {
+    match count {
+        1 => String::new(),
+        2 => " twice".to_owned(),
+        count => format!(" {count} times"),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionReport;
 use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
+use spore_context::task_file::{Assignment, Before, TaskFileBudget};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{
     Begun, BudgetId, CommitId, EffectClass, Outcome, Park, Run, RunId, RunKind, StepKey, Ticket,
@@ -17,7 +18,7 @@ use spore_model::{
 use super::ground::{Ending, Ground, Place};
 use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
-use crate::knowledge::brief::{Brief, Briefing, Question};
+use crate::knowledge::brief::{Brief, BriefAsked, Briefing, Findings, task_file_limits};
 use crate::session::backends::{backend, model};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{SessionEnd, SessionOpener};
@@ -136,13 +137,13 @@ impl Exec<'_> {
         let scenario = plan.scenario.as_deref().map(|path| root.join(path));
         let agent = backend(ground.around, config, &player.backend, scenario.as_deref())?;
         let head = ground.head();
-        let brief = head.as_ref().and_then(|at| self.brief(at, progress));
+        let (prompt, brief) = self.task(head.as_ref(), progress);
         Ok(SessionPlan {
             role: plan.role.clone(),
             name: self.place.name.clone(),
             player,
             agent,
-            prompt: self.prompt(brief.as_ref()),
+            prompt,
             conversation: None,
             system_prompt: None,
             dir: root.to_owned(),
@@ -177,18 +178,29 @@ impl Exec<'_> {
         Player { backend, model }
     }
 
-    /// Returns what the exec is to do, its own words first.
-    fn prompt(&self, brief: Option<&Brief>) -> String {
+    /// Writes what the exec is to do, with what code, lessons and memory know about it. Where no
+    /// index is there to start from none is made: an exec is often shorter than that takes.
+    fn task(&self, at: Option<&CommitId>, progress: &mut dyn Progress) -> (String, Option<Brief>) {
         let prompt = spore_compose::prompt(self.plan, self.diagnosis, self.resolution);
-        match brief.map(|brief| brief.text.trim()).filter(|text| !text.is_empty()) {
-            Some(text) => format!("{prompt}\n{text}\n"),
-            None => prompt,
+        let found = at.and_then(|at| self.findings(&prompt, at));
+        let Some(findings) = found else { return (prompt, None) };
+        for warning in &findings.warnings {
+            progress.update(&Update::LessContext { why: warning.clone() });
         }
+        let config = self.ground.config;
+        let budget = TaskFileBudget { context: config.context.tokens as usize, whole: None };
+        let (text, brief) = findings.write(&Assignment {
+            role: &self.plan.role,
+            occasion: None,
+            before: Before::Nothing,
+            checks: &[],
+            budget,
+            limits: task_file_limits(config),
+        });
+        (text, Some(brief))
     }
 
-    /// Compiles what code, lessons and memory know about the exec's task. Where no index is
-    /// there to start from none is made: an exec is often shorter than that takes.
-    fn brief(&self, at: &CommitId, progress: &mut dyn Progress) -> Option<Brief> {
+    fn findings(&self, task: &str, at: &CommitId) -> Option<Findings> {
         let Ground { around, workspace, config, .. } = *self.ground;
         let repository = workspace.project_repository().ok()?;
         let knowledge = workspace.knowledge(config).ok()?;
@@ -197,17 +209,8 @@ impl Exec<'_> {
         if briefing.is_first() {
             return None;
         }
-        let brief = briefing.compile(&Question {
-            task: &self.plan.prompt,
-            role: &self.plan.role,
-            at,
-            changed: &[],
-            budget_tokens: config.context.tokens as usize,
-        });
-        for warning in &brief.warnings {
-            progress.update(&Update::LessContext { why: warning.clone() });
-        }
-        Some(brief)
+        let asked = BriefAsked { task, role: &self.plan.role, at, changed: &[] };
+        Some(briefing.find(&asked))
     }
 
     /// Judges the session and writes it down. What has to wait has no result.

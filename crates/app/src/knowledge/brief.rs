@@ -5,12 +5,13 @@
 //! coder said. Both are told the lessons that are about these files and what the project keeps
 //! in mind.
 //!
-//! Nobody waits for a brief and no run fails for want of one: whatever goes wrong becomes a
-//! warning, and the brief is smaller or empty. The index of a base is a file of its own that
+//! No run fails for want of a brief: whatever goes wrong becomes a warning, and the brief is
+//! smaller or empty. The index of a base is a file of its own that
 //! is made once from the nearest one there is, and that of a change a draft on top of it that
 //! is never written down, so a run never indexes everything again.
 
 mod memory_lines;
+mod options;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -18,10 +19,10 @@ use std::sync::Mutex;
 
 use spore_config::Config;
 use spore_context::impact::{self, ImpactLimits};
-use spore_context::rank::Weights;
-use spore_context::retrieve::{Limits, RankerKind, Sources, compile};
-use spore_context::task_file::{self, Sections};
-use spore_context::{Compiled, Corpus, LessonRules, choose_lessons};
+use spore_context::rank::RankWeights;
+use spore_context::retrieve::{ContextSources, RankerKind, compile};
+use spore_context::task_file::{self, Assignment, TaskFile};
+use spore_context::{Compiled, Corpus, choose_lessons};
 use spore_git::Repository;
 use spore_model::{CommitId, Lesson, NodeId, TreeId};
 use spore_store::{CodeIndex, Knowledge};
@@ -31,9 +32,11 @@ use crate::knowledge::carried::Carried;
 use crate::knowledge::lessons::standing_lessons;
 use crate::search::by_meaning;
 use crate::{Result, Surroundings, Workspace};
-use memory_lines::KeptLine;
+pub(crate) use memory_lines::KeptLine;
+pub(crate) use options::lesson_rules;
+pub use options::{context_options, task_file_limits};
 
-/// Compiles the briefs of one project's sessions.
+/// Finds out what the sessions of one project are told beside their tasks.
 pub(crate) struct Briefing<'a> {
     pub(crate) around: &'a Surroundings,
     pub(crate) workspace: &'a Workspace,
@@ -42,23 +45,30 @@ pub(crate) struct Briefing<'a> {
     pub(crate) knowledge: &'a dyn Knowledge,
 }
 
-/// Who wants to know what.
+/// A session that is to be told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question<'a> {
+pub(crate) struct BriefAsked<'a> {
     pub(crate) task: &'a str,
     pub(crate) role: &'a str,
     /// Whose tree the brief is about: the base for a coder, the snapshot for a verifier.
     pub(crate) at: &'a CommitId,
     /// The paths that the change under judgement touches; for a verifier.
     pub(crate) changed: &'a [String],
-    pub(crate) budget_tokens: usize,
 }
 
-/// What a session is told.
+/// What was found for a session, before its task file is written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Findings {
+    compiled: Compiled,
+    kept: Vec<KeptLine>,
+    tree: Option<TreeId>,
+    pub(crate) warnings: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// What a session was told beside its task.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Brief {
-    /// Sections of Markdown to follow the task; equal inputs give equal bytes.
-    pub(crate) text: String,
     pub(crate) carried: Carried,
     /// What could not be found out, each a sentence without its full stop.
     pub(crate) warnings: Vec<String>,
@@ -66,10 +76,25 @@ pub(crate) struct Brief {
     pub(crate) notes: Vec<String>,
 }
 
+impl Findings {
+    /// Returns what is known of a task by itself.
+    pub(crate) fn of_task(task: &str) -> Self {
+        let compiled = Compiled { task: task.to_owned(), ..Compiled::default() };
+        Self { compiled, ..Self::default() }
+    }
+
+    /// Writes the task file; equal findings and assignments give equal bytes.
+    pub(crate) fn write(self, assignment: &Assignment<'_>) -> (String, Brief) {
+        let file = task_file::write(&self.compiled, assignment);
+        let carried = carried(&file, &self.kept, self.tree);
+        (file.text, Brief { carried, warnings: self.warnings, notes: self.notes })
+    }
+}
+
 impl Briefing<'_> {
-    /// Tells what code, history, lessons and memory know about a task. Never fails.
-    pub(crate) fn compile(&self, question: &Question<'_>) -> Brief {
-        let heard = Heard::default();
+    /// Finds out what code, history, lessons and memory know about a task. Never fails.
+    pub(crate) fn find(&self, question: &BriefAsked<'_>) -> Findings {
+        let heard = IndexerNotes::default();
         let mut warnings = Vec::new();
         let (mut compiled, tree) = match self.code(question, &heard) {
             Ok(Some((compiled, tree))) => (compiled, Some(tree)),
@@ -79,28 +104,27 @@ impl Briefing<'_> {
                 (Compiled::default(), None)
             }
         };
+        question.task.clone_into(&mut compiled.task);
         compiled.lessons = match standing_lessons(self.knowledge) {
-            Ok(lessons) => chosen(&lessons, question, &compiled),
+            Ok(lessons) => self.chosen(&lessons, question, &compiled),
             Err(error) => {
                 warnings.push(format!("the lessons were not looked at: {error}"));
                 Vec::new()
             }
         };
-        let kept = memory_lines::read(self.workspace).unwrap_or_else(|error| {
+        let kept = KeptLine::read(self.workspace, self.config).unwrap_or_else(|error| {
             warnings.push(format!("the memory was not looked at: {error}"));
             Vec::new()
         });
         compiled.memory = kept.iter().map(KeptLine::shown).collect();
-        let sections = task_file::sections(&compiled, question.budget_tokens);
-        let carried = carried(&sections, &kept, tree);
-        let Heard { notes, refused } = heard;
+        let IndexerNotes { notes, refused } = heard;
         warnings.extend(refused.into_inner().unwrap_or_default());
         let notes = notes.into_inner().unwrap_or_default();
-        Brief { text: sections.text, carried, warnings, notes }
+        Findings { compiled, kept, tree, warnings, notes }
     }
 
     /// Returns whether there is nothing yet to make an index from: then the first brief takes
-    /// as long as reading the whole tree, and whoever waits should be told before.
+    /// as long as reading the whole tree, and the person who waits is told before.
     pub(crate) fn is_first(&self) -> bool {
         let trees = self.workspace.spore_dir().join("index");
         let any_tree = std::fs::read_dir(trees).is_ok_and(|entries| {
@@ -110,7 +134,11 @@ impl Briefing<'_> {
         !any_tree && !matches!(indexing::open_as_is(self.workspace, self.config), Ok(Some(_)))
     }
 
-    fn code(&self, question: &Question<'_>, heard: &Heard) -> Result<Option<(Compiled, TreeId)>> {
+    fn code(
+        &self,
+        question: &BriefAsked<'_>,
+        heard: &IndexerNotes,
+    ) -> Result<Option<(Compiled, TreeId)>> {
         if self.is_first() && !self.is_small(question.at, heard)? {
             return Ok(None);
         }
@@ -125,14 +153,14 @@ impl Briefing<'_> {
         let tree = self.repository.tree_of(question.at)?;
         let mut compiled = self.ranked(&index, question, judges, heard)?;
         if judges {
-            let limits = ImpactLimits::default();
+            let limits = options::impact_limits(self.config);
             compiled.impact = Some(impact::of(&index, before.as_ref(), question.changed, &limits)?);
         }
         Ok(Some((compiled, tree)))
     }
 
     /// Returns whether a tree may be indexed while a run waits; says so where it may not.
-    fn is_small(&self, at: &CommitId, heard: &Heard) -> Result<bool> {
+    fn is_small(&self, at: &CommitId, heard: &IndexerNotes) -> Result<bool> {
         let files = self.repository.list_files(at)?.len();
         let most = self.config.context.first_index_files as usize;
         if files > most {
@@ -144,17 +172,17 @@ impl Briefing<'_> {
         Ok(files <= most)
     }
 
-    fn index(&self, at: &CommitId, heard: &Heard) -> Result<CodeIndex> {
+    fn index(&self, at: &CommitId, heard: &IndexerNotes) -> Result<CodeIndex> {
         let source = IndexSource::Tree(at.to_string());
         Ok(indexing::open_for(self.around, self.workspace, self.config, &source, heard)?.0)
     }
 
     /// Returns the index of a commit on top of another whose index there is.
-    fn change(&self, base: &CommitId, at: &CommitId, heard: &Heard) -> Result<CodeIndex> {
+    fn change(&self, base: &CommitId, at: &CommitId, heard: &IndexerNotes) -> Result<CodeIndex> {
         let (around, workspace, config) = (self.around, self.workspace, self.config);
         match indexing::draft_of(around, workspace, config, base, at, heard) {
             Ok(Some(index)) => Ok(index),
-            // Somebody else drafts for longer than one waits, say.
+            // Another process drafts for longer than this one waits, say.
             Ok(None) | Err(_) => self.index(at, heard),
         }
     }
@@ -163,7 +191,7 @@ impl Briefing<'_> {
     pub(crate) fn seen(&self, at: &CommitId) -> Option<CodeIndex> {
         let base = self.repository.resolve(&format!("{at}^")).ok()?;
         self.made_before(&base)?;
-        self.change(&base, at, &Heard::default()).ok()
+        self.change(&base, at, &IndexerNotes::default()).ok()
     }
 
     /// Returns the index of a commit's tree if it was made before; nothing is made for it.
@@ -175,31 +203,35 @@ impl Briefing<'_> {
         };
         let entries = std::fs::read_dir(trees).ok()?;
         let mut names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        names.any(|name| is_of(&name)).then(|| self.index(at, &Heard::default()).ok()).flatten()
+        names
+            .any(|name| is_of(&name))
+            .then(|| self.index(at, &IndexerNotes::default()).ok())
+            .flatten()
     }
 
     /// Returns the pieces of code that differ between a base and a commit on top of it, where
     /// the base is indexed.
     pub(crate) fn touched(&self, base: &CommitId, at: &CommitId, paths: &[String]) -> Vec<NodeId> {
         let Some(before) = self.made_before(base) else { return Vec::new() };
-        let Ok(after) = self.change(base, at, &Heard::default()) else { return Vec::new() };
+        let Ok(after) = self.change(base, at, &IndexerNotes::default()) else { return Vec::new() };
         let limits = ImpactLimits {
             touched: usize::MAX,
             users: 0,
             tests: 0,
             removed: 0,
             companions: 0,
-            ..ImpactLimits::default()
+            ..options::impact_limits(self.config)
         };
         let Ok(impact) = impact::of(&after, Some(&before), paths, &limits) else {
             return Vec::new();
         };
+        let most = self.config.impact.connected_of_file as usize;
         let mut of_file: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
         let mut touched = Vec::new();
         for item in impact.touched.iter().map(|touched| &touched.item) {
             let count = of_file.entry(&item.path).or_default();
             *count += 1;
-            if *count <= MAX_TOUCHED_OF_FILE {
+            if *count <= most {
                 touched.push(item.id.clone());
             }
         }
@@ -208,7 +240,7 @@ impl Briefing<'_> {
 
     /// Returns the index of the tree that a snapshot started from. Without it the brief says
     /// less, so a failure is only told.
-    fn before(&self, base: &CommitId, heard: &Heard) -> Option<CodeIndex> {
+    fn before(&self, base: &CommitId, heard: &IndexerNotes) -> Option<CodeIndex> {
         match self.index(base, heard) {
             Ok(index) => Some(index),
             Err(error) => {
@@ -218,38 +250,57 @@ impl Briefing<'_> {
         }
     }
 
-    /// Returns the files that the task points at; for whoever is to work on them, what is in
-    /// them and around them too.
+    /// Returns the files that the task points at; for a role that works on them, what is in them
+    /// and around them too.
     fn ranked(
         &self,
         index: &CodeIndex,
-        question: &Question<'_>,
+        question: &BriefAsked<'_>,
         judges: bool,
-        heard: &Heard,
+        heard: &IndexerNotes,
     ) -> Result<Compiled> {
         let corpus = Corpus::open(index)?;
         let semantic =
             if judges { Vec::new() } else { self.near_in_meaning(index, question.task, heard) };
         let read = |paths: &[&str]| texts_at(self.repository, question.at, paths);
-        let sources = Sources {
+        let sources = ContextSources {
             knowledge: Some(self.knowledge),
             lessons: &[],
             memory: &[],
             semantic: &semantic,
             read: &read,
         };
-        let limits = if judges { of_a_judge() } else { Limits::default() };
-        let kind = RankerKind::Fitted(Weights::built_in());
-        Ok(compile(&corpus, question.task, &kind, &sources, &limits, &mut |_| {})?)
+        let mut options = context_options(self.config);
+        if judges {
+            options = options.of_a_judge(self.config.impact.pointed_at as usize);
+        }
+        let kind = RankerKind::Fitted(RankWeights::built_in());
+        Ok(compile(&corpus, question.task, &kind, &sources, &options, &mut |_| {})?)
     }
 
-    fn near_in_meaning(&self, index: &CodeIndex, task: &str, heard: &Heard) -> Vec<(NodeId, f64)> {
-        let found =
-            by_meaning::anchors(self.around, self.workspace, index, task, LEAST_LIKE, MAX_LIKE);
+    fn near_in_meaning(
+        &self,
+        index: &CodeIndex,
+        task: &str,
+        heard: &IndexerNotes,
+    ) -> Vec<(NodeId, f64)> {
+        let found = near_in_meaning(self.around, self.workspace, self.config, index, task);
         found.unwrap_or_else(|error| {
             heard.refuse(format!("going by words and names alone: {error}"));
             Vec::new()
         })
+    }
+
+    /// Chooses the lessons about the files that were changed or that the task points at.
+    fn chosen(
+        &self,
+        lessons: &[Lesson],
+        question: &BriefAsked<'_>,
+        compiled: &Compiled,
+    ) -> Vec<spore_context::CarriedLesson> {
+        let ranked = compiled.files.iter().map(|file| file.path.as_str());
+        let paths: Vec<&str> = question.changed.iter().map(String::as_str).chain(ranked).collect();
+        choose_lessons(lessons, question.task, &paths, &|_| None, lesson_rules(self.config))
     }
 }
 
@@ -270,31 +321,21 @@ pub(crate) fn texts_at(
 /// The role that judges; every other one works.
 const VERIFIER: &str = "verifier";
 
-/// How near in meaning an anchor is at least, and how many are looked at: the seed's figures.
-const LEAST_LIKE: f32 = 0.3;
-const MAX_LIKE: usize = 10;
-
-/// How many pieces of one file an implementation is connected with: the seed's figure.
-const MAX_TOUCHED_OF_FILE: usize = 10;
-
-/// A judge is shown the change itself, so the code around the task is left out.
-fn of_a_judge() -> Limits {
-    Limits { files: 12, anchors: 0, snippets: 0, calls: 0, nodes: 0, ..Limits::default() }
+/// Returns the pieces of code whose meaning is near a task's, as near and as many as the settings
+/// say.
+pub(crate) fn near_in_meaning(
+    around: &Surroundings,
+    workspace: &Workspace,
+    config: &Config,
+    index: &CodeIndex,
+    task: &str,
+) -> Result<Vec<(NodeId, f64)>> {
+    let (least, most) = (config.context.least_nearness as f32, config.context.near as usize);
+    by_meaning::anchors(around, workspace, index, task, least, most)
 }
 
-/// Chooses the lessons about the files that were changed or that the task points at.
-fn chosen(
-    lessons: &[Lesson],
-    question: &Question<'_>,
-    compiled: &Compiled,
-) -> Vec<spore_context::CarriedLesson> {
-    let ranked = compiled.files.iter().map(|file| file.path.as_str());
-    let paths: Vec<&str> = question.changed.iter().map(String::as_str).chain(ranked).collect();
-    choose_lessons(lessons, question.task, &paths, &|_| None, LessonRules::default())
-}
-
-fn carried(sections: &Sections, kept: &[KeptLine], tree: Option<TreeId>) -> Carried {
-    let told = &sections.told;
+fn carried(file: &TaskFile, kept: &[KeptLine], tree: Option<TreeId>) -> Carried {
+    let told = &file.mentions;
     let hash =
         |line: &u32| kept.iter().find(|kept| kept.line == *line).map(|kept| kept.hash.clone());
     Carried {
@@ -302,19 +343,19 @@ fn carried(sections: &Sections, kept: &[KeptLine], tree: Option<TreeId>) -> Carr
         symbols: told.symbols.clone(),
         lessons: told.lessons.clone(),
         memory_lines: told.memory.iter().filter_map(hash).collect(),
-        tokens: sections.tokens,
+        tokens: file.context_tokens,
         tree,
     }
 }
 
-/// Keeps what the indexer says, since a brief has nobody to tell it to yet.
+/// Keeps what the indexer says until the brief is there to carry it.
 #[derive(Default)]
-struct Heard {
+struct IndexerNotes {
     notes: Mutex<Vec<String>>,
     refused: Mutex<Vec<String>>,
 }
 
-impl Heard {
+impl IndexerNotes {
     fn refuse(&self, text: String) {
         if let Ok(mut refused) = self.refused.lock() {
             refused.push(text);
@@ -322,7 +363,7 @@ impl Heard {
     }
 }
 
-impl Reporter for Heard {
+impl Reporter for IndexerNotes {
     fn progress(&self, _: IndexPhase, _: u64, _: u64) {}
 
     fn note(&self, text: &str) {

@@ -9,11 +9,13 @@ use spore_memory::lines::{BROADCAST, LineMap};
 use crate::base::files::read_text;
 use crate::{Result, Workspace};
 
-/// Returns the lines of the broadcast file, each with the hash it is known by, in order.
+/// Returns the lines of the broadcast file in order, each with its number in the file and the
+/// hash it is known by.
 /// A task file carries the texts; the record of what it carried has the hashes.
-pub(crate) fn broadcast_lines(workspace: &Workspace) -> Result<Vec<(String, String)>> {
+pub(crate) fn broadcast_lines(workspace: &Workspace) -> Result<Vec<(u32, String, String)>> {
     let map = line_map(&workspace.spore_dir())?;
-    Ok(map.lines().iter().map(|line| (line.hash.to_string(), line.text.clone())).collect())
+    let lines = map.lines().iter();
+    Ok(lines.map(|line| (line.number, line.hash.to_string(), line.text.clone())).collect())
 }
 
 /// Reads the broadcast file below `spore`, the project's own directory. No file is no line.

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 use spore_config::Config;
-use spore_context::rank::{Ranker, Weights};
+use spore_context::rank::{RankWeights, Ranker};
 use spore_context::retrieve::{
-    Limits, RankerKind, RetrieveError, Sources, Stage, compile, reasons,
+    CompileStage, ContextSources, RankerKind, RetrieveError, compile, reasons,
 };
-use spore_context::task_file::{self, Before, Frame};
+use spore_context::task_file::{self, Assignment, Before, TaskFileBudget};
 use spore_context::{Compiled, Corpus, MemoryLine, Reason};
 use spore_effects::Clock;
 use spore_git::Repository;
@@ -21,9 +21,10 @@ use spore_store::CodeIndex;
 
 use crate::base::stores::ProjectKnowledge;
 use crate::indexing::{self, IndexReport, IndexSource, Reporter};
-use crate::knowledge::brief::texts_at;
+use crate::knowledge::brief::{
+    KeptLine, context_options, near_in_meaning, task_file_limits, texts_at,
+};
 use crate::knowledge::lessons;
-use crate::search::by_meaning;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What to compile, as typed.
@@ -33,17 +34,17 @@ pub struct ContextAsked {
     /// A revision instead of the work tree.
     pub rev: Option<String>,
     pub role: String,
-    /// How long the task file may be, in estimated tokens.
-    pub max_tokens: usize,
+    /// How long the task file may be, in estimated tokens. Without it, it is as long as the task
+    /// file of a run is.
+    pub max_tokens: Option<usize>,
     /// Rank as the seed describes it.
     pub seed_ranker: bool,
     /// Use vectors where there are any.
     pub embed: bool,
 }
 
-/// A task file of fewer tokens would hold its headings alone.
+/// A task file of fewer tokens would hold its headings alone: a bound, not a choice.
 pub const MIN_TOKENS: usize = 256;
-pub const DEFAULT_TOKENS: usize = 8_000;
 
 /// What was compiled, and the task file it gives.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -80,9 +81,9 @@ pub fn context(
     };
     clock.lap("embed");
     let lessons = project.lessons()?;
-    let memory = project.memory();
+    let memory = project.memory()?;
     let read = |paths: &[&str]| project.read(paths);
-    let sources = Sources {
+    let sources = ContextSources {
         knowledge: Some(&project.knowledge),
         lessons: &lessons,
         memory: &memory,
@@ -91,26 +92,27 @@ pub fn context(
     };
     let kind = match asked.seed_ranker {
         true => RankerKind::Seed,
-        false => RankerKind::Fitted(Weights::built_in()),
+        false => RankerKind::Fitted(RankWeights::built_in()),
     };
-    let mut stage_done = |stage: Stage| {
+    let mut stage_done = |stage: CompileStage| {
         clock.lap(match stage {
-            Stage::Open => "prepare",
-            Stage::Rank => "rank",
-            Stage::Expand => "expand",
-            Stage::Read => "read",
+            CompileStage::Open => "prepare",
+            CompileStage::Rank => "rank",
+            CompileStage::Expand => "expand",
+            CompileStage::Read => "read",
         });
     };
-    let limits = Limits::default();
-    let compiled = compile(&corpus, &asked.task, &kind, &sources, &limits, &mut stage_done)?;
-    let frame = Frame {
+    let options = context_options(&project.config);
+    let compiled = compile(&corpus, &asked.task, &kind, &sources, &options, &mut stage_done)?;
+    let assignment = Assignment {
         role: &asked.role,
         occasion: None,
         before: Before::Nothing,
         checks: &[],
-        max_tokens: asked.max_tokens,
+        budget: asked.budget(&project.config),
+        limits: task_file_limits(&project.config),
     };
-    let file = task_file::write(&compiled, &frame);
+    let file = task_file::write(&compiled, &assignment);
     clock.lap("write");
     Ok(ContextAnswer {
         compiled,
@@ -146,7 +148,7 @@ pub fn explain_context(
     let project = Project::open(around, asked, reporter)?;
     let corpus = Corpus::open(&project.index)?;
     let ranker = Ranker::new(&corpus);
-    let weights = Weights::built_in();
+    let weights = RankWeights::built_in();
     let ranking = ranker.rank(&asked.task, &weights)?;
     let wanted = path.trim_start_matches("./");
     let found = ranking.order.iter().position(|source| ranker.path(*source) == wanted);
@@ -170,17 +172,27 @@ fn check(asked: &ContextAsked) -> Result<()> {
         return Err(Error::new(Fault::Usage, "the task is empty")
             .hint("say in a sentence what is to be done, or pipe it in with `-`"));
     }
-    if asked.max_tokens < MIN_TOKENS {
-        let message = format!("a task file of {} tokens would hold nothing", asked.max_tokens);
+    if let Some(tokens) = asked.max_tokens.filter(|tokens| *tokens < MIN_TOKENS) {
+        let message = format!("a task file of {tokens} tokens would hold nothing");
         return Err(Error::new(Fault::Usage, message)
             .hint(format!("ask for {MIN_TOKENS} or more with --tokens")));
     }
     Ok(())
 }
 
+impl ContextAsked {
+    fn budget(&self, config: &Config) -> TaskFileBudget {
+        match self.max_tokens {
+            Some(tokens) => TaskFileBudget { context: tokens, whole: Some(tokens) },
+            None => TaskFileBudget { context: config.context.tokens as usize, whole: None },
+        }
+    }
+}
+
 /// A project, opened for one question.
 struct Project {
     workspace: Workspace,
+    config: Config,
     index: CodeIndex,
     knowledge: ProjectKnowledge,
     /// Where files are read from, if not from the work tree.
@@ -192,7 +204,7 @@ impl Project {
     fn open(around: &Surroundings, asked: &ContextAsked, reporter: &dyn Reporter) -> Result<Self> {
         let workspace = Workspace::find(around)?;
         if !workspace.is_initialised() {
-            // Somebody's plain directory is not filled with our files unasked.
+            // A plain directory is not filled with Spore's files unasked.
             if around.root.is_none() && workspace.repository(around).is_err() {
                 let message = format!("{} is not indexed", workspace.root().display());
                 return Err(Error::new(Fault::Missing, message)
@@ -224,14 +236,14 @@ impl Project {
             ));
         }
         let knowledge = workspace.knowledge(&config)?;
-        Ok(Self { workspace, index, knowledge, tree, refreshed })
+        Ok(Self { workspace, config, index, knowledge, tree, refreshed })
     }
 
     fn lessons(&self) -> Result<Vec<Lesson>> {
         Ok(lessons::standing_lessons(&self.knowledge)?)
     }
 
-    /// Anchors by meaning; none for a revision, whose texts nobody has embedded.
+    /// Anchors by meaning; none for a revision, whose texts have no vectors.
     fn near_in_meaning(
         &self,
         around: &Surroundings,
@@ -241,27 +253,16 @@ impl Project {
         if self.tree.is_some() {
             return Ok(Vec::new());
         }
-        let found =
-            by_meaning::anchors(around, &self.workspace, &self.index, task, LEAST_LIKE, MAX_LIKE);
+        let found = near_in_meaning(around, &self.workspace, &self.config, &self.index, task);
         Ok(found.unwrap_or_else(|error: Error| {
             reporter.note(&format!("Going by words and names alone: {error}."));
             Vec::new()
         }))
     }
 
-    /// The lines of the broadcast file, headings and blank ones left out.
-    fn memory(&self) -> Vec<MemoryLine> {
-        let path = self.workspace.spore_dir().join("memory").join("CLAUDE.md");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        (1..)
-            .zip(text.lines())
-            .map(|(line, text)| MemoryLine {
-                line,
-                text: text.trim().trim_start_matches(['-', '*']).trim().to_owned(),
-            })
-            .filter(|line| !line.text.is_empty() && !line.text.starts_with('#'))
-            .take(MAX_MEMORY_LINES)
-            .collect()
+    fn memory(&self) -> Result<Vec<MemoryLine>> {
+        let kept = KeptLine::read(&self.workspace, &self.config)?;
+        Ok(kept.iter().map(KeptLine::shown).collect())
     }
 
     fn read(&self, paths: &[&str]) -> Vec<Option<String>> {
@@ -273,12 +274,6 @@ impl Project {
         paths.iter().map(|path| read(path).map(text)).collect()
     }
 }
-
-/// How near in meaning an anchor is at least, and how many are looked at: the seed's figures.
-const LEAST_LIKE: f32 = 0.3;
-const MAX_LIKE: usize = 10;
-/// The broadcast file is meant to be short; a longer one is not all carried.
-const MAX_MEMORY_LINES: usize = 40;
 
 fn changed(report: &IndexReport) -> u64 {
     report.added + report.changed + report.removed

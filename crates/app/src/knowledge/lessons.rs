@@ -17,6 +17,7 @@ mod trail;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use spore_config::LessonConfig;
 use spore_model::{
     Edge, EdgeKind, LESSON_KIND, Lesson, LessonRecord, Node, NodeClass, NodeId, RunId,
 };
@@ -30,14 +31,11 @@ use crate::knowledge::run_keys::Keys;
 
 pub(crate) use credit::{Credit, give_credit};
 use kinship::Kin;
-pub(crate) use trail::{BounceTrail, Trail};
+pub(crate) use trail::{BounceTrail, RunTrail, change_sizes};
 
 const SUMMARIZER: &str = "spore:summarizer";
 /// The kind of the node that takes the place of what a rolled-back run taught.
 const ROLLBACK_KIND: &str = "rollback";
-/// How sure it is that a lesson follows from the run, by whether the run's work held.
-const FROM_VERIFIED: f64 = 0.8;
-const FROM_UNFINISHED: f64 = 0.6;
 
 /// Where a run's lessons go.
 pub(crate) struct Learning<'a> {
@@ -46,6 +44,7 @@ pub(crate) struct Learning<'a> {
     pub(crate) keys: &'a Keys,
     /// Whether the run's work was verified.
     pub(crate) verified: bool,
+    pub(crate) rules: &'a LessonConfig,
     /// The lessons that the run's task files carried.
     pub(crate) carried: &'a [NodeId],
 }
@@ -194,7 +193,8 @@ impl Plan {
             self.learnt.dropped.push(ProposalProblem { about: format!("lesson {number}"), what });
             return;
         }
-        match Kin::find(&lesson, proposed.replaces.as_deref(), known, learning.carried) {
+        let (replaces, carried) = (proposed.replaces.as_deref(), learning.carried);
+        match Kin::find(&lesson, replaces, known, carried, learning.rules) {
             Kin::Same(old) => {
                 let words = ["learnt again", old.as_str()];
                 self.derive(learning, &words, &old);
@@ -221,7 +221,8 @@ impl Plan {
     }
 
     fn derive(&mut self, learning: &Learning<'_>, words: &[&str], lesson: &NodeId) {
-        let sure = if learning.verified { FROM_VERIFIED } else { FROM_UNFINISHED };
+        let LessonConfig { from_verified, from_unfinished, .. } = learning.rules;
+        let sure = *if learning.verified { from_verified } else { from_unfinished };
         let edge = learning.edge(words, lesson, &self.summary, EdgeKind::DerivesFrom);
         self.edges.push(Edge { confidence: Some(sure), ..edge });
     }

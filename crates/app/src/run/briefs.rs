@@ -3,28 +3,23 @@
 use spore_model::CommitId;
 
 use crate::Update;
-use crate::knowledge::brief::{Brief, Question};
+use crate::knowledge::brief::{BriefAsked, Findings};
 use crate::run::context::RunContext;
 
 impl RunContext<'_> {
-    /// Compiles what a session is told beside its task. Never fails: a run goes on without.
-    pub(crate) fn brief(&mut self, role: &str, at: &CommitId, changed: &[String]) -> Brief {
+    /// Finds out what a session is told beside its task. Never fails: a run goes on without.
+    pub(crate) fn findings(&mut self, role: &str, at: &CommitId, changed: &[String]) -> Findings {
         if !self.settings.wants_context() {
-            return Brief::default();
+            return Findings::of_task(&self.settings.task);
         }
         if self.briefing().is_first() {
             self.progress.update(&Update::Reading);
         }
-        let brief = self.briefing().compile(&Question {
-            task: &self.settings.task,
-            role,
-            at,
-            changed,
-            budget_tokens: self.config.context.tokens as usize,
-        });
-        for warning in &brief.warnings {
+        let asked = BriefAsked { task: &self.settings.task, role, at, changed };
+        let findings = self.briefing().find(&asked);
+        for warning in &findings.warnings {
             self.progress.update(&Update::LessContext { why: warning.clone() });
         }
-        brief
+        findings
     }
 }

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 use spore_config::Config;
+use spore_context::task_file::{Assignment, Before, Occasion, RoleTurn, TaskFileBudget};
 use spore_gates::GateResult;
 use spore_git::Repository;
 use spore_model::{BudgetId, BudgetTree, Park, RunId, SourceKind, Ticket, TraceId};
@@ -17,8 +18,8 @@ use crate::base::outbox::Events;
 use crate::base::run_files::RunFiles;
 use crate::base::step::Steps;
 use crate::knowledge::brief::Briefing;
+use crate::knowledge::brief::{Brief, Findings, task_file_limits};
 use crate::knowledge::run_keys::Keys;
-use crate::run::prompts::TaskFile;
 use crate::run::settings::RunSettings;
 use crate::session::broker::Broker;
 use crate::session::players::Cast;
@@ -100,19 +101,27 @@ impl RunContext<'_> {
         true
     }
 
-    pub(crate) fn task_file<'t>(
-        &'t self,
-        role: &'t str,
-        bounce: u32,
-        run: &'t str,
-    ) -> TaskFile<'t> {
-        TaskFile {
-            task: &self.settings.task,
+    /// Writes the task file of a session, and what it carries. Its time is the step's planned
+    /// one, so that a step that is done again writes the same bytes.
+    pub(crate) fn task_file(
+        &self,
+        ticket: &Ticket,
+        role: &str,
+        turn: RoleTurn,
+        before: Before<'_>,
+        findings: Findings,
+    ) -> Result<(String, Brief)> {
+        // A role that works alone is judged by a person, and the other two change nothing.
+        let checks = if role == "coder" { self.gate_commands() } else { Vec::new() };
+        let time = ticket.time().map_err(bug)?;
+        Ok(findings.write(&Assignment {
             role,
-            run,
-            bounce,
-            max_bounces: self.settings.max_bounces,
-        }
+            occasion: Some(Occasion { run: &self.run.short(), turn, time }),
+            before,
+            checks: &checks,
+            budget: TaskFileBudget { context: self.config.context.tokens as usize, whole: None },
+            limits: task_file_limits(self.config),
+        }))
     }
 
     pub(crate) fn gate_commands(&self) -> Vec<String> {

@@ -54,6 +54,8 @@ pub(crate) struct RunSettings {
     pub(crate) allow_test_changes: bool,
     pub(crate) min_confidence: f64,
     pub(crate) phrase_confidence: f64,
+    #[serde(default = "verifier_attempts")]
+    pub(crate) verifier_attempts: u32,
     #[serde(default)]
     pub(crate) summarize: bool,
     #[serde(default)]
@@ -130,6 +132,7 @@ impl RunSettings {
             allow_test_changes: asked.allow_test_changes || config.gates.allow_test_changes,
             min_confidence: config.verdict.min_confidence,
             phrase_confidence: config.verdict.phrase_confidence,
+            verifier_attempts: config.verdict.verifier_attempts,
             summarize: asked.summarize.unwrap_or(config.orchestrate.summarize)
                 && asked.scenario.as_deref().is_none_or(has_summarizer),
             apply,
@@ -152,6 +155,7 @@ impl RunSettings {
             max_bounces: self.max_bounces,
             min_confidence: self.min_confidence,
             phrase_confidence: self.phrase_confidence,
+            verifier_attempts: self.verifier_attempts,
             allow_red: self.allow_red,
             summarize: self.summarize,
         }
@@ -234,6 +238,11 @@ pub(crate) fn settings_of(run: &Run) -> Result<RunSettings> {
         .hint("it was started by another version of Spore: start the task anew")
         .because(source)
     })
+}
+
+/// What held for runs that were started before it was a setting.
+fn verifier_attempts() -> u32 {
+    2
 }
 
 fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {

@@ -82,7 +82,7 @@ impl Toolbox {
             task: asked.word("task").to_owned(),
             rev,
             role: "coder".to_owned(),
-            max_tokens: budget.max(MIN_TOKENS),
+            max_tokens: Some(budget.max(MIN_TOKENS)),
             seed_ranker: false,
             embed: true,
         };

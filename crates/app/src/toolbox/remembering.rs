@@ -9,10 +9,8 @@ use super::finding::one_line;
 use super::page::Found;
 use super::question::Asked;
 use super::view::View;
+use crate::knowledge::brief::lesson_rules;
 use crate::{Error, Result, RunReport, show_run};
-
-/// Lessons looked at for a task.
-const MOST_LESSONS: usize = 50;
 
 impl Toolbox {
     pub(super) fn lessons(&self, asked: &Asked<'_>) -> Result<Found> {
@@ -28,7 +26,8 @@ impl Toolbox {
             });
             return Ok(Found::new("Lessons of earlier runs:", entries.collect()).or(nothing));
         };
-        let rules = LessonRules { most: MOST_LESSONS, ..LessonRules::default() };
+        let most = config.lessons.looked_at as usize;
+        let rules = LessonRules { most, ..lesson_rules(&config) };
         let chosen = choose_lessons(&lessons, task, &[], &|_| None, rules);
         let entries = chosen
             .iter()
@@ -55,7 +54,7 @@ impl Toolbox {
     pub(super) fn memory(&self) -> Result<Found> {
         let workspace = self.workspace()?;
         let lines = crate::knowledge::broadcast::broadcast_lines(&workspace)?;
-        let entries = lines.into_iter().map(|(_, text)| text);
+        let entries = lines.into_iter().map(|(_, _, text)| text);
         let entries: Vec<String> = entries.filter(|line| !line.trim().is_empty()).collect();
         Ok(Found::new("What every session is told (.spore/memory/CLAUDE.md):", entries)
             .or("Nothing yet."))

@@ -24,9 +24,9 @@ pub(crate) struct ContextArgs {
     /// Write for this role
     #[arg(long, value_name = "ROLE", default_value = "coder")]
     role: String,
-    /// How long the task file may be, in estimated tokens
-    #[arg(long, value_name = "N", default_value_t = spore_app::DEFAULT_TOKENS)]
-    tokens: usize,
+    /// How long the task file may be, in estimated tokens [default: as long as that of a run]
+    #[arg(long, value_name = "N")]
+    tokens: Option<usize>,
     /// Which algorithm ranks the files
     #[arg(long, value_name = "NAME", value_enum, default_value_t = RankerName::Fitted)]
     ranker: RankerName,

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 use spore_lexical::terms;
 
-use super::kinds::FileKind;
+use super::purpose::FilePurpose;
 use crate::corpus::Corpus;
 
 /// The source files of a corpus: those that a change of code is about.
-pub(crate) struct Sources {
+pub(crate) struct SourceFiles {
     /// Where each source is among the corpus's files.
     pub(crate) files: Vec<u32>,
     /// For every file of the corpus, where it is among the sources.
     pub(crate) source_of: Vec<Option<u32>>,
     pub(crate) paths: Vec<String>,
-    pub(crate) kinds: Vec<FileKind>,
+    pub(crate) kinds: Vec<FilePurpose>,
     /// For every term of a path, the files that have it, and whether in their own name.
     pub(crate) path_terms: FxHashMap<String, Vec<(u32, bool)>>,
     /// What the words of each file's own name are worth together.
@@ -30,7 +30,7 @@ fn is_source(language: &str) -> bool {
     !matches!(language, "" | "markdown" | "rst")
 }
 
-impl Sources {
+impl SourceFiles {
     pub(crate) fn of(corpus: &Corpus<'_>) -> Self {
         let mut source_of = vec![None; corpus.files.len()];
         let mut files = Vec::new();
@@ -43,7 +43,7 @@ impl Sources {
         let paths: Vec<String> =
             files.iter().map(|place| corpus.files[*place as usize].path.clone()).collect();
         let kinds =
-            files.iter().map(|place| FileKind::of(&corpus.files[*place as usize])).collect();
+            files.iter().map(|place| FilePurpose::of(&corpus.files[*place as usize])).collect();
         let path_terms = path_terms(&paths);
         let mut sources = Self {
             files,
@@ -136,4 +136,57 @@ fn distinct(text: &str) -> Vec<String> {
     distinct.sort_unstable();
     distinct.dedup();
     distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample_tree::SampleTree;
+
+    #[test]
+    fn the_words_of_a_path_are_those_of_its_name_and_of_what_is_above() {
+        let paths =
+            ["src/line_buffer.rs".to_owned(), "src/main.rs".to_owned(), "src/src.rs".to_owned()];
+        let terms = path_terms(&paths);
+        #[track_caller]
+        fn check(
+            terms: &FxHashMap<String, Vec<(u32, bool)>>,
+            term: &str,
+            expected: &[(u32, bool)],
+        ) {
+            assert_eq!(terms.get(term).map(Vec::as_slice).unwrap_or_default(), expected, "{term}");
+        }
+        check(&terms, "main", &[(1, true)]);
+        check(&terms, "buffer", &[(0, true)]);
+        // A word of the name is not told again as one of the directory.
+        check(&terms, "src", &[(0, false), (1, false), (2, true)]);
+        check(&terms, "rs", &[]);
+    }
+
+    #[test]
+    fn documents_are_no_sources_and_places_lead_both_ways() {
+        let tree = SampleTree::of(
+            "file README.md
+             section Top 1-2 words
+             file inner/one.rs
+             function one 1-2 x
+             file inner/two.rs
+             function two 1-2 y
+             file outer/three.rs
+             function three 1-2 z
+             file notes",
+        );
+        let corpus = tree.corpus();
+        let sources = SourceFiles::of(&corpus);
+        assert_eq!(sources.paths, ["inner/one.rs", "inner/two.rs", "outer/three.rs"]);
+        assert_eq!(sources.directory_names, ["inner", "outer"]);
+        assert_eq!(sources.directories, [0, 0, 1]);
+        for (source, place) in (0..).zip(&sources.files) {
+            assert_eq!(sources.source_of[*place as usize], Some(source));
+        }
+        assert_eq!(sources.source_of.iter().flatten().count(), sources.len());
+        // A word of one path tells more than a word of many.
+        let worth = |word: &str| sources.path_worth(&terms(word)[0]);
+        assert!(worth("outer") > worth("inner"), "{} {}", worth("outer"), worth("inner"));
+    }
 }

@@ -4,12 +4,13 @@
 
 use spore_lexical::{TermMatches, inverse_frequency};
 
-use super::files::Sources;
-use super::signals::{Signal, Signals};
+use super::files::SourceFiles;
+use super::signals::{RankSignal, RankSignals};
 use crate::corpus::Corpus;
-use crate::question::{Question, scopes_of};
+use crate::question::{TaskQuestion, scopes_of};
 
-/// A commit that touched more files says nothing about any of them.
+/// A commit that touched more files says nothing about any of them. The weights were fitted with
+/// it, so it does not follow `index.max_commit_files`, which is about edges of the graph.
 const MAX_TOUCHED: u32 = 30;
 
 /// The history of a corpus by source file.
@@ -29,7 +30,7 @@ struct PastChange {
 }
 
 impl History {
-    pub(crate) fn of(corpus: &Corpus<'_>, sources: &Sources) -> Self {
+    pub(crate) fn of(corpus: &Corpus<'_>, sources: &SourceFiles) -> Self {
         let documents = corpus.messages.collection.documents();
         let change = |(age, commit): (usize, &crate::corpus::Past)| {
             let touched = commit.touched.max(1);
@@ -80,23 +81,23 @@ fn fading(age: usize, slowness: f32, exponent: f32) -> f32 {
 
 /// Fills in what history says; `matches` are those of the question's terms in the messages.
 pub(super) fn fill(
-    signals: &mut Signals,
+    signals: &mut RankSignals,
     corpus: &Corpus<'_>,
-    sources: &Sources,
+    sources: &SourceFiles,
     history: &History,
-    question: &Question,
+    question: &TaskQuestion,
     matches: &[TermMatches],
 ) {
     fill_recency(signals, sources, history);
     let sum = |worth: &dyn Fn(usize) -> f32| history.sum(sources.len(), |age, _| worth(age));
-    signals.set(Signal::ChangesNow, sum(&|age| fading(age, 5.0, 1.0)));
-    signals.set(Signal::ChangesOften, sum(&|age| decay(age, 50.0)));
+    signals.set(RankSignal::ChangesNow, sum(&|age| fading(age, 5.0, 1.0)));
+    signals.set(RankSignal::ChangesOften, sum(&|age| decay(age, 50.0)));
     let similarity = fill_words(signals, corpus, sources, history, question, matches);
     fill_similar(signals, sources, history, &similarity);
     fill_scopes(signals, sources, history, &question.scopes);
 }
 
-fn fill_recency(signals: &mut Signals, sources: &Sources, history: &History) {
+fn fill_recency(signals: &mut RankSignals, sources: &SourceFiles, history: &History) {
     let mut recency = vec![0.0_f32; sources.len()];
     for (age, commit) in history.seen() {
         for file in &commit.files {
@@ -104,17 +105,17 @@ fn fill_recency(signals: &mut Signals, sources: &Sources, history: &History) {
             *known = known.max(1.0 / (1.0 + (age as f32).ln_1p()));
         }
     }
-    signals.set(Signal::Recency, recency);
+    signals.set(RankSignal::Recency, recency);
 }
 
 /// Fills in what the words of past messages say; returns how similar each commit is, from 0
 /// to 1.
 fn fill_words(
-    signals: &mut Signals,
+    signals: &mut RankSignals,
     corpus: &Corpus<'_>,
-    sources: &Sources,
+    sources: &SourceFiles,
     history: &History,
-    question: &Question,
+    question: &TaskQuestion,
     matches: &[TermMatches],
 ) -> Vec<f32> {
     let count = history.commits.len();
@@ -136,7 +137,7 @@ fn fill_words(
         }
         profile.end_term(worth);
     }
-    signals.set(Signal::MessageWords, profile.score);
+    signals.set(RankSignal::MessageWords, profile.score);
     let most = similarity.iter().copied().fold(0.0, f32::max).max(1e-9);
     similarity.iter_mut().for_each(|value| *value /= most);
     similarity
@@ -188,14 +189,19 @@ impl<'a> MessageProfile<'a> {
 }
 
 /// Fills in which files were touched for a similar reason.
-fn fill_similar(signals: &mut Signals, sources: &Sources, history: &History, similarity: &[f32]) {
+fn fill_similar(
+    signals: &mut RankSignals,
+    sources: &SourceFiles,
+    history: &History,
+    similarity: &[f32],
+) {
     // Half as similar is an eighth as telling.
     let cubed: Vec<f32> = similarity.iter().map(|value| value.powi(3)).collect();
     let sum =
         |fade: &dyn Fn(usize) -> f32| history.sum(sources.len(), |age, _| cubed[age] * fade(age));
-    signals.set(Signal::SimilarNow, sum(&|age| fading(age, 5.0, 1.0)));
-    signals.set(Signal::SimilarSoon, sum(&|age| fading(age, 5.0, 0.5)));
-    signals.set(Signal::DirectorySimilar, by_directory(sources, &sum(&|_| 1.0)));
+    signals.set(RankSignal::SimilarNow, sum(&|age| fading(age, 5.0, 1.0)));
+    signals.set(RankSignal::SimilarSoon, sum(&|age| fading(age, 5.0, 0.5)));
+    signals.set(RankSignal::DirectorySimilar, by_directory(sources, &sum(&|_| 1.0)));
     let mut best = vec![0.0_f32; sources.len()];
     for (age, commit) in history.seen().filter(|(_, commit)| commit.weight > 0.0) {
         let worth = similarity[age] / (commit.touched as f32).powf(0.25);
@@ -203,11 +209,16 @@ fn fill_similar(signals: &mut Signals, sources: &Sources, history: &History, sim
             best[*file as usize] = best[*file as usize].max(worth);
         }
     }
-    signals.set(Signal::SimilarBest, best);
+    signals.set(RankSignal::SimilarBest, best);
 }
 
 /// Fills in which files were touched under the same prefix.
-fn fill_scopes(signals: &mut Signals, sources: &Sources, history: &History, scopes: &[String]) {
+fn fill_scopes(
+    signals: &mut RankSignals,
+    sources: &SourceFiles,
+    history: &History,
+    scopes: &[String],
+) {
     if scopes.is_empty() {
         return;
     }
@@ -216,13 +227,49 @@ fn fill_scopes(signals: &mut Signals, sources: &Sources, history: &History, scop
         shared as f32 / scopes.len() as f32
     };
     let sums = history.sum(sources.len(), |age, commit| shared(commit) * fading(age, 20.0, 0.7));
-    signals.set(Signal::ScopeHistory, sums);
+    signals.set(RankSignal::ScopeHistory, sums);
 }
 
-fn by_directory(sources: &Sources, column: &[f32]) -> Vec<f32> {
+fn by_directory(sources: &SourceFiles, column: &[f32]) -> Vec<f32> {
     let mut sums = vec![0.0; sources.directory_names.len()];
     for (directory, value) in sources.directories.iter().zip(column) {
         sums[*directory as usize] += value;
     }
     sources.directories.iter().map(|directory| sums[*directory as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_commit_counts_less_and_never_nothing() {
+        #[track_caller]
+        fn check(found: f32, expected: f32) {
+            assert!((found - expected).abs() < 1e-4, "{found} is not {expected}");
+        }
+        check(decay(0, 50.0), 1.0);
+        check(decay(50, 50.0), 0.5);
+        check(decay(150, 50.0), 0.125);
+        check(fading(0, 5.0, 1.0), 1.0);
+        check(fading(5, 5.0, 1.0), 0.5);
+        check(fading(15, 5.0, 0.5), 0.5);
+        // What an exponential has forgotten is still there.
+        assert!(decay(3_000, 50.0) < 1e-9 && fading(3_000, 5.0, 1.0) > 1e-3);
+    }
+
+    #[test]
+    fn a_term_that_all_commits_of_a_file_have_says_little_more_than_one_that_many_have() {
+        let all = [4.0, 4.0, 0.0];
+        let mut profile = MessageProfile::new(&all);
+        profile.say(&[0, 1], 1.0);
+        profile.say(&[0], 3.0);
+        profile.end_term(2.0);
+        let [often, once, never] = profile.score[..] else { panic!("three files") };
+        assert!(often > once && often < 1.3 * once, "{often} {once}");
+        assert!(never == 0.0 && often < 2.0, "{often} {never}");
+        // The next term begins at nothing.
+        profile.end_term(2.0);
+        assert_eq!(profile.score, [often, once, 0.0]);
+    }
 }

@@ -3,20 +3,20 @@
 use spore_lexical::{TermMatches, compound_term, inverse_frequency, name_term};
 use spore_store::CodeIndexError;
 
-use super::files::Sources;
-use super::signals::{Signal, Signals};
+use super::files::SourceFiles;
+use super::signals::{RankSignal, RankSignals};
 use crate::corpus::Corpus;
-use crate::question::Question;
+use crate::question::TaskQuestion;
 
 /// Fills in what the names of the question say.
 pub(super) fn fill(
-    signals: &mut Signals,
+    signals: &mut RankSignals,
     corpus: &Corpus<'_>,
-    sources: &Sources,
-    question: &Question,
+    sources: &SourceFiles,
+    question: &TaskQuestion,
 ) -> Result<(), CodeIndexError> {
     for (signal, sought) in
-        [(Signal::NamedDefinition, Sought::Definition), (Signal::NameUsed, Sought::Use)]
+        [(RankSignal::NamedDefinition, Sought::Definition), (RankSignal::NameUsed, Sought::Use)]
     {
         signals.set(signal, column(corpus, sources, &question.names, sought)?);
     }
@@ -31,7 +31,7 @@ enum Sought {
 
 fn column(
     corpus: &Corpus<'_>,
-    sources: &Sources,
+    sources: &SourceFiles,
     names: &[(String, f64)],
     sought: Sought,
 ) -> Result<Vec<f32>, CodeIndexError> {
@@ -52,7 +52,7 @@ fn column(
 fn add(
     column: &mut [f32],
     corpus: &Corpus<'_>,
-    sources: &Sources,
+    sources: &SourceFiles,
     weight: f64,
     found: &TermMatches,
     sought: Sought,

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::files::Sources;
-use super::signals::{Signal, Signals};
-use crate::question::Question;
+use super::files::SourceFiles;
+use super::signals::{RankSignal, RankSignals};
+use crate::question::TaskQuestion;
 
 /// What a word of the body counts that the subject does not have.
 const BODY: f32 = 0.35;
 
 /// Fills in what the paths say.
-pub(super) fn fill(signals: &mut Signals, sources: &Sources, question: &Question) {
+pub(super) fn fill(signals: &mut RankSignals, sources: &SourceFiles, question: &TaskQuestion) {
     let count = sources.len();
     let [mut path, mut base, mut directory] = [(); 3].map(|()| vec![0.0; count]);
     let mut stem = vec![0.0; count];
@@ -32,16 +32,16 @@ pub(super) fn fill(signals: &mut Signals, sources: &Sources, question: &Question
             }
         }
     }
-    signals.set(Signal::Path, path);
-    signals.set(Signal::PathBase, base);
-    signals.set(Signal::PathDirectory, directory);
-    signals.set(Signal::Stem, stem);
+    signals.set(RankSignal::Path, path);
+    signals.set(RankSignal::PathBase, base);
+    signals.set(RankSignal::PathDirectory, directory);
+    signals.set(RankSignal::Stem, stem);
     fill_named(signals, sources, &question.lower);
     fill_scopes(signals, sources, &question.scopes);
 }
 
 /// Files that the text names: `printer.rs`, `src/printer.rs`.
-fn fill_named(signals: &mut Signals, sources: &Sources, lower: &str) {
+fn fill_named(signals: &mut RankSignals, sources: &SourceFiles, lower: &str) {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-./@+".contains(letter);
     let said: HashSet<&str> = lower
         .split(|letter| !is_part(letter))
@@ -50,14 +50,14 @@ fn fill_named(signals: &mut Signals, sources: &Sources, lower: &str) {
         .map(|word| word.rsplit('/').next().unwrap_or(word))
         .collect();
     if !said.is_empty() {
-        signals.set_if(Signal::FileNamed, |file| {
+        signals.set_if(RankSignal::FileNamed, |file| {
             let path = sources.paths[file].to_lowercase();
             said.contains(path.rsplit('/').next().unwrap_or(&path))
         });
     }
 }
 
-fn fill_scopes(signals: &mut Signals, sources: &Sources, scopes: &[String]) {
+fn fill_scopes(signals: &mut RankSignals, sources: &SourceFiles, scopes: &[String]) {
     let mut exact = vec![0.0; sources.len()];
     let mut loose = vec![0.0; sources.len()];
     let scopes: Vec<Vec<String>> =
@@ -83,8 +83,8 @@ fn fill_scopes(signals: &mut Signals, sources: &Sources, scopes: &[String]) {
         favour_rare(&mut exact);
         favour_rare(&mut loose);
     }
-    signals.set(Signal::Scope, exact);
-    signals.set(Signal::ScopeLoosely, loose);
+    signals.set(RankSignal::Scope, exact);
+    signals.set(RankSignal::ScopeLoosely, loose);
 }
 
 fn scope_words(scope: &str) -> Vec<String> {
@@ -106,5 +106,43 @@ fn favour_rare(column: &mut [f32]) {
     if holding > 0 {
         let factor = (1.0 + all / holding as f32).ln() / (1.0 + all).ln();
         column.iter_mut().for_each(|value| *value *= factor);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_read_by_its_words() {
+        #[track_caller]
+        fn check(scope: &str, expected: &[&str]) {
+            assert_eq!(scope_words(scope), expected, "{scope}");
+        }
+        check("css", &["css"]);
+        check("core/line_buffer.rs", &["core", "line-buffer"]);
+        check("std::fmt", &["std", "fmt"]);
+        check("app.py", &["app"]);
+        check("::", &[]);
+    }
+
+    #[test]
+    fn a_place_that_few_files_are_in_says_more() {
+        let mut rare = [1.0, 0.0, 0.0, 0.0];
+        let mut common = [1.0, 1.0, 1.0, 1.0];
+        favour_rare(&mut rare);
+        favour_rare(&mut common);
+        assert!((rare[0] - 1.0).abs() < 1e-6 && rare[1] == 0.0);
+        assert!(common[0] < 0.5, "{common:?}");
+        let mut none = [0.0, 0.0];
+        favour_rare(&mut none);
+        assert_eq!(none, [0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_share_of_no_words_is_nothing() {
+        let words = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(share(&words, |word| word == "a"), 0.5);
+        assert_eq!(share(&[], |_| true), 0.0);
     }
 }

@@ -4,11 +4,11 @@ macro_rules! signals {
     ($($(#[$doc:meta])* $name:ident $word:literal $scale:ident,)*) => {
         /// Something that speaks for or against a file.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Signal {
+        pub enum RankSignal {
             $($(#[$doc])* $name,)*
         }
 
-        impl Signal {
+        impl RankSignal {
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// Returns the word that it goes by in the weights and in answers.
@@ -92,14 +92,14 @@ signals! {
 
 /// The values of all signals, one column each, by file.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Signals {
+pub struct RankSignals {
     columns: Vec<Vec<f32>>,
     files: usize,
 }
 
-impl Signals {
+impl RankSignals {
     pub(crate) fn new(files: usize) -> Self {
-        Self { columns: vec![vec![0.0; files]; Signal::ALL.len()], files }
+        Self { columns: vec![vec![0.0; files]; RankSignal::ALL.len()], files }
     }
 
     /// Returns how many files there are.
@@ -111,20 +111,20 @@ impl Signals {
         self.files == 0
     }
 
-    pub fn column(&self, signal: Signal) -> &[f32] {
+    pub fn column(&self, signal: RankSignal) -> &[f32] {
         &self.columns[signal as usize]
     }
 
-    pub fn value(&self, signal: Signal, file: usize) -> f32 {
+    pub fn value(&self, signal: RankSignal, file: usize) -> f32 {
         self.columns[signal as usize][file]
     }
 
-    pub(crate) fn set(&mut self, signal: Signal, column: Vec<f32>) {
+    pub(crate) fn set(&mut self, signal: RankSignal, column: Vec<f32>) {
         debug_assert_eq!(column.len(), self.files);
         self.columns[signal as usize] = column;
     }
 
-    pub(crate) fn set_if(&mut self, signal: Signal, holds: impl Fn(usize) -> bool) {
+    pub(crate) fn set_if(&mut self, signal: RankSignal, holds: impl Fn(usize) -> bool) {
         let column = (0..self.files).map(|file| f32::from(u8::from(holds(file)))).collect();
         self.set(signal, column);
     }
@@ -132,10 +132,10 @@ impl Signals {
     /// Fills in the ranks by some of the columns.
     pub(crate) fn rank_some(&mut self) {
         let ranked = [
-            (Signal::Text, Signal::TextRank),
-            (Signal::BestUnit, Signal::BestUnitRank),
-            (Signal::SimilarNow, Signal::SimilarRank),
-            (Signal::Path, Signal::PathRank),
+            (RankSignal::Text, RankSignal::TextRank),
+            (RankSignal::BestUnit, RankSignal::BestUnitRank),
+            (RankSignal::SimilarNow, RankSignal::SimilarRank),
+            (RankSignal::Path, RankSignal::PathRank),
         ];
         for (by, rank) in ranked {
             let column = ranks(self.column(by));
@@ -145,7 +145,7 @@ impl Signals {
 
     /// Makes every column comparable between questions.
     pub(crate) fn scale(&mut self) {
-        for (column, signal) in self.columns.iter_mut().zip(Signal::ALL) {
+        for (column, signal) in self.columns.iter_mut().zip(RankSignal::ALL) {
             match signal.scale() {
                 Scale::Share => {}
                 Scale::Largest => divide_by_largest(column),
@@ -184,4 +184,53 @@ fn centre(column: &mut [f32]) {
     let variance = column.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
     let spread = variance.sqrt() + 1e-6;
     column.iter_mut().for_each(|value| *value = (*value - mean) / spread / 3.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn near(found: &[f32], expected: &[f32]) {
+        assert_eq!(found.len(), expected.len());
+        for (found_one, expected_one) in found.iter().zip(expected) {
+            assert!((found_one - expected_one).abs() < 1e-3, "{found:?} is not {expected:?}");
+        }
+    }
+
+    #[test]
+    fn a_rank_is_one_for_the_first_and_equals_share_the_better_one() {
+        near(&ranks(&[0.5, 9.0, 0.5, 0.0, -1.0]), &[2.0 / 3.0, 1.0, 2.0 / 3.0, 0.0, 0.0]);
+        near(&ranks(&[]), &[]);
+    }
+
+    #[test]
+    fn a_column_is_scaled_as_its_signal_says() {
+        let scaled = |signal: RankSignal| {
+            let mut signals = RankSignals::new(3);
+            signals.set(signal, vec![0.0, 2.0, 4.0]);
+            signals.scale();
+            signals.column(signal).to_vec()
+        };
+        near(&scaled(RankSignal::Recency), &[0.0, 2.0, 4.0]);
+        near(&scaled(RankSignal::Text), &[0.0, 0.5, 1.0]);
+        near(&scaled(RankSignal::Size), &[-0.408, 0.0, 0.408]);
+    }
+
+    #[test]
+    fn a_column_of_nothing_stays_nothing() {
+        let mut signals = RankSignals::new(2);
+        signals.rank_some();
+        signals.scale();
+        for signal in RankSignal::ALL {
+            near(signals.column(*signal), &[0.0, 0.0]);
+        }
+    }
+
+    #[test]
+    fn every_signal_has_a_word_of_its_own() {
+        let words: std::collections::HashSet<&str> =
+            RankSignal::ALL.iter().map(|signal| signal.as_str()).collect();
+        assert_eq!(words.len(), RankSignal::ALL.len());
+    }
 }

@@ -2,25 +2,25 @@
 
 use spore_lexical::{Bm25, TermMatches, inverse_frequency};
 
-use super::files::Sources;
-use super::signals::{Signal, Signals};
+use super::files::SourceFiles;
+use super::signals::{RankSignal, RankSignals};
 use crate::corpus::Corpus;
-use crate::question::{Question, QuestionTerm};
+use crate::question::{TaskQuestion, TaskTerm};
 
 const WHOLE: Bm25 = Bm25 { saturation: 1.2, length: 0.75 };
 const UNIT: Bm25 = Bm25 { saturation: 1.2, length: 0.6 };
 
 /// Scores the question's terms; `matches` are those of `question.terms`, one for one. Returns
-/// the score of every unit of the corpus, for whoever wants the best of a file.
+/// the score of every unit of the corpus, from which the best of a file are chosen later.
 pub(super) fn fill(
-    signals: &mut Signals,
+    signals: &mut RankSignals,
     corpus: &Corpus<'_>,
-    sources: &Sources,
-    question: &Question,
+    sources: &SourceFiles,
+    question: &TaskQuestion,
     matches: &[TermMatches],
 ) -> Vec<f32> {
     let collection = &corpus.code.collection;
-    let mut sums = Sums {
+    let mut sums = TermSums {
         all: vec![0.0; sources.len()],
         subject: vec![0.0; sources.len()],
         units: vec![0.0; collection.units().len()],
@@ -28,27 +28,27 @@ pub(super) fn fill(
     for (term, found) in question.terms.iter().zip(matches) {
         sums.add(corpus, sources, found, term);
     }
-    signals.set(Signal::Text, sums.all);
-    signals.set(Signal::TextSubject, sums.subject);
+    signals.set(RankSignal::Text, sums.all);
+    signals.set(RankSignal::TextSubject, sums.subject);
     let best = |count: usize| best_of_each(corpus, sources, &sums.units, count);
-    signals.set(Signal::BestUnit, best(1));
-    signals.set(Signal::BestUnits, best(BEST));
+    signals.set(RankSignal::BestUnit, best(1));
+    signals.set(RankSignal::BestUnits, best(BEST));
     sums.units
 }
 
-struct Sums {
+struct TermSums {
     all: Vec<f32>,
     subject: Vec<f32>,
     units: Vec<f32>,
 }
 
-impl Sums {
+impl TermSums {
     fn add(
         &mut self,
         corpus: &Corpus<'_>,
-        sources: &Sources,
+        sources: &SourceFiles,
         found: &TermMatches,
-        term: &QuestionTerm,
+        term: &TaskTerm,
     ) {
         let collection = &corpus.code.collection;
         let (documents, units) = (collection.documents(), collection.units());
@@ -80,7 +80,12 @@ impl Sums {
 const BEST: usize = 3;
 
 /// Returns for each source the mean of its best units.
-fn best_of_each(corpus: &Corpus<'_>, sources: &Sources, scores: &[f32], count: usize) -> Vec<f32> {
+fn best_of_each(
+    corpus: &Corpus<'_>,
+    sources: &SourceFiles,
+    scores: &[f32],
+    count: usize,
+) -> Vec<f32> {
     let documents = corpus.code.collection.documents();
     let best = |place: &u32| {
         let Some(document) = corpus.code.documents[*place as usize] else { return 0.0 };
@@ -99,4 +104,37 @@ fn best_of_each(corpus: &Corpus<'_>, sources: &Sources, scores: &[f32], count: u
         best.iter().sum::<f32>() / BEST as f32
     };
     sources.files.iter().map(best).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample_tree::SampleTree;
+
+    #[test]
+    fn one_function_that_says_all_beats_many_that_say_a_little() {
+        let tree = SampleTree::of(
+            "file one.rs
+             function whole 1-2 round the total of a receipt
+             function other 3-4 unrelated things altogether here
+             file spread.rs
+             function first 1-2 round numbers everywhere
+             function second 3-4 total weight carried
+             function third 5-6 receipt paper roll",
+        );
+        let corpus = tree.corpus();
+        let sources = SourceFiles::of(&corpus);
+        let question = TaskQuestion::new("round the total of a receipt");
+        let terms: Vec<&str> = question.terms.iter().map(|term| term.term.as_str()).collect();
+        let matches = corpus.code.matches(corpus.index, &terms).unwrap();
+        let mut signals = RankSignals::new(sources.len());
+        let units = fill(&mut signals, &corpus, &sources, &question, &matches);
+        let value = |signal: RankSignal, file: usize| signals.value(signal, file);
+        assert!(value(RankSignal::BestUnit, 0) > 2.0 * value(RankSignal::BestUnit, 1));
+        // The mean of three counts the spread one's three functions and the other's one.
+        let mean = units[1] / 3.0;
+        assert!((value(RankSignal::BestUnits, 0) - mean).abs() < 1e-4);
+        assert!(value(RankSignal::BestUnits, 1) > 0.0);
+        assert_eq!(units.len(), corpus.code.collection.units().len());
+    }
 }

@@ -5,50 +5,49 @@ use spore_model::NodeId;
 use spore_store::CodeIndexError;
 
 use super::views::item_of;
-use super::{View, tidy};
+use super::{RankedTask, tidy};
 use crate::compiled::{Anchor, ItemRef};
-use crate::question::Question;
-
-/// Of how many of the best files the best function is a candidate.
-const FILES: usize = 8;
-/// How many definitions of a name that the task spells are taken; more are no answer.
-const MAX_NAMESAKES: usize = 2;
+use crate::question::TaskQuestion;
 
 /// Anchors of the ranking: what the task names, what its meaning is near to, and the best
 /// functions of the best files.
 pub(super) fn of_ranking(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     task: &str,
     semantic: &[(NodeId, f64)],
 ) -> Result<Vec<Anchor>, CodeIndexError> {
     let mut anchors = named(view, task)?;
     add_semantic(view, &mut anchors, semantic)?;
-    let best_files =
-        view.ranking.order.iter().take(FILES).map(|source| view.ranker.file_of(*source));
+    let best_files = view
+        .ranking
+        .order
+        .iter()
+        .take(view.options.anchor_files)
+        .map(|source| view.ranker.file_of(*source));
     for place in best_files {
         let best = view.best_units(place).first().copied();
         add_unit(view, &mut anchors, place, best)?;
     }
-    anchors.truncate(view.limits.anchors);
+    anchors.truncate(view.options.anchors);
     Ok(anchors)
 }
 
 /// The seed's anchors: near in meaning first, then the best matches of words, wherever.
 pub(super) fn of_words(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     semantic: &[(NodeId, f64)],
 ) -> Result<Vec<Anchor>, CodeIndexError> {
     let mut anchors = Vec::new();
     add_semantic(view, &mut anchors, semantic)?;
-    for (place, unit, score) in best_everywhere(view, view.limits.anchors) {
+    for (place, unit, score) in best_everywhere(view, view.options.anchors) {
         add_unit(view, &mut anchors, place, Some((unit, score)))?;
     }
-    anchors.truncate(view.limits.anchors);
+    anchors.truncate(view.options.anchors);
     Ok(anchors)
 }
 
 /// The best units of all files, as file, unit and score.
-pub(super) fn best_everywhere(view: &View<'_>, most: usize) -> Vec<(u32, u32, f32)> {
+pub(super) fn best_everywhere(view: &RankedTask<'_>, most: usize) -> Vec<(u32, u32, f32)> {
     let code = &view.corpus.code;
     let documents = code.collection.documents();
     let mut best: Vec<(u32, f32)> = (0..)
@@ -67,14 +66,14 @@ pub(super) fn best_everywhere(view: &View<'_>, most: usize) -> Vec<(u32, u32, f3
         .collect()
 }
 
-fn named(view: &View<'_>, task: &str) -> Result<Vec<Anchor>, CodeIndexError> {
+fn named(view: &RankedTask<'_>, task: &str) -> Result<Vec<Anchor>, CodeIndexError> {
     let code = &view.corpus.code;
     let mut anchors = Vec::new();
-    for (name, weight) in Question::new(task).names {
+    for (name, weight) in TaskQuestion::new(task).names {
         let term = name_term(&name);
         let matches = code.matches(view.corpus.index, &[&term])?;
         let postings = &matches[0].postings;
-        if postings.is_empty() || postings.len() > MAX_NAMESAKES {
+        if postings.is_empty() || postings.len() > view.options.namesakes {
             continue;
         }
         for posting in postings {
@@ -92,11 +91,11 @@ fn named(view: &View<'_>, task: &str) -> Result<Vec<Anchor>, CodeIndexError> {
 }
 
 fn add_semantic(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     anchors: &mut Vec<Anchor>,
     semantic: &[(NodeId, f64)],
 ) -> Result<(), CodeIndexError> {
-    for (id, score) in semantic.iter().take(view.limits.anchors) {
+    for (id, score) in semantic.iter().take(view.options.anchors) {
         if let Some(item) = item_of(view, id)? {
             push(anchors, item, "semantic match", *score);
         }
@@ -105,7 +104,7 @@ fn add_semantic(
 }
 
 fn add_unit(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     anchors: &mut Vec<Anchor>,
     place: u32,
     unit: Option<(u32, f32)>,

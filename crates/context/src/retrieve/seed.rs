@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 
 use spore_store::CodeIndexError;
 
-use super::View;
+use super::RankedTask;
 use super::anchors::best_everywhere;
 use crate::compiled::{Anchor, ContextNode, RankedFile, Reason};
 
 pub(super) fn files(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     anchors: &[Anchor],
     nodes: &[ContextNode],
 ) -> Result<Vec<RankedFile>, CodeIndexError> {
@@ -33,7 +33,7 @@ pub(super) fn files(
             count(&path, node.relevance);
         }
     }
-    // Sources alone, as in our own ranking: a document is nobody's change of code.
+    // Source files alone, as in our own ranking: a task is about code, not about documents.
     let sources: HashSet<&str> =
         (0..).take(view.ranker.len()).map(|s| view.ranker.path(s)).collect();
     let mut ranked: Vec<(String, u32, f64)> = counts
@@ -44,7 +44,7 @@ pub(super) fn files(
     ranked.sort_by(|a, b| b.1.cmp(&a.1).then(b.2.total_cmp(&a.2)).then_with(|| a.0.cmp(&b.0)));
     for (place, _, _) in best_everywhere(view, usize::MAX) {
         let path = &view.corpus.files[place as usize].path;
-        if ranked.len() >= view.limits.files {
+        if ranked.len() >= view.options.files {
             break;
         }
         let is_new = ranked.iter().all(|(known, _, _)| known != path);
@@ -52,14 +52,14 @@ pub(super) fn files(
             ranked.push((path.clone(), 0, 0.0));
         }
     }
-    ranked.truncate(view.limits.files);
+    ranked.truncate(view.options.files);
     let places: HashMap<&str, u32> =
         (0..).zip(&view.corpus.files).map(|(place, file)| (file.path.as_str(), place)).collect();
     ranked
         .into_iter()
         .map(|(path, count, relevance)| {
             let nodes = match places.get(path.as_str()) {
-                Some(place) => view.best_items(*place, view.limits.nodes_of_file)?,
+                Some(place) => view.best_items(*place, view.options.items_of_file)?,
                 None => Vec::new(),
             };
             let why = vec![Reason { signal: "nodes".to_owned(), share: count.into() }];

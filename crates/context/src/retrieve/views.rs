@@ -4,14 +4,11 @@ use spore_model::graph::{Direction, PathStep};
 use spore_model::{EdgeKind, NodeId};
 use spore_store::{CodeEdge, CodeIndexError};
 
-use super::{ReadFiles, View};
+use super::{RankedTask, ReadFiles};
 use crate::compiled::{Anchor, CallGraph, ItemRef, RankedFile, Snippet};
 use crate::items::item_ref;
 
-/// Shorter items are said by their signature, longer ones are not read at a glance.
-const SHOWN_LINES: std::ops::RangeInclusive<u32> = 3..=200;
-
-/// How the walk came to a node: the anchor, and the edges from it.
+/// Returns how the walk reached a node: the anchor, and the edges from it.
 pub(super) fn via(anchor: &str, path: &[PathStep]) -> String {
     let mut via = anchor.to_owned();
     for step in path {
@@ -43,17 +40,17 @@ fn is_function(item: &ItemRef) -> bool {
 }
 
 pub(super) fn snippets(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     anchors: &[Anchor],
     files: &[RankedFile],
     read: &ReadFiles<'_>,
 ) -> Result<Vec<Snippet>, CodeIndexError> {
     let mut items = shown(anchors, files);
-    items.retain(|item| SHOWN_LINES.contains(&lines_of(item)));
+    items.retain(|item| view.options.snippet_item_lines.contains(&lines_of(item)));
     let mut snippets = Vec::new();
     // Those that are wanted are read at once; one that cannot be read makes room for another.
-    while !items.is_empty() && snippets.len() < view.limits.snippets {
-        let wanted = (view.limits.snippets - snippets.len()).min(items.len());
+    while !items.is_empty() && snippets.len() < view.options.snippets {
+        let wanted = (view.options.snippets - snippets.len()).min(items.len());
         let batch: Vec<ItemRef> = items.drain(..wanted).collect();
         let paths: Vec<&str> = batch.iter().map(|item| item.path.as_str()).collect();
         let texts = read(&paths);
@@ -70,10 +67,10 @@ fn lines_of(item: &ItemRef) -> u32 {
     item.last_line.saturating_sub(item.first_line) + 1
 }
 
-fn snippet(view: &View<'_>, item: ItemRef, file: &str) -> Result<Snippet, CodeIndexError> {
+fn snippet(view: &RankedTask<'_>, item: ItemRef, file: &str) -> Result<Snippet, CodeIndexError> {
     let language = view.corpus.index.file(&item.path)?.map(|file| file.language);
     let lines = lines_of(&item);
-    let most = view.limits.snippet_lines.min(lines);
+    let most = view.options.snippet_lines.min(lines);
     let skipped = item.first_line.saturating_sub(1) as usize;
     let shown: Vec<&str> = file.lines().skip(skipped).take(most as usize).collect();
     Ok(Snippet {
@@ -85,13 +82,13 @@ fn snippet(view: &View<'_>, item: ItemRef, file: &str) -> Result<Snippet, CodeIn
 }
 
 pub(super) fn calls(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     anchors: &[Anchor],
     files: &[RankedFile],
 ) -> Result<Vec<CallGraph>, CodeIndexError> {
     let mut calls = Vec::new();
     for item in shown(anchors, files).into_iter().filter(is_function) {
-        if calls.len() >= view.limits.calls {
+        if calls.len() >= view.options.calls {
             break;
         }
         let callers = others(view, &item.id, Direction::In)?;
@@ -104,14 +101,14 @@ pub(super) fn calls(
 }
 
 fn others(
-    view: &View<'_>,
+    view: &RankedTask<'_>,
     id: &NodeId,
     direction: Direction,
 ) -> Result<Vec<ItemRef>, CodeIndexError> {
     let edges: Vec<CodeEdge> = view.corpus.index.edges_of(id, &[EdgeKind::Calls])?;
     let mut others = Vec::new();
     for edge in edges.into_iter().filter(|edge| edge.direction == direction) {
-        if others.len() >= view.limits.neighbours_of_call {
+        if others.len() >= view.options.neighbours_of_call {
             break;
         }
         others.extend(item_of(view, &edge.far.id)?);
@@ -120,6 +117,9 @@ fn others(
 }
 
 /// Returns a node of the code as people know it.
-pub(super) fn item_of(view: &View<'_>, id: &NodeId) -> Result<Option<ItemRef>, CodeIndexError> {
+pub(super) fn item_of(
+    view: &RankedTask<'_>,
+    id: &NodeId,
+) -> Result<Option<ItemRef>, CodeIndexError> {
     item_ref(view.corpus.index, id)
 }

@@ -1,7 +1,8 @@
 //! What speaks for a unit, made into one number.
 //!
 //! A weighted sum rather than ranks: how much better the first is than the second is worth
-//! knowing. `bench/search` prints both.
+//! knowing. `bench/search` prints both. The figures were chosen together, by what they do to its
+//! questions: one of them alone is no setting.
 
 use super::exact::Exact;
 
@@ -18,7 +19,7 @@ const LONG: usize = 3;
 /// What a word of the question that names it adds.
 const NAMED: f32 = 0.35;
 
-pub(super) struct Signals<'a> {
+pub(super) struct HitSignals<'a> {
     pub(super) exact: Exact,
     /// A share of the best.
     pub(super) words: f32,
@@ -39,7 +40,7 @@ pub(super) struct Signals<'a> {
 }
 
 /// Returns the score: the whole part is how exactly it was named, the rest is below one.
-pub(super) fn score(signals: &Signals<'_>) -> f32 {
+pub(super) fn score(signals: &HitSignals<'_>) -> f32 {
     let meaning = signals.meaning.map_or(0.0, |cosine| {
         ((cosine - MEANING_FROM) / (MEANING_TO - MEANING_FROM)).clamp(0.0, 1.0)
     });
@@ -51,13 +52,13 @@ pub(super) fn score(signals: &Signals<'_>) -> f32 {
     signals.exact.rank() + (fit / 2.0).clamp(0.0, 0.999)
 }
 
-/// Returns what is to be said for or against something before anybody asks.
-fn prior(signals: &Signals<'_>) -> f32 {
+/// Returns what speaks for or against a unit whatever the question is.
+fn prior(signals: &HitSignals<'_>) -> f32 {
     let kind = match signals.kind {
         "function" | "method" | "struct" | "class" | "enum" | "trait" | "interface" => 1.0,
         "type" | "macro" | "file" => 0.9,
         "const" | "module" => 0.85,
-        // Somebody who wants prose says so; it would be in every answer.
+        // A section of prose holds the words of most questions and would be in every answer.
         "section" => 0.8,
         "impl" => 0.7,
         _ => 0.95,
@@ -76,7 +77,7 @@ fn prior(signals: &Signals<'_>) -> f32 {
 mod tests {
     use super::*;
 
-    const SOME: Signals<'_> = Signals {
+    const SOME: HitSignals<'_> = HitSignals {
         exact: Exact::Not,
         words: 0.5,
         name: 0.5,
@@ -93,28 +94,28 @@ mod tests {
     #[test]
     fn what_was_named_comes_before_what_was_described_however_well() {
         let named =
-            |exact| score(&Signals { exact, words: 0.0, name: 0.0, is_foreign: true, ..SOME });
-        let all = Signals { words: 1.0, name: 1.0, coverage: 1.0, callers: 64, ..SOME };
-        let best = Signals { meaning: Some(1.0), ..all };
+            |exact| score(&HitSignals { exact, words: 0.0, name: 0.0, is_foreign: true, ..SOME });
+        let all = HitSignals { words: 1.0, name: 1.0, coverage: 1.0, callers: 64, ..SOME };
+        let best = HitSignals { meaning: Some(1.0), ..all };
         assert!(score(&best) < named(Exact::Spelling));
         assert!(named(Exact::Spelling) < named(Exact::Name));
         assert!(named(Exact::Name) < named(Exact::Qualified));
-        assert!(score(&Signals { exact: Exact::Part, ..SOME }) > score(&SOME));
+        assert!(score(&HitSignals { exact: Exact::Part, ..SOME }) > score(&SOME));
     }
 
     #[test]
     fn tests_and_foreign_code_stand_back_unless_asked_for() {
-        let test = Signals { is_test: true, ..SOME };
+        let test = HitSignals { is_test: true, ..SOME };
         assert!(score(&test) < score(&SOME));
-        assert!(score(&Signals { tests_asked: true, ..test }) > score(&SOME));
-        assert!(score(&Signals { is_foreign: true, ..SOME }) < score(&SOME));
-        assert!(score(&Signals { kind: "impl", ..SOME }) < score(&SOME));
-        assert!(score(&Signals { callers: 9, ..SOME }) > score(&SOME));
+        assert!(score(&HitSignals { tests_asked: true, ..test }) > score(&SOME));
+        assert!(score(&HitSignals { is_foreign: true, ..SOME }) < score(&SOME));
+        assert!(score(&HitSignals { kind: "impl", ..SOME }) < score(&SOME));
+        assert!(score(&HitSignals { callers: 9, ..SOME }) > score(&SOME));
     }
 
     #[test]
     fn a_near_meaning_helps_and_a_far_one_does_not_hurt() {
-        let with = |cosine| score(&Signals { meaning: Some(cosine), ..SOME });
+        let with = |cosine| score(&HitSignals { meaning: Some(cosine), ..SOME });
         assert!(with(0.6) > with(0.4) && with(0.4) > score(&SOME));
         assert!((with(-0.2) - score(&SOME)).abs() < 1e-6);
     }

@@ -2,6 +2,8 @@
 
 use spore_lexical::{for_each_word, name_term, plain_name, terms};
 
+// Bounds on what a question of any length can cost.
+
 /// More text than this is a log or a file; what it is about stands at its beginning.
 const MAX_BYTES: usize = 4 << 10;
 const MAX_TERMS: usize = 64;
@@ -159,7 +161,7 @@ fn is_identifier(part: impl AsRef<str>) -> bool {
         && letters.all(is_inside)
 }
 
-/// Returns whether nobody would write a word of prose like this.
+/// Returns whether a word is spelled as prose never is.
 fn is_spelled_as_code(word: &str) -> bool {
     let inner = word.trim_matches('_');
     let has_hump = inner

@@ -1,4 +1,4 @@
-//! What the question's words say about units.
+//! What the question's words say about units. The figures belong to those of `fuse`.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ const OF_FILE: f32 = 0.2;
 const FOR_FILE: f32 = 0.35;
 
 /// The scores of all units and of their files.
-pub(super) struct Words {
+pub(super) struct WordScores {
     matches: Vec<TermMatches>,
     /// How telling each term is.
     worths: Vec<f32>,
@@ -30,7 +30,7 @@ pub(super) struct Words {
     best: f32,
 }
 
-impl Words {
+impl WordScores {
     /// Scores the question's terms; `matches` are theirs, one for one.
     pub(super) fn of(code: &Searched, wanted: &Wanted, matches: Vec<TermMatches>) -> Self {
         let collection = &code.collection;
@@ -111,7 +111,7 @@ impl Words {
 
     /// Returns the units that hold any of the words, the best first, of allowed documents.
     pub(super) fn best_first(&self, code: &Searched, is_allowed: impl Fn(u32) -> bool) -> Vec<u32> {
-        /// Nobody asks for more, and sorting all of them takes longer than all the rest.
+        /// More than any answer shows; sorting all of them takes longer than all the rest.
         const MOST: usize = 20_000;
         let units = code.collection.units();
         let mut found: Vec<(f32, u32)> = (0..)
@@ -168,5 +168,85 @@ impl Words {
             }
         }
         held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spore_store::SegmentKind;
+
+    use super::*;
+    use crate::sample_tree::SampleTree;
+
+    /// Asks a tree of three functions, and hands what the words gave to a test.
+    fn with_scores(question: &str, look: impl Fn(&Searched, &Wanted, &WordScores)) {
+        let tree = SampleTree::of(
+            "file one.rs
+             function read_lines 1-3 reads all lines of a file
+             function close 5-6 closes it
+             file two.rs
+             function skip 1-2 a line in a long text that says nothing else of use to any reader",
+        );
+        let files = tree.index.files().unwrap();
+        let place_of = |no| files.iter().position(|file| file.no == no).map(|place| place as u32);
+        let code = Searched::open(&tree.index, SegmentKind::Code, files.len(), place_of).unwrap();
+        let wanted = Wanted::of(question);
+        let terms: Vec<&str> = wanted.terms.iter().map(|term| term.term.as_str()).collect();
+        let matches = code.matches(&tree.index, &terms).unwrap();
+        look(&code, &wanted, &WordScores::of(&code, &wanted, matches));
+    }
+
+    #[test]
+    fn the_best_unit_has_the_whole_share_and_comes_first() {
+        with_scores("reads the lines of a file", |code, _, words| {
+            let order = words.best_first(code, |_| true);
+            assert_eq!(order[0], 1, "{order:?}");
+            assert!((words.share_of(code, 1) - 1.0).abs() < 1e-6);
+            assert!(words.share_of(code, 2) < 0.5);
+            assert!(words.coverage(1) > words.coverage(4), "{}", words.coverage(4));
+            let of_second = words.best_first(code, |document| document == 1);
+            assert!(!of_second.is_empty() && of_second.iter().all(|unit| *unit > 2));
+        });
+    }
+
+    #[test]
+    fn words_are_told_as_they_were_typed() {
+        with_scores("Lines of Files", |_, wanted, words| {
+            assert_eq!(words.held_by(wanted, 1), ["Lines", "Files"]);
+            assert_eq!(words.held_by(wanted, 2), [""; 0]);
+        });
+    }
+
+    #[test]
+    fn a_name_fits_by_how_much_of_it_was_asked_for() {
+        let row = |name: &str, qualified: &str| UnitRow {
+            no: 1,
+            kind: "function".into(),
+            name: name.into(),
+            qualified: qualified.into(),
+        };
+        with_scores("read lines", |_, wanted, words| {
+            let fit = |row: &UnitRow, path: &str| words.name_fit(wanted, row, path);
+            let whole = fit(&row("read_lines", "read_lines"), "one.rs");
+            let longer = fit(&row("read_lines_of_file", "read_lines_of_file"), "one.rs");
+            let half = fit(&row("lines", "Reader::lines"), "one.rs");
+            let by_file = fit(&row("paint", "paint"), "src/read_lines.rs");
+            let none = fit(&row("close", "close"), "one.rs");
+            let fits = [whole, longer, half, by_file, none];
+            assert!(fits.is_sorted_by(|a, b| a > b), "{fits:?}");
+            assert_eq!(none, 0.0);
+        });
+    }
+
+    #[test]
+    fn a_question_without_known_words_scores_nothing() {
+        with_scores("zebra", |code, _, words| {
+            assert_eq!(words.best_first(code, |_| true), [0; 0]);
+            assert_eq!((words.share_of(code, 1), words.coverage(1)), (0.0, 0.0));
+        });
+        with_scores("", |_, wanted, words| {
+            assert_eq!((words.terms(), words.coverage(1)), (0, 0.0));
+            assert!(wanted.is_empty());
+        });
     }
 }

@@ -150,6 +150,7 @@ fn rules() -> BounceRules {
         max_bounces: 3,
         min_confidence: 0.6,
         phrase_confidence: 0.5,
+        verifier_attempts: 2,
         allow_red: false,
         summarize: true,
     }

@@ -202,7 +202,7 @@ fn files(env: &TestEnv, manner: CommandTraits, run: &str) -> BTreeMap<String, St
                 "report.json" => String::new(),
                 // A real agent makes up ids of its own and tells times and places all through.
                 _ if manner.foreign && name.ends_with("transcript.jsonl") => String::new(),
-                _ => plain(&without_place(env, &path).replace(run, "RUN")),
+                _ => plain(&without_run(&without_place(env, &path), run)),
             };
             let content = match name.as_str() {
                 ".live-report" => sorted(&content),
@@ -219,6 +219,12 @@ fn files(env: &TestEnv, manner: CommandTraits, run: &str) -> BTreeMap<String, St
 fn without_place(env: &TestEnv, path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     text.replace(&env.dir().display().to_string(), "PLACE")
+}
+
+/// A text without the run's id, whole or short as people read it.
+fn without_run(text: &str, run: &str) -> String {
+    let short = run.get(run.len().saturating_sub(8)..).unwrap_or(run);
+    text.replace(run, "RUN").replace(short, "RUN")
 }
 
 fn sorted(text: &str) -> String {

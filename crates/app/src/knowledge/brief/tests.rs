@@ -9,6 +9,8 @@ use spore_effects::{FixedClock, Ids, Probe, Tool};
 use spore_model::{LessonRecord, Timestamp};
 use tempfile::TempDir;
 
+use spore_context::task_file::{Before, TaskFileBudget};
+
 use super::*;
 use crate::Interrupt;
 
@@ -63,6 +65,14 @@ def test_total():
 def test_discount():
     assert discounted(200, 50) == 100
 "#;
+
+/// A task file, and what it carries.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct WrittenBrief {
+    pub(crate) text: String,
+    pub(crate) carried: Carried,
+    warnings: Vec<String>,
+}
 
 /// A project in a directory of its own.
 pub(crate) struct Project {
@@ -121,11 +131,26 @@ impl Project {
         self.repository.head().unwrap()
     }
 
-    pub(crate) fn brief(&self, task: &str) -> Brief {
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Writes the task file of a coder, and tells what it carries.
+    pub(crate) fn brief(&self, task: &str) -> WrittenBrief {
         let at = self.head();
-        let question =
-            Question { task, role: "coder", at: &at, changed: &[], budget_tokens: 4_000 };
-        self.briefing().compile(&question)
+        self.told(&BriefAsked { task, role: "coder", at: &at, changed: &[] }, 4_000)
+    }
+
+    fn told(&self, asked: &BriefAsked<'_>, tokens: usize) -> WrittenBrief {
+        let (text, brief) = self.briefing().find(asked).write(&Assignment {
+            role: asked.role,
+            occasion: None,
+            before: Before::Nothing,
+            checks: &[],
+            budget: TaskFileBudget { context: tokens, whole: None },
+            limits: task_file_limits(&self.config),
+        });
+        WrittenBrief { text, carried: brief.carried, warnings: brief.warnings }
     }
 
     /// Makes a commit of changed files beside the branch, as a snapshot is.
@@ -140,9 +165,8 @@ impl Project {
         (snapshot, files.iter().map(|(path, _)| (*path).to_owned()).collect())
     }
 
-    fn judged(&self, task: &str, at: &CommitId, changed: &[String]) -> Brief {
-        let question = Question { task, role: "verifier", at, changed, budget_tokens: 4_000 };
-        self.briefing().compile(&question)
+    fn judged(&self, task: &str, at: &CommitId, changed: &[String]) -> WrittenBrief {
+        self.told(&BriefAsked { task, role: "verifier", at, changed }, 4_000)
     }
 
     fn indexes(&self) -> Vec<(String, std::time::SystemTime)> {
@@ -305,9 +329,8 @@ fn whatever_goes_wrong_makes_the_brief_smaller_and_never_fails() {
     let project = Project::new();
     project.knowledge.add(&[lesson(1, "Rounding twice", &[]).to_node()], &[]).unwrap();
     let nowhere = CommitId::new("00000000000000000000000000000000000000aa").unwrap();
-    let question =
-        Question { task: TASK, role: "coder", at: &nowhere, changed: &[], budget_tokens: 4_000 };
-    let brief = project.briefing().compile(&question);
+    let asked = BriefAsked { task: TASK, role: "coder", at: &nowhere, changed: &[] };
+    let brief = project.told(&asked, 4_000);
     assert_eq!(brief.warnings.len(), 1, "{:?}", brief.warnings);
     assert!(brief.text.contains("Rounding twice"));
     // A directory where the index should be: neither read nor written.
@@ -334,12 +357,13 @@ fn only_lessons_that_hold_and_are_about_these_files_are_carried() {
 fn a_brief_stays_within_its_budget_and_nothing_known_is_no_text() {
     let project = Project::new();
     let at = project.head();
-    for budget_tokens in [0, 1, 40, 100, 300, 1_000] {
-        let question = Question { task: TASK, role: "coder", at: &at, changed: &[], budget_tokens };
-        let brief = project.briefing().compile(&question);
-        assert!(brief.carried.tokens <= budget_tokens, "{budget_tokens}: {}", brief.text);
-        assert_eq!(spore_context::tokens(&brief.text), brief.carried.tokens);
+    let asked = BriefAsked { task: TASK, role: "coder", at: &at, changed: &[] };
+    for tokens in [0, 1, 40, 100, 300, 1_000] {
+        let brief = project.told(&asked, tokens);
+        assert!(brief.carried.tokens <= tokens, "{tokens}: {}", brief.text);
     }
-    let question = Question { task: TASK, role: "coder", at: &at, changed: &[], budget_tokens: 0 };
-    assert_eq!(project.briefing().compile(&question).text, "");
+    let nothing = project.told(&asked, 0);
+    assert_eq!(nothing.carried.tokens, 0);
+    let sections: Vec<&str> = nothing.text.lines().filter(|line| line.starts_with("##")).collect();
+    assert_eq!(sections, ["## Task", "## Checklist"], "{}", nothing.text);
 }

@@ -1,15 +1,9 @@
 //! Whether a lesson is new, says what is known, or takes a known one's place.
 
+use spore_config::LessonConfig;
 use spore_context::{likeness, overlap_of_texts};
 use spore_model::{Lesson, NodeId};
 use spore_pipeline::normalised;
-
-/// Two lessons with this many words in common are one; the context compiler's figure.
-const SAME: f64 = 0.8;
-/// Two situations with this many words in common are one.
-const SAME_PATTERN: f64 = 0.8;
-/// Two answers with fewer words in common than this are different ones.
-const OTHER_FIX: f64 = 0.5;
 
 /// What a lesson is to those that are known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,15 +23,16 @@ impl Kin {
         replaces: Option<&str>,
         known: &[Lesson],
         carried: &[NodeId],
+        rules: &LessonConfig,
     ) -> Self {
         let told = || known.iter().filter(|old| carried.contains(&old.id));
         if let Some(old) = replaces.and_then(|typed| named(typed, told())) {
             return Self::Successor(old);
         }
-        if let Some(old) = known.iter().find(|old| is_same(old, lesson)) {
+        if let Some(old) = known.iter().find(|old| is_same(old, lesson, rules)) {
             return Self::Same(old.id.clone());
         }
-        match told().find(|old| is_other_answer(old, lesson)) {
+        match told().find(|old| is_other_answer(old, lesson, rules)) {
             Some(old) => Self::Successor(old.id.clone()),
             None => Self::New,
         }
@@ -56,16 +51,16 @@ fn named<'l>(typed: &str, lessons: impl Iterator<Item = &'l Lesson>) -> Option<N
     meant.next().is_none().then(|| first.id.clone())
 }
 
-fn is_same(old: &Lesson, new: &Lesson) -> bool {
+fn is_same(old: &Lesson, new: &Lesson, rules: &LessonConfig) -> bool {
     let words = |lesson: &Lesson| (normalised(&lesson.pattern), normalised(&lesson.fix));
-    share_a_place(old, new) && (words(old) == words(new) || likeness(old, new) >= SAME)
+    share_a_place(old, new) && (words(old) == words(new) || likeness(old, new) >= rules.same)
 }
 
 /// Returns whether both are about one situation and advise differently.
-fn is_other_answer(old: &Lesson, new: &Lesson) -> bool {
+fn is_other_answer(old: &Lesson, new: &Lesson, rules: &LessonConfig) -> bool {
     share_a_place(old, new)
-        && overlap_of_texts(&old.pattern, &new.pattern) >= SAME_PATTERN
-        && overlap_of_texts(&old.fix, &new.fix) < OTHER_FIX
+        && overlap_of_texts(&old.pattern, &new.pattern) >= rules.same_situation
+        && overlap_of_texts(&old.fix, &new.fix) < rules.other_answer
 }
 
 /// Returns whether two lessons can be about the same files. One about everything and one about

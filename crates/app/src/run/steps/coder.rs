@@ -1,6 +1,7 @@
 //! The steps of a coder: its session, and the tree it leaves.
 
 use spore_agent::Conversation;
+use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{Finding, Ticket};
 use spore_pipeline::{Done, Evidence, Step};
 
@@ -45,10 +46,14 @@ impl RunContext<'_> {
             checkout.reset(&self.start_of(bounce)?)?;
         }
         let at = self.settings.base.clone();
-        let brief = self.brief("coder", &at, &[]);
-        let run = self.run.to_string();
-        let file = self.task_file("coder", bounce, &run);
-        let prompt = file.for_coder(&brief.text, talk.evidence, &self.gate_commands());
+        let evidence = talk.evidence.map(Evidence::to_markdown);
+        let before = match &evidence {
+            Some(evidence) => Before::FellShort { evidence },
+            None => Before::Nothing,
+        };
+        let turn = RoleTurn::Bounce { bounce, of: self.settings.max_bounces };
+        let findings = self.findings("coder", &at, &[]);
+        let (prompt, brief) = self.task_file(ticket, "coder", turn, before, findings)?;
         let asked = StepSession {
             role: "coder",
             bounce,
@@ -98,9 +103,9 @@ impl RunContext<'_> {
             self.salvage(&checkout, 1, ticket.attempt)?;
             checkout.reset(&base)?;
         }
-        let brief = self.brief(role, &base, &[]);
-        let run = self.run.to_string();
-        let prompt = self.task_file(role, 1, &run).alone(&brief.text);
+        let findings = self.findings(role, &base, &[]);
+        let (turn, before) = (RoleTurn::Alone, Before::Nothing);
+        let (prompt, brief) = self.task_file(ticket, role, turn, before, findings)?;
         let asked = StepSession {
             role,
             bounce: 0,

@@ -1,11 +1,12 @@
 //! The step of a summarizer: one session that looks back, and the lessons it proposes.
 
+use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{Lesson, NodeId, Outcome, Park, StepKey, Ticket};
 use spore_pipeline::{Conclusion, Done, ProposalProblem, Proposed, Step, hold, read_summary};
 
-use crate::knowledge::brief::Brief;
+use crate::knowledge::brief::{Brief, Findings};
 use crate::knowledge::lessons::{
-    BounceTrail, Learning, Learnt, Trail, carried_lessons, learn_from_summary,
+    BounceTrail, Learning, Learnt, RunTrail, carried_lessons, change_sizes, learn_from_summary,
 };
 use crate::knowledge::named_places::NamedPlaces;
 use crate::report;
@@ -28,7 +29,7 @@ impl RunContext<'_> {
             return Ok(not_summed_up("the budget is spent"));
         }
         let carried = carried_lessons(self.files().dir());
-        let prompt = self.trail(bounce, conclusion, &carried)?;
+        let (prompt, brief) = self.trail(ticket, bounce, conclusion, &carried)?;
         let checkout = self.coder_checkout(bounce)?;
         let asked = StepSession {
             role: "summarizer",
@@ -38,7 +39,7 @@ impl RunContext<'_> {
             dir: checkout.dir().to_owned(),
             at: self.bounce_commit(bounce)?,
             files: self.files().role("summarizer"),
-            brief: Brief::default(),
+            brief,
         };
         let (session, proposals) = match self.run_session(step, ticket, asked) {
             Ok(ended) => ended,
@@ -61,7 +62,13 @@ impl RunContext<'_> {
     }
 
     /// Writes what happened down for the summarizer.
-    fn trail(&self, bounce: u32, conclusion: &Conclusion, carried: &[NodeId]) -> Result<String> {
+    fn trail(
+        &self,
+        ticket: &Ticket,
+        bounce: u32,
+        conclusion: &Conclusion,
+        carried: &[NodeId],
+    ) -> Result<(String, Brief)> {
         let diff = self.diff(&self.repository.tree_of(&self.bounce_commit(bounce)?)?)?;
         let report = report::report(self.workspace, self.journal, self.run)?;
         let bounces: Vec<BounceTrail> = report
@@ -77,15 +84,12 @@ impl RunContext<'_> {
             .collect();
         let nodes = carried.iter().filter_map(|id| self.knowledge.node(id).ok().flatten());
         let lessons: Vec<Lesson> = nodes.filter_map(|node| Lesson::of_node(&node)).collect();
-        let trail = Trail {
-            task: &self.settings.task,
-            run: &self.run.to_string(),
-            ended: &conclusion.reason,
-            files: &diff.files,
-            bounces: &bounces,
-            lessons: &lessons,
-        };
-        Ok(trail.task_file())
+        let files = change_sizes(&diff.files);
+        let ended = &conclusion.reason;
+        let trail = RunTrail { ended, files: &files, bounces: &bounces, lessons: &lessons };
+        let before = Before::ToSummarize(&trail);
+        let findings = Findings::of_task(&self.settings.task);
+        self.task_file(ticket, "summarizer", RoleTurn::Afterwards, before, findings)
     }
 
     fn coder_said(&self, bounce: u32) -> String {
@@ -123,6 +127,7 @@ impl RunContext<'_> {
             run: self.run,
             keys: &self.keys(ticket)?,
             verified: conclusion.outcome == Outcome::Success,
+            rules: &self.config.lessons,
             carried,
         };
         learn_from_summary(&learning, proposed)

@@ -4,6 +4,7 @@
 //! A coder that writes one would write instructions to its own judge, so the verifier's
 //! checkout has those of the base; what the change does to them stands in the diff.
 
+use spore_context::task_file::{Before, RoleTurn};
 use spore_git::{ChangedFile, Checkout, Exclusions, FileChange};
 use spore_model::{CommitId, Outcome, StepKey, Ticket, TreeId};
 use spore_pipeline::{Done, Step};
@@ -44,10 +45,10 @@ impl RunContext<'_> {
             format!("the change touches `{path}`, which agents obey: here it is the base's, and the change to it is in the diff alone")
         }));
         let changed: Vec<String> = diff.files.iter().map(|file| file.path.clone()).collect();
-        let brief = self.brief("verifier", &commit, &changed);
-        let run = self.run.to_string();
-        let file = self.task_file("verifier", bounce, &run);
-        let prompt = file.for_verifier(&brief.text, &lines, &diff.text);
+        let findings = self.findings("verifier", &commit, &changed);
+        let turn = RoleTurn::Bounce { bounce, of: self.settings.max_bounces };
+        let before = Before::ToCheck { checks: &lines, diff: &diff.text };
+        let (prompt, brief) = self.task_file(ticket, "verifier", turn, before, findings)?;
         let asked = StepSession {
             role: "verifier",
             bounce,
@@ -59,8 +60,8 @@ impl RunContext<'_> {
             brief,
         };
         let (session, mut proposals) = self.run_session(step, ticket, asked)?;
-        if attempt > 1 && session.outcome != Outcome::Success {
-            // A second breakdown parks the run, so no result of the step will book it.
+        if attempt >= self.settings.verifier_attempts && session.outcome != Outcome::Success {
+            // The last breakdown parks the run, so no result of the step will book it.
             self.book_stopped("verifier", &session)?;
         } else {
             self.book_if_stopped("verifier", &session)?;
