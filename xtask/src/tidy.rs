@@ -253,4 +253,61 @@ mod tests {
         places.retain(|_, places| places.len() > 1);
         assert!(places.is_empty(), "types of one name: {places:#?}");
     }
+
+    /// Places of `app` that write files and are no part of a run: nothing goes on after them, or
+    /// they write what only lives as long as a process.
+    const OTHER_WRITERS: &[&str] = &[
+        // The door itself.
+        "base/files.rs",
+        // An export before nodes are removed, inside of the store's own transaction.
+        "graph/garbage.rs",
+        // A task for memory must not replace one of the same name.
+        "memory/inbox.rs",
+        // The embedding model, downloaded and checked file by file.
+        "search/model_files.rs",
+        // Temporary directories of sessions, and a token that only its user may read.
+        "session/broker/home.rs",
+        "toolbox/token.rs",
+        // The demonstration's own directory, and where a reader of events has got to.
+        "setup/demo.rs",
+        "events/tail.rs",
+    ];
+
+    /// Durable effects are named by the door that they go through, or the kill matrix would
+    /// not see them: files by `base::files`, rows by `base::stores`.
+    #[test]
+    fn files_are_written_through_one_door() {
+        let writes = [
+            "fs::write(",
+            "fs::rename(",
+            "fs::remove_file(",
+            "fs::remove_dir_all(",
+            "fs::copy(",
+            "write_atomic(",
+            "File::create(",
+            "fs::OpenOptions::new(",
+            "File::options(",
+        ];
+        let (mut found, mut owners) = (Vec::new(), 0);
+        for (path, text) in files() {
+            let Ok(room) = path.strip_prefix("crates/app/src") else { continue };
+            let is_test = room.iter().any(|name| name == "tests" || name == "tests.rs");
+            if !is(&path, "rs") || is_test {
+                continue;
+            }
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let owns = OTHER_WRITERS.iter().any(|owner| room == Path::new(owner));
+            owners += usize::from(owns);
+            let is_bare = |line: &str| writes.iter().any(|write| line.contains(write));
+            let is_store = |line: &str| line.contains("Sqlite") && !room.starts_with("base/stores");
+            for (number, line) in code.lines().enumerate() {
+                let is_comment = line.trim_start().starts_with("//");
+                if !is_comment && ((is_bare(line) && !owns) || is_store(line)) {
+                    found.push(format!("{}:{}", path.display(), number + 1));
+                }
+            }
+        }
+        assert!(found.is_empty(), "a write that no kill matrix sees: {found:?}");
+        assert_eq!(owners, OTHER_WRITERS.len(), "an owner that is gone is still on the list");
+    }
 }

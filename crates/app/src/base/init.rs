@@ -1,11 +1,8 @@
 //! `spore init`: makes a directory a Spore project.
 
-use std::fs;
-
-use spore_effects::files;
-
+use super::files::create_dir;
 use super::role_prompts::BUILT_IN;
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::{Result, Surroundings, Workspace};
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Initialised {
@@ -42,14 +39,13 @@ const CONFIG: &str = "\
 pub fn init(around: &Surroundings) -> Result<Initialised> {
     let workspace = Workspace::find(around)?;
     let spore = workspace.spore_dir();
-    let failed = |source| Error::io(format!("cannot write {}", spore.display()), source);
     workspace.refuse_file()?;
-    fs::create_dir_all(&spore).map_err(failed)?;
+    create_dir(&spore)?;
     let mut written = Vec::new();
     for (name, content) in [(".gitignore", IGNORE), ("config.toml", CONFIG)] {
         let path = spore.join(name);
         if !path.exists() {
-            files::write_atomic(&path, content.as_bytes()).map_err(failed)?;
+            around.write_file(&path, content.as_bytes())?;
             written.push(format!(".spore/{name}"));
         }
     }
@@ -71,12 +67,10 @@ pub fn init(around: &Surroundings) -> Result<Initialised> {
 pub fn init_agents(around: &Surroundings) -> Result<Initialised> {
     let mut made = init(around)?;
     let dir = Workspace::find(around)?.spore_dir().join("agents");
-    let failed = |source| Error::io(format!("cannot write {}", dir.display()), source);
-    fs::create_dir_all(&dir).map_err(failed)?;
     for (role, text) in BUILT_IN {
         let path = dir.join(format!("{role}.md"));
         if !path.exists() {
-            files::write_atomic(&path, text.as_bytes()).map_err(failed)?;
+            around.write_file(&path, text.as_bytes())?;
             made.written.push(format!(".spore/agents/{role}.md"));
         }
     }

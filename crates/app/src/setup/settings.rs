@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use spore_config::{SettingEntry, SettingsLayer, SettingsOrigin, Value};
-use spore_effects::files;
 use spore_model::Fault;
 
 use crate::{Error, Result, Surroundings, Workspace};
@@ -72,7 +71,7 @@ pub fn change_setting(
         spore_config::set(&SettingsLayer { origin: origin(path.clone()), text }, key, typed)?;
     // A mistake in another file must not keep anybody from mending this one.
     let before = one(around, &workspace, key).ok();
-    write(&path, &edited)?;
+    write(around, &path, &edited)?;
     let now = one(around, &workspace, key)?
         .ok_or_else(|| Error::new(Fault::Bug, format!("{key} was set and is not there")))?;
     let layer = match file {
@@ -118,10 +117,8 @@ fn read(path: &Path) -> Result<String> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+fn write(around: &Surroundings, path: &Path, text: &str) -> Result<()> {
     // People keep their settings elsewhere and link to them; the link is to stay.
     let place: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    place.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-    files::write_atomic(&place, text.as_bytes()).map_err(failed)
+    around.write_file(&place, text.as_bytes())
 }
