@@ -3,13 +3,13 @@
 //! A correction is found, not only declared: a commit that edits lines a run wrote, one that
 //! takes its change back, a task that is given again. Each becomes a `git` event, the evidence
 //! that memory learns from. Only what is on the user's own branches counts, and only for runs
-//! whose work arrived there: an experiment nobody merged was not corrected by anybody.
+//! whose work arrived there: an experiment that was never merged cannot be corrected.
 //!
 //! Each correction is a step of the run it is about, keyed by what it is and what did it, so
 //! it is told once for ever, however often and by however many this is called. How far the
 //! history was read is kept in the journal's cache and only saves work.
 //!
-//! That somebody disagrees is all that is found here; what to learn from it is for memory.
+//! What is found here is only that the user disagreed; what to learn from it is for memory.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroU32;

@@ -1,10 +1,10 @@
 //! `spore events tail`: the last events, those since a time, or those after a cursor.
 //!
 //! Partitions of any size are read line by line. The last few events are found from the end,
-//! so that nobody waits for the beginning of a long day. What is no event is told with its
+//! so that the reader does not wait for the start of a long day. What is no event is told with its
 //! place and passed over.
 //!
-//! A cursor file is moved only when its reader has everything before it: somebody who dies in
+//! A cursor file is moved only when its reader has everything before it: a reader that dies in
 //! between gets some events a second time, and never misses one.
 
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! The sentinel in checks-only mode: the project's own commands on the files as they are now,
 //! cycle by cycle.
 //!
-//! Nobody mends anything here. After a cycle that found something the run waits, for a person
-//! or an agent to mend it; going on with the run is the next cycle.
+//! The sentinel mends nothing itself. After a cycle that found something the run waits, for a
+//! person or an agent to mend it; going on with the run is the next cycle.
 
 use std::path::PathBuf;
 
@@ -130,7 +130,7 @@ impl Checks<'_> {
         ChecksOver::Parked { parked, last: machine.last().cloned() }
     }
 
-    /// Runs one cycle, or finds what it came to. Nothing where it was interrupted.
+    /// Runs one cycle, or finds its recorded result. Returns nothing where it was interrupted.
     fn cycle(
         &self,
         step: &SentinelStep,
@@ -281,7 +281,7 @@ impl Checks<'_> {
         self.ground.dir().join(&self.place.dir).join("sentinel")
     }
 
-    /// Writes what a cycle found, for whoever mends it.
+    /// Writes what a cycle found, for the person or agent that mends it.
     fn project(&self, machine: &Sentinel) -> Result<()> {
         let Some(last) = machine.last() else { return Ok(()) };
         let (ground, dir) = (self.ground, self.dir());

@@ -1,6 +1,6 @@
 //! L1: one action of an executor, as one session of an agent.
 //!
-//! It has no retry of its own: what the session came to is passed on. What counts is what the
+//! It has no retry of its own: the session's outcome is passed on. What counts is what the
 //! process did and what it left behind; the agent's own words can only make that worse.
 
 use std::path::Path;
@@ -259,8 +259,8 @@ fn waits(outcome: Outcome) -> bool {
     }
 }
 
-/// What a session came to: how it ended, the exit code where that is one of ours, and its own
-/// word where that is worse.
+/// Returns the outcome of a session: how it ended, the exit code where that is one of ours, and
+/// the agent's own word where that is worse.
 fn judge(report: &SessionReport) -> (Outcome, Option<String>) {
     match report.outcome {
         Outcome::Success => match read_status(&report.final_text) {

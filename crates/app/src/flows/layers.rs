@@ -36,8 +36,8 @@ impl Ground<'_> {
     /// Ends a layer: begins its last step and, unless that has a result, writes what
     /// `prepare` adds to it, closes the row, and records the end as the step's result.
     ///
-    /// The end of the root is told to whoever watches before it is in its row, under the time
-    /// of the intent that is on record: after the row nobody would come back to tell.
+    /// The end of the root is written to its signal file before it is in its row, under the time
+    /// of the intent that is on record: once the row says so, a resumed flow would not write it.
     pub(crate) fn end(
         &self,
         place: &Place,

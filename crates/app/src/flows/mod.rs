@@ -222,7 +222,7 @@ fn create(
     Ok(journal.create_run(&run, &[event])?)
 }
 
-/// How a flow came to rest, and what its layer has to say.
+/// How a flow ended or parked, and what its layer has to say.
 struct Rest {
     outcome: Outcome,
     parked: Option<Parked>,

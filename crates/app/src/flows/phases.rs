@@ -45,7 +45,7 @@ struct Caller(Sender<Said>);
 
 impl Progress for Caller {
     fn update(&mut self, update: &Update) {
-        // Whoever listened is gone only when everything is being given up.
+        // The receiver is gone only when the whole flow is being given up.
         let _ = self.0.send(Said::Update(update.clone()));
     }
 }
@@ -259,7 +259,7 @@ impl Coordinator<'_> {
         ground.end(&self.place, RunKind::Phase, &told, ending)
     }
 
-    /// Tells whoever watches about the phases whose fate is decided.
+    /// Writes the report, manifest and signal file of each phase whose fate is decided.
     fn project(&self, machine: &Phases) -> Result<()> {
         let ground = self.ground;
         for (at, report) in machine.settled() {

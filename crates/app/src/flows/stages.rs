@@ -164,7 +164,7 @@ impl Orchestrator<'_> {
         ground.end(&self.place, RunKind::Stage, &told, ending)
     }
 
-    /// Tells whoever watches about the stages whose fate is decided.
+    /// Writes a signal file for each stage whose fate is decided.
     fn project(&self, machine: &Stages) -> Result<()> {
         for (at, entry) in machine.settled() {
             let Some(run) = entry.run else { continue };

@@ -64,7 +64,7 @@ fn cost(ground: &Ground<'_>, place: &Place) -> Result<Usd> {
     ground.journal.run(place.run)?.map_or(Ok(Usd::ZERO), |run| spent(ground.journal, &run))
 }
 
-/// The task, and what an earlier run of it came to.
+/// The task, and why an earlier attempt at it was not accepted.
 fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
     match diagnosis {
         Some(diagnosis) => format!(

@@ -1,7 +1,7 @@
 //! The knowledge graph as people and agents use it: ask, add, look after.
 //!
-//! Every use case takes what somebody typed: part of an id, a title, the name of an edge
-//! type, an age. Reading that is the work of this module. A text that names several nodes is
+//! Every use case takes what the user or an agent typed: part of an id, a title, the name of an
+//! edge type, an age. Reading that is the work of this module. A text that names several nodes is
 //! a question back, never a guess, and words that only occur in a node do not name it.
 //!
 //! The answers are plain data in the words of the model. How a walk through the graph is done

@@ -242,7 +242,7 @@ fn lesson_of(learning: &Learning<'_>, number: u32, proposed: &ProposedLesson) ->
 }
 
 /// Returns the lessons that the task files of a run carried, each once, as they were kept
-/// beside them. What cannot be read was carried by nobody.
+/// beside them. A file that cannot be read counts as one without lessons.
 pub(crate) fn carried_lessons(run_dir: &Path) -> Vec<NodeId> {
     let mut lessons: Vec<NodeId> = Vec::new();
     for path in carried_files(run_dir, 3) {

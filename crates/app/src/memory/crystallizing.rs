@@ -1,5 +1,5 @@
 //! `spore memory crystallize`: folds fragments into the ledger, and makes stubs for dossiers
-//! that a line points to and nobody has written.
+//! that a line points to and that are not written yet.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

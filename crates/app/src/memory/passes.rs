@@ -229,7 +229,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Ends a run that can never do better, parks one that was interrupted, and leaves the
-    /// rest to be gone on with. Whoever hears of it hears of `error`, not of this.
+    /// rest to be resumed. The caller reports `error`, so that a failure here is not told.
     fn give_up(&self, error: &Error) {
         let interrupted = error.exit_code() == Outcome::Interrupted.exit_code();
         let (change, what) = if interrupted {

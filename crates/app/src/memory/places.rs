@@ -1,7 +1,7 @@
 //! Where memory keeps its files, and how they are read and written.
 //!
 //! The broadcast file has one way in: [`Places::replace_broadcast`]. What is asked for is
-//! checked before; here it is only made sure that nobody's edit in between is lost.
+//! checked before; here it is only made sure that no edit in between is lost.
 
 use std::path::{Path, PathBuf};
 
@@ -110,7 +110,7 @@ impl Places {
     }
 
     /// Puts `after` in the place of `before`. Where it stands already nothing happens; where
-    /// anything else stands somebody has edited the file, and it is left alone.
+    /// anything else stands, the file was edited meanwhile and is left alone.
     pub(crate) fn replace_broadcast(
         &self,
         around: &Surroundings,

@@ -34,7 +34,7 @@ pub struct MemoryStatus {
     pub pending: usize,
     pub pending_without_line: usize,
     pub pending_older: u64,
-    /// Dossiers that a line points to and nobody has written.
+    /// Dossiers that a line points to and that are not written yet.
     pub missing_dossiers: Vec<String>,
     pub inbox: Vec<String>,
     /// How far the project's own events were read; how many bytes lie behind that.

@@ -307,7 +307,7 @@ impl Report for MemoryUndone {
         ("memory.undone", json!({ "update": self.update, "restored": self.restored }))
     }
 
-    /// Whoever takes a removal back speaks for the line; else the next update would remove it
+    /// A user who takes a removal back speaks for the line; else the next update would remove it
     /// again.
     fn statements(&self) -> Vec<Value> {
         let spoken_for = |hash: &LineHash| json!({ "line": hash, "activation": "activated", "note": "its removal was undone" });

@@ -47,7 +47,7 @@ pub struct Rollback {
     pub dry_run: bool,
 }
 
-/// What a rollback came to.
+/// The result of a rollback.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RolledBack {
     pub run: RunId,

@@ -1,4 +1,4 @@
-//! What agents and gates may reach, and whether anybody holds them to it.
+//! What agents and gates may reach, and whether the kernel holds them to it.
 //!
 //! An agent writes in its checkout, in a temporary directory of its own and where it keeps its
 //! own state; gates write in theirs and where toolchains keep their caches. Both read
@@ -148,7 +148,7 @@ fn denies_network(config: &Config) -> bool {
     config.sandbox.network == "deny"
 }
 
-/// Whether a coder may run any command, its agent asking nobody.
+/// Whether a coder may run any command without its agent asking for permission.
 pub(crate) fn free_shell(config: &Config, sandbox: &SessionSandbox) -> bool {
     match config.sandbox.free_shell.as_str() {
         "always" => true,

@@ -9,16 +9,16 @@ use spore_model::{Fault, Node, NodeClass, NodeId};
 use spore_store::{CodeIndex, Knowledge, NodeQuery};
 
 use super::Toolbox;
+use super::held_index::Opened;
 use super::page::{Found, bytes};
 use super::places::lines_of;
 use super::question::Asked;
-use super::room::Opened;
 use super::view::View;
 use crate::indexing::Silent;
 use crate::search::{SearchQuery, search_held};
 use crate::{ContextAsked, Error, MIN_TOKENS, Result};
 
-/// Hits where nobody said how many.
+/// Hits where the call does not say how many.
 const HITS: u32 = 20;
 const PLACES: u32 = 5;
 const SOURCE_LINES: u32 = 40;
@@ -50,7 +50,7 @@ impl Toolbox {
         let heading = format!("What {:?} may mean, best first:", one_line(&query.text));
         let most = asked.number("max_lines").unwrap_or(SOURCE_LINES);
         let around = Arc::clone(&self.around);
-        let (hits, note) = self.room.with(move |opened| {
+        let (hits, note) = self.held_index.with(move |opened| {
             let near = opened.near(&around, &query.text);
             let hits = search_held(&around, opened.searcher, &query, &near)?;
             let looked_at = hits.into_iter().map(|hit| {
@@ -71,8 +71,8 @@ impl Toolbox {
 
     /// Compiles a task file; its own budget is that of the answer.
     pub(super) fn context(&self, asked: &Asked<'_>) -> Result<String> {
-        // Where the first index is still in the making, that is said and nobody waits here.
-        self.room.place()?;
+        // Where the first index is still being made, the call fails with that instead of waiting.
+        self.held_index.place()?;
         let rev = match &self.view {
             View::Session { at: Some(commit), .. } => Some(commit.to_string()),
             _ => None,
@@ -122,7 +122,7 @@ impl Toolbox {
 
     fn find(&self, query: SearchQuery) -> Result<(Vec<Hit>, Option<String>)> {
         let around = Arc::clone(&self.around);
-        self.room.with(move |opened: &Opened<'_>| {
+        self.held_index.with(move |opened: &Opened<'_>| {
             let near = opened.near(&around, &query.text);
             let hits = search_held(&around, opened.searcher, &query, &near)?;
             Ok((hits, opened.note()))

@@ -53,7 +53,7 @@ impl Toolbox {
         }
         drop(graph);
         let none = roots.is_empty();
-        let (entries, note) = self.room.with(move |opened| {
+        let (entries, note) = self.held_index.with(move |opened| {
             let roots = with_items(opened.index, roots)?;
             let reached = walk(opened.index, &roots, Direction::In, depth)?;
             Ok((entries(opened.index, &reached)?, opened.note()))
@@ -133,7 +133,7 @@ fn blob_id(bytes: &[u8]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Adds what is in these files and types: whoever relies on a part relies on the whole.
+/// Adds what is in these files and types: code that relies on a part relies on the whole.
 fn with_items(index: &CodeIndex, roots: Vec<NodeId>) -> Result<Vec<NodeId>> {
     let mut all = Vec::new();
     let mut rest = roots;

@@ -11,6 +11,7 @@
 
 mod calling;
 mod finding;
+mod held_index;
 mod impact;
 mod nearness;
 mod page;
@@ -19,7 +20,6 @@ mod question;
 mod reading;
 mod remembering;
 mod resources;
-mod room;
 mod token;
 mod view;
 mod walking;
@@ -31,9 +31,9 @@ use spore_model::NodeId;
 
 use crate::graph::Graph;
 use crate::{Result, Surroundings, Workspace};
+use held_index::HeldIndex;
 use places::Places;
 use question::Refusal;
-use room::Room;
 
 pub use resources::RESOURCE_TEMPLATES;
 pub use spore_tools::graph::{Declared, declared, declared_for};
@@ -47,14 +47,14 @@ pub use writing::declared_writes;
 pub struct Toolbox {
     around: Arc<Surroundings>,
     view: View,
-    room: Room,
+    held_index: HeldIndex,
     places: OnceLock<Places>,
 }
 
 impl Toolbox {
     pub fn new(around: Arc<Surroundings>, view: View) -> Self {
-        let room = Room::new(Arc::clone(&around), view.clone());
-        Self { around, view, room, places: OnceLock::new() }
+        let held_index = HeldIndex::new(Arc::clone(&around), view.clone());
+        Self { around, view, held_index, places: OnceLock::new() }
     }
 
     /// Opens the tools of the project around the current directory, for a client of the
@@ -63,7 +63,7 @@ impl Toolbox {
         let workspace = Workspace::find(around)?;
         let toolbox = Self::new(Arc::new(around.apart(workspace.root())), View::WorkTree);
         if workspace.is_initialised() {
-            toolbox.room.warm_up();
+            toolbox.held_index.warm_up();
         }
         Ok(toolbox)
     }
@@ -88,7 +88,7 @@ impl Toolbox {
 
     /// Opens the graph over the code that this view sees, with what to say if that is old.
     fn graph(&self) -> Result<(Graph<'_>, Option<String>)> {
-        let (code, note) = self.room.place()?;
+        let (code, note) = self.held_index.place()?;
         Ok((Graph::over(&self.around, &code)?, note))
     }
 }

@@ -3,7 +3,7 @@
 //! What the index says is about one state of the files, so the source that goes with it is read
 //! from that state: the work tree, or a commit. A file by its path is read where the caller
 //! works. No path leads out of there, and what is Spore's, git's or ignored by git is not
-//! shown: whoever may see it has other means.
+//! shown: a caller who may see such a file can open it without these tools.
 
 use std::borrow::Cow;
 use std::path::Path;

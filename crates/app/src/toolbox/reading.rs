@@ -9,7 +9,7 @@ use super::places::lines_of;
 use super::question::Asked;
 use crate::Result;
 
-/// Lines of source where nobody said how many.
+/// Lines of source where the call does not say how many.
 const SOURCE_LINES: u32 = 120;
 
 /// Where a piece of code stands.
@@ -64,7 +64,7 @@ impl Toolbox {
         let Some(spot) = spot(&node) else { return Ok(self.node_found(&node).note(note)) };
         let most = asked.number("max_lines").unwrap_or(SOURCE_LINES);
         let id = node.id.clone();
-        let near = self.room.with(move |opened| Neighbours::of(opened.index, &id))?;
+        let near = self.held_index.with(move |opened| Neighbours::of(opened.index, &id))?;
         let mut entries: Vec<String> = node.content.lines().map(str::to_owned).collect();
         entries.push(String::new());
         let source = self.source_of(spot.path, spot.first, spot.last, most);

@@ -67,7 +67,7 @@ impl Toolbox {
         Ok(format!("{}\n{}\n", found.heading, found.entries.join("\n")))
     }
 
-    /// What a run was asked to do, in the words of whoever asked.
+    /// The task of a run, as the user wrote it.
     pub(super) fn task_of(&self, run: &str) -> Result<String> {
         let report = show_run(&self.around, run)?;
         report.run.task.ok_or_else(|| {

@@ -27,7 +27,7 @@ const MOST_REACHED: usize = 2_000;
 const MOST_EDGES: u32 = 500;
 const WAYS: u32 = 20;
 
-/// A piece of code that a walk came to.
+/// A piece of code that a walk reached.
 pub(super) struct Reached {
     pub(super) id: NodeId,
     pub(super) kind: String,
@@ -57,7 +57,7 @@ impl Toolbox {
         let depth = asked.number("depth").unwrap_or(1);
         let heading = format!("What {word} {} [{}]:", one_line(&node.title), node.id.short());
         let id = node.id;
-        let (entries, note) = self.room.with(move |opened| {
+        let (entries, note) = self.held_index.with(move |opened| {
             let reached = walk(opened.index, std::slice::from_ref(&id), direction, depth)?;
             let entries = reached.iter().map(|reached| reached.entry(opened.index));
             Ok((entries.collect::<Result<Vec<_>>>()?, opened.note()))

@@ -21,7 +21,7 @@ pub fn declared_writes() -> Vec<Declared> {
     let all = declared().into_iter();
     all.filter(|tool| ["create_node", "create_edge", "flag"].contains(&tool.name.as_str()))
         .map(|mut tool| {
-            // Nobody looks it over first, as somebody does inside of a run.
+            // Inside of a run it is a proposal that the run decides on; here it is stored at once.
             tool.description = tool.description.replace("Proposes", "Adds");
             tool.title = tool.title.replace("Propose", "Add");
             tool

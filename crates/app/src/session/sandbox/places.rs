@@ -19,8 +19,8 @@ impl<'a> Places<'a> {
         written.iter().filter_map(|text| self.read(text)).collect()
     }
 
-    /// The same, and makes the directories among them that are missing. One that cannot be
-    /// made will be missed by whoever needs it, who can say why.
+    /// The same, and makes the directories among them that are missing. Where one cannot be made,
+    /// the program that needs it fails and says why.
     pub(super) fn all_made(&self, written: &[String]) -> Vec<PathBuf> {
         let made = |text: &String| {
             let place = self.read(text)?;
