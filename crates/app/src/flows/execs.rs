@@ -14,7 +14,7 @@ use spore_model::{
     Usd,
 };
 
-use super::ground::{Ending, Ground, Place};
+use super::ground::{Ground, LayerEnding, LayerPlace};
 use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
 use crate::knowledge::brief::{Brief, Briefing, Question};
@@ -29,7 +29,7 @@ use crate::{Progress, Result, Update};
 /// One exec to be done.
 pub(crate) struct Exec<'a> {
     pub(crate) ground: &'a Ground<'a>,
-    pub(crate) place: Place,
+    pub(crate) place: LayerPlace,
     pub(crate) plan: &'a ExecPlan,
     pub(crate) diagnosis: Option<&'a Diagnosis>,
     pub(crate) resolution: Option<&'a str>,
@@ -49,7 +49,7 @@ impl Exec<'_> {
     pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<ExecEnd> {
         let done = self.run(progress)?;
         if !waits(done.end.outcome) {
-            let ending = Ending {
+            let ending = LayerEnding {
                 outcome: done.end.outcome,
                 reason: done.end.reason.as_deref(),
                 points_at: done.end.artifact.as_deref(),

@@ -13,7 +13,7 @@ use spore_memory::lines::{BROADCAST, LineHash, LineMap};
 use std::collections::BTreeMap;
 
 use super::inbox::packet;
-use super::passes::{Ending, Pass, Report};
+use super::passes::{Pass, PassEnding, Report};
 use super::places::Places;
 use super::requests::{Crystallize, PassSettings};
 use super::scanning::LineEvidence;
@@ -23,7 +23,7 @@ use crate::{Result, Surroundings, Workspace, counted};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Crystallized {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     /// Files that were written, by path.
     pub written: Vec<String>,
     pub lines: Vec<LineEvidence>,
@@ -42,7 +42,7 @@ pub struct RefusedFragment {
 }
 
 impl Report for Crystallized {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -137,7 +137,13 @@ fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
     written.extend(stubs.iter().map(|stub| format!("memory/{}", stub.path())));
     let (terminal, result) = ending(&folded, &written, left);
     Ok(Crystallized {
-        ending: Ending { run: Some(pass.run), terminal, result, acked: None, pending_task: None },
+        ending: PassEnding {
+            run: Some(pass.run),
+            terminal,
+            result,
+            acked: None,
+            pending_task: None,
+        },
         written,
         lines: lines(&folded),
         new_signals: folded.added.get(&None).copied().unwrap_or(0),

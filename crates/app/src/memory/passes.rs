@@ -28,7 +28,7 @@ use crate::{Error, Result, Surroundings, Workspace};
 
 /// What is told of every pass, whatever it did.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Ending {
+pub struct PassEnding {
     /// Nothing where nothing was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
@@ -42,7 +42,7 @@ pub struct Ending {
     pub pending_task: Option<String>,
 }
 
-impl Ending {
+impl PassEnding {
     pub fn outcome(&self) -> Outcome {
         match self.terminal {
             Terminal::PartialUpdate => Outcome::Partial,
@@ -53,7 +53,7 @@ impl Ending {
 
 /// What a pass reports: its own findings around the common ending.
 pub(super) trait Report: Serialize + DeserializeOwned {
-    fn ending(&mut self) -> &mut Ending;
+    fn ending(&mut self) -> &mut PassEnding;
     /// What the spine is told: counts and references, never content.
     fn told(&self) -> (&'static str, Value);
     /// What the person who asked has said about lines by asking: evidence for the next scan.
@@ -183,7 +183,7 @@ impl<'a> Pass<'a> {
         &self,
         kind: Option<PassKind>,
         task: Option<&str>,
-        ending: &mut Ending,
+        ending: &mut PassEnding,
     ) -> Result<()> {
         let (Some(kind), Some(name)) = (kind, task) else { return Ok(()) };
         let acked: bool = self.step("ack", || {

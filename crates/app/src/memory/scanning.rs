@@ -20,7 +20,7 @@ use spore_model::{Fault, RunId};
 use spore_store::spine::{Cursor, Spine};
 
 use super::inbox::packet;
-use super::passes::{Ending, Pass, Report};
+use super::passes::{Pass, PassEnding, Report};
 use super::requests::{MemoryScan, PassSettings};
 use crate::base::error::bug;
 use crate::knowledge::carried::Carried;
@@ -30,7 +30,7 @@ use crate::{Error, Result, Surroundings, Workspace};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryScanned {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     pub from: Cursor,
     pub to: Cursor,
     pub events: u64,
@@ -64,7 +64,7 @@ pub struct LineEvidence {
 }
 
 impl Report for MemoryScanned {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -267,7 +267,7 @@ fn report(
         _ => (Terminal::Updated, format!("UPDATED: {count} fragments written.")),
     };
     MemoryScanned {
-        ending: Ending { run: Some(run), terminal, result, acked: None, pending_task: None },
+        ending: PassEnding { run: Some(run), terminal, result, acked: None, pending_task: None },
         from: scanned.from.clone(),
         to: scanned.to.clone(),
         events: scanned.events,

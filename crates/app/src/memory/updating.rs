@@ -19,7 +19,7 @@ use spore_store::RunQuery;
 
 use super::crystallizing::Folded;
 use super::inbox::packet;
-use super::passes::{Ending, Pass, Report};
+use super::passes::{Pass, PassEnding, Report};
 use super::places::Places;
 use super::requests::{MemoryUpdate, PassSettings, UndoSettings};
 use crate::{Error, Result, Surroundings, Workspace, counted};
@@ -28,7 +28,7 @@ use crate::{Error, Result, Surroundings, Workspace, counted};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryUpdated {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     pub removed: Vec<LineDecision>,
     /// Lines that stay because the evidence speaks for them.
     pub kept: Vec<LineDecision>,
@@ -52,7 +52,7 @@ pub struct LineDecision {
 }
 
 impl Report for MemoryUpdated {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -161,7 +161,7 @@ fn plan(
     let before = places.read(&places.broadcast())?.unwrap_or_default();
     let map = LineMap::read(&before);
     let mut report = MemoryUpdated {
-        ending: Ending {
+        ending: PassEnding {
             run,
             terminal: Terminal::NoOp,
             result: String::new(),
@@ -290,7 +290,7 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryUndone {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     /// The update that was taken back.
     pub update: RunId,
     /// The lines that are there again.
@@ -299,7 +299,7 @@ pub struct MemoryUndone {
 }
 
 impl Report for MemoryUndone {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -347,7 +347,7 @@ pub(super) fn perform_undo(pass: &Pass<'_>, settings: &UndoSettings) -> Result<M
         })?;
         let id = settings.update.short();
         Ok(MemoryUndone {
-            ending: Ending {
+            ending: PassEnding {
                 run: Some(pass.run),
                 terminal: Terminal::Updated,
                 result: format!("UPDATED: {BROADCAST} is as it was before update {id}."),
