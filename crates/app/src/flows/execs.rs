@@ -20,8 +20,8 @@ use crate::base::step::Intent;
 use crate::knowledge::brief::{Brief, Briefing, Question};
 use crate::session::backends::{backend, model};
 use crate::session::confinement::SessionConfinement;
-use crate::session::open::{SessionEnd, SessionOpener};
-use crate::session::plan::{RowKind, SessionPlan, SessionRow, SessionTools};
+use crate::session::open::{EndedSession, SessionOpener};
+use crate::session::plan::{RowKind, SessionPlan, SessionPosition, SessionTools};
 use crate::session::players::Player;
 use crate::session::roles::RoleTerms;
 use crate::{Progress, Result, Update};
@@ -109,7 +109,7 @@ impl Exec<'_> {
         ticket: &Ticket,
         node: BudgetId,
         progress: &mut dyn Progress,
-    ) -> Result<SessionEnd> {
+    ) -> Result<EndedSession> {
         let ground = self.ground;
         let plan = self.session_plan(key, ticket, node, progress)?;
         let opener = SessionOpener {
@@ -153,8 +153,8 @@ impl Exec<'_> {
             brief,
             graph_at: head,
             nesting: ground.nesting.clone(),
-            row: SessionRow {
-                id: SessionRow::id_for(ground.around, ticket)?,
+            row: SessionPosition {
+                id: SessionPosition::id_for(ground.around, ticket)?,
                 root: ground.root,
                 attempt: ticket.attempt,
                 bounce: self.place.attempt,
@@ -211,7 +211,7 @@ impl Exec<'_> {
     }
 
     /// Judges the session and writes it down. What has to wait has no result.
-    fn record(&self, key: &StepKey, ticket: &Ticket, session: SessionEnd) -> Result<ExecEnd> {
+    fn record(&self, key: &StepKey, ticket: &Ticket, session: EndedSession) -> Result<ExecEnd> {
         let (ground, booking) = (self.ground, &session.booking);
         let (outcome, reason) = self.judge(&session.report);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);

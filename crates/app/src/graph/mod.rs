@@ -29,9 +29,9 @@ use crate::{Result, Surroundings, Workspace};
 pub use edges::{AdjacentEdge, EdgesAsked, ExplainedEdge, RankedEdge};
 pub use garbage::{Garbage, GarbageAsked, GarbageRow};
 pub use health::{AnalysisAsked, Status};
-pub use nodes::{Content, Freshness, Kin, NodeView, RegionAsked, RegionRow};
+pub use nodes::{Content, Freshness, NodeView, RegionAsked, RegionRow, SummaryEnd};
 pub(crate) use typed::edge_kind;
-pub use walks::{Context, ContextAsked, ContextRow, PathsAsked, Ways};
+pub use walks::{Context, ContextRow, NodeContextAsked, PathsAsked, Ways};
 pub use writes::{
     CONTENT_CAP, CreatedEdge, CreatedMeta, EdgeAsked, MetaAsked, MetaChange, NewEdge, UpdatedMeta,
 };

@@ -29,7 +29,7 @@ use crate::knowledge::carried::Carried;
 use crate::knowledge::run_keys::Keys;
 
 pub(crate) use credit::{Credit, give_credit};
-use kinship::Kin;
+use kinship::LessonKinship;
 pub(crate) use trail::{BounceTrail, Trail};
 
 const SUMMARIZER: &str = "spore:summarizer";
@@ -67,7 +67,7 @@ pub(crate) struct Learnt {
 /// Keeps what a summarizer proposed. Doing it again adds nothing.
 pub(crate) fn learn_from_summary(learning: &Learning<'_>, proposed: &Proposed) -> Result<Learnt> {
     let known = learning.known()?;
-    let mut plan = Plan::new(learning, proposed);
+    let mut plan = LessonPlan::new(learning, proposed);
     for (number, lesson) in (1..).zip(&proposed.lessons) {
         plan.place(learning, number, lesson, &known);
     }
@@ -145,7 +145,7 @@ impl Learning<'_> {
 }
 
 /// What is to be written, decided before anything is.
-struct Plan {
+struct LessonPlan {
     summary: NodeId,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
@@ -153,7 +153,7 @@ struct Plan {
     learnt: Learnt,
 }
 
-impl Plan {
+impl LessonPlan {
     fn new(learning: &Learning<'_>, proposed: &Proposed) -> Self {
         let id = learning.keys.node(&["summary"]);
         let title = format!("Summary: {}", proposed.summary.title);
@@ -194,18 +194,18 @@ impl Plan {
             self.learnt.dropped.push(ProposalProblem { about: format!("lesson {number}"), what });
             return;
         }
-        match Kin::find(&lesson, proposed.replaces.as_deref(), known, learning.carried) {
-            Kin::Same(old) => {
+        match LessonKinship::find(&lesson, proposed.replaces.as_deref(), known, learning.carried) {
+            LessonKinship::Same(old) => {
                 let words = ["learnt again", old.as_str()];
                 self.derive(learning, &words, &old);
                 self.learnt.confirmed.push(old);
             }
-            Kin::Successor(old) => {
+            LessonKinship::Successor(old) => {
                 self.add(learning, number, &lesson);
                 self.successions.push((old.clone(), self.nodes[self.nodes.len() - 1].clone()));
                 self.learnt.replaced.push(old);
             }
-            Kin::New => self.add(learning, number, &lesson),
+            LessonKinship::New => self.add(learning, number, &lesson),
         }
     }
 

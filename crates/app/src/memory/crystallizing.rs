@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
-use super::places::Places;
+use super::places::MemoryPlaces;
 use super::requests::{Crystallize, PassSettings};
 use super::scanning::LineEvidence;
 use crate::{Result, Surroundings, Workspace, counted};
@@ -80,7 +80,7 @@ pub(super) fn perform(pass: &Pass<'_>, asked: &Crystallize) -> Result<Crystalliz
 }
 
 /// The ledger with every fragment of this machine in it.
-pub(super) struct Folded {
+pub(super) struct FoldedLedger {
     pub(super) before: String,
     pub(super) ledger: Ledger,
     pub(super) map: LineMap,
@@ -89,9 +89,9 @@ pub(super) struct Folded {
     pub(super) refused: Vec<RefusedFragment>,
 }
 
-impl Folded {
+impl FoldedLedger {
     /// Reads the ledger first, then what is to be folded into it.
-    pub(super) fn read(places: &Places) -> Result<Self> {
+    pub(super) fn read(places: &MemoryPlaces) -> Result<Self> {
         let before = places.read(&places.path(LEDGER))?.unwrap_or_default();
         let mut folded = Self {
             before,
@@ -128,7 +128,7 @@ impl Folded {
 }
 
 fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
-    let folded = Folded::read(&pass.places)?;
+    let folded = FoldedLedger::read(&pass.places)?;
     let (stubs, left) = stubs(pass, &folded.map);
     let mut written: Vec<String> = Vec::new();
     if folded.before != folded.after() {
@@ -152,7 +152,7 @@ fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
     })
 }
 
-fn ending(folded: &Folded, written: &[String], left: u32) -> (Terminal, String) {
+fn ending(folded: &FoldedLedger, written: &[String], left: u32) -> (Terminal, String) {
     let rows: u32 = folded.added.values().sum();
     let first = folded.before.is_empty() && written.iter().any(|path| path == LEDGER);
     let terminal = match (left, written, first) {
@@ -176,7 +176,7 @@ fn ending(folded: &Folded, written: &[String], left: u32) -> (Terminal, String) 
     (terminal, result)
 }
 
-fn lines(folded: &Folded) -> Vec<LineEvidence> {
+fn lines(folded: &FoldedLedger) -> Vec<LineEvidence> {
     let mut lines: Vec<LineEvidence> = Vec::new();
     for (hash, new) in &folded.added {
         let Some(hash) = hash else { continue };
@@ -211,7 +211,7 @@ fn stubs(pass: &Pass<'_>, map: &LineMap) -> (Vec<Stub>, u32) {
 /// Writes what the plan names. Folding is a union, so folding again gives the same file.
 fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
     let (places, around) = (&pass.places, pass.around);
-    let folded = Folded::read(places)?;
+    let folded = FoldedLedger::read(places)?;
     let after = folded.after();
     if folded.before != after {
         around.write_file(&places.path(LEDGER), after.as_bytes())?;

@@ -17,7 +17,7 @@ use spore_model::{
 };
 use spore_store::{Journal, RunChange};
 
-use super::places::Places;
+use super::places::MemoryPlaces;
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_files::RunFiles;
@@ -70,7 +70,7 @@ pub(super) struct Pass<'a> {
     pub(super) around: &'a Surroundings,
     pub(super) workspace: &'a Workspace,
     pub(super) config: &'a Config,
-    pub(super) places: Places,
+    pub(super) places: MemoryPlaces,
     pub(super) run: RunId,
     journal: ProjectJournal,
     trace: spore_model::TraceId,
@@ -87,7 +87,7 @@ impl<'a> Pass<'a> {
         settings: &impl Serialize,
     ) -> Result<Self> {
         let journal = workspace.journal(config)?;
-        let places = Places::of(workspace);
+        let places = MemoryPlaces::of(workspace);
         let alone = places.lock()?;
         let id = around.ids.run();
         let claimed = claim(workspace, id)?;
@@ -120,7 +120,7 @@ impl<'a> Pass<'a> {
         run: &Run,
     ) -> Result<Self> {
         let journal = workspace.journal(config)?;
-        let places = Places::of(workspace);
+        let places = MemoryPlaces::of(workspace);
         let locks = [places.lock()?, claim(workspace, run.id)?];
         let pass = Self {
             around,

@@ -17,10 +17,10 @@ use spore_memory::lines::{BROADCAST, BroadcastLine, LineHash, LineMap};
 use spore_model::{Fault, Outcome, Run, RunId, RunKind, RunState};
 use spore_store::RunQuery;
 
-use super::crystallizing::Folded;
+use super::crystallizing::FoldedLedger;
 use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
-use super::places::Places;
+use super::places::MemoryPlaces;
 use super::requests::{MemoryUpdate, PassSettings, UndoSettings};
 use crate::{Error, Result, Surroundings, Workspace, counted};
 
@@ -78,7 +78,7 @@ pub fn update_memory(around: &Surroundings, asked: &MemoryUpdate) -> Result<Memo
     if let Some(name) = &asked.task {
         packet(&workspace, name)?;
     }
-    let places = Places::of(&workspace);
+    let places = MemoryPlaces::of(&workspace);
     let enough = Enough { wrong: config.memory.wrong_before_removal };
     let named = resolve(&places.line_map()?, &asked.remove)?;
     let asked = MemoryUpdate { remove: named, ..asked.clone() };
@@ -151,7 +151,7 @@ fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {
 
 /// Decides about every line and has the ledger defend what follows from that.
 fn plan(
-    places: &Places,
+    places: &MemoryPlaces,
     asked: &MemoryUpdate,
     enough: Enough,
     run: Option<RunId>,
@@ -232,8 +232,8 @@ fn conclude(report: &mut MemoryUpdated, edit: Option<&Edit>, task_lines: &[LineH
 
 /// The ledger, if it holds every fragment there is: an edit is defended by all evidence or by
 /// none.
-fn current_ledger(places: &Places) -> Result<Folded> {
-    let folded = Folded::read(places)?;
+fn current_ledger(places: &MemoryPlaces) -> Result<FoldedLedger> {
+    let folded = FoldedLedger::read(places)?;
     let missing: u32 = folded.added.values().sum();
     if missing == 0 {
         return Ok(folded);

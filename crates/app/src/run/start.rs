@@ -11,7 +11,7 @@ use crate::report::{self, RunReport};
 use crate::run::request::Orchestrate;
 use crate::run::resume;
 use crate::run::settings::RunSettings;
-use crate::run::work::{Part, Stage};
+use crate::run::work::{ClaimedRun, RunProject};
 use crate::session::players::Cast;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -105,9 +105,14 @@ fn start(
     let _lock = claim(workspace, run)?;
     create_run(around, &journal, place, &settings)?;
     progress.update(&Update::Started { run, base: settings.base.to_string() });
-    let stage =
-        Stage { around, workspace, repository: &repository, config: &config, journal: &journal };
-    stage.work(Part { run, trace, depth, settings, cast, hold }, progress)
+    let project = RunProject {
+        around,
+        workspace,
+        repository: &repository,
+        config: &config,
+        journal: &journal,
+    };
+    project.work(ClaimedRun { run, trace, depth, settings, cast, hold }, progress)
 }
 
 /// Git cannot have a branch in the place of a folder of branches.

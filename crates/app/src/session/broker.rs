@@ -24,7 +24,7 @@ use spore_tools::graph::{Declared, declared_for};
 use spore_tools::remote::{Answerer, Ask, Asked, Listening, SOCKET_VARIABLE, TOKEN_VARIABLE, Told};
 use spore_tools::{ToolAnswer, misfit};
 
-use crate::toolbox::{Toolbox, View};
+use crate::toolbox::{ProjectView, Toolbox};
 use crate::{Error, Result, Surroundings, Workspace};
 use home::Home;
 pub(crate) use proposals::Proposals;
@@ -81,7 +81,7 @@ impl Broker {
     /// Mints a token for one session. It is void when the seat is left or dropped.
     pub(crate) fn admit(&self, admission: Admission) -> Seat {
         let token = self.around.ids.session_token().as_str().to_owned();
-        let view = View::Session {
+        let view = ProjectView::Session {
             run: admission.run,
             dir: admission.dir.clone(),
             at: admission.at.clone(),

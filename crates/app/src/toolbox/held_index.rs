@@ -19,7 +19,7 @@ use spore_model::Fault;
 use spore_store::CodeIndex;
 
 use super::nearness::Nearness;
-use super::view::View;
+use super::view::ProjectView;
 use crate::indexing::{self, IndexAsked, IndexSource, Silent};
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -58,13 +58,13 @@ type Job = Box<dyn for<'a, 'i> FnOnce(std::result::Result<&'a Opened<'i>, Error>
 /// The index of a view, and the thread that holds it open.
 pub(super) struct HeldIndex {
     around: Arc<Surroundings>,
-    view: View,
+    view: ProjectView,
     /// Sends jobs to the thread, which is started by the first question.
     sender: Mutex<Option<Sender<Job>>>,
 }
 
 impl HeldIndex {
-    pub(super) fn new(around: Arc<Surroundings>, view: View) -> Self {
+    pub(super) fn new(around: Arc<Surroundings>, view: ProjectView) -> Self {
         Self { around, view, sender: Mutex::new(None) }
     }
 
@@ -131,7 +131,7 @@ impl HeldIndex {
 /// The thread that holds the index.
 struct IndexThread {
     around: Arc<Surroundings>,
-    view: View,
+    view: ProjectView,
     /// Whether the rest of the changes is being read in the background.
     catching_up: Arc<AtomicBool>,
     nearness: Nearness,
@@ -200,13 +200,13 @@ impl IndexThread {
     }
 
     fn may_change(&self) -> bool {
-        !matches!(self.view, View::Session { at: Some(_), .. })
+        !matches!(self.view, ProjectView::Session { at: Some(_), .. })
     }
 
     fn open(&self) -> Result<Fresh> {
         let around = self.around.as_ref();
         let workspace = Workspace::find(around)?;
-        let View::Session { at: Some(commit), .. } = &self.view else {
+        let ProjectView::Session { at: Some(commit), .. } = &self.view else {
             return self.open_work_tree(&workspace);
         };
         let config = workspace.config(around, &[])?;
