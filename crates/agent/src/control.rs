@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, sync_channel};
 use std::time::Duration;
 
-use spore_effects::session::{SessionEnd, SessionError, SessionPlan, Shim};
+use spore_effects::session::{SessionEnd, SessionError, Shim, ShimPlan};
 
 pub(crate) use attempts::{
     AttemptOutcome, with_fresh_start, with_second_chances, with_start_retry,
@@ -182,8 +182,8 @@ pub(crate) fn run(
     })
 }
 
-fn plan(dialogue: &Dialogue<'_>) -> SessionPlan {
-    SessionPlan {
+fn plan(dialogue: &Dialogue<'_>) -> ShimPlan {
+    ShimPlan {
         token: dialogue.request.token.clone(),
         program: dialogue.program.clone(),
         args: dialogue.args.clone(),

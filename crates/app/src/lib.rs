@@ -32,7 +32,7 @@ pub use base::workspace::Workspace;
 pub use events::append::{MAX_PAYLOAD_BYTES, NewEvent, append_event};
 pub use events::collect::{Collected, Correction, collect_corrections};
 pub use events::corrections::CorrectionKind;
-pub use events::tail::{Seen, SkippedLine, Tail, tail_events};
+pub use events::tail::{SkippedLine, Tail, TailItem, tail_events};
 pub use flows::{
     ExecAsked, FlowOptions, FlowReport, PhaseAsked, SentinelAsked, StageAsked, exec, phase,
     sentinel, stage,
@@ -61,7 +61,7 @@ pub use session::players::Player;
 pub use session::roles::RoleTerms;
 pub use session::spawn::{Spawn, Spawned, spawn};
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
-pub use setup::doctor::{Checkup, Finding as DoctorFinding, doctor};
+pub use setup::doctor::{Checkup, DoctorFinding, doctor};
 pub use setup::settings::{Setting, SettingChanged, SettingsFile, change_setting, show_settings};
 pub use spore_investigate as investigation;
 pub use spore_store::spine::Cursor;

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use nix::unistd::geteuid;
 use spore_effects::session::{
-    Confinement, Enforced, Grace, SessionPlan, Shim, enforceable, find_by_token,
+    Confinement, Enforced, Grace, Shim, ShimPlan, enforceable, find_by_token,
 };
 use spore_effects::{Ids, SystemClock};
 
@@ -83,7 +83,7 @@ impl Stage {
             ("HOME", self.path("house").display().to_string()),
             ("SPORE_PID", std::process::id().to_string()),
         ];
-        let plan = SessionPlan {
+        let plan = ShimPlan {
             token: Ids::random(Arc::new(SystemClock)).session_token(),
             program: "sh".into(),
             args: vec!["-c".to_owned(), format!("exec 2>&1\n{script}")],

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use spore_effects::session::{
-    Grace, ProcessIdentity, Session, SessionEnd, SessionError, SessionPlan, Shim, TOKEN_VAR,
-    Waiting, find_by_token, is_alive, reap,
+    Grace, ProcessIdentity, Session, SessionEnd, SessionError, Shim, ShimPlan, TOKEN_VAR, Waiting,
+    find_by_token, is_alive, reap,
 };
 use spore_effects::{Ids, SystemClock};
 
@@ -28,8 +28,8 @@ const PATIENT: Grace = Grace { interrupt_ms: 20_000, terminate_ms: 20_000 };
 
 const SOON: Duration = Duration::from_secs(20);
 
-fn plan(program: &str, args: &[&str]) -> SessionPlan {
-    SessionPlan {
+fn plan(program: &str, args: &[&str]) -> ShimPlan {
+    ShimPlan {
         confinement: None,
         token: Ids::random(Arc::new(SystemClock)).session_token(),
         program: program.into(),
@@ -41,15 +41,15 @@ fn plan(program: &str, args: &[&str]) -> SessionPlan {
     }
 }
 
-fn sh(script: &str) -> SessionPlan {
+fn sh(script: &str) -> ShimPlan {
     plan("sh", &["-c", script])
 }
 
-fn prepare(plan: &SessionPlan) -> Waiting {
+fn prepare(plan: &ShimPlan) -> Waiting {
     Shim::new(EXE.into()).prepare(plan).unwrap()
 }
 
-fn start(plan: &SessionPlan) -> Session {
+fn start(plan: &ShimPlan) -> Session {
     prepare(plan).go().unwrap()
 }
 
@@ -79,7 +79,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[track_caller]
-fn assert_nothing_left(plan: &SessionPlan) {
+fn assert_nothing_left(plan: &ShimPlan) {
     assert_eq!(find_by_token(&plan.token), Vec::<i32>::new());
 }
 
@@ -90,7 +90,7 @@ fn state_of(pid: &str) -> Option<char> {
 
 /// Runs a program to its end and compares how it ended and what it said.
 #[track_caller]
-fn check(plan: &SessionPlan, expected: (SessionEnd, &str)) {
+fn check(plan: &ShimPlan, expected: (SessionEnd, &str)) {
     let mut session = start(plan);
     let stdout = session.take_stdout();
     let reader = std::thread::spawn(move || read_all(stdout).unwrap());
@@ -117,7 +117,7 @@ fn the_program_works_where_the_plan_says() {
     let dir = tempfile::tempdir().unwrap();
     let cwd = dir.path().canonicalize().unwrap();
     let expected = format!("{}\n", cwd.display());
-    check(&SessionPlan { cwd, ..sh("pwd") }, (ended(0), &expected));
+    check(&ShimPlan { cwd, ..sh("pwd") }, (ended(0), &expected));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn no_secret_is_an_argument_of_the_shim() {
 
 #[test]
 fn what_is_written_to_the_program_reaches_it() {
-    let mut session = start(&SessionPlan { stdin: true, ..sh("cat; echo end") });
+    let mut session = start(&ShimPlan { stdin: true, ..sh("cat; echo end") });
     let mut stdin = session.take_stdin().unwrap();
     let mut stdout = session.take_stdout().unwrap();
     stdin.write_all(b"one\n").unwrap();
@@ -163,8 +163,8 @@ fn what_is_written_to_the_program_reaches_it() {
 
 #[test]
 fn an_input_that_nobody_took_is_empty() {
-    check(&SessionPlan { stdin: true, ..sh("cat; echo end") }, (ended(0), "end\n"));
-    check(&SessionPlan { stdin: false, ..sh("cat; echo end") }, (ended(0), "end\n"));
+    check(&ShimPlan { stdin: true, ..sh("cat; echo end") }, (ended(0), "end\n"));
+    check(&ShimPlan { stdin: false, ..sh("cat; echo end") }, (ended(0), "end\n"));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_program_that_cannot_be_started_is_told_apart() {
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
         path
     };
-    let check = |plan: SessionPlan, expected: &str| {
+    let check = |plan: ShimPlan, expected: &str| {
         let error = prepare(&plan).go().unwrap_err();
         let found = match &error {
             SessionError::NotInstalled { program } => format!("not installed: {}", name(program)),
@@ -211,14 +211,14 @@ fn a_program_that_cannot_be_started_is_told_apart() {
         assert_eq!(found, expected);
         assert_nothing_left(&plan);
     };
-    let at = |program: PathBuf| SessionPlan { program, ..sh("") };
+    let at = |program: PathBuf| ShimPlan { program, ..sh("") };
     check(plan("no-such-program-here", &[]), "not installed: no-such-program-here");
     check(at(dir.path().join("gone")), "not installed: gone");
     let orphan = file("orphan", "#!/no/such/interpreter\n", 0o755);
     check(at(orphan), "start: orphan, NotFound");
     check(at(file("text", "echo hello\n", 0o644)), "start: text, PermissionDenied");
     let cwd = dir.path().join("nowhere");
-    check(SessionPlan { cwd, ..sh("true") }, "no directory: nowhere, NotFound");
+    check(ShimPlan { cwd, ..sh("true") }, "no directory: nowhere, NotFound");
 }
 
 fn name(path: &Path) -> String {
@@ -236,7 +236,7 @@ fn an_executable_that_is_no_shim_is_an_error() {
 #[test]
 fn a_session_that_was_only_prepared_starts_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = SessionPlan { cwd: dir.path().to_owned(), ..sh("touch started") };
+    let plan = ShimPlan { cwd: dir.path().to_owned(), ..sh("touch started") };
     let waiting = prepare(&plan);
     let identity = waiting.identity().clone();
     assert!(is_alive(&identity));
@@ -264,7 +264,7 @@ fn a_program_that_ignores_interrupt_and_terminate_is_killed() {
 fn each_signal_comes_in_its_turn() {
     let check = |trap: &str, code: i32| {
         // The shell runs its trap when the builtin that it waits in is interrupted.
-        let mut session = start(&SessionPlan {
+        let mut session = start(&ShimPlan {
             stdin: true,
             grace: Grace { interrupt_ms: 100, ..PATIENT },
             ..sh(&format!("{trap}; echo up; read line; wait"))
@@ -284,7 +284,7 @@ fn each_signal_comes_in_its_turn() {
 #[test]
 fn a_program_that_is_stopped_is_woken_to_end() {
     let grace = Grace { interrupt_ms: 100, ..PATIENT };
-    let mut session = start(&SessionPlan { grace, ..sh("echo $$; kill -STOP $$") });
+    let mut session = start(&ShimPlan { grace, ..sh("echo $$; kill -STOP $$") });
     let pid = read_line(session.take_stdout().as_mut().unwrap());
     eventually("the program stops", || state_of(&pid) == Some('T'));
     session.stop();
@@ -354,7 +354,7 @@ fn a_shim_that_is_asked_to_end_ends_the_session() {
 
 /// A Spore of its own, in the given mode of the test executable.
 #[expect(clippy::disallowed_methods, reason = "a process that the test can kill")]
-fn spore(mode: &str, plan: &SessionPlan) -> (Child, ProcessIdentity) {
+fn spore(mode: &str, plan: &ShimPlan) -> (Child, ProcessIdentity) {
     // What a shell without job control does to what it starts in the background.
     let script = format!("trap '' INT QUIT HUP; exec \"$0\" {mode}");
     let mut spore = Command::new("sh")
@@ -374,7 +374,7 @@ fn spore(mode: &str, plan: &SessionPlan) -> (Child, ProcessIdentity) {
 #[test]
 fn a_spore_killed_before_it_said_go_has_started_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = SessionPlan { cwd: dir.path().to_owned(), ..sh("touch started") };
+    let plan = ShimPlan { cwd: dir.path().to_owned(), ..sh("touch started") };
     let (mut spore, identity) = spore("prepare", &plan);
     assert!(is_alive(&identity));
     spore.kill().unwrap();
@@ -387,7 +387,7 @@ fn a_spore_killed_before_it_said_go_has_started_nothing() {
 #[test]
 fn nothing_outlives_a_spore_that_was_killed() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = SessionPlan {
+    let plan = ShimPlan {
         cwd: dir.path().to_owned(),
         ..sh("trap '' INT TERM; (setsid sh -c 'echo $$ >daemon; mv daemon up; exec sleep 600' &)
               while :; do sleep 600; done")
@@ -409,7 +409,7 @@ fn the_program_hears_every_signal_whatever_spore_ignores() {
     let dir = tempfile::tempdir().unwrap();
     // Not through a shell, which would unblock signals for us.
     let plan = plan("cp", &["/proc/self/status", "status"]);
-    let plan = SessionPlan { cwd: dir.path().to_owned(), ..plan };
+    let plan = ShimPlan { cwd: dir.path().to_owned(), ..plan };
     let (mut spore, _) = spore("go", &plan);
     assert!(spore.wait().unwrap().success());
     let status = fs::read_to_string(dir.path().join("status")).unwrap();
@@ -447,7 +447,7 @@ fn reaping_loses_patience_with_a_shim_that_hangs() {
 }
 
 /// A Spore that was killed in the middle of a session, just after its shim was sent `signal`.
-fn crashed(signal: Signal) -> (Child, ProcessIdentity, SessionPlan) {
+fn crashed(signal: Signal) -> (Child, ProcessIdentity, ShimPlan) {
     let plan = sh("trap '' INT TERM; (setsid sleep 600 &); sleep 600; :");
     let (mut spore, identity) = spore("go", &plan);
     // The shim, the script and its two programs.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use spore_effects::session::{Grace, SessionEnd, SessionPlan, Shim, find_by_token};
+use spore_effects::session::{Grace, SessionEnd, Shim, ShimPlan, find_by_token};
 use spore_effects::{Ids, SystemClock};
 use spore_model::SessionToken;
 
@@ -27,7 +27,7 @@ fn run(number: usize, token: SessionToken) {
         ),
         _ => ("echo up; exec sleep 600", true, SessionEnd { code: 130, stopped: true, swept: 0 }),
     };
-    let plan = SessionPlan {
+    let plan = ShimPlan {
         confinement: None,
         token,
         program: "/bin/sh".into(),

@@ -47,7 +47,7 @@ pub struct Cache {
 
 /// What is known of a file or link in the checkout, by which a touched one is found out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct FileStamp {
+struct CachedStamp {
     inode: u64,
     /// Seconds and nanoseconds.
     changed: (i64, i64),
@@ -57,7 +57,7 @@ struct FileStamp {
 /// Everything of the checkout that is not tracked, by path.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct UntrackedListing {
-    files: BTreeMap<String, FileStamp>,
+    files: BTreeMap<String, CachedStamp>,
     folders: BTreeSet<String>,
 }
 
@@ -133,7 +133,7 @@ impl Cache {
             for name in touched {
                 let path = work.join(name);
                 let metadata = fs::symlink_metadata(&path).map_err(at(&path))?;
-                fresh.files.insert(name.clone(), FileStamp::of(&metadata));
+                fresh.files.insert(name.clone(), CachedStamp::of(&metadata));
             }
             write_list(&self.dir.join("list.json"), &fresh)?;
         }
@@ -156,7 +156,7 @@ impl Cache {
     }
 }
 
-impl FileStamp {
+impl CachedStamp {
     fn of(metadata: &Metadata) -> Self {
         let changed = (metadata.ctime(), metadata.ctime_nsec());
         Self { inode: metadata.ino(), changed, size: metadata.size() }
@@ -193,7 +193,7 @@ fn survey(work: &Path, tracked: Tracked<'_>) -> Result<UntrackedListing, CacheEr
             if metadata.is_dir() {
                 folders.push(name);
             } else {
-                files.push((name, FileStamp::of(&metadata)));
+                files.push((name, CachedStamp::of(&metadata)));
             }
         }
         Ok::<_, CacheError>(((folder.clone(), files), folders))

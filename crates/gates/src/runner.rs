@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use spore_effects::session::{
-    Confinement, Draining, Grace, OutputSink, ProcessIdentity, SessionError, SessionPlan, Shim,
+    Confinement, Draining, Grace, OutputSink, ProcessIdentity, SessionError, Shim, ShimPlan,
     SupervisedEnd, watch,
 };
 use spore_model::{SessionToken, TreeId};
@@ -154,9 +154,9 @@ impl Runner {
         Ok(result)
     }
 
-    fn plan(&self, gate: &Gate, dir: &Path, token: SessionToken) -> SessionPlan {
+    fn plan(&self, gate: &Gate, dir: &Path, token: SessionToken) -> ShimPlan {
         let joined = r#"exec sh -c "$1" 2>&1"#;
-        SessionPlan {
+        ShimPlan {
             token,
             program: PathBuf::from("/bin/sh"),
             args: ["-c", joined, "gate", &gate.command].map(str::to_owned).to_vec(),

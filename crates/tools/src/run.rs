@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spore_effects::session::{
-    Confinement, Draining, Grace, OutputSink, SessionError, SessionPlan, Shim, SupervisedEnd, watch,
+    Confinement, Draining, Grace, OutputSink, SessionError, Shim, ShimPlan, SupervisedEnd, watch,
 };
 use spore_model::SessionToken;
 
@@ -127,9 +127,9 @@ impl CommandRunner {
         ending.map_err(told)
     }
 
-    fn plan(&self, command: &str) -> SessionPlan {
+    fn plan(&self, command: &str) -> ShimPlan {
         let joined = r#"exec sh -c "$1" 2>&1"#;
-        SessionPlan {
+        ShimPlan {
             token: self.token.clone(),
             program: PathBuf::from("/bin/sh"),
             args: ["-c", joined, "run", command].map(str::to_owned).to_vec(),

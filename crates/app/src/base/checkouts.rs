@@ -49,8 +49,8 @@ impl Checkouts<'_> {
         if self.settings.setup.is_empty() {
             return self.lay_out(&place, commit);
         }
-        // Nobody holds the set-up's commands, so they see the base and never the change: its
-        // manifests can name programs, too.
+        // The set-up's commands run without a sandbox, so they see the base and never the
+        // change: its manifests can name programs, too.
         let checkout = self.lay_out(&place, self.settings.base)?;
         checkout.reset(commit)?;
         Ok(checkout)

@@ -45,7 +45,7 @@ impl Error {
         Self { outcome: Some(Outcome::Failure), ..Self::new(Fault::BadInput, message) }
     }
 
-    /// Somebody stopped it; nothing was changed.
+    /// The user interrupted the command; nothing was changed.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self { outcome: Some(Outcome::Interrupted), ..Self::new(Fault::Usage, message) }
     }

@@ -58,7 +58,7 @@ pub enum Update {
     OverBudget {
         usd: Usd,
     },
-    /// Somebody removed the coder's checkout while the run was waiting.
+    /// The coder's checkout was removed while the run was waiting.
     CheckoutLost,
     Snapshot {
         files: u32,

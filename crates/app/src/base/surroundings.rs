@@ -1,4 +1,4 @@
-//! Everything a use case takes from outside, handed in by whoever composes the program.
+//! Everything a use case takes from outside, handed in by the program that calls it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

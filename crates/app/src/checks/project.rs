@@ -66,8 +66,8 @@ fn gate(
     gate
 }
 
-/// A checkout leaves submodules empty, and a build that needs them fails for a reason nobody
-/// would guess.
+/// A checkout leaves submodules empty, and a build that needs them fails with an error that does
+/// not name them.
 pub(crate) fn refuse_submodules(
     repository: &Repository,
     base: &CommitId,

@@ -36,7 +36,7 @@ pub(crate) struct GateRuns<'a> {
     pub(crate) cache_cap: u64,
 }
 
-/// What the gates said, or that they were interrupted before they came to an end.
+/// What the gates said, or that they were interrupted before the last of them ended.
 pub(crate) enum Checked {
     Done(Vec<GateResult>),
     Interrupted,
@@ -54,7 +54,7 @@ pub(crate) struct Check<'a> {
 pub(crate) enum Against<'a> {
     /// It is the base itself: what its gates build may be used for changes.
     Itself,
-    /// Nobody asks how it was before.
+    /// The results are not compared with any earlier ones.
     Nothing,
     /// The change as it is. Tests may be missing if another run looks at those of the base.
     Base { baseline: &'a [GateResult], absence: Absence },
@@ -204,8 +204,8 @@ impl GateRuns<'_> {
         Ok(inputs.map(|file| (file.path, file.blob)).collect())
     }
 
-    /// A gate that installs may have nothing to do; with the base's own tests nobody needs to
-    /// look at style.
+    /// A gate that installs may have nothing to do, and a check with the base's own tests leaves
+    /// style out.
     fn has_to_run(&self, gate: &Gate, check: &Check<'_>, dir: &Path) -> Result<bool> {
         if let Some(install) = &gate.install {
             let known: BTreeMap<String, String> = std::fs::read(self.stamp())

@@ -1,4 +1,4 @@
-//! What the gates came to, in words: for the loop, the coder, the verifier and the spine.
+//! The results of the gates in words: for the loop, the coder, the verifier and the spine.
 
 use serde_json::json;
 use spore_gates::{GateResult, Standing};

@@ -13,7 +13,7 @@ use crate::{Error, Result, Surroundings, Workspace};
 /// No payload that is longer than this can be on the spine, so there is no use reading on.
 pub const MAX_PAYLOAD_BYTES: usize = MAX_LINE_BYTES;
 
-/// What somebody types about an event. What is left out is filled in.
+/// What the user types about an event. What is left out is filled in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NewEvent {
     pub kind: String,

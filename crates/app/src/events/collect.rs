@@ -3,13 +3,13 @@
 //! A correction is found, not only declared: a commit that edits lines a run wrote, one that
 //! takes its change back, a task that is given again. Each becomes a `git` event, the evidence
 //! that memory learns from. Only what is on the user's own branches counts, and only for runs
-//! whose work arrived there: an experiment nobody merged was not corrected by anybody.
+//! whose work arrived there: an experiment that was never merged cannot be corrected.
 //!
 //! Each correction is a step of the run it is about, keyed by what it is and what did it, so
 //! it is told once for ever, however often and by however many this is called. How far the
 //! history was read is kept in the journal's cache and only saves work.
 //!
-//! That somebody disagrees is all that is found here; what to learn from it is for memory.
+//! What is found here is only that the user disagreed; what to learn from it is for memory.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroU32;
@@ -62,7 +62,7 @@ pub struct Correction {
 
 /// How far the history was read.
 #[derive(Default, Serialize, Deserialize)]
-struct Progress {
+struct HistoryProgress {
     tips: Vec<CommitId>,
     landed: Landed,
 }
@@ -75,7 +75,7 @@ pub fn collect_corrections(around: &Surroundings) -> Result<Collected> {
     let repository = workspace.repository(around)?;
     let _lock = lock(&workspace)?;
     let runs = Runs::read(&journal)?;
-    let mut progress: Progress = journal
+    let mut progress: HistoryProgress = journal
         .cached("collect", "git")?
         .and_then(|value| serde_json::from_value(value).ok())
         .unwrap_or_default();
@@ -146,7 +146,7 @@ fn in_history(
         return Ok(Vec::new());
     }
     let places: Vec<CommitId> = landed.keys().cloned().collect();
-    let search = Search {
+    let search = CorrectionSearch {
         repository,
         landed,
         undoing: repository.patches(&places, PatchDirection::Reverse)?,
@@ -194,7 +194,7 @@ fn written_lines(
     Ok(written)
 }
 
-struct Search<'a> {
+struct CorrectionSearch<'a> {
     repository: &'a Repository,
     landed: &'a Landed,
     /// For every landed commit the patch that would take it back.
@@ -205,7 +205,7 @@ struct Search<'a> {
 /// How many of a run's lines were changed, by file.
 type Edits = BTreeMap<RunId, BTreeMap<String, u32>>;
 
-impl Search<'_> {
+impl CorrectionSearch<'_> {
     fn corrections(&self, commit: &Commit, patch: Option<&Patch>) -> Result<Vec<Correction>> {
         let subject = commit.message.lines().next().unwrap_or_default();
         let mut found = Vec::new();

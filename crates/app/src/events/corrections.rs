@@ -30,8 +30,8 @@ impl CorrectionKind {
     }
 }
 
-/// Returns the one id that a correction has, whoever finds it and however often: from what it
-/// is, what did it (a commit or a run) and the run it corrects.
+/// Returns the one id that a correction has, however often and by whichever command it is found:
+/// from what it is, what did it (a commit or a run) and the run it corrects.
 pub(crate) fn event_id(kind: CorrectionKind, by: &str, run: RunId, when: Timestamp) -> EventId {
     let key = format!("{} {by} {run}", kind.as_str());
     // FNV-1a with 128 bits, folded into the 80 that an id has room for.

@@ -1,10 +1,10 @@
 //! `spore events tail`: the last events, those since a time, or those after a cursor.
 //!
 //! Partitions of any size are read line by line. The last few events are found from the end,
-//! so that nobody waits for the beginning of a long day. What is no event is told with its
+//! so that the reader does not wait for the start of a long day. What is no event is told with its
 //! place and passed over.
 //!
-//! A cursor file is moved only when its reader has everything before it: somebody who dies in
+//! A cursor file is moved only when its reader has everything before it: a reader that dies in
 //! between gets some events a second time, and never misses one.
 
 use std::collections::HashSet;
@@ -39,9 +39,9 @@ pub struct Tail {
     pub cursor: Option<PathBuf>,
 }
 
-/// What a tail comes by.
+/// One thing that a tail hands to its reader.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Seen<'a> {
+pub enum TailItem<'a> {
     Event(&'a Event),
     Skipped(SkippedLine),
     /// Nothing more for now; a good moment to let everything out.
@@ -61,7 +61,7 @@ pub struct SkippedLine {
 pub fn tail_events(
     around: &Surroundings,
     asked: &Tail,
-    each: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
+    each: &mut dyn FnMut(TailItem<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
     let filter = Filter::new(asked, around.clock.now())?;
     let workspace = Workspace::find(around)?;
@@ -106,7 +106,7 @@ impl Stream<'_> {
     fn read(
         &mut self,
         around: &Surroundings,
-        each: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
+        each: &mut dyn FnMut(TailItem<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         while self.left != Some(0) && !around.interrupt.is_raised() {
             let Some(item) = self.reader.next() else { break };
@@ -114,16 +114,16 @@ impl Stream<'_> {
                 Ok((event, _)) if !self.filter.wants(&event) => continue,
                 Ok((event, _)) => {
                     self.left = self.left.map(|left| left - 1);
-                    each(Seen::Event(&event))
+                    each(TailItem::Event(&event))
                 }
                 Err(SpineProblem { what: Flaw::Unreadable(error), .. }) => return Err(error.into()),
-                Err(problem) => each(Seen::Skipped(skipped(&problem))),
+                Err(problem) => each(TailItem::Skipped(skipped(&problem))),
             };
             if flow.is_break() {
                 return Ok(flow);
             }
         }
-        if each(Seen::CaughtUp).is_break() {
+        if each(TailItem::CaughtUp).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         self.move_cursor()?;

@@ -1,8 +1,8 @@
 //! The sentinel in checks-only mode: the project's own commands on the files as they are now,
 //! cycle by cycle.
 //!
-//! Nobody mends anything here. After a cycle that found something the run waits, for a person
-//! or an agent to mend it; going on with the run is the next cycle.
+//! The sentinel mends nothing itself. After a cycle that found something the run waits, for a
+//! person or an agent to mend it; going on with the run is the next cycle.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use spore_model::{
 };
 use spore_store::RunChange;
 
-use super::ground::{Ending, Ground, Place};
+use super::ground::{Ground, LayerEnding, LayerPlace};
 use crate::base::checkouts::Checkouts;
 use crate::base::error::bug;
 use crate::base::run_refs;
@@ -33,7 +33,7 @@ use crate::{Progress, Result, Surroundings, Update, Workspace};
 /// The sentinel at work.
 pub(crate) struct Checks<'a> {
     pub(crate) ground: &'a Ground<'a>,
-    pub(crate) place: Place,
+    pub(crate) place: LayerPlace,
     pub(crate) max_cycles: u32,
     /// Which commands, and what of the files counts.
     pub(crate) settings: RunSettings,
@@ -58,7 +58,7 @@ pub(crate) fn settings(
 /// Runs a stage that is one cycle of checks.
 pub(crate) fn run(
     ground: &Ground<'_>,
-    place: &Place,
+    place: &LayerPlace,
     progress: &mut dyn Progress,
 ) -> Result<ChildEnd> {
     // What it began with, where it began before.
@@ -130,7 +130,7 @@ impl Checks<'_> {
         ChecksOver::Parked { parked, last: machine.last().cloned() }
     }
 
-    /// Runs one cycle, or finds what it came to. Nothing where it was interrupted.
+    /// Runs one cycle, or finds its recorded result. Returns nothing where it was interrupted.
     fn cycle(
         &self,
         step: &SentinelStep,
@@ -281,7 +281,7 @@ impl Checks<'_> {
         self.ground.dir().join(&self.place.dir).join("sentinel")
     }
 
-    /// Writes what a cycle found, for whoever mends it.
+    /// Writes what a cycle found, for the person or agent that mends it.
     fn project(&self, machine: &Sentinel) -> Result<()> {
         let Some(last) = machine.last() else { return Ok(()) };
         let (ground, dir) = (self.ground, self.dir());
@@ -295,7 +295,7 @@ impl Checks<'_> {
 
     fn finish(&self, ending: &SentinelEnding, last: Option<&Verification>) -> Result<()> {
         let path = last.map(|last| results_path(self.ground, &self.place, last));
-        let told = Ending {
+        let told = LayerEnding {
             outcome: ending.outcome,
             reason: Some(&ending.reason),
             points_at: path.as_deref(),
@@ -305,7 +305,7 @@ impl Checks<'_> {
 }
 
 /// Where the results of a cycle are, below the project's root.
-pub(crate) fn results_path(ground: &Ground<'_>, place: &Place, last: &Verification) -> String {
+pub(crate) fn results_path(ground: &Ground<'_>, place: &LayerPlace, last: &Verification) -> String {
     let file = format!("sentinel/cycle-{}/verification-results.json", last.cycle);
     ground.path_of(&place.dir.join(file))
 }

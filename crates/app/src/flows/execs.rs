@@ -1,6 +1,6 @@
 //! L1: one action of an executor, as one session of an agent.
 //!
-//! It has no retry of its own: what the session came to is passed on. What counts is what the
+//! It has no retry of its own: the session's outcome is passed on. What counts is what the
 //! process did and what it left behind; the agent's own words can only make that worse.
 
 use std::path::Path;
@@ -15,14 +15,14 @@ use spore_model::{
     Usd,
 };
 
-use super::ground::{Ending, Ground, Place};
+use super::ground::{Ground, LayerEnding, LayerPlace};
 use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
 use crate::knowledge::brief::{Brief, BriefAsked, Briefing, Findings, task_file_limits};
 use crate::session::backends::{backend, model};
 use crate::session::confinement::SessionConfinement;
-use crate::session::open::{SessionEnd, SessionOpener};
-use crate::session::plan::{RowKind, SessionPlan, SessionRow, SessionTools};
+use crate::session::open::{EndedSession, SessionOpener};
+use crate::session::plan::{RowKind, SessionPlan, SessionPosition, SessionTools};
 use crate::session::players::Player;
 use crate::session::roles::RoleTerms;
 use crate::{Progress, Result, Update};
@@ -30,7 +30,7 @@ use crate::{Progress, Result, Update};
 /// One exec to be done.
 pub(crate) struct Exec<'a> {
     pub(crate) ground: &'a Ground<'a>,
-    pub(crate) place: Place,
+    pub(crate) place: LayerPlace,
     pub(crate) plan: &'a ExecPlan,
     pub(crate) diagnosis: Option<&'a Diagnosis>,
     pub(crate) resolution: Option<&'a str>,
@@ -50,7 +50,7 @@ impl Exec<'_> {
     pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<ExecEnd> {
         let done = self.run(progress)?;
         if !waits(done.end.outcome) {
-            let ending = Ending {
+            let ending = LayerEnding {
                 outcome: done.end.outcome,
                 reason: done.end.reason.as_deref(),
                 points_at: done.end.artifact.as_deref(),
@@ -110,7 +110,7 @@ impl Exec<'_> {
         ticket: &Ticket,
         node: BudgetId,
         progress: &mut dyn Progress,
-    ) -> Result<SessionEnd> {
+    ) -> Result<EndedSession> {
         let ground = self.ground;
         let plan = self.session_plan(key, ticket, node, progress)?;
         let opener = SessionOpener {
@@ -154,8 +154,8 @@ impl Exec<'_> {
             brief,
             graph_at: head,
             nesting: ground.nesting.clone(),
-            row: SessionRow {
-                id: SessionRow::id_for(ground.around, ticket)?,
+            row: SessionPosition {
+                id: SessionPosition::id_for(ground.around, ticket)?,
                 root: ground.root,
                 attempt: ticket.attempt,
                 bounce: self.place.attempt,
@@ -214,7 +214,7 @@ impl Exec<'_> {
     }
 
     /// Judges the session and writes it down. What has to wait has no result.
-    fn record(&self, key: &StepKey, ticket: &Ticket, session: SessionEnd) -> Result<ExecEnd> {
+    fn record(&self, key: &StepKey, ticket: &Ticket, session: EndedSession) -> Result<ExecEnd> {
         let (ground, booking) = (self.ground, &session.booking);
         let (outcome, reason) = self.judge(&session.report);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
@@ -262,8 +262,8 @@ fn waits(outcome: Outcome) -> bool {
     }
 }
 
-/// What a session came to: how it ended, the exit code where that is one of ours, and its own
-/// word where that is worse.
+/// Returns the outcome of a session: how it ended, the exit code where that is one of ours, and
+/// the agent's own word where that is worse.
 fn judge(report: &SessionReport) -> (Outcome, Option<String>) {
     match report.outcome {
         Outcome::Success => match read_status(&report.final_text) {

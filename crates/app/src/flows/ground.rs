@@ -38,7 +38,7 @@ pub(crate) struct Ground<'a> {
 
 /// Where a layer stands in its flow.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct LayerPlace {
     /// The run of the layer. Planned by the layer above, so that doing it again finds it.
     pub(crate) run: RunId,
     pub(crate) parent: Option<RunId>,
@@ -52,7 +52,7 @@ pub(crate) struct Place {
 }
 
 /// How a layer ends, and what its signal points at, below the project's root.
-pub(crate) struct Ending<'a> {
+pub(crate) struct LayerEnding<'a> {
     pub(crate) outcome: Outcome,
     pub(crate) reason: Option<&'a str>,
     pub(crate) points_at: Option<&'a str>,
@@ -64,7 +64,7 @@ impl Ground<'_> {
     }
 
     /// The steps of a layer.
-    pub(crate) fn steps(&self, place: &Place) -> Steps<'_> {
+    pub(crate) fn steps(&self, place: &LayerPlace) -> Steps<'_> {
         let Self { around, workspace, journal, .. } = *self;
         Steps { around, workspace, journal, run: place.run }
     }

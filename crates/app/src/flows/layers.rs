@@ -6,13 +6,13 @@ use spore_model::{
 };
 use spore_store::{RunChange, StepEntry};
 
-use super::ground::{Ending, Ground, Place};
+use super::ground::{Ground, LayerEnding, LayerPlace};
 use crate::Result;
 use crate::base::error::bug;
 
 impl Ground<'_> {
     /// Opens the row of a layer below the root, once.
-    pub(crate) fn open(&self, place: &Place, kind: RunKind, details: &Run) -> Result<()> {
+    pub(crate) fn open(&self, place: &LayerPlace, kind: RunKind, details: &Run) -> Result<()> {
         if place.parent.is_none() {
             return Ok(());
         }
@@ -36,13 +36,13 @@ impl Ground<'_> {
     /// Ends a layer: begins its last step and, unless that has a result, writes what
     /// `prepare` adds to it, closes the row, and records the end as the step's result.
     ///
-    /// The end of the root is told to whoever watches before it is in its row, under the time
-    /// of the intent that is on record: after the row nobody would come back to tell.
+    /// The end of the root is written to its signal file before it is in its row, under the time
+    /// of the intent that is on record: once the row says so, a resumed flow would not write it.
     pub(crate) fn end(
         &self,
-        place: &Place,
+        place: &LayerPlace,
         kind: RunKind,
-        ending: &Ending<'_>,
+        ending: &LayerEnding<'_>,
         result: &impl serde::Serialize,
     ) -> Result<()> {
         let (steps, key) = (self.steps(place), StepKey::finish());

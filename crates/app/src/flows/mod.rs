@@ -35,7 +35,7 @@ pub use asked::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
 use asked::{FlowSettings, Planned, plan};
 use checks::{Checks, ChecksOver, results_path};
 use execs::{Exec, ExecEnd};
-use ground::{Ground, Place, spent};
+use ground::{Ground, LayerPlace, spent};
 use phases::{Coordinator, PhasesOver};
 use stages::{Orchestrator, StagesOver};
 
@@ -222,7 +222,7 @@ fn create(
     Ok(journal.create_run(&run, &[event])?)
 }
 
-/// How a flow came to rest, and what its layer has to say.
+/// How a flow ended or parked, and what its layer has to say.
 struct Rest {
     outcome: Outcome,
     parked: Option<Parked>,
@@ -260,7 +260,7 @@ fn work(
     };
     ground.write(&ground.dir().join(".trace"), &format!("{}\n", run.trace))?;
     ground.live_report()?;
-    let place = Place {
+    let place = LayerPlace {
         run: root,
         parent: None,
         attempt: 1,
@@ -279,7 +279,7 @@ fn work(
 
 fn lead(
     ground: &Ground<'_>,
-    place: Place,
+    place: LayerPlace,
     planned: &Planned,
     progress: &mut dyn Progress,
 ) -> Result<Rest> {

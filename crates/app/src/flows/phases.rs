@@ -15,7 +15,7 @@ use spore_model::{
     Begun, BudgetId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
 };
 
-use super::ground::{Ending, Ground, Place, spent};
+use super::ground::{Ground, LayerEnding, LayerPlace, spent};
 use super::stages::Orchestrator;
 use crate::base::error::bug;
 use crate::base::step::Intent;
@@ -24,7 +24,7 @@ use crate::{Error, Progress, Result, Update};
 /// A coordinator at work.
 pub(crate) struct Coordinator<'a> {
     pub(crate) ground: &'a Ground<'a>,
-    pub(crate) place: Place,
+    pub(crate) place: LayerPlace,
     pub(crate) plan: CoordinatorPlan,
 }
 
@@ -45,7 +45,7 @@ struct Caller(Sender<Said>);
 
 impl Progress for Caller {
     fn update(&mut self, update: &Update) {
-        // Whoever listened is gone only when everything is being given up.
+        // The receiver is gone only when the whole flow is being given up.
         let _ = self.0.send(Said::Update(update.clone()));
     }
 }
@@ -139,7 +139,7 @@ impl Coordinator<'_> {
         self.ground.write(&path, resolution)
     }
 
-    fn child(&self, phase: usize, attempt: u32, ticket: &Ticket) -> Result<Option<Place>> {
+    fn child(&self, phase: usize, attempt: u32, ticket: &Ticket) -> Result<Option<LayerPlace>> {
         let name = &self.plan.phases[phase].name;
         let dir = attempt_dir(phase, name, usize::try_from(attempt).unwrap_or(usize::MAX));
         let run = ticket.planned("child").map_err(bug)?;
@@ -147,7 +147,7 @@ impl Coordinator<'_> {
         let over = self.ground.journal.run(run)?.is_some_and(|run| run.state == RunState::Ended);
         let budget = if over { Some(self.place.budget) } else { self.share(phase)? };
         let Some(budget) = budget else { return Ok(None) };
-        Ok(Some(Place {
+        Ok(Some(LayerPlace {
             run,
             parent: Some(self.place.run),
             attempt,
@@ -201,7 +201,7 @@ impl Coordinator<'_> {
 
     fn run_phase(
         &self,
-        place: Place,
+        place: LayerPlace,
         plan: OrchestratorPlan,
         sender: &Sender<Said>,
     ) -> Result<ChildEnd> {
@@ -251,7 +251,7 @@ impl Coordinator<'_> {
         let ground = self.ground;
         ground.write_json(&ground.dir().join("manifest.json"), &ending.manifest)?;
         let path = ground.path_of(Path::new("manifest.json"));
-        let told = Ending {
+        let told = LayerEnding {
             outcome: ending.outcome,
             reason: Some(&ending.reason),
             points_at: Some(&path),
@@ -259,7 +259,7 @@ impl Coordinator<'_> {
         ground.end(&self.place, RunKind::Phase, &told, ending)
     }
 
-    /// Tells whoever watches about the phases whose fate is decided.
+    /// Writes the report, manifest and signal file of each phase whose fate is decided.
     fn project(&self, machine: &Phases) -> Result<()> {
         let ground = self.ground;
         for (at, report) in machine.settled() {

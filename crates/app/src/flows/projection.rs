@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use spore_compose::{SignalPointer, live_lines, signal};
 use spore_model::{Run, RunId, RunKind, Timestamp};
 
-use super::ground::{Ending, Ground, Place};
+use super::ground::{Ground, LayerEnding, LayerPlace};
 use crate::Result;
 
 impl Ground<'_> {
@@ -23,7 +23,12 @@ impl Ground<'_> {
     }
 
     /// Tells the end of the flow as its row is about to have it.
-    pub(crate) fn announce(&self, place: &Place, ending: &Ending<'_>, at: Timestamp) -> Result<()> {
+    pub(crate) fn announce(
+        &self,
+        place: &LayerPlace,
+        ending: &LayerEnding<'_>,
+        at: Timestamp,
+    ) -> Result<()> {
         let Some(run) = self.journal.run(place.run)? else { return Ok(()) };
         let run = Run {
             outcome: Some(ending.outcome),

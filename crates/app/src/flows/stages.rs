@@ -7,7 +7,7 @@ use spore_compose::{
 use spore_model::{Begun, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
 
 use super::execs::Exec;
-use super::ground::{Ending, Ground, Place};
+use super::ground::{Ground, LayerEnding, LayerPlace};
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::{Error, Progress, Result, Update};
@@ -15,7 +15,7 @@ use crate::{Error, Progress, Result, Update};
 /// An orchestrator at work.
 pub(crate) struct Orchestrator<'a> {
     pub(crate) ground: &'a Ground<'a>,
-    pub(crate) place: Place,
+    pub(crate) place: LayerPlace,
     pub(crate) plan: OrchestratorPlan,
     /// What the signals of its stages begin with: the phase they belong to.
     pub(crate) prefix: String,
@@ -112,9 +112,9 @@ impl Orchestrator<'_> {
         Ok(machine.apply(step, &end))
     }
 
-    fn child(&self, stage: usize, attempt: u32, ticket: &Ticket) -> Result<Place> {
+    fn child(&self, stage: usize, attempt: u32, ticket: &Ticket) -> Result<LayerPlace> {
         let name = &self.plan.stages[stage].name;
-        Ok(Place {
+        Ok(LayerPlace {
             run: ticket.planned("child").map_err(bug)?,
             parent: Some(self.place.run),
             attempt,
@@ -128,7 +128,7 @@ impl Orchestrator<'_> {
     fn run_stage(
         &self,
         stage: usize,
-        place: Place,
+        place: LayerPlace,
         diagnosis: Option<&Diagnosis>,
         progress: &mut dyn Progress,
     ) -> Result<ChildEnd> {
@@ -156,7 +156,7 @@ impl Orchestrator<'_> {
         let dir = ground.dir().join(&self.place.dir);
         ground.write_json(&dir.join("manifest.json"), &ending.manifest)?;
         let path = ground.path_of(&self.place.dir.join("manifest.json"));
-        let told = Ending {
+        let told = LayerEnding {
             outcome: ending.outcome,
             reason: Some(&ending.reason),
             points_at: Some(&path),
@@ -164,7 +164,7 @@ impl Orchestrator<'_> {
         ground.end(&self.place, RunKind::Stage, &told, ending)
     }
 
-    /// Tells whoever watches about the stages whose fate is decided.
+    /// Writes a signal file for each stage whose fate is decided.
     fn project(&self, machine: &Stages) -> Result<()> {
         for (at, entry) in machine.settled() {
             let Some(run) = entry.run else { continue };

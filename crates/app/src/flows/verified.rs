@@ -3,7 +3,7 @@
 use spore_compose::{ChildEnd, Diagnosis, OrchestratePlan};
 use spore_model::{Outcome, Run, RunState, Usd};
 
-use super::ground::{Ground, Place, spent};
+use super::ground::{Ground, LayerPlace, spent};
 use crate::run::request::Orchestrate;
 use crate::run::start::{Under, within};
 use crate::{Progress, Result};
@@ -11,7 +11,7 @@ use crate::{Progress, Result};
 /// Runs the task, goes on with it, or tells how it ended.
 pub(crate) fn run(
     ground: &Ground<'_>,
-    place: &Place,
+    place: &LayerPlace,
     plan: &OrchestratePlan,
     budget: Option<Usd>,
     diagnosis: Option<&Diagnosis>,
@@ -60,11 +60,11 @@ pub(crate) fn run(
     }
 }
 
-fn cost(ground: &Ground<'_>, place: &Place) -> Result<Usd> {
+fn cost(ground: &Ground<'_>, place: &LayerPlace) -> Result<Usd> {
     ground.journal.run(place.run)?.map_or(Ok(Usd::ZERO), |run| spent(ground.journal, &run))
 }
 
-/// The task, and what an earlier run of it came to.
+/// The task, and why an earlier attempt at it was not accepted.
 fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
     match diagnosis {
         Some(diagnosis) => format!(
@@ -76,7 +76,7 @@ fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
     }
 }
 
-fn told(ground: &Ground<'_>, place: &Place, run: &Run) -> ChildEnd {
+fn told(ground: &Ground<'_>, place: &LayerPlace, run: &Run) -> ChildEnd {
     let outcome = run.outcome.unwrap_or(Outcome::Interrupted);
     let end = ChildEnd::new(run.id, outcome, run.reason.clone());
     ChildEnd { budget_left: ground.has_left(place.budget), ..end }

@@ -1,6 +1,6 @@
 //! The code half of the graph, where the project has an index of it.
 //!
-//! Code nodes and knowledge live in different stores; for whoever asks they are one graph.
+//! Code nodes and knowledge live in different stores; the answers show them as one graph.
 //! An edge between two pieces of code has no id of its own in the index. It gets one from
 //! what it says, so that the same edge has the same id in every answer.
 

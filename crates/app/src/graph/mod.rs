@@ -1,7 +1,7 @@
 //! The knowledge graph as people and agents use it: ask, add, look after.
 //!
-//! Every use case takes what somebody typed: part of an id, a title, the name of an edge
-//! type, an age. Reading that is the work of this module. A text that names several nodes is
+//! Every use case takes what the user or an agent typed: part of an id, a title, the name of an
+//! edge type, an age. Reading that is the work of this module. A text that names several nodes is
 //! a question back, never a guess, and words that only occur in a node do not name it.
 //!
 //! The answers are plain data in the words of the model. How a walk through the graph is done
@@ -29,9 +29,9 @@ use crate::{Result, Surroundings, Workspace};
 pub use edges::{AdjacentEdge, EdgesAsked, ExplainedEdge, RankedEdge};
 pub use garbage::{Garbage, GarbageAsked, GarbageRow};
 pub use health::{AnalysisAsked, Status};
-pub use nodes::{Content, Freshness, Kin, NodeView, RegionAsked, RegionRow};
+pub use nodes::{Content, Freshness, NodeView, RegionAsked, RegionRow, SummaryEnd};
 pub(crate) use typed::edge_kind;
-pub use walks::{Context, ContextAsked, ContextRow, PathsAsked, Ways};
+pub use walks::{Context, ContextRow, NodeContextAsked, PathsAsked, Ways};
 pub use writes::{
     CONTENT_CAP, CreatedEdge, CreatedMeta, EdgeAsked, MetaAsked, MetaChange, NewEdge, UpdatedMeta,
 };

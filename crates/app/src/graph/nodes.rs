@@ -65,14 +65,14 @@ pub struct Freshness {
     pub title: String,
     pub updated: Timestamp,
     /// What the node summarizes.
-    pub targets: Vec<Kin>,
+    pub targets: Vec<SummaryEnd>,
     /// What summarizes the node.
-    pub summaries: Vec<Kin>,
+    pub summaries: Vec<SummaryEnd>,
 }
 
 /// The other end of a summary's edge.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Kin {
+pub struct SummaryEnd {
     pub id: NodeId,
     pub title: String,
     pub updated: Timestamp,
@@ -158,7 +158,7 @@ impl Graph<'_> {
         &self,
         ids: impl Iterator<Item = NodeId>,
         stale: impl Fn(&NodeHead) -> bool,
-    ) -> Result<Vec<Kin>> {
+    ) -> Result<Vec<SummaryEnd>> {
         let ids: Vec<NodeId> = ids.collect();
         let heads = self.heads(&ids)?.into_iter();
         let mut heads: HashMap<NodeId, NodeHead> =
@@ -167,7 +167,7 @@ impl Graph<'_> {
             .iter()
             .filter_map(|id| heads.remove(id))
             .filter(|head| !head.superseded)
-            .map(|head| Kin {
+            .map(|head| SummaryEnd {
                 stale: stale(&head),
                 id: head.id,
                 title: head.title,

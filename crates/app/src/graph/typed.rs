@@ -1,4 +1,4 @@
-//! What somebody typed, and what it stands for.
+//! Reads what the user or an agent typed: which node, edge or time it stands for.
 
 use spore_model::{Edge, EdgeKind, Fault, Node, NodeClass, Timestamp};
 use spore_store::{Knowledge, MIN_TYPED};

@@ -29,7 +29,7 @@ pub struct Ways {
 
 /// What to look for around a node, as typed.
 #[derive(Clone, Debug)]
-pub struct ContextAsked {
+pub struct NodeContextAsked {
     pub budget: u32,
     pub max_hops: u32,
     pub max_cost: f64,
@@ -78,7 +78,7 @@ impl Graph<'_> {
 
     /// Finds what lies around a node. Operational nodes are walked through, but never part of
     /// the answer: what Spore did is not what the project knows.
-    pub fn context_for_task(&self, typed: &str, asked: &ContextAsked) -> Result<Context> {
+    pub fn context_for_task(&self, typed: &str, asked: &NodeContextAsked) -> Result<Context> {
         if !(asked.max_cost >= 0.0 && asked.max_cost.is_finite()) {
             return Err(Error::new(Fault::Usage, format!("{} is not a cost", asked.max_cost))
                 .hint("give a number from 0 on, such as 2.0"));

@@ -28,7 +28,7 @@ pub struct Kept {
 
 /// Where a run's figures are kept until its step is recorded.
 const FIGURES: &str = "investigation.entries";
-/// Whoever wrote entries by counting.
+/// The author of entries that were written by counting, without a model.
 const AGENT: &str = "scan";
 
 pub(super) struct Keeping<'a> {
@@ -144,7 +144,7 @@ impl Keeping<'_> {
 }
 
 /// The id that the code index gives a file or directory, whether it is indexed or not: the
-/// entry stands below it, so whoever asks for a place finds what was said about it.
+/// entry stands below it, so a question about a place finds what was said about it.
 fn place_node(kind: EntryKind, path: &str) -> NodeId {
     let path = if path == "." { "" } else { path };
     crate::indexing::node_key(kind.as_str(), path, "", 0).id()

@@ -2,8 +2,8 @@
 //!
 //! Without a model this is the base scan, its mechanical brief, and an entry in the graph for
 //! each directory and file. An entry is kept for as long as its place has the hash that it was
-//! written for, whoever wrote it; what has changed gets a new one in its place, and what is
-//! gone gives way to its directory's. So a second investigation of the same files writes
+//! written for, be it by a scan or a model; what has changed gets a new one in its place, and
+//! what is gone gives way to its directory's. So a second investigation of the same files writes
 //! nothing, and one edited file costs as many entries as there are directories above it.
 //!
 //! It is a run like any other. Looking is not an effect, so a run that is gone on with looks
@@ -35,7 +35,7 @@ pub use entries::Kept;
 pub use shared::InvestigateAsked;
 use shared::{InvestigationRun, InvestigationSettings, named};
 
-/// What an investigation came to.
+/// The result of an investigation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Investigated {
     #[serde(flatten)]
@@ -171,7 +171,7 @@ impl InvestigationRun<'_> {
         entry.events.push(self.event("run.finished", payload));
     }
 
-    /// Parks the run if somebody stopped it; any other error leaves it to be gone on with.
+    /// Parks the run if the user interrupted it; after any other error it can be resumed.
     fn cut_short(&self, error: Error) -> Error {
         if !self.around.interrupt.is_raised() {
             return error;

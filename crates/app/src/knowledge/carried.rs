@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use spore_model::{NodeId, TreeId};
 
-/// What a brief told its reader about: kept beside the task file, so that later somebody can
-/// see what helped.
+/// What a brief told its reader about: kept beside the task file, so that it can be compared
+/// later with what helped.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Carried {
     pub(crate) files: Vec<String>,

@@ -30,7 +30,7 @@ use crate::knowledge::carried::Carried;
 use crate::knowledge::run_keys::Keys;
 
 pub(crate) use credit::{Credit, give_credit};
-use kinship::Kin;
+use kinship::LessonKinship;
 pub(crate) use trail::{BounceTrail, RunTrail, change_sizes};
 
 const SUMMARIZER: &str = "spore:summarizer";
@@ -66,7 +66,7 @@ pub(crate) struct Learnt {
 /// Keeps what a summarizer proposed. Doing it again adds nothing.
 pub(crate) fn learn_from_summary(learning: &Learning<'_>, proposed: &Proposed) -> Result<Learnt> {
     let known = learning.known()?;
-    let mut plan = Plan::new(learning, proposed);
+    let mut plan = LessonPlan::new(learning, proposed);
     for (number, lesson) in (1..).zip(&proposed.lessons) {
         plan.place(learning, number, lesson, &known);
     }
@@ -144,7 +144,7 @@ impl Learning<'_> {
 }
 
 /// What is to be written, decided before anything is.
-struct Plan {
+struct LessonPlan {
     summary: NodeId,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
@@ -152,7 +152,7 @@ struct Plan {
     learnt: Learnt,
 }
 
-impl Plan {
+impl LessonPlan {
     fn new(learning: &Learning<'_>, proposed: &Proposed) -> Self {
         let id = learning.keys.node(&["summary"]);
         let title = format!("Summary: {}", proposed.summary.title);
@@ -194,18 +194,18 @@ impl Plan {
             return;
         }
         let (replaces, carried) = (proposed.replaces.as_deref(), learning.carried);
-        match Kin::find(&lesson, replaces, known, carried, learning.rules) {
-            Kin::Same(old) => {
+        match LessonKinship::find(&lesson, replaces, known, carried, learning.rules) {
+            LessonKinship::Same(old) => {
                 let words = ["learnt again", old.as_str()];
                 self.derive(learning, &words, &old);
                 self.learnt.confirmed.push(old);
             }
-            Kin::Successor(old) => {
+            LessonKinship::Successor(old) => {
                 self.add(learning, number, &lesson);
                 self.successions.push((old.clone(), self.nodes[self.nodes.len() - 1].clone()));
                 self.learnt.replaced.push(old);
             }
-            Kin::New => self.add(learning, number, &lesson),
+            LessonKinship::New => self.add(learning, number, &lesson),
         }
     }
 
@@ -243,7 +243,7 @@ fn lesson_of(learning: &Learning<'_>, number: u32, proposed: &ProposedLesson) ->
 }
 
 /// Returns the lessons that the task files of a run carried, each once, as they were kept
-/// beside them. What cannot be read was carried by nobody.
+/// beside them. A file that cannot be read counts as one without lessons.
 pub(crate) fn carried_lessons(run_dir: &Path) -> Vec<NodeId> {
     let mut lessons: Vec<NodeId> = Vec::new();
     for path in carried_files(run_dir, 3) {

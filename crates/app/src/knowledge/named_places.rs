@@ -1,4 +1,4 @@
-//! Which files somebody means by a path, the end of a path, or the name of a piece of code.
+//! Which files a text means: a path, the end of a path, or the name of a piece of code.
 
 use std::cell::OnceCell;
 

@@ -1,5 +1,5 @@
 //! `spore memory crystallize`: folds fragments into the ledger, and makes stubs for dossiers
-//! that a line points to and nobody has written.
+//! that a line points to and that are not written yet.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,8 +13,8 @@ use spore_memory::lines::{BROADCAST, LineHash, LineMap};
 use std::collections::BTreeMap;
 
 use super::inbox::packet;
-use super::passes::{Ending, Pass, Report};
-use super::places::Places;
+use super::passes::{Pass, PassEnding, Report};
+use super::places::MemoryPlaces;
 use super::requests::{Crystallize, PassSettings};
 use super::scanning::LineEvidence;
 use crate::{Result, Surroundings, Workspace, counted};
@@ -23,7 +23,7 @@ use crate::{Result, Surroundings, Workspace, counted};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Crystallized {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     /// Files that were written, by path.
     pub written: Vec<String>,
     pub lines: Vec<LineEvidence>,
@@ -42,7 +42,7 @@ pub struct RefusedFragment {
 }
 
 impl Report for Crystallized {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -80,7 +80,7 @@ pub(super) fn perform(pass: &Pass<'_>, asked: &Crystallize) -> Result<Crystalliz
 }
 
 /// The ledger with every fragment of this machine in it.
-pub(super) struct Folded {
+pub(super) struct FoldedLedger {
     pub(super) before: String,
     pub(super) ledger: Ledger,
     pub(super) map: LineMap,
@@ -89,9 +89,9 @@ pub(super) struct Folded {
     pub(super) refused: Vec<RefusedFragment>,
 }
 
-impl Folded {
+impl FoldedLedger {
     /// Reads the ledger first, then what is to be folded into it.
-    pub(super) fn read(places: &Places) -> Result<Self> {
+    pub(super) fn read(places: &MemoryPlaces) -> Result<Self> {
         let before = places.read(&places.path(LEDGER))?.unwrap_or_default();
         let mut folded = Self {
             before,
@@ -128,7 +128,7 @@ impl Folded {
 }
 
 fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
-    let folded = Folded::read(&pass.places)?;
+    let folded = FoldedLedger::read(&pass.places)?;
     let (stubs, left) = stubs(pass, &folded.map);
     let mut written: Vec<String> = Vec::new();
     if folded.before != folded.after() {
@@ -137,7 +137,13 @@ fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
     written.extend(stubs.iter().map(|stub| format!("memory/{}", stub.path())));
     let (terminal, result) = ending(&folded, &written, left);
     Ok(Crystallized {
-        ending: Ending { run: Some(pass.run), terminal, result, acked: None, pending_task: None },
+        ending: PassEnding {
+            run: Some(pass.run),
+            terminal,
+            result,
+            acked: None,
+            pending_task: None,
+        },
         written,
         lines: lines(&folded),
         new_signals: folded.added.get(&None).copied().unwrap_or(0),
@@ -146,7 +152,7 @@ fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
     })
 }
 
-fn ending(folded: &Folded, written: &[String], left: u32) -> (Terminal, String) {
+fn ending(folded: &FoldedLedger, written: &[String], left: u32) -> (Terminal, String) {
     let rows: u32 = folded.added.values().sum();
     let first = folded.before.is_empty() && written.iter().any(|path| path == LEDGER);
     let terminal = match (left, written, first) {
@@ -170,7 +176,7 @@ fn ending(folded: &Folded, written: &[String], left: u32) -> (Terminal, String) 
     (terminal, result)
 }
 
-fn lines(folded: &Folded) -> Vec<LineEvidence> {
+fn lines(folded: &FoldedLedger) -> Vec<LineEvidence> {
     let mut lines: Vec<LineEvidence> = Vec::new();
     for (hash, new) in &folded.added {
         let Some(hash) = hash else { continue };
@@ -205,7 +211,7 @@ fn stubs(pass: &Pass<'_>, map: &LineMap) -> (Vec<Stub>, u32) {
 /// Writes what the plan names. Folding is a union, so folding again gives the same file.
 fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
     let (places, around) = (&pass.places, pass.around);
-    let folded = Folded::read(places)?;
+    let folded = FoldedLedger::read(places)?;
     let after = folded.after();
     if folded.before != after {
         around.write_file(&places.path(LEDGER), after.as_bytes())?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use spore_memory::inbox::{Packet, is_ack_name};
 use spore_model::Fault;
 
-use super::places::Places;
+use super::places::MemoryPlaces;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// A longer task is a document: its place is a file that the task names.
@@ -33,7 +33,7 @@ pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> 
         Some(name) => checked(name)?.to_owned(),
         None => format!("{}.md", around.ids.event().to_string().to_lowercase()),
     };
-    let dir = Places::of(&workspace).inbox();
+    let dir = MemoryPlaces::of(&workspace).inbox();
     let path = dir.join(&name);
     let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
     fs::create_dir_all(&dir).map_err(failed)?;
@@ -56,7 +56,7 @@ pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> 
 pub fn list_inbox(around: &Surroundings) -> Result<Vec<InboxTask>> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
-    let names = Places::of(&workspace).inbox_names()?;
+    let names = MemoryPlaces::of(&workspace).inbox_names()?;
     names.iter().map(|name| Ok(InboxTask { packet: packet(&workspace, name)? })).collect()
 }
 
@@ -69,7 +69,7 @@ pub fn show_inbox_task(around: &Surroundings, name: &str) -> Result<InboxTask> {
 
 /// Reads a task of the inbox.
 pub(super) fn packet(workspace: &Workspace, name: &str) -> Result<Packet> {
-    let places = Places::of(workspace);
+    let places = MemoryPlaces::of(workspace);
     let body = places.read(&places.inbox().join(checked(name)?))?;
     let body = body.ok_or_else(|| {
         Error::new(Fault::BadInput, format!("the inbox has no task {name}"))

@@ -22,7 +22,7 @@ use requests::PassSettings;
 
 pub use crystallizing::{Crystallized, RefusedFragment, crystallize_memory};
 pub use inbox::{InboxTask, add_inbox_task, list_inbox, show_inbox_task};
-pub use passes::Ending;
+pub use passes::PassEnding;
 pub use requests::{Crystallize, MemoryScan, MemoryUpdate};
 pub use scanning::{LineEvidence, MemoryScanned, scan_memory};
 pub use spore_memory::decision::Decision;

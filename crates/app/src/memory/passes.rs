@@ -17,7 +17,7 @@ use spore_model::{
 };
 use spore_store::{Journal, RunChange};
 
-use super::places::Places;
+use super::places::MemoryPlaces;
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_files::RunFiles;
@@ -28,7 +28,7 @@ use crate::{Error, Result, Surroundings, Workspace};
 
 /// What is told of every pass, whatever it did.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Ending {
+pub struct PassEnding {
     /// Nothing where nothing was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
@@ -42,7 +42,7 @@ pub struct Ending {
     pub pending_task: Option<String>,
 }
 
-impl Ending {
+impl PassEnding {
     pub fn outcome(&self) -> Outcome {
         match self.terminal {
             Terminal::PartialUpdate => Outcome::Partial,
@@ -53,7 +53,7 @@ impl Ending {
 
 /// What a pass reports: its own findings around the common ending.
 pub(super) trait Report: Serialize + DeserializeOwned {
-    fn ending(&mut self) -> &mut Ending;
+    fn ending(&mut self) -> &mut PassEnding;
     /// What the spine is told: counts and references, never content.
     fn told(&self) -> (&'static str, Value);
     /// What the person who asked has said about lines by asking: evidence for the next scan.
@@ -70,7 +70,7 @@ pub(super) struct Pass<'a> {
     pub(super) around: &'a Surroundings,
     pub(super) workspace: &'a Workspace,
     pub(super) config: &'a Config,
-    pub(super) places: Places,
+    pub(super) places: MemoryPlaces,
     pub(super) run: RunId,
     journal: ProjectJournal,
     trace: spore_model::TraceId,
@@ -87,7 +87,7 @@ impl<'a> Pass<'a> {
         settings: &impl Serialize,
     ) -> Result<Self> {
         let journal = workspace.journal(config)?;
-        let places = Places::of(workspace);
+        let places = MemoryPlaces::of(workspace);
         let alone = places.lock()?;
         let id = around.ids.run();
         let claimed = claim(workspace, id)?;
@@ -120,7 +120,7 @@ impl<'a> Pass<'a> {
         run: &Run,
     ) -> Result<Self> {
         let journal = workspace.journal(config)?;
-        let places = Places::of(workspace);
+        let places = MemoryPlaces::of(workspace);
         let locks = [places.lock()?, claim(workspace, run.id)?];
         let pass = Self {
             around,
@@ -183,7 +183,7 @@ impl<'a> Pass<'a> {
         &self,
         kind: Option<PassKind>,
         task: Option<&str>,
-        ending: &mut Ending,
+        ending: &mut PassEnding,
     ) -> Result<()> {
         let (Some(kind), Some(name)) = (kind, task) else { return Ok(()) };
         let acked: bool = self.step("ack", || {
@@ -229,7 +229,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Ends a run that can never do better, parks one that was interrupted, and leaves the
-    /// rest to be gone on with. Whoever hears of it hears of `error`, not of this.
+    /// rest to be resumed. The caller reports `error`, so that a failure here is not told.
     fn give_up(&self, error: &Error) {
         let interrupted = error.exit_code() == Outcome::Interrupted.exit_code();
         let (change, what) = if interrupted {

@@ -1,7 +1,7 @@
 //! Where memory keeps its files, and how they are read and written.
 //!
-//! The broadcast file has one way in: [`Places::replace_broadcast`]. What is asked for is
-//! checked before; here it is only made sure that nobody's edit in between is lost.
+//! The broadcast file has one way in: [`MemoryPlaces::replace_broadcast`]. What is asked for is
+//! checked before; here it is only made sure that no edit in between is lost.
 
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,13 @@ use crate::base::files::{create_dir, read_text};
 use crate::knowledge::broadcast::line_map;
 use crate::{Error, Result, Surroundings, Workspace};
 
-pub(crate) struct Places {
+pub(crate) struct MemoryPlaces {
     /// The project, below which everything stays.
     root: PathBuf,
     spore: PathBuf,
 }
 
-impl Places {
+impl MemoryPlaces {
     pub(crate) fn of(workspace: &Workspace) -> Self {
         Self { root: workspace.root().to_owned(), spore: workspace.spore_dir() }
     }
@@ -110,7 +110,7 @@ impl Places {
     }
 
     /// Puts `after` in the place of `before`. Where it stands already nothing happens; where
-    /// anything else stands somebody has edited the file, and it is left alone.
+    /// anything else stands, the file was edited meanwhile and is left alone.
     pub(crate) fn replace_broadcast(
         &self,
         around: &Surroundings,

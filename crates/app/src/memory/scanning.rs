@@ -20,7 +20,7 @@ use spore_model::{Fault, RunId};
 use spore_store::spine::{Cursor, Spine};
 
 use super::inbox::packet;
-use super::passes::{Ending, Pass, Report};
+use super::passes::{Pass, PassEnding, Report};
 use super::requests::{MemoryScan, PassSettings};
 use crate::base::error::bug;
 use crate::knowledge::carried::Carried;
@@ -30,7 +30,7 @@ use crate::{Error, Result, Surroundings, Workspace};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryScanned {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     pub from: Cursor,
     pub to: Cursor,
     pub events: u64,
@@ -64,7 +64,7 @@ pub struct LineEvidence {
 }
 
 impl Report for MemoryScanned {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -97,7 +97,7 @@ pub(super) struct ScannedTo {
 
 /// What a scan is about to do.
 #[derive(Serialize, Deserialize)]
-struct Plan {
+struct ScanPlan {
     fragments: Vec<(String, String)>,
     /// All that waits for a judge, when this is done.
     pending: String,
@@ -147,7 +147,7 @@ fn directory(cwd: &Path, dir: &Path) -> Result<PathBuf> {
     })
 }
 
-fn read_plan(pass: &Pass<'_>, file: &Path) -> Result<Plan> {
+fn read_plan(pass: &Pass<'_>, file: &Path) -> Result<ScanPlan> {
     let text = pass.places.read(file)?.unwrap_or_default();
     serde_json::from_str(&text).map_err(|source| {
         Error::new(Fault::BadInput, format!("the plan of the scan is gone: {}", file.display()))
@@ -157,7 +157,7 @@ fn read_plan(pass: &Pass<'_>, file: &Path) -> Result<Plan> {
 }
 
 /// Reads the window and decides what is to be written.
-fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<Plan> {
+fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
     let places = &pass.places;
     let state = read_state(pass)?;
     let (dir, place) = match &asked.events {
@@ -190,7 +190,7 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<Plan> {
     let last =
         scanned.last.clone().or_else(|| state.places.get(&place).and_then(|p| p.last.clone()));
     state_after.places.insert(place, ScannedTo { cursor, last });
-    Ok(Plan {
+    Ok(ScanPlan {
         fragments: scanned.fragments.iter().map(|f| (f.name(), f.render())).collect(),
         report: report(pass.run, &scanned, &known, &pending),
         pending: pending.render(),
@@ -267,7 +267,7 @@ fn report(
         _ => (Terminal::Updated, format!("UPDATED: {count} fragments written.")),
     };
     MemoryScanned {
-        ending: Ending { run: Some(run), terminal, result, acked: None, pending_task: None },
+        ending: PassEnding { run: Some(run), terminal, result, acked: None, pending_task: None },
         from: scanned.from.clone(),
         to: scanned.to.clone(),
         events: scanned.events,
@@ -311,7 +311,7 @@ fn line_evidence(fragments: &[Fragment], known: &KnownFragments) -> Vec<LineEvid
 
 /// Writes what was planned; returns whether the scan counts as the last one. If another scan
 /// has come in between it has read the same events, and what it left is not touched.
-fn carry_out(pass: &Pass<'_>, plan: &Plan) -> Result<bool> {
+fn carry_out(pass: &Pass<'_>, plan: &ScanPlan) -> Result<bool> {
     let (places, around) = (&pass.places, pass.around);
     for (name, text) in &plan.fragments {
         let path = places.fragments().join(name);

@@ -11,8 +11,8 @@ use spore_memory::lines::{BroadcastLine, LineHash, LineMap};
 use spore_memory::pending::Touch;
 use spore_store::spine::Cursor;
 
-use super::crystallizing::Folded;
-use super::places::Places;
+use super::crystallizing::FoldedLedger;
+use super::places::MemoryPlaces;
 use super::scanning::{OWN_EVENTS, ScannerState};
 use super::updating::{LineDecision, ambiguous, line_decision, no_such_line};
 use crate::{Result, Surroundings, Workspace};
@@ -34,7 +34,7 @@ pub struct MemoryStatus {
     pub pending: usize,
     pub pending_without_line: usize,
     pub pending_older: u64,
-    /// Dossiers that a line points to and nobody has written.
+    /// Dossiers that a line points to and that are not written yet.
     pub missing_dossiers: Vec<String>,
     pub inbox: Vec<String>,
     /// How far the project's own events were read; how many bytes lie behind that.
@@ -55,8 +55,8 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
-    let places = Places::of(&workspace);
-    let folded = Folded::read(&places)?;
+    let places = MemoryPlaces::of(&workspace);
+    let folded = FoldedLedger::read(&places)?;
     let on_record = places.ledger()?;
     let pending = places.read_pending(config.memory.pending_per_line as usize)?;
     let enough = Enough { wrong: config.memory.wrong_before_removal };
@@ -93,7 +93,7 @@ fn decision(line: &BroadcastLine, ledger: &Ledger, enough: Enough) -> LineDecisi
     line_decision(line, decide(entry, enough), tally)
 }
 
-fn scanned_to(places: &Places) -> Result<Option<Cursor>> {
+fn scanned_to(places: &MemoryPlaces) -> Result<Option<Cursor>> {
     let text = places.read(&places.scanner_state())?.unwrap_or_default();
     let state: ScannerState = serde_json::from_str(&text).unwrap_or_default();
     Ok(state.places.get(OWN_EVENTS).map(|known| known.cursor.clone()))
@@ -153,7 +153,7 @@ pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
-    let places = Places::of(&workspace);
+    let places = MemoryPlaces::of(&workspace);
     let (map, ledger) = (places.line_map()?, places.ledger()?);
     let (hash, line) = find(&map, &ledger, typed)?;
     let entry = ledger.entry(&hash);

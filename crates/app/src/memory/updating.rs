@@ -17,10 +17,10 @@ use spore_memory::lines::{BROADCAST, BroadcastLine, LineHash, LineMap};
 use spore_model::{Fault, Outcome, Run, RunId, RunKind, RunState};
 use spore_store::RunQuery;
 
-use super::crystallizing::Folded;
+use super::crystallizing::FoldedLedger;
 use super::inbox::packet;
-use super::passes::{Ending, Pass, Report};
-use super::places::Places;
+use super::passes::{Pass, PassEnding, Report};
+use super::places::MemoryPlaces;
 use super::requests::{MemoryUpdate, PassSettings, UndoSettings};
 use crate::{Error, Result, Surroundings, Workspace, counted};
 
@@ -28,7 +28,7 @@ use crate::{Error, Result, Surroundings, Workspace, counted};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryUpdated {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     pub removed: Vec<LineDecision>,
     /// Lines that stay because the evidence speaks for them.
     pub kept: Vec<LineDecision>,
@@ -52,7 +52,7 @@ pub struct LineDecision {
 }
 
 impl Report for MemoryUpdated {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -78,7 +78,7 @@ pub fn update_memory(around: &Surroundings, asked: &MemoryUpdate) -> Result<Memo
     if let Some(name) = &asked.task {
         packet(&workspace, name)?;
     }
-    let places = Places::of(&workspace);
+    let places = MemoryPlaces::of(&workspace);
     let enough = Enough { wrong: config.memory.wrong_before_removal };
     let named = resolve(&places.line_map()?, &asked.remove)?;
     let asked = MemoryUpdate { remove: named, ..asked.clone() };
@@ -151,7 +151,7 @@ fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {
 
 /// Decides about every line and has the ledger defend what follows from that.
 fn plan(
-    places: &Places,
+    places: &MemoryPlaces,
     asked: &MemoryUpdate,
     enough: Enough,
     run: Option<RunId>,
@@ -161,7 +161,7 @@ fn plan(
     let before = places.read(&places.broadcast())?.unwrap_or_default();
     let map = LineMap::read(&before);
     let mut report = MemoryUpdated {
-        ending: Ending {
+        ending: PassEnding {
             run,
             terminal: Terminal::NoOp,
             result: String::new(),
@@ -232,8 +232,8 @@ fn conclude(report: &mut MemoryUpdated, edit: Option<&Edit>, task_lines: &[LineH
 
 /// The ledger, if it holds every fragment there is: an edit is defended by all evidence or by
 /// none.
-fn current_ledger(places: &Places) -> Result<Folded> {
-    let folded = Folded::read(places)?;
+fn current_ledger(places: &MemoryPlaces) -> Result<FoldedLedger> {
+    let folded = FoldedLedger::read(places)?;
     let missing: u32 = folded.added.values().sum();
     if missing == 0 {
         return Ok(folded);
@@ -290,7 +290,7 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryUndone {
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PassEnding,
     /// The update that was taken back.
     pub update: RunId,
     /// The lines that are there again.
@@ -299,7 +299,7 @@ pub struct MemoryUndone {
 }
 
 impl Report for MemoryUndone {
-    fn ending(&mut self) -> &mut Ending {
+    fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
     }
 
@@ -307,7 +307,7 @@ impl Report for MemoryUndone {
         ("memory.undone", json!({ "update": self.update, "restored": self.restored }))
     }
 
-    /// Whoever takes a removal back speaks for the line; else the next update would remove it
+    /// A user who takes a removal back speaks for the line; else the next update would remove it
     /// again.
     fn statements(&self) -> Vec<Value> {
         let spoken_for = |hash: &LineHash| json!({ "line": hash, "activation": "activated", "note": "its removal was undone" });
@@ -347,7 +347,7 @@ pub(super) fn perform_undo(pass: &Pass<'_>, settings: &UndoSettings) -> Result<M
         })?;
         let id = settings.update.short();
         Ok(MemoryUndone {
-            ending: Ending {
+            ending: PassEnding {
                 run: Some(pass.run),
                 terminal: Terminal::Updated,
                 result: format!("UPDATED: {BROADCAST} is as it was before update {id}."),

@@ -28,7 +28,7 @@ use crate::report::applied::{Applied, Apply};
 use crate::{Result, Surroundings, Workspace};
 
 pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
-pub(crate) use landing::{Landing, Reached, Refused, listed};
+pub(crate) use landing::{Landing, LandingEnd, Refused, listed};
 pub(crate) use message::{commit_message, revert_message};
 
 /// Brings the verified `commit`, made on `base`, where the person asked for it.

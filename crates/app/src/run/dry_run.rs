@@ -13,7 +13,7 @@ use crate::session::players::{Cast, Player};
 use crate::session::roles::RoleTerms;
 use crate::{Result, Surroundings, Workspace};
 
-/// A run that nobody has started.
+/// A run as it would be, without being started.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunPlan {
     pub task: String,

@@ -1,8 +1,8 @@
 //! Removes the checkouts of runs that are over.
 //!
-//! A verified run gives its checkouts up by itself; those of other runs stay, for somebody may
+//! A verified run gives its checkouts up by itself; those of other runs stay, for the user may
 //! want to look at them. What is removed here is lost for good, so a checkout goes only if its
-//! run has ended, nobody works on it, and a ref keeps its files: one that holds other files is
+//! run has ended, no process works on it, and a ref keeps its files: one that holds other files is
 //! left, and it is said where it is. What git ignores, and what an agent committed in the
 //! checkout's own repository, does not count.
 

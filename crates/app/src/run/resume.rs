@@ -8,7 +8,7 @@ use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
 use crate::report::RunReport;
 use crate::run::settings::{RunSettings, settings_of};
-use crate::run::work::{Part, Stage};
+use crate::run::work::{ClaimedRun, RunProject};
 use crate::session::players::Cast;
 use crate::session::processes::reap;
 use crate::session::sandbox::Sandboxes;
@@ -35,10 +35,15 @@ pub(crate) fn go_on(
     Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     reopen(around, &journal, run, &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
-    let stage =
-        Stage { around, workspace, repository: &repository, config: &config, journal: &journal };
+    let project = RunProject {
+        around,
+        workspace,
+        repository: &repository,
+        config: &config,
+        journal: &journal,
+    };
     let (trace, depth) = (run.trace.clone(), run.depth);
-    stage.work(Part { run: run.id, trace, depth, settings, cast, hold }, progress)
+    project.work(ClaimedRun { run: run.id, trace, depth, settings, cast, hold }, progress)
 }
 
 fn reopen(

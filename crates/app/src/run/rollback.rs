@@ -33,10 +33,10 @@ use crate::base::run_refs::branch;
 use crate::base::step::Steps;
 use crate::report;
 use crate::run::apply::{
-    Landing, Reached, Refused, Site, listed, revert_message, short, short_branch,
+    Landing, LandingEnd, Refused, Site, listed, revert_message, short, short_branch,
 };
 use crate::{Error, Result, Surroundings, Workspace, counted};
-use plan::{Plan, Undoing};
+use plan::{RollbackPlan, Undoing};
 
 /// Which run to take back.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ pub struct Rollback {
     pub dry_run: bool,
 }
 
-/// What a rollback came to.
+/// The result of a rollback.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RolledBack {
     pub run: RunId,
@@ -80,7 +80,7 @@ pub fn rollback(around: &Surroundings, asked: &Rollback) -> Result<RolledBack> {
     let run = report::find_run(&journal, &asked.run)?;
     refuse_others(&run)?;
     if run.mark == Some(RunMark::RolledBack) {
-        return Ok(account(&run, RollbackState::Already, &Plan::default(), None));
+        return Ok(account(&run, RollbackState::Already, &RollbackPlan::default(), None));
     }
     let _lock = if asked.dry_run { None } else { Some(claim(&workspace, run.id)?) };
     refuse_unfinished(&run)?;
@@ -96,8 +96,8 @@ pub fn rollback(around: &Surroundings, asked: &Rollback) -> Result<RolledBack> {
 }
 
 impl Undoing<'_> {
-    fn plan(&self) -> Result<Plan> {
-        let mut plan = Plan::default();
+    fn plan(&self) -> Result<RollbackPlan> {
+        let mut plan = RollbackPlan::default();
         let commit = match self.steps().result(&StepKey::commit())? {
             Some(Done::Committed { commit }) => Some(commit),
             _ => None,
@@ -123,7 +123,7 @@ impl Undoing<'_> {
 
     /// The way back of a merge: to the commit before it if nothing followed, else by a commit
     /// that reverts it.
-    fn plan_merge(&self, plan: &mut Plan, commit: Option<&CommitId>) -> Result<()> {
+    fn plan_merge(&self, plan: &mut RollbackPlan, commit: Option<&CommitId>) -> Result<()> {
         let site = &self.site;
         if let Some(back) = site.landing_on_record("rollback")?
             && self.has_begun(&back)?
@@ -203,7 +203,7 @@ impl Undoing<'_> {
         }
     }
 
-    fn plan_branch(&self, plan: &mut Plan, commit: &CommitId) -> Result<()> {
+    fn plan_branch(&self, plan: &mut RollbackPlan, commit: &CommitId) -> Result<()> {
         let (name, full) = (branch(self.run.id), self.site.branch_ref());
         match self.site.repository.ref_target(&full)? {
             None => {}
@@ -223,7 +223,7 @@ impl Undoing<'_> {
     }
 
     /// Names the user's branches that have the commit although Spore did not bring it there.
-    fn plan_strays(&self, plan: &mut Plan, commit: &CommitId) -> Result<()> {
+    fn plan_strays(&self, plan: &mut RollbackPlan, commit: &CommitId) -> Result<()> {
         let repository = self.site.repository;
         let ours = plan.back.as_ref().map(|back| back.branch.as_str());
         for (name, tip) in repository.refs_under("refs/heads")? {
@@ -242,7 +242,7 @@ impl Undoing<'_> {
         Ok(())
     }
 
-    fn undo(&self, plan: &Plan) -> Result<RolledBack> {
+    fn undo(&self, plan: &RollbackPlan) -> Result<RolledBack> {
         let (steps, key) = (self.steps(), StepKey::rollback());
         let ticket = match steps.begin::<Value>(&key, EffectClass::Keyed, steps.intent())? {
             Begun::Do(ticket) => ticket,
@@ -273,13 +273,13 @@ impl Undoing<'_> {
 
     fn take_out(&self, back: &Landing, begun: bool) -> Result<()> {
         let reached = if begun {
-            self.site.finish("rollback", back)?.unwrap_or(Reached::Landed)
+            self.site.finish("rollback", back)?.unwrap_or(LandingEnd::Landed)
         } else {
             self.site.land("rollback", back)?
         };
         match reached {
-            Reached::Landed => Ok(()),
-            Reached::Not(why) => Err(in_the_way(&why, back, self.run)),
+            LandingEnd::Landed => Ok(()),
+            LandingEnd::Not(why) => Err(in_the_way(&why, back, self.run)),
         }
     }
 
@@ -302,7 +302,12 @@ impl Undoing<'_> {
     }
 }
 
-fn account(run: &Run, state: RollbackState, plan: &Plan, back: Option<&Landing>) -> RolledBack {
+fn account(
+    run: &Run,
+    state: RollbackState,
+    plan: &RollbackPlan,
+    back: Option<&Landing>,
+) -> RolledBack {
     RolledBack {
         run: run.id,
         name: run.name.clone(),

@@ -11,8 +11,8 @@ use crate::session::booking::SessionBooking;
 use crate::session::broker::Proposals;
 use crate::session::confinement::SessionConfinement;
 use crate::session::nesting::Nesting;
-use crate::session::open::{SessionEnd, SessionOpener};
-use crate::session::plan::{RowKind, SessionPlan, SessionRow, SessionTools};
+use crate::session::open::{EndedSession, SessionOpener};
+use crate::session::plan::{RowKind, SessionPlan, SessionPosition, SessionTools};
 use crate::{Result, Update};
 
 /// One session that a step asks for.
@@ -55,7 +55,7 @@ impl RunContext<'_> {
             broker: &self.broker,
             trace: &self.trace,
         };
-        let SessionEnd { booking, report, proposals } = opener.run(&plan, self.progress)?;
+        let EndedSession { booking, report, proposals } = opener.run(&plan, self.progress)?;
         self.progress.update(&Update::SessionEnded {
             role: booking.role.clone(),
             outcome: report.reason.clone().unwrap_or_else(|| "done".to_owned()),
@@ -104,8 +104,8 @@ impl RunContext<'_> {
             brief: Some(asked.brief).filter(|brief| *brief != Brief::default()),
             graph_at: Some(asked.at),
             nesting: Nesting::inherited(self.around, self.config.spawn.max_depth),
-            row: SessionRow {
-                id: SessionRow::id_for(self.around, ticket)?,
+            row: SessionPosition {
+                id: SessionPosition::id_for(self.around, ticket)?,
                 root: self.run,
                 attempt: ticket.attempt,
                 bounce: asked.bounce,

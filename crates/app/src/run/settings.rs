@@ -259,8 +259,8 @@ fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {
     roles.into_iter().map(play).collect()
 }
 
-/// A scenario in which nobody sums up is played without that. One that cannot be read is
-/// refused by the agent that is to play it.
+/// A scenario without the role of the summarizer is played without a summary. One that cannot be
+/// read is refused by the agent that is to play it.
 fn has_summarizer(scenario: &Path) -> bool {
     let text = std::fs::read_to_string(scenario).unwrap_or_default();
     spore_agent::Scenario::parse(&text).is_ok_and(|scenario| scenario.has_role("summarizer"))

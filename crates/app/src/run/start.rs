@@ -11,7 +11,7 @@ use crate::report::{self, RunReport};
 use crate::run::request::Orchestrate;
 use crate::run::resume;
 use crate::run::settings::RunSettings;
-use crate::run::work::{Part, Stage};
+use crate::run::work::{ClaimedRun, RunProject};
 use crate::session::players::Cast;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -33,7 +33,7 @@ pub fn orchestrate(
 ) -> Result<RunReport> {
     let workspace = Workspace::find(around)?;
     let run = around.ids.run();
-    let place = Place { id: run, parent: None, trace: run.into(), depth: 0 };
+    let place = RunPlace { id: run, parent: None, trace: run.into(), depth: 0 };
     start(around, &workspace, asked, place, progress)
 }
 
@@ -54,14 +54,14 @@ pub(crate) fn within(
         Some(run) => report::report(&workspace, &journal, run.id),
         None => {
             let Under { id, parent, trace, depth } = under.clone();
-            let place = Place { id, parent: Some(parent), trace, depth };
+            let place = RunPlace { id, parent: Some(parent), trace, depth };
             start(around, &workspace, asked, place, progress)
         }
     }
 }
 
 /// Where a new run stands in the tree of runs.
-struct Place {
+struct RunPlace {
     id: RunId,
     parent: Option<RunId>,
     trace: TraceId,
@@ -72,7 +72,7 @@ fn start(
     around: &Surroundings,
     workspace: &Workspace,
     asked: &Orchestrate,
-    place: Place,
+    place: RunPlace,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     refuse_empty(&asked.task)?;
@@ -105,9 +105,14 @@ fn start(
     let _lock = claim(workspace, run)?;
     create_run(around, &journal, place, &settings)?;
     progress.update(&Update::Started { run, base: settings.base.to_string() });
-    let stage =
-        Stage { around, workspace, repository: &repository, config: &config, journal: &journal };
-    stage.work(Part { run, trace, depth, settings, cast, hold }, progress)
+    let project = RunProject {
+        around,
+        workspace,
+        repository: &repository,
+        config: &config,
+        journal: &journal,
+    };
+    project.work(ClaimedRun { run, trace, depth, settings, cast, hold }, progress)
 }
 
 /// Git cannot have a branch in the place of a folder of branches.
@@ -130,7 +135,7 @@ pub(crate) fn refuse_empty(task: &str) -> Result<()> {
 fn create_run(
     around: &Surroundings,
     journal: &dyn Journal,
-    place: Place,
+    place: RunPlace,
     settings: &RunSettings,
 ) -> Result<()> {
     let title = crate::base::title::title(&settings.task);

@@ -32,8 +32,8 @@ impl RunContext<'_> {
         })
     }
 
-    /// Returns the coder's checkout. One that somebody removed is laid out again as the bounce
-    /// found it; that is told, since work may be lost with it.
+    /// Returns the coder's checkout. One that was removed is laid out again as the bounce found
+    /// it; that is told, since work may be lost with it.
     pub(crate) fn coder_checkout(&mut self, bounce: u32) -> Result<spore_git::Checkout> {
         let is_there = self.checkouts().has_coder();
         let checkout = self.checkouts().coder()?;

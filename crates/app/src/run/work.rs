@@ -17,8 +17,8 @@ use crate::session::players::Cast;
 use crate::session::sandbox::Hold;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
-/// Where runs of one project are worked on.
-pub(crate) struct Stage<'a> {
+/// The project whose runs are worked on, with its stores and settings.
+pub(crate) struct RunProject<'a> {
     pub(crate) around: &'a Surroundings,
     pub(crate) workspace: &'a Workspace,
     pub(crate) repository: &'a Repository,
@@ -26,8 +26,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) journal: &'a dyn Journal,
 }
 
-/// A run that is about to be worked on.
-pub(crate) struct Part {
+/// A run that this process has claimed and is about to work on.
+pub(crate) struct ClaimedRun {
     pub(crate) run: RunId,
     pub(crate) trace: TraceId,
     pub(crate) depth: u32,
@@ -36,16 +36,20 @@ pub(crate) struct Part {
     pub(crate) hold: Hold,
 }
 
-impl Stage<'_> {
+impl RunProject<'_> {
     /// Works on a run until it ends or has to wait.
-    pub(crate) fn work(&self, part: Part, progress: &mut dyn Progress) -> Result<RunReport> {
+    pub(crate) fn work(
+        &self,
+        claimed: ClaimedRun,
+        progress: &mut dyn Progress,
+    ) -> Result<RunReport> {
         let Self { around, workspace, journal, .. } = *self;
-        for note in &part.hold.notes {
+        for note in &claimed.hold.notes {
             progress.update(&Update::NotHeld { note: note.clone() });
         }
         outbox::flush(around, workspace, journal)?;
-        let run = part.run;
-        let end = self.play(part, progress)?;
+        let run = claimed.run;
+        let end = self.play(claimed, progress)?;
         outbox::flush(around, workspace, journal)?;
         if let End::Concluded(Conclusion { fault: Some(fault), reason, .. }) = end {
             return Err(could_not_begin(fault, &reason, run));
@@ -53,8 +57,8 @@ impl Stage<'_> {
         report::report(workspace, journal, run)
     }
 
-    fn play(&self, part: Part, progress: &mut dyn Progress) -> Result<End> {
-        let Part { run, trace, depth, settings, cast, hold } = part;
+    fn play(&self, claimed: ClaimedRun, progress: &mut dyn Progress) -> Result<End> {
+        let ClaimedRun { run, trace, depth, settings, cast, hold } = claimed;
         let knowledge = self.workspace.knowledge(self.config)?;
         let broker = Broker::start(self.around, self.workspace, self.config)?;
         let spent = self.journal.ledger(run)?.iter().map(|entry| entry.cost.usd).sum();

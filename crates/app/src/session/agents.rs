@@ -1,8 +1,8 @@
 //! `spore agents list`: which agents can be used, what each can do, and how to get it.
 //!
-//! Nothing is called but `--version`. Whether somebody is signed in is told from credentials
-//! that are there: a key in the environment, a file at home. Where neither says so, nobody
-//! knows before a session, and that is what is said.
+//! Nothing is called but `--version`. Whether the user is signed in is told from credentials
+//! that are there: a key in the environment, a file at home. Where neither says so, only a
+//! session can show it, and the listing says that it is not known.
 
 mod known;
 
@@ -84,7 +84,7 @@ pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
     listings.collect()
 }
 
-/// Looks for one agent, without asking it anything; nothing where nobody knows the name.
+/// Looks for one agent, without asking it anything; nothing where Spore does not know the name.
 pub fn find_agent(around: &Surroundings, name: &str) -> Result<Option<AgentListing>> {
     let Some(known) = KNOWN.iter().find(|known| known.name == name) else { return Ok(None) };
     let config = Workspace::find(around)?.config(around, &[])?;

@@ -90,7 +90,7 @@ fn preset(config: &Config, name: &str) -> Result<Option<Preset>> {
     let (program, args) = (PathBuf::from(program), args.to_vec());
     Ok(match known {
         Some(known) => Some(Preset { program, args, ..known }),
-        // Nobody but the configuration knows it, so it needs the whole name.
+        // Only the configuration knows it, so it needs the whole name.
         None if name.starts_with("acp:") => Some(Preset::of_command(name, program, args)),
         None => None,
     })

@@ -8,7 +8,7 @@
 //!
 //! What a session writes is a proposal, kept here in memory with the session's stamp, and
 //! handed over when its seat is left. Nothing of it reaches a store from here: that is for
-//! whoever runs the session to decide, and a session that was lost has proposed nothing.
+//! the caller that runs the session to decide, and a session that was lost has proposed nothing.
 
 mod home;
 mod proposals;
@@ -24,7 +24,7 @@ use spore_tools::graph::{Declared, declared_for};
 use spore_tools::remote::{Answerer, Ask, Asked, Listening, SOCKET_VARIABLE, TOKEN_VARIABLE, Told};
 use spore_tools::{ToolAnswer, misfit};
 
-use crate::toolbox::{Toolbox, View};
+use crate::toolbox::{ProjectView, Toolbox};
 use crate::{Error, Result, Surroundings, Workspace};
 use home::Home;
 pub(crate) use proposals::Proposals;
@@ -81,7 +81,7 @@ impl Broker {
     /// Mints a token for one session. It is void when the seat is left or dropped.
     pub(crate) fn admit(&self, admission: Admission) -> Seat {
         let token = self.around.ids.session_token().as_str().to_owned();
-        let view = View::Session {
+        let view = ProjectView::Session {
             run: admission.run,
             dir: admission.dir.clone(),
             at: admission.at.clone(),
@@ -145,7 +145,7 @@ impl Drop for Seat {
 #[derive(Default)]
 struct Seats(Mutex<HashMap<String, Arc<Sitter>>>);
 
-/// Whoever sits on a seat.
+/// The session that has a seat: its tools, its proposals and its calls.
 struct Sitter {
     tools: Vec<Declared>,
     toolbox: Toolbox,
@@ -160,7 +160,7 @@ impl Seats {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a call in, if its token is good. It is counted before anybody can void the token.
+    /// Lets a call in, if its token is good. It is counted before the token can be voided.
     fn enter(&self, token: &str) -> Option<InFlight> {
         let seats = self.lock();
         let sitter = seats.get(token)?;

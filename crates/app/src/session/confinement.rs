@@ -9,7 +9,7 @@ use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_model::{Fault, SessionToken};
 
-use crate::session::sandbox::{Hold, Sandboxes, Scratch, SessionPlace};
+use crate::session::sandbox::{ConfinedPlace, Hold, Sandboxes, Scratch};
 use crate::{Error, Result};
 
 /// Said and recorded, because runs in a checkout are held.
@@ -45,7 +45,7 @@ impl SessionConfinement {
         &self,
         sandboxes: &Sandboxes<'_>,
         backend: &str,
-        place: SessionPlace<'_>,
+        place: ConfinedPlace<'_>,
         token: &SessionToken,
     ) -> Result<Confined> {
         match self {

@@ -1,4 +1,4 @@
-//! Sessions whose end nobody saw: their process is gone, and so is what they had to say.
+//! Sessions whose end no process recorded: they are gone, and so is what they had to say.
 //!
 //! Such a session may have cost something, so it is booked as an estimate before its work is
 //! done again, and its files are kept apart from those of the session that follows.

@@ -19,7 +19,7 @@ use crate::session::lost::{Lost, set_aside};
 use crate::session::plan::{RowKind, SessionPlan};
 use crate::session::prices::cost_of;
 use crate::session::roles::{self, Role};
-use crate::session::sandbox::{Sandboxes, SessionPlace, free_shell};
+use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::watch::{SessionWatch, ToolsUsed, idle};
 use crate::{Progress, Result, Surroundings, Workspace};
 
@@ -34,7 +34,7 @@ pub(crate) struct SessionOpener<'a> {
 }
 
 /// A session that is over.
-pub(crate) struct SessionEnd {
+pub(crate) struct EndedSession {
     pub(crate) booking: SessionBooking,
     pub(crate) report: SessionReport,
     /// What it handed in through its tools.
@@ -47,14 +47,14 @@ impl SessionOpener<'_> {
         &self,
         plan: &SessionPlan,
         progress: &mut dyn Progress,
-    ) -> Result<SessionEnd> {
+    ) -> Result<EndedSession> {
         self.close_lost(plan)?;
         self.lay_out(plan)?;
         let token = self.around.ids.session_token();
         let backend = &plan.player.backend;
         let sandboxes = self.sandboxes(plan);
         let place =
-            SessionPlace { dir: &plan.dir, access: plan.terms.sandbox, files: plan.files.dir() };
+            ConfinedPlace { dir: &plan.dir, access: plan.terms.sandbox, files: plan.files.dir() };
         let confined = plan.confinement.make(&sandboxes, backend, place, &token)?;
         // The row is the last thing before the agent: one that is open is a session that may
         // have cost something.
@@ -82,7 +82,7 @@ impl SessionOpener<'_> {
         self.keep(plan, &report, &tools, &proposals)?;
         let cost = cost_of(self.config, &report, plan.player.model.as_deref())?;
         let booking = SessionBooking::of(plan, &report, cost);
-        Ok(SessionEnd { booking, report, proposals })
+        Ok(EndedSession { booking, report, proposals })
     }
 
     /// Closes and books an earlier attempt whose end was not seen: it may have cost something.

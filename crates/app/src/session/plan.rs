@@ -44,7 +44,7 @@ pub(crate) struct SessionPlan {
     pub(crate) graph_at: Option<CommitId>,
     /// How deep the process is that opens it.
     pub(crate) nesting: Nesting,
-    pub(crate) row: SessionRow,
+    pub(crate) row: SessionPosition,
     pub(crate) confinement: SessionConfinement,
 }
 
@@ -71,7 +71,7 @@ impl SessionTools {
 
 /// Where a session stands in the tree of runs.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct SessionRow {
+pub(crate) struct SessionPosition {
     pub(crate) id: RunId,
     /// The run in whose ledger it is booked.
     pub(crate) root: RunId,
@@ -93,7 +93,7 @@ pub(crate) enum RowKind {
     Alone,
 }
 
-impl SessionRow {
+impl SessionPosition {
     /// Returns the id that a step planned for its session. An attempt after the first is
     /// another session, with an id of its own.
     pub(crate) fn id_for(around: &Surroundings, ticket: &Ticket) -> Result<RunId> {

@@ -1,7 +1,7 @@
 //! What a session cost: what the agent said, else its tokens at the price of its model.
 //!
 //! Exact where both are known for sure. Of a session that was cut off, or may have had prompts
-//! of the dearer kind, or whose model nobody knows, the cost is estimated and marked so.
+//! of the dearer kind, or whose model is not known, the cost is estimated and marked so.
 
 use spore_agent::{Price, PriceList, SessionReport};
 use spore_config::Config;

@@ -81,7 +81,7 @@ fn filled(text: &str, turns: u32) -> String {
     text.replace("{turns}", &turns.to_string())
 }
 
-/// Refuses a role that nobody has written anything about: it is a slip of the hand.
+/// Refuses a role that no file and no setting describes: its name was most likely mistyped.
 pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
     let file = format!("{role}.md");
     let is_written = [".spore/agents", ".claude/agents"]

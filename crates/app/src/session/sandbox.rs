@@ -1,4 +1,4 @@
-//! What agents and gates may reach, and whether anybody holds them to it.
+//! What agents and gates may reach, and whether the kernel holds them to it.
 //!
 //! An agent writes in its checkout, in a temporary directory of its own and where it keeps its
 //! own state; gates write in theirs and where toolchains keep their caches. Both read
@@ -20,7 +20,7 @@ use spore_effects::session::{Confinement, Enforced, enforceable};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::{Error, Result, Surroundings, Workspace};
-use places::Places;
+use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
 
 /// What a run is held to, as it is written down with the run.
@@ -44,7 +44,7 @@ pub(crate) struct Sandboxes<'a> {
 
 /// Where a session works.
 #[derive(Clone, Copy)]
-pub(crate) struct SessionPlace<'a> {
+pub(crate) struct ConfinedPlace<'a> {
     /// Its checkout.
     pub(crate) dir: &'a Path,
     pub(crate) access: CheckoutAccess,
@@ -75,7 +75,7 @@ impl Sandboxes<'_> {
         &self,
         hold: &Hold,
         backend: &str,
-        place: SessionPlace<'_>,
+        place: ConfinedPlace<'_>,
         token: &SessionToken,
     ) -> Result<(SessionSandbox, Option<Scratch>)> {
         if !hold.held {
@@ -84,8 +84,8 @@ impl Sandboxes<'_> {
             return Ok((sandbox, None));
         }
         let scratch = self.scratch(token)?;
-        let places = Places::new(self.around);
-        let SessionPlace { dir, access, files } = place;
+        let places = SandboxPlaces::new(self.around);
+        let ConfinedPlace { dir, access, files } = place;
         let mut confinement = self.base(&places, dir, &scratch);
         if access == CheckoutAccess::ReadOnly {
             confinement.write.retain(|path| path != dir);
@@ -111,14 +111,14 @@ impl Sandboxes<'_> {
             return Ok(None);
         }
         let scratch = self.scratch(token)?;
-        let places = Places::new(self.around);
+        let places = SandboxPlaces::new(self.around);
         let mut confinement = self.base(&places, dir, &scratch);
         confinement.write.extend(places.caches(&self.config.sandbox.caches, needs));
         confinement.no_tcp = denies_network(self.config);
         Ok(Some((confinement, scratch)))
     }
 
-    fn base(&self, places: &Places<'_>, dir: &Path, scratch: &Scratch) -> Confinement {
+    fn base(&self, places: &SandboxPlaces<'_>, dir: &Path, scratch: &Scratch) -> Confinement {
         let settings = &self.config.sandbox;
         let mut write = vec![dir.to_owned(), scratch.dir().to_owned()];
         write.extend(places.all_made(&settings.write));
@@ -148,7 +148,7 @@ fn denies_network(config: &Config) -> bool {
     config.sandbox.network == "deny"
 }
 
-/// Whether a coder may run any command, its agent asking nobody.
+/// Whether a coder may run any command without its agent asking for permission.
 pub(crate) fn free_shell(config: &Config, sandbox: &SessionSandbox) -> bool {
     match config.sandbox.free_shell.as_str() {
         "always" => true,

@@ -21,8 +21,8 @@ use crate::session::backends::{backend, model};
 use crate::session::broker::Broker;
 use crate::session::confinement::{NOT_HELD, SessionConfinement, refuse_if_required};
 use crate::session::nesting::Nesting;
-use crate::session::open::{SessionEnd, SessionOpener};
-use crate::session::plan::{RowKind, SessionPlan, SessionRow, SessionTools};
+use crate::session::open::{EndedSession, SessionOpener};
+use crate::session::plan::{RowKind, SessionPlan, SessionPosition, SessionTools};
 use crate::session::players::Player;
 use crate::session::roles::RoleTerms;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -102,7 +102,7 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
         broker: &Broker::start(around, &workspace, &config)?,
         trace: &trace,
     };
-    let SessionEnd { booking, report, .. } = opener.run(&plan, progress)?;
+    let EndedSession { booking, report, .. } = opener.run(&plan, progress)?;
     let steps = Steps { around, workspace: &workspace, journal: &journal, run: id };
     let result = json!({ "outcome": report.outcome, "final_text": report.final_text });
     let mut entry = steps.entry(&result)?;
@@ -161,7 +161,7 @@ fn plan(
         // The prompt is the person's own, word for word.
         brief: None,
         graph_at: None,
-        row: SessionRow {
+        row: SessionPosition {
             id: opening.id,
             root: opening.id,
             attempt: 1,

@@ -25,7 +25,7 @@ use crate::{Result, Surroundings, Workspace, counted};
 use programs::{Answer, Answers, version};
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     pub name: String,
     pub ok: bool,
     /// Its version, or what is wrong.
@@ -40,7 +40,7 @@ pub struct Finding {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Checkup {
     pub root: String,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
 }
 
 impl Checkup {
@@ -141,7 +141,7 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     Ok(Checkup { root: workspace.root().display().to_string(), findings })
 }
 
-fn program(name: &str, answer: Answer, remedy: &str, required: bool) -> Finding {
+fn program(name: &str, answer: Answer, remedy: &str, required: bool) -> DoctorFinding {
     let (ok, detail) = match answer {
         Answer::Version(version) => (true, version),
         Answer::Silent => (true, "installed; it did not tell its version in time".to_owned()),
@@ -151,7 +151,7 @@ fn program(name: &str, answer: Answer, remedy: &str, required: bool) -> Finding 
     finding(name, ok, detail, remedy, required)
 }
 
-fn git(answer: Answer) -> Finding {
+fn git(answer: Answer) -> DoctorFinding {
     let (oldest, sound) = (spore_git::OLDEST_GIT, spore_git::SOUND_GIT);
     let older_than = |(major, minor): (u32, u32), said: &str| {
         version(said).is_some_and(|found| found < (major, minor))
@@ -173,16 +173,16 @@ fn git(answer: Answer) -> Finding {
     }
 }
 
-fn agent(one: &Optional, answer: Answer) -> Finding {
+fn agent(one: &Optional, answer: Answer) -> DoctorFinding {
     let found = program(one.program, answer, one.remedy, false);
     if found.ok && !backends::NAMES.contains(&one.program) {
         let remedy = "this version of Spore cannot drive it yet";
-        return Finding { ok: false, remedy: remedy.to_owned(), ..found };
+        return DoctorFinding { ok: false, remedy: remedy.to_owned(), ..found };
     }
     found
 }
 
-fn repository(root: &Path) -> Finding {
+fn repository(root: &Path) -> DoctorFinding {
     let found = Repository::discover(root).and_then(|found| found.head());
     let (ok, detail) = match found {
         Ok(head) => (true, format!("HEAD is {}", &head.as_str()[..12])),
@@ -197,7 +197,7 @@ fn repository(root: &Path) -> Finding {
     )
 }
 
-fn project(workspace: &Workspace, mistake: Option<&crate::Error>) -> Finding {
+fn project(workspace: &Workspace, mistake: Option<&crate::Error>) -> DoctorFinding {
     if let Some(mistake) = mistake {
         let remedy = "no run can start: mend the setting";
         return finding("project", false, mistake.to_string(), remedy, true);
@@ -213,7 +213,7 @@ fn project(workspace: &Workspace, mistake: Option<&crate::Error>) -> Finding {
     finding("project", ok, detail, "no run can start: make it writable for this user", true)
 }
 
-fn database(workspace: &Workspace) -> Finding {
+fn database(workspace: &Workspace) -> DoctorFinding {
     let path = workspace.database();
     let size = path.metadata().map_or(0, |metadata| metadata.len());
     let checked = |journal: &stores::InspectedJournal| {
@@ -242,7 +242,7 @@ fn database(workspace: &Workspace) -> Finding {
 
 /// What a task would be checked with, and whether it can be. Nothing where there is no commit
 /// to look at.
-fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Option<Finding> {
+fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Option<DoctorFinding> {
     let repository = workspace.repository(around).ok()?;
     let base = repository.head().ok()?;
     let gates = match project::gates(workspace, &repository, &base, config) {
@@ -264,7 +264,7 @@ fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Optio
     Some(finding("gates", missing.is_empty(), detail, &remedy, false))
 }
 
-fn checkouts(path: &Path) -> Finding {
+fn checkouts(path: &Path) -> DoctorFinding {
     let (ok, detail) = match machine::check_writable(path) {
         Ok(()) => (true, path.display().to_string()),
         Err(error) => (false, format!("{}: {error}", path.display())),
@@ -279,7 +279,7 @@ fn checkouts(path: &Path) -> Finding {
 }
 
 /// Checkouts whose run is over. What was in them is kept by refs.
-fn stale(workspace: &Workspace) -> Option<Finding> {
+fn stale(workspace: &Workspace) -> Option<DoctorFinding> {
     let journal = stores::inspect(&workspace.database()).ok()?;
     let entries = std::fs::read_dir(workspace.state()).ok()?;
     let runs = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -296,7 +296,7 @@ fn stale(workspace: &Workspace) -> Option<Finding> {
     Some(finding("stale", false, detail, remedy, false))
 }
 
-fn settings(file: &Path) -> Finding {
+fn settings(file: &Path) -> DoctorFinding {
     let dir = file.parent().unwrap_or(file);
     let (ok, detail) = match machine::check_writable(dir) {
         Ok(()) => (true, file.display().to_string()),
@@ -307,7 +307,7 @@ fn settings(file: &Path) -> Finding {
     finding("settings", ok, detail, remedy, false)
 }
 
-fn disk(places: &[&Path]) -> Finding {
+fn disk(places: &[&Path]) -> DoctorFinding {
     let free: Vec<(u64, &Path)> = places
         .iter()
         .filter_map(|place| Some((machine::free_bytes(place).ok()?, *place)))
@@ -328,7 +328,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn sandbox(abi: Option<u32>) -> Finding {
+fn sandbox(abi: Option<u32>) -> DoctorFinding {
     let detail = match abi {
         Some(abi) => format!("the kernel has Landlock, version {abi}"),
         None => "the kernel has no Landlock, or it is switched off".to_owned(),
@@ -339,7 +339,7 @@ fn sandbox(abi: Option<u32>) -> Finding {
     finding("sandbox", ok, detail, remedy, false)
 }
 
-fn embeddings(dir: &Path) -> Finding {
+fn embeddings(dir: &Path) -> DoctorFinding {
     let ok = model_files::is_installed(dir);
     let detail = match ok {
         true => format!("{} in {}", spore_embed::MODEL_NAME, dir.display()),
@@ -349,7 +349,7 @@ fn embeddings(dir: &Path) -> Finding {
 }
 
 /// How much the index reads of which language.
-fn languages() -> Finding {
+fn languages() -> DoctorFinding {
     let of = |tier: Tier| {
         let known = Language::ALL.iter().filter(|language| language.tier() == tier);
         known.map(|language| language.as_str()).collect::<Vec<_>>().join(", ")
@@ -363,9 +363,9 @@ fn languages() -> Finding {
     finding("languages", true, detail, "", false)
 }
 
-fn finding(name: &str, ok: bool, detail: String, remedy: &str, required: bool) -> Finding {
+fn finding(name: &str, ok: bool, detail: String, remedy: &str, required: bool) -> DoctorFinding {
     let remedy = if ok { String::new() } else { remedy.to_owned() };
-    Finding { name: name.to_owned(), ok, detail, remedy, required }
+    DoctorFinding { name: name.to_owned(), ok, detail, remedy, required }
 }
 
 #[cfg(test)]
@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(finding: Finding, ok: bool, required: bool, remedy: &str) {
+    fn check(finding: DoctorFinding, ok: bool, required: bool, remedy: &str) {
         let matches = finding.remedy.contains(remedy) && finding.remedy.is_empty() == ok;
         assert!((finding.ok, finding.required) == (ok, required) && matches, "{finding:?}");
     }

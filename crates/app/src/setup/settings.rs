@@ -26,7 +26,7 @@ pub enum SettingsFile {
     User,
 }
 
-/// What changing a setting came to.
+/// A setting that was changed: its values before and after.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SettingChanged {
     pub key: String,
@@ -69,7 +69,7 @@ pub fn change_setting(
     let text = read(&path)?;
     let edited =
         spore_config::set(&SettingsLayer { origin: origin(path.clone()), text }, key, typed)?;
-    // A mistake in another file must not keep anybody from mending this one.
+    // A mistake in another file must not keep the user from mending this one.
     let before = one(around, &workspace, key).ok();
     write(around, &path, &edited)?;
     let now = one(around, &workspace, key)?

@@ -4,12 +4,12 @@ use serde_json::Value;
 use spore_tools::ToolAnswer;
 
 use super::Toolbox;
-use super::question::{Asked, Refusal, answer};
+use super::question::{Refusal, ToolRequest, answer};
 
 impl Toolbox {
     /// Answers a call of a tool that reads. Its arguments fit the tool's schema.
     pub fn call(&self, tool: &str, arguments: &Value) -> ToolAnswer {
-        let asked = Asked { tool, arguments };
+        let asked = ToolRequest { tool, arguments };
         if tool == "context" {
             // A task file has its own sections and its own budget.
             return answer(self.context(&asked).map_err(Into::into));

@@ -9,16 +9,16 @@ use spore_model::{Fault, Node, NodeClass, NodeId};
 use spore_store::{CodeIndex, Knowledge, NodeQuery};
 
 use super::Toolbox;
-use super::page::{Found, bytes};
+use super::held_index::Opened;
+use super::page::{ToolFindings, bytes};
 use super::places::lines_of;
-use super::question::Asked;
-use super::room::Opened;
-use super::view::View;
+use super::question::ToolRequest;
+use super::view::ProjectView;
 use crate::indexing::Silent;
 use crate::search::{SearchQuery, search_held};
 use crate::{ContextAsked, Error, MIN_TOKENS, Result};
 
-/// Hits where nobody said how many.
+/// Hits where the call does not say how many.
 const HITS: u32 = 20;
 const PLACES: u32 = 5;
 const SOURCE_LINES: u32 = 40;
@@ -30,7 +30,7 @@ const NEIGHBOURS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(45);
 
 impl Toolbox {
-    pub(super) fn search(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn search(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let query = query(asked, asked.number("limit").unwrap_or(HITS));
         let heading = format!("Hits for {:?}, best first:", one_line(&query.text));
         let noted = if query.kinds.is_empty() && query.path.is_none() {
@@ -40,17 +40,17 @@ impl Toolbox {
         };
         let (hits, note) = self.find(query)?;
         let hits = (1..).zip(&hits).map(|(rank, hit)| hit_entry(rank, hit));
-        Ok(Found::new(heading, hits.chain(noted).collect())
+        Ok(ToolFindings::new(heading, hits.chain(noted).collect())
             .or("Nothing. Try the name of a symbol, part of a path, or other words.")
             .note(note))
     }
 
-    pub(super) fn explore(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn explore(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let query = query(asked, asked.number("limit").unwrap_or(PLACES));
         let heading = format!("What {:?} may mean, best first:", one_line(&query.text));
         let most = asked.number("max_lines").unwrap_or(SOURCE_LINES);
         let around = Arc::clone(&self.around);
-        let (hits, note) = self.room.with(move |opened| {
+        let (hits, note) = self.held_index.with(move |opened| {
             let near = opened.near(&around, &query.text);
             let hits = search_held(&around, opened.searcher, &query, &near)?;
             let looked_at = hits.into_iter().map(|hit| {
@@ -64,17 +64,17 @@ impl Toolbox {
             let source = self.source_of(&hit.path, hit.first_line, hit.last_line, most);
             entries.push(format!("{}\n{source}\n{}", hit_entry(rank, hit), near.text()));
         }
-        Ok(Found::new(heading, entries)
+        Ok(ToolFindings::new(heading, entries)
             .or("Nothing. Try the name of a symbol, part of a path, or other words.")
             .note(note))
     }
 
     /// Compiles a task file; its own budget is that of the answer.
-    pub(super) fn context(&self, asked: &Asked<'_>) -> Result<String> {
-        // Where the first index is still in the making, that is said and nobody waits here.
-        self.room.place()?;
+    pub(super) fn context(&self, asked: &ToolRequest<'_>) -> Result<String> {
+        // Where the first index is still being made, the call fails with that instead of waiting.
+        self.held_index.place()?;
         let rev = match &self.view {
-            View::Session { at: Some(commit), .. } => Some(commit.to_string()),
+            ProjectView::Session { at: Some(commit), .. } => Some(commit.to_string()),
             _ => None,
         };
         let budget = bytes(asked.tool, asked.number("max_tokens")) / 4;
@@ -122,7 +122,7 @@ impl Toolbox {
 
     fn find(&self, query: SearchQuery) -> Result<(Vec<Hit>, Option<String>)> {
         let around = Arc::clone(&self.around);
-        self.room.with(move |opened: &Opened<'_>| {
+        self.held_index.with(move |opened: &Opened<'_>| {
             let near = opened.near(&around, &query.text);
             let hits = search_held(&around, opened.searcher, &query, &near)?;
             Ok((hits, opened.note()))
@@ -149,7 +149,7 @@ impl Toolbox {
     }
 }
 
-fn query(asked: &Asked<'_>, limit: u32) -> SearchQuery {
+fn query(asked: &ToolRequest<'_>, limit: u32) -> SearchQuery {
     SearchQuery {
         text: asked.word("query").to_owned(),
         kinds: asked.list("kinds"),

@@ -14,10 +14,10 @@ use spore_store::CodeIndex;
 
 use super::Toolbox;
 use super::finding::{one_line, place_of};
-use super::page::Found;
-use super::question::Asked;
-use super::view::View;
-use super::walking::{Reached, walk};
+use super::page::ToolFindings;
+use super::question::ToolRequest;
+use super::view::ProjectView;
+use super::walking::{ReachedCode, walk};
 use crate::{Error, Result};
 
 const STEPS: u32 = 3;
@@ -27,7 +27,7 @@ const MOST_FILES: usize = 200;
 const MOST_BYTES: u64 = 16 << 20;
 
 impl Toolbox {
-    pub(super) fn impact(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn impact(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let depth = asked.number("depth").unwrap_or(STEPS);
         let targets = asked.list("targets");
         let (named, heading) = if targets.is_empty() {
@@ -53,7 +53,7 @@ impl Toolbox {
         }
         drop(graph);
         let none = roots.is_empty();
-        let (entries, note) = self.room.with(move |opened| {
+        let (entries, note) = self.held_index.with(move |opened| {
             let roots = with_items(opened.index, roots)?;
             let reached = walk(opened.index, &roots, Direction::In, depth)?;
             Ok((entries(opened.index, &reached)?, opened.note()))
@@ -63,7 +63,7 @@ impl Toolbox {
             _ => "Nothing in the project relies on it.",
         };
         let cut = (more > 0).then(|| format!("{} more changed and were left out", files(more)));
-        Ok(Found::new(heading, entries).or(nothing).note(note).note(cut))
+        Ok(ToolFindings::new(heading, entries).or(nothing).note(note).note(cut))
     }
 
     /// Returns the paths of files that differ from the commit that the work began with.
@@ -74,11 +74,11 @@ impl Toolbox {
                 .hint("name targets: paths, or ids from `search`")
         })?;
         match &self.view {
-            View::WorkTree => {
+            ProjectView::WorkTree => {
                 let head = repository.head()?;
                 differing(repository, &head, self.workspace()?.root())
             }
-            View::Session { run, dir, at } => {
+            ProjectView::Session { run, dir, at } => {
                 let base = match (self.base_of(*run)?, at) {
                     (Some(base), _) => base,
                     (None, Some(at)) => at.clone(),
@@ -133,7 +133,7 @@ fn blob_id(bytes: &[u8]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Adds what is in these files and types: whoever relies on a part relies on the whole.
+/// Adds what is in these files and types: code that relies on a part relies on the whole.
 fn with_items(index: &CodeIndex, roots: Vec<NodeId>) -> Result<Vec<NodeId>> {
     let mut all = Vec::new();
     let mut rest = roots;
@@ -153,7 +153,7 @@ fn with_items(index: &CodeIndex, roots: Vec<NodeId>) -> Result<Vec<NodeId>> {
 }
 
 /// Tests first, by file: they are what to run.
-fn entries(index: &CodeIndex, reached: &[Reached]) -> Result<Vec<String>> {
+fn entries(index: &CodeIndex, reached: &[ReachedCode]) -> Result<Vec<String>> {
     let mut tests: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut others = Vec::new();
     for reached in reached {
@@ -180,7 +180,7 @@ fn entries(index: &CodeIndex, reached: &[Reached]) -> Result<Vec<String>> {
 }
 
 /// The file of a test; nothing for what is none.
-fn test_file(index: &CodeIndex, reached: &Reached) -> Result<Option<String>> {
+fn test_file(index: &CodeIndex, reached: &ReachedCode) -> Result<Option<String>> {
     let Some(node) = index.node(&reached.id)? else { return Ok(None) };
     let is_test = reached.kind == "test"
         || node.metadata.get("test").and_then(serde_json::Value::as_bool) == Some(true);

@@ -1,7 +1,7 @@
-//! What a question is near to in meaning, for somebody who asks many.
+//! What a question is near to in meaning, for a process that answers many questions.
 //!
 //! The model is loaded at the first question that could use it and held. Without the model,
-//! without vectors, or for a commit, whose texts nobody has embedded, words and names answer
+//! without vectors, or for a commit, whose texts are never embedded, words and names answer
 //! alone; that is never an error.
 
 use std::cell::OnceCell;

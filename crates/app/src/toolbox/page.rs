@@ -7,7 +7,7 @@
 use serde_json::Value;
 use spore_tools::graph::{MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS};
 
-use super::question::{Asked, Refusal};
+use super::question::{Refusal, ToolRequest};
 use crate::base::workspace::fnv1a;
 
 /// Kept free for what is said below the entries.
@@ -15,7 +15,7 @@ const FOOT_BYTES: usize = 160;
 
 /// What a tool found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ToolFindings {
     /// What it is, in a line.
     pub(super) heading: String,
     pub(super) entries: Vec<String>,
@@ -25,7 +25,7 @@ pub(super) struct Found {
     pub(super) nothing: String,
 }
 
-impl Found {
+impl ToolFindings {
     pub(super) fn new(heading: impl Into<String>, entries: Vec<String>) -> Self {
         Self { heading: heading.into(), entries, ..Self::default() }
     }
@@ -42,7 +42,7 @@ impl Found {
     }
 
     /// Writes the page that was asked for.
-    pub(super) fn page(self, asked: &Asked<'_>) -> Result<String, Refusal> {
+    pub(super) fn page(self, asked: &ToolRequest<'_>) -> Result<String, Refusal> {
         let key = key_of(asked);
         let first = match asked.text("cursor") {
             Some(cursor) => read_cursor(cursor, key)?,
@@ -102,7 +102,7 @@ fn cut(entry: &str, room: usize) -> String {
 }
 
 /// What makes a question the same: everything but how much of the answer is wanted.
-fn key_of(asked: &Asked<'_>) -> u32 {
+fn key_of(asked: &ToolRequest<'_>) -> u32 {
     let mut arguments = asked.arguments.clone();
     if let Value::Object(fields) = &mut arguments {
         fields.remove("cursor");
@@ -134,8 +134,8 @@ mod tests {
     use super::*;
 
     fn page(entries: &[String], arguments: &Value) -> Result<String, Refusal> {
-        let found = Found::new("heading", entries.to_vec()).or("nothing");
-        found.page(&Asked { tool: "search", arguments })
+        let found = ToolFindings::new("heading", entries.to_vec()).or("nothing");
+        found.page(&ToolRequest { tool: "search", arguments })
     }
 
     fn cursor_of(page: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 //! What the index says is about one state of the files, so the source that goes with it is read
 //! from that state: the work tree, or a commit. A file by its path is read where the caller
 //! works. No path leads out of there, and what is Spore's, git's or ignored by git is not
-//! shown: whoever may see it has other means.
+//! shown: a caller who may see such a file can open it without these tools.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,13 +12,14 @@ use spore_git::Repository;
 use spore_model::{CommitId, Fault};
 use spore_tools::{Root, RootError};
 
-use super::view::View;
+use super::view::ProjectView;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// Bytes of a file that are looked at.
 const FILE_BYTES: u64 = 4 << 20;
 
-pub(super) struct Places {
+/// The files that a view shows, and where their text is read from.
+pub(super) struct ViewedFiles {
     /// Where the caller works.
     root: Root,
     /// None in a project without git.
@@ -36,11 +37,15 @@ pub(super) struct Lines {
     pub(super) more: usize,
 }
 
-impl Places {
-    pub(super) fn open(workspace: &Workspace, around: &Surroundings, view: &View) -> Result<Self> {
+impl ViewedFiles {
+    pub(super) fn open(
+        workspace: &Workspace,
+        around: &Surroundings,
+        view: &ProjectView,
+    ) -> Result<Self> {
         let (dir, at, is_own) = match view {
-            View::WorkTree => (workspace.root(), None, false),
-            View::Session { dir, at, .. } => (dir.as_path(), at.clone(), true),
+            ProjectView::WorkTree => (workspace.root(), None, false),
+            ProjectView::Session { dir, at, .. } => (dir.as_path(), at.clone(), true),
         };
         let root = Root::open(dir)
             .map_err(|source| Error::io(format!("cannot open {}", dir.display()), source))?;

@@ -6,12 +6,12 @@ use spore_tools::ToolAnswer;
 use crate::Error;
 
 /// A call, read as its tool means it.
-pub(super) struct Asked<'a> {
+pub(super) struct ToolRequest<'a> {
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Value,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ToolRequest<'a> {
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.arguments.get(name).and_then(Value::as_str)
     }

@@ -4,12 +4,12 @@ use spore_model::Node;
 
 use super::Toolbox;
 use super::finding::{Neighbours, one_line};
-use super::page::Found;
+use super::page::ToolFindings;
 use super::places::lines_of;
-use super::question::Asked;
+use super::question::ToolRequest;
 use crate::Result;
 
-/// Lines of source where nobody said how many.
+/// Lines of source where the call does not say how many.
 const SOURCE_LINES: u32 = 120;
 
 /// Where a piece of code stands.
@@ -22,7 +22,7 @@ struct Spot<'n> {
 impl Toolbox {
     /// Reads a node, or a file by its path. What is a path of a file is taken for that: a file
     /// may be newer than the index, or none of its business.
-    pub(super) fn read_content(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn read_content(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let typed = asked.word("target").trim();
         let from_line = asked.number("first_line");
         let looks_like_a_path = typed.contains('/') || typed.contains('.') || from_line.is_some();
@@ -44,43 +44,43 @@ impl Toolbox {
         typed.starts_with('/') || typed.split('/').any(|part| part == "..")
     }
 
-    pub(super) fn node_found(&self, node: &Node) -> Found {
+    pub(super) fn node_found(&self, node: &Node) -> ToolFindings {
         let heading = heading(node);
         match spot(node) {
             Some(spot) => {
                 let source = self.source_of(spot.path, spot.first, spot.last, u32::MAX);
-                Found::new(heading, source.lines().map(str::to_owned).collect())
+                ToolFindings::new(heading, source.lines().map(str::to_owned).collect())
             }
             None => {
                 let entries = node.content.lines().map(str::to_owned).collect();
-                Found::new(heading, entries).or("It has no text.")
+                ToolFindings::new(heading, entries).or("It has no text.")
             }
         }
     }
 
-    pub(super) fn code_show(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn code_show(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let (graph, note) = self.graph()?;
         let node = graph.find_node(asked.word("node"))?;
         let Some(spot) = spot(&node) else { return Ok(self.node_found(&node).note(note)) };
         let most = asked.number("max_lines").unwrap_or(SOURCE_LINES);
         let id = node.id.clone();
-        let near = self.room.with(move |opened| Neighbours::of(opened.index, &id))?;
+        let near = self.held_index.with(move |opened| Neighbours::of(opened.index, &id))?;
         let mut entries: Vec<String> = node.content.lines().map(str::to_owned).collect();
         entries.push(String::new());
         let source = self.source_of(spot.path, spot.first, spot.last, most);
         entries.extend(source.lines().map(str::to_owned));
         entries.extend(near.text().lines().map(str::to_owned));
-        Ok(Found::new(heading(&node), entries).note(note))
+        Ok(ToolFindings::new(heading(&node), entries).note(note))
     }
 }
 
-fn file_found(asked: &Asked<'_>, shown: &str, text: &str) -> Found {
+fn file_found(asked: &ToolRequest<'_>, shown: &str, text: &str) -> ToolFindings {
     let first = asked.number("first_line").unwrap_or(1);
     let last = asked.number("last_line").unwrap_or(u32::MAX);
     let part = lines_of(text, first, last, usize::MAX);
     let total = text.lines().count();
     let entries = part.numbered();
-    Found::new(format!("{shown}, {total} lines:"), entries).or("It has no such lines.")
+    ToolFindings::new(format!("{shown}, {total} lines:"), entries).or("It has no such lines.")
 }
 
 fn heading(node: &Node) -> String {

@@ -6,14 +6,14 @@ use spore_store::{Knowledge, NodeQuery};
 
 use super::Toolbox;
 use super::finding::one_line;
-use super::page::Found;
-use super::question::Asked;
-use super::view::View;
+use super::page::ToolFindings;
+use super::question::ToolRequest;
+use super::view::ProjectView;
 use crate::knowledge::brief::lesson_rules;
 use crate::{Error, Result, RunReport, show_run};
 
 impl Toolbox {
-    pub(super) fn lessons(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn lessons(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let workspace = self.workspace()?;
         let config = workspace.config(&self.around, &[])?;
         let query = NodeQuery { kind: Some(LESSON_KIND.to_owned()), ..NodeQuery::default() };
@@ -24,7 +24,7 @@ impl Toolbox {
             let entries = lessons.iter().map(|lesson| {
                 entry(lesson.id.short(), &lesson.title, &lesson.pattern, &lesson.fix)
             });
-            return Ok(Found::new("Lessons of earlier runs:", entries.collect()).or(nothing));
+            return Ok(ToolFindings::new("Lessons of earlier runs:", entries.collect()).or(nothing));
         };
         let most = config.lessons.looked_at as usize;
         let rules = LessonRules { most, ..lesson_rules(&config) };
@@ -32,31 +32,32 @@ impl Toolbox {
         let entries = chosen
             .iter()
             .map(|lesson| entry(lesson.id.short(), &lesson.title, &lesson.pattern, &lesson.fix));
-        Ok(Found::new("Lessons of earlier runs, the nearest first:", entries.collect()).or(nothing))
+        Ok(ToolFindings::new("Lessons of earlier runs, the nearest first:", entries.collect())
+            .or(nothing))
     }
 
-    pub(super) fn run_show(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn run_show(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let own = match &self.view {
-            View::Session { run, .. } => Some(run.to_string()),
-            View::WorkTree => None,
+            ProjectView::Session { run, .. } => Some(run.to_string()),
+            ProjectView::WorkTree => None,
         };
         let named = asked.text("run").map(str::to_owned).or(own);
         let report = match named {
             Some(run) => show_run(&self.around, &run)?,
             None => match crate::list_runs(&self.around, Some(1))?.first() {
                 Some(newest) => show_run(&self.around, &newest.run.id.to_string())?,
-                None => return Ok(Found::new("", Vec::new()).or("There is no run yet.")),
+                None => return Ok(ToolFindings::new("", Vec::new()).or("There is no run yet.")),
             },
         };
         Ok(told(&report))
     }
 
-    pub(super) fn memory(&self) -> Result<Found> {
+    pub(super) fn memory(&self) -> Result<ToolFindings> {
         let workspace = self.workspace()?;
         let lines = crate::knowledge::broadcast::broadcast_lines(&workspace)?;
         let entries = lines.into_iter().map(|(_, _, text)| text);
         let entries: Vec<String> = entries.filter(|line| !line.trim().is_empty()).collect();
-        Ok(Found::new("What every session is told (.spore/memory/CLAUDE.md):", entries)
+        Ok(ToolFindings::new("What every session is told (.spore/memory/CLAUDE.md):", entries)
             .or("Nothing yet."))
     }
 
@@ -66,7 +67,7 @@ impl Toolbox {
         Ok(format!("{}\n{}\n", found.heading, found.entries.join("\n")))
     }
 
-    /// What a run was asked to do, in the words of whoever asked.
+    /// The task of a run, as the user wrote it.
     pub(super) fn task_of(&self, run: &str) -> Result<String> {
         let report = show_run(&self.around, run)?;
         report.run.task.ok_or_else(|| {
@@ -85,7 +86,7 @@ fn entry(id: &str, title: &str, pattern: &str, fix: &str) -> String {
     entry
 }
 
-fn told(report: &RunReport) -> Found {
+fn told(report: &RunReport) -> ToolFindings {
     let run = &report.run;
     let mut entries = vec![format!("task: {}", one_line(&run.name))];
     let mut fact = |name: &str, value: Option<String>| {
@@ -123,5 +124,5 @@ fn told(report: &RunReport) -> Found {
             )
         }));
     }
-    Found::new(format!("Run {}: {}", run.id, report.status), entries)
+    ToolFindings::new(format!("Run {}: {}", run.id, report.status), entries)
 }

@@ -3,7 +3,7 @@
 use spore_tools::remote::{Contents, Resource};
 
 use super::Toolbox;
-use super::view::View;
+use super::view::ProjectView;
 use crate::Result;
 
 /// Runs that are offered by themselves; any other is read by its id.
@@ -29,8 +29,8 @@ impl Toolbox {
             mime: MARKDOWN.to_owned(),
         };
         let runs: Vec<(String, String)> = match &self.view {
-            View::Session { run, .. } => vec![(run.to_string(), "this run".to_owned())],
-            View::WorkTree => crate::list_runs(&self.around, Some(RUNS))
+            ProjectView::Session { run, .. } => vec![(run.to_string(), "this run".to_owned())],
+            ProjectView::WorkTree => crate::list_runs(&self.around, Some(RUNS))
                 .unwrap_or_default()
                 .into_iter()
                 .map(|row| (row.run.id.to_string(), row.run.name))
@@ -65,8 +65,8 @@ impl Toolbox {
     /// Whether a run is one that this view may see as a whole.
     fn may_read(&self, run: &str) -> bool {
         match &self.view {
-            View::WorkTree => true,
-            View::Session { run: own, .. } => own.to_string() == run,
+            ProjectView::WorkTree => true,
+            ProjectView::Session { run: own, .. } => own.to_string() == run,
         }
     }
 

@@ -154,7 +154,7 @@ fn a_session_sees_the_code_of_its_commit_and_reads_its_own_checkout() {
         .unwrap();
     std::fs::write(checkout.join("notes.md"), "the coder's own").unwrap();
     garden.write("src/later.rs", "pub fn later_than_base() {}\n");
-    let view = View::Session { run: garden.run(), dir: checkout, at: Some(base) };
+    let view = ProjectView::Session { run: garden.run(), dir: checkout, at: Some(base) };
     let toolbox = Toolbox::new(std::sync::Arc::new(garden.around().apart(&garden.root())), view);
     assert!(text(&toolbox, "search", json!({ "query": "later_than_base" })).contains("Nothing"));
     let shown = text(&toolbox, "code_show", json!({ "node": "pour" }));

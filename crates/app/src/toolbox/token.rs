@@ -13,11 +13,11 @@ use crate::{Error, Result, Surroundings, Workspace};
 pub struct HttpToken {
     pub token: String,
     pub file: PathBuf,
-    /// It was made just now, and nobody has seen it yet.
+    /// It was made just now, so the user has not seen it yet.
     pub is_new: bool,
 }
 
-/// Shorter is no token, longer is somebody's file.
+/// What is shorter is no token; what is longer is some other file of the user's.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// Reads the project's token, or makes one. Only its owner can read it, or it is refused.
@@ -57,7 +57,7 @@ fn make(around: &Surroundings, file: PathBuf) -> Result<HttpToken> {
     });
     match written {
         Ok(()) => Ok(HttpToken { token, file, is_new: true }),
-        // Somebody else was quicker: theirs counts.
+        // Another process made the file first: its token counts.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => http_token(around),
         Err(error) => Err(Error::io(format!("cannot write {}", file.display()), error)),
     }

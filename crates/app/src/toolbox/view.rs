@@ -6,7 +6,7 @@ use spore_model::{CommitId, RunId};
 
 /// Who looks, and from where.
 #[derive(Clone, Debug)]
-pub enum View {
+pub enum ProjectView {
     /// The user's own files, as they are now.
     WorkTree,
     /// One session of a run.

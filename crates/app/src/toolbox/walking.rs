@@ -8,8 +8,8 @@ use spore_store::{CodeEdge, CodeIndex};
 
 use super::Toolbox;
 use super::finding::{one_line, place_of};
-use super::page::Found;
-use super::question::Asked;
+use super::page::ToolFindings;
+use super::question::ToolRequest;
 use crate::Result;
 use crate::graph::{EdgeRow, EdgesAsked, PathsAsked};
 
@@ -27,8 +27,8 @@ const MOST_REACHED: usize = 2_000;
 const MOST_EDGES: u32 = 500;
 const WAYS: u32 = 20;
 
-/// A piece of code that a walk came to.
-pub(super) struct Reached {
+/// A piece of code that a walk reached.
+pub(super) struct ReachedCode {
     pub(super) id: NodeId,
     pub(super) kind: String,
     /// Over which edge, and how sure it is.
@@ -38,34 +38,34 @@ pub(super) struct Reached {
 }
 
 impl Toolbox {
-    pub(super) fn callers(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn callers(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         self.neighbours(asked, Direction::In, "uses", "Nothing in the project uses it.")
     }
 
-    pub(super) fn callees(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn callees(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         self.neighbours(asked, Direction::Out, "is used by", "It uses nothing in the project.")
     }
 
     fn neighbours(
         &self,
-        asked: &Asked<'_>,
+        asked: &ToolRequest<'_>,
         direction: Direction,
         word: &str,
         nothing: &str,
-    ) -> Result<Found> {
+    ) -> Result<ToolFindings> {
         let node = self.graph()?.0.find_node(asked.word("node"))?;
         let depth = asked.number("depth").unwrap_or(1);
         let heading = format!("What {word} {} [{}]:", one_line(&node.title), node.id.short());
         let id = node.id;
-        let (entries, note) = self.room.with(move |opened| {
+        let (entries, note) = self.held_index.with(move |opened| {
             let reached = walk(opened.index, std::slice::from_ref(&id), direction, depth)?;
             let entries = reached.iter().map(|reached| reached.entry(opened.index));
             Ok((entries.collect::<Result<Vec<_>>>()?, opened.note()))
         })?;
-        Ok(Found::new(heading, entries).or(nothing).note(note))
+        Ok(ToolFindings::new(heading, entries).or(nothing).note(note))
     }
 
-    pub(super) fn nav_edges(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn nav_edges(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let (graph, note) = self.graph()?;
         let direction = match asked.text("direction") {
             Some("in") => Some(Direction::In),
@@ -76,10 +76,10 @@ impl Toolbox {
         let (node, edges) = graph.edges_at(asked.word("node"), &kinds, direction, MOST_EDGES)?;
         let heading = format!("Edges of {} [{}]:", one_line(&node.title), node.id.short());
         let entries = edges.iter().map(|row| edge_entry(row, Some(&node.id))).collect();
-        Ok(Found::new(heading, entries).or("It has none of these.").note(note))
+        Ok(ToolFindings::new(heading, entries).or("It has none of these.").note(note))
     }
 
-    pub(super) fn query_edges(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn query_edges(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let flag = |name: &str| asked.arguments.get(name).and_then(serde_json::Value::as_bool);
         let query = EdgesAsked {
             kinds: asked.list("edge_types"),
@@ -96,11 +96,11 @@ impl Toolbox {
         };
         let edges = self.graph()?.0.query_edges(&query)?;
         let entries = edges.iter().map(|row| edge_entry(row, None)).collect();
-        Ok(Found::new("Edges of what was learnt and judged, newest first:", entries)
+        Ok(ToolFindings::new("Edges of what was learnt and judged, newest first:", entries)
             .or("There are none of these."))
     }
 
-    pub(super) fn path_between(&self, asked: &Asked<'_>) -> Result<Found> {
+    pub(super) fn path_between(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
         let question = PathsAsked {
             max_hops: asked.number("max_hops").unwrap_or(4),
             edge_types: asked.list("edge_types"),
@@ -125,14 +125,14 @@ impl Toolbox {
         let heading =
             format!("From {} to {}:", one_line(&ways.from.title), one_line(&ways.to.title));
         let more = (!ways.found.complete).then(|| "there may be other ways".to_owned());
-        Ok(Found::new(heading, entries.collect())
+        Ok(ToolFindings::new(heading, entries.collect())
             .or("No way of so few steps. Try more max_hops.")
             .note(note)
             .note(more))
     }
 }
 
-impl Reached {
+impl ReachedCode {
     pub(super) fn entry(&self, index: &CodeIndex) -> Result<String> {
         let place = place_of(index, &self.id)?;
         let steps = if self.steps > 1 { format!(", {} steps", self.steps) } else { String::new() };
@@ -151,7 +151,7 @@ pub(super) fn walk(
     from: &[NodeId],
     direction: Direction,
     depth: u32,
-) -> Result<Vec<Reached>> {
+) -> Result<Vec<ReachedCode>> {
     let mut seen: HashSet<NodeId> = from.iter().cloned().collect();
     let mut front: Vec<NodeId> = from.to_vec();
     let mut reached = Vec::new();
@@ -164,7 +164,7 @@ pub(super) fn walk(
                     continue;
                 }
                 next.push(edge.far.id.clone());
-                reached.push(Reached::over(edge, steps));
+                reached.push(ReachedCode::over(edge, steps));
             }
         }
         front = next;
@@ -172,7 +172,7 @@ pub(super) fn walk(
     Ok(reached)
 }
 
-impl Reached {
+impl ReachedCode {
     fn over(edge: CodeEdge, steps: u32) -> Self {
         Self {
             id: edge.far.id,

@@ -9,7 +9,7 @@ use spore_tools::ToolAnswer;
 use spore_tools::graph::{Declared, declared};
 
 use super::Toolbox;
-use super::question::{Asked, Refusal, answer};
+use super::question::{Refusal, ToolRequest, answer};
 use crate::graph::{EdgeAsked, MetaAsked};
 use crate::{Error, Result};
 
@@ -21,7 +21,7 @@ pub fn declared_writes() -> Vec<Declared> {
     let all = declared().into_iter();
     all.filter(|tool| ["create_node", "create_edge", "flag"].contains(&tool.name.as_str()))
         .map(|mut tool| {
-            // Nobody looks it over first, as somebody does inside of a run.
+            // Inside of a run it is a proposal that the run decides on; here it is stored at once.
             tool.description = tool.description.replace("Proposes", "Adds");
             tool.title = tool.title.replace("Propose", "Add");
             tool
@@ -32,7 +32,7 @@ pub fn declared_writes() -> Vec<Declared> {
 impl Toolbox {
     /// Writes to the graph. The arguments fit the tool's schema.
     pub fn write(&self, tool: &str, arguments: &Value) -> ToolAnswer {
-        let asked = Asked { tool, arguments };
+        let asked = ToolRequest { tool, arguments };
         let written = match tool {
             "create_node" => self.create_node(&asked),
             "create_edge" => self.create_edge(&asked),
@@ -42,7 +42,7 @@ impl Toolbox {
         answer(written.map_err(Refusal::from))
     }
 
-    fn create_node(&self, asked: &Asked<'_>) -> Result<String> {
+    fn create_node(&self, asked: &ToolRequest<'_>) -> Result<String> {
         let made = self.graph()?.0.create_meta(&MetaAsked {
             kind: asked.word("kind").to_owned(),
             title: asked.word("title").to_owned(),
@@ -54,7 +54,7 @@ impl Toolbox {
         Ok(format!("Added {} {} [{}]", made.kind, made.title, made.id.short()))
     }
 
-    fn create_edge(&self, asked: &Asked<'_>) -> Result<String> {
+    fn create_edge(&self, asked: &ToolRequest<'_>) -> Result<String> {
         let made = self.graph()?.0.create_edge(&EdgeAsked {
             from: asked.word("from").to_owned(),
             to: asked.word("to").to_owned(),
@@ -69,7 +69,7 @@ impl Toolbox {
         Ok(format!("Added {} -{}-> {}", made.source.title, made.kind, made.target.title))
     }
 
-    fn flag(&self, asked: &Asked<'_>) -> Result<String> {
+    fn flag(&self, asked: &ToolRequest<'_>) -> Result<String> {
         let message = asked.word("message");
         let file = asked.text("file");
         let line = asked.number("line").map_or_else(String::new, |line| format!(":{line}"));

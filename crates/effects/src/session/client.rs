@@ -19,7 +19,7 @@ use nix::libc;
 use spore_model::SessionToken;
 
 use super::processes::kill_by_token;
-use super::wire::{Channel, Order, Received, SessionPlan, ShimReport, send};
+use super::wire::{Channel, Order, Received, ShimPlan, ShimReport, send};
 use super::{Enforced, ProcessIdentity, SHIM_ARG, TOKEN_VAR};
 use crate::clock::{Clock, SystemClock, monotonic};
 
@@ -96,7 +96,7 @@ impl Shim {
     }
 
     /// Starts the shim, which waits.
-    pub fn prepare(&self, plan: &SessionPlan) -> Result<Waiting, SessionError> {
+    pub fn prepare(&self, plan: &ShimPlan) -> Result<Waiting, SessionError> {
         let failed = |source| SessionError::shim("the shim could not be started", Some(source));
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         // An executable that is no shim would not read, and we would not return.
@@ -117,7 +117,7 @@ impl Shim {
 
     #[expect(clippy::disallowed_methods, reason = "the other door to other programs, outer half")]
     #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
-    fn command(&self, plan: &SessionPlan, control: &UnixStream) -> Command {
+    fn command(&self, plan: &ShimPlan, control: &UnixStream) -> Command {
         let fd = control.as_raw_fd();
         let mut command = Command::new(&self.exe);
         command

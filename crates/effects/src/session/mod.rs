@@ -25,7 +25,7 @@ pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
 pub use sandbox::{Confinement, Enforced, SOUND_LANDLOCK, enforceable};
 pub use shim::shim_main;
 pub use supervision::{Draining, OutputSink, SupervisedEnd, watch};
-pub use wire::{Grace, SessionPlan};
+pub use wire::{Grace, ShimPlan};
 
 /// The first argument of our own binary in shim mode.
 pub const SHIM_ARG: &str = "__session";

@@ -26,7 +26,7 @@ use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::processes::{descendants, signal};
 use super::sandbox::SandboxRules;
-use super::wire::{Channel, Grace, Order, Received, SessionPlan, ShimReport, timeout_until};
+use super::wire::{Channel, Grace, Order, Received, ShimPlan, ShimReport, timeout_until};
 use super::{ProcessIdentity, TOKEN_VAR};
 use crate::clock::monotonic;
 
@@ -55,7 +55,7 @@ fn attend(mut channel: Channel) -> io::Result<()> {
     nix::sys::prctl::set_child_subreaper(true)?;
     let signals = take_signals()?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
-    let Some(plan) = wait_for::<SessionPlan>(&mut channel, &signals)? else { return Ok(()) };
+    let Some(plan) = wait_for::<ShimPlan>(&mut channel, &signals)? else { return Ok(()) };
     channel.send(&ShimReport::Ready(ProcessIdentity::of_this_process()?))?;
     if wait_for(&mut channel, &signals)? != Some(Order::Go) {
         return Ok(());
@@ -145,7 +145,7 @@ fn wait_for<M: serde::de::DeserializeOwned>(
 /// with `kill 0` and that must not be us.
 #[expect(clippy::disallowed_methods, reason = "the other door to other programs, inner half")]
 #[expect(unsafe_code, reason = "pre_exec: async-signal-safe system calls")]
-fn start(plan: &SessionPlan, rules: Option<SandboxRules>) -> io::Result<i32> {
+fn start(plan: &ShimPlan, rules: Option<SandboxRules>) -> io::Result<i32> {
     let mut command = Command::new(&plan.program);
     command
         .args(&plan.args)

@@ -24,7 +24,7 @@ use crate::clock::monotonic;
 
 /// What to start. It has no `Debug`: the environment may hold keys.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct SessionPlan {
+pub struct ShimPlan {
     pub token: SessionToken,
     /// A path, or a name to be found on the `PATH` of `env`.
     pub program: PathBuf,

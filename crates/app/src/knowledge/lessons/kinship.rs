@@ -7,7 +7,7 @@ use spore_pipeline::normalised;
 
 /// What a lesson is to those that are known.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kin {
+pub(crate) enum LessonKinship {
     New,
     /// It says what this one says.
     Same(NodeId),
@@ -15,7 +15,7 @@ pub(crate) enum Kin {
     Successor(NodeId),
 }
 
-impl Kin {
+impl LessonKinship {
     /// Compares a lesson with those that are known. Only one that the run was told can lose
     /// its place: the run is then evidence against it.
     pub(crate) fn find(

@@ -6,8 +6,8 @@
 //! works in its checkout as always, and the verified change is then laid into files and index,
 //! where `git diff --staged` shows it. The branch stays where it is.
 //!
-//! A tree with uncommitted files is refused beforehand: afterwards nobody could tell whose edit
-//! is whose.
+//! A tree with uncommitted files is refused beforehand: afterwards the user could not tell the
+//! run's edits from their own.
 
 use std::path::PathBuf;
 

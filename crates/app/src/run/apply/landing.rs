@@ -2,11 +2,11 @@
 //!
 //! What is going to happen is written down first, in the run's `landing.json`: which branch,
 //! from which commit to which. Then the branch is moved, by compare and swap, and then the
-//! files follow. A process that dies in between leaves the note, and whoever comes next reads
-//! off the branch how far it was.
+//! files follow. A process that dies in between leaves the note, and the next process reads off
+//! the branch how far it was.
 //!
 //! The one decision: a branch that went on while the run worked is left alone. The change was
-//! checked on its base, and what would be in the branch then is a tree that nobody has seen.
+//! checked on its base, and what would be in the branch then is a tree that no gate has checked.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,9 +32,9 @@ pub(crate) struct Landing {
     pub(crate) to: CommitId,
 }
 
-/// How far a landing came.
+/// How a landing ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Reached {
+pub(crate) enum LandingEnd {
     Landed,
     /// Nothing was changed.
     Not(Refused),
@@ -45,7 +45,7 @@ pub(crate) enum Reached {
 pub(crate) enum Refused {
     /// These files of the user's are in the way, each with what is the matter.
     InTheWay(Vec<String>),
-    /// The branch was moved by somebody else at the same time.
+    /// The branch was moved by another process at the same time.
     Moved(String),
 }
 
@@ -64,7 +64,7 @@ const SHOWN: usize = 5;
 impl Site<'_> {
     pub(super) fn merge(&self, base: &CommitId, commit: &CommitId) -> Result<Applied> {
         if let Some(landing) = self.landing_on_record("landing")?
-            && self.finish("landing", &landing)? == Some(Reached::Landed)
+            && self.finish("landing", &landing)? == Some(LandingEnd::Landed)
         {
             return Ok(self.merged(&landing));
         }
@@ -88,19 +88,19 @@ impl Site<'_> {
         let to = commit.clone();
         let landing = Landing { root, branch: spot.branch, from: spot.tip, to };
         match self.land("landing", &landing)? {
-            Reached::Landed => Ok(self.merged(&landing)),
-            Reached::Not(why) => Ok(self.not_merged(&why.to_string())),
+            LandingEnd::Landed => Ok(self.merged(&landing)),
+            LandingEnd::Not(why) => Ok(self.not_merged(&why.to_string())),
         }
     }
 
     /// Brings a landing to its end, from its beginning.
-    pub(crate) fn land(&self, name: &str, landing: &Landing) -> Result<Reached> {
+    pub(crate) fn land(&self, name: &str, landing: &Landing) -> Result<LandingEnd> {
         let home = self.home_of(landing)?;
         if landing.root.is_some() {
             let obstacles = home.obstacles(&landing.from, &landing.to, &self.scratch())?;
             if !obstacles.is_empty() {
                 let told = obstacles.iter().map(ToString::to_string).collect();
-                return Ok(Reached::Not(Refused::InTheWay(told)));
+                return Ok(LandingEnd::Not(Refused::InTheWay(told)));
             }
         }
         self.set_ref(&self.own_ref(name), &landing.to)?;
@@ -109,30 +109,30 @@ impl Site<'_> {
         if !self.move_branch(&home, landing, Way::There)? {
             self.around.remove_file(&self.note(name))?;
             let branch = short_branch(&landing.branch).to_owned();
-            return Ok(Reached::Not(Refused::Moved(branch)));
+            return Ok(LandingEnd::Not(Refused::Moved(branch)));
         }
         self.follow(name, &home, landing)
     }
 
     /// Goes on with a landing that is on record. `None` is one that never began, or whose
     /// branch has gone another way since.
-    pub(crate) fn finish(&self, name: &str, landing: &Landing) -> Result<Option<Reached>> {
+    pub(crate) fn finish(&self, name: &str, landing: &Landing) -> Result<Option<LandingEnd>> {
         let home = self.home_of(landing)?;
         let Some(tip) = home.ref_target(&landing.branch)? else { return Ok(None) };
         if tip != landing.to {
             let landed = tip != landing.from && home.is_ancestor(&landing.to, &tip)?;
-            return Ok(landed.then_some(Reached::Landed));
+            return Ok(landed.then_some(LandingEnd::Landed));
         }
         let spot = BranchTip { branch: landing.branch.clone(), tip };
         if landing.root.is_none() || home.standing()? != HeadState::OnBranch(spot) {
             // The user has gone to another branch, and git took the files along.
-            return Ok(Some(Reached::Landed));
+            return Ok(Some(LandingEnd::Landed));
         }
         self.mend_turn(&home, &landing.from, &landing.to)?;
         self.follow(name, &home, landing).map(Some)
     }
 
-    /// Prepares what was cut off for being brought to its end. What somebody wrote since then
+    /// Prepares what was cut off for being brought to its end. What the user wrote since then
     /// is not overwritten.
     pub(super) fn mend_turn(
         &self,
@@ -154,17 +154,17 @@ impl Site<'_> {
     }
 
     /// Lets the files follow their branch.
-    fn follow(&self, name: &str, home: &Repository, landing: &Landing) -> Result<Reached> {
+    fn follow(&self, name: &str, home: &Repository, landing: &Landing) -> Result<LandingEnd> {
         if landing.root.is_none() {
-            return Ok(Reached::Landed);
+            return Ok(LandingEnd::Landed);
         }
         match home.turn(&landing.from, &landing.to) {
-            Ok(()) => Ok(Reached::Landed),
-            // Git looks at all files before it writes one: somebody edited in this instant.
+            Ok(()) => Ok(LandingEnd::Landed),
+            // Git looks at all files before it writes one: the user edited one just now.
             Err(GitError::Failed { complaint, .. }) => {
                 self.move_branch(home, landing, Way::Back)?;
                 self.around.remove_file(&self.note(name))?;
-                Ok(Reached::Not(Refused::InTheWay(vec![complaint])))
+                Ok(LandingEnd::Not(Refused::InTheWay(vec![complaint])))
             }
             Err(error @ GitError::Locked { .. }) => {
                 self.move_branch(home, landing, Way::Back)?;

@@ -6,7 +6,7 @@ use crate::base::title::title;
 
 /// Returns the message: the task, and below it trailers that git itself can read.
 ///
-/// The task is anybody's text. What git would take for the end of the message (`---` alone on
+/// The task can be any text. What git would take for the end of the message (`---` alone on
 /// a line) is set in by a space, and what would act on a reader's terminal is left out.
 pub(crate) fn commit_message(task: &str, run: RunId, tree: &TreeId) -> String {
     let plain = spore_plain::block(task);
@@ -29,7 +29,7 @@ fn trailers(run: RunId, tree: &TreeId) -> String {
 }
 
 /// Returns the message of the commit that takes a run's work out of a branch again. It names
-/// the commit as `git revert` does, so that whoever looks for reverts finds it.
+/// the commit as `git revert` does, so that a search for reverts finds it.
 pub(crate) fn revert_message(
     title: &str,
     landed: &CommitId,

@@ -372,7 +372,7 @@ fn a_change_is_laid_into_clean_files_and_only_there() {
 fn a_laying_that_was_cut_off_overwrites_nothing_that_was_written_since() {
     let yard = Yard::new(BASE, CHANGE);
     assert!(lay(&yard).1.unwrap().done);
-    // Cut off before the new file came, which somebody has written since and git ignores.
+    // Cut off before the new file came, which the user has written since and git ignores.
     yard.sh("git reset -q; echo n >> .git/info/exclude; echo precious > n/new");
     let before = yard.users();
     let error = lay(&yard).1.unwrap_err();

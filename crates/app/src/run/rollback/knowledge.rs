@@ -91,7 +91,7 @@ impl Undoing<'_> {
     }
 }
 
-/// What somebody else has replaced by now is out of the way just as well.
+/// A node or edge that another writer has replaced by now needs no taking back.
 fn unless_superseded(
     done: std::result::Result<(), KnowledgeError>,
 ) -> std::result::Result<(), KnowledgeError> {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use spore_git::{FileChange, GitError, HeadState, Obstacle, Repository};
 use spore_model::{CommitId, Fault};
 
-use super::plan::{Lift, Plan, Undoing};
+use super::plan::{Lift, RollbackPlan, Undoing};
 use crate::run::apply::{Laid, listed};
 use crate::{Error, Result, counted};
 
@@ -18,7 +18,7 @@ use crate::{Error, Result, counted};
 const NOTE: &str = "lifting";
 
 impl Undoing<'_> {
-    pub(super) fn plan_lift(&self, plan: &mut Plan) -> Result<()> {
+    pub(super) fn plan_lift(&self, plan: &mut RollbackPlan) -> Result<()> {
         let Some(laid) = self.site.laid()? else { return Ok(()) };
         let Some(base) = self.run.base_commit.clone() else { return Ok(()) };
         let home = match self.home_of(&laid)? {
@@ -46,7 +46,7 @@ impl Undoing<'_> {
         &self,
         lift: &Lift,
         changed: &BTreeSet<String>,
-        plan: &mut Plan,
+        plan: &mut RollbackPlan,
     ) -> Result<bool> {
         let Lift { home, base, commit, .. } = lift;
         let committed = self::changed(home, base, &home.head()?)?;
@@ -89,7 +89,7 @@ impl Undoing<'_> {
         }
         match home.turn(commit, base) {
             Ok(()) => Ok(()),
-            // Git looks at all files before it writes one: somebody edited in this instant.
+            // Git looks at all files before it writes one: the user edited one just now.
             Err(GitError::Failed { complaint, .. }) => {
                 self.site.around.remove_file(&note)?;
                 Err(self.not_as_laid(&[Obstacle::Other(complaint)]))

@@ -8,7 +8,7 @@ use crate::run::apply::{Landing, Site};
 
 /// What there is to undo, as things are now.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct RollbackPlan {
     /// The branch that the work was merged into, on its way back.
     pub(super) back: Option<Landing>,
     /// The landing back that an earlier call began.

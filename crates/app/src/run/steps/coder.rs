@@ -40,7 +40,7 @@ impl RunContext<'_> {
         }
         let checkout = self.coder_checkout(bounce)?;
         if ticket.attempt > 1 {
-            // What an attempt left behind that nobody saw the end of is not a state to go on
+            // What an attempt left behind whose end is not on record is not a state to go on
             // from. It stays in the object store, under the run's own refs.
             self.salvage(&checkout, bounce, ticket.attempt)?;
             checkout.reset(&self.start_of(bounce)?)?;

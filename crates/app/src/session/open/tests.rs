@@ -12,7 +12,7 @@ use super::*;
 use crate::Update;
 use crate::session::confinement::SessionConfinement;
 use crate::session::nesting::Nesting;
-use crate::session::plan::{SessionRow, SessionTools};
+use crate::session::plan::{SessionPosition, SessionTools};
 use crate::session::players::Player;
 use crate::session::roles::RoleTerms;
 use crate::session::sandbox::Hold;
@@ -75,7 +75,7 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
         brief: None,
         graph_at: None,
         nesting: Nesting { depth: 1, limit: 3, trace: None },
-        row: SessionRow {
+        row: SessionPosition {
             id,
             root: id,
             attempt: 1,

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::Surroundings;
 
 /// Knows the variables that a path may name.
-pub(super) struct Places<'a> {
+pub(super) struct SandboxPlaces<'a> {
     variables: &'a [(String, String)],
 }
 
-impl<'a> Places<'a> {
+impl<'a> SandboxPlaces<'a> {
     pub(super) fn new(around: &'a Surroundings) -> Self {
         Self { variables: &around.variables }
     }
@@ -19,8 +19,8 @@ impl<'a> Places<'a> {
         written.iter().filter_map(|text| self.read(text)).collect()
     }
 
-    /// The same, and makes the directories among them that are missing. One that cannot be
-    /// made will be missed by whoever needs it, who can say why.
+    /// The same, and makes the directories among them that are missing. Where one cannot be made,
+    /// the program that needs it fails and says why.
     pub(super) fn all_made(&self, written: &[String]) -> Vec<PathBuf> {
         let made = |text: &String| {
             let place = self.read(text)?;
@@ -85,7 +85,7 @@ mod tests {
     fn a_place_begins_at_the_root_at_home_or_at_a_variable() {
         let variables = [("HOME", "/h/me"), ("CACHE", "/c"), ("ODD", "relative")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let places = Places { variables: &variables };
+        let places = SandboxPlaces { variables: &variables };
         for (text, expected) in [
             ("/dev/shm", Some("/dev/shm")),
             ("~/.claude/", Some("/h/me/.claude/")),
@@ -106,7 +106,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(home.path().join(".cargo")).unwrap();
         let variables = [("HOME".to_owned(), home.path().display().to_string())];
-        let places = Places { variables: &variables };
+        let places = SandboxPlaces { variables: &variables };
         let written = [
             "~/.cargo/registry/",
             "~/.other/cache/",

@@ -67,8 +67,8 @@ fn home(around: &Surroundings, state: &Path) -> PathBuf {
     Path::new(base).join(format!("spore-{name:016x}"))
 }
 
-/// Makes the directory unless it is there and nobody else's: its name can be foreseen, and
-/// everybody may make something of that name first.
+/// Makes the directory unless it is there and ours alone: its name can be foreseen, and any user
+/// of the machine may make something of that name first.
 fn make_ours(dir: &Path) -> io::Result<()> {
     match make_private(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_ours(dir) => Ok(()),

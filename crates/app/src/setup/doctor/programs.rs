@@ -1,7 +1,7 @@
 //! Asks many programs for their versions at once.
 //!
 //! Each has a thread of its own and all have the same deadline, so that a doctor's visit takes
-//! as long as the slowest program may, and one that hangs keeps nobody waiting.
+//! as long as the slowest program may, and does not wait for one that hangs.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, channel};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use spore_effects::{Clock, Tool, ToolError};
 
-/// Agents that are scripts take a while to wake up; more than this nobody should wait.
+/// Agents that are scripts take a while to start; the user should not wait longer than this.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use spore_app::{Result, Seen, Surroundings, Tail};
+use spore_app::{Result, Surroundings, Tail, TailItem};
 
 use super::text;
 use crate::surroundings::listen_for_signals;
@@ -53,16 +53,16 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &TailArgs) -> Result
     let mut out = BufWriter::new(std::io::stdout().lock());
     spore_app::tail_events(around, &asked, &mut |seen| {
         let written = match seen {
-            Seen::Event(event) if ui.is_json() => {
+            TailItem::Event(event) if ui.is_json() => {
                 let line = serde_json::to_string(event).unwrap_or_default();
                 writeln!(out, "{line}")
             }
-            Seen::Event(event) => writeln!(out, "{}", shown(&text::event_line(event))),
-            Seen::Skipped(line) => {
+            TailItem::Event(event) => writeln!(out, "{}", shown(&text::event_line(event))),
+            TailItem::Skipped(line) => {
                 ui.note(&format!("{}, byte {}: {}; skipped", line.file, line.offset, line.what));
                 Ok(())
             }
-            Seen::CaughtUp => out.flush(),
+            TailItem::CaughtUp => out.flush(),
         };
         // A reader such as `head` may close the pipe early: that is no error of ours.
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

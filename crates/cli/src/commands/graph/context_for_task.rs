@@ -1,4 +1,4 @@
-use spore_app::graph::{ContextAsked, Graph};
+use spore_app::graph::{Graph, NodeContextAsked};
 use spore_app::{Result, Surroundings};
 
 use super::text;
@@ -36,7 +36,7 @@ pub(crate) struct ContextForTaskArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ContextForTaskArgs) -> Result<u8> {
-    let asked = ContextAsked {
+    let asked = NodeContextAsked {
         budget: args.budget,
         max_hops: args.max_hops,
         max_cost: args.max_cost,

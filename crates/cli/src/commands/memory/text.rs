@@ -7,8 +7,8 @@ use std::fmt::Write;
 use spore_app::Cursor;
 use spore_app::memory::Terminal;
 use spore_app::memory::{
-    Crystallized, Decision, Ending, InboxTask, LineDecision, LineEvidence, LineStanding,
-    MemoryScanned, MemoryStatus, MemoryUpdated, MemoryWhy,
+    Crystallized, Decision, InboxTask, LineDecision, LineEvidence, LineStanding, MemoryScanned,
+    MemoryStatus, MemoryUpdated, MemoryWhy, PassEnding,
 };
 use spore_plain::{line, line_within};
 
@@ -96,7 +96,7 @@ fn evidence(text: &mut String, lines: &[LineEvidence]) {
     }
 }
 
-fn task_rows(text: &mut String, ending: &Ending) {
+fn task_rows(text: &mut String, ending: &PassEnding) {
     if let Some(name) = &ending.acked {
         row(text, "Done and off the inbox", name);
     }

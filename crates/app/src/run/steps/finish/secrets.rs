@@ -1,7 +1,7 @@
 //! Takes what looks like a secret out of what an ended run keeps of turned-down work.
 //!
 //! A change that holds a key is turned down, but its snapshot has a ref by then: the next
-//! bounce starts from it, and a resumed run finds it there. When the run ends nobody needs it
+//! bounce starts from it, and a resumed run finds it there. When the run ends it is not needed
 //! any more, and a key under a ref would live in the repository for good and leave it with
 //! the next `git push --mirror`. So the ref goes on to the same files with those that hold the
 //! secret as the base has them.
@@ -41,7 +41,7 @@ impl RunContext<'_> {
     }
 
     /// The refs of what was turned down for a secret, and of what sessions without an end left
-    /// behind, which nobody has looked at. Git is asked only where there may be one.
+    /// behind, which no gate has checked. Git is asked only where there may be one.
     fn doubtful_refs(&self) -> Result<Vec<(String, CommitId)>> {
         let steps = self.journal.steps(self.run)?;
         let turned_down = |step: &spore_store::RecordedStep| {

@@ -1,7 +1,7 @@
 //! Nodes, and what lies around them.
 
 use spore_app::graph::{
-    Context, CreatedMeta, EdgeRow, Freshness, Kin, NewEdge, NodeView, RegionRow, UpdatedMeta,
+    Context, CreatedMeta, EdgeRow, Freshness, NewEdge, NodeView, RegionRow, SummaryEnd, UpdatedMeta,
 };
 
 use super::edges::arrow;
@@ -160,7 +160,7 @@ pub(crate) fn freshness(checked: &Freshness) -> String {
     text
 }
 
-fn kin_lines(kin: &[Kin]) -> String {
+fn kin_lines(kin: &[SummaryEnd]) -> String {
     let cells: Vec<[String; 4]> = kin
         .iter()
         .map(|kin| {

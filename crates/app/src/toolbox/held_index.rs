@@ -1,11 +1,11 @@
 //! The index of a view, opened for searching and held open.
 //!
 //! Opening an index for a search takes longer than the search, so one thread opens it once and
-//! answers whoever comes. Between questions it looks whether the files changed, not more often
-//! than once a second: a few changes are read in before the answer, many in the background,
-//! and the answer says how many files it is behind. A commit's index never changes.
+//! answers every question of the toolbox. Between questions it looks whether the files changed,
+//! not more often than once a second: a few changes are read in before the answer, many in the
+//! background, and the answer says how many files it is behind. A commit's index never changes.
 //!
-//! Nobody waits for long: where the first index of a large project is still in the making, the
+//! No question waits for long: where the first index of a large project is still being made, the
 //! answer says that and the question can be asked again.
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use spore_model::Fault;
 use spore_store::CodeIndex;
 
 use super::nearness::Nearness;
-use super::view::View;
+use super::view::ProjectView;
 use crate::indexing::{self, IndexAsked, IndexSource, Silent};
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -55,16 +55,17 @@ impl Opened<'_> {
 
 type Job = Box<dyn for<'a, 'i> FnOnce(std::result::Result<&'a Opened<'i>, Error>) + Send>;
 
-pub(super) struct Room {
+/// The index of a view, and the thread that holds it open.
+pub(super) struct HeldIndex {
     around: Arc<Surroundings>,
-    view: View,
-    /// The way in, once somebody has asked.
-    door: Mutex<Option<Sender<Job>>>,
+    view: ProjectView,
+    /// Sends jobs to the thread, which is started by the first question.
+    sender: Mutex<Option<Sender<Job>>>,
 }
 
-impl Room {
-    pub(super) fn new(around: Arc<Surroundings>, view: View) -> Self {
-        Self { around, view, door: Mutex::new(None) }
+impl HeldIndex {
+    pub(super) fn new(around: Arc<Surroundings>, view: ProjectView) -> Self {
+        Self { around, view, sender: Mutex::new(None) }
     }
 
     /// Begins to open the index and does not wait for it.
@@ -79,7 +80,7 @@ impl Room {
     ) -> Result<T> {
         let (tell, told) = channel();
         self.send(Box::new(move |opened| {
-            // Nobody listens any more where the question took too long.
+            // A caller whose question took too long no longer listens.
             let _ = tell.send(opened.and_then(ask));
         }))?;
         match told.recv_timeout(PATIENCE) {
@@ -100,8 +101,8 @@ impl Room {
     }
 
     fn send(&self, job: Job) -> Result<()> {
-        let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = match door.as_ref() {
+        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = match sender.as_ref() {
             None => job,
             Some(way) => match way.send(job) {
                 Ok(()) => return Ok(()),
@@ -110,9 +111,9 @@ impl Room {
             },
         };
         let (way, jobs) = channel();
-        // There is somebody to receive it: the thread that is about to start.
+        // The thread that is about to start receives it.
         let _ = way.send(job);
-        let keeper = Keeper {
+        let thread = IndexThread {
             around: Arc::clone(&self.around),
             view: self.view.clone(),
             catching_up: Arc::new(AtomicBool::new(false)),
@@ -120,17 +121,17 @@ impl Room {
         };
         std::thread::Builder::new()
             .name("index".to_owned())
-            .spawn(move || keeper.serve(&jobs))
+            .spawn(move || thread.serve(&jobs))
             .map_err(|source| Error::io("cannot start a thread", source))?;
-        *door = Some(way);
+        *sender = Some(way);
         Ok(())
     }
 }
 
 /// The thread that holds the index.
-struct Keeper {
+struct IndexThread {
     around: Arc<Surroundings>,
-    view: View,
+    view: ProjectView,
     /// Whether the rest of the changes is being read in the background.
     catching_up: Arc<AtomicBool>,
     nearness: Nearness,
@@ -143,8 +144,8 @@ struct Fresh {
     mark: Mark,
 }
 
-impl Keeper {
-    /// Answers until nobody can ask any more.
+impl IndexThread {
+    /// Answers until the sender of the jobs is dropped.
     fn serve(&self, jobs: &Receiver<Job>) {
         let mut waiting = jobs.recv().ok();
         let mut next: Option<Fresh> = None;
@@ -199,13 +200,13 @@ impl Keeper {
     }
 
     fn may_change(&self) -> bool {
-        !matches!(self.view, View::Session { at: Some(_), .. })
+        !matches!(self.view, ProjectView::Session { at: Some(_), .. })
     }
 
     fn open(&self) -> Result<Fresh> {
         let around = self.around.as_ref();
         let workspace = Workspace::find(around)?;
-        let View::Session { at: Some(commit), .. } = &self.view else {
+        let ProjectView::Session { at: Some(commit), .. } = &self.view else {
             return self.open_work_tree(&workspace);
         };
         let config = workspace.config(around, &[])?;
@@ -217,7 +218,7 @@ impl Keeper {
 
     fn open_work_tree(&self, workspace: &Workspace) -> Result<Fresh> {
         let around = self.around.as_ref();
-        // Somebody's plain directory is not filled with our files unasked.
+        // A directory of the user's that is no repository is not filled with our files unasked.
         if !workspace.is_initialised() && workspace.repository(around).is_ok() {
             crate::base::init::init(around)?;
         }
@@ -232,7 +233,7 @@ impl Keeper {
         Ok(Fresh { index, behind: report.behind, mark })
     }
 
-    /// Looks whether the files, or somebody else the index, changed.
+    /// Looks whether the files changed, or another process wrote to the index.
     fn look_again(&self, held: &Mark) -> Result<Look> {
         let workspace = Workspace::find(&self.around)?;
         let fresh = self.open_work_tree(&workspace)?;
@@ -249,7 +250,7 @@ impl Keeper {
         }
         let (around, done) = (Arc::clone(&self.around), Arc::clone(&self.catching_up));
         let work = move || {
-            // What goes wrong here goes wrong again for whoever asks, and is told then.
+            // What goes wrong here goes wrong again at the next question, whose answer tells it.
             let _ = indexing::index(&around, &IndexAsked::new(IndexSource::WorkTree), &Silent);
             done.store(false, Ordering::Relaxed);
         };
@@ -264,8 +265,8 @@ enum Look {
     Changed(Fresh),
 }
 
-/// By which an index is known to be the one that was opened: whoever writes to it, this
-/// process or another, changes one of its two files.
+/// By which an index is known to be the one that was opened: a write to it, by this process or
+/// another, changes one of its two files.
 #[derive(PartialEq, Eq)]
 struct Mark([Option<(u64, SystemTime)>; 2]);
 
