@@ -33,7 +33,7 @@ use spore_effects::Clock;
 use spore_effects::session::Shim;
 use spore_model::{Outcome, Usage};
 use spore_tools::remote::Remote;
-use spore_tools::{CommandRunner, Commands, Reach, Registry, Root, Tool, UnusableTool};
+use spore_tools::{CommandRunner, Commands, ModelTool, Reach, Registry, Root, UnusableTool};
 
 use connection::Connection;
 use endpoint::{Endpoint, without_keys};
@@ -104,7 +104,7 @@ impl ApiAgent {
         &self,
         request: &Request,
         root: &Arc<Root>,
-        served: Vec<Tool>,
+        served: Vec<ModelTool>,
     ) -> Result<Registry, UnusableTool> {
         let runner = CommandRunner {
             shim: self.shim.clone(),
@@ -123,7 +123,7 @@ impl ApiAgent {
         if let Some(schema) = &request.schema {
             let description =
                 "Hands in your result and ends the session. Call it once, at the end.";
-            tools.add(Tool::submit(SUBMIT_TOOL, description, schema.clone()))?;
+            tools.add(ModelTool::submit(SUBMIT_TOOL, description, schema.clone()))?;
         }
         Ok(tools)
     }
@@ -141,7 +141,7 @@ impl ApiAgent {
 /// What the session's MCP servers have for it.
 #[derive(Default)]
 struct ServedTools {
-    tools: Vec<Tool>,
+    tools: Vec<ModelTool>,
     /// Each server, and whether it was reached.
     states: Vec<(String, String)>,
 }
@@ -265,7 +265,7 @@ fn commands(policy: &ToolPolicy) -> Commands {
 
 /// A list of tools is the whole truth. Where there is none, or one of commands only, everything
 /// may be looked at, and changed only where the policy skips permissions.
-fn is_allowed(policy: &ToolPolicy, tool: &Tool) -> bool {
+fn is_allowed(policy: &ToolPolicy, tool: &ModelTool) -> bool {
     let names = |entry: &String| pattern(entry).0 == tool.name;
     if policy.deny.iter().any(|entry| entry == &tool.name) {
         return false;
@@ -313,8 +313,9 @@ mod tests {
 
     #[track_caller]
     fn may_use(policy: &ToolPolicy, expected: &str) {
-        let tool =
-            |name: &str, reach| Tool::new(name, "", reach, Value::Null, |_, _| ToolAnswer::ok(""));
+        let tool = |name: &str, reach| {
+            ModelTool::new(name, "", reach, Value::Null, |_, _| ToolAnswer::ok(""))
+        };
         let all = [
             tool("read", Reach::Read),
             tool("grep", Reach::Search),

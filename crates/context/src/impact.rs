@@ -36,7 +36,7 @@ pub struct Impact {
 /// What a change did to a piece of code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TouchKind {
+pub enum ImpactKind {
     Changed,
     Added,
     /// The tree before the change is not indexed, so what it was before is not known.
@@ -46,7 +46,7 @@ pub enum TouchKind {
 /// A piece of code that the change touched.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TouchedItem {
-    pub how: TouchKind,
+    pub how: ImpactKind,
     #[serde(flatten)]
     pub item: ItemRef,
     /// What uses it, the surest first.
@@ -105,14 +105,14 @@ pub fn of(
     paths: &[String],
     limits: &ImpactLimits,
 ) -> Result<Impact, CodeIndexError> {
-    let mut view = TreeComparison { after, before, limits, hashes: HashMap::new() };
+    let mut view = ImpactComparison { after, before, limits, hashes: HashMap::new() };
     let mut paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     paths.sort_unstable();
     paths.dedup();
     let looked_at = &paths[..paths.len().min(limits.files)];
     let mut impact =
         Impact { paths: paths.iter().map(|&path| path.to_owned()).collect(), ..Impact::default() };
-    let mut items: Vec<(TouchKind, ItemRef)> = Vec::new();
+    let mut items: Vec<(ImpactKind, ItemRef)> = Vec::new();
     let mut gone: Vec<ItemRef> = Vec::new();
     for path in looked_at {
         let (touched, removed) = view.compare(path)?;
@@ -133,9 +133,9 @@ pub fn of(
 }
 
 /// What of a file was touched, and what is gone from it.
-type Compared = (Vec<(TouchKind, ItemRef)>, Vec<ItemRef>);
+type Compared = (Vec<(ImpactKind, ItemRef)>, Vec<ItemRef>);
 
-struct TreeComparison<'a> {
+struct ImpactComparison<'a> {
     after: &'a CodeIndex,
     before: Option<&'a CodeIndex>,
     limits: &'a ImpactLimits,
@@ -147,7 +147,7 @@ struct TreeComparison<'a> {
 const RELIES: [EdgeKind; 4] =
     [EdgeKind::Calls, EdgeKind::UsesType, EdgeKind::Implements, EdgeKind::Extends];
 
-impl TreeComparison<'_> {
+impl ImpactComparison<'_> {
     /// Returns what of a file was touched, innermost pieces alone, and what is gone from it.
     fn compare(&mut self, path: &str) -> Result<Compared, CodeIndexError> {
         let after = items(self.after, path)?;
@@ -159,12 +159,12 @@ impl TreeComparison<'_> {
         let was: HashMap<NodeKey, u64> =
             before.iter().flatten().map(|item| (item.key, item.hash)).collect();
         let how = |item: &StoredItem| match (&before, was.get(&item.key)) {
-            (None, _) => Some(TouchKind::InChangedFile),
-            (Some(_), None) => Some(TouchKind::Added),
-            (Some(_), Some(hash)) if *hash != item.hash => Some(TouchKind::Changed),
+            (None, _) => Some(ImpactKind::InChangedFile),
+            (Some(_), None) => Some(ImpactKind::Added),
+            (Some(_), Some(hash)) if *hash != item.hash => Some(ImpactKind::Changed),
             _ => None,
         };
-        let touched: Vec<(TouchKind, &StoredItem)> =
+        let touched: Vec<(ImpactKind, &StoredItem)> =
             after.iter().filter_map(|item| Some((how(item)?, item))).collect();
         // What holds a touched piece differs by that piece, and says no more than it.
         let holders: HashSet<u32> = touched.iter().map(|(_, item)| item.parent).collect();
@@ -194,7 +194,7 @@ impl TreeComparison<'_> {
         Ok((users, edges.len().saturating_sub(self.limits.users)))
     }
 
-    fn tests(&self, touched: &[(TouchKind, ItemRef)]) -> Result<Vec<Exercise>, CodeIndexError> {
+    fn tests(&self, touched: &[(ImpactKind, ItemRef)]) -> Result<Vec<Exercise>, CodeIndexError> {
         let mut tests: Vec<Exercise> = Vec::new();
         let mut seen: HashSet<NodeId> = HashSet::new();
         let is_touched: HashSet<&NodeId> = touched.iter().map(|(_, item)| &item.id).collect();

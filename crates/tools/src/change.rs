@@ -5,17 +5,17 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::files::{answer, word};
-use crate::{Reach, Root, Tool, ToolAnswer};
+use crate::{ModelTool, Reach, Root, ToolAnswer};
 
 const FILE_BYTES: u64 = 4 << 20;
 
 /// How many places of an ambiguous text are named.
 const PLACES: usize = 10;
 
-pub(crate) fn tools(root: &Arc<Root>) -> Vec<Tool> {
+pub(crate) fn tools(root: &Arc<Root>) -> Vec<ModelTool> {
     let (for_edit, for_write, for_delete) = (Arc::clone(root), Arc::clone(root), Arc::clone(root));
     let path = json!({ "type": "string", "description": "from the working directory" });
-    let edit = Tool::new(
+    let edit = ModelTool::new(
         "edit",
         "Replaces one piece of a text file. `find` must be in the file exactly once, as it \
          stands there, without line numbers; take enough lines to make it so.",
@@ -32,7 +32,7 @@ pub(crate) fn tools(root: &Arc<Root>) -> Vec<Tool> {
         }),
         move |arguments, _| edit(&for_edit, arguments),
     );
-    let write = Tool::new(
+    let write = ModelTool::new(
         "write",
         "Makes a file, or replaces a whole one. Directories that are missing are made.",
         Reach::Write,
@@ -44,7 +44,7 @@ pub(crate) fn tools(root: &Arc<Root>) -> Vec<Tool> {
         }),
         move |arguments, _| write(&for_write, arguments),
     );
-    let delete = Tool::new(
+    let delete = ModelTool::new(
         "delete",
         "Removes one file.",
         Reach::Write,

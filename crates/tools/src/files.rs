@@ -10,7 +10,7 @@ use nix::sys::stat::SFlag;
 use serde_json::{Value, json};
 
 use crate::root::{kind, look_at, open_child_dir};
-use crate::{Reach, Root, RootError, Tool, ToolAnswer};
+use crate::{ModelTool, Reach, Root, RootError, ToolAnswer};
 
 /// Bytes of one answer, and of one line in it.
 const READ_BYTES: usize = 64 << 10;
@@ -28,9 +28,9 @@ const SNIFF_BYTES: usize = 8 << 10;
 const LIST_ENTRIES: usize = 1000;
 const LIST_DEPTH: u64 = 8;
 
-pub(crate) fn tools(root: &Arc<Root>) -> Vec<Tool> {
+pub(crate) fn tools(root: &Arc<Root>) -> Vec<ModelTool> {
     let (for_read, for_list) = (Arc::clone(root), Arc::clone(root));
-    let read = Tool::new(
+    let read = ModelTool::new(
         "read",
         "Reads a text file. The answer has one line of the file per line, each after its number \
          and a tab. Long files come in parts: read on with `from`.",
@@ -47,7 +47,7 @@ pub(crate) fn tools(root: &Arc<Root>) -> Vec<Tool> {
         }),
         move |arguments, _| answer(read(&for_read, arguments)),
     );
-    let list = Tool::new(
+    let list = ModelTool::new(
         "list",
         "Lists a directory: names in order, directories with a slash, files with their size in \
          bytes. `.git` is left out.",

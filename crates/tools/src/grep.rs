@@ -15,7 +15,7 @@ use spore_plain::cut;
 
 use crate::files::{names, next_line, word};
 use crate::root::{kind, look_at, open_child_dir, open_regular};
-use crate::{Reach, Root, Tool, ToolAnswer, ToolCaller};
+use crate::{ModelTool, Reach, Root, ToolAnswer, ToolCaller};
 
 const MATCHES: usize = 200;
 const MATCH_BYTES: usize = 300;
@@ -30,9 +30,9 @@ const PATTERN_BYTES: usize = 1 << 20;
 /// What builds leave behind; searched only where the path points into it.
 const SKIPPED: [&str; 3] = ["target", "node_modules", ".spore"];
 
-pub(crate) fn tool(root: &Arc<Root>) -> Tool {
+pub(crate) fn tool(root: &Arc<Root>) -> ModelTool {
     let root = Arc::clone(root);
-    Tool::new(
+    ModelTool::new(
         "grep",
         "Searches text files for a regular expression, line by line. Each answer line is \
          path:line: text. Build directories (target, node_modules) are searched only if `path` \

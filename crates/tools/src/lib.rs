@@ -1,7 +1,7 @@
 //! The tools that a model may call, confined to one directory.
 //!
 //! One [`Registry`] for every server of tools: the `api` backend, investigations, the MCP
-//! server. A [`Tool`] is a name, a description, a JSON schema, what it [`reach`](Reach)es for,
+//! server. A [`ModelTool`] is a name, a description, a JSON schema, what it [`reach`](Reach)es for,
 //! and a call that takes any JSON and always answers. Which of them a role has is for the
 //! configuration to say, in [groups](spore_model::ToolGroup), whose tools are named by
 //! [`names_of`].
@@ -27,7 +27,7 @@ mod schema;
 mod text;
 
 pub use registry::{
-    BoxError, Reach, Registry, Tool, ToolAnswer, ToolCaller, UnusableTool, names_of,
+    BoxError, ModelTool, Reach, Registry, ToolAnswer, ToolCaller, UnusableTool, names_of,
 };
 pub use root::{Root, RootError};
 pub use run::{CommandRunner, Commands};

@@ -75,7 +75,7 @@ pub trait ToolCaller {
 
 type Handler = Box<dyn Fn(&Value, &mut dyn ToolCaller) -> ToolAnswer + Send + Sync>;
 
-pub struct Tool {
+pub struct ModelTool {
     pub name: String,
     /// What it is for, to the model.
     pub description: String,
@@ -85,7 +85,7 @@ pub struct Tool {
     handler: Handler,
 }
 
-impl Tool {
+impl ModelTool {
     pub fn new(
         name: &str,
         description: &str,
@@ -121,7 +121,7 @@ pub struct UnusableTool {
 /// Tools by name. Their order is the order in which a model sees them.
 #[derive(Default)]
 pub struct Registry {
-    tools: Vec<Tool>,
+    tools: Vec<ModelTool>,
 }
 
 impl Registry {
@@ -137,7 +137,7 @@ impl Registry {
 
     /// Adds a tool, in place of one that has the same name. One whose arguments could not be
     /// checked to the last word of its schema is refused.
-    pub fn add(&mut self, tool: Tool) -> Result<(), UnusableTool> {
+    pub fn add(&mut self, tool: ModelTool) -> Result<(), UnusableTool> {
         schema::check_schema(&tool.schema)
             .map_err(|source| UnusableTool { tool: tool.name.clone(), source })?;
         self.tools.retain(|known| known.name != tool.name);
@@ -145,15 +145,15 @@ impl Registry {
         Ok(())
     }
 
-    pub fn retain(&mut self, keep: impl FnMut(&Tool) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(&ModelTool) -> bool) {
         self.tools.retain(keep);
     }
 
-    pub fn tools(&self) -> &[Tool] {
+    pub fn tools(&self) -> &[ModelTool] {
         &self.tools
     }
 
-    pub fn get(&self, name: &str) -> Option<&Tool> {
+    pub fn get(&self, name: &str) -> Option<&ModelTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::graph::Declared;
-use crate::{Reach, Tool, ToolAnswer, ToolCaller};
+use crate::{ModelTool, Reach, ToolAnswer, ToolCaller};
 
 /// Where the broker listens; set for the servers of a session.
 pub const SOCKET_VARIABLE: &str = "SPORE_BROKER";
@@ -132,17 +132,17 @@ impl Remote {
     }
 
     /// Makes a registry's tools of those that the broker has for this session.
-    pub fn tools(&self) -> io::Result<Vec<Tool>> {
+    pub fn tools(&self) -> io::Result<Vec<ModelTool>> {
         match self.ask(&Ask::Tools, &|| false)? {
             Told::Tools(tools) => Ok(tools.into_iter().map(|tool| self.tool(tool)).collect()),
             _ => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the session was refused")),
         }
     }
 
-    fn tool(&self, declared: Declared) -> Tool {
+    fn tool(&self, declared: Declared) -> ModelTool {
         let reach = if declared.proposes() { Reach::Propose } else { Reach::Read };
         let (remote, name) = (self.clone(), declared.name.clone());
-        Tool::new(
+        ModelTool::new(
             &declared.name,
             &declared.description,
             reach,

@@ -15,7 +15,7 @@ use spore_model::SessionToken;
 
 use crate::files::word;
 use crate::text::Ends;
-use crate::{Reach, Tool, ToolAnswer, ToolCaller};
+use crate::{ModelTool, Reach, ToolAnswer, ToolCaller};
 
 /// How often the caller is asked whether to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -48,14 +48,14 @@ pub struct CommandRunner {
 }
 
 /// Makes the tool, unless there is nothing that it could run.
-pub(crate) fn tool(runner: CommandRunner) -> Option<Tool> {
+pub(crate) fn tool(runner: CommandRunner) -> Option<ModelTool> {
     let which = match &runner.commands {
         Commands::Only(commands) if commands.is_empty() => return None,
         Commands::Only(commands) => format!("Only these run: {}.", quoted(commands)),
         Commands::Any => "Nothing it starts outlives the call.".to_owned(),
     };
     let most = runner.timeout.as_secs().max(1);
-    Some(Tool::new(
+    Some(ModelTool::new(
         "run",
         &format!(
             "Runs a command with sh in the working directory. The answer is its exit code and \

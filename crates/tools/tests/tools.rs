@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::SessionToken;
 use spore_tools::{
-    BoxError, CommandRunner, Commands, Registry, Root, Tool, ToolAnswer, ToolCaller, check_schema,
+    BoxError, CommandRunner, Commands, ModelTool, Registry, Root, ToolAnswer, ToolCaller,
+    check_schema,
 };
 
 /// A caller that lets everything go, until it is told to cancel.
@@ -74,7 +75,7 @@ impl Bench {
         let root = Arc::new(Root::open(&self.root()).unwrap());
         let mut registry = Registry::of_checkout(&root, Some(runner));
         let schema = json!({ "type": "object", "required": ["verdict"] });
-        registry.add(Tool::submit("submit", "Hands in the verdict.", schema)).unwrap();
+        registry.add(ModelTool::submit("submit", "Hands in the verdict.", schema)).unwrap();
         registry
     }
 
@@ -109,7 +110,7 @@ fn every_word_of_every_tools_schema_is_checked() {
 fn a_tool_with_a_word_that_is_not_checked_is_not_registered() {
     let mut registry = Bench::new("unusable").registry();
     let schema = json!({ "properties": { "url": { "type": "string", "format": "uri" } } });
-    let error = registry.add(Tool::submit("read", "", schema)).unwrap_err();
+    let error = registry.add(ModelTool::submit("read", "", schema)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the tool \"read\" cannot be used: the schema has the keyword \"format\" at \

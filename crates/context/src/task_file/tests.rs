@@ -5,7 +5,7 @@ use super::*;
 use crate::compiled::{
     Anchor, CallGraph, CarriedLesson, ContextNode, ItemRef, MemoryLine, RankedFile, Snippet,
 };
-use crate::impact::{Companion, Exercise, Impact, RemovedItem, TouchKind, TouchedItem};
+use crate::impact::{Companion, Exercise, Impact, ImpactKind, RemovedItem, TouchedItem};
 use crate::options::tests::LIMITS;
 
 fn item(name: &str, path: &str, first_line: u32, last_line: u32) -> ItemRef {
@@ -176,7 +176,7 @@ fn judged() -> Compiled {
     let test = item("prints_relative_paths", "tests/printer.rs", 12, 20);
     let impact = Impact {
         touched: vec![TouchedItem {
-            how: TouchKind::Changed,
+            how: ImpactKind::Changed,
             item: print,
             users: vec![main.clone()],
             more_users: 3,

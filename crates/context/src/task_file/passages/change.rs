@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::{About, Draft, NAME_BYTES, listed, shown_path};
 use crate::compiled::RankedFile;
-use crate::impact::{Exercise, Impact, RemovedItem, TouchKind, TouchedItem};
+use crate::impact::{Exercise, Impact, ImpactKind, RemovedItem, TouchedItem};
 use crate::quoting::inline;
 
 /// What is gone and still relied on is the likeliest mistake, so it comes first.
@@ -19,9 +19,9 @@ pub(super) fn reach(impact: &Impact) -> Vec<Draft> {
 fn touched_lines(touched: &TouchedItem) -> Draft {
     let TouchedItem { how, item, users, more_users } = touched;
     let how = match how {
-        TouchKind::Changed => "changed",
-        TouchKind::Added => "new",
-        TouchKind::InChangedFile => "in a changed file",
+        ImpactKind::Changed => "changed",
+        ImpactKind::Added => "new",
+        ImpactKind::InChangedFile => "in a changed file",
     };
     let mut text = format!(
         "- {how}: {} `{}` ({}:{}-{})\n",
