@@ -518,11 +518,11 @@ fn a_run_killed_where_it_learns_something_knows_it_once() {
     };
     for point in [
         "after:row:know task#1",
-        "before:row:know implementation 2#1",
-        "after:row:know implementation 3#1",
-        "after:row:know verdict 2#1",
-        "after:row:know verdict 3#1",
-        "after:row:settle verdict 2#1",
+        "before:row:know implementation#2",
+        "after:row:know implementation#3",
+        "after:row:know verdict#1",
+        "after:row:know verdict#2",
+        "after:row:supersede edge supports#1",
     ] {
         let env = scenes::with_scenario(scenes::THREE_BOUNCES);
         let killed = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &[("SPORE_KILL_AT", point)]);

@@ -49,7 +49,7 @@ fn a_run_killed_while_it_lays_its_work_into_files_ends_like_one_that_was_not() {
         random: 0,
     };
     let points = [
-        "before:file:in-place#1",
+        "before:file:in-place.json#1",
         "before:checkout:files of the user#1",
         "after:checkout:files of the user#1",
     ];
@@ -78,14 +78,14 @@ fn a_run_that_ends_otherwise_is_seen() {
 
 /// One place of every part of a run, in the order in which they are passed.
 const EIGHT: [KillPoint<'static>; 8] = [
-    KillPoint::At("after:process:coder#1"),
+    KillPoint::At("after:process:start bounce 1/1 coder/1#1"),
     KillPoint::Once("inside the second coder's session", |env| {
         says(env, "bounce-2/coder", "WRITTEN")
     }),
     KillPoint::At("before:ref:refs/spore/RUN/bounce/2#1"),
-    KillPoint::At("after:process:gate check#3"),
+    KillPoint::At("after:process:start bounce 2/2 gates/1#1"),
     KillPoint::Once("its verdict handed in", |env| says(env, "bounce-2/verifier", "Taken")),
-    KillPoint::At("after:commit:result#1"),
+    KillPoint::At("after:commit:write the answer#1"),
     KillPoint::At("before:checkout:files of the user#1"),
     KillPoint::At("before:row:finish summarize#1"),
 ];

@@ -222,7 +222,7 @@ fn a_run_that_is_killed_while_it_lets_go_of_a_key_ends_like_one_that_was_not() {
     let command = [scenes::ORCHESTRATE, &["--max-bounces", "1"]].concat();
     let crime = KillTarget { scene: &leaking, command: &command, random: 0 };
     let points = [
-        "before:commit:bounce/1 without secrets#1",
+        "before:commit:bounce/1 of run RUN, without its secrets#1",
         "before:ref:refs/spore/RUN/bounce/1#2",
         "after:ref:refs/spore/RUN/bounce/1#2",
     ];
