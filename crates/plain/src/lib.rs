@@ -24,7 +24,7 @@
 //!
 //! A bound holds with its mark: no result is longer than what was asked for. A line that was
 //! cut has `…` where something is missing; longer texts say how many bytes that was
-//! ([`cut`]). [`head`] alone cuts without a mark, for limits on what Spore itself reads.
+//! ([`cut()`]). [`head`] alone cuts without a mark, for limits on what Spore itself reads.
 //!
 //! # What a prompt or a document gets
 //!
