@@ -158,7 +158,11 @@ fn a_collect_that_was_killed_tells_nothing_twice() {
     env.git(&["merge", "--quiet", &branch]);
     commit(&env, "notes.txt", "one\n2\nthree\nfour\n", "first");
     commit(&env, "notes.txt", "one\n2\n3\nfour\n", "second");
-    for point in ["before:row:finish correction/RUN#1", "after:row:finish correction/RUN#1", "after:event:flush#1"] {
+    for point in [
+        "before:row:finish correction/RUN#1",
+        "after:row:finish correction/RUN#1",
+        "after:event:flush#1",
+    ] {
         let kill = [("SPORE_KILL_AT", point)];
         let _ = env.spore_in(&env.repo(), &["events", "collect"], &kill).code(137);
     }
