@@ -18,7 +18,7 @@ use spore_model::{
 };
 use spore_store::RunChange;
 
-use super::ground::{Ground, LayerEnding, LayerPlace};
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::base::checkouts::Checkouts;
 use crate::base::error::bug;
 use crate::base::run_refs;
@@ -32,7 +32,7 @@ use crate::{Progress, Result, Surroundings, Update, Workspace};
 
 /// The sentinel at work.
 pub(crate) struct Checks<'a> {
-    pub(crate) ground: &'a Ground<'a>,
+    pub(crate) ground: &'a ActiveFlow<'a>,
     pub(crate) place: LayerPlace,
     pub(crate) max_cycles: u32,
     /// Which commands, and what of the files counts.
@@ -57,7 +57,7 @@ pub(crate) fn settings(
 
 /// Runs a stage that is one cycle of checks.
 pub(crate) fn run(
-    ground: &Ground<'_>,
+    ground: &ActiveFlow<'_>,
     place: &LayerPlace,
     progress: &mut dyn Progress,
 ) -> Result<ChildEnd> {
@@ -305,7 +305,11 @@ impl Checks<'_> {
 }
 
 /// Where the results of a cycle are, below the project's root.
-pub(crate) fn results_path(ground: &Ground<'_>, place: &LayerPlace, last: &Verification) -> String {
+pub(crate) fn results_path(
+    ground: &ActiveFlow<'_>,
+    place: &LayerPlace,
+    last: &Verification,
+) -> String {
     let file = format!("sentinel/cycle-{}/verification-results.json", last.cycle);
     ground.path_of(&place.dir.join(file))
 }

@@ -15,7 +15,7 @@ use spore_model::{
     Usd,
 };
 
-use super::ground::{Ground, LayerEnding, LayerPlace};
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
 use crate::knowledge::brief::{Brief, BriefAsked, Briefing, Findings, task_file_limits};
@@ -29,7 +29,7 @@ use crate::{Progress, Result, Update};
 
 /// One exec to be done.
 pub(crate) struct Exec<'a> {
-    pub(crate) ground: &'a Ground<'a>,
+    pub(crate) ground: &'a ActiveFlow<'a>,
     pub(crate) place: LayerPlace,
     pub(crate) plan: &'a ExecPlan,
     pub(crate) diagnosis: Option<&'a Diagnosis>,
@@ -201,7 +201,7 @@ impl Exec<'_> {
     }
 
     fn findings(&self, task: &str, at: &CommitId) -> Option<Findings> {
-        let Ground { around, workspace, config, .. } = *self.ground;
+        let ActiveFlow { around, workspace, config, .. } = *self.ground;
         let repository = workspace.project_repository().ok()?;
         let knowledge = workspace.knowledge(config).ok()?;
         let briefing =

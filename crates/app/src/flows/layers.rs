@@ -6,11 +6,11 @@ use spore_model::{
 };
 use spore_store::{RunChange, StepEntry};
 
-use super::ground::{Ground, LayerEnding, LayerPlace};
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::Result;
 use crate::base::error::bug;
 
-impl Ground<'_> {
+impl ActiveFlow<'_> {
     /// Opens the row of a layer below the root, once.
     pub(crate) fn open(&self, place: &LayerPlace, kind: RunKind, details: &Run) -> Result<()> {
         if place.parent.is_none() {

@@ -8,13 +8,13 @@
 //! A session of a flow works in the project itself and is held by no sandbox, like one of
 //! `spore spawn`; a stage that is `orchestrate` works in a checkout of its own.
 
-mod asked;
 mod checks;
 mod execs;
-mod ground;
+mod flow;
 mod layers;
 mod phases;
 mod projection;
+mod requests;
 mod stages;
 mod verified;
 
@@ -31,12 +31,12 @@ use spore_model::{
 };
 use spore_store::{Journal, RunChange, RunQuery};
 
-pub use asked::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
-use asked::{FlowSettings, Planned, plan};
 use checks::{Checks, ChecksOver, results_path};
 use execs::{Exec, ExecEnd};
-use ground::{Ground, LayerPlace, spent};
+use flow::{ActiveFlow, LayerPlace, spent};
 use phases::{Coordinator, PhasesOver};
+pub use requests::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
+use requests::{FlowSettings, Planned, plan};
 use stages::{Orchestrator, StagesOver};
 
 use crate::base::error::bug;
@@ -119,12 +119,13 @@ pub fn sentinel(
 fn start(
     around: &Surroundings,
     options: &FlowOptions,
-    plan: impl FnOnce(&asked::Ready<'_>) -> Result<Planned>,
+    plan: impl FnOnce(&requests::Ready<'_>) -> Result<Planned>,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
-    let planned = plan(&asked::Ready { around, workspace: &workspace, config: &config, options })?;
+    let planned =
+        plan(&requests::Ready { around, workspace: &workspace, config: &config, options })?;
     if planned.kind() != RunKind::Sentinel {
         crate::session::confinement::refuse_if_required(&config)?;
     }
@@ -245,7 +246,7 @@ fn work(
     let run = journal.run(root)?.ok_or_else(missing)?;
     let usd = |amount| Allowance { usd: Some(amount), ..Allowance::default() };
     let budget = BudgetTree::new(usd(settings.budget), usd(spent(journal, &run)?));
-    let ground = Ground {
+    let ground = ActiveFlow {
         around,
         workspace,
         config,
@@ -278,7 +279,7 @@ fn work(
 }
 
 fn lead(
-    ground: &Ground<'_>,
+    ground: &ActiveFlow<'_>,
     place: LayerPlace,
     planned: &Planned,
     progress: &mut dyn Progress,
@@ -359,7 +360,7 @@ fn exec_rest(plan: &ExecPlan, done: ExecEnd) -> Rest {
 }
 
 /// Writes down that a flow waits, and for what.
-fn park(ground: &Ground<'_>, run: &Run, parked: &Parked) -> Result<()> {
+fn park(ground: &ActiveFlow<'_>, run: &Run, parked: &Parked) -> Result<()> {
     let below = ground.journal.children(run.id)?;
     let change = RunChange {
         state: Some(RunState::Parked),
@@ -379,7 +380,7 @@ fn estimate(below: &[Run]) -> Cost {
     below.iter().map(|run| Cost::from(run.cost)).sum()
 }
 
-fn report(ground: &Ground<'_>, rest: Rest) -> Result<FlowReport> {
+fn report(ground: &ActiveFlow<'_>, rest: Rest) -> Result<FlowReport> {
     let report = report::report(ground.workspace, ground.journal, ground.root)?;
     Ok(FlowReport {
         run: ground.root,

@@ -15,7 +15,7 @@ use spore_model::{
     Begun, BudgetId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
 };
 
-use super::ground::{Ground, LayerEnding, LayerPlace, spent};
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
 use super::stages::Orchestrator;
 use crate::base::error::bug;
 use crate::base::step::Intent;
@@ -23,7 +23,7 @@ use crate::{Error, Progress, Result, Update};
 
 /// A coordinator at work.
 pub(crate) struct Coordinator<'a> {
-    pub(crate) ground: &'a Ground<'a>,
+    pub(crate) ground: &'a ActiveFlow<'a>,
     pub(crate) place: LayerPlace,
     pub(crate) plan: CoordinatorPlan,
 }

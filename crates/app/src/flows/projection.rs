@@ -9,10 +9,10 @@ use std::sync::PoisonError;
 use spore_compose::{SignalPointer, live_lines, signal};
 use spore_model::{Run, RunId, RunKind, Timestamp};
 
-use super::ground::{Ground, LayerEnding, LayerPlace};
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::Result;
 
-impl Ground<'_> {
+impl ActiveFlow<'_> {
     /// Writes the signal of a run whose fate is decided. `path` is what it points at, below
     /// the project's root.
     pub(crate) fn signal(&self, run: RunId, name: &str, path: Option<&str>) -> Result<()> {

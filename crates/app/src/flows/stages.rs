@@ -7,14 +7,14 @@ use spore_compose::{
 use spore_model::{Begun, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
 
 use super::execs::Exec;
-use super::ground::{Ground, LayerEnding, LayerPlace};
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::{Error, Progress, Result, Update};
 
 /// An orchestrator at work.
 pub(crate) struct Orchestrator<'a> {
-    pub(crate) ground: &'a Ground<'a>,
+    pub(crate) ground: &'a ActiveFlow<'a>,
     pub(crate) place: LayerPlace,
     pub(crate) plan: OrchestratorPlan,
     /// What the signals of its stages begin with: the phase they belong to.

@@ -3,14 +3,14 @@
 use spore_compose::{ChildEnd, Diagnosis, OrchestratePlan};
 use spore_model::{Outcome, Run, RunState, Usd};
 
-use super::ground::{Ground, LayerPlace, spent};
+use super::flow::{ActiveFlow, LayerPlace, spent};
 use crate::run::request::Orchestrate;
 use crate::run::start::{Under, within};
 use crate::{Progress, Result};
 
 /// Runs the task, goes on with it, or tells how it ended.
 pub(crate) fn run(
-    ground: &Ground<'_>,
+    ground: &ActiveFlow<'_>,
     place: &LayerPlace,
     plan: &OrchestratePlan,
     budget: Option<Usd>,
@@ -60,7 +60,7 @@ pub(crate) fn run(
     }
 }
 
-fn cost(ground: &Ground<'_>, place: &LayerPlace) -> Result<Usd> {
+fn cost(ground: &ActiveFlow<'_>, place: &LayerPlace) -> Result<Usd> {
     ground.journal.run(place.run)?.map_or(Ok(Usd::ZERO), |run| spent(ground.journal, &run))
 }
 
@@ -76,7 +76,7 @@ fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
     }
 }
 
-fn told(ground: &Ground<'_>, place: &LayerPlace, run: &Run) -> ChildEnd {
+fn told(ground: &ActiveFlow<'_>, place: &LayerPlace, run: &Run) -> ChildEnd {
     let outcome = run.outcome.unwrap_or(Outcome::Interrupted);
     let end = ChildEnd::new(run.id, outcome, run.reason.clone());
     ChildEnd { budget_left: ground.has_left(place.budget), ..end }

@@ -4,14 +4,14 @@
 //! and the lock that keeps two passes apart. A pass is a run like any other: it is listed and
 //! shown, its events are on the spine, and `spore resume` goes on with it.
 
-mod crystallizing;
+mod crystallize;
 mod inbox;
+mod line_status;
 mod passes;
 mod places;
 mod requests;
-mod scanning;
-mod standing;
-mod updating;
+mod scan;
+mod update;
 
 use spore_model::{Fault, Run};
 
@@ -20,15 +20,17 @@ use crate::{Error, Result, Surroundings, Workspace};
 use passes::Pass;
 use requests::PassSettings;
 
-pub use crystallizing::{Crystallized, RefusedFragment, crystallize_memory};
+pub use crystallize::{Crystallized, RefusedFragment, crystallize_memory};
 pub use inbox::{InboxTask, add_inbox_task, list_inbox, show_inbox_task};
+pub use line_status::{
+    EvidenceRow, LineStanding, MemoryStatus, MemoryWhy, memory_status, why_line,
+};
 pub use passes::PassEnding;
 pub use requests::{Crystallize, MemoryScan, MemoryUpdate};
-pub use scanning::{LineEvidence, MemoryScanned, scan_memory};
+pub use scan::{LineEvidence, MemoryScanned, scan_memory};
 pub use spore_memory::decision::Decision;
 pub use spore_memory::inbox::Terminal;
-pub use standing::{EvidenceRow, LineStanding, MemoryStatus, MemoryWhy, memory_status, why_line};
-pub use updating::{LineDecision, MemoryUndone, MemoryUpdated, undo_memory, update_memory};
+pub use update::{LineDecision, MemoryUndone, MemoryUpdated, undo_memory, update_memory};
 
 /// Goes on with a pass that was interrupted or killed.
 pub(crate) fn go_on(around: &Surroundings, workspace: &Workspace, run: &Run) -> Result<RunReport> {
@@ -44,10 +46,10 @@ pub(crate) fn go_on(around: &Surroundings, workspace: &Workspace, run: &Run) -> 
         })?;
     let pass = Pass::reopen(around, workspace, &config, run)?;
     match &settings {
-        PassSettings::Scan(asked) => drop(scanning::perform(&pass, asked)?),
-        PassSettings::Crystallize(asked) => drop(crystallizing::perform(&pass, asked)?),
-        PassSettings::Update(asked) => drop(updating::perform(&pass, asked)?),
-        PassSettings::Undo(settings) => drop(updating::perform_undo(&pass, settings)?),
+        PassSettings::Scan(asked) => drop(scan::perform(&pass, asked)?),
+        PassSettings::Crystallize(asked) => drop(crystallize::perform(&pass, asked)?),
+        PassSettings::Update(asked) => drop(update::perform(&pass, asked)?),
+        PassSettings::Undo(settings) => drop(update::perform_undo(&pass, settings)?),
     }
     report::report(workspace, pass.journal(), run.id)
 }

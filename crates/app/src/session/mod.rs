@@ -1,4 +1,11 @@
-//! One agent session: which agent, what it may do, what it cost.
+//! One agent session: which agent, what it may do, what holds it, what it cost.
+//!
+//! From outside, a caller makes a `SessionPlan` and hands it to `open`, which does the same for
+//! every kind of session; `booking` turns its end into ledger, rows and events. `agents`,
+//! `backends`, `players` and `roles` say who works and with what; `confinement` alone decides
+//! what holds a session, and the sandbox is shared with the project's checks. It always holds
+//! that a session's row and its process are on record before it can cost anything, and that no
+//! session reaches a store but through the broker.
 
 pub(crate) mod agents;
 pub(crate) mod backends;

@@ -13,11 +13,11 @@ use spore_model::{CommitId, Fault, NodeId};
 use spore_store::CodeIndex;
 
 use super::Toolbox;
-use super::finding::{one_line, place_of};
+use super::hits::{one_line, place_of};
 use super::page::ToolFindings;
 use super::question::ToolRequest;
 use super::view::ProjectView;
-use super::walking::{ReachedCode, walk};
+use super::walks::{ReachedCode, walk};
 use crate::{Error, Result};
 
 const STEPS: u32 = 3;

@@ -9,20 +9,20 @@
 //! the user's files meanwhile, and reads files in its checkout. Nothing here writes: what a
 //! session proposes is kept by the broker, what a person allows is in `writing`.
 
-mod calling;
-mod finding;
+mod calls;
+mod file_text;
 mod held_index;
+mod hits;
 mod impact;
 mod nearness;
 mod page;
 mod places;
 mod question;
-mod reading;
-mod remembering;
+mod records;
 mod resources;
 mod token;
 mod view;
-mod walking;
+mod walks;
 mod writing;
 
 use std::sync::{Arc, OnceLock};

@@ -40,7 +40,7 @@ impl Toolbox {
             let resource = |tail: &str, what: &str| Resource {
                 uri: format!("spore://run/{id}{tail}"),
                 name: format!("{what} {}", &id[id.len().saturating_sub(8)..]),
-                description: super::finding::one_line(name),
+                description: super::hits::one_line(name),
                 mime: TEXT.to_owned(),
             };
             [resource("", "run"), resource("/task", "task")]

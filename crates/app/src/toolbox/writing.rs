@@ -77,7 +77,7 @@ impl Toolbox {
         let severity = asked.text("severity").unwrap_or("warning");
         let made = self.graph()?.0.create_meta(&MetaAsked {
             kind: "flag".to_owned(),
-            title: super::finding::one_line(message),
+            title: super::hits::one_line(message),
             content: format!("{severity}: {message}{place}"),
             agent: AGENT.to_owned(),
             connects_to: file.map(str::to_owned).into_iter().collect(),

@@ -5,7 +5,7 @@ use spore_model::{LESSON_KIND, Lesson};
 use spore_store::{Knowledge, NodeQuery};
 
 use super::Toolbox;
-use super::finding::one_line;
+use super::hits::one_line;
 use super::page::ToolFindings;
 use super::question::ToolRequest;
 use super::view::ProjectView;

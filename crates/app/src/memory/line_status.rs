@@ -11,10 +11,10 @@ use spore_memory::lines::{BroadcastLine, LineHash, LineMap};
 use spore_memory::pending::Touch;
 use spore_store::spine::Cursor;
 
-use super::crystallizing::FoldedLedger;
+use super::crystallize::FoldedLedger;
 use super::places::MemoryPlaces;
-use super::scanning::{OWN_EVENTS, ScannerState};
-use super::updating::{LineDecision, ambiguous, line_decision, no_such_line};
+use super::scan::{OWN_EVENTS, ScannerState};
+use super::update::{LineDecision, ambiguous, line_decision, no_such_line};
 use crate::{Result, Surroundings, Workspace};
 
 /// How memory stands.

@@ -3,7 +3,7 @@
 use spore_model::Node;
 
 use super::Toolbox;
-use super::finding::{Neighbours, one_line};
+use super::hits::{Neighbours, one_line};
 use super::page::ToolFindings;
 use super::places::lines_of;
 use super::question::ToolRequest;

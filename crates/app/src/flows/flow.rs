@@ -19,7 +19,7 @@ use crate::session::nesting::Nesting;
 use crate::{Result, Surroundings, Workspace};
 
 /// One flow at work. Shared by the threads of its phases.
-pub(crate) struct Ground<'a> {
+pub(crate) struct ActiveFlow<'a> {
     pub(crate) around: &'a Surroundings,
     pub(crate) workspace: &'a Workspace,
     pub(crate) config: &'a Config,
@@ -58,7 +58,7 @@ pub(crate) struct LayerEnding<'a> {
     pub(crate) points_at: Option<&'a str>,
 }
 
-impl Ground<'_> {
+impl ActiveFlow<'_> {
     pub(crate) fn blank(&self, run: RunId, kind: RunKind) -> Run {
         Run::begin(run, kind, "", self.now())
     }

@@ -7,7 +7,7 @@ use spore_model::{EdgeKind, NodeId};
 use spore_store::{CodeEdge, CodeIndex};
 
 use super::Toolbox;
-use super::finding::{one_line, place_of};
+use super::hits::{one_line, place_of};
 use super::page::ToolFindings;
 use super::question::ToolRequest;
 use crate::Result;

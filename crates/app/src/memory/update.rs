@@ -17,7 +17,7 @@ use spore_memory::lines::{BROADCAST, BroadcastLine, LineHash, LineMap};
 use spore_model::{Fault, Outcome, Run, RunId, RunKind, RunState};
 use spore_store::RunQuery;
 
-use super::crystallizing::FoldedLedger;
+use super::crystallize::FoldedLedger;
 use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;

@@ -16,7 +16,7 @@ use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{Crystallize, PassSettings};
-use super::scanning::LineEvidence;
+use super::scan::LineEvidence;
 use crate::{Result, Surroundings, Workspace, counted};
 
 /// What a crystallization did.
