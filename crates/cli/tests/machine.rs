@@ -162,7 +162,7 @@ fn a_project_is_not_begun_on_a_full_disk() {
     exit code: 74
     --- stdout
     --- stderr
-    error: cannot write $TEST_ENV/repo/.spore
+    error: cannot write $TEST_ENV/repo/.spore/.gitignore
       because: No space left on device (os error 28)
       try: free some disk space, then try again; a run that was under way goes on with `spore resume`
     ");
@@ -224,7 +224,7 @@ fn a_repository_of_somebody_else_is_left_as_it_is() {
     exit code: 74
     --- stdout
     --- stderr
-    error: cannot write $TEST_ENV/repo/.spore
+    error: cannot write $TEST_ENV/repo/.spore/.gitignore
       because: Permission denied (os error 13)
       try: make the directory writable for this user
     ");
@@ -233,7 +233,7 @@ fn a_repository_of_somebody_else_is_left_as_it_is() {
     exit code: 74
     --- stdout
     --- stderr
-    error: cannot write $TEST_ENV/repo/.spore
+    error: cannot write $TEST_ENV/repo/.spore/.gitignore
       because: Permission denied (os error 13)
       try: make the directory writable for this user
     ");
