@@ -115,11 +115,20 @@ impl Steps<'_> {
 
     /// Returns a step's result, `None` if there is none.
     pub(crate) fn result<T: DeserializeOwned>(&self, key: &StepKey) -> Result<Option<T>> {
-        let step = self.journal.step(self.run, key)?;
-        Ok(step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok()))
+        recorded(self.journal, self.run, key)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
         self.around.clock.now()
     }
+}
+
+/// Returns the result of a run's step, for rooms that only read; `None` if there is none.
+pub(crate) fn recorded<T: DeserializeOwned>(
+    journal: &dyn Journal,
+    run: RunId,
+    key: &StepKey,
+) -> Result<Option<T>> {
+    let step = journal.step(run, key)?;
+    Ok(step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok()))
 }

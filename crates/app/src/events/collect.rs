@@ -28,11 +28,10 @@ use spore_store::{Journal, RunQuery};
 use crate::base::error::bug;
 use crate::base::files::create_dir;
 use crate::base::outbox;
-use crate::base::step::Steps;
+use crate::base::step::{Steps, recorded};
 use crate::events::corrections::{
     CorrectionKind, Landed, event_id, followers, land, reverted, same_task,
 };
-use crate::report;
 use crate::{Result, Surroundings, Workspace};
 
 /// How many patches are held at once.
@@ -120,8 +119,7 @@ impl Runs {
         all.reverse();
         let mut own = HashMap::new();
         for run in all.iter().filter(|run| run.outcome == Some(Outcome::Success)) {
-            if let Some(Done::Committed { commit }) =
-                report::recorded(journal, run.id, &StepKey::commit())?
+            if let Some(Done::Committed { commit }) = recorded(journal, run.id, &StepKey::commit())?
             {
                 own.insert(commit, run.id);
             }

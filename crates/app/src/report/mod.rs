@@ -16,6 +16,7 @@ use spore_store::{Journal, RunQuery};
 
 use crate::base::outbox;
 use crate::base::run_lock::is_claimed;
+use crate::base::step::recorded;
 use crate::report::applied::Applied;
 use crate::report::layers::{PartRow, parts_of};
 use crate::{Error, Result, Surroundings, Workspace};
@@ -91,7 +92,7 @@ pub fn list_runs(around: &Surroundings, limit: Option<u32>) -> Result<Vec<RunRow
     let runs = journal.runs(&query)?;
     Ok(runs
         .into_iter()
-        .map(|run| RunRow { status: run.status(is_alive(&workspace, run.id)), run })
+        .map(|run| RunRow { status: run.status(is_claimed(&workspace, run.id)), run })
         .collect())
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
     let run = journal
         .run(id)?
         .ok_or_else(|| Error::new(Fault::BadInput, format!("there is no run {id}")))?;
-    let alive = is_alive(workspace, id);
+    let alive = is_claimed(workspace, id);
     let bounces = journal
         .children(id)?
         .into_iter()
@@ -225,13 +226,4 @@ fn recorded_verdict(journal: &dyn Journal, root: RunId, bounce: u32) -> Result<O
         }
     }
     Ok(None)
-}
-
-pub(crate) fn recorded(journal: &dyn Journal, run: RunId, key: &StepKey) -> Result<Option<Done>> {
-    let step = journal.step(run, key)?;
-    Ok(step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok()))
-}
-
-fn is_alive(workspace: &Workspace, run: RunId) -> bool {
-    is_claimed(workspace, run)
 }
