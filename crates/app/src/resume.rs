@@ -46,6 +46,10 @@ pub fn resume(
         RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Sentinel => {
             crate::flows::resume(around, &workspace, &run, asked.more_budget, progress)
         }
+        RunKind::Spawn => {
+            crate::session::spawn::go_on(around, &workspace, &run, asked.more_budget, progress)?;
+            report::report(&workspace, &journal, run.id)
+        }
         RunKind::Memory => crate::memory::go_on(around, &workspace, &run),
         RunKind::Investigate => crate::investigate::go_on(around, &workspace, &run, progress),
         kind => Err(Error::new(
@@ -66,6 +70,7 @@ const fn is_resumable(kind: RunKind) -> bool {
             | RunKind::Stage
             | RunKind::Phase
             | RunKind::Sentinel
+            | RunKind::Spawn
             | RunKind::Memory
             | RunKind::Investigate
     )

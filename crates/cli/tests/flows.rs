@@ -219,13 +219,13 @@ fn a_flow_killed_at_any_effect_ends_like_one_that_was_not() {
         .replace("steps = [{ say = \"I think.\" }, { hang = true }]", "steps = [{ exit = 21 }]");
     let flow = RELEASE.split("[[coordinators.release.phases]]\nname = \"ship\"").next().unwrap();
     let whole = std::env::var_os("FLOW_MATRIX").is_some();
-    let crime = KillTarget {
+    let target = KillTarget {
         scene: &|| scene(flow, &parts),
         command: &["phase", "release", "--backend", "replay", "--scenario", "../parts.toml"],
         random: if whole { 40 } else { 2 },
     };
     let tally = matrix_of(
-        &crime,
+        &target,
         CommandTraits { parallel: true, one_of_each: !whole, ..CommandTraits::default() },
     );
     println!("kill matrix of a flow: {}", tally.line());

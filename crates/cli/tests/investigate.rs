@@ -201,8 +201,8 @@ fn a_directory_outside_of_the_named_project_is_scanned_and_not_recorded() {
 
 #[test]
 fn an_investigation_killed_at_any_effect_ends_like_one_that_was_not() {
-    let crime = KillTarget { scene: &shop, command: &["investigate"], random: 2 };
-    let tally = matrix(&crime);
+    let target = KillTarget { scene: &shop, command: &["investigate"], random: 2 };
+    let tally = matrix(&target);
     println!("kill matrix: {}", tally.line());
     assert!(tally.points > 20, "{}", tally.line());
     let nothing: Vec<String> = Vec::new();

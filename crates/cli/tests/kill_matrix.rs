@@ -30,12 +30,12 @@ fn a_run_killed_at_any_effect_ends_like_one_that_was_not() {
     // All of a run's effects take some minutes: `SPORE_KILLS=all` asks for them, and the
     // normal run kills it once at every kind of effect.
     let all = asked_for("all");
-    let crime = KillTarget {
+    let target = KillTarget {
         scene: &|| scenes::with_scenario(scenes::THREE_BOUNCES),
         command: scenes::ORCHESTRATE,
         random: if all { 20 } else { 6 },
     };
-    let tally = matrix_of(&crime, CommandTraits { one_of_each: !all, ..CommandTraits::default() });
+    let tally = matrix_of(&target, CommandTraits { one_of_each: !all, ..CommandTraits::default() });
     println!("kill matrix: {}", tally.line());
     assert!(tally.points > 40, "{}", tally.line());
     all_came_to_the_same_good_end(&tally);
@@ -43,7 +43,7 @@ fn a_run_killed_at_any_effect_ends_like_one_that_was_not() {
 
 #[test]
 fn a_run_killed_while_it_lays_its_work_into_files_ends_like_one_that_was_not() {
-    let crime = KillTarget {
+    let target = KillTarget {
         scene: &|| scenes::with_scenario(&scenes::one_bounce(scenes::WRITE_42)),
         command: &[scenes::ORCHESTRATE, &["--in-place"]].concat(),
         random: 0,
@@ -53,7 +53,7 @@ fn a_run_killed_while_it_lays_its_work_into_files_ends_like_one_that_was_not() {
         "before:checkout:files of the user#1",
         "after:checkout:files of the user#1",
     ];
-    let tally = sample(&crime, CommandTraits::default(), &points.map(KillPoint::At));
+    let tally = sample(&target, CommandTraits::default(), &points.map(KillPoint::At));
     all_came_to_the_same_good_end(&tally);
 }
 
@@ -65,10 +65,10 @@ fn a_run_that_ends_otherwise_is_seen() {
         let other = r#"{ write = "answer.txt", content = "42, or so\n" }"#;
         scenes::with_scenario(&scenes::one_bounce(if first { scenes::WRITE_42 } else { other }))
     };
-    let crime = KillTarget { scene: &scene, command: scenes::ORCHESTRATE, random: 0 };
-    let blows =
+    let target = KillTarget { scene: &scene, command: scenes::ORCHESTRATE, random: 0 };
+    let kills =
         [KillPoint::At("before:row:begin commit#1"), KillPoint::At("before:row:no such step#1")];
-    let tally = sample(&crime, CommandTraits::default(), &blows);
+    let tally = sample(&target, CommandTraits::default(), &kills);
     let [first, second] = &tally.divergent[..] else { panic!("{:?}", tally.divergent) };
     let (other, unkilled) =
         if first.contains("no such") { (second, first) } else { (first, second) };
@@ -106,14 +106,14 @@ fn a_run_of_the_real_claude_killed_at_eight_places_ends_like_one_that_was_not() 
     }
     // Asked for, it is not skipped.
     let program = std::env::var("SPORE_TEST_CLAUDE").unwrap();
-    let crime = KillTarget {
+    let target = KillTarget {
         scene: &|| verified_run::claude_scene(&program),
         command: verified_run::CLAUDE_RUN,
         random: 0,
     };
     let start = Instant::now();
-    let manner = CommandTraits { foreign: true, ..CommandTraits::default() };
-    let tally = sample(&crime, manner, &EIGHT);
+    let traits = CommandTraits { foreign: true, ..CommandTraits::default() };
+    let tally = sample(&target, traits, &EIGHT);
     println!("kill matrix of Claude Code: {} in {:.0?}", tally.line(), start.elapsed());
     all_came_to_the_same_good_end(&tally);
     assert_eq!(tally.killed, 8, "{}", tally.line());

@@ -220,13 +220,13 @@ fn a_key_that_a_lost_session_left_behind_is_let_go_too() {
 #[test]
 fn a_run_that_is_killed_while_it_lets_go_of_a_key_ends_like_one_that_was_not() {
     let command = [scenes::ORCHESTRATE, &["--max-bounces", "1"]].concat();
-    let crime = KillTarget { scene: &leaking, command: &command, random: 0 };
+    let target = KillTarget { scene: &leaking, command: &command, random: 0 };
     let points = [
         "before:commit:bounce/1 of run RUN, without its secrets#1",
         "before:ref:refs/spore/RUN/bounce/1#2",
         "after:ref:refs/spore/RUN/bounce/1#2",
     ];
-    let tally = sample(&crime, CommandTraits::default(), &points.map(KillPoint::At));
+    let tally = sample(&target, CommandTraits::default(), &points.map(KillPoint::At));
     assert_eq!((tally.ended.as_str(), tally.killed), ("escalated", 3));
     assert_eq!(tally.divergent, Vec::<String>::new(), "{}", tally.line());
 }

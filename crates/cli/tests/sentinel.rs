@@ -103,9 +103,9 @@ fn it_only_checks_and_says_so() {
 fn a_sentinel_killed_at_any_effect_ends_like_one_that_was_not() {
     let whole = std::env::var_os("FLOW_MATRIX").is_some();
     let random = if whole { 20 } else { 0 };
-    let crime = KillTarget { scene: &project, command: CHECK, random };
+    let target = KillTarget { scene: &project, command: CHECK, random };
     let tally =
-        matrix_of(&crime, CommandTraits { one_of_each: !whole, ..CommandTraits::default() });
+        matrix_of(&target, CommandTraits { one_of_each: !whole, ..CommandTraits::default() });
     println!("kill matrix of a sentinel: {}", tally.line());
     let nothing: Vec<String> = Vec::new();
     assert_eq!(tally.divergent, nothing, "{}", tally.line());

@@ -63,10 +63,11 @@ fn sessions_of_every_kind_see_the_same_and_leave_the_same() {
 
         let seen = std::fs::read_to_string(format!("{home}/env.txt")).unwrap();
         let root = format!("SPORE_ROOT={}", env.repo().display());
-        for line in [root.as_str(), "SPORE_SPAWN_DEPTH=2", "SPORE_SPAWN_MAX_DEPTH="] {
+        let told = ["SPORE_SPAWN_DEPTH=2", "SPORE_SPAWN_MAX_DEPTH=", "SPORE_TRACE_ID=trace-7"];
+        for line in [&[root.as_str()], &told[..]].concat() {
             assert!(seen.lines().any(|seen| seen.starts_with(line)), "{args:?} {line}\n{seen}");
         }
-        for name in ["SPORE_TRACE_ID", "GIT_CEILING_DIRECTORIES"] {
+        for name in ["SPORE_TRACE_ID", "SPORE_SESSION_RUN", "GIT_CEILING_DIRECTORIES"] {
             let count = seen.lines().filter(|line| line.starts_with(&format!("{name}="))).count();
             assert_eq!(count, 1, "{args:?} {name}\n{seen}");
         }
@@ -117,4 +118,58 @@ fn a_session_of_a_flow_is_told_what_an_index_knows_and_none_is_made_for_it() {
     let task = scenes::artefact(&env, "session/task.md");
     let own = task.find("How to end").unwrap();
     assert!(own < task.find("answer.py").unwrap(), "{task}");
+}
+
+#[test]
+fn at_the_depth_limit_no_kind_of_run_is_started() {
+    let env = scene();
+    for args in KINDS {
+        let args = [args, PLAYED].concat();
+        let deep = [("SPORE_SPAWN_DEPTH", "9")];
+        let output = env.spore_in(&env.repo(), &args, &deep).code(2);
+        assert!(output.stderr.contains("nested"), "{args:?}: {}", output.stderr);
+    }
+    assert!(!env.repo().join(".spore/runs").exists());
+}
+
+#[test]
+fn a_resumed_run_is_as_deep_as_it_was() {
+    let env = scene();
+    let args = [KINDS[3], PLAYED].concat();
+    let killed = [("SPORE_SPAWN_DEPTH", "1"), ("SPORE_KILL_AT", "before:row:begin solo")];
+    let _ = env.spore_in(&env.repo(), &args, &killed).code(137);
+    let _ = env.spore(&["resume"]).code(0);
+    let started = events(&env).into_iter().find(|event| event["type"] == "session.started");
+    assert_eq!(started.unwrap()["payload"]["depth"], 1);
+}
+
+#[test]
+fn a_session_that_a_session_starts_is_known_by_both() {
+    let spore = env!("CARGO_BIN_EXE_spore");
+    let inner = "spawn --prompt inner --role helper --backend replay --scenario ../inner.toml";
+    let env = scenes::with_scenario(&format!(
+        "[[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"done\"\n\
+         steps = [{{ run = \"{spore} {inner}\" }}]\n"
+    ));
+    let helper = "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"helped\"\nsteps = []\n";
+    env.write_at(&env.dir().join("inner.toml"), helper);
+    let _ = env.spore(&[KINDS[0], PLAYED].concat()).code(0);
+    let told = events(&env);
+    let begun =
+        |event: &&Value| event["type"] == "run.started" && event["payload"]["task"] == "inner";
+    let started = told.iter().find(begun).unwrap();
+    let outer = told
+        .iter()
+        .find(|event| event["type"] == "session.started" && event["source"]["name"] == "operator");
+    let outer = outer.unwrap();
+    assert_eq!(started["payload"]["started_by"], outer["run"]);
+    assert_eq!(started["trace"], outer["trace"]);
+    // A session that is over, or was never there, is not believed.
+    for session in [outer["run"].as_str().unwrap(), "no run at all"] {
+        let args = ["spawn", "--prompt", "again", "--role", "helper"];
+        let args = [&args[..], &["--backend", "replay", "--scenario", "../inner.toml"]].concat();
+        let _ = env.spore_in(&env.repo(), &args, &[("SPORE_SESSION_RUN", session)]).code(0);
+    }
+    let again = events(&env).into_iter().filter(|event| event["payload"]["task"] == "again");
+    assert!(again.into_iter().all(|event| event["payload"]["started_by"].is_null()));
 }

@@ -1,5 +1,7 @@
 //! One agent session on its own.
 
+use spore_testkit::kill::{KillTarget, matrix};
+
 use crate::scenes;
 
 const SCENARIO: &str = r#"
@@ -113,4 +115,18 @@ fn exactly_one_source_of_the_prompt_is_wanted() {
             "../scenario.toml",
         ])
         .code(0);
+}
+
+#[test]
+fn a_session_killed_at_any_effect_ends_like_one_that_was_not() {
+    let target =
+        KillTarget { scene: &|| scenes::with_scenario(SCENARIO), command: SPAWN, random: 4 };
+    let tally = matrix(&target);
+    println!("kill matrix of a spawned session: {}", tally.line());
+    let nothing: Vec<String> = Vec::new();
+    assert_eq!(tally.ended, "finished");
+    assert_eq!(tally.divergent, nothing, "{}", tally.line());
+    assert_eq!(tally.duplicates, nothing, "{}", tally.line());
+    assert_eq!(tally.left_running, nothing, "{}", tally.line());
+    assert!(tally.points > 20, "{}", tally.line());
 }

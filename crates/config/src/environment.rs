@@ -16,6 +16,7 @@ pub const RESERVED: &[&str] = &[
     "SPORE_TEST_SEED",
     "SPORE_SPAWN_DEPTH",
     "SPORE_TRACE_ID",
+    "SPORE_SESSION_RUN",
     "SPORE_MODEL_DIR",
 ];
 

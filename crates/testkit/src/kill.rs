@@ -88,15 +88,15 @@ pub struct CommandTraits {
 }
 
 /// Runs the whole matrix, on as many threads as there are cores.
-pub fn matrix(crime: &KillTarget<'_>) -> KillTally {
-    matrix_of(crime, CommandTraits::default())
+pub fn matrix(target: &KillTarget<'_>) -> KillTally {
+    matrix_of(target, CommandTraits::default())
 }
 
-/// Like [`matrix`], for a command with a manner of its own.
-pub fn matrix_of(crime: &KillTarget<'_>, manner: CommandTraits) -> KillTally {
-    let reference = undisturbed(crime, manner);
+/// Like [`matrix`], for a command with a traits of its own.
+pub fn matrix_of(target: &KillTarget<'_>, traits: CommandTraits) -> KillTally {
+    let reference = undisturbed(target, traits);
     let mut points: Vec<&String> = reference.points.iter().collect();
-    if manner.one_of_each {
+    if traits.one_of_each {
         let mut seen = BTreeSet::new();
         points.retain(|point| seen.insert(kind_of(point)));
     }
@@ -105,15 +105,19 @@ pub fn matrix_of(crime: &KillTarget<'_>, manner: CommandTraits) -> KillTally {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as f64 / f64::from(1_u32 << 31)
     };
-    let mut blows: Vec<KillPoint<'_>> = points.iter().map(|point| KillPoint::At(point)).collect();
-    blows.extend((0..crime.random).map(|_| KillPoint::After(random())));
-    strike_all(crime, manner, &reference, &blows)
+    let mut kills: Vec<KillPoint<'_>> = points.iter().map(|point| KillPoint::At(point)).collect();
+    kills.extend((0..target.random).map(|_| KillPoint::After(random())));
+    kill_at_all(target, traits, &reference, &kills)
 }
 
 /// Kills the command in these ways only, for one that takes too long to be killed everywhere.
-pub fn sample(crime: &KillTarget<'_>, manner: CommandTraits, blows: &[KillPoint<'_>]) -> KillTally {
-    let reference = undisturbed(crime, manner);
-    strike_all(crime, manner, &reference, blows)
+pub fn sample(
+    target: &KillTarget<'_>,
+    traits: CommandTraits,
+    kills: &[KillPoint<'_>],
+) -> KillTally {
+    let reference = undisturbed(target, traits);
+    kill_at_all(target, traits, &reference, kills)
 }
 
 /// The undisturbed run: its effects, its result and its time.
@@ -123,22 +127,22 @@ struct ReferenceRun {
     took: Duration,
 }
 
-fn strike_all(
-    crime: &KillTarget<'_>,
-    manner: CommandTraits,
+fn kill_at_all(
+    target: &KillTarget<'_>,
+    traits: CommandTraits,
     reference: &ReferenceRun,
-    blows: &[KillPoint<'_>],
+    kills: &[KillPoint<'_>],
 ) -> KillTally {
     let next = AtomicUsize::new(0);
-    let points = blows.iter().filter(|blow| !matches!(blow, KillPoint::After(_))).count();
+    let points = kills.iter().filter(|kill| !matches!(kill, KillPoint::After(_))).count();
     let ended = reference.state["status"].as_str().unwrap().to_owned();
     let tally = Mutex::new(KillTally { ended, points, ..KillTally::default() });
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(blow) = blows.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = strike(crime, manner, *blow, reference);
+                while let Some(kill) = kills.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = kill_once(target, traits, *kill, reference);
                     tally.lock().unwrap().add(found);
                 }
             });
@@ -164,31 +168,31 @@ fn kind_of(point: &str) -> String {
     format!("{side}:{effect}:{file} {last}")
 }
 
-fn strike(
-    crime: &KillTarget<'_>,
-    manner: CommandTraits,
-    blow: KillPoint<'_>,
+fn kill_once(
+    target: &KillTarget<'_>,
+    traits: CommandTraits,
+    kill: KillPoint<'_>,
     reference: &ReferenceRun,
 ) -> KillTally {
     let mut tally = KillTally::default();
-    let env = (crime.scene)();
-    let (point, ended) = match blow {
+    let env = (target.scene)();
+    let (point, ended) = match kill {
         KillPoint::At(point) => {
-            let output = env.spore_in(&env.repo(), crime.command, &[("SPORE_KILL_AT", point)]);
+            let output = env.spore_in(&env.repo(), target.command, &[("SPORE_KILL_AT", point)]);
             (point.to_owned(), Some(output).filter(|output| output.code != 137))
         }
         KillPoint::Once(name, seen) => {
-            let output = kill_when(crime, &env, || seen(&env));
+            let output = kill_when(target, &env, || seen(&env));
             (name.to_owned(), Some(output).filter(|output| output.code != 137))
         }
         KillPoint::After(share) => {
             let until = Instant::now() + reference.took.mul_f64(share);
-            let _ = kill_when(crime, &env, || Instant::now() >= until);
+            let _ = kill_when(target, &env, || Instant::now() >= until);
             (format!("after {share:.3} of it"), None)
         }
     };
     match ended {
-        None => examine(crime, manner, &env, &point, &reference.state, &mut tally),
+        None => examine(target, traits, &env, &point, &reference.state, &mut tally),
         Some(output) => {
             tally.divergent.push(format!("{point}: was not killed: {}", output.render()));
         }
@@ -197,8 +201,8 @@ fn strike(
 }
 
 /// Runs the command and kills it when it is time, unless it has ended by then.
-fn kill_when(crime: &KillTarget<'_>, env: &TestEnv, is_time: impl Fn() -> bool) -> ProgramOutput {
-    let mut child = env.start_in(&env.repo(), crime.command, &[]);
+fn kill_when(target: &KillTarget<'_>, env: &TestEnv, is_time: impl Fn() -> bool) -> ProgramOutput {
+    let mut child = env.start_in(&env.repo(), target.command, &[]);
     while !is_time() && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -206,13 +210,13 @@ fn kill_when(crime: &KillTarget<'_>, env: &TestEnv, is_time: impl Fn() -> bool) 
     env.finish(child)
 }
 
-fn undisturbed(crime: &KillTarget<'_>, manner: CommandTraits) -> ReferenceRun {
-    let env = (crime.scene)();
+fn undisturbed(target: &KillTarget<'_>, traits: CommandTraits) -> ReferenceRun {
+    let env = (target.scene)();
     let log = env.dir().join("effects.log");
     let start = Instant::now();
     let output = env.spore_in(
         &env.repo(),
-        crime.command,
+        target.command,
         &[("SPORE_EFFECTS_LOG", &log.display().to_string())],
     );
     let took = start.elapsed();
@@ -221,15 +225,15 @@ fn undisturbed(crime: &KillTarget<'_>, manner: CommandTraits) -> ReferenceRun {
         std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert!(!points.is_empty(), "the command has no effects");
     let mut tally = KillTally::default();
-    let state = canonical(&env, manner, "undisturbed", &mut tally);
+    let state = canonical(&env, traits, "undisturbed", &mut tally);
     assert_eq!(tally.duplicates, Vec::<String>::new());
     ReferenceRun { points, state, took }
 }
 
 /// Brings a killed run to its end and compares.
 fn examine(
-    crime: &KillTarget<'_>,
-    manner: CommandTraits,
+    target: &KillTarget<'_>,
+    traits: CommandTraits,
     env: &TestEnv,
     point: &str,
     reference: &Value,
@@ -244,7 +248,7 @@ fn examine(
     let begun = runs.code == 0 && runs.json().as_array().is_some_and(|runs| !runs.is_empty());
     // Killed before there was a run: the person types the command again.
     let output = if !begun {
-        env.spore_in(&env.repo(), crime.command, &[])
+        env.spore_in(&env.repo(), target.command, &[])
     } else if runs.json()[0]["state"] == "ended" {
         runs
     } else {
@@ -257,7 +261,7 @@ fn examine(
     for (pid, command) in wait_until_none(env.dir(), Duration::from_secs(8)) {
         tally.left_running.push(format!("{point}: after resume: {pid} {command}"));
     }
-    let state = canonical(env, manner, point, tally);
+    let state = canonical(env, traits, point, tally);
     if state != *reference {
         tally.divergent.push(format!("{point}: {}", difference(reference, &state)));
     }

@@ -19,4 +19,5 @@ pub(crate) mod step;
 pub(crate) mod stores;
 pub(crate) mod surroundings;
 pub(crate) mod title;
+pub(crate) mod totals;
 pub(crate) mod workspace;

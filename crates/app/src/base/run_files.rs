@@ -75,9 +75,9 @@ impl RunFiles {
         SessionFiles::new(self.file(role))
     }
 
-    /// The one session of a run that is nothing else, in the run's own directory.
+    /// The one session of a run that is nothing else.
     pub(crate) fn alone(&self) -> SessionFiles {
-        SessionFiles::new(self.dir.clone())
+        SessionFiles::new(self.file("session"))
     }
 
     /// Any other file of the run.

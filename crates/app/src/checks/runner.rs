@@ -23,7 +23,7 @@ use crate::base::error::bug;
 use crate::base::files::{create_dir, create_private_dir};
 use crate::checks::needs;
 use crate::checks::words::line;
-use crate::session::sandbox::{Hold, Sandboxes};
+use crate::session::sandbox::{Enforcement, Sandboxes};
 use crate::{Error, Progress, Result, Update};
 
 pub(crate) struct GateRuns<'a> {
@@ -31,7 +31,7 @@ pub(crate) struct GateRuns<'a> {
     pub(crate) gates: &'a [Gate],
     pub(crate) journal: &'a dyn Journal,
     pub(crate) sandboxes: Sandboxes<'a>,
-    pub(crate) hold: &'a Hold,
+    pub(crate) enforcement: &'a Enforcement,
     pub(crate) runner: Runner,
     pub(crate) cache_cap: u64,
 }
@@ -258,7 +258,7 @@ impl GateRuns<'_> {
             self.journal.process_started(&row)
         };
         let interrupt = around.interrupt.clone();
-        let held = self.sandboxes.of_gate(self.hold, &gate.needs, dir, &token)?;
+        let held = self.sandboxes.of_gate(self.enforcement, &gate.needs, dir, &token)?;
         let runner = match &held {
             Some((confinement, scratch)) => {
                 let mut runner = self.runner.clone().confined(Some(confinement.clone()));

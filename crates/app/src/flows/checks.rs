@@ -27,7 +27,7 @@ use crate::checks::runner::{self, Against, Checked, GateRuns};
 use crate::checks::words;
 use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
-use crate::session::sandbox::{Hold, Sandboxes};
+use crate::session::sandbox::{Enforcement, Sandboxes};
 use crate::{Progress, Result, Surroundings, Update, Workspace};
 
 /// The sentinel at work.
@@ -226,13 +226,13 @@ impl Checks<'_> {
     ) -> Result<Checked> {
         let ground = self.ground;
         let (around, workspace, config) = (ground.around, ground.workspace, ground.config);
-        let hold = Hold::find(config, "")?;
+        let enforcement = Enforcement::find(config, "")?;
         let gates = GateRuns {
             checkouts: &self.checkouts(repository),
             gates: &self.settings.gates,
             journal: ground.journal,
             sandboxes: Sandboxes { around, workspace, config, run: ground.root },
-            hold: &hold,
+            enforcement: &enforcement,
             runner: Runner::new(
                 spore_effects::session::Shim::new(around.exe.clone()),
                 crate::session::environment::environment(config, around, &[]),

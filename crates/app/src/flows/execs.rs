@@ -19,11 +19,11 @@ use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
 use crate::knowledge::brief::{Brief, BriefAsked, Briefing, Findings, task_file_limits};
+use crate::session::agent_choice::AgentChoice;
 use crate::session::backends::{backend, model};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{EndedSession, SessionOpener};
-use crate::session::plan::{RowKind, SessionPlan, SessionPosition, SessionTools};
-use crate::session::players::Player;
+use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
 use crate::session::roles::RoleTerms;
 use crate::{Progress, Result, Update};
 
@@ -133,15 +133,15 @@ impl Exec<'_> {
     ) -> Result<SessionPlan> {
         let (ground, plan) = (self.ground, self.plan);
         let (config, root) = (ground.config, ground.workspace.root());
-        let player = self.player();
+        let choice = self.choice();
         let scenario = plan.scenario.as_deref().map(|path| root.join(path));
-        let agent = backend(ground.around, config, &player.backend, scenario.as_deref())?;
+        let agent = backend(ground.around, config, &choice.backend, scenario.as_deref())?;
         let head = ground.head();
         let (prompt, brief) = self.task(head.as_ref(), progress);
         Ok(SessionPlan {
             role: plan.role.clone(),
             name: self.place.name.clone(),
-            player,
+            choice,
             agent,
             prompt,
             conversation: None,
@@ -153,7 +153,7 @@ impl Exec<'_> {
             tools: SessionTools::Allowed(plan.allowed_tools.clone()),
             brief,
             graph_at: head,
-            nesting: ground.nesting.clone(),
+            nesting: ground.nesting,
             row: SessionPosition {
                 id: SessionPosition::id_for(ground.around, ticket)?,
                 root: ground.root,
@@ -161,21 +161,19 @@ impl Exec<'_> {
                 bounce: self.place.attempt,
                 depth: self.place.depth + 1,
                 experiment: None,
-                kind: RowKind::OfStep {
-                    parent: self.place.run,
-                    run: self.place.run,
-                    key: key.clone(),
-                },
+                parent: self.place.run,
+                run: self.place.run,
+                key: key.clone(),
             },
             confinement: SessionConfinement::OwnDirectory,
         })
     }
 
-    fn player(&self) -> Player {
+    fn choice(&self) -> AgentChoice {
         let (config, plan, backend) = (self.ground.config, self.plan, self.backend());
         let tier = config.roles.of(&plan.role).tier.as_str();
         let model = model(config, &backend, Some(plan.model.as_deref().unwrap_or(tier)));
-        Player { backend, model }
+        AgentChoice { backend, model }
     }
 
     /// Writes what the exec is to do, with what code, lessons and memory know about it. Where no

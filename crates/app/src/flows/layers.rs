@@ -1,14 +1,13 @@
 //! How a layer of a flow is opened and how it ends: its row, and what others watch of it.
 
 use serde_json::{Value, json};
-use spore_model::{
-    Begun, Cost, EffectClass, Outcome, Run, RunKind, RunState, SourceKind, StepKey, Usage,
-};
+use spore_model::{Begun, EffectClass, Outcome, Run, RunKind, RunState, SourceKind, StepKey};
 use spore_store::{RunChange, StepEntry};
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::Result;
 use crate::base::error::bug;
+use crate::base::totals;
 
 impl ActiveFlow<'_> {
     /// Opens the row of a layer below the root, once.
@@ -57,7 +56,7 @@ impl ActiveFlow<'_> {
             outcome: Some(ending.outcome),
             reason: ending.reason.map(str::to_owned),
             ended: Some(at),
-            ..figures(below.iter())
+            ..totals::of_runs(below.iter())
         };
         entry.runs.push((place.run, change));
         let payload = json!({
@@ -88,15 +87,5 @@ impl ActiveFlow<'_> {
             };
             entry.runs.push((open.id, change));
         }
-    }
-}
-
-/// What several runs consumed together.
-fn figures<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> RunChange {
-    RunChange {
-        turns: Some(runs.clone().map(|run| run.turns).sum()),
-        tokens: Some(runs.clone().map(|run| run.tokens).sum::<Usage>()),
-        cost: Some(runs.map(|run| Cost::from(run.cost)).sum::<Cost>().into()),
-        ..RunChange::default()
     }
 }

@@ -44,7 +44,7 @@ use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{claim, is_claimed};
 use crate::report::{self, RunReport};
 use crate::session::broker::Broker;
-use crate::session::nesting::Nesting;
+use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::processes::reap;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -130,27 +130,26 @@ fn start(
         crate::session::confinement::refuse_if_required(&config)?;
     }
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
-    let nesting = Nesting::read(around, limit)?;
+    let ancestry = Ancestry::read(around, limit)?;
     planned.refuse_missing(around, &workspace, &config)?;
     if !workspace.database().exists() {
         crate::base::init::init(around)?;
         progress.update(&Update::Initialised);
     }
-    if nesting.left() == 1 {
+    if ancestry.nesting.left() == 1 {
         progress.update(&Update::Shallow { limit });
     }
     let journal = workspace.journal(&config)?;
     let id = around.ids.run();
-    let trace = nesting.trace.clone().unwrap_or_else(|| id.into());
     let _lock = claim(&workspace, id)?;
     let budget = options.budget.or(planned.budget()).unwrap_or(config.orchestrate.budget_usd);
     let settings = FlowSettings { planned, budget, raised: Usd::ZERO, max_depth: limit };
-    create(around, &journal, &settings, &nesting, (id, trace))?;
+    create(around, &journal, &settings, &ancestry, id)?;
     if settings.planned.kind() != RunKind::Sentinel {
         progress
             .update(&Update::NotHeld { note: crate::session::confinement::NOT_HELD.to_owned() });
     }
-    work(around, &workspace, &config, &journal, id, nesting, &settings, progress)
+    work(around, &workspace, &config, &journal, id, ancestry.nesting, &settings, progress)
 }
 
 /// Goes on with a flow from its first step without a result.
@@ -196,8 +195,7 @@ fn go_on(
     let event = events.make(SourceKind::Runner, word, "run.resumed", run.id, json!({}));
     journal.update_run(run.id, &change, &[event])?;
     progress.update(&Update::Resumed { run: run.id, reaped });
-    let limit = settings.max_depth;
-    let nesting = Nesting { depth: run.depth, limit, trace: Some(run.trace.clone()) };
+    let nesting = Nesting { depth: run.depth, limit: settings.max_depth };
     work(around, workspace, &config, &journal, run.id, nesting, &settings, progress)
 }
 
@@ -205,20 +203,26 @@ fn create(
     around: &Surroundings,
     journal: &dyn Journal,
     settings: &FlowSettings,
-    nesting: &Nesting,
-    (id, trace): (RunId, TraceId),
+    ancestry: &Ancestry,
+    id: RunId,
 ) -> Result<()> {
     let kind = settings.planned.kind();
     let (name, task) = settings.planned.words();
+    let trace = ancestry.trace_of(id);
     let run = Run {
         trace: trace.clone(),
         task: Some(task.clone()),
-        depth: nesting.depth,
+        depth: ancestry.nesting.depth,
         settings: serde_json::to_value(settings).map_err(bug)?,
         ..Run::begin(id, kind, name, around.clock.now())
     };
     let events = Events { around, trace };
-    let payload = json!({ "kind": kind, "task": task, "budget_usd": settings.budget });
+    let payload = json!({
+        "kind": kind,
+        "task": task,
+        "budget_usd": settings.budget,
+        "started_by": ancestry.started_by(journal)?,
+    });
     let event = events.make(SourceKind::Runner, kind.as_str(), "run.started", id, payload);
     Ok(journal.create_run(&run, &[event])?)
 }

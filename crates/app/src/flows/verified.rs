@@ -46,6 +46,7 @@ pub(crate) fn run(
         parent: place.parent.unwrap_or(ground.root),
         trace: ground.trace.clone(),
         depth: place.depth,
+        nesting: ground.nesting,
     };
     let ran = within(ground.around, &asked, &under, progress);
     let more = cost(ground, place)?.as_nanos().saturating_sub(before.as_nanos());

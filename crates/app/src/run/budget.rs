@@ -1,49 +1,56 @@
-//! What sessions may cost, and what they did.
+//! What the sessions of a run may cost.
 
-use spore_model::{Allowance, BudgetTree, LedgerEntry, Outcome, Park, Usd};
-use spore_pipeline::{Done, SessionSummary};
+use spore_model::{Allowance, BudgetId, BudgetTree, Usd};
 
-use crate::run::context::RunContext;
-use crate::{Result, Update};
+/// The budget of one run, and the part of it that the running session may spend.
+pub(crate) struct RunBudget {
+    tree: BudgetTree,
+    reserved: Option<BudgetId>,
+}
 
-impl RunContext<'_> {
-    /// Sets budget aside for a session, or says that there is none.
-    pub(crate) fn out_of_budget(&mut self) -> Option<Done> {
-        match self.budget.reserve(BudgetTree::ROOT, Allowance::default()) {
-            Ok(reserved) => {
-                self.reserved = Some(reserved);
-                None
-            }
-            Err(_) => Some(Done::Stopped {
-                park: Park::Budget,
-                reason: format!("its budget of {} is spent", self.settings.budget),
-            }),
-        }
+impl RunBudget {
+    /// Makes the budget of a run that has spent some of it already.
+    pub(crate) fn new(limit: Usd, spent: Usd) -> Self {
+        Self { tree: BudgetTree::new(dollars(limit), dollars(spent)), reserved: None }
     }
 
-    /// Settles what the session really cost, and tells by how much it went over.
-    pub(crate) fn settle(&mut self, entry: &LedgerEntry) {
-        let Some(reserved) = self.reserved.take() else { return };
-        let spent = Allowance { usd: Some(entry.cost.usd), ..Allowance::default() };
-        let over = self.budget.settle(reserved, spent);
-        if over.usd > Usd::ZERO {
-            self.progress.update(&Update::OverBudget { usd: over.usd });
-        }
+    /// Returns what is left for sessions.
+    pub(crate) fn left(&self) -> Option<Usd> {
+        self.tree.left(BudgetTree::ROOT).usd
     }
 
-    /// Books a session that will be run again: it has no place in a step's result.
-    pub(crate) fn book_if_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
-        let waits = [Outcome::Interrupted, Outcome::QuotaParked, Outcome::NeedsHuman];
-        if waits.contains(&session.outcome) {
-            return self.book_stopped(role, session);
-        }
-        Ok(())
+    /// Sets what is left aside for a session. Returns whether there was anything.
+    pub(crate) fn reserve(&mut self) -> bool {
+        let reserved = self.tree.reserve(BudgetTree::ROOT, Allowance::default()).ok();
+        self.reserved = reserved.or(self.reserved);
+        reserved.is_some()
     }
 
-    pub(crate) fn book_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
-        let booking = self.booking(role, session);
-        let bill = booking.book_stopped(self.journal, &self.events(), session.outcome)?;
-        self.settle(&bill);
-        Ok(())
+    /// Settles what the session really cost. Returns by how much it went over, where it did.
+    pub(crate) fn settle(&mut self, cost: Usd) -> Option<Usd> {
+        let over = self.tree.settle(self.reserved.take()?, dollars(cost)).usd;
+        Some(over).filter(|over| *over > Usd::ZERO)
+    }
+}
+
+fn dollars(amount: Usd) -> Allowance {
+    Allowance { usd: Some(amount), ..Allowance::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_spent_by_sessions_that_were_reserved() {
+        let mut budget = RunBudget::new(Usd::from_nanos(100), Usd::from_nanos(40));
+        assert_eq!(budget.left(), Some(Usd::from_nanos(60)));
+        assert_eq!(budget.settle(Usd::from_nanos(10)), None, "no session was running");
+        assert!(budget.reserve());
+        assert_eq!(budget.settle(Usd::from_nanos(50)), None);
+        assert_eq!(budget.left(), Some(Usd::from_nanos(10)));
+        assert!(budget.reserve());
+        assert_eq!(budget.settle(Usd::from_nanos(30)), Some(Usd::from_nanos(20)));
+        assert!(!budget.reserve());
     }
 }

@@ -8,7 +8,7 @@ use spore_config::Config;
 use spore_context::task_file::{Assignment, Before, Occasion, RoleTurn, TaskFileBudget};
 use spore_gates::GateResult;
 use spore_git::Repository;
-use spore_model::{BudgetId, BudgetTree, Park, RunId, SourceKind, Ticket, TraceId};
+use spore_model::{Park, RunId, SourceKind, Ticket, TraceId};
 use spore_pipeline::Done;
 use spore_store::{Journal, Knowledge};
 
@@ -17,36 +17,45 @@ use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::base::run_files::RunFiles;
 use crate::base::step::Steps;
-use crate::knowledge::brief::Briefing;
-use crate::knowledge::brief::{Brief, Findings, task_file_limits};
+use crate::knowledge::brief::{Brief, Briefing, Findings, task_file_limits};
 use crate::knowledge::run_keys::Keys;
+use crate::run::budget::RunBudget;
 use crate::run::settings::RunSettings;
+use crate::session::agent_choice::RoleAgents;
 use crate::session::broker::Broker;
-use crate::session::players::Cast;
-use crate::session::sandbox::Hold;
+use crate::session::sandbox::Enforcement;
 use crate::{Progress, Result, Surroundings, Workspace};
 
-/// One run at work.
-pub(crate) struct RunContext<'a> {
+/// The project whose runs are worked on, with its journal and settings.
+#[derive(Clone, Copy)]
+pub(crate) struct RunProject<'a> {
     pub(crate) around: &'a Surroundings,
     pub(crate) workspace: &'a Workspace,
     pub(crate) repository: &'a Repository,
-    pub(crate) journal: &'a dyn Journal,
-    pub(crate) knowledge: &'a dyn Knowledge,
     pub(crate) config: &'a Config,
-    pub(crate) run: RunId,
+    pub(crate) journal: &'a dyn Journal,
+}
+
+/// A run that this process has claimed and works on.
+pub(crate) struct ClaimedRun {
+    pub(crate) id: RunId,
     pub(crate) trace: TraceId,
     /// How deep it is below the run that everything belongs to.
     pub(crate) depth: u32,
     pub(crate) settings: RunSettings,
-    pub(crate) cast: Cast,
+    pub(crate) agents: RoleAgents,
+    /// What holds its sessions and gates.
+    pub(crate) enforcement: Enforcement,
+}
+
+/// One run at work.
+pub(crate) struct RunContext<'a> {
+    pub(crate) project: RunProject<'a>,
+    pub(crate) knowledge: &'a dyn Knowledge,
+    pub(crate) run: ClaimedRun,
     /// Serves the tools of its sessions.
     pub(crate) broker: Broker,
-    /// What holds its sessions and gates.
-    pub(crate) hold: Hold,
-    pub(crate) budget: BudgetTree,
-    /// Set aside for the session that is running.
-    pub(crate) reserved: Option<BudgetId>,
+    pub(crate) budget: RunBudget,
     pub(crate) progress: &'a mut dyn Progress,
     /// What the gates said in the step that is being performed, for its event.
     pub(crate) gate_results: Vec<GateResult>,
@@ -55,45 +64,45 @@ pub(crate) struct RunContext<'a> {
 impl RunContext<'_> {
     pub(crate) fn checkouts(&self) -> Checkouts<'_> {
         Checkouts {
-            around: self.around,
-            workspace: self.workspace,
-            repository: self.repository,
-            run: self.run,
-            settings: self.settings.checkout(),
+            around: self.project.around,
+            workspace: self.project.workspace,
+            repository: self.project.repository,
+            run: self.run.id,
+            settings: self.run.settings.checkout(),
         }
     }
 
     pub(crate) fn steps(&self) -> Steps<'_> {
-        let Self { around, workspace, journal, run, .. } = *self;
-        Steps { around, workspace, journal, run }
+        let RunProject { around, workspace, journal, .. } = self.project;
+        Steps { around, workspace, journal, run: self.run.id }
     }
 
     /// Returns the ids of the run's nodes, as the step of `ticket` writes them.
     pub(crate) fn keys(&self, ticket: &Ticket) -> Result<Keys> {
         let at = ticket.time().map_err(bug)?;
-        let started = self.journal.run(self.run)?.map_or(at, |run| run.started);
-        Ok(Keys::new(self.run, started, at))
+        let started = self.project.journal.run(self.run.id)?.map_or(at, |run| run.started);
+        Ok(Keys::new(self.run.id, started, at))
     }
 
     pub(crate) fn files(&self) -> RunFiles {
-        self.workspace.run_files(self.run)
+        self.project.workspace.run_files(self.run.id)
     }
 
     pub(crate) fn briefing(&self) -> Briefing<'_> {
         Briefing {
-            around: self.around,
-            workspace: self.workspace,
-            repository: self.repository,
-            config: self.config,
+            around: self.project.around,
+            workspace: self.project.workspace,
+            repository: self.project.repository,
+            config: self.project.config,
             knowledge: self.knowledge,
         }
     }
 
     /// Waits, unless interrupted.
     pub(crate) fn pause(&self, time: std::time::Duration) -> bool {
-        let until = self.around.clock.monotonic() + time;
-        while self.around.clock.monotonic() < until {
-            if self.around.interrupt.is_raised() {
+        let until = self.project.around.clock.monotonic() + time;
+        while self.project.around.clock.monotonic() < until {
+            if self.project.around.interrupt.is_raised() {
                 return false;
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -116,20 +125,23 @@ impl RunContext<'_> {
         let time = ticket.time().map_err(bug)?;
         Ok(findings.write(&Assignment {
             role,
-            occasion: Some(Occasion { run: &self.run.short(), turn, time }),
+            occasion: Some(Occasion { run: &self.run.id.short(), turn, time }),
             before,
             checks: &checks,
-            budget: TaskFileBudget { context: self.config.context.tokens as usize, whole: None },
-            limits: task_file_limits(self.config),
+            budget: TaskFileBudget {
+                context: self.project.config.context.tokens as usize,
+                whole: None,
+            },
+            limits: task_file_limits(self.project.config),
         }))
     }
 
     pub(crate) fn gate_commands(&self) -> Vec<String> {
-        self.settings.gates.iter().map(|gate| gate.command.clone()).collect()
+        self.run.settings.gates.iter().map(|gate| gate.command.clone()).collect()
     }
 
     pub(crate) fn events(&self) -> Events<'_> {
-        Events { around: self.around, trace: self.trace.clone() }
+        Events { around: self.project.around, trace: self.run.trace.clone() }
     }
 
     pub(crate) fn event(

@@ -9,7 +9,7 @@ use crate::report::applied::Apply;
 use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
 use crate::run::start::refuse_empty;
-use crate::session::players::{Cast, Player};
+use crate::session::agent_choice::{AgentChoice, RoleAgents};
 use crate::session::roles::RoleTerms;
 use crate::{Result, Surroundings, Workspace};
 
@@ -40,7 +40,7 @@ pub struct RunPlan {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RolePlan {
     #[serde(flatten)]
-    pub player: Player,
+    pub choice: AgentChoice,
     #[serde(flatten)]
     pub terms: RoleTerms,
 }
@@ -52,21 +52,21 @@ pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
     let repository = workspace.repository(around)?;
     let config = workspace.config(around, &[])?;
     let settings = RunSettings::settle(&workspace, &repository, &config, asked)?;
-    let hold = Cast::hold(&config, &settings.cast)?;
-    Cast::of(around, &config, &settings.cast, settings.scenario.as_deref())?;
+    let enforcement = RoleAgents::enforcement(&config, &settings.agents)?;
+    RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
     if settings.in_place {
         crate::run::apply::refuse_dirty(&repository)?;
     }
-    let role = |(role, player): (&String, &Player)| {
+    let role = |(role, choice): (&String, &AgentChoice)| {
         let terms = settings.terms(&config, role);
-        (role.clone(), RolePlan { player: player.clone(), terms })
+        (role.clone(), RolePlan { choice: choice.clone(), terms })
     };
-    let roles = settings.cast.iter().map(role).collect();
+    let roles = settings.agents.iter().map(role).collect();
     Ok(RunPlan {
         left_out: repository.dirty_files()?,
         gates: settings.gates.iter().map(|gate| gate.command.clone()).collect(),
-        sandboxed: hold.held,
-        not_held: hold.notes,
+        sandboxed: enforcement.held,
+        not_held: enforcement.notes,
         task: settings.task,
         base: settings.base,
         roles,

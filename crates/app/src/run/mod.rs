@@ -11,7 +11,6 @@ mod briefs;
 mod budget;
 mod context;
 pub(crate) mod dry_run;
-mod prompts;
 pub(crate) mod prune;
 mod record;
 pub(crate) mod request;

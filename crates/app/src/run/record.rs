@@ -2,14 +2,13 @@
 //! changed, the money it cost and the events it is told by.
 
 use serde_json::json;
-use spore_model::{
-    LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind, Ticket, Verdict,
-};
+use spore_model::{Outcome, RunId, RunKind, RunState, SourceKind, Ticket, Verdict};
 use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step};
 use spore_store::{RunChange, StepEntry};
 
 use crate::Result;
 use crate::base::error::bug;
+use crate::base::totals;
 use crate::checks::words;
 use crate::run::context::RunContext;
 
@@ -38,13 +37,13 @@ impl RunContext<'_> {
                 entry.events.push(self.event(
                     SourceKind::Runner,
                     "run.summarized",
-                    self.run,
+                    self.run.id,
                     payload,
                 ));
             }
             (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files, secrets }) => {
-                let run = match &self.settings.solo {
-                    Some(_) => self.run,
+                let run = match &self.run.settings.solo {
+                    Some(_) => self.run.id,
                     None => self.existing_bounce(*bounce)?,
                 };
                 let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
@@ -58,20 +57,30 @@ impl RunContext<'_> {
             }
             (Step::Commit { tree, .. }, Done::Committed { commit }) => {
                 let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
-                entry.runs.push((self.run, change));
+                entry.runs.push((self.run.id, change));
                 let payload = json!({ "commit": commit, "tree": tree });
-                entry.events.push(self.event(SourceKind::Git, "commit.created", self.run, payload));
+                entry.events.push(self.event(
+                    SourceKind::Git,
+                    "commit.created",
+                    self.run.id,
+                    payload,
+                ));
             }
             (Step::Apply { .. }, Done::Applied { record }) => {
                 let payload = record.clone();
-                entry.events.push(self.event(SourceKind::Git, "commit.applied", self.run, payload));
+                entry.events.push(self.event(
+                    SourceKind::Git,
+                    "commit.applied",
+                    self.run.id,
+                    payload,
+                ));
             }
             (Step::Escalate { reason, .. }, _) => {
                 let payload = json!({ "reason": reason });
                 entry.events.push(self.event(
                     SourceKind::Runner,
                     "run.escalated",
-                    self.run,
+                    self.run.id,
                     payload,
                 ));
             }
@@ -108,8 +117,8 @@ impl RunContext<'_> {
         reason: &str,
     ) -> Result<()> {
         let run = self.existing_bounce(bounce)?;
-        let sessions = self.journal.children(run)?;
-        let change = RunChange { ended: Some(entry.now), ..totals(&sessions) };
+        let sessions = self.project.journal.children(run)?;
+        let change = RunChange { ended: Some(entry.now), ..totals::of_runs(sessions.iter()) };
         entry.runs.push((
             run,
             RunChange {
@@ -130,55 +139,31 @@ impl RunContext<'_> {
     }
 
     fn enter_conclusion(&self, entry: &mut StepEntry, conclusion: &Conclusion) -> Result<()> {
-        let ledger = self.journal.ledger(self.run)?;
+        let ledger = self.project.journal.ledger(self.run.id)?;
         entry.runs.push((
-            self.run,
+            self.run.id,
             RunChange {
                 state: Some(RunState::Ended),
                 outcome: Some(conclusion.outcome),
                 reason: Some(conclusion.reason.clone()),
                 ended: Some(entry.now),
-                ..ledger_totals(&ledger)
+                ..totals::of_ledger(ledger.iter())
             },
         ));
         // A coder that failed and changed nothing ends the run without a verdict on its bounce.
-        let children = self.journal.children(self.run)?;
+        let children = self.project.journal.children(self.run.id)?;
         for bounce in children.iter().filter(|run| run.kind == RunKind::Bounce && run.is_open()) {
             let change = RunChange {
                 state: Some(RunState::Ended),
                 outcome: Some(conclusion.outcome),
                 reason: Some(conclusion.reason.clone()),
                 ended: Some(entry.now),
-                ..totals(&self.journal.children(bounce.id)?)
+                ..totals::of_runs(self.project.journal.children(bounce.id)?.iter())
             };
             entry.runs.push((bounce.id, change));
         }
         let payload = json!({ "outcome": conclusion.outcome, "reason": conclusion.reason });
-        entry.events.push(self.event(SourceKind::Runner, "run.finished", self.run, payload));
+        entry.events.push(self.event(SourceKind::Runner, "run.finished", self.run.id, payload));
         Ok(())
-    }
-}
-
-fn totals(sessions: &[Run]) -> RunChange {
-    RunChange {
-        turns: Some(sessions.iter().map(|run| run.turns).sum()),
-        tokens: Some(sessions.iter().map(|run| run.tokens).sum()),
-        cost: Some(
-            sessions
-                .iter()
-                .map(|run| spore_model::Cost::from(run.cost))
-                .sum::<spore_model::Cost>()
-                .into(),
-        ),
-        ..RunChange::default()
-    }
-}
-
-pub(crate) fn ledger_totals(ledger: &[LedgerEntry]) -> RunChange {
-    RunChange {
-        turns: Some(ledger.iter().map(|entry| entry.turns).sum()),
-        tokens: Some(ledger.iter().map(|entry| entry.usage).sum()),
-        cost: Some(ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>().into()),
-        ..RunChange::default()
     }
 }

@@ -7,9 +7,9 @@ use spore_store::{Journal, RunChange};
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
 use crate::report::RunReport;
+use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::settings::{RunSettings, settings_of};
-use crate::run::work::{ClaimedRun, RunProject};
-use crate::session::players::Cast;
+use crate::session::agent_choice::RoleAgents;
 use crate::session::processes::reap;
 use crate::session::sandbox::Sandboxes;
 use crate::{Progress, Result, Surroundings, Update, Workspace};
@@ -28,9 +28,9 @@ pub(crate) fn go_on(
     let _lock = claim(workspace, run.id)?;
     let mut settings = settings_of(run)?;
     settings.budget = budget.unwrap_or(settings.budget);
-    let cast = Cast::of(around, &config, &settings.cast, settings.scenario.as_deref())?;
-    let hold = Cast::hold(&config, &settings.cast)?;
-    settings.sandbox = Some(hold.clone());
+    let agents = RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
+    let enforcement = RoleAgents::enforcement(&config, &settings.agents)?;
+    settings.sandbox = Some(enforcement.clone());
     let reaped = reap(&config, &journal, run.id, around)?;
     Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     reopen(around, &journal, run, &settings)?;
@@ -43,7 +43,7 @@ pub(crate) fn go_on(
         journal: &journal,
     };
     let (trace, depth) = (run.trace.clone(), run.depth);
-    project.work(ClaimedRun { run: run.id, trace, depth, settings, cast, hold }, progress)
+    project.work(ClaimedRun { id: run.id, trace, depth, settings, agents, enforcement }, progress)
 }
 
 fn reopen(

@@ -45,7 +45,7 @@ pub fn retry(
         .hint("`spore runs list` shows the runs that have one"));
     }
     let old = settings_of(&run)?;
-    let coder = old.cast.get("coder").and_then(|player| player.model.clone());
+    let coder = old.agents.get("coder").and_then(|choice| choice.model.clone());
     drop(journal);
     let again = Orchestrate {
         task: old.task.clone(),

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 impl RunContext<'_> {
     /// What a step must do the same way again: its time, and the ids of the rows it opens.
     pub(crate) fn intent(&self, step: &Step) -> Intent {
-        let ids = &self.around.ids;
+        let ids = &self.project.around.ids;
         let intent = self.steps().intent();
         match step {
             Step::Coder { .. } => intent.plan("bounce", ids.run()).plan("session", ids.run()),
@@ -32,18 +32,19 @@ impl RunContext<'_> {
         let id = ticket.planned("bounce").map_err(bug)?;
         let run = Run {
             attempt: bounce,
-            base_commit: Some(self.settings.base.clone()),
+            base_commit: Some(self.run.settings.base.clone()),
             ..self.child(id, RunKind::Bounce, &format!("bounce {bounce}"))
         };
         let payload = json!({ "bounce": bounce });
         let event = self.event(SourceKind::Runner, "bounce.started", id, payload);
-        self.journal.create_run(&run, &[event])?;
+        self.project.journal.create_run(&run, &[event])?;
         Ok(id)
     }
 
     pub(crate) fn existing_bounce(&self, bounce: u32) -> Result<RunId> {
-        self.journal
-            .children(self.run)?
+        self.project
+            .journal
+            .children(self.run.id)?
             .into_iter()
             .find(|run| run.kind == RunKind::Bounce && run.attempt == bounce)
             .map(|run| run.id)
@@ -53,17 +54,17 @@ impl RunContext<'_> {
     pub(crate) fn open_gates(&self, ticket: &Ticket, parent: RunId, name: &str) -> Result<RunId> {
         let id = ticket.planned("gates").map_err(bug)?;
         let run = Run { parent: Some(parent), ..self.child(id, RunKind::Gates, name) };
-        self.journal.create_run(&run, &[])?;
+        self.project.journal.create_run(&run, &[])?;
         Ok(id)
     }
 
     pub(crate) fn child(&self, id: RunId, kind: RunKind, name: &str) -> Run {
         Run {
-            parent: Some(self.run),
-            trace: self.trace.clone(),
-            depth: self.depth + 1,
-            experiment: self.settings.experiment.clone(),
-            ..Run::begin(id, kind, name, self.around.clock.now())
+            parent: Some(self.run.id),
+            trace: self.run.trace.clone(),
+            depth: self.run.depth + 1,
+            experiment: self.run.settings.experiment.clone(),
+            ..Run::begin(id, kind, name, self.project.around.clock.now())
         }
     }
 }

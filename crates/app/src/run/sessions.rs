@@ -1,8 +1,8 @@
 //! The sessions of a run: what a step asks for, settled into a plan for the opener.
 
 use spore_agent::Conversation;
-use spore_model::{BudgetTree, CommitId, Ticket};
-use spore_pipeline::{SessionSummary, Step};
+use spore_model::{CommitId, LedgerEntry, Outcome, Park, Ticket};
+use spore_pipeline::{Done, SessionSummary, Step};
 
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
@@ -10,9 +10,8 @@ use crate::run::context::RunContext;
 use crate::session::booking::SessionBooking;
 use crate::session::broker::Proposals;
 use crate::session::confinement::SessionConfinement;
-use crate::session::nesting::Nesting;
 use crate::session::open::{EndedSession, SessionOpener};
-use crate::session::plan::{RowKind, SessionPlan, SessionPosition, SessionTools};
+use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
 use crate::{Result, Update};
 
 /// One session that a step asks for.
@@ -44,16 +43,16 @@ impl RunContext<'_> {
         self.progress.update(&Update::Session {
             role: plan.role.clone(),
             bounce: plan.row.bounce,
-            max_bounces: self.settings.max_bounces,
-            backend: plan.player.backend.clone(),
+            max_bounces: self.run.settings.max_bounces,
+            backend: plan.choice.backend.clone(),
         });
         let opener = SessionOpener {
-            around: self.around,
-            workspace: self.workspace,
-            config: self.config,
-            journal: self.journal,
+            around: self.project.around,
+            workspace: self.project.workspace,
+            config: self.project.config,
+            journal: self.project.journal,
             broker: &self.broker,
-            trace: &self.trace,
+            trace: &self.run.trace,
         };
         let EndedSession { booking, report, proposals } = opener.run(&plan, self.progress)?;
         self.progress.update(&Update::SessionEnded {
@@ -82,51 +81,86 @@ impl RunContext<'_> {
         ticket: &Ticket,
         asked: StepSession<'_>,
     ) -> Result<SessionPlan> {
-        let player = self.settings.player(asked.role);
-        let agent = self.cast.agent(&player)?;
+        let choice = self.run.settings.choice(asked.role);
+        let agent = self.run.agents.agent(&choice)?;
         let parent = match asked.bounce {
-            0 => self.run,
+            0 => self.run.id,
             bounce => self.bounce_run(bounce, ticket)?,
         };
         Ok(SessionPlan {
             role: asked.role.to_owned(),
             name: asked.role.to_owned(),
-            player,
+            choice,
             agent,
             prompt: asked.prompt,
             conversation: asked.conversation,
             system_prompt: None,
             dir: asked.dir,
             files: asked.files,
-            terms: self.settings.terms(self.config, asked.role),
-            usd: self.budget.left(BudgetTree::ROOT).usd,
+            terms: self.run.settings.terms(self.project.config, asked.role),
+            usd: self.budget.left(),
             tools: SessionTools::OfRole { commands: self.gate_commands() },
             brief: Some(asked.brief).filter(|brief| *brief != Brief::default()),
             graph_at: Some(asked.at),
-            nesting: Nesting::inherited(self.around, self.config.spawn.max_depth),
+            nesting: self.run.settings.nesting,
             row: SessionPosition {
-                id: SessionPosition::id_for(self.around, ticket)?,
-                root: self.run,
+                id: SessionPosition::id_for(self.project.around, ticket)?,
+                root: self.run.id,
                 attempt: ticket.attempt,
                 bounce: asked.bounce,
-                depth: self.depth + if asked.bounce == 0 { 1 } else { 2 },
-                experiment: self.settings.experiment.clone(),
-                kind: RowKind::OfStep { parent, run: self.run, key: step.key() },
+                depth: self.run.depth + if asked.bounce == 0 { 1 } else { 2 },
+                experiment: self.run.settings.experiment.clone(),
+                parent,
+                run: self.run.id,
+                key: step.key(),
             },
-            confinement: SessionConfinement::Checkout(self.hold.clone()),
+            confinement: SessionConfinement::Checkout(self.run.enforcement.clone()),
         })
+    }
+
+    /// Sets budget aside for a session, or says that there is none.
+    pub(crate) fn out_of_budget(&mut self) -> Option<Done> {
+        if self.budget.reserve() {
+            return None;
+        }
+        let reason = format!("its budget of {} is spent", self.run.settings.budget);
+        Some(Done::Stopped { park: Park::Budget, reason })
+    }
+
+    /// Settles what a session really cost, and tells by how much it went over.
+    pub(crate) fn settle(&mut self, entry: &LedgerEntry) {
+        if let Some(usd) = self.budget.settle(entry.cost.usd) {
+            self.progress.update(&Update::OverBudget { usd });
+        }
+    }
+
+    /// Books a session that will be run again: it has no place in a step's result.
+    pub(crate) fn book_if_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
+        let waits = [Outcome::Interrupted, Outcome::QuotaParked, Outcome::NeedsHuman];
+        if waits.contains(&session.outcome) {
+            return self.book_stopped(role, session);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn book_stopped(&mut self, role: &str, session: &SessionSummary) -> Result<()> {
+        let booking = self.booking(role, session);
+        let journal = self.project.journal;
+        let bill = booking.book_stopped(journal, &self.events(), session.outcome)?;
+        self.settle(&bill);
+        Ok(())
     }
 
     /// Returns how a session is booked, from what its step keeps of it.
     pub(crate) fn booking(&self, role: &str, summary: &SessionSummary) -> SessionBooking {
-        let player = self.settings.player(role);
+        let choice = self.run.settings.choice(role);
         SessionBooking {
             session: summary.run,
-            root: self.run,
+            root: self.run.id,
             role: role.to_owned(),
-            backend: player.backend,
+            backend: choice.backend,
             // Runs of earlier versions kept no model in the result of a step.
-            model: summary.model.clone().or(player.model),
+            model: summary.model.clone().or(choice.model),
             outcome: summary.outcome,
             reason: summary.reason.clone(),
             turns: summary.turns,

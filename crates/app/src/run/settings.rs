@@ -17,9 +17,10 @@ use crate::checks::project::{gates, refuse_submodules};
 use crate::checks::review::ReviewSettings;
 use crate::report::applied::{Apply, UnknownApply};
 use crate::run::request::Orchestrate;
-use crate::session::players::{Player, ROLES, Wishes};
+use crate::session::agent_choice::{AgentChoice, ROLES, Wishes};
+use crate::session::nesting::Nesting;
 use crate::session::roles::{self, RoleTerms};
-use crate::session::sandbox::Hold;
+use crate::session::sandbox::Enforcement;
 use crate::{Error, Result, Workspace};
 
 /// The experiment whose sessions are told nothing but their task: what context is worth shows
@@ -32,9 +33,9 @@ pub(crate) struct RunSettings {
     pub(crate) base: CommitId,
     /// Of the roles that have none of their own.
     pub(crate) backend: String,
-    /// Who plays each role.
-    #[serde(default)]
-    pub(crate) cast: BTreeMap<String, Player>,
+    /// The agent of each role.
+    #[serde(default, alias = "cast")]
+    pub(crate) agents: BTreeMap<String, AgentChoice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) max_bounces: u32,
@@ -82,9 +83,12 @@ pub(crate) struct RunSettings {
     pub(crate) allow: Vec<String>,
     pub(crate) setup: Vec<String>,
     pub(crate) copy: Vec<String>,
+    /// How deep the sessions are that its own ones belong to.
+    #[serde(default)]
+    pub(crate) nesting: Nesting,
     /// What held the run when it was last started or resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sandbox: Option<Hold>,
+    pub(crate) sandbox: Option<Enforcement>,
 }
 
 impl RunSettings {
@@ -111,17 +115,18 @@ impl RunSettings {
                 Error::new(Fault::Config, format!("orchestrate.apply: {error}"))
             })?,
         };
-        let cast = cast(config, asked);
+        let agents = agents(config, asked);
         let terms = |role: &String| {
             (role.clone(), RoleTerms::settle(config, role, asked.max_turns, asked.timeout))
         };
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
+            nesting: Nesting::default(),
             task: asked.task.clone(),
             gates,
             base,
-            terms: cast.keys().map(terms).collect(),
-            cast,
+            terms: agents.keys().map(terms).collect(),
+            agents,
             backend,
             scenario: asked.scenario.as_deref().map(absolute).transpose()?,
             max_bounces: asked.max_bounces.unwrap_or(config.orchestrate.max_bounces).max(1),
@@ -185,9 +190,9 @@ impl RunSettings {
     }
 
     /// Returns who plays `role`.
-    pub(crate) fn player(&self, role: &str) -> Player {
-        let own = self.cast.get(role).cloned();
-        own.unwrap_or_else(|| Player { backend: self.backend.clone(), model: None })
+    pub(crate) fn choice(&self, role: &str) -> AgentChoice {
+        let own = self.agents.get(role).cloned();
+        own.unwrap_or_else(|| AgentChoice { backend: self.backend.clone(), model: None })
     }
 
     /// Returns what sessions of `role` are held to. A run of an earlier version recorded no more
@@ -245,7 +250,7 @@ fn verifier_attempts() -> u32 {
     2
 }
 
-fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {
+fn agents(config: &Config, asked: &Orchestrate) -> BTreeMap<String, AgentChoice> {
     let wishes = Wishes {
         backend: asked.backend.as_deref(),
         model: asked.model.as_deref(),
@@ -255,7 +260,7 @@ fn cast(config: &Config, asked: &Orchestrate) -> BTreeMap<String, Player> {
         Some(role) => vec![role],
         None => ROLES.to_vec(),
     };
-    let play = |role: &str| (role.to_owned(), Player::settle(config, role, wishes));
+    let play = |role: &str| (role.to_owned(), AgentChoice::settle(config, role, wishes));
     roles.into_iter().map(play).collect()
 }
 

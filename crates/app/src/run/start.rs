@@ -1,6 +1,7 @@
 //! Starts a run of a task, by itself or below another run.
 
 use serde_json::json;
+use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{Fault, Run, RunId, RunKind, SourceKind, TraceId};
 use spore_store::Journal;
@@ -8,11 +9,12 @@ use spore_store::Journal;
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
 use crate::report::{self, RunReport};
+use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::request::Orchestrate;
 use crate::run::resume;
 use crate::run::settings::RunSettings;
-use crate::run::work::{ClaimedRun, RunProject};
-use crate::session::players::Cast;
+use crate::session::agent_choice::RoleAgents;
+use crate::session::nesting::{Ancestry, Nesting};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// The run that a task belongs to, and the id that it was planned with: asked for again after
@@ -23,6 +25,7 @@ pub(crate) struct Under {
     pub(crate) parent: RunId,
     pub(crate) trace: TraceId,
     pub(crate) depth: u32,
+    pub(crate) nesting: Nesting,
 }
 
 /// Runs a task from its text to a verdict.
@@ -32,9 +35,18 @@ pub fn orchestrate(
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     let workspace = Workspace::find(around)?;
-    let run = around.ids.run();
-    let place = RunPlace { id: run, parent: None, trace: run.into(), depth: 0 };
-    start(around, &workspace, asked, place, progress)
+    let config = workspace.config(around, &[])?;
+    let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
+    let id = around.ids.run();
+    let place = RunPlace {
+        id,
+        parent: None,
+        trace: ancestry.trace_of(id),
+        depth: ancestry.nesting.depth,
+        nesting: ancestry.nesting,
+        ancestry: Some(ancestry),
+    };
+    start(around, &workspace, &config, asked, place, progress)
 }
 
 /// Runs a task as a part of another run: starts it, goes on with it, or tells how it ended.
@@ -53,9 +65,10 @@ pub(crate) fn within(
         }
         Some(run) => report::report(&workspace, &journal, run.id),
         None => {
-            let Under { id, parent, trace, depth } = under.clone();
-            let place = RunPlace { id, parent: Some(parent), trace, depth };
-            start(around, &workspace, asked, place, progress)
+            let Under { id, parent, trace, depth, nesting } = under.clone();
+            let place =
+                RunPlace { id, parent: Some(parent), trace, depth, nesting, ancestry: None };
+            start(around, &workspace, &config, asked, place, progress)
         }
     }
 }
@@ -66,28 +79,32 @@ struct RunPlace {
     parent: Option<RunId>,
     trace: TraceId,
     depth: u32,
+    nesting: Nesting,
+    /// Of a run that belongs to no other: what the environment says about its beginning.
+    ancestry: Option<Ancestry>,
 }
 
 fn start(
     around: &Surroundings,
     workspace: &Workspace,
+    config: &Config,
     asked: &Orchestrate,
     place: RunPlace,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     refuse_empty(&asked.task)?;
     let repository = workspace.repository(around)?;
-    let config = workspace.config(around, &[])?;
     // The one question that takes long in a large tree, asked meanwhile.
     let (settings, dirty) = std::thread::scope(|scope| {
         let dirty = scope.spawn(|| repository.dirty_files());
-        (RunSettings::settle(workspace, &repository, &config, asked), dirty.join())
+        (RunSettings::settle(workspace, &repository, config, asked), dirty.join())
     });
     let mut settings = settings?;
     crate::checks::needs::require(around, &settings.gates)?;
-    let hold = Cast::hold(&config, &settings.cast)?;
-    settings.sandbox = Some(hold.clone());
-    let cast = Cast::of(around, &config, &settings.cast, settings.scenario.as_deref())?;
+    settings.nesting = place.nesting;
+    let enforcement = RoleAgents::enforcement(config, &settings.agents)?;
+    settings.sandbox = Some(enforcement.clone());
+    let agents = RoleAgents::of(around, config, &settings.agents, settings.scenario.as_deref())?;
     if settings.in_place {
         crate::run::apply::refuse_dirty(&repository)?;
     }
@@ -96,23 +113,18 @@ fn start(
         crate::base::init::init(around)?;
         progress.update(&Update::Initialised);
     }
-    let journal = workspace.journal(&config)?;
+    let journal = workspace.journal(config)?;
     let dirty = dirty.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     if dirty > 0 {
         progress.update(&Update::NotInBase { files: dirty });
     }
-    let (run, trace, depth) = (place.id, place.trace.clone(), place.depth);
-    let _lock = claim(workspace, run)?;
+    let (id, trace, depth) = (place.id, place.trace.clone(), place.depth);
+    let _lock = claim(workspace, id)?;
     create_run(around, &journal, place, &settings)?;
-    progress.update(&Update::Started { run, base: settings.base.to_string() });
-    let project = RunProject {
-        around,
-        workspace,
-        repository: &repository,
-        config: &config,
-        journal: &journal,
-    };
-    project.work(ClaimedRun { run, trace, depth, settings, cast, hold }, progress)
+    progress.update(&Update::Started { run: id, base: settings.base.to_string() });
+    let project =
+        RunProject { around, workspace, repository: &repository, config, journal: &journal };
+    project.work(ClaimedRun { id, trace, depth, settings, agents, enforcement }, progress)
 }
 
 /// Git cannot have a branch in the place of a folder of branches.
@@ -139,9 +151,13 @@ fn create_run(
     settings: &RunSettings,
 ) -> Result<()> {
     let title = crate::base::title::title(&settings.task);
+    let started_by = match &place.ancestry {
+        Some(ancestry) => ancestry.started_by(journal)?,
+        None => None,
+    };
     let (id, trace) = (place.id, place.trace);
     let kind = if settings.solo.is_some() { RunKind::Solo } else { RunKind::Orchestrate };
-    let coder = settings.player(settings.solo.as_deref().unwrap_or("coder"));
+    let coder = settings.choice(settings.solo.as_deref().unwrap_or("coder"));
     let run = Run {
         parent: place.parent,
         trace: trace.clone(),
@@ -162,6 +178,7 @@ fn create_run(
         "backend": coder.backend,
         "experiment": settings.experiment,
         "retry_of": settings.retry_of,
+        "started_by": started_by,
     });
     let event = events.make(SourceKind::Runner, "orchestrate", "run.started", id, payload);
     Ok(journal.create_run(&run, &[event])?)

@@ -17,16 +17,16 @@ impl RunContext<'_> {
         ticket: &Ticket,
     ) -> Result<CommitId> {
         let when = ticket.time().map_err(bug)?;
-        Ok(self.repository.commit_tree(tree, &self.settings.base, message, when)?)
+        Ok(self.project.repository.commit_tree(tree, &self.run.settings.base, message, when)?)
     }
 
     pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
-        Ok(self.repository.set_ref(name, commit)?)
+        Ok(self.project.repository.set_ref(name, commit)?)
     }
 
     pub(crate) fn bounce_commit(&self, bounce: u32) -> Result<CommitId> {
-        let name = run_refs::bounce(self.run, bounce);
-        self.repository.ref_target(&name)?.ok_or_else(|| {
+        let name = run_refs::bounce(self.run.id, bounce);
+        self.project.repository.ref_target(&name)?.ok_or_else(|| {
             Error::new(Fault::BadInput, format!("the ref {name} is gone"))
                 .hint("start the task anew: what it pointed to cannot be found again")
         })
@@ -46,7 +46,11 @@ impl RunContext<'_> {
 
     /// Returns the commit whose tree a bounce's coder starts from.
     pub(crate) fn start_of(&self, bounce: u32) -> Result<CommitId> {
-        if bounce == 1 { Ok(self.settings.base.clone()) } else { self.bounce_commit(bounce - 1) }
+        if bounce == 1 {
+            Ok(self.run.settings.base.clone())
+        } else {
+            self.bounce_commit(bounce - 1)
+        }
     }
 
     pub(crate) fn salvage(
@@ -56,10 +60,11 @@ impl RunContext<'_> {
         attempt: u32,
     ) -> Result<()> {
         let tree = self.checkouts().snapshot(checkout)?;
-        let message = format!("left behind in bounce {bounce} of run {}", self.run);
-        let now = self.around.clock.now();
-        let commit = self.repository.commit_tree(&tree, &self.settings.base, &message, now)?;
-        self.set_ref(&run_refs::left(self.run, bounce, attempt - 1), &commit)
+        let message = format!("left behind in bounce {bounce} of run {}", self.run.id);
+        let now = self.project.around.clock.now();
+        let commit =
+            self.project.repository.commit_tree(&tree, &self.run.settings.base, &message, now)?;
+        self.set_ref(&run_refs::left(self.run.id, bounce, attempt - 1), &commit)
     }
 
     /// Returns `tree` with the files `bring_back` as the base has them, and without the files
@@ -70,15 +75,21 @@ impl RunContext<'_> {
         bring_back: &[String],
         leave_out: &[String],
     ) -> Result<TreeId> {
-        let state = self.workspace.run_state(self.run);
+        let state = self.project.workspace.run_state(self.run.id);
         create_private_dir(&state)?;
         let index = state.join("mixed.index");
-        Ok(self.repository.mix(tree, &self.settings.base, bring_back, leave_out, &index)?)
+        Ok(self.project.repository.mix(
+            tree,
+            &self.run.settings.base,
+            bring_back,
+            leave_out,
+            &index,
+        )?)
     }
 
     pub(crate) fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {
-        let base = self.repository.tree_of(&self.settings.base)?;
-        let cap = usize::try_from(self.config.diff.cap_bytes).unwrap_or(usize::MAX);
-        Ok(self.repository.diff(&base, tree, cap)?)
+        let base = self.project.repository.tree_of(&self.run.settings.base)?;
+        let cap = usize::try_from(self.project.config.diff.cap_bytes).unwrap_or(usize::MAX);
+        Ok(self.project.repository.diff(&base, tree, cap)?)
     }
 }

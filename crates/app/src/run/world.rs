@@ -19,7 +19,7 @@ impl World for RunContext<'_> {
     }
 
     fn perform(&mut self, step: &Step, ticket: &Ticket) -> Result<Done> {
-        if self.around.interrupt.is_raised() {
+        if self.project.around.interrupt.is_raised() {
             return Ok(interrupted());
         }
         match step {

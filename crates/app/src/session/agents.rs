@@ -15,7 +15,7 @@ use spore_agent::Capabilities;
 use spore_config::Config;
 use spore_effects::{Tool, ToolError};
 
-use crate::session::sandbox::Hold;
+use crate::session::sandbox::Enforcement;
 use crate::{Result, Surroundings, Workspace};
 use known::{KNOWN, Known};
 
@@ -127,8 +127,8 @@ fn listing(
 
 /// Who holds sessions of `backend`, from what the settings and the kernel say.
 fn sandbox(config: &Config, backend: &str) -> &'static str {
-    match Hold::find(config, backend) {
-        Ok(Hold { held: true, .. }) => "kernel",
+    match Enforcement::find(config, backend) {
+        Ok(Enforcement { held: true, .. }) => "kernel",
         _ if backend == "codex" => "own",
         _ => "none",
     }

@@ -4,51 +4,34 @@
 use serde_json::{Value, json};
 use spore_agent::SessionReport;
 use spore_model::{
-    Cost, EffectClass, Event, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState,
-    SourceKind, StepKey, Timestamp, TraceId, Usage,
+    Cost, Event, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SourceKind,
+    Timestamp, TraceId, Usage,
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
 use crate::Result;
 use crate::base::outbox::Events;
-use crate::session::plan::{RowKind, SessionPlan};
+use crate::session::plan::SessionPlan;
 
 /// Puts a session on record as running, with the events that tell about it.
 pub(crate) fn open(journal: &dyn Journal, events: &Events<'_>, plan: &SessionPlan) -> Result<()> {
     let now = events.around.clock.now();
     let run = row(plan, &events.trace, now);
     let told = opening(events, plan);
-    match &plan.row.kind {
-        RowKind::OfStep { run: owner, key, .. } => {
-            journal.amend_step(*owner, key, plan.row.attempt, &[run], &told)?;
-        }
-        RowKind::Alone => {
-            journal.create_run(&run, &told)?;
-            let key = StepKey::session();
-            journal.begin_step(run.id, &key, EffectClass::Paid, &json!({}), now)?;
-        }
-    }
-    Ok(())
+    Ok(journal.amend_step(plan.row.run, &plan.row.key, plan.row.attempt, &[run], &told)?)
 }
 
 fn row(plan: &SessionPlan, trace: &TraceId, now: Timestamp) -> Run {
-    let (kind, parent, name, task) = match &plan.row.kind {
-        RowKind::OfStep { parent, .. } => {
-            (RunKind::Session, Some(*parent), plan.role.as_str(), None)
-        }
-        RowKind::Alone => (RunKind::Spawn, None, plan.name.as_str(), Some(plan.prompt.clone())),
-    };
     Run {
-        parent,
+        parent: Some(plan.row.parent),
         trace: trace.clone(),
-        task,
         attempt: plan.row.attempt,
         depth: plan.row.depth,
         role: Some(plan.role.clone()),
-        backend: Some(plan.player.backend.clone()),
-        model: plan.player.model.clone(),
+        backend: Some(plan.choice.backend.clone()),
+        model: plan.choice.model.clone(),
         experiment: plan.row.experiment.clone(),
-        ..Run::begin(plan.row.id, kind, name, now)
+        ..Run::begin(plan.row.id, RunKind::Session, plan.role.as_str(), now)
     }
 }
 
@@ -56,7 +39,7 @@ fn opening(events: &Events<'_>, plan: &SessionPlan) -> Vec<Event> {
     let mut payload = json!({
         "role": plan.role,
         "bounce": plan.row.bounce,
-        "backend": plan.player.backend,
+        "backend": plan.choice.backend,
         "depth": plan.nesting.depth,
     });
     if plan.name != plan.role {
@@ -108,8 +91,8 @@ impl SessionBooking {
             session: plan.row.id,
             root: plan.row.root,
             role: plan.role.clone(),
-            backend: plan.player.backend.clone(),
-            model: report.model.clone().or_else(|| plan.player.model.clone()),
+            backend: plan.choice.backend.clone(),
+            model: report.model.clone().or_else(|| plan.choice.model.clone()),
             outcome: report.outcome,
             reason: report.reason.clone(),
             turns: report.turns,

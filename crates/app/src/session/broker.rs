@@ -2,12 +2,12 @@
 //!
 //! An agent is not trusted with the stores, so its `spore mcp` is only a shim: it passes each
 //! call to this broker over a socket that no other user can open. Who asks is known by a token
-//! that is good for one session alone. It is minted when the session's seat is taken, when
-//! every process of the session before is gone, and void when the seat is left; a wrong one,
+//! that is good for one session alone. It is minted when the session is admitted, when every
+//! process of the session before is gone, and void when its access is closed; a wrong one,
 //! an old one and none get the same refusal.
 //!
 //! What a session writes is a proposal, kept here in memory with the session's stamp, and
-//! handed over when its seat is left. Nothing of it reaches a store from here: that is for
+//! handed over when its access is closed. Nothing of it reaches a store from here: that is for
 //! the caller that runs the session to decide, and a session that was lost has proposed nothing.
 
 mod home;
@@ -35,7 +35,7 @@ pub const SERVER_NAME: &str = "spore";
 
 /// A running broker; it ends when dropped, and every token with it.
 pub(crate) struct Broker {
-    seats: Arc<Seats>,
+    sessions: Arc<OpenSessions>,
     around: Arc<Surroundings>,
     exe: PathBuf,
     home: Home,
@@ -64,13 +64,13 @@ impl Broker {
         _config: &Config,
     ) -> Result<Self> {
         let home = Home::make(around)?;
-        let seats = Arc::new(Seats::default());
-        let listening = Listening::start(&home.socket(), Arc::clone(&seats) as Arc<dyn Answerer>)
-            .map_err(|source| {
-            Error::io(format!("cannot listen on {}", home.socket().display()), source)
-        })?;
+        let sessions = Arc::new(OpenSessions::default());
+        let listening =
+            Listening::start(&home.socket(), Arc::clone(&sessions) as Arc<dyn Answerer>).map_err(
+                |source| Error::io(format!("cannot listen on {}", home.socket().display()), source),
+            )?;
         Ok(Self {
-            seats,
+            sessions,
             around: Arc::new(around.apart(workspace.root())),
             exe: around.exe.clone(),
             home,
@@ -78,8 +78,8 @@ impl Broker {
         })
     }
 
-    /// Mints a token for one session. It is void when the seat is left or dropped.
-    pub(crate) fn admit(&self, admission: Admission) -> Seat {
+    /// Mints a token for one session. It is void when the access is closed or dropped.
+    pub(crate) fn admit(&self, admission: Admission) -> SessionAccess {
         let token = self.around.ids.session_token().as_str().to_owned();
         let view = ProjectView::Session {
             run: admission.run,
@@ -88,17 +88,17 @@ impl Broker {
         };
         let stamp =
             Stamp { session: admission.session, run: admission.run, role: admission.role.clone() };
-        let sitter = Arc::new(Sitter {
+        let session = Arc::new(ServedSession {
             tools: declared_for(&admission.tools),
             toolbox: Toolbox::new(Arc::clone(&self.around), view),
             proposals: Mutex::new(Proposals { by: Some(stamp), ..Proposals::default() }),
             calls: Mutex::new(0),
             ended: Condvar::new(),
         });
-        self.seats.lock().insert(token.clone(), Arc::clone(&sitter));
-        Seat {
-            seats: Arc::clone(&self.seats),
-            sitter,
+        self.sessions.lock().insert(token.clone(), Arc::clone(&session));
+        SessionAccess {
+            sessions: Arc::clone(&self.sessions),
+            session,
             server: McpServer {
                 name: SERVER_NAME.to_owned(),
                 command: self.exe.clone(),
@@ -114,39 +114,39 @@ impl Broker {
     }
 }
 
-/// A session's place at the broker.
-pub(crate) struct Seat {
-    seats: Arc<Seats>,
-    sitter: Arc<Sitter>,
+/// A session's access to the broker.
+pub(crate) struct SessionAccess {
+    sessions: Arc<OpenSessions>,
+    session: Arc<ServedSession>,
     server: McpServer,
     token: String,
 }
 
-impl Seat {
+impl SessionAccess {
     /// What the session's request carries: our own program, and how to find the broker.
     pub(crate) fn server(&self) -> McpServer {
         self.server.clone()
     }
 
     /// Voids the token, waits for a call in flight, and returns what was proposed.
-    pub(crate) fn leave(self) -> Proposals {
-        self.seats.void(&self.token);
-        std::mem::take(&mut *self.sitter.proposals())
+    pub(crate) fn close(self) -> Proposals {
+        self.sessions.void(&self.token);
+        std::mem::take(&mut *self.session.proposals())
     }
 }
 
-impl Drop for Seat {
+impl Drop for SessionAccess {
     fn drop(&mut self) {
-        self.seats.void(&self.token);
+        self.sessions.void(&self.token);
     }
 }
 
-/// All seats that are taken, by token.
+/// All sessions that are taken, by token.
 #[derive(Default)]
-struct Seats(Mutex<HashMap<String, Arc<Sitter>>>);
+struct OpenSessions(Mutex<HashMap<String, Arc<ServedSession>>>);
 
-/// The session that has a seat: its tools, its proposals and its calls.
-struct Sitter {
+/// A session that was admitted: its tools, its proposals and its calls.
+struct ServedSession {
     tools: Vec<Declared>,
     toolbox: Toolbox,
     proposals: Mutex<Proposals>,
@@ -155,32 +155,32 @@ struct Sitter {
     ended: Condvar,
 }
 
-impl Seats {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Sitter>>> {
+impl OpenSessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<ServedSession>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets a call in, if its token is good. It is counted before the token can be voided.
     fn enter(&self, token: &str) -> Option<InFlight> {
-        let seats = self.lock();
-        let sitter = seats.get(token)?;
-        *sitter.calls() += 1;
-        Some(InFlight(Arc::clone(sitter)))
+        let sessions = self.lock();
+        let session = sessions.get(token)?;
+        *session.calls() += 1;
+        Some(InFlight(Arc::clone(session)))
     }
 
     /// Takes the token away and waits for what is in flight. No call begins after this, and
     /// none goes on.
     fn void(&self, token: &str) {
-        let Some(sitter) = self.lock().remove(token) else { return };
-        let mut calls = sitter.calls();
+        let Some(session) = self.lock().remove(token) else { return };
+        let mut calls = session.calls();
         while *calls > 0 {
-            calls = sitter.ended.wait(calls).unwrap_or_else(PoisonError::into_inner);
+            calls = session.ended.wait(calls).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 /// A call that was let in.
-struct InFlight(Arc<Sitter>);
+struct InFlight(Arc<ServedSession>);
 
 impl Drop for InFlight {
     fn drop(&mut self) {
@@ -189,20 +189,20 @@ impl Drop for InFlight {
     }
 }
 
-impl Answerer for Seats {
+impl Answerer for OpenSessions {
     fn answer(&self, asked: Asked) -> Told {
         let Some(call) = self.enter(&asked.token) else { return Told::Refused };
-        let sitter = &call.0;
+        let session = &call.0;
         match asked.ask {
-            Ask::Tools => Told::Tools(sitter.tools.clone()),
-            Ask::Call { tool, arguments } => Told::Answer(sitter.call(&tool, &arguments)),
-            Ask::Resources => Told::Resources(sitter.toolbox.resources()),
-            Ask::Read { uri } => Told::Contents(sitter.toolbox.read(&uri)),
+            Ask::Tools => Told::Tools(session.tools.clone()),
+            Ask::Call { tool, arguments } => Told::Answer(session.call(&tool, &arguments)),
+            Ask::Resources => Told::Resources(session.toolbox.resources()),
+            Ask::Read { uri } => Told::Contents(session.toolbox.read(&uri)),
         }
     }
 }
 
-impl Sitter {
+impl ServedSession {
     fn proposals(&self) -> MutexGuard<'_, Proposals> {
         self.proposals.lock().unwrap_or_else(PoisonError::into_inner)
     }

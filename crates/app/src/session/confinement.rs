@@ -1,7 +1,7 @@
 //! What holds one session: the only place that decides on its sandbox, its temporary directory
 //! and what its agent is told about both.
 //!
-//! A session in a checkout is held by the kernel as far as the run's [`Hold`] says. One in the
+//! A session in a checkout is held by the kernel as far as the run's [`Enforcement`] says. One in the
 //! person's own directory is not: Spore's state may be a part of that directory, and the
 //! session may start others. Home and caches are the user's own in both.
 
@@ -9,7 +9,7 @@ use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_model::{Fault, SessionToken};
 
-use crate::session::sandbox::{ConfinedPlace, Hold, Sandboxes, Scratch};
+use crate::session::sandbox::{ConfinedPlace, Enforcement, Sandboxes, Scratch};
 use crate::{Error, Result};
 
 /// Said and recorded, because runs in a checkout are held.
@@ -19,7 +19,7 @@ pub(crate) const NOT_HELD: &str = "No sandbox holds this session: it works in yo
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SessionConfinement {
     /// It works in a checkout, held to what its run is held to.
-    Checkout(Hold),
+    Checkout(Enforcement),
     /// It works in the person's own directory, and nothing holds it.
     OwnDirectory,
 }
@@ -49,8 +49,9 @@ impl SessionConfinement {
         token: &SessionToken,
     ) -> Result<Confined> {
         match self {
-            Self::Checkout(hold) => {
-                let (sandbox, scratch) = sandboxes.of_session(hold, backend, place, token)?;
+            Self::Checkout(enforcement) => {
+                let (sandbox, scratch) =
+                    sandboxes.of_session(enforcement, backend, place, token)?;
                 Ok(Confined { sandbox, scratch })
             }
             Self::OwnDirectory => Ok(Confined { sandbox: SessionSandbox::None, scratch: None }),

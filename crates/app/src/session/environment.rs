@@ -4,7 +4,7 @@ use std::path::Path;
 
 use spore_agent::EnvironmentFilter;
 use spore_config::Config;
-use spore_model::TraceId;
+use spore_model::{RunId, TraceId};
 
 use crate::Surroundings;
 use crate::session::nesting::Nesting;
@@ -25,16 +25,17 @@ pub(crate) fn environment(
 }
 
 /// Returns what a session sees: the same for every kind, so that a `spore` that it starts finds
-/// the project, counts its depth and belongs to the same trace.
+/// the project, counts its depth and knows what it belongs to.
 pub(crate) fn session_environment(
     config: &Config,
     around: &Surroundings,
     root: &Path,
-    nesting: &Nesting,
+    nesting: Nesting,
     trace: &TraceId,
+    session: RunId,
 ) -> Vec<(String, String)> {
     let mut variables = environment(config, around, &config.environment.agent);
     variables.push(("SPORE_ROOT".to_owned(), root.display().to_string()));
-    nesting.tell(trace, &mut variables);
+    nesting.tell(trace, session, &mut variables);
     variables
 }

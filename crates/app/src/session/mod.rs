@@ -2,11 +2,12 @@
 //!
 //! From outside, a caller makes a `SessionPlan` and hands it to `open`, which does the same for
 //! every kind of session; `booking` turns its end into ledger, rows and events. `agents`,
-//! `backends`, `players` and `roles` say who works and with what; `confinement` alone decides
+//! `backends`, `choices` and `roles` say who works and with what; `confinement` alone decides
 //! what holds a session, and the sandbox is shared with the project's checks. It always holds
 //! that a session's row and its process are on record before it can cost anything, and that no
 //! session reaches a store but through the broker.
 
+pub(crate) mod agent_choice;
 pub(crate) mod agents;
 pub(crate) mod backends;
 pub(crate) mod booking;
@@ -17,7 +18,6 @@ pub(crate) mod lost;
 pub(crate) mod nesting;
 pub(crate) mod open;
 pub(crate) mod plan;
-pub(crate) mod players;
 pub(crate) mod prices;
 pub(crate) mod processes;
 pub(crate) mod roles;

@@ -4,13 +4,17 @@
 //! command line. Attempts are not depth, and neither are layers that run in this process: only
 //! a session that starts another one goes deeper.
 
-use spore_model::{Fault, TraceId};
+use serde::{Deserialize, Serialize};
+use spore_model::{Fault, Run, RunId, TraceId};
+use spore_store::Journal;
 
 use crate::{Error, Result, Surroundings};
 
 /// Where nesting is counted. The seeds' own names are understood too.
 const DEPTH_VARS: [&str; 2] = ["SPORE_SPAWN_DEPTH", "AGENTIC_SPAWN_DEPTH"];
 const TRACE_VARS: [&str; 2] = ["SPORE_TRACE_ID", "AGENTIC_TRACE_ID"];
+/// The session that a process runs in, by its run.
+const SESSION_VAR: &str = "SPORE_SESSION_RUN";
 /// A limit that was given to a layer holds for all that is started below it.
 const LIMIT_VARS: [&str; 4] = [
     "SPORE_SPAWN_MAX_DEPTH",
@@ -19,18 +23,27 @@ const LIMIT_VARS: [&str; 4] = [
     "SPORE_FLOWS_PHASE_DEPTH",
 ];
 
-#[derive(Clone, PartialEq, Debug)]
+/// How deep a process is among sessions that start each other, and how deep they may go.
+/// Recorded with a run, so that a resumed one counts from where it was started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Nesting {
     pub(crate) depth: u32,
     pub(crate) limit: u32,
-    pub(crate) trace: Option<TraceId>,
 }
 
-impl Nesting {
-    /// Reads the nesting from the environment. At the limit nothing is started.
+/// What the environment tells a process about the session that it runs in.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Ancestry {
+    pub(crate) nesting: Nesting,
+    trace: Option<TraceId>,
+    session: Option<RunId>,
+}
+
+impl Ancestry {
+    /// Reads the ancestry from the environment. At the limit nothing is started.
     pub(crate) fn read(around: &Surroundings, limit: u32) -> Result<Self> {
         // A depth that cannot be read must not count as none: it would undo the limit.
-        let depth = match variable(around, DEPTH_VARS) {
+        let depth = match variable(around, &DEPTH_VARS) {
             None => 0,
             Some(text) => text.parse().map_err(|_| {
                 Error::new(Fault::BadInput, format!("the spawn depth {text:?} is not a number"))
@@ -39,40 +52,58 @@ impl Nesting {
         if depth >= limit {
             return Err(Error::too_deep(depth, limit));
         }
-        Ok(Self { depth, ..Self::inherited(around, limit) })
+        let trace = variable(around, &TRACE_VARS).and_then(|text| TraceId::new(text).ok());
+        let session = variable(around, &[SESSION_VAR]).and_then(|text| text.parse().ok());
+        Ok(Self { nesting: Nesting { depth, limit }, trace, session })
     }
 
-    /// Reads the nesting for a process that the limit does not refuse, only what it starts. A
-    /// depth that cannot be read counts as the limit.
-    pub(crate) fn inherited(around: &Surroundings, limit: u32) -> Self {
-        let trace = variable(around, TRACE_VARS).and_then(|text| TraceId::new(text).ok());
-        let depth = match variable(around, DEPTH_VARS) {
-            None => 0,
-            Some(text) => text.parse().unwrap_or(limit),
-        };
-        Self { depth, limit, trace }
+    /// Returns the trace that a new run belongs to: its own, unless a session started it.
+    pub(crate) fn trace_of(&self, run: RunId) -> TraceId {
+        self.trace.clone().unwrap_or_else(|| run.into())
     }
 
+    /// Returns the session that started this process. The variable is not believed: a session
+    /// that the journal does not know as running is none.
+    pub(crate) fn started_by(&self, journal: &dyn Journal) -> Result<Option<RunId>> {
+        let Some(session) = self.session else { return Ok(None) };
+        Ok(journal.run(session)?.filter(Run::is_open).map(|run| run.id))
+    }
+}
+
+/// A run of an earlier version kept no nesting: its sessions start none of their own.
+impl Default for Nesting {
+    fn default() -> Self {
+        Self { depth: 0, limit: 1 }
+    }
+}
+
+impl Nesting {
     /// How many levels of sessions may still be started, this one's included.
-    pub(crate) fn left(&self) -> u32 {
+    pub(crate) fn left(self) -> u32 {
         self.limit.saturating_sub(self.depth)
     }
 
     /// What a session one level deeper is told.
-    pub(crate) fn tell(&self, trace: &TraceId, variables: &mut Vec<(String, String)>) {
+    pub(crate) fn tell(
+        self,
+        trace: &TraceId,
+        session: RunId,
+        variables: &mut Vec<(String, String)>,
+    ) {
         let mut set = |name: &str, value: String| {
             variables.retain(|(known, _)| known != name);
             variables.push((name.to_owned(), value));
         };
         set(DEPTH_VARS[0], (self.depth.saturating_add(1)).to_string());
         set(TRACE_VARS[0], trace.to_string());
+        set(SESSION_VAR, session.to_string());
         for name in LIMIT_VARS {
             set(name, self.limit.to_string());
         }
     }
 }
 
-fn variable<'a>(around: &'a Surroundings, names: [&str; 2]) -> Option<&'a str> {
+fn variable<'a>(around: &'a Surroundings, names: &[&str]) -> Option<&'a str> {
     let found = names.iter().find_map(|name| around.variable(name));
     found.filter(|value| !value.is_empty())
 }

@@ -16,7 +16,7 @@ use crate::session::broker::{Admission, Broker, Proposals};
 use crate::session::confinement::Confined;
 use crate::session::environment::session_environment;
 use crate::session::lost::{Lost, set_aside};
-use crate::session::plan::{RowKind, SessionPlan};
+use crate::session::plan::SessionPlan;
 use crate::session::prices::cost_of;
 use crate::session::roles::{self, Role};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
@@ -51,7 +51,7 @@ impl SessionOpener<'_> {
         self.close_lost(plan)?;
         self.lay_out(plan)?;
         let token = self.around.ids.session_token();
-        let backend = &plan.player.backend;
+        let backend = &plan.choice.backend;
         let sandboxes = self.sandboxes(plan);
         let place =
             ConfinedPlace { dir: &plan.dir, access: plan.terms.sandbox, files: plan.files.dir() };
@@ -59,7 +59,7 @@ impl SessionOpener<'_> {
         // The row is the last thing before the agent: one that is open is a session that may
         // have cost something.
         booking::open(self.journal, &self.events(), plan)?;
-        let seat = self.broker.admit(Admission {
+        let access = self.broker.admit(Admission {
             session: plan.row.id,
             run: plan.row.root,
             role: plan.role.clone(),
@@ -67,7 +67,7 @@ impl SessionOpener<'_> {
             dir: plan.dir.clone(),
             at: plan.graph_at.clone(),
         });
-        let request = self.request(plan, &confined, token, seat.server());
+        let request = self.request(plan, &confined, token, access.server());
         let watch = SessionWatch {
             around: self.around,
             journal: self.journal,
@@ -78,23 +78,22 @@ impl SessionOpener<'_> {
         };
         let (report, tools) = watch.run(plan.agent.as_ref(), &request)?;
         // Its processes are gone, so what it has proposed is all there will be.
-        let proposals = seat.leave();
+        let proposals = access.close();
         self.keep(plan, &report, &tools, &proposals)?;
-        let cost = cost_of(self.config, &report, plan.player.model.as_deref())?;
+        let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
         let booking = SessionBooking::of(plan, &report, cost);
         Ok(EndedSession { booking, report, proposals })
     }
 
     /// Closes and books an earlier attempt whose end was not seen: it may have cost something.
     fn close_lost(&self, plan: &SessionPlan) -> Result<()> {
-        let RowKind::OfStep { parent, .. } = &plan.row.kind else { return Ok(()) };
         let lost = Lost {
             journal: self.journal,
             config: self.config,
             events: self.events(),
             root: plan.row.root,
         };
-        lost.close_below(*parent)
+        lost.close_below(plan.row.parent)
     }
 
     /// Writes what the session is told, after setting aside what a lost attempt left.
@@ -115,8 +114,9 @@ impl SessionOpener<'_> {
         token: SessionToken,
         server: McpServer,
     ) -> Request {
-        let (config, root, backend) = (self.config, self.workspace.root(), &plan.player.backend);
-        let mut env = session_environment(config, self.around, root, &plan.nesting, self.trace);
+        let (config, root, backend) = (self.config, self.workspace.root(), &plan.choice.backend);
+        let mut env =
+            session_environment(config, self.around, root, plan.nesting, self.trace, plan.row.id);
         confined.tell(&mut env);
         let role = match &plan.system_prompt {
             Some(text) => Role { text: text.clone(), native: None },
@@ -130,7 +130,7 @@ impl SessionOpener<'_> {
             system_prompt: role.text,
             native_role: role.native,
             prompt: plan.prompt.clone(),
-            model: plan.player.model.clone(),
+            model: plan.choice.model.clone(),
             dir: plan.dir.clone(),
             env,
             tools: plan.tools.policy(backend, &plan.terms.tools, free),

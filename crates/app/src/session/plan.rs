@@ -11,9 +11,9 @@ use spore_model::{CommitId, RunId, StepKey, Ticket, ToolGroups, Usd};
 use crate::base::error::bug;
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
+use crate::session::agent_choice::AgentChoice;
 use crate::session::confinement::SessionConfinement;
 use crate::session::nesting::Nesting;
-use crate::session::players::Player;
 use crate::session::roles::{self, RoleTerms};
 use crate::{Result, Surroundings};
 
@@ -22,7 +22,7 @@ pub(crate) struct SessionPlan {
     pub(crate) role: String,
     /// What people call it: a role, a stage, the beginning of a prompt.
     pub(crate) name: String,
-    pub(crate) player: Player,
+    pub(crate) choice: AgentChoice,
     pub(crate) agent: Arc<dyn Agent>,
     /// The whole task, with the brief in it.
     pub(crate) prompt: String,
@@ -81,16 +81,11 @@ pub(crate) struct SessionPosition {
     /// How many rows are above it.
     pub(crate) depth: u32,
     pub(crate) experiment: Option<String>,
-    pub(crate) kind: RowKind,
-}
-
-/// How a session's row comes to be.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum RowKind {
-    /// Below `parent`, as an effect of the step `key` of `run`.
-    OfStep { parent: RunId, run: RunId, key: StepKey },
-    /// A run of its own whose only step is the session.
-    Alone,
+    /// The row that it is below.
+    pub(crate) parent: RunId,
+    /// The run and its step whose effect it is.
+    pub(crate) run: RunId,
+    pub(crate) key: StepKey,
 }
 
 impl SessionPosition {

@@ -25,7 +25,7 @@ pub(crate) use scratch::Scratch;
 
 /// What a run is held to, as it is written down with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Hold {
+pub(crate) struct Enforcement {
     /// The kernel holds agents and gates; each session's files say to what, right by right.
     pub(crate) held: bool,
     /// What is not held, a sentence each, for people.
@@ -52,20 +52,20 @@ pub(crate) struct ConfinedPlace<'a> {
     pub(crate) files: &'a Path,
 }
 
-impl Hold {
+impl Enforcement {
     /// Finds out what can be held for runs of `backend`. Refuses to go on where a sandbox is
     /// required and cannot be had.
     pub(crate) fn find(config: &Config, backend: &str) -> Result<Self> {
         let wanted = Confinement { no_tcp: denies_network(config), ..Confinement::default() };
-        let hold = judge(config, backend, enforceable(&wanted), &wanted);
-        if !hold.held && config.sandbox.mode == "required" {
+        let enforcement = judge(config, backend, enforceable(&wanted), &wanted);
+        if !enforcement.held && config.sandbox.mode == "required" {
             return Err(Error::new(Fault::Missing, "a sandbox is required and cannot be enforced")
                 .hint(
                     "use Linux 6.2 or later with Landlock, or set `[sandbox] mode = \"auto\"`; \
                      `spore doctor` tells what the kernel has",
                 ));
         }
-        Ok(hold)
+        Ok(enforcement)
     }
 }
 
@@ -73,12 +73,12 @@ impl Sandboxes<'_> {
     /// The sandbox of an agent's session.
     pub(crate) fn of_session(
         &self,
-        hold: &Hold,
+        enforcement: &Enforcement,
         backend: &str,
         place: ConfinedPlace<'_>,
         token: &SessionToken,
     ) -> Result<(SessionSandbox, Option<Scratch>)> {
-        if !hold.held {
+        if !enforcement.held {
             let sandbox =
                 if backend == "codex" { SessionSandbox::Own } else { SessionSandbox::None };
             return Ok((sandbox, None));
@@ -102,12 +102,12 @@ impl Sandboxes<'_> {
     /// enforced.
     pub(crate) fn of_gate(
         &self,
-        hold: &Hold,
+        enforcement: &Enforcement,
         needs: &[String],
         dir: &Path,
         token: &SessionToken,
     ) -> Result<Option<(Confinement, Scratch)>> {
-        if !hold.held {
+        if !enforcement.held {
             return Ok(None);
         }
         let scratch = self.scratch(token)?;
@@ -158,7 +158,12 @@ pub(crate) fn free_shell(config: &Config, sandbox: &SessionSandbox) -> bool {
 }
 
 /// Says what is held and what is not, from what the kernel can do.
-fn judge(config: &Config, backend: &str, possible: Option<Enforced>, wanted: &Confinement) -> Hold {
+fn judge(
+    config: &Config,
+    backend: &str,
+    possible: Option<Enforced>,
+    wanted: &Confinement,
+) -> Enforcement {
     let enforced = possible.filter(|_| config.sandbox.mode != "off");
     let mut notes = Vec::new();
     match &enforced {
@@ -179,7 +184,7 @@ fn judge(config: &Config, backend: &str, possible: Option<Enforced>, wanted: &Co
     if wanted.no_tcp && backend != "api" {
         notes.push(format!("The network is denied to gates, but not to {backend} itself."));
     }
-    Hold { held: enforced.is_some(), notes }
+    Enforcement { held: enforced.is_some(), notes }
 }
 
 #[cfg(test)]
@@ -202,9 +207,9 @@ mod tests {
     fn check(text: &str, backend: &str, possible: Option<Enforced>, held: bool, notes: &[&str]) {
         let config = config(text);
         let wanted = Confinement { no_tcp: text.contains("deny"), ..Confinement::default() };
-        let hold = judge(&config, backend, possible, &wanted);
+        let enforcement = judge(&config, backend, possible, &wanted);
         assert_eq!(
-            (hold.held, hold.notes),
+            (enforcement.held, enforcement.notes),
             (held, notes.iter().map(|&note| note.to_owned()).collect())
         );
     }

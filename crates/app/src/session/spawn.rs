@@ -1,29 +1,37 @@
 //! `spore spawn`: one agent session, recorded and under control, and nothing around it.
 //!
 //! The lowest layer: no checkout, no gates, no verdict. Agents may call it themselves, so
-//! depth is counted in the environment and checked before anything is started.
+//! depth is counted in the environment and checked before anything is started. Its run has one
+//! step, the session; killed in the middle of it, it is gone on with like any other run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use spore_agent::{Agent, Conversation};
 use spore_config::Config;
-use spore_model::{Cost, Fault, Outcome, RunId, StepKey, Ticket, TraceId, Usage, Usd};
+use spore_model::{
+    Begun, Cost, EffectClass, Fault, Outcome, Run, RunId, RunKind, RunState, SourceKind, StepKey,
+    Ticket, TraceId, Usage, Usd,
+};
+use spore_store::{Journal, RunChange, StepEntry};
 
+use crate::base::error::bug;
 use crate::base::outbox::Events;
-use crate::base::run_files::SessionFiles;
 use crate::base::run_lock::claim;
 use crate::base::step::Steps;
+use crate::base::totals;
+use crate::session::agent_choice::AgentChoice;
 use crate::session::backends::{backend, model};
+use crate::session::booking::SessionBooking;
 use crate::session::broker::Broker;
 use crate::session::confinement::{NOT_HELD, SessionConfinement, refuse_if_required};
-use crate::session::nesting::Nesting;
+use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::open::{EndedSession, SessionOpener};
-use crate::session::plan::{RowKind, SessionPlan, SessionPosition, SessionTools};
-use crate::session::players::Player;
+use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
+use crate::session::processes::reap;
 use crate::session::roles::RoleTerms;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -67,6 +75,27 @@ pub struct Spawned {
     pub directory: String,
 }
 
+/// What a spawned session was started with, as it is written down with its run. The prompt is
+/// the run's task.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct SpawnSettings {
+    role: String,
+    agent: AgentChoice,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scenario: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system_prompt: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allowed_tools: Vec<String>,
+    dir: PathBuf,
+    terms: RoleTerms,
+    budget: Usd,
+    /// The agent's own id of the conversation that it goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    conversation: Option<String>,
+    nesting: Nesting,
+}
+
 /// Runs one session to its end.
 pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) -> Result<Spawned> {
     if asked.prompt.trim().is_empty() {
@@ -75,103 +104,244 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     }
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
-    let nesting = Nesting::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
+    let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
     refuse_if_required(&config)?;
-    let name = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
-    let scenario = asked.scenario.as_deref().map(canonical).transpose()?;
-    let agent = backend(around, &config, &name, scenario.as_deref())?;
-    let dir = canonical(asked.cwd.as_deref().unwrap_or(&around.cwd))?;
+    let settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
+    let agent = settings.find_agent(around, &config)?;
     if !workspace.database().exists() {
         crate::base::init::init(around)?;
         progress.update(&Update::Initialised);
     }
     let journal = workspace.journal(&config)?;
     let id = around.ids.run();
-    let trace = nesting.trace.clone().unwrap_or_else(|| id.into());
-    let files = workspace.run_files(id).alone();
     let _lock = claim(&workspace, id)?;
-
+    let site = SpawnSite { around, workspace: &workspace, config: &config, journal: &journal, id };
+    let trace = ancestry.trace_of(id);
+    let started_by = ancestry.started_by(&journal)?;
+    site.create(&settings, &asked.prompt, &trace, started_by)?;
     progress.update(&Update::NotHeld { note: NOT_HELD.to_owned() });
-    let opening = Opening { id, dir, files, nesting: nesting.clone() };
-    let plan = plan(&config, asked, agent, name, opening);
-    let opener = SessionOpener {
-        around,
-        workspace: &workspace,
-        config: &config,
-        journal: &journal,
-        broker: &Broker::start(around, &workspace, &config)?,
-        trace: &trace,
-    };
-    let EndedSession { booking, report, .. } = opener.run(&plan, progress)?;
-    let steps = Steps { around, workspace: &workspace, journal: &journal, run: id };
-    let result = json!({ "outcome": report.outcome, "final_text": report.final_text });
-    let mut entry = steps.entry(&result)?;
-    booking.enter(&Events { around, trace: trace.clone() }, &mut entry);
-    let ticket = Ticket { attempt: plan.row.attempt, intent: json!({}) };
-    steps.finish(&StepKey::session(), &ticket, &entry)?;
-    Ok(Spawned {
-        run: id,
-        outcome: report.outcome,
-        reason: report.reason,
-        result: report.final_text,
-        data: report.structured,
-        session_id: report.session_id,
-        depth: nesting.depth,
-        trace,
-        turns: report.turns,
-        usage: report.usage,
-        cost: booking.cost,
-        duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
-        directory: format!(".spore/runs/{id}"),
-    })
+    site.work(&settings, agent, &asked.prompt, trace, progress)
 }
 
-/// Where a spawned session works, and as which run.
-struct Opening {
+/// Goes on with a session that was killed: it is run again, with `more` to spend.
+pub(crate) fn go_on(
+    around: &Surroundings,
+    workspace: &Workspace,
+    run: &Run,
+    more: Option<Usd>,
+    progress: &mut dyn Progress,
+) -> Result<()> {
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let _lock = claim(workspace, run.id)?;
+    let mut settings: SpawnSettings =
+        serde_json::from_value(run.settings.clone()).map_err(|source| {
+            Error::new(Fault::BadInput, "the run's settings cannot be read")
+                .hint("start it anew: `spore spawn --prompt ...`")
+                .because(source)
+        })?;
+    settings.budget += more.unwrap_or_default();
+    let agent = settings.find_agent(around, &config)?;
+    let site = SpawnSite { around, workspace, config: &config, journal: &journal, id: run.id };
+    let reaped = reap(&config, &journal, run.id, around)?;
+    site.reopen(&settings, run.trace.clone())?;
+    progress.update(&Update::Resumed { run: run.id, reaped });
+    progress.update(&Update::NotHeld { note: NOT_HELD.to_owned() });
+    let prompt = run.task.clone().unwrap_or_default();
+    site.work(&settings, agent, &prompt, run.trace.clone(), progress)?;
+    Ok(())
+}
+
+impl SpawnSettings {
+    fn settle(
+        around: &Surroundings,
+        config: &Config,
+        asked: &Spawn,
+        nesting: Nesting,
+    ) -> Result<Self> {
+        let backend = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
+        let model = model(config, &backend, asked.model.as_deref());
+        Ok(Self {
+            role: asked.role.clone(),
+            agent: AgentChoice { backend, model },
+            scenario: asked.scenario.as_deref().map(canonical).transpose()?,
+            system_prompt: asked.system_prompt.clone(),
+            allowed_tools: asked.allowed_tools.clone(),
+            dir: canonical(asked.cwd.as_deref().unwrap_or(&around.cwd))?,
+            terms: RoleTerms::settle(config, &asked.role, asked.max_turns, asked.timeout),
+            budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
+            conversation: asked.resume.clone(),
+            nesting,
+        })
+    }
+
+    fn find_agent(&self, around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
+        backend(around, config, &self.agent.backend, self.scenario.as_deref())
+    }
+}
+
+/// The run of one spawned session, and where it is recorded.
+#[derive(Clone, Copy)]
+struct SpawnSite<'a> {
+    around: &'a Surroundings,
+    workspace: &'a Workspace,
+    config: &'a Config,
+    journal: &'a dyn Journal,
     id: RunId,
-    dir: PathBuf,
-    files: SessionFiles,
-    nesting: Nesting,
 }
 
-fn plan(
-    config: &Config,
-    asked: &Spawn,
-    agent: Arc<dyn Agent>,
-    backend: String,
-    opening: Opening,
-) -> SessionPlan {
-    let conversation = asked
-        .resume
-        .clone()
-        .map(|session_id| Conversation { session_id, prompt: asked.prompt.clone() });
-    SessionPlan {
-        role: asked.role.clone(),
-        name: crate::base::title::title(&asked.prompt),
-        player: Player { model: model(config, &backend, asked.model.as_deref()), backend },
-        agent,
-        prompt: asked.prompt.clone(),
-        conversation,
-        system_prompt: asked.system_prompt.clone(),
-        dir: opening.dir,
-        files: opening.files,
-        terms: RoleTerms::settle(config, &asked.role, asked.max_turns, asked.timeout),
-        usd: Some(asked.budget.unwrap_or(config.orchestrate.budget_usd)),
-        tools: SessionTools::Allowed(asked.allowed_tools.clone()),
-        // The prompt is the person's own, word for word.
-        brief: None,
-        graph_at: None,
-        row: SessionPosition {
-            id: opening.id,
-            root: opening.id,
-            attempt: 1,
-            bounce: 1,
-            depth: opening.nesting.depth,
-            experiment: None,
-            kind: RowKind::Alone,
-        },
-        nesting: opening.nesting,
-        confinement: SessionConfinement::OwnDirectory,
+impl SpawnSite<'_> {
+    fn create(
+        &self,
+        settings: &SpawnSettings,
+        prompt: &str,
+        trace: &TraceId,
+        started_by: Option<RunId>,
+    ) -> Result<()> {
+        let title = crate::base::title::title(prompt);
+        let run = Run {
+            trace: trace.clone(),
+            task: Some(prompt.to_owned()),
+            depth: settings.nesting.depth,
+            role: Some(settings.role.clone()),
+            backend: Some(settings.agent.backend.clone()),
+            model: settings.agent.model.clone(),
+            settings: serde_json::to_value(settings).map_err(bug)?,
+            ..Run::begin(self.id, RunKind::Spawn, title, self.around.clock.now())
+        };
+        let payload = json!({
+            "task": prompt,
+            "backend": settings.agent.backend,
+            "started_by": started_by,
+        });
+        let event = self.event(trace, "run.started", payload);
+        Ok(self.journal.create_run(&run, &[event])?)
+    }
+
+    fn reopen(&self, settings: &SpawnSettings, trace: TraceId) -> Result<()> {
+        let change = RunChange {
+            settings: Some(serde_json::to_value(settings).map_err(bug)?),
+            ..RunChange::default()
+        };
+        let event = self.event(&trace, "run.resumed", json!({}));
+        Ok(self.journal.update_run(self.id, &change, &[event])?)
+    }
+
+    fn event(&self, trace: &TraceId, what: &str, payload: Value) -> spore_model::Event {
+        let events = Events { around: self.around, trace: trace.clone() };
+        events.make(SourceKind::Runner, RunKind::Spawn.as_str(), what, self.id, payload)
+    }
+
+    /// Runs the session, and records its end and the run's in one transaction.
+    fn work(
+        &self,
+        settings: &SpawnSettings,
+        agent: Arc<dyn Agent>,
+        prompt: &str,
+        trace: TraceId,
+        progress: &mut dyn Progress,
+    ) -> Result<Spawned> {
+        let Self { around, workspace, config, journal, id } = *self;
+        let steps = Steps { around, workspace, journal, run: id };
+        let key = StepKey::session();
+        let intent = steps.intent().plan("session", around.ids.run());
+        let ticket = match steps.begin::<Value>(&key, EffectClass::Paid, intent)? {
+            Begun::Do(ticket) => ticket,
+            Begun::Done(_) => {
+                return Err(Error::new(Fault::Bug, "a run is open whose only step has a result"));
+            }
+        };
+        let plan = self.plan(settings, agent, prompt, &ticket)?;
+        let broker = &Broker::start(around, workspace, config)?;
+        let opener = SessionOpener { around, workspace, config, journal, broker, trace: &trace };
+        let EndedSession { booking, report, .. } = opener.run(&plan, progress)?;
+        let result = json!({ "outcome": report.outcome, "final_text": report.final_text });
+        let mut entry = steps.entry(&result)?;
+        booking.enter(&Events { around, trace: trace.clone() }, &mut entry);
+        self.enter_end(&trace, &booking, &mut entry)?;
+        steps.finish(&key, &ticket, &entry)?;
+        Ok(Spawned {
+            run: id,
+            outcome: report.outcome,
+            reason: report.reason,
+            result: report.final_text,
+            data: report.structured,
+            session_id: report.session_id,
+            depth: settings.nesting.depth,
+            trace,
+            turns: report.turns,
+            usage: report.usage,
+            cost: booking.cost,
+            duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+            directory: format!(".spore/runs/{id}"),
+        })
+    }
+
+    /// Adds the end of the run to the result of its only step.
+    fn enter_end(
+        &self,
+        trace: &TraceId,
+        booking: &SessionBooking,
+        entry: &mut StepEntry,
+    ) -> Result<()> {
+        let earlier = self.journal.ledger(self.id)?;
+        let change = RunChange {
+            state: Some(RunState::Ended),
+            outcome: Some(booking.outcome),
+            reason: booking.reason.clone(),
+            ended: Some(entry.now),
+            ..totals::of_ledger(earlier.iter().chain(&entry.ledger))
+        };
+        entry.runs.push((self.id, change));
+        let payload = json!({ "outcome": booking.outcome, "reason": booking.reason });
+        entry.events.push(self.event(trace, "run.finished", payload));
+        Ok(())
+    }
+
+    fn plan(
+        &self,
+        settings: &SpawnSettings,
+        agent: Arc<dyn Agent>,
+        prompt: &str,
+        ticket: &Ticket,
+    ) -> Result<SessionPlan> {
+        let spent: Usd = self.journal.ledger(self.id)?.iter().map(|entry| entry.cost.usd).sum();
+        let left = settings.budget.as_nanos().saturating_sub(spent.as_nanos()).max(0);
+        let prompt = prompt.to_owned();
+        let conversation = settings
+            .conversation
+            .clone()
+            .map(|session_id| Conversation { session_id, prompt: prompt.clone() });
+        Ok(SessionPlan {
+            role: settings.role.clone(),
+            name: settings.role.clone(),
+            choice: settings.agent.clone(),
+            agent,
+            prompt,
+            conversation,
+            system_prompt: settings.system_prompt.clone(),
+            dir: settings.dir.clone(),
+            files: self.workspace.run_files(self.id).alone(),
+            terms: settings.terms.clone(),
+            usd: Some(Usd::from_nanos(left)),
+            tools: SessionTools::Allowed(settings.allowed_tools.clone()),
+            // The prompt is the person's own, word for word.
+            brief: None,
+            graph_at: None,
+            nesting: settings.nesting,
+            row: SessionPosition {
+                id: SessionPosition::id_for(self.around, ticket)?,
+                root: self.id,
+                parent: self.id,
+                run: self.id,
+                key: StepKey::session(),
+                attempt: ticket.attempt,
+                bounce: 1,
+                depth: settings.nesting.depth + 1,
+                experiment: None,
+            },
+            confinement: SessionConfinement::OwnDirectory,
+        })
     }
 }
 

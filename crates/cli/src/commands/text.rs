@@ -75,11 +75,11 @@ pub(super) fn plan(plan: &RunPlan) -> String {
         let files = spore_app::counted(plan.left_out, "uncommitted file");
         line(&mut text, "without", &files);
     }
-    for (role, RolePlan { player, terms }) in &plan.roles {
-        let model = player.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
+    for (role, RolePlan { choice, terms }) in &plan.roles {
+        let model = choice.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         let turns = spore_app::counted(terms.turns, "turn");
         let seconds = terms.wall_ms / 1000;
-        line(&mut text, role, &format!("{}{model}, {turns} in {seconds} s", player.backend));
+        line(&mut text, role, &format!("{}{model}, {turns} in {seconds} s", choice.backend));
     }
     for gate in &plan.gates {
         line(&mut text, "gate", gate);

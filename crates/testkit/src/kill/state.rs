@@ -15,7 +15,7 @@ use crate::TestEnv;
 /// Everything a finished run leaves, with ids and times taken out.
 pub(super) fn canonical(
     env: &TestEnv,
-    manner: CommandTraits,
+    traits: CommandTraits,
     point: &str,
     tally: &mut KillTally,
 ) -> Value {
@@ -31,17 +31,17 @@ pub(super) fn canonical(
         "bounces": bounces(&shown),
         "parts": parts(&shown, &lost),
         "refs": refs(env, &run),
-        "ledger": in_order(manner, ledger(&shown, point, tally)),
-        "events": in_order(manner, events(env, &run, &lost, point, tally)),
+        "ledger": in_order(traits, ledger(&shown, point, tally)),
+        "events": in_order(traits, events(env, &run, &lost, point, tally)),
         "graph": graph(env, &run),
         "work_tree": env.git(&["status", "--porcelain"]),
-        "files": files(env, manner, &run),
+        "files": files(env, traits, &run),
     })
 }
 
 /// The order counts, unless several things happened at once.
-fn in_order(manner: CommandTraits, mut values: Vec<Value>) -> Vec<Value> {
-    if manner.parallel {
+fn in_order(traits: CommandTraits, mut values: Vec<Value>) -> Vec<Value> {
+    if traits.parallel {
         values.sort_by_key(Value::to_string);
     }
     values
@@ -181,7 +181,7 @@ fn graph(env: &TestEnv, run: &str) -> Vec<String> {
 }
 
 /// Files by name; content too, where it does not tell how long something took.
-fn files(env: &TestEnv, manner: CommandTraits, run: &str) -> BTreeMap<String, String> {
+fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, String> {
     let dir = env.repo().join(".spore/runs").join(run);
     let mut found = BTreeMap::new();
     let mut open = vec![dir.clone()];
@@ -201,7 +201,7 @@ fn files(env: &TestEnv, manner: CommandTraits, run: &str) -> BTreeMap<String, St
                 _ if name.ends_with(".log") || name.ends_with("results.json") => String::new(),
                 "report.json" => String::new(),
                 // A real agent makes up ids of its own and tells times and places all through.
-                _ if manner.foreign && name.ends_with("transcript.jsonl") => String::new(),
+                _ if traits.foreign && name.ends_with("transcript.jsonl") => String::new(),
                 _ => plain(&without_run(&without_place(env, &path), run)),
             };
             let content = match name.as_str() {

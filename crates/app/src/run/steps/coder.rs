@@ -7,7 +7,6 @@ use spore_pipeline::{Done, Evidence, Step};
 
 use crate::base::run_refs;
 use crate::run::context::RunContext;
-use crate::run::prompts;
 use crate::run::sessions::StepSession;
 use crate::secrets::secrets_in;
 use crate::{Result, Update};
@@ -21,10 +20,10 @@ pub(crate) struct Talk<'a> {
 
 impl RunContext<'_> {
     pub(crate) fn prepare(&mut self) -> Result<Done> {
-        let base = self.settings.base.clone();
-        self.set_ref(&run_refs::own(self.run, "base"), &base)?;
+        let base = self.run.settings.base.clone();
+        self.set_ref(&run_refs::own(self.run.id, "base"), &base)?;
         self.checkouts().coder()?;
-        let tree = self.repository.tree_of(&base)?;
+        let tree = self.project.repository.tree_of(&base)?;
         Ok(Done::Prepared { base, tree })
     }
 
@@ -45,13 +44,13 @@ impl RunContext<'_> {
             self.salvage(&checkout, bounce, ticket.attempt)?;
             checkout.reset(&self.start_of(bounce)?)?;
         }
-        let at = self.settings.base.clone();
+        let at = self.run.settings.base.clone();
         let evidence = talk.evidence.map(Evidence::to_markdown);
         let before = match &evidence {
             Some(evidence) => Before::FellShort { evidence },
             None => Before::Nothing,
         };
-        let turn = RoleTurn::Bounce { bounce, of: self.settings.max_bounces };
+        let turn = RoleTurn::Bounce { bounce, of: self.run.settings.max_bounces };
         let findings = self.findings("coder", &at, &[]);
         let (prompt, brief) = self.task_file(ticket, "coder", turn, before, findings)?;
         let asked = StepSession {
@@ -73,15 +72,20 @@ impl RunContext<'_> {
     pub(crate) fn snapshot(&mut self, ticket: &Ticket, bounce: u32) -> Result<Done> {
         let checkout = self.coder_checkout(bounce)?;
         let tree = self.checkouts().snapshot(&checkout)?;
-        let message = format!("bounce {bounce} of run {}", self.run);
+        let message = format!("bounce {bounce} of run {}", self.run.id);
         let commit = self.commit_tree(&tree, &message, ticket)?;
-        self.set_ref(&run_refs::bounce(self.run, bounce), &commit)?;
+        self.set_ref(&run_refs::bounce(self.run.id, bounce), &commit)?;
         let diff = self.diff(&tree)?;
-        let base = self.settings.base.clone();
-        let secrets = secrets_in(self.repository, &base, &tree, &self.config.commit.allow_secrets)?;
+        let base = self.run.settings.base.clone();
+        let secrets = secrets_in(
+            self.project.repository,
+            &base,
+            &tree,
+            &self.project.config.commit.allow_secrets,
+        )?;
         let text =
             if secrets.is_empty() { diff.text } else { spore_secrets::strike_out(&diff.text) };
-        self.around.write_file(&self.files().diff(bounce), text.as_bytes())?;
+        self.project.around.write_file(&self.files().diff(bounce), text.as_bytes())?;
         let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
         self.progress.update(&Update::Snapshot { files: changed_files });
         let secrets = secrets.into_iter().map(|secret| Finding {
@@ -98,7 +102,7 @@ impl RunContext<'_> {
             return Ok(stop);
         }
         let checkout = self.coder_checkout(1)?;
-        let base = self.settings.base.clone();
+        let base = self.run.settings.base.clone();
         if ticket.attempt > 1 {
             self.salvage(&checkout, 1, ticket.attempt)?;
             checkout.reset(&base)?;
@@ -127,7 +131,16 @@ impl Talk<'_> {
     fn resumed(self) -> Option<Conversation> {
         Some(Conversation {
             session_id: self.conversation?.to_owned(),
-            prompt: prompts::again(self.evidence?),
+            prompt: again(self.evidence?),
         })
     }
+}
+
+/// What a coder is told in the conversation it already had: what fell short, and no more.
+fn again(evidence: &Evidence) -> String {
+    format!(
+        "{}\nThe task and the checks are as before, and the files are as you left them. Mend what \
+         fell short, then end with a short account.\n",
+        evidence.to_markdown()
+    )
 }

@@ -15,12 +15,12 @@ impl RunContext<'_> {
              - The files as each bounce left them, but for secrets, as git refs: `git diff {} {}` \
              shows the last.\n\n\
              `spore runs show {}` tells the whole story.\n",
-            title(&self.settings.task),
-            &self.settings.base.as_str()[..12],
-            run_refs::bounce(self.run, bounce),
-            self.run.short()
+            title(&self.run.settings.task),
+            &self.run.settings.base.as_str()[..12],
+            run_refs::bounce(self.run.id, bounce),
+            self.run.id.short()
         );
-        self.around.write_file(&self.files().escalation(), text.as_bytes())?;
+        self.project.around.write_file(&self.files().escalation(), text.as_bytes())?;
         Ok(Done::Escalated)
     }
 }

@@ -18,24 +18,24 @@ impl RunContext<'_> {
         self.let_go_of_secrets(ticket)?;
         self.checkouts().retire_verifiers()?;
         // Of a run that fell short the user may want to see more than git keeps.
-        if conclusion.outcome == Outcome::Success && self.settings.solo.is_none() {
+        if conclusion.outcome == Outcome::Success && self.run.settings.solo.is_none() {
             self.checkouts().retire_coder()?;
             // Nothing else of it is there, unless something went wrong.
-            remove_empty_dir(&self.workspace.run_state(self.run));
+            remove_empty_dir(&self.project.workspace.run_state(self.run.id));
         }
-        let ledger = self.journal.ledger(self.run)?;
+        let ledger = self.project.journal.ledger(self.run.id)?;
         let report = json!({
-            "run": self.run,
-            "task": self.settings.task,
+            "run": self.run.id,
+            "task": self.run.settings.task,
             "outcome": conclusion.outcome,
             "reason": conclusion.reason,
             "commit": conclusion.commit,
             "tree": conclusion.tree,
-            "sandbox": self.hold,
+            "sandbox": self.run.enforcement,
             "sessions": ledger.len(),
             "cost": ledger.iter().map(|entry| entry.cost).sum::<spore_model::Cost>(),
         });
-        self.around.write_json(&self.files().report(), &report)?;
+        self.project.around.write_json(&self.files().report(), &report)?;
         Ok(Done::Finished)
     }
 
@@ -43,7 +43,7 @@ impl RunContext<'_> {
     /// could not rightly begin, says nothing about them.
     fn credit_lessons(&self, ticket: &Ticket, conclusion: &Conclusion) -> Result<()> {
         let credit = match conclusion.outcome {
-            _ if conclusion.fault.is_some() || self.settings.solo.is_some() => return Ok(()),
+            _ if conclusion.fault.is_some() || self.run.settings.solo.is_some() => return Ok(()),
             Outcome::Success => Credit::Verified,
             _ => Credit::FellShort,
         };
@@ -52,6 +52,6 @@ impl RunContext<'_> {
             return Ok(());
         }
         let now = ticket.time().map_err(bug)?;
-        Ok(give_credit(self.knowledge, &carried, self.run, credit, now)?)
+        Ok(give_credit(self.knowledge, &carried, self.run.id, credit, now)?)
     }
 }

@@ -17,10 +17,10 @@ use crate::{Progress, Result, Update};
 
 impl RunContext<'_> {
     pub(crate) fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
-        let base = self.settings.base.clone();
-        let tree = self.repository.tree_of(&base)?;
+        let base = self.run.settings.base.clone();
+        let tree = self.project.repository.tree_of(&base)?;
         self.progress.update(&Update::Gates { what: "the base commit".to_owned() });
-        let run = self.open_gates(ticket, self.run, "baseline")?;
+        let run = self.open_gates(ticket, self.run.id, "baseline")?;
         let logs = self.files().baseline();
         let checked = self
             .with_gates(|gates, progress| gates.baseline(run, (&base, &tree), &logs, progress))?;
@@ -36,7 +36,8 @@ impl RunContext<'_> {
         self.progress.update(&Update::Gates { what: format!("bounce {bounce}") });
         let parent = self.existing_bounce(bounce)?;
         let run = self.open_gates(ticket, parent, "gates")?;
-        let review = Review::of(self.repository, self.settings.review(), &commit, tree)?;
+        let review =
+            Review::of(self.project.repository, self.run.settings.review(), &commit, tree)?;
         if !review.tampering.is_empty() {
             let refused = words::refusal(&review);
             for line in &refused.lines {
@@ -50,7 +51,7 @@ impl RunContext<'_> {
             return Ok(interrupted());
         };
         self.write_results(&logs, &results)?;
-        let notes = review.notes(self.settings.allow_test_changes);
+        let notes = review.notes(self.run.settings.allow_test_changes);
         Ok(Done::Gates(self.gate_summary(results, notes)))
     }
 
@@ -61,11 +62,12 @@ impl RunContext<'_> {
         review: &Review,
         place: &CheckedChange<'_>,
     ) -> Result<Option<Vec<GateResult>>> {
-        let base_tree = self.repository.tree_of(&self.settings.base)?;
+        let base_tree = self.project.repository.tree_of(&self.run.settings.base)?;
         let baseline =
             self.with_gates(|gates, _| gates.cached_baseline(&base_tree))?.unwrap_or_default();
-        let restoration = review.restoration.as_ref().filter(|_| !self.settings.allow_test_changes);
-        let absence = match restoration.is_some() || self.settings.allow_test_changes {
+        let restoration =
+            review.restoration.as_ref().filter(|_| !self.run.settings.allow_test_changes);
+        let absence = match restoration.is_some() || self.run.settings.allow_test_changes {
             true => Absence::IsAllowed,
             false => Absence::IsRed,
         };
@@ -88,7 +90,7 @@ impl RunContext<'_> {
             }
             return Ok(Some(results));
         }
-        let message = format!("bounce {bounce} of run {} with the base's tests", self.run);
+        let message = format!("bounce {bounce} of run {} with the base's tests", self.run.id);
         let commit = self.commit_tree(&mixed, &message, ticket)?;
         let check = place.check(&commit, &mixed, Against::Restored { expected: &expected });
         match self.with_gates(|gates, told| gates.run(&check, told))? {
@@ -99,7 +101,7 @@ impl RunContext<'_> {
     }
 
     fn write_results(&self, logs: &Path, results: &[GateResult]) -> Result<()> {
-        self.around.write_json(&logs.join("results.json"), &results)
+        self.project.around.write_json(&logs.join("results.json"), &results)
     }
 
     /// Runs `act` with the gates and, apart from them, the progress.
@@ -108,36 +110,36 @@ impl RunContext<'_> {
         act: impl FnOnce(&GateRuns<'_>, &mut dyn Progress) -> Result<T>,
     ) -> Result<T> {
         let checkouts = Checkouts {
-            around: self.around,
-            workspace: self.workspace,
-            repository: self.repository,
-            run: self.run,
-            settings: self.settings.checkout(),
+            around: self.project.around,
+            workspace: self.project.workspace,
+            repository: self.project.repository,
+            run: self.run.id,
+            settings: self.run.settings.checkout(),
         };
         let gates = GateRuns {
             checkouts: &checkouts,
-            gates: &self.settings.gates,
-            journal: self.journal,
+            gates: &self.run.settings.gates,
+            journal: self.project.journal,
             sandboxes: Sandboxes {
-                around: self.around,
-                workspace: self.workspace,
-                config: self.config,
-                run: self.run,
+                around: self.project.around,
+                workspace: self.project.workspace,
+                config: self.project.config,
+                run: self.run.id,
             },
-            hold: &self.hold,
+            enforcement: &self.run.enforcement,
             runner: Runner::new(
-                spore_effects::session::Shim::new(self.around.exe.clone()),
-                environment(self.config, self.around, &[]),
-                self.config.gates.log_cap_bytes,
-                crate::session::backends::grace(self.config),
+                spore_effects::session::Shim::new(self.project.around.exe.clone()),
+                environment(self.project.config, self.project.around, &[]),
+                self.project.config.gates.log_cap_bytes,
+                crate::session::backends::grace(self.project.config),
             ),
-            cache_cap: self.config.gates.cache_cap_bytes,
+            cache_cap: self.project.config.gates.cache_cap_bytes,
         };
         act(&gates, self.progress)
     }
 
     fn gate_summary(&mut self, results: Vec<GateResult>, notes: Vec<String>) -> GateSummary {
-        let room = usize::try_from(self.config.gates.evidence_bytes).unwrap_or(4096);
+        let room = usize::try_from(self.project.config.gates.evidence_bytes).unwrap_or(4096);
         let summary = words::summary(&results, notes, room);
         self.gate_results = results;
         summary

@@ -12,18 +12,19 @@ use crate::{Result, Update};
 
 impl RunContext<'_> {
     pub(crate) fn commit(&mut self, ticket: &Ticket, tree: &TreeId) -> Result<Done> {
-        let message = commit_message(&self.settings.task, self.run, tree);
+        let message = commit_message(&self.run.settings.task, self.run.id, tree);
         let commit = self.commit_tree(tree, &message, ticket)?;
-        self.set_ref(&run_refs::own(self.run, "result"), &commit)?;
+        self.set_ref(&run_refs::own(self.run.id, "result"), &commit)?;
         Ok(Done::Committed { commit })
     }
 
     pub(crate) fn apply(&mut self, commit: &CommitId) -> Result<Done> {
-        let (base, how) = (self.settings.base.clone(), self.settings.apply);
-        let (around, workspace, repository) = (self.around, self.workspace, self.repository);
-        let site = Site { around, workspace, repository, run: self.run };
+        let (base, how) = (self.run.settings.base.clone(), self.run.settings.apply);
+        let (around, workspace, repository) =
+            (self.project.around, self.project.workspace, self.project.repository);
+        let site = Site { around, workspace, repository, run: self.run.id };
         let mut applied = apply::apply(&site, &base, commit, how)?;
-        if self.settings.in_place && how != Apply::Merge {
+        if self.run.settings.in_place && how != Apply::Merge {
             let laid = apply::lay_down(&site, &base, commit)?;
             applied.done &= laid.done;
             applied.what = format!("{}; {}", applied.what, laid.what);

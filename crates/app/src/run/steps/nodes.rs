@@ -44,7 +44,7 @@ impl RunContext<'_> {
         match (step, done) {
             (Step::Prepare, Done::Prepared { .. }) => self.learn_task(&keys()?),
             (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files: 1.., .. })
-                if self.settings.solo.is_none() =>
+                if self.run.settings.solo.is_none() =>
             {
                 self.learn_implementation(&keys()?, *bounce, tree)
             }
@@ -62,9 +62,9 @@ impl RunContext<'_> {
 
     fn learn_task(&self, keys: &Keys) -> Result<()> {
         let task = Node {
-            content: self.settings.task.clone(),
+            content: self.run.settings.task.clone(),
             agent: Some(ORCHESTRATOR.to_owned()),
-            metadata: json!({ "base": self.settings.base, "backend": self.settings.backend }),
+            metadata: json!({ "base": self.run.settings.base, "backend": self.run.settings.backend }),
             ..self.new_node(keys, keys.task(), "task", self.title())
         };
         let before = self.tried_before(keys)?;
@@ -73,8 +73,8 @@ impl RunContext<'_> {
 
     /// Joins the task of a run that tries again to that of the run before.
     fn tried_before(&self, keys: &Keys) -> Result<Option<Edge>> {
-        let Some(run) = self.settings.retry_of else { return Ok(None) };
-        let Some(before) = self.journal.run(run)? else { return Ok(None) };
+        let Some(run) = self.run.settings.retry_of else { return Ok(None) };
+        let Some(before) = self.project.journal.run(run)? else { return Ok(None) };
         let task = Keys::new(run, before.started, keys.at()).task();
         if self.knowledge.node(&task)?.is_none() {
             return Ok(None);
@@ -96,7 +96,7 @@ impl RunContext<'_> {
         let whole = session.as_ref().is_some_and(|session| session.outcome == Outcome::Success);
         let (prefix, confidence) =
             if whole { ("Implemented", WHOLE) } else { ("Partial", PARTIAL) };
-        let diff = self.repository.diff(&self.settings.base, tree, 0)?;
+        let diff = self.project.repository.diff(&self.run.settings.base, tree, 0)?;
         let id = keys.implementation(bounce);
         let node = Node {
             content: account(&diff, session.as_ref()),
@@ -129,7 +129,7 @@ impl RunContext<'_> {
         let implementation = keys.implementation(bounce);
         let found = self.bounce_commit(bounce).and_then(|commit| {
             let paths = self.paths_of(&commit)?;
-            Ok(self.briefing().touched(&self.settings.base, &commit, &paths))
+            Ok(self.briefing().touched(&self.run.settings.base, &commit, &paths))
         });
         // The verdict is what counts here: without these edges the graph only says less.
         let touched = found.unwrap_or_default();
@@ -152,14 +152,15 @@ impl RunContext<'_> {
     }
 
     fn paths_of(&self, commit: &CommitId) -> Result<Vec<String>> {
-        let base = self.repository.tree_of(&self.settings.base)?;
-        let diff = self.repository.diff(&base, &self.repository.tree_of(commit)?, 0)?;
+        let base = self.project.repository.tree_of(&self.run.settings.base)?;
+        let diff =
+            self.project.repository.diff(&base, &self.project.repository.tree_of(commit)?, 0)?;
         Ok(diff.files.into_iter().map(|file| file.path).collect())
     }
 
     fn learn_verdict(&self, keys: &Keys, bounce: u32, verdict: &Verdict) -> Result<()> {
         // What counts is what the verdict is worth, not what it says it is.
-        let (prefix, kind) = match verdict.weigh(self.settings.min_confidence) {
+        let (prefix, kind) = match verdict.weigh(self.run.settings.min_confidence) {
             Ruling::Supports => ("Verified", EdgeKind::Supports),
             Ruling::Contradicts => ("Verification failed", EdgeKind::Contradicts),
             Ruling::Unknown => ("Verification unclear", EdgeKind::Questions),
@@ -252,13 +253,13 @@ impl RunContext<'_> {
     }
 
     fn title(&self) -> String {
-        title(&self.settings.task)
+        title(&self.run.settings.task)
     }
 
     /// A node of this run, in the region of its task.
     fn new_node(&self, keys: &Keys, id: NodeId, kind: &str, title: String) -> Node {
         Node {
-            run: Some(self.run),
+            run: Some(self.run.id),
             parent: Some(keys.task()),
             ..Node::new(id, NodeClass::Operational, kind, title, keys.at())
         }
@@ -274,7 +275,7 @@ impl RunContext<'_> {
     ) -> Edge {
         let id = keys.edge(words);
         Edge {
-            run: Some(self.run),
+            run: Some(self.run.id),
             ..Edge::new(id, source.clone(), target.clone(), kind, keys.at())
         }
     }

@@ -60,22 +60,22 @@ impl RunContext<'_> {
         if self.knowledge.node(&task)?.is_none() {
             return Ok(());
         }
-        let ledger = self.journal.ledger(self.run)?;
+        let ledger = self.project.journal.ledger(self.run.id)?;
         let cost: spore_model::Cost = ledger.iter().map(|entry| entry.cost).sum();
         let edge = Edge {
-            run: Some(self.run),
+            run: Some(self.run.id),
             agent: Some("spore:orchestrator".to_owned()),
             confidence: Some(1.0),
             reason: Some(conclusion.reason.clone()),
             metadata: json!({
-                "run": self.run,
+                "run": self.run.id,
                 "outcome": conclusion.outcome,
                 "commit": conclusion.commit,
                 "tree": conclusion.tree,
                 "sessions": ledger.len(),
                 "cost": cost,
-                "experiment": self.settings.experiment,
-                "retry_of": self.settings.retry_of,
+                "experiment": self.run.settings.experiment,
+                "retry_of": self.run.settings.retry_of,
             }),
             ..Edge::new(keys.edge(&["run"]), task.clone(), task, EdgeKind::Tracks, keys.at())
         };
@@ -146,7 +146,7 @@ impl Promotion<'_, '_> {
 
     fn node(&self, id: NodeId, kind: &str, title: String) -> Node {
         Node {
-            run: Some(self.world.run),
+            run: Some(self.world.run.id),
             parent: Some(self.keys.task()),
             agent: Some(self.role()),
             ..Node::new(id, NodeClass::Meta, kind, title, self.keys.at())
@@ -163,6 +163,6 @@ impl Promotion<'_, '_> {
     ) -> Edge {
         let id = self.keys.edge(&["proposed", self.step, what, &number.to_string()]);
         let edge = Edge::new(id, source.clone(), target.clone(), kind, self.keys.at());
-        Edge { run: Some(self.world.run), agent: Some(self.role()), ..edge }
+        Edge { run: Some(self.world.run.id), agent: Some(self.role()), ..edge }
     }
 }

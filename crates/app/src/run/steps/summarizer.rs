@@ -69,8 +69,8 @@ impl RunContext<'_> {
         conclusion: &Conclusion,
         carried: &[NodeId],
     ) -> Result<(String, Brief)> {
-        let diff = self.diff(&self.repository.tree_of(&self.bounce_commit(bounce)?)?)?;
-        let report = report::report(self.workspace, self.journal, self.run)?;
+        let diff = self.diff(&self.project.repository.tree_of(&self.bounce_commit(bounce)?)?)?;
+        let report = report::report(self.project.workspace, self.project.journal, self.run.id)?;
         let bounces: Vec<BounceTrail> = report
             .bounces
             .into_iter()
@@ -88,7 +88,7 @@ impl RunContext<'_> {
         let ended = &conclusion.reason;
         let trail = RunTrail { ended, files: &files, bounces: &bounces, lessons: &lessons };
         let before = Before::ToSummarize(&trail);
-        let findings = Findings::of_task(&self.settings.task);
+        let findings = Findings::of_task(&self.run.settings.task);
         self.task_file(ticket, "summarizer", RoleTurn::Afterwards, before, findings)
     }
 
@@ -124,10 +124,10 @@ impl RunContext<'_> {
     ) -> Result<Learnt> {
         let learning = Learning {
             knowledge: self.knowledge,
-            run: self.run,
+            run: self.run.id,
             keys: &self.keys(ticket)?,
             verified: conclusion.outcome == Outcome::Success,
-            rules: &self.config.lessons,
+            rules: &self.project.config.lessons,
             carried,
         };
         learn_from_summary(&learning, proposed)

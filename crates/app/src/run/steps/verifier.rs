@@ -33,7 +33,7 @@ impl RunContext<'_> {
         if let Some(stop) = self.out_of_budget() {
             return Ok(stop);
         }
-        if attempt > 1 && !self.pause(self.config.verdict.verifier_retry_pause) {
+        if attempt > 1 && !self.pause(self.project.config.verdict.verifier_retry_pause) {
             return Ok(interrupted());
         }
         let commit = self.bounce_commit(bounce)?;
@@ -46,7 +46,7 @@ impl RunContext<'_> {
         }));
         let changed: Vec<String> = diff.files.iter().map(|file| file.path.clone()).collect();
         let findings = self.findings("verifier", &commit, &changed);
-        let turn = RoleTurn::Bounce { bounce, of: self.settings.max_bounces };
+        let turn = RoleTurn::Bounce { bounce, of: self.run.settings.max_bounces };
         let before = Before::ToCheck { checks: &lines, diff: &diff.text };
         let (prompt, brief) = self.task_file(ticket, "verifier", turn, before, findings)?;
         let asked = StepSession {
@@ -60,7 +60,7 @@ impl RunContext<'_> {
             brief,
         };
         let (session, mut proposals) = self.run_session(step, ticket, asked)?;
-        if attempt >= self.settings.verifier_attempts && session.outcome != Outcome::Success {
+        if attempt >= self.run.settings.verifier_attempts && session.outcome != Outcome::Success {
             // The last breakdown parks the run, so no result of the step will book it.
             self.book_stopped("verifier", &session)?;
         } else {
@@ -84,7 +84,7 @@ impl RunContext<'_> {
             return Ok(true);
         }
         let after = self.checkouts().snapshot(checkout)?;
-        let touched = self.repository.diff(handed, &after, 0)?;
+        let touched = self.project.repository.diff(handed, &after, 0)?;
         Ok(touched.files.iter().all(|file| file.status == FileChange::Added))
     }
 
@@ -96,7 +96,7 @@ impl RunContext<'_> {
         tree: &TreeId,
         files: &[ChangedFile],
     ) -> Result<Handed> {
-        let obeyed = Exclusions::new(&self.config.verdict.instructions, &[]);
+        let obeyed = Exclusions::new(&self.project.config.verdict.instructions, &[]);
         let (mut added, mut changed) = (Vec::new(), Vec::new());
         for file in files {
             if let FileChange::Renamed { from } = &file.status
@@ -113,7 +113,7 @@ impl RunContext<'_> {
             return Ok(Handed { commit: commit.clone(), tree: tree.clone(), withheld: Vec::new() });
         }
         let tree = self.with_base_files(tree, &changed, &added)?;
-        let message = format!("for the verifier of run {}", self.run);
+        let message = format!("for the verifier of run {}", self.run.id);
         let commit = self.commit_tree(&tree, &message, ticket)?;
         Ok(Handed { commit, tree, withheld: [added, changed].concat() })
     }

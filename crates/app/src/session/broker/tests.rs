@@ -26,7 +26,7 @@ impl Scene {
         Self { garden, broker, config }
     }
 
-    fn admit(&self, role: &str) -> Seat {
+    fn admit(&self, role: &str) -> SessionAccess {
         let at = self.garden.git(&["rev-parse", "HEAD"]).trim().parse().unwrap();
         self.broker.admit(Admission {
             session: RunId::from_parts(1, 1),
@@ -39,8 +39,8 @@ impl Scene {
     }
 }
 
-fn remote(seat: &Seat) -> Remote {
-    Remote::of_environment(&seat.server().env).unwrap()
+fn remote(access: &SessionAccess) -> Remote {
+    Remote::of_environment(&access.server().env).unwrap()
 }
 
 fn call(remote: &Remote, tool: &str, arguments: Value) -> Told {
@@ -61,22 +61,22 @@ fn verdict(word: &str) -> Value {
 }
 
 #[test]
-fn a_session_reads_through_its_seat_and_its_verdict_is_handed_over_once() {
+fn a_session_reads_through_its_access_and_its_verdict_is_handed_over_once() {
     let scene = Scene::new();
-    let seat = scene.admit("verifier");
-    let server = seat.server();
+    let access = scene.admit("verifier");
+    let server = access.server();
     assert_eq!(
         (server.name.as_str(), server.command.as_path()),
         ("spore", Path::new("/opt/spore"))
     );
     assert_eq!(server.args, ["mcp"]);
-    let remote = remote(&seat);
+    let remote = remote(&access);
     let found = answer(call(&remote, "search", json!({ "query": "pour" })));
     assert!(found.text.contains("src/lib.rs:9"), "{}", found.text);
     assert!(!answer(call(&remote, "submit_verdict", verdict("supports"))).is_error);
     let again = answer(call(&remote, "submit_verdict", verdict("contradicts")));
     assert!(again.text.contains("in place of"), "{}", again.text);
-    let proposals = seat.leave();
+    let proposals = access.close();
     let [last] = proposals.verdicts.as_slice() else { panic!("{proposals:?}") };
     assert_eq!((last.ruling, last.source), (Ruling::Contradicts, VerdictSource::Tool));
     assert_eq!(last.findings[0].line, Some(9));
@@ -88,11 +88,11 @@ fn a_session_reads_through_its_seat_and_its_verdict_is_handed_over_once() {
 #[test]
 fn a_wrong_a_void_and_no_token_are_refused_alike_and_told_nothing() {
     let scene = Scene::new();
-    let seat = scene.admit("verifier");
+    let access = scene.admit("verifier");
     let socket = scene.broker.home.socket();
     let left = scene.admit("verifier");
     let void = remote(&left);
-    left.leave();
+    left.close();
     let dropped = scene.admit("verifier");
     let of_dropped = remote(&dropped);
     drop(dropped);
@@ -108,7 +108,7 @@ fn a_wrong_a_void_and_no_token_are_refused_alike_and_told_nothing() {
             assert_eq!(stranger.ask(ask, &|| false).unwrap(), Told::Refused);
         }
     }
-    assert_eq!(seat.leave().verdicts, []);
+    assert_eq!(access.close().verdicts, []);
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn a_coder_has_no_tools_that_write_and_only_a_verifier_judges() {
         ("researcher", "create_node create_edge flag"),
         ("operator", "submit_verdict propose_summary propose_lesson create_node create_edge flag"),
     ] {
-        let seat = scene.admit(role);
-        let Told::Tools(tools) = remote(&seat).ask(&Ask::Tools, &|| false).unwrap() else {
+        let access = scene.admit(role);
+        let Told::Tools(tools) = remote(&access).ask(&Ask::Tools, &|| false).unwrap() else {
             panic!("{role}")
         };
         let (proposing, reading): (Vec<Declared>, Vec<Declared>) =
@@ -141,15 +141,15 @@ fn a_coder_has_no_tools_that_write_and_only_a_verifier_judges() {
 #[test]
 fn a_coder_can_neither_see_nor_call_what_writes() {
     let scene = Scene::new();
-    let seat = scene.admit("coder");
-    let remote = remote(&seat);
+    let access = scene.admit("coder");
+    let remote = remote(&access);
     let Told::Tools(tools) = remote.ask(&Ask::Tools, &|| false).unwrap() else { panic!() };
     assert!(tools.iter().all(|tool| !tool.proposes()) && tools.len() == 14);
     for tool in ["submit_verdict", "create_node", "create_edge", "propose_lesson", "flag"] {
         let said = answer(call(&remote, tool, verdict("supports")));
         assert!(said.is_error && said.text.contains("there is no tool"), "{}", said.text);
     }
-    let mut proposals = seat.leave();
+    let mut proposals = access.close();
     proposals.by = None;
     assert_eq!(proposals, Proposals::default());
 }
@@ -157,8 +157,8 @@ fn a_coder_can_neither_see_nor_call_what_writes() {
 #[test]
 fn what_a_summarizer_proposes_is_kept_and_reaches_no_store() {
     let scene = Scene::new();
-    let seat = scene.admit("summarizer");
-    let remote = remote(&seat);
+    let access = scene.admit("summarizer");
+    let remote = remote(&access);
     let lesson = json!({ "title": "Heat", "pattern": "hot days", "fix": "pour twice",
                          "evidence": "bounce 2" });
     assert!(!answer(call(&remote, "propose_lesson", lesson)).is_error);
@@ -175,7 +175,7 @@ fn what_a_summarizer_proposes_is_kept_and_reaches_no_store() {
     {
         assert!(answer(call(&remote, "create_edge", wrong)).is_error);
     }
-    let proposals = seat.leave();
+    let proposals = access.close();
     assert_eq!(proposals.lessons[0].fix, "pour twice");
     assert_eq!(proposals.summaries[0].title, "Watered");
     assert_eq!(proposals.flags[0].severity, "warning");
@@ -192,8 +192,8 @@ fn what_a_summarizer_proposes_is_kept_and_reaches_no_store() {
 #[test]
 fn a_model_that_has_lost_its_way_fills_nothing_up() {
     let scene = Scene::new();
-    let seat = scene.admit("operator");
-    let remote = remote(&seat);
+    let access = scene.admit("operator");
+    let remote = remote(&access);
     let refused = (0..60).filter(|n| {
         let flag = json!({ "message": format!("flag {n}") });
         answer(call(&remote, "flag", flag)).is_error
@@ -210,7 +210,7 @@ fn a_model_that_has_lost_its_way_fills_nothing_up() {
     ] {
         assert!(answer(call(&remote, "submit_verdict", misfit)).is_error);
     }
-    assert_eq!(seat.leave().flags.len(), 50);
+    assert_eq!(access.close().flags.len(), 50);
 }
 
 #[test]
@@ -243,17 +243,17 @@ fn what_a_killed_broker_left_is_removed_by_the_next_and_what_lives_is_not() {
 }
 
 #[test]
-fn a_seat_is_left_only_when_its_call_in_flight_is_over() {
+fn access_is_closed_only_when_its_call_in_flight_is_over() {
     let scene = Scene::new();
-    let seat = scene.admit("verifier");
-    let held = scene.broker.seats.enter(&seat.token).unwrap();
-    let token = seat.token.clone();
+    let access = scene.admit("verifier");
+    let held = scene.broker.sessions.enter(&access.token).unwrap();
+    let token = access.token.clone();
     std::thread::scope(|scope| {
-        let leaving = scope.spawn(move || seat.leave());
-        while scene.broker.seats.lock().contains_key(&token) {
+        let leaving = scope.spawn(move || access.close());
+        while scene.broker.sessions.lock().contains_key(&token) {
             std::thread::yield_now();
         }
-        assert!(scene.broker.seats.enter(&token).is_none());
+        assert!(scene.broker.sessions.enter(&token).is_none());
         held.0.call("submit_verdict", &verdict("supports"));
         assert!(!leaving.is_finished());
         drop(held);

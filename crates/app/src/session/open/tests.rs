@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use serde_json::json;
 use spore_agent::{Agent, AgentError, AgentWatch, Capabilities};
-use spore_model::{Outcome, RunId};
+use spore_model::{EffectClass, Outcome, Run, RunId, RunKind, StepKey};
 use spore_tools::remote::{Ask, Remote, Told};
 
 use super::*;
 use crate::Update;
+use crate::session::agent_choice::AgentChoice;
 use crate::session::confinement::SessionConfinement;
 use crate::session::nesting::Nesting;
 use crate::session::plan::{SessionPosition, SessionTools};
-use crate::session::players::Player;
 use crate::session::roles::RoleTerms;
-use crate::session::sandbox::Hold;
+use crate::session::sandbox::Enforcement;
 use crate::toolbox::tests::garden::Garden;
 
 /// Keeps its request and asks the graph one question.
@@ -57,12 +57,12 @@ impl Progress for Quiet {
 }
 
 fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) -> SessionPlan {
-    let id = RunId::from_parts(1, 2);
+    let (run, id) = (RunId::from_parts(1, 1), RunId::from_parts(1, 2));
     let config = &spore_config::Config::load(&[]).unwrap().config;
     SessionPlan {
         role: "operator".to_owned(),
         name: "look".to_owned(),
-        player: Player { backend: "looker".to_owned(), model: Some("asked-for".to_owned()) },
+        choice: AgentChoice { backend: "looker".to_owned(), model: Some("asked-for".to_owned()) },
         agent,
         prompt: "look around".to_owned(),
         conversation: None,
@@ -74,15 +74,17 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
         tools: SessionTools::Allowed(Vec::new()),
         brief: None,
         graph_at: None,
-        nesting: Nesting { depth: 1, limit: 3, trace: None },
+        nesting: Nesting { depth: 1, limit: 3 },
         row: SessionPosition {
             id,
-            root: id,
+            root: run,
             attempt: 1,
             bounce: 1,
             depth: 1,
             experiment: None,
-            kind: RowKind::Alone,
+            parent: run,
+            run,
+            key: StepKey::session(),
         },
         confinement,
     }
@@ -90,7 +92,7 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
 
 #[test]
 fn a_session_has_variables_tools_and_a_model_however_it_is_held() {
-    let not_held = Hold { held: false, notes: Vec::new() };
+    let not_held = Enforcement { held: false, notes: Vec::new() };
     for confinement in [SessionConfinement::OwnDirectory, SessionConfinement::Checkout(not_held)] {
         let garden = Garden::planted();
         let around = garden.around();
@@ -99,6 +101,10 @@ fn a_session_has_variables_tools_and_a_model_however_it_is_held() {
         let journal = workspace.journal(&config).unwrap();
         let agent = Arc::new(Looker::default());
         let plan = plan(&garden, Arc::clone(&agent), confinement);
+        let (run, now) = (plan.row.run, around.clock.now());
+        journal.create_run(&Run::begin(run, RunKind::Spawn, "look", now), &[]).unwrap();
+        let (class, intent) = (EffectClass::Paid, json!({}));
+        journal.begin_step(run, &plan.row.key, class, &intent, now).unwrap();
         let opener = SessionOpener {
             around: &around,
             workspace: &workspace,
@@ -112,7 +118,13 @@ fn a_session_has_variables_tools_and_a_model_however_it_is_held() {
         let (request, told) = agent.seen.lock().unwrap().take().unwrap();
         assert!(told.contains("src/lib.rs"), "{told}");
         let names: Vec<&str> = request.env.iter().map(|(name, _)| name.as_str()).collect();
-        for name in ["SPORE_ROOT", "SPORE_SPAWN_DEPTH", "SPORE_TRACE_ID", "SPORE_SPAWN_MAX_DEPTH"] {
+        for name in [
+            "SPORE_ROOT",
+            "SPORE_SPAWN_DEPTH",
+            "SPORE_TRACE_ID",
+            "SPORE_SPAWN_MAX_DEPTH",
+            "SPORE_SESSION_RUN",
+        ] {
             assert_eq!(names.iter().filter(|known| **known == name).count(), 1, "{name}");
         }
         assert!(plan.files.task().is_file() && plan.files.last_message().is_file());

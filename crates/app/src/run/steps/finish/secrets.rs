@@ -28,11 +28,11 @@ impl RunContext<'_> {
     /// Done again it finds nothing left to do.
     pub(super) fn let_go_of_secrets(&self, ticket: &Ticket) -> Result<()> {
         for (name, commit) in self.doubtful_refs()? {
-            let tree = self.repository.tree_of(&commit)?;
+            let tree = self.project.repository.tree_of(&commit)?;
             let clean = self.without_secrets(&tree)?;
             if clean != tree {
-                let kept = name.replace(&run_refs::own(self.run, ""), "");
-                let message = format!("{kept} of run {}, without its secrets", self.run);
+                let kept = name.replace(&run_refs::own(self.run.id, ""), "");
+                let message = format!("{kept} of run {}, without its secrets", self.run.id);
                 let commit = self.commit_tree(&clean, &message, ticket)?;
                 self.set_ref(&name, &commit)?;
             }
@@ -43,14 +43,14 @@ impl RunContext<'_> {
     /// The refs of what was turned down for a secret, and of what sessions without an end left
     /// behind, which no gate has checked. Git is asked only where there may be one.
     fn doubtful_refs(&self) -> Result<Vec<(String, CommitId)>> {
-        let steps = self.journal.steps(self.run)?;
+        let steps = self.project.journal.steps(self.run.id)?;
         let turned_down = |step: &spore_store::RecordedStep| {
             let result = step.result.clone()?;
             match serde_json::from_value(result).ok()? {
                 Done::Snapshot { secrets, .. } if !secrets.is_empty() => {
                     let is_its = |bounce: &u32| step.key == StepKey::snapshot(*bounce);
-                    let bounce = (1..=self.settings.max_bounces).find(is_its)?;
-                    Some(run_refs::bounce(self.run, bounce))
+                    let bounce = (1..=self.run.settings.max_bounces).find(is_its)?;
+                    Some(run_refs::bounce(self.run.id, bounce))
                 }
                 _ => None,
             }
@@ -59,19 +59,19 @@ impl RunContext<'_> {
         if turned_down.is_empty() && steps.iter().all(|step| step.attempt == 1) {
             return Ok(Vec::new());
         }
-        let mut refs = self.repository.refs_under(&run_refs::prefix(self.run))?;
-        let left = run_refs::own(self.run, "left/");
+        let mut refs = self.project.repository.refs_under(&run_refs::prefix(self.run.id))?;
+        let left = run_refs::own(self.run.id, "left/");
         refs.retain(|(name, _)| turned_down.contains(name) || name.starts_with(&left));
         Ok(refs)
     }
 
     /// Returns the tree with every file that holds a secret as the base has it.
     fn without_secrets(&self, tree: &TreeId) -> Result<TreeId> {
-        let base = &self.settings.base;
+        let base = &self.run.settings.base;
         let mut clean = tree.clone();
         for _ in 0..MOST_LOOKS {
-            let allow = &self.config.commit.allow_secrets;
-            let found = secrets_in(self.repository, base, &clean, allow)?;
+            let allow = &self.project.config.commit.allow_secrets;
+            let found = secrets_in(self.project.repository, base, &clean, allow)?;
             if found.is_empty() {
                 return Ok(clean);
             }
@@ -79,6 +79,6 @@ impl RunContext<'_> {
             let files: Vec<String> = files.into_iter().collect();
             clean = self.with_base_files(&clean, &files, &files)?;
         }
-        Ok(self.repository.tree_of(base)?)
+        Ok(self.project.repository.tree_of(base)?)
     }
 }

@@ -1,7 +1,7 @@
-//! Who plays each role of a run: which agent, with which model.
+//! The agent of each role of a run, and its model.
 //!
-//! Settled when the run starts and written down with it, so that a resumed run is played by
-//! the same ones whatever the configuration has become since.
+//! Settled when the run starts and written down with it, so that a resumed run has the
+//! same ones whatever the configuration has become since.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,15 +13,15 @@ use spore_config::Config;
 use spore_model::Fault;
 
 use crate::session::backends::{backend, model};
-use crate::session::sandbox::Hold;
+use crate::session::sandbox::Enforcement;
 use crate::{Error, Result, Surroundings};
 
 /// The roles of a judged run.
 pub(crate) const ROLES: [&str; 3] = ["coder", "verifier", "summarizer"];
 
-/// One role's agent.
+/// One role's agent: which program, with which model.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Player {
+pub struct AgentChoice {
     pub backend: String,
     /// By the agent's own name for it; missing where the choice is left to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,8 +37,8 @@ pub(crate) struct Wishes<'a> {
     pub(crate) coder_model: Option<&'a str>,
 }
 
-impl Player {
-    /// Settles who plays `role`. The configuration's word on one role is narrower than a
+impl AgentChoice {
+    /// Settles the agent of `role`. The configuration's word on one role is narrower than a
     /// person's on all of them, so its backend stands; a model is what the person says.
     pub(crate) fn settle(config: &Config, role: &str, wishes: Wishes<'_>) -> Self {
         let own = config.roles.of(role);
@@ -56,48 +56,50 @@ impl Player {
 }
 
 /// The agents of a run, each started from its settings.
-pub(crate) struct Cast {
+pub(crate) struct RoleAgents {
     agents: BTreeMap<String, Arc<dyn Agent>>,
 }
 
-impl Cast {
-    /// Finds the agents of `players`, which are by role. One that cannot be had is an error
+impl RoleAgents {
+    /// Finds the agents of `choices`, which are by role. One that cannot be had is an error
     /// before anything is paid for.
     pub(crate) fn of(
         around: &Surroundings,
         config: &Config,
-        players: &BTreeMap<String, Player>,
+        choices: &BTreeMap<String, AgentChoice>,
         scenario: Option<&Path>,
     ) -> Result<Self> {
         let mut agents = BTreeMap::new();
-        for (role, player) in players {
-            if player.backend == "api" && player.model.is_none() {
-                let what = format!("no model is named for the {role}, which the api agent plays");
+        for (role, choice) in choices {
+            if choice.backend == "api" && choice.model.is_none() {
+                let what = format!("no model is named for the {role}, whose agent is api");
                 return Err(Error::new(Fault::Config, what)
                     .hint("add `--model NAME`, or set [tiers.api] in .spore/config.toml"));
             }
-            if !agents.contains_key(&player.backend) {
-                let agent = backend(around, config, &player.backend, scenario)?;
-                agents.insert(player.backend.clone(), agent);
+            if !agents.contains_key(&choice.backend) {
+                let agent = backend(around, config, &choice.backend, scenario)?;
+                agents.insert(choice.backend.clone(), agent);
             }
         }
         Ok(Self { agents })
     }
 
-    pub(crate) fn agent(&self, player: &Player) -> Result<Arc<dyn Agent>> {
-        self.agents
-            .get(&player.backend)
-            .cloned()
-            .ok_or_else(|| Error::new(Fault::Bug, format!("nobody plays for {}", player.backend)))
+    pub(crate) fn agent(&self, choice: &AgentChoice) -> Result<Arc<dyn Agent>> {
+        self.agents.get(&choice.backend).cloned().ok_or_else(|| {
+            Error::new(Fault::Bug, format!("no agent was found for {}", choice.backend))
+        })
     }
 
     /// Finds out what holds the run: what any of its agents is not held to is said.
-    pub(crate) fn hold(config: &Config, players: &BTreeMap<String, Player>) -> Result<Hold> {
-        let mut all = Hold { held: true, notes: Vec::new() };
-        for player in players.values() {
-            let hold = Hold::find(config, &player.backend)?;
-            all.held &= hold.held;
-            for note in hold.notes {
+    pub(crate) fn enforcement(
+        config: &Config,
+        choices: &BTreeMap<String, AgentChoice>,
+    ) -> Result<Enforcement> {
+        let mut all = Enforcement { held: true, notes: Vec::new() };
+        for choice in choices.values() {
+            let enforcement = Enforcement::find(config, &choice.backend)?;
+            all.held &= enforcement.held;
+            for note in enforcement.notes {
                 if !all.notes.contains(&note) {
                     all.notes.push(note);
                 }
@@ -117,8 +119,8 @@ mod tests {
         let layer = spore_config::SettingsLayer { origin, text: settings.to_owned() };
         let config = Config::load(&[layer]).unwrap().config;
         let played = ROLES.map(|role| {
-            let player = Player::settle(&config, role, wishes);
-            format!("{} {}", player.backend, player.model.unwrap_or_default())
+            let choice = AgentChoice::settle(&config, role, wishes);
+            format!("{} {}", choice.backend, choice.model.unwrap_or_default())
         });
         assert_eq!(played, expected);
     }
