@@ -204,6 +204,8 @@ impl IndexSite<'_> {
             history: index.history,
             max_commit_files: index.max_commit_files,
             half_life: index.half_life,
+            companions: index.companions,
+            least_together: index.least_together,
             keep_trees: index.keep_trees,
             debounce: index.debounce,
             busy_timeout: self.config.store.busy_timeout,

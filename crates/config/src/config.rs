@@ -252,7 +252,7 @@ pub struct DiffConfig {
     pub cap_bytes: u64,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct IndexConfig {
     /// 0: one for each core.
     pub threads: u32,
@@ -260,6 +260,8 @@ pub struct IndexConfig {
     pub history: u32,
     pub max_commit_files: u32,
     pub half_life: Duration,
+    pub companions: u32,
+    pub least_together: f64,
     pub keep_trees: u32,
     pub debounce: Duration,
     pub embed_for: Duration,

@@ -177,6 +177,8 @@ impl Entries<'_> {
             history: self.count("index.history")?,
             max_commit_files: self.positive("index.max_commit_files")?,
             half_life: self.time("index.half_life")?,
+            companions: self.count("index.companions")?,
+            least_together: self.fraction("index.least_together")?,
             keep_trees: self.positive("index.keep_trees")?,
             debounce: self.time("index.debounce")?,
             embed_for: self.time("index.embed_for")?,

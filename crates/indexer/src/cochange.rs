@@ -17,10 +17,6 @@ use crate::settings::IndexSettings;
 const MAX_MESSAGE: usize = 2_000;
 /// How many commits are asked for at once.
 const PORTION: usize = 500;
-/// How many companions a file has at most.
-const MAX_COMPANIONS: usize = 20;
-/// What is changed together less often is chance.
-const FLOOR: f64 = 0.2;
 
 /// Brings the commits of the index to those behind `head`; returns whether any changed.
 pub(crate) fn refresh(
@@ -108,8 +104,8 @@ fn edges(
         weight / (least + 1.0)
     };
     let pairs = together.iter().map(|(pair, weight)| (*pair, sure(*pair, *weight)));
-    let pairs: Vec<((&str, &str), f64)> = pairs.filter(|(_, sure)| *sure >= FLOOR).collect();
-    best(pairs)
+    let pairs: Vec<Pair<'_>> = pairs.filter(|(_, sure)| *sure >= settings.least_together).collect();
+    best(pairs, settings.companions)
         .into_iter()
         .filter_map(|((one, other), sure)| {
             Some(StoredEdge {
@@ -124,17 +120,17 @@ fn edges(
 
 type Pair<'a> = ((&'a str, &'a str), f64);
 
-/// Keeps a pair if it is among the surest of one of its files.
-fn best(mut pairs: Vec<Pair<'_>>) -> Vec<Pair<'_>> {
+/// Keeps a pair if it is among the `most` surest of one of its files.
+fn best(mut pairs: Vec<Pair<'_>>, most: u32) -> Vec<Pair<'_>> {
     pairs.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut counts: HashMap<&str, u32> = HashMap::new();
     pairs
         .into_iter()
         .filter(|((one, other), _)| {
             let mut room = false;
             for file in [*one, *other] {
                 let count = counts.entry(file).or_default();
-                room |= *count < MAX_COMPANIONS;
+                room |= *count < most;
                 *count += 1;
             }
             room
@@ -156,11 +152,14 @@ mod tests {
     }
 
     fn check(commits: &[CommitRow], expected: &[(u32, u32, u16)]) {
+        check_with(&crate::tests::settings(), commits, expected);
+    }
+
+    fn check_with(settings: &IndexSettings, commits: &[CommitRow], expected: &[(u32, u32, u16)]) {
         let names = ["a", "b", "c"];
         let paths = names.iter().zip(1..).map(|(name, no)| ((*name).to_owned(), no)).collect();
-        let settings = crate::tests::settings();
         let now = Timestamp::from_millis(10_000 * 86_400_000);
-        let found = edges(commits, &paths, Some(now), &settings);
+        let found = edges(commits, &paths, Some(now), settings);
         let mut found: Vec<_> =
             found.iter().map(|edge| (edge.source, edge.target, edge.confidence)).collect();
         found.sort_unstable();
@@ -173,6 +172,20 @@ mod tests {
         check(&[commit(180, &["a", "b"])], &[(1, 2, 333)]);
         check(&[commit(0, &["a", "b"]), commit(0, &["a", "b"])], &[(1, 2, 667)]);
         check(&[commit(3000, &["a", "b"])], &[]);
+    }
+
+    #[test]
+    fn the_settings_say_how_many_companions_there_are_and_how_sure() {
+        let settings = crate::tests::settings;
+        let often = [commit(0, &["a", "b"]), commit(0, &["a", "b"]), commit(0, &["a", "c"])];
+        check(&often, &[(1, 2, 667), (1, 3, 500)]);
+        let sure = IndexSettings { least_together: 0.6, ..settings() };
+        check_with(&sure, &often, &[(1, 2, 667)]);
+        let none = IndexSettings { companions: 0, ..settings() };
+        check_with(&none, &often, &[]);
+        let chain = [commit(0, &["a", "b"]), commit(0, &["a", "b"]), commit(0, &["a", "b", "c"])];
+        let one = IndexSettings { companions: 1, ..settings() };
+        check_with(&one, &chain, &[(1, 2, 750), (1, 3, 500)]);
     }
 
     #[test]

@@ -44,11 +44,13 @@ impl Indexer<'_> {
     pub(crate) fn past_of(&self, head: Option<&CommitId>) -> String {
         let settings = self.settings;
         format!(
-            "{} {} {} {}",
+            "{} {} {} {} {} {}",
             head.map_or("none", CommitId::as_str),
             settings.history,
             settings.max_commit_files,
-            settings.half_life.as_secs()
+            settings.half_life.as_secs(),
+            settings.companions,
+            settings.least_together
         )
     }
 }

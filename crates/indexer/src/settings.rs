@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The values that decide how an index is made; the caller reads them from its configuration.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct IndexSettings {
     /// Threads that read and parse; 0 is one for each core.
     pub threads: u32,
@@ -15,6 +15,10 @@ pub struct IndexSettings {
     pub max_commit_files: u32,
     /// After this time a commit counts half.
     pub half_life: Duration,
+    /// How many companions a file has at most: files that change along with it.
+    pub companions: u32,
+    /// Two files that changed together less often, from 0 to 1, did so by chance.
+    pub least_together: f64,
     /// How many indexes of trees of git are kept.
     pub keep_trees: u32,
     /// How long it has to be quiet before a watched tree is looked at.

@@ -27,6 +27,8 @@ pub(crate) fn settings() -> IndexSettings {
         history: 3_000,
         max_commit_files: 30,
         half_life: Duration::from_secs(180 * 86_400),
+        companions: 20,
+        least_together: 0.2,
         keep_trees: 4,
         debounce: Duration::from_millis(200),
         busy_timeout: Duration::from_secs(30),
