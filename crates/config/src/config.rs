@@ -318,10 +318,16 @@ pub struct LessonConfig {
     pub other_answer: f64,
     pub from_verified: f64,
     pub from_unfinished: f64,
+    pub of_run: u32,
+    pub places: u32,
+    pub namesakes: u32,
+    pub chars: u32,
+    pub lines: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SummaryConfig {
+    pub chars: u32,
     pub bytes: u64,
     pub message_bytes: u64,
     pub reason_bytes: u64,

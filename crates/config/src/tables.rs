@@ -258,11 +258,17 @@ impl Entries<'_> {
             other_answer: self.fraction("lessons.other_answer")?,
             from_verified: self.fraction("lessons.from_verified")?,
             from_unfinished: self.fraction("lessons.from_unfinished")?,
+            of_run: self.count("lessons.of_run")?,
+            places: self.positive("lessons.places")?,
+            namesakes: self.positive("lessons.namesakes")?,
+            chars: self.positive("lessons.chars")?,
+            lines: self.positive("lessons.lines")?,
         })
     }
 
     fn summary(self) -> Result<SummaryConfig, ConfigError> {
         Ok(SummaryConfig {
+            chars: self.positive("summary.chars")?,
             bytes: self.bytes("summary.bytes")?,
             message_bytes: self.bytes("summary.message_bytes")?,
             reason_bytes: self.bytes("summary.reason_bytes")?,

@@ -21,8 +21,8 @@ pub use bounce::{Bounce, BounceRules, Next};
 pub use driver::{End, Machine, World, drive};
 pub use evidence::{Evidence, Shortfall};
 pub use proposals::{
-    PathLookup, ProposalProblem, Proposed, ProposedLesson, ProposedSummary, hold, normalised,
-    read_summary,
+    PathLookup, ProposalLimits, ProposalProblem, Proposed, ProposedLesson, ProposedSummary, hold,
+    normalised, read_summary,
 };
 pub use solo::Solo;
 pub use step::{Conclusion, Done, GateSummary, SessionSummary, Step};

@@ -19,13 +19,21 @@ use spore_plain::{line, line_within};
 /// More than this is not a summary of anything.
 const BLOCK_BYTES: usize = 64 << 10;
 const TITLE_CHARS: usize = 120;
-const SUMMARY_CHARS: usize = 4_000;
-/// Of a lesson's pattern, fix and evidence, each.
-const LESSON_CHARS: usize = 600;
-/// A lesson is a thought, not a report.
-const LESSON_LINES: usize = 6;
-const LESSONS: usize = 5;
-const SCOPES: usize = 8;
+
+/// How much of a proposal may be kept; the caller reads it from its configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProposalLimits {
+    /// Characters of a summary; a longer one is refused.
+    pub summary_chars: usize,
+    /// Lessons that one run leaves.
+    pub lessons: usize,
+    /// Characters and lines of a lesson's pattern, fix and evidence, each: a lesson is a
+    /// thought, not a report.
+    pub lesson_chars: usize,
+    pub lesson_lines: usize,
+    /// Paths that one lesson is about.
+    pub scopes: usize,
+}
 
 /// What a summarizer proposed, as far as it may be kept.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -91,6 +99,7 @@ pub type PathLookup<'a> = dyn Fn(&str) -> Vec<String> + 'a;
 pub fn read_summary(
     final_text: &str,
     places: &PathLookup<'_>,
+    limits: ProposalLimits,
 ) -> Result<Proposed, Vec<ProposalProblem>> {
     let whole = |what: &str| vec![ProposalProblem::new("summary", what)];
     let block = last_block(final_text).ok_or_else(|| whole("the message has no summary block"))?;
@@ -102,7 +111,7 @@ pub fn read_summary(
     };
     let summary = ProposedSummary { title: word(&fields, "title"), text: word(&fields, "summary") };
     let (lessons, mut misshapen) = shaped_lessons(fields.get("lessons"));
-    let mut proposed = hold(summary, lessons, places)?;
+    let mut proposed = hold(summary, lessons, places, limits)?;
     misshapen.append(&mut proposed.dropped);
     proposed.dropped = misshapen;
     Ok(proposed)
@@ -113,17 +122,18 @@ pub fn hold(
     summary: ProposedSummary,
     lessons: Vec<ProposedLesson>,
     places: &PathLookup<'_>,
+    limits: ProposalLimits,
 ) -> Result<Proposed, Vec<ProposalProblem>> {
-    let summary = held_summary(&summary)?;
+    let summary = held_summary(&summary, limits)?;
     let mut proposed = Proposed { summary, ..Proposed::default() };
     for (number, lesson) in (1..).zip(lessons) {
         let about = format!("lesson {number}");
-        if proposed.lessons.len() == LESSONS {
-            let most = format!("a run leaves {LESSONS} lessons at most");
+        if proposed.lessons.len() == limits.lessons {
+            let most = format!("a run leaves {} lessons at most", limits.lessons);
             proposed.dropped.push(ProposalProblem::new(&about, most));
             continue;
         }
-        match held_lesson(lesson, places) {
+        match held_lesson(lesson, places, limits) {
             Ok(lesson) if says_the_same(&proposed.lessons, &lesson) => {
                 proposed.dropped.push(ProposalProblem::new(&about, "it repeats an earlier one"));
             }
@@ -179,15 +189,18 @@ fn word(fields: &Map<String, Value>, key: &str) -> String {
     fields.get(key).and_then(Value::as_str).unwrap_or_default().trim().to_owned()
 }
 
-fn held_summary(summary: &ProposedSummary) -> Result<ProposedSummary, Vec<ProposalProblem>> {
+fn held_summary(
+    summary: &ProposedSummary,
+    limits: ProposalLimits,
+) -> Result<ProposedSummary, Vec<ProposalProblem>> {
     let mut problems = Vec::new();
     let (title, text) = (plain(&summary.title), plain(&summary.text));
     let mut refuse = |what: &str| problems.push(ProposalProblem::new("summary", what));
     if text.is_empty() {
         refuse("it says nothing");
     }
-    if text.chars().count() > SUMMARY_CHARS {
-        refuse(&format!("it is longer than {SUMMARY_CHARS} characters"));
+    if text.chars().count() > limits.summary_chars {
+        refuse(&format!("it is longer than {} characters", limits.summary_chars));
     }
     for text in [&title, &text] {
         if let Some(what) = poses(text) {
@@ -204,17 +217,22 @@ fn held_summary(summary: &ProposedSummary) -> Result<ProposedSummary, Vec<Propos
     Ok(ProposedSummary { title: line_within(&title, TITLE_CHARS), text })
 }
 
-fn held_lesson(lesson: ProposedLesson, places: &PathLookup<'_>) -> Result<ProposedLesson, String> {
+fn held_lesson(
+    lesson: ProposedLesson,
+    places: &PathLookup<'_>,
+    limits: ProposalLimits,
+) -> Result<ProposedLesson, String> {
     let ProposedLesson { title, pattern, fix, scope, evidence, replaces } = lesson;
     let (title, pattern) = (line(&title).into_owned(), plain(&pattern));
     let (fix, evidence) = (plain(&fix), plain(&evidence));
     if title.is_empty() || pattern.is_empty() || fix.is_empty() {
         return Err("it needs a title, a pattern and a fix".to_owned());
     }
+    let ProposalLimits { lesson_chars, lesson_lines, .. } = limits;
     for (name, text) in [("pattern", &pattern), ("fix", &fix), ("evidence", &evidence)] {
-        if text.chars().count() > LESSON_CHARS || text.lines().count() > LESSON_LINES {
+        if text.chars().count() > lesson_chars || text.lines().count() > lesson_lines {
             return Err(format!(
-                "its {name} is longer than {LESSON_CHARS} characters or {LESSON_LINES} lines"
+                "its {name} is longer than {lesson_chars} characters or {lesson_lines} lines"
             ));
         }
         if is_code(text) {
@@ -226,7 +244,7 @@ fn held_lesson(lesson: ProposedLesson, places: &PathLookup<'_>) -> Result<Propos
             return Err(what.to_owned());
         }
     }
-    let scope = held_scope(&scope, places)?;
+    let scope = held_scope(&scope, places, limits.scopes)?;
     let replaces = replaces.map(|id| plain(&id)).filter(|id| is_id(id));
     Ok(ProposedLesson {
         title: line_within(&title, TITLE_CHARS),
@@ -238,19 +256,23 @@ fn held_lesson(lesson: ProposedLesson, places: &PathLookup<'_>) -> Result<Propos
     })
 }
 
-/// Keeps the places that exist. A lesson that named places, none of which exists, is about
+/// Keeps the places that exist, the first `most`. A lesson that named places, none of which exists, is about
 /// nothing: taken for one about everything it would be read everywhere.
-fn held_scope(scope: &[String], places: &PathLookup<'_>) -> Result<Vec<String>, String> {
+fn held_scope(
+    scope: &[String],
+    places: &PathLookup<'_>,
+    most: usize,
+) -> Result<Vec<String>, String> {
     let named = || scope.iter().map(|place| place.trim()).filter(|place| !place.is_empty());
     let mut held: Vec<String> = Vec::new();
-    for place in named().take(SCOPES) {
+    for place in named().take(most) {
         let tidy = place.trim_start_matches("./").trim_end_matches('/');
         let leads_out = tidy.starts_with(['/', '~']) || tidy.split('/').any(|part| part == "..");
         if leads_out || tidy.chars().any(char::is_control) {
             continue;
         }
         for path in places(tidy) {
-            if !held.contains(&path) && held.len() < SCOPES {
+            if !held.contains(&path) && held.len() < most {
                 held.push(path);
             }
         }

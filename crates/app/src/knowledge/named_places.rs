@@ -7,9 +7,6 @@ use spore_store::CodeIndex;
 
 use crate::knowledge::brief::Briefing;
 
-/// A name that stands for more places than this stands for none.
-const MAX_NAMESAKES: usize = 3;
-
 /// A tree whose places can be named.
 pub(crate) struct NamedPlaces<'a> {
     briefing: Briefing<'a>,
@@ -41,8 +38,8 @@ impl<'a> NamedPlaces<'a> {
             self.files.iter().filter(|file| file.ends_with(&ending)).collect();
         match endings.len() {
             0 => self.paths_of_code(named),
-            1..=MAX_NAMESAKES => endings.into_iter().cloned().collect(),
-            _ => Vec::new(),
+            many if self.stands_for_none(many) => Vec::new(),
+            _ => endings.into_iter().cloned().collect(),
         }
     }
 
@@ -57,6 +54,11 @@ impl<'a> NamedPlaces<'a> {
         let mut paths: Vec<String> = found.iter().filter_map(path).collect();
         paths.sort_unstable();
         paths.dedup();
-        if paths.len() > MAX_NAMESAKES { Vec::new() } else { paths }
+        if self.stands_for_none(paths.len()) { Vec::new() } else { paths }
+    }
+
+    /// Returns whether a name that fits `many` files is too common to mean any of them.
+    fn stands_for_none(&self, many: usize) -> bool {
+        many > self.briefing.config.lessons.namesakes as usize
     }
 }

@@ -1,8 +1,11 @@
 //! The step of a summarizer: one session that looks back, and the lessons it proposes.
 
+use spore_config::Config;
 use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{Lesson, NodeId, Outcome, Park, StepKey, Ticket};
-use spore_pipeline::{Conclusion, Done, ProposalProblem, Proposed, Step, hold, read_summary};
+use spore_pipeline::{
+    Conclusion, Done, ProposalLimits, ProposalProblem, Proposed, Step, hold, read_summary,
+};
 
 use crate::knowledge::brief::{Brief, Findings};
 use crate::knowledge::lessons::{
@@ -109,9 +112,10 @@ impl RunContext<'_> {
         let commit = self.bounce_commit(bounce);
         let tree = commit.ok().map(|at| NamedPlaces::of(self.briefing(), at));
         let places = |named: &str| tree.as_ref().map_or_else(Vec::new, |tree| tree.find(named));
+        let limits = proposal_limits(self.project.config);
         match proposals.proposed() {
-            Some((summary, lessons)) => hold(summary, lessons, &places),
-            None => read_summary(text, &places),
+            Some((summary, lessons)) => hold(summary, lessons, &places, limits),
+            None => read_summary(text, &places, limits),
         }
     }
 
@@ -131,6 +135,18 @@ impl RunContext<'_> {
             carried,
         };
         learn_from_summary(&learning, proposed)
+    }
+}
+
+/// Returns how much of what a summarizer proposes may be kept.
+fn proposal_limits(config: &Config) -> ProposalLimits {
+    let lessons = &config.lessons;
+    ProposalLimits {
+        summary_chars: config.summary.chars as usize,
+        lessons: lessons.of_run as usize,
+        lesson_chars: lessons.chars as usize,
+        lesson_lines: lessons.lines as usize,
+        scopes: lessons.places as usize,
     }
 }
 
