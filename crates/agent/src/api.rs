@@ -65,8 +65,10 @@ pub enum Protocol {
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
     pub protocol: Protocol,
-    /// How many tokens the model can read at once. A session ends when a call fills 70 % of it.
+    /// How many tokens the model can read at once.
     pub context_window: u64,
+    /// A session ends when a call fills more of the window than this, from 0 to 1.
+    pub context_share: f64,
     pub max_output_tokens: u32,
     pub prices: PriceList,
     pub retries: Retries,

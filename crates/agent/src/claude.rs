@@ -33,12 +33,14 @@ pub struct ClaudeAgent {
     program: PathBuf,
     shim: Shim,
     watchdog: Watchdog,
+    sign_in_attempts: u32,
 }
 
 impl ClaudeAgent {
-    /// Prepares to run `program`, a path or a name on the session's own `PATH`.
-    pub fn new(program: PathBuf, shim: Shim, watchdog: Watchdog) -> Self {
-        Self { program, shim, watchdog }
+    /// Prepares to run `program`, a path or a name on the session's own `PATH`. A session whose
+    /// key the API refused `sign_in_attempts` times in a row is given up.
+    pub fn new(program: PathBuf, shim: Shim, watchdog: Watchdog, sign_in_attempts: u32) -> Self {
+        Self { program, shim, watchdog, sign_in_attempts }
     }
 
     /// Runs one session, without a second try.
@@ -67,6 +69,7 @@ impl ClaudeAgent {
                 .filter(|server| server.required)
                 .map(|server| server.name.clone())
                 .collect(),
+            sign_in_attempts: self.sign_in_attempts,
         });
         let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
             hear(&mut stream, watch, line)

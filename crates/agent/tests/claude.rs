@@ -90,6 +90,10 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(recordings().join(format!("{name}.jsonl"))).unwrap()
 }
 
+fn needs() -> SessionNeeds {
+    SessionNeeds { structured: false, required_servers: Vec::new(), sign_in_attempts: 3 }
+}
+
 fn play(
     transcript: &str,
     expectations: SessionNeeds,
@@ -124,8 +128,7 @@ fn told(events: &[AgentEvent], report: &SessionReport) -> String {
 #[test]
 fn every_recorded_session_reads_as_it_went() {
     for (name, ended) in RECORDINGS {
-        let expectations =
-            SessionNeeds { structured: name.contains("schema"), ..SessionNeeds::default() };
+        let expectations = SessionNeeds { structured: name.contains("schema"), ..needs() };
         let (events, report) = play(&read(name), expectations, &ended.exit());
         insta::assert_snapshot!(*name, told(&events, &report));
     }
@@ -146,7 +149,7 @@ fn no_recording_is_left_out() {
 #[test]
 fn a_recorded_session_has_no_line_that_nobody_understands() {
     for (name, ended) in RECORDINGS {
-        let (events, _) = play(&read(name), SessionNeeds::default(), &ended.exit());
+        let (events, _) = play(&read(name), needs(), &ended.exit());
         let raw: Vec<_> =
             events.iter().filter(|event| matches!(event, AgentEvent::Raw { .. })).collect();
         // The one question that the program may ask, and only when told that it may.
@@ -162,7 +165,7 @@ fn each_sign_alone_makes_a_good_session_a_bad_one() {
         assert_eq!(report.reason.as_deref(), Some(reason));
         assert_ne!(report.outcome, Outcome::Success, "{reason}");
     };
-    let plain = SessionNeeds::default;
+    let plain = needs;
     check(
         &good,
         plain(),
@@ -206,7 +209,7 @@ fn each_sign_alone_makes_a_good_session_a_bad_one() {
 #[test]
 fn a_healthy_session_that_does_not_exit_is_still_healthy() {
     let exit = Exit { code: 143, stopped: Some(Stopped::Lingered), ..Exit::default() };
-    let (_, report) = play(&read("claude-basic"), SessionNeeds::default(), &exit);
+    let (_, report) = play(&read("claude-basic"), needs(), &exit);
     assert_eq!((report.outcome, report.reason), (Outcome::Success, None));
 }
 
@@ -215,7 +218,7 @@ fn a_server_that_is_needed_must_be_connected() {
     let check = |server: &str, expected: Option<&str>| {
         let mut stream = ClaudeStream::new(SessionNeeds {
             required_servers: vec![server.to_owned()],
-            ..SessionNeeds::default()
+            ..needs()
         });
         for line in read("claude-mcpfail").lines() {
             stream.line(line);
@@ -229,8 +232,26 @@ fn a_server_that_is_needed_must_be_connected() {
 }
 
 #[test]
+fn a_key_that_is_refused_often_enough_ends_the_session() {
+    let given_up_at = |sign_in_attempts: u32| {
+        let mut stream = ClaudeStream::new(SessionNeeds { sign_in_attempts, ..needs() });
+        let transcript = read("claude-err401");
+        let mut lines = transcript.lines().map(|line| {
+            stream.line(line);
+            stream.give_up().map(str::to_owned)
+        });
+        lines.find_map(|given_up| given_up)
+    };
+    for attempts in [1, 2, 3] {
+        let reason = format!("it is not signed in: the API refused it {attempts} times");
+        assert_eq!(given_up_at(attempts), Some(reason));
+    }
+    assert_eq!(given_up_at(u32::MAX), None);
+}
+
+#[test]
 fn a_tool_is_in_flight_from_its_call_to_its_result() {
-    let mut stream = ClaudeStream::default();
+    let mut stream = ClaudeStream::new(needs());
     let running: Vec<bool> = read("claude-basic")
         .lines()
         .map(|line| {
@@ -245,7 +266,7 @@ fn a_tool_is_in_flight_from_its_call_to_its_result() {
 
 #[test]
 fn a_result_too_long_to_read_does_not_leave_its_tool_running() {
-    let mut stream = ClaudeStream::default();
+    let mut stream = ClaudeStream::new(needs());
     let transcript = read("claude-basic");
     let lines: Vec<&str> = transcript.lines().collect();
     for line in &lines[..5] {
@@ -262,7 +283,7 @@ fn a_result_too_long_to_read_does_not_leave_its_tool_running() {
 fn a_limit_parks_the_session_until_it_resets() {
     let rejected = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794800000,"rateLimitType":"five_hour"},"session_id":"s"}"#;
     let transcript = format!("{rejected}\n{}", read("claude-err429"));
-    let (events, report) = play(&transcript, SessionNeeds::default(), &Ended::Exit(1).exit());
+    let (events, report) = play(&transcript, needs(), &Ended::Exit(1).exit());
     let AgentEvent::RateLimit { resets_at: Some(at), reason } = &events[0] else {
         panic!("{events:?}")
     };
@@ -273,7 +294,7 @@ fn a_limit_parks_the_session_until_it_resets() {
         "API Error: Request rejected (429) · rate limited",
         "Claude AI usage limit reached|1794800000",
     );
-    let (_, report) = play(&old, SessionNeeds::default(), &Ended::Exit(1).exit());
+    let (_, report) = play(&old, needs(), &Ended::Exit(1).exit());
     assert_eq!((report.outcome, report.resets_at), (Outcome::QuotaParked, Some(*at)));
 }
 
@@ -285,7 +306,7 @@ fn out_of_time_at_the_gate_of_the_api_is_told_by_what_it_waited_for() {
         let waiting: Vec<&str> =
             transcript.lines().filter(|line| line.contains(r#""type":"system""#)).collect();
         let exit = Ended::Stopped(Stopped::TimeUp).exit();
-        let (_, report) = play(&waiting.join("\n"), SessionNeeds::default(), &exit);
+        let (_, report) = play(&waiting.join("\n"), needs(), &exit);
         assert_eq!((report.outcome, report.reason.as_deref()), (expected, Some(reason)));
     };
     check(
@@ -309,15 +330,15 @@ fn out_of_time_at_the_gate_of_the_api_is_told_by_what_it_waited_for() {
 #[test]
 fn what_is_not_understood_is_kept_as_it_came() {
     for line in ["Segmentation fault", r#"{"type":"moon_phase","x":1}"#, r#"{"type":7}"#, "[]"] {
-        let mut stream = ClaudeStream::default();
+        let mut stream = ClaudeStream::new(needs());
         assert_eq!(stream.line(line), [AgentEvent::Raw { line: line.to_owned() }]);
     }
-    assert_eq!(ClaudeStream::default().line("  "), []);
+    assert_eq!(ClaudeStream::new(needs()).line("  "), []);
 }
 
 #[test]
 fn a_question_is_kept_raw_and_wants_one_answer() {
-    let mut stream = ClaudeStream::default();
+    let mut stream = ClaudeStream::new(needs());
     let question =
         r#"{"type":"control_request","request_id":"q1","request":{"subtype":"elicitation"}}"#;
     assert_eq!(stream.line(question), [AgentEvent::Raw { line: question.to_owned() }]);

@@ -278,7 +278,7 @@ fn a_cancelled_session_ends_and_says_so() {
 
 /// The same agent in Claude's language, which can be asked to stop.
 fn run_claude(scene: &Scene, witness: &mut Witness) -> SessionReport {
-    let claude = ClaudeAgent::new(EXE.into(), Shim::new(EXE.into()), scene.watchdog);
+    let claude = ClaudeAgent::new(EXE.into(), Shim::new(EXE.into()), scene.watchdog, 3);
     let report = claude.run(&scene.request, witness).unwrap();
     assert_eq!(find_by_token(&scene.request.token), Vec::<i32>::new());
     report

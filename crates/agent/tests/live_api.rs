@@ -81,6 +81,7 @@ fn run(
     let settings = ApiSettings {
         protocol,
         context_window: 4096,
+        context_share: 0.7,
         max_output_tokens: 200,
         prices: PriceList::default(),
         retries: Retries { most: 5, pause: Duration::from_secs(1), longest: LONG },

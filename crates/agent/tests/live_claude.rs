@@ -103,7 +103,7 @@ impl Scene {
             line_cap: 1 << 20,
             transcript_cap: 8 << 20,
         };
-        let agent = ClaudeAgent::new(self.program.clone(), Shim::new(SHIM.into()), watchdog);
+        let agent = ClaudeAgent::new(self.program.clone(), Shim::new(SHIM.into()), watchdog, 3);
         let report = agent.run(&self.request, witness).unwrap();
         assert_eq!(find_by_token(&self.request.token), Vec::<i32>::new());
         report

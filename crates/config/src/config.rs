@@ -124,6 +124,7 @@ pub struct SessionLimits {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaudeConfig {
     pub program: String,
+    pub sign_in_attempts: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -131,10 +132,11 @@ pub struct CodexConfig {
     pub program: String,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ApiConfig {
     pub protocol: String,
     pub context_window: u64,
+    pub context_share: f64,
     pub max_output_tokens: u32,
     pub retries: u32,
     pub retry_pause: Duration,

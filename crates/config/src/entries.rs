@@ -126,6 +126,14 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// Reads a part of something, which is more than nothing and at most all of it.
+    pub(crate) fn share(self, key: &str) -> Result<f64, ConfigError> {
+        match self.fraction(key)? {
+            0.0 => Err(self.bad(key, "must be more than 0")),
+            share => Ok(share),
+        }
+    }
+
     pub(crate) fn money(self, key: &str) -> Result<Usd, ConfigError> {
         Usd::from_dollars(self.number(key)?)
             .ok_or_else(|| self.bad(key, "is not an amount of money"))

@@ -47,7 +47,10 @@ impl Config {
                 instructions: all.list("verdict.instructions")?,
             },
             session: all.session()?,
-            claude: ClaudeConfig { program: all.text("claude.program")? },
+            claude: ClaudeConfig {
+                program: all.text("claude.program")?,
+                sign_in_attempts: all.positive("claude.sign_in_attempts")?,
+            },
             codex: CodexConfig { program: all.text("codex.program")? },
             acp: all.members("acp", |all, path| all.list(&format!("{path}.command")))?,
             api: all.api()?,
@@ -144,6 +147,7 @@ impl Entries<'_> {
         Ok(ApiConfig {
             protocol: self.word("api.protocol", &["messages", "responses", "chat"])?,
             context_window: self.positive("api.context_window")?.into(),
+            context_share: self.share("api.context_share")?,
             max_output_tokens: self.positive("api.max_output_tokens")?,
             retries: self.count("api.retries")?,
             retry_pause: self.time("api.retry_pause")?,

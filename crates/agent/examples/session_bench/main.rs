@@ -108,7 +108,7 @@ fn cpu() -> bool {
     let held = compare("our events", &file, || assert_eq!(scene.run().0.turns, 1));
 
     let file = scene.write_transcript(&middle[1..], &last[0]);
-    let claude = ClaudeAgent::new(scene.script(&file), Shim::new(exe()), scene.watchdog);
+    let claude = ClaudeAgent::new(scene.script(&file), Shim::new(exe()), scene.watchdog, 3);
     compare("Claude's", &file, || {
         std::fs::remove_file(&scene.request.transcript).unwrap();
         let report = claude.run(&scene.request, &mut scene::Nobody::default()).unwrap();

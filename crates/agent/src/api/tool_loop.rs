@@ -19,9 +19,6 @@ use super::exchange::{ModelExchange, NoAnswer};
 use crate::prices::Price;
 use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
 
-/// Of the window, in hundredths, that the input of a call may fill.
-const CONTEXT_SHARE: u64 = 70;
-
 const NUDGE: &str = "Hand in your result with the submit tool.";
 
 pub(super) struct ToolLoop<'a> {
@@ -105,10 +102,10 @@ impl ToolLoop<'_> {
 
     /// Why there must not be another call.
     fn is_full(&self) -> Option<String> {
-        let budget = self.settings.context_window / 100 * CONTEXT_SHARE;
+        let budget = self.settings.context_window as f64 * self.settings.context_share;
         if self.progress.turns >= self.request.limits.turns {
             Some(format!("its {} turns were used up", self.request.limits.turns))
-        } else if self.progress.last_input > budget {
+        } else if self.progress.last_input as f64 > budget {
             Some(format!("its context was full: {} tokens", self.progress.last_input))
         } else if let (Some(cost), Some(cap)) = (self.cost(), self.request.limits.usd)
             && cost >= cap

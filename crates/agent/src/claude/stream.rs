@@ -19,21 +19,20 @@ use crate::{AgentEvent, ResultEvent, SessionReport};
 /// The model that Claude Code names for a message it made up itself, such as an API error.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// How often in a row the API may refuse the key before the session is given up. The program
-/// itself goes on for minutes; one or two refusals may be a token that is just being renewed.
-const SIGN_IN_ATTEMPTS: u32 = 3;
-
 /// What the session must have, for its end to be good.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionNeeds {
     /// A schema was given, so there must be a structured result.
     pub structured: bool,
     /// Servers without which the session is worthless.
     pub required_servers: Vec<String>,
+    /// How often in a row the API may refuse the key before the session is given up. The program
+    /// itself goes on for minutes; one or two refusals may be a token that is just being renewed.
+    pub sign_in_attempts: u32,
 }
 
 /// One session, from its lines so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ClaudeStream {
     pub(super) expectations: SessionNeeds,
     pub(super) session_id: Option<String>,
@@ -66,7 +65,22 @@ struct RunningCall {
 
 impl ClaudeStream {
     pub fn new(expectations: SessionNeeds) -> Self {
-        Self { expectations, ..Self::default() }
+        Self {
+            expectations,
+            session_id: None,
+            dir: None,
+            speaking: HashMap::new(),
+            tools: HashMap::new(),
+            turns: 0,
+            heard: Usage::default(),
+            last_text: String::new(),
+            mcp: Vec::new(),
+            refusal: None,
+            resets_at: None,
+            give_up: None,
+            question: None,
+            result: None,
+        }
     }
 
     /// Reads one line. Lines that only keep the program's own books give no event.
@@ -169,7 +183,7 @@ impl ClaudeStream {
         let attempt = line.attempt.unwrap_or(1);
         let mut events = Vec::new();
         match refusal {
-            ApiRefusal::SignIn if attempt >= SIGN_IN_ATTEMPTS => {
+            ApiRefusal::SignIn if attempt >= self.expectations.sign_in_attempts => {
                 self.give_up.get_or_insert_with(|| {
                     format!("it is not signed in: the API refused it {attempt} times")
                 });

@@ -73,6 +73,7 @@ pub(crate) fn settings(protocol: Protocol) -> ApiSettings {
     ApiSettings {
         protocol,
         context_window: 200_000,
+        context_share: 0.7,
         max_output_tokens: 4096,
         prices: PriceList::new([("model-1".to_owned(), price)]),
         retries: Retries { most: 2, pause: Duration::from_millis(4), longest: LONG },

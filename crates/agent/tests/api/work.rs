@@ -186,6 +186,11 @@ fn turns_context_and_money_have_an_end_and_what_was_said_is_kept() {
     check_with(&scenario, &narrow, Outcome::Partial, "its context was full: 750 tokens", 1);
     let wide = |scene: &mut Scene| scene.settings.context_window = 1100;
     check_with(&scenario, &wide, Outcome::Partial, "its 10 turns were used up", 10);
+    let thrifty = |scene: &mut Scene| {
+        scene.settings.context_window = 1100;
+        scene.settings.context_share = 0.5;
+    };
+    check_with(&scenario, &thrifty, Outcome::Partial, "its context was full: 750 tokens", 1);
     let poor = |scene: &mut Scene| scene.request.limits.usd = Some(usd(0.001));
     check_with(&scenario, &poor, Outcome::Partial, "its budget was used up: $0.0013", 2);
     let mut scene = Scene::new(Protocol::Chat, scenario);

@@ -46,7 +46,8 @@ pub(crate) fn backend(
             .hint("add `--scenario FILE`; `spore demo` shows one at work")),
         ("claude", _) => {
             let program = installed(around, config.claude.program.as_ref())?;
-            Ok(Arc::new(ClaudeAgent::new(program, shim(around), watchdog(config))))
+            let attempts = config.claude.sign_in_attempts;
+            Ok(Arc::new(ClaudeAgent::new(program, shim(around), watchdog(config), attempts)))
         }
         ("api", _) => Ok(Arc::new(ApiAgent::new(
             shim(around),
@@ -142,6 +143,7 @@ fn api_settings(config: &Config) -> Result<ApiSettings> {
             _ => Protocol::Messages,
         },
         context_window: api.context_window,
+        context_share: api.context_share,
         max_output_tokens: api.max_output_tokens,
         prices: crate::session::prices::prices(config)?,
         retries: Retries { most: api.retries, pause: api.retry_pause, longest: api.longest_wait },

@@ -96,6 +96,7 @@ fn settings(prices: PriceList) -> ApiSettings {
     ApiSettings {
         protocol: Protocol::Messages,
         context_window: 200_000,
+        context_share: 0.7,
         max_output_tokens: 4096,
         prices,
         retries: Retries { most: 1, pause: Duration::from_millis(10), longest: minute },

@@ -11,6 +11,9 @@ use spore_scripted_model::{ScriptedPrice, Turn};
 
 use super::{Grant, KEY, Kit, ModelStep, SessionPlace, pairs, price};
 
+/// How often in a row the scripted model may refuse the key before a trial is over.
+const REFUSALS: u32 = 3;
+
 pub(super) struct ClaudeKit;
 
 impl Kit for ClaudeKit {
@@ -23,7 +26,8 @@ impl Kit for ClaudeKit {
     }
 
     fn agent(&self, place: &SessionPlace, watchdog: Watchdog) -> Box<dyn Agent> {
-        Box::new(ClaudeAgent::new(place.program.clone(), Shim::new(place.exe.clone()), watchdog))
+        let shim = Shim::new(place.exe.clone());
+        Box::new(ClaudeAgent::new(place.program.clone(), shim, watchdog, REFUSALS))
     }
 
     fn settle(

@@ -161,7 +161,10 @@ impl Known {
         let (shim, watchdog) = (Shim::new(around.exe.clone()), watchdog(config));
         let nowhere = PathBuf::new;
         Ok(match self.name {
-            "claude" => ClaudeAgent::new(nowhere(), shim, watchdog).capabilities(),
+            "claude" => {
+                let attempts = config.claude.sign_in_attempts;
+                ClaudeAgent::new(nowhere(), shim, watchdog, attempts).capabilities()
+            }
             "codex" => CodexAgent::new(nowhere(), shim, watchdog).capabilities(),
             "api" => backend(around, config, self.name, None)?.capabilities(),
             "replay" => ReplayAgent::new(nowhere(), nowhere(), watchdog).capabilities(),
