@@ -288,6 +288,13 @@ fn with_the_model_vectors_are_made_once_and_meaning_counts() {
     let answer = spore(&["search", "amount of money owed by the buyer", "--json"]).code(0).json();
     assert_eq!(answer["vectors"], "used");
     assert_eq!(answer["hits"][0]["name"], "total_price", "{answer}");
+    let blind = [with[0], ("SPORE_SEARCH_NEAR", "0"), ("SPORE_SEARCH_NEAR_OF_SOME", "0")];
+    for some in [&[][..], &["--kind", "function"]] {
+        let asked = [&["search", "amount of money owed by the buyer", "--json"], some].concat();
+        let near = spore(&asked).code(0).json();
+        let none = env.spore_in(&env.repo(), &asked, &blind).code(0).json();
+        assert_ne!(near["hits"], none["hits"], "{asked:?}");
+    }
     let words = spore(&["search", "total_price", "--no-embed", "--json"]).code(0).json();
     assert_eq!(words["vectors"], "absent");
     env.write("src/more.rs", "pub fn brand_new() {}\n");

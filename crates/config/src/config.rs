@@ -34,6 +34,8 @@ pub struct Config {
     pub index: IndexConfig,
     pub scan: ScanConfig,
     pub search: SearchConfig,
+    pub tools: ToolConfig,
+    pub graph: GraphConfig,
     pub context: ContextConfig,
     pub impact: ImpactConfig,
     pub lessons: LessonConfig,
@@ -355,6 +357,33 @@ pub struct SearchConfig {
     pub limit: u32,
     pub refresh_files: u32,
     pub embed_for: Duration,
+    pub near: u32,
+    pub near_of_some: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToolConfig {
+    pub list_tokens: u32,
+    pub source_tokens: u32,
+    pub context_tokens: u32,
+    pub hits: u32,
+    pub notes: u32,
+    pub places: u32,
+    pub lines_of_place: u32,
+    pub lines_of_code: u32,
+    pub neighbours: u32,
+    pub impact_steps: u32,
+    pub max_hops: u32,
+    pub reached: u32,
+    pub edges: u32,
+    pub ways: u32,
+    pub runs: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GraphConfig {
+    pub edges_of_node: u32,
+    pub edges_around: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

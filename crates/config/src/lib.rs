@@ -22,10 +22,10 @@ mod value;
 
 pub use config::{
     ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig, CommitConfig, Config, ContextConfig,
-    DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, ImpactConfig, IndexConfig,
-    LessonConfig, ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig,
-    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
-    StoreConfig, SummaryConfig, TierConfig, VerdictRules,
+    DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, GraphConfig, ImpactConfig,
+    IndexConfig, LessonConfig, ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, RoleTable,
+    SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig,
+    SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 pub use distance::distance;
 pub use edit::set;

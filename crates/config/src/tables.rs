@@ -7,11 +7,11 @@ use spore_model::{CheckoutAccess, ToolGroup, ToolGroups};
 
 use crate::config::{
     ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig, CommandConfig, CommitConfig,
-    ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig,
+    ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, GraphConfig,
     ImpactConfig, IndexConfig, LessonConfig, MemoryConfig, ModelPrice, OrchestrateConfig,
     PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig,
     SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig,
-    VerdictRules,
+    ToolConfig, VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -90,6 +90,11 @@ impl Config {
             index: all.index()?,
             scan: all.scan()?,
             search: all.search()?,
+            tools: all.tool_answers()?,
+            graph: GraphConfig {
+                edges_of_node: all.count("graph.edges_of_node")?,
+                edges_around: all.count("graph.edges_around")?,
+            },
             memory: all.memory()?,
             context: all.context()?,
             impact: all.impact()?,
@@ -296,6 +301,28 @@ impl Entries<'_> {
             limit: self.positive("search.limit")?,
             refresh_files: self.count("search.refresh_files")?,
             embed_for: self.time("search.embed_for")?,
+            near: self.count("search.near")?,
+            near_of_some: self.count("search.near_of_some")?,
+        })
+    }
+
+    fn tool_answers(self) -> Result<ToolConfig, ConfigError> {
+        Ok(ToolConfig {
+            list_tokens: self.positive("tools.list_tokens")?,
+            source_tokens: self.positive("tools.source_tokens")?,
+            context_tokens: self.positive("tools.context_tokens")?,
+            hits: self.positive("tools.hits")?,
+            notes: self.count("tools.notes")?,
+            places: self.positive("tools.places")?,
+            lines_of_place: self.positive("tools.lines_of_place")?,
+            lines_of_code: self.positive("tools.lines_of_code")?,
+            neighbours: self.count("tools.neighbours")?,
+            impact_steps: self.positive("tools.impact_steps")?,
+            max_hops: self.positive("tools.max_hops")?,
+            reached: self.positive("tools.reached")?,
+            edges: self.positive("tools.edges")?,
+            ways: self.positive("tools.ways")?,
+            runs: self.count("tools.runs")?,
         })
     }
 

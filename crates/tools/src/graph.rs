@@ -69,7 +69,7 @@ fn search_tools() -> Vec<Declared> {
                 "query": text("a symbol, a path, or a few words on what the code does"),
                 "kinds": list("only these kinds: file, function, method, struct, class, trait, …"),
                 "path": text("only below this directory, or matching this glob"),
-                "limit": whole(1, 100, "hits at most, 20 if left out"),
+                "limit": whole(1, 100, "hits at most"),
             }),
             &["query"],
         ),
@@ -80,8 +80,8 @@ fn search_tools() -> Vec<Declared> {
              The best first question about code you have not seen.",
             json!({
                 "query": text("a symbol, or a few words on what the code does"),
-                "limit": whole(1, 10, "places to show, 5 if left out"),
-                "max_lines": whole(5, 400, "lines of source for each, 40 if left out"),
+                "limit": whole(1, 10, "places to show at most"),
+                "max_lines": whole(5, 400, "lines of source for each at most"),
                 "path": text("only below this directory, or matching this glob"),
             }),
             &["query"],
@@ -109,7 +109,7 @@ fn search_tools() -> Vec<Declared> {
             "code_show",
             "Show a piece of code",
             "Shows one function, type or file: its place, signature, documentation and source.",
-            json!({ "node": node(), "max_lines": whole(5, 2000, "lines of source, 120 if left out") }),
+            json!({ "node": node(), "max_lines": whole(5, 2000, "lines of source at most") }),
             &["node"],
         ),
     ]
@@ -138,7 +138,7 @@ fn walk_tools() -> Vec<Declared> {
              imports, and which tests to run. Without targets: what is changed now.",
             json!({
                 "targets": list("paths or nodes that change"),
-                "depth": whole(1, 6, "steps, 3 if left out"),
+                "depth": whole(1, 6, "steps at most"),
             }),
             &[],
         ),
@@ -175,7 +175,7 @@ fn walk_tools() -> Vec<Declared> {
             json!({
                 "from": node(),
                 "to": node(),
-                "max_hops": whole(1, 8, "edges at most, 4 if left out"),
+                "max_hops": whole(1, 8, "edges at most"),
                 "edge_types": list("walk only these types"),
             }),
             &["from", "to"],

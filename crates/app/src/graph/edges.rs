@@ -11,9 +11,6 @@ use super::typed::{confidence, edge_kinds};
 use super::{EdgeRow, Graph, tidy};
 use crate::Result;
 
-/// How many edges around one edge are shown.
-const MAX_ADJACENT: usize = 50;
-
 /// Which edges to find, as typed.
 #[derive(Clone, Debug, Default)]
 pub struct EdgesAsked {
@@ -81,7 +78,8 @@ impl Graph<'_> {
     /// Shows one edge with both ends, its versions and the edges around it.
     pub fn explain_edge(&self, typed: &str, depth: u8) -> Result<ExplainedEdge> {
         let edge = self.find_edge(typed)?;
-        let mut adjacent = Adjacent::new(edge.id);
+        let most = self.limits.edges_around as usize;
+        let mut adjacent = Adjacent::new(edge.id, most);
         let ends = [edge.source.clone(), edge.target.clone()];
         self.gather(&mut adjacent, 1, &ends)?;
         if depth > 1 {
@@ -89,8 +87,8 @@ impl Graph<'_> {
                 adjacent.far_ends().into_iter().filter(|node| !ends.contains(node)).collect();
             self.gather(&mut adjacent, 2, &neighbours)?;
         }
-        let more = adjacent.found.len() > MAX_ADJACENT;
-        adjacent.found.truncate(MAX_ADJACENT);
+        let more = adjacent.found.len() > most;
+        adjacent.found.truncate(most);
         let (depths, edges): (Vec<u8>, Vec<Edge>) = adjacent.found.into_iter().unzip();
         let rows = self.rows(edges)?;
         Ok(ExplainedEdge {
@@ -144,7 +142,7 @@ impl Graph<'_> {
         for node in nodes {
             // Each could be the edge itself or known already, and still fill the answer.
             let limit =
-                Some(u32::try_from(adjacent.seen.len() + MAX_ADJACENT + 1).unwrap_or(u32::MAX));
+                Some(u32::try_from(adjacent.seen.len() + adjacent.most + 1).unwrap_or(u32::MAX));
             let query = EdgeQuery { node: Some(node.clone()), limit, ..EdgeQuery::default() };
             edges.extend(self.knowledge.edges(&query)?);
         }
@@ -158,16 +156,18 @@ impl Graph<'_> {
 struct Adjacent {
     seen: HashSet<EdgeId>,
     found: Vec<(u8, Edge)>,
+    /// How many are shown. One more is kept, which says that there are more.
+    most: usize,
 }
 
 impl Adjacent {
-    fn new(center: EdgeId) -> Self {
-        Self { seen: HashSet::from([center]), found: Vec::new() }
+    fn new(center: EdgeId, most: usize) -> Self {
+        Self { seen: HashSet::from([center]), found: Vec::new(), most }
     }
 
     fn add(&mut self, depth: u8, edges: Vec<Edge>) {
         for edge in edges {
-            if self.found.len() <= MAX_ADJACENT && self.seen.insert(edge.id) {
+            if self.found.len() <= self.most && self.seen.insert(edge.id) {
                 self.found.push((depth, edge));
             }
         }

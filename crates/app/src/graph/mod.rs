@@ -19,6 +19,7 @@ mod walks;
 mod writes;
 
 use serde::Serialize;
+use spore_config::GraphConfig;
 use spore_model::graph::NodeName;
 use spore_model::{Edge, Node};
 use spore_store::CodeIndex;
@@ -43,6 +44,8 @@ pub struct Graph<'a> {
     knowledge: ProjectKnowledge,
     /// None where the code was never indexed.
     code: Option<CodeIndex>,
+    /// How many edges are shown.
+    limits: GraphConfig,
 }
 
 /// An edge with the names of its ends. A node that another store holds has no name here.
@@ -65,7 +68,7 @@ impl<'a> Graph<'a> {
         let config = workspace.config(around, &[])?;
         let knowledge = workspace.knowledge(&config)?;
         let code = crate::indexing::open_as_is(&workspace, &config)?;
-        Ok(Self { around, workspace, knowledge, code })
+        Ok(Self { around, workspace, knowledge, code, limits: config.graph })
     }
 
     /// Opens the graph of a project over an index that is not, or not only, that of the work
@@ -75,7 +78,7 @@ impl<'a> Graph<'a> {
         let config = workspace.config(around, &[])?;
         let knowledge = workspace.knowledge(&config)?;
         let code = CodeIndex::open(index, config.store.busy_timeout).ok();
-        Ok(Self { around, workspace, knowledge, code })
+        Ok(Self { around, workspace, knowledge, code, limits: config.graph })
     }
 }
 

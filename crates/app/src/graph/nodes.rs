@@ -12,8 +12,6 @@ use super::typed::node_class;
 use super::{EdgeRow, Graph};
 use crate::Result;
 
-/// How many edges of a node are shown with it.
-const MAX_SHOWN: usize = 50;
 /// How deep a tree of regions is followed.
 const MAX_DEPTH: u32 = 64;
 
@@ -84,12 +82,13 @@ impl Graph<'_> {
     /// Shows a node with its edges.
     pub fn show(&self, typed: &str) -> Result<NodeView> {
         let node = self.find_node(typed)?;
-        let limit = Some(u32::try_from(MAX_SHOWN + 1).unwrap_or(u32::MAX));
+        let most = self.limits.edges_of_node;
+        let limit = Some(most.saturating_add(1));
         let query = EdgeQuery { node: Some(node.id.clone()), limit, ..EdgeQuery::default() };
         let mut edges = self.knowledge.edges(&query)?;
         edges.extend(self.code_edges(&node.id)?);
-        let more_edges = edges.len() > MAX_SHOWN;
-        edges.truncate(MAX_SHOWN);
+        let more_edges = edges.len() > most as usize;
+        edges.truncate(most as usize);
         Ok(NodeView { edges: self.rows(edges)?, node, more_edges })
     }
 

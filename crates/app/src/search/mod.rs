@@ -24,9 +24,6 @@ use crate::search::vectors::{Filler, vectors_file};
 use crate::{Error, Result, Surroundings, Workspace};
 use by_meaning::Embedded;
 
-/// How many texts are looked at by meaning, and how many if paths or kinds leave most out.
-const NEAR: usize = 100;
-const NEAR_OF_SOME: usize = 1_000;
 /// A question is cut here before anything looks at it.
 const MAX_QUERY_BYTES: usize = 16 << 10;
 
@@ -117,8 +114,9 @@ pub fn search(
     if let Some((vector, took)) = &embedded {
         timings.embed = *took;
         let scanning = around.clock.monotonic();
-        let many = if kinds.is_empty() && path.is_none() { NEAR } else { NEAR_OF_SOME };
-        if let Some(found) = by_meaning::near(&workspace, &index, vector, many)? {
+        let of_all = kinds.is_empty() && path.is_none();
+        let many = if of_all { config.search.near } else { config.search.near_of_some };
+        if let Some(found) = by_meaning::near(&workspace, &index, vector, many as usize)? {
             near = found;
             let complete = indexing::has_all_vectors(&index)?;
             vectors = if complete { VectorsUse::Used } else { VectorsUse::Partial };

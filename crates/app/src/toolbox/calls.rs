@@ -4,32 +4,38 @@ use serde_json::Value;
 use spore_tools::ToolAnswer;
 
 use super::Toolbox;
+use super::page::ToolFindings;
 use super::question::{Refusal, ToolRequest, answer};
 
 impl Toolbox {
     /// Answers a call of a tool that reads. Its arguments fit the tool's schema.
     pub fn call(&self, tool: &str, arguments: &Value) -> ToolAnswer {
         let asked = ToolRequest { tool, arguments };
+        let config = match self.config() {
+            Ok(config) => config,
+            Err(error) => return answer(Err(error.into())),
+        };
         if tool == "context" {
             // A task file has its own sections and its own budget.
-            return answer(self.context(&asked).map_err(Into::into));
+            return answer(self.context(&asked, &config.tools).map_err(Into::into));
         }
         let found = match tool {
-            "search" => self.search(&asked),
-            "explore" => self.explore(&asked),
+            "search" => self.search(&asked, &config),
+            "explore" => self.explore(&asked, &config),
             "read_content" => self.read_content(&asked),
-            "code_show" => self.code_show(&asked),
-            "callers" => self.callers(&asked),
-            "callees" => self.callees(&asked),
-            "impact" => self.impact(&asked),
-            "nav_edges" => self.nav_edges(&asked),
-            "query_edges" => self.query_edges(&asked),
-            "path_between" => self.path_between(&asked),
-            "lessons" => self.lessons(&asked),
+            "code_show" => self.code_show(&asked, &config.tools),
+            "callers" => self.callers(&asked, &config.tools),
+            "callees" => self.callees(&asked, &config.tools),
+            "impact" => self.impact(&asked, &config),
+            "nav_edges" => self.nav_edges(&asked, &config.tools),
+            "query_edges" => self.query_edges(&asked, &config.tools),
+            "path_between" => self.path_between(&asked, &config.tools),
+            "lessons" => self.lessons(&asked, &config),
             "run_show" => self.run_show(&asked),
             "memory" => self.memory(),
             _ => return ToolAnswer::error(format!("{tool} reads nothing")),
         };
-        answer(found.map_err(Refusal::from).and_then(|found| found.page(&asked)))
+        let page = |found: ToolFindings| found.page(&asked, &config.tools);
+        answer(found.map_err(Refusal::from).and_then(page))
     }
 }

@@ -1,5 +1,6 @@
 //! Reading one thing: `read_content`, `code_show`.
 
+use spore_config::ToolConfig;
 use spore_model::Node;
 
 use super::Toolbox;
@@ -8,9 +9,6 @@ use super::page::ToolFindings;
 use super::places::lines_of;
 use super::question::ToolRequest;
 use crate::Result;
-
-/// Lines of source where the call does not say how many.
-const SOURCE_LINES: u32 = 120;
 
 /// Where a piece of code stands.
 struct Spot<'n> {
@@ -58,13 +56,18 @@ impl Toolbox {
         }
     }
 
-    pub(super) fn code_show(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
+    pub(super) fn code_show(
+        &self,
+        asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
+    ) -> Result<ToolFindings> {
         let (graph, note) = self.graph()?;
         let node = graph.find_node(asked.word("node"))?;
         let Some(spot) = spot(&node) else { return Ok(self.node_found(&node).note(note)) };
-        let most = asked.number("max_lines").unwrap_or(SOURCE_LINES);
-        let id = node.id.clone();
-        let near = self.held_index.with(move |opened| Neighbours::of(opened.index, &id))?;
+        let most = asked.number("max_lines").unwrap_or(limits.lines_of_code);
+        let (id, neighbours) = (node.id.clone(), limits.neighbours);
+        let near =
+            self.held_index.with(move |opened| Neighbours::of(opened.index, &id, neighbours))?;
         let mut entries: Vec<String> = node.content.lines().map(str::to_owned).collect();
         entries.push(String::new());
         let source = self.source_of(spot.path, spot.first, spot.last, most);

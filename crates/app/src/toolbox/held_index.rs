@@ -39,9 +39,10 @@ pub(super) struct Opened<'i> {
 }
 
 impl Opened<'_> {
-    /// What a question is near to in meaning, where that can be told.
-    pub(super) fn near(&self, around: &Surroundings, text: &str) -> Vec<NearNode> {
-        self.nearness.map(|nearness| nearness.of(around, self.index, text)).unwrap_or_default()
+    /// What a question is near to in meaning, where that can be told: the `most` nearest texts.
+    pub(super) fn near(&self, around: &Surroundings, text: &str, most: u32) -> Vec<NearNode> {
+        let near = |nearness: &Nearness| nearness.of(around, self.index, text, most);
+        self.nearness.map(near).unwrap_or_default()
     }
 
     /// What to say about an answer that is not from the files as they are now.

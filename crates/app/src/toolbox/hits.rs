@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use spore_config::{Config, ToolConfig};
 use spore_context::search::Hit;
 use spore_model::{Fault, Node, NodeClass, NodeId};
 use spore_store::{CodeIndex, Knowledge, NodeQuery};
@@ -18,43 +19,36 @@ use crate::indexing::Silent;
 use crate::search::{SearchQuery, search_held};
 use crate::{ContextAsked, Error, MIN_TOKENS, Result};
 
-/// Hits where the call does not say how many.
-const HITS: u32 = 20;
-const PLACES: u32 = 5;
-const SOURCE_LINES: u32 = 40;
-/// Notes that follow the hits.
-const NOTED: u32 = 5;
-/// Neighbours named with a place.
-const NEIGHBOURS: usize = 8;
 /// How long a task file may take to compile.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 impl Toolbox {
-    pub(super) fn search(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
-        let query = query(asked, asked.number("limit").unwrap_or(HITS));
+    pub(super) fn search(&self, asked: &ToolRequest<'_>, config: &Config) -> Result<ToolFindings> {
+        let query = query(asked, asked.number("limit").unwrap_or(config.tools.hits));
         let heading = format!("Hits for {:?}, best first:", one_line(&query.text));
         let noted = if query.kinds.is_empty() && query.path.is_none() {
-            self.noted(&query.text)?
+            self.noted(&query.text, config)?
         } else {
             Vec::new()
         };
-        let (hits, note) = self.find(query)?;
+        let (hits, note) = self.find(query, config)?;
         let hits = (1..).zip(&hits).map(|(rank, hit)| hit_entry(rank, hit));
         Ok(ToolFindings::new(heading, hits.chain(noted).collect())
             .or("Nothing. Try the name of a symbol, part of a path, or other words.")
             .note(note))
     }
 
-    pub(super) fn explore(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
-        let query = query(asked, asked.number("limit").unwrap_or(PLACES));
+    pub(super) fn explore(&self, asked: &ToolRequest<'_>, config: &Config) -> Result<ToolFindings> {
+        let query = query(asked, asked.number("limit").unwrap_or(config.tools.places));
         let heading = format!("What {:?} may mean, best first:", one_line(&query.text));
-        let most = asked.number("max_lines").unwrap_or(SOURCE_LINES);
+        let most = asked.number("max_lines").unwrap_or(config.tools.lines_of_place);
+        let (near_texts, neighbours) = (config.search.near, config.tools.neighbours);
         let around = Arc::clone(&self.around);
         let (hits, note) = self.held_index.with(move |opened| {
-            let near = opened.near(&around, &query.text);
+            let near = opened.near(&around, &query.text, near_texts);
             let hits = search_held(&around, opened.searcher, &query, &near)?;
             let looked_at = hits.into_iter().map(|hit| {
-                let near = Neighbours::of(opened.index, &hit.id)?;
+                let near = Neighbours::of(opened.index, &hit.id, neighbours)?;
                 Ok((hit, near))
             });
             Ok((looked_at.collect::<Result<Vec<_>>>()?, opened.note()))
@@ -70,14 +64,14 @@ impl Toolbox {
     }
 
     /// Compiles a task file; its own budget is that of the answer.
-    pub(super) fn context(&self, asked: &ToolRequest<'_>) -> Result<String> {
+    pub(super) fn context(&self, asked: &ToolRequest<'_>, limits: &ToolConfig) -> Result<String> {
         // Where the first index is still being made, the call fails with that instead of waiting.
         self.held_index.place()?;
         let rev = match &self.view {
             ProjectView::Session { at: Some(commit), .. } => Some(commit.to_string()),
             _ => None,
         };
-        let budget = bytes(asked.tool, asked.number("max_tokens")) / 4;
+        let budget = bytes(asked, limits) / 4;
         let question = ContextAsked {
             task: asked.word("task").to_owned(),
             rev,
@@ -103,27 +97,27 @@ impl Toolbox {
     }
 
     /// What people and runs noted in these words; what Spore did itself is not part of it.
-    fn noted(&self, text: &str) -> Result<Vec<String>> {
-        let workspace = self.workspace()?;
-        let config = workspace.config(&self.around, &[])?;
-        let knowledge = workspace.knowledge(&config)?;
+    fn noted(&self, text: &str, config: &Config) -> Result<Vec<String>> {
+        let knowledge = self.workspace()?.knowledge(config)?;
+        let most = config.tools.notes;
         let mut noted = Vec::new();
         for class in [NodeClass::Meta, NodeClass::Knowledge] {
             let query = NodeQuery { class: Some(class), ..NodeQuery::default() };
-            noted.extend(knowledge.search(text, NOTED, &query)?);
+            noted.extend(knowledge.search(text, most, &query)?);
         }
         noted.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let entry = |(node, _): &(Node, f64)| {
             let (title, text) = (one_line(&node.title), one_line(&node.content));
             format!("noted: {} {title}  [{}]\n   {text}", node.kind, node.id.short())
         };
-        Ok(noted.iter().take(NOTED as usize).map(entry).collect())
+        Ok(noted.iter().take(most as usize).map(entry).collect())
     }
 
-    fn find(&self, query: SearchQuery) -> Result<(Vec<Hit>, Option<String>)> {
+    fn find(&self, query: SearchQuery, config: &Config) -> Result<(Vec<Hit>, Option<String>)> {
         let around = Arc::clone(&self.around);
+        let near_texts = config.search.near;
         self.held_index.with(move |opened: &Opened<'_>| {
-            let near = opened.near(&around, &query.text);
+            let near = opened.near(&around, &query.text, near_texts);
             let hits = search_held(&around, opened.searcher, &query, &near)?;
             Ok((hits, opened.note()))
         })
@@ -186,18 +180,17 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    pub(super) fn of(index: &CodeIndex, id: &NodeId) -> Result<Self> {
+    /// Finds them, at most `most` callers and as many callees.
+    pub(super) fn of(index: &CodeIndex, id: &NodeId, most: u32) -> Result<Self> {
+        let most = most as usize;
         let (callers, callees) = (index.callers(id)?, index.callees(id)?);
         let named = |edges: &[spore_store::CodeEdge]| -> Result<Vec<String>> {
-            edges.iter().take(NEIGHBOURS).map(|edge| place_of(index, &edge.far.id)).collect()
+            edges.iter().take(most).map(|edge| place_of(index, &edge.far.id)).collect()
         };
         Ok(Self {
             called_by: named(&callers)?,
             calls: named(&callees)?,
-            more: (
-                callers.len().saturating_sub(NEIGHBOURS),
-                callees.len().saturating_sub(NEIGHBOURS),
-            ),
+            more: (callers.len().saturating_sub(most), callees.len().saturating_sub(most)),
         })
     }
 

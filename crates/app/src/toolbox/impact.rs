@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sha1::{Digest, Sha1};
+use spore_config::Config;
 use spore_model::graph::Direction;
 use spore_model::{CommitId, Fault, NodeId};
 use spore_store::CodeIndex;
@@ -20,15 +21,14 @@ use super::view::ProjectView;
 use super::walks::{ReachedCode, walk};
 use crate::{Error, Result};
 
-const STEPS: u32 = 3;
-/// Of a larger change only the first files are followed.
-const MOST_FILES: usize = 200;
 /// A larger file is not read to see whether it changed.
 const MOST_BYTES: u64 = 16 << 20;
 
 impl Toolbox {
-    pub(super) fn impact(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
-        let depth = asked.number("depth").unwrap_or(STEPS);
+    pub(super) fn impact(&self, asked: &ToolRequest<'_>, config: &Config) -> Result<ToolFindings> {
+        // Of a larger change only the first files are followed.
+        let (most_files, most_reached) = (config.impact.files as usize, config.tools.reached);
+        let depth = asked.number("depth").unwrap_or(config.tools.impact_steps);
         let targets = asked.list("targets");
         let (named, heading) = if targets.is_empty() {
             let changed = self.changed_files()?;
@@ -40,10 +40,10 @@ impl Toolbox {
                 format!("What a change of {} reaches:", one_line(&targets.join(", "))),
             )
         };
-        let more = named.len().saturating_sub(MOST_FILES);
+        let more = named.len().saturating_sub(most_files);
         let mut roots: Vec<NodeId> = Vec::new();
         let (graph, _) = self.graph()?;
-        for name in named.iter().take(MOST_FILES) {
+        for name in named.iter().take(most_files) {
             match graph.find_node(name) {
                 Ok(node) => roots.push(node.id),
                 // A file that is new or gone is reached by nothing.
@@ -55,7 +55,7 @@ impl Toolbox {
         let none = roots.is_empty();
         let (entries, note) = self.held_index.with(move |opened| {
             let roots = with_items(opened.index, roots)?;
-            let reached = walk(opened.index, &roots, Direction::In, depth)?;
+            let reached = walk(opened.index, &roots, Direction::In, depth, most_reached)?;
             Ok((entries(opened.index, &reached)?, opened.note()))
         })?;
         let nothing = match (targets.is_empty(), none) {

@@ -27,6 +27,7 @@ mod writing;
 
 use std::sync::{Arc, OnceLock};
 
+use spore_config::Config;
 use spore_model::NodeId;
 
 use crate::graph::Graph;
@@ -76,6 +77,11 @@ impl Toolbox {
 
     fn workspace(&self) -> Result<Workspace> {
         Workspace::find(&self.around)
+    }
+
+    /// Reads the settings anew: a toolbox may be open for days.
+    fn config(&self) -> Result<Config> {
+        self.workspace()?.config(&self.around, &[])
     }
 
     fn places(&self) -> Result<&ViewedFiles> {

@@ -15,9 +15,6 @@ use crate::search::model_files;
 use crate::search::vectors::vectors_file;
 use crate::{Surroundings, Workspace};
 
-/// How many texts are looked at by meaning.
-const NEAR: usize = 100;
-
 #[derive(Default)]
 pub(super) struct Nearness {
     /// None where there is no model, or none that can be read.
@@ -25,11 +22,24 @@ pub(super) struct Nearness {
 }
 
 impl Nearness {
-    pub(super) fn of(&self, around: &Surroundings, index: &CodeIndex, text: &str) -> Vec<NearNode> {
-        self.found(around, index, text).unwrap_or_default()
+    /// Returns the nodes of the `most` texts that are nearest.
+    pub(super) fn of(
+        &self,
+        around: &Surroundings,
+        index: &CodeIndex,
+        text: &str,
+        most: u32,
+    ) -> Vec<NearNode> {
+        self.found(around, index, text, most).unwrap_or_default()
     }
 
-    fn found(&self, around: &Surroundings, index: &CodeIndex, text: &str) -> Option<Vec<NearNode>> {
+    fn found(
+        &self,
+        around: &Surroundings,
+        index: &CodeIndex,
+        text: &str,
+        most: u32,
+    ) -> Option<Vec<NearNode>> {
         let workspace = Workspace::find(around).ok()?;
         if !vectors_file(&workspace).exists() {
             return None;
@@ -40,6 +50,6 @@ impl Nearness {
         };
         let model = self.model.get_or_init(load).as_ref()?;
         let question = model.embed(&[text], TextKind::Query).into_iter().next()?;
-        by_meaning::near(&workspace, index, &question, NEAR).ok()?
+        by_meaning::near(&workspace, index, &question, most as usize).ok()?
     }
 }

@@ -5,6 +5,7 @@
 //! which is good for the same question alone.
 
 use serde_json::Value;
+use spore_config::ToolConfig;
 use spore_tools::graph::{MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS};
 
 use super::question::{Refusal, ToolRequest};
@@ -42,7 +43,11 @@ impl ToolFindings {
     }
 
     /// Writes the page that was asked for.
-    pub(super) fn page(self, asked: &ToolRequest<'_>) -> Result<String, Refusal> {
+    pub(super) fn page(
+        self,
+        asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
+    ) -> Result<String, Refusal> {
         let key = key_of(asked);
         let first = match asked.text("cursor") {
             Some(cursor) => read_cursor(cursor, key)?,
@@ -58,7 +63,7 @@ impl ToolFindings {
         if first >= self.entries.len() {
             return Ok(format!("{text}\nNothing follows.").trim().to_owned());
         }
-        let budget = bytes(asked.tool, asked.number("max_tokens"));
+        let budget = bytes(asked, limits);
         let room = budget.saturating_sub(FOOT_BYTES);
         let mut next = first;
         for entry in &self.entries[first..] {
@@ -83,13 +88,14 @@ impl ToolFindings {
 }
 
 /// How many bytes an answer may have: a token is four.
-pub(super) fn bytes(tool: &str, tokens: Option<u32>) -> usize {
-    let usual = match tool {
-        "explore" | "read_content" | "code_show" => 6_000,
-        "context" => 8_000,
-        _ => 2_000,
+pub(super) fn bytes(asked: &ToolRequest<'_>, limits: &ToolConfig) -> usize {
+    let usual = match asked.tool {
+        "explore" | "read_content" | "code_show" => limits.source_tokens,
+        "context" => limits.context_tokens,
+        _ => limits.list_tokens,
     };
-    let tokens = tokens.map_or(usual, u64::from).clamp(MIN_ANSWER_TOKENS, MAX_ANSWER_TOKENS);
+    let tokens = u64::from(asked.number("max_tokens").unwrap_or(usual));
+    let tokens = tokens.clamp(MIN_ANSWER_TOKENS, MAX_ANSWER_TOKENS);
     usize::try_from(tokens * 4).unwrap_or(usize::MAX)
 }
 
@@ -135,7 +141,8 @@ mod tests {
 
     fn page(entries: &[String], arguments: &Value) -> Result<String, Refusal> {
         let found = ToolFindings::new("heading", entries.to_vec()).or("nothing");
-        found.page(&ToolRequest { tool: "search", arguments })
+        let config = spore_config::Config::load(&[]).unwrap().config;
+        found.page(&ToolRequest { tool: "search", arguments }, &config.tools)
     }
 
     fn cursor_of(page: &str) -> Option<String> {

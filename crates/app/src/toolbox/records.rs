@@ -1,5 +1,6 @@
 //! What the project remembers: `lessons`, `run_show`, `memory`.
 
+use spore_config::Config;
 use spore_context::{LessonRules, choose_lessons};
 use spore_model::{LESSON_KIND, Lesson};
 use spore_store::{Knowledge, NodeQuery};
@@ -13,11 +14,9 @@ use crate::knowledge::brief::lesson_rules;
 use crate::{Error, Result, RunReport, show_run};
 
 impl Toolbox {
-    pub(super) fn lessons(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
-        let workspace = self.workspace()?;
-        let config = workspace.config(&self.around, &[])?;
+    pub(super) fn lessons(&self, asked: &ToolRequest<'_>, config: &Config) -> Result<ToolFindings> {
         let query = NodeQuery { kind: Some(LESSON_KIND.to_owned()), ..NodeQuery::default() };
-        let nodes = workspace.knowledge(&config)?.list(&query)?;
+        let nodes = self.workspace()?.knowledge(config)?.list(&query)?;
         let lessons: Vec<Lesson> = nodes.iter().filter_map(Lesson::of_node).collect();
         let nothing = "There are none yet.";
         let Some(task) = asked.text("task") else {
@@ -27,7 +26,7 @@ impl Toolbox {
             return Ok(ToolFindings::new("Lessons of earlier runs:", entries.collect()).or(nothing));
         };
         let most = config.lessons.looked_at as usize;
-        let rules = LessonRules { most, ..lesson_rules(&config) };
+        let rules = LessonRules { most, ..lesson_rules(config) };
         let chosen = choose_lessons(&lessons, task, &[], &|_| None, rules);
         let entries = chosen
             .iter()

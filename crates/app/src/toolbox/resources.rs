@@ -6,9 +6,6 @@ use super::Toolbox;
 use super::view::ProjectView;
 use crate::Result;
 
-/// Runs that are offered by themselves; any other is read by its id.
-const RUNS: u32 = 10;
-
 const TEXT: &str = "text/plain";
 const MARKDOWN: &str = "text/markdown";
 
@@ -30,11 +27,7 @@ impl Toolbox {
         };
         let runs: Vec<(String, String)> = match &self.view {
             ProjectView::Session { run, .. } => vec![(run.to_string(), "this run".to_owned())],
-            ProjectView::WorkTree => crate::list_runs(&self.around, Some(RUNS))
-                .unwrap_or_default()
-                .into_iter()
-                .map(|row| (row.run.id.to_string(), row.run.name))
-                .collect(),
+            ProjectView::WorkTree => self.newest_runs().unwrap_or_default(),
         };
         let of_run = |(id, name): &(String, String)| {
             let resource = |tail: &str, what: &str| Resource {
@@ -46,6 +39,13 @@ impl Toolbox {
             [resource("", "run"), resource("/task", "task")]
         };
         std::iter::once(memory).chain(runs.iter().flat_map(of_run)).collect()
+    }
+
+    /// The runs that are offered by themselves; any other is read by its id.
+    fn newest_runs(&self) -> Result<Vec<(String, String)>> {
+        let most = self.config()?.tools.runs;
+        let runs = crate::list_runs(&self.around, Some(most))?.into_iter();
+        Ok(runs.map(|row| (row.run.id.to_string(), row.run.name)).collect())
     }
 
     /// Reads one by its name; nothing where there is none of this name.

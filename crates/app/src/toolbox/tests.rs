@@ -74,6 +74,61 @@ fn an_impact_names_what_is_reached_and_the_tests_to_run() {
 }
 
 #[test]
+fn a_call_that_names_no_measure_is_answered_by_the_settings() {
+    let garden = Garden::planted();
+    let toolbox = garden.toolbox();
+    let ask = |tool: &str, arguments: Value| text(&toolbox, tool, arguments);
+    let found = || ask("search", json!({ "query": "water_all pour" }));
+    let explored = || ask("explore", json!({ "query": "water_all pour" }));
+    let shown = || ask("code_show", json!({ "node": "water_all" }));
+    let reached = || ask("impact", json!({ "targets": ["pour"] }));
+    let edges = || ask("nav_edges", json!({ "node": "water_all" }));
+    let ways = || ask("path_between", json!({ "from": "tests/watering.rs", "to": "pour" }));
+    assert!(found().contains("\n2. ") && explored().contains("\n2. "));
+    assert!(shown().contains("5\t    pour(litres)") && shown().contains("\ncalls: pour"));
+    assert!(reached().contains("tests/watering.rs") && edges().lines().count() > 2);
+    assert!(ways().contains("hops: "));
+    garden.write(
+        ".spore/config.toml",
+        "[tools]\nhits = 1\nplaces = 1\nlines_of_place = 2\nlines_of_code = 3\n\
+         neighbours = 0\nimpact_steps = 1\nedges = 1\nmax_hops = 1\n",
+    );
+    assert!(!found().contains("\n2. ") && !explored().contains("\n2. "), "{}", explored());
+    assert!(explored().contains("more lines"), "{}", explored());
+    assert!(!shown().contains("pour(litres)") && !shown().contains("calls: "), "{}", shown());
+    assert!(!reached().contains("tests/watering.rs"), "{}", reached());
+    assert_eq!(edges().lines().count(), 2, "{}", edges());
+    assert!(ways().contains("No way of so few steps"), "{}", ways());
+    // What a call says itself counts.
+    assert!(ask("search", json!({ "query": "water_all pour", "limit": 5 })).contains("\n2. "));
+    garden.write(".spore/config.toml", "[tools]\nlist_tokens = 256\nsource_tokens = 256\n");
+    garden.write("long.txt", (1..=900).map(|n| format!("line {n}\n")).collect::<String>());
+    assert!(ask("read_content", json!({ "target": "long.txt" })).len() <= 1024);
+    assert!(found().len() <= 1024);
+}
+
+#[test]
+fn the_settings_say_how_many_edges_are_shown() {
+    let garden = Garden::planted();
+    let around = garden.around();
+    let shown = || Graph::open(&around).unwrap().show("water_all").unwrap();
+    let all = shown();
+    assert!(all.edges.len() > 1 && !all.more_edges);
+    for to in ["water_all", "src/lib.rs"] {
+        let said = json!({ "from": "pour", "to": to, "edge_type": "related", "reason": "it is" });
+        let answer = garden.toolbox().write("create_edge", &said);
+        assert!(!answer.is_error, "{}", answer.text);
+    }
+    let graph = Graph::open(&around).unwrap();
+    let edge = graph.show("pour").unwrap().edges.swap_remove(0).edge.id.to_string();
+    let around_it = || Graph::open(&around).unwrap().explain_edge(&edge, 1).unwrap();
+    assert_eq!((around_it().adjacent_edges.len(), around_it().more_adjacent_edges), (1, false));
+    garden.write(".spore/config.toml", "[graph]\nedges_of_node = 1\nedges_around = 0\n");
+    assert_eq!((shown().edges.len(), shown().more_edges), (1, true));
+    assert_eq!((around_it().adjacent_edges.len(), around_it().more_adjacent_edges), (0, true));
+}
+
+#[test]
 fn a_file_is_read_with_numbers_and_in_pages() {
     let garden = Garden::planted();
     garden.write("long.txt", (1..=900).map(|n| format!("line {n}\n")).collect::<String>());

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use spore_config::ToolConfig;
 use spore_model::graph::Direction;
 use spore_model::{EdgeKind, NodeId};
 use spore_store::{CodeEdge, CodeIndex};
@@ -22,10 +23,6 @@ pub(super) const RELIES: [EdgeKind; 6] = [
     EdgeKind::Imports,
     EdgeKind::Tests,
 ];
-/// What a walk looks at, at most.
-const MOST_REACHED: usize = 2_000;
-const MOST_EDGES: u32 = 500;
-const WAYS: u32 = 20;
 
 /// A piece of code that a walk reached.
 pub(super) struct ReachedCode {
@@ -38,34 +35,49 @@ pub(super) struct ReachedCode {
 }
 
 impl Toolbox {
-    pub(super) fn callers(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
-        self.neighbours(asked, Direction::In, "uses", "Nothing in the project uses it.")
+    pub(super) fn callers(
+        &self,
+        asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
+    ) -> Result<ToolFindings> {
+        self.neighbours(asked, limits, Direction::In)
     }
 
-    pub(super) fn callees(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
-        self.neighbours(asked, Direction::Out, "is used by", "It uses nothing in the project.")
+    pub(super) fn callees(
+        &self,
+        asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
+    ) -> Result<ToolFindings> {
+        self.neighbours(asked, limits, Direction::Out)
     }
 
     fn neighbours(
         &self,
         asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
         direction: Direction,
-        word: &str,
-        nothing: &str,
     ) -> Result<ToolFindings> {
+        let (word, nothing) = match direction {
+            Direction::In => ("uses", "Nothing in the project uses it."),
+            Direction::Out => ("is used by", "It uses nothing in the project."),
+        };
         let node = self.graph()?.0.find_node(asked.word("node"))?;
         let depth = asked.number("depth").unwrap_or(1);
         let heading = format!("What {word} {} [{}]:", one_line(&node.title), node.id.short());
-        let id = node.id;
+        let (id, most) = (node.id, limits.reached);
         let (entries, note) = self.held_index.with(move |opened| {
-            let reached = walk(opened.index, std::slice::from_ref(&id), direction, depth)?;
+            let reached = walk(opened.index, std::slice::from_ref(&id), direction, depth, most)?;
             let entries = reached.iter().map(|reached| reached.entry(opened.index));
             Ok((entries.collect::<Result<Vec<_>>>()?, opened.note()))
         })?;
         Ok(ToolFindings::new(heading, entries).or(nothing).note(note))
     }
 
-    pub(super) fn nav_edges(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
+    pub(super) fn nav_edges(
+        &self,
+        asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
+    ) -> Result<ToolFindings> {
         let (graph, note) = self.graph()?;
         let direction = match asked.text("direction") {
             Some("in") => Some(Direction::In),
@@ -73,13 +85,17 @@ impl Toolbox {
             _ => None,
         };
         let kinds = asked.list("edge_types");
-        let (node, edges) = graph.edges_at(asked.word("node"), &kinds, direction, MOST_EDGES)?;
+        let (node, edges) = graph.edges_at(asked.word("node"), &kinds, direction, limits.edges)?;
         let heading = format!("Edges of {} [{}]:", one_line(&node.title), node.id.short());
         let entries = edges.iter().map(|row| edge_entry(row, Some(&node.id))).collect();
         Ok(ToolFindings::new(heading, entries).or("It has none of these.").note(note))
     }
 
-    pub(super) fn query_edges(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
+    pub(super) fn query_edges(
+        &self,
+        asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
+    ) -> Result<ToolFindings> {
         let flag = |name: &str| asked.arguments.get(name).and_then(serde_json::Value::as_bool);
         let query = EdgesAsked {
             kinds: asked.list("edge_types"),
@@ -91,7 +107,7 @@ impl Toolbox {
                 .and_then(serde_json::Value::as_f64),
             since: asked.text("since").map(str::to_owned),
             not_superseded: flag("not_superseded").unwrap_or(false),
-            limit: MOST_EDGES,
+            limit: limits.edges,
             contents: false,
         };
         let edges = self.graph()?.0.query_edges(&query)?;
@@ -100,11 +116,15 @@ impl Toolbox {
             .or("There are none of these."))
     }
 
-    pub(super) fn path_between(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
+    pub(super) fn path_between(
+        &self,
+        asked: &ToolRequest<'_>,
+        limits: &ToolConfig,
+    ) -> Result<ToolFindings> {
         let question = PathsAsked {
-            max_hops: asked.number("max_hops").unwrap_or(4),
+            max_hops: asked.number("max_hops").unwrap_or(limits.max_hops),
             edge_types: asked.list("edge_types"),
-            limit: WAYS,
+            limit: limits.ways,
         };
         let (graph, note) = self.graph()?;
         let ways = graph.path_between(asked.word("from"), asked.word("to"), &question)?;
@@ -145,12 +165,13 @@ impl ReachedCode {
     }
 }
 
-/// Follows what code relies on, or what relies on it, breadth first.
+/// Follows what code relies on, or what relies on it, breadth first, until `most` are reached.
 pub(super) fn walk(
     index: &CodeIndex,
     from: &[NodeId],
     direction: Direction,
     depth: u32,
+    most: u32,
 ) -> Result<Vec<ReachedCode>> {
     let mut seen: HashSet<NodeId> = from.iter().cloned().collect();
     let mut front: Vec<NodeId> = from.to_vec();
@@ -160,7 +181,7 @@ pub(super) fn walk(
         for id in &front {
             let edges = index.edges_of(id, &RELIES)?;
             for edge in edges.into_iter().filter(|edge| edge.direction == direction) {
-                if reached.len() >= MOST_REACHED || !seen.insert(edge.far.id.clone()) {
+                if reached.len() >= most as usize || !seen.insert(edge.far.id.clone()) {
                     continue;
                 }
                 next.push(edge.far.id.clone());
