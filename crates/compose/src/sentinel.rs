@@ -239,15 +239,16 @@ pub enum SentinelNext {
 #[derive(Clone, Debug)]
 pub struct Sentinel {
     max_cycles: u32,
+    stuck_cycles: u32,
     cycles: Vec<Verification>,
 }
 
-/// So many cycles in a row without improvement are enough.
-const STUCK: usize = 2;
-
 impl Sentinel {
-    pub fn new(max_cycles: u32) -> Self {
-        Self { max_cycles: max_cycles.max(1), cycles: Vec::new() }
+    /// Begins with no cycle done. `max_cycles` are the most there can be; `stuck_cycles` in a row
+    /// without improvement are enough.
+    pub fn new(max_cycles: u32, stuck_cycles: u32) -> Self {
+        let (max_cycles, stuck_cycles) = (max_cycles.max(1), stuck_cycles.max(1));
+        Self { max_cycles, stuck_cycles, cycles: Vec::new() }
     }
 
     pub fn start(&self) -> SentinelNext {
@@ -272,7 +273,10 @@ impl Sentinel {
         let (grade, blocking) = (found.overall, found.blocking_count);
         self.cycles.push(found);
         if grade == Grade::Fail && self.is_stuck() {
-            let reason = format!("{blocking} blocking, and {STUCK} cycles in a row were no better");
+            let reason = match self.stuck_cycles {
+                1 => format!("{blocking} blocking, and the last cycle was no better"),
+                stuck => format!("{blocking} blocking, and {stuck} cycles in a row were no better"),
+            };
             return self.finish(Outcome::NeedsEscalation, reason);
         }
         match action {
@@ -305,7 +309,7 @@ impl Sentinel {
         let worse = |cycle: &&Verification| {
             cycle.compared.as_ref().is_some_and(|compared| !compared.improved)
         };
-        self.cycles.iter().rev().take_while(worse).count() >= STUCK
+        self.cycles.iter().rev().take_while(worse).count() >= self.stuck_cycles as usize
     }
 
     fn finish(&self, outcome: Outcome, reason: String) -> SentinelNext {

@@ -99,6 +99,7 @@ pub struct FlowConfig {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SentinelConfig {
     pub max_cycles: u32,
+    pub stuck_cycles: u32,
 }
 
 #[derive(Clone, PartialEq, Debug)]

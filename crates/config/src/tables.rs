@@ -38,7 +38,10 @@ impl Config {
             orchestrate: all.orchestrate()?,
             spawn: SpawnConfig { max_depth: all.positive("spawn.max_depth")? },
             flows: all.flows()?,
-            sentinel: SentinelConfig { max_cycles: all.positive("sentinel.max_cycles")? },
+            sentinel: SentinelConfig {
+                max_cycles: all.positive("sentinel.max_cycles")?,
+                stuck_cycles: all.positive("sentinel.stuck_cycles")?,
+            },
             verdict: VerdictRules {
                 min_confidence: all.fraction("verdict.min_confidence")?,
                 phrase_confidence: all.fraction("verdict.phrase_confidence")?,

@@ -92,7 +92,7 @@ impl Checks<'_> {
             ..ground.blank(self.place.run, RunKind::Sentinel)
         };
         ground.open(&self.place, RunKind::Sentinel, &details)?;
-        let mut machine = Sentinel::new(self.max_cycles);
+        let mut machine = Sentinel::new(self.max_cycles, ground.config.sentinel.stuck_cycles);
         let mut next = machine.start();
         // Whether the last cycle was run just now: then nothing can have been mended since.
         let mut fresh = false;

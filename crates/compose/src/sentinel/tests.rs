@@ -26,10 +26,15 @@ fn checks(text: &str) -> Vec<CheckResult> {
         .collect()
 }
 
-/// Plays cycles, separated by commas, and tells what the machine says after the last.
 #[track_caller]
 fn check(most: u32, cycles: &str, expected: &str) {
-    let mut machine = Sentinel::new(most);
+    check_stuck(most, 2, cycles, expected);
+}
+
+/// Plays cycles, separated by commas, and tells what the machine says after the last.
+#[track_caller]
+fn check_stuck(most: u32, stuck: u32, cycles: &str, expected: &str) {
+    let mut machine = Sentinel::new(most, stuck);
     let mut told = format!("{:?}", machine.start());
     for (index, cycle) in cycles.split(',').enumerate() {
         let number = u32::try_from(index).unwrap() + 1;
@@ -62,6 +67,18 @@ fn the_stop_rules_are_those_of_the_seed() {
         "FAIL 11 4 blocking, and 2 cycles in a row were no better",
     );
     check(1, "test=1", "FAIL 10 1 blocking after cycle 1, the last");
+}
+
+#[test]
+fn how_long_it_may_be_stuck_is_for_the_caller_to_say() {
+    check_stuck(5, 1, "test=3,test=3", "FAIL 11 3 blocking, and the last cycle was no better");
+    check_stuck(5, 3, "test=3,test=3,test=4", "FAIL mend: cycle 3 of 5: 4 blocking");
+    check_stuck(
+        5,
+        3,
+        "test=3,test=3,test=4,test=4",
+        "FAIL 11 4 blocking, and 3 cycles in a row were no better",
+    );
 }
 
 #[test]
