@@ -195,14 +195,14 @@ fn expansions(store: &SqliteKnowledge, nodes: &[Node]) -> Result<(), Box<dyn Err
     for _ in 0..2000 {
         let from = &nodes[usize::try_from(dice.roll(NODES))?].id;
         let begun = Instant::now();
-        reached += expand(store, from, &ExpandOptions::default())?.len();
+        reached += expand(store, from, &ExpandOptions::within(7, 4, 2.0))?.len();
         times.push(begun.elapsed());
     }
     // The hundred first nodes have a few hundred links each.
     let mut hubs = Vec::new();
     for hub in &nodes[..100] {
         let begun = Instant::now();
-        expand(store, &hub.id, &ExpandOptions::default())?;
+        expand(store, &hub.id, &ExpandOptions::within(7, 4, 2.0))?;
         hubs.push(begun.elapsed());
     }
     println!(
@@ -218,11 +218,12 @@ fn expansions(store: &SqliteKnowledge, nodes: &[Node]) -> Result<(), Box<dyn Err
 
 fn others(store: &SqliteKnowledge, nodes: &[Node]) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
-    let wide = ExpandOptions { budget: 20, max_hops: 6, max_cost: 3.0, ..Default::default() };
+    let wide = ExpandOptions::within(20, 6, 3.0);
     expand(store, &nodes[50_000].id, &wide)?;
     println!("expand, 20 nodes, 6 hops, cost 3.0: {}", show(begun.elapsed()));
+    let ways = PathOptions { max_hops: 5, only: None, not_superseded: false, limit: 20 };
     let begun = Instant::now();
-    let paths = paths_between(store, &nodes[500].id, &nodes[800].id, &PathOptions::default())?;
+    let paths = paths_between(store, &nodes[500].id, &nodes[800].id, &ways)?;
     let found = (paths.paths.len(), paths.complete);
     println!("paths between two nodes: {} {found:?}", show(begun.elapsed()));
     let begun = Instant::now();

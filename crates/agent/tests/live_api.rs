@@ -74,7 +74,7 @@ fn run(
         first_output: LONG,
         exit: LONG,
         start_retry_pause: Duration::from_secs(1),
-        grace: Grace::default(),
+        grace: Grace { interrupt_ms: 1000, terminate_ms: 3000 },
         line_cap: 1 << 20,
         transcript_cap: 8 << 20,
     };

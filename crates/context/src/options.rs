@@ -84,7 +84,7 @@ pub(crate) mod tests {
             anchors: 5,
             anchor_files: 8,
             namesakes: 2,
-            walk: ExpandOptions::default(),
+            walk: ExpandOptions::within(7, 4, 2.0),
             nodes: 15,
             snippets: 5,
             snippet_lines: 30,

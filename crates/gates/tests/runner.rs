@@ -12,6 +12,8 @@ use spore_effects::session::{self, Grace, ProcessIdentity, Shim};
 use spore_gates::{Gate, GateError, GateKind, GateResult, Parser, Runner, Standing};
 use spore_model::{SessionToken, TreeId};
 
+const GRACE: Grace = Grace { interrupt_ms: 50, terminate_ms: 50 };
+
 struct Bench {
     dir: tempfile::TempDir,
     shim: Shim,
@@ -41,8 +43,7 @@ impl Bench {
     ) -> Result<GateResult, GateError> {
         let gate = Gate::new("check", command, GateKind::Test, self.parser, self.timeout);
         let env = vec![("PATH".into(), std::env::var("PATH").unwrap())];
-        let grace = Grace { interrupt_ms: 50, terminate_ms: 50 };
-        let runner = Runner::new(self.shim.clone(), env, self.output_cap, grace);
+        let runner = Runner::new(self.shim.clone(), env, self.output_cap, GRACE);
         let tree = TreeId::new("0".repeat(40)).unwrap();
         let log = self.dir.path().join("check.log");
         runner.run(&gate, &tree, self.dir.path(), &log, self.token.clone(), on_start, cancel)
@@ -172,7 +173,7 @@ fn a_checkout_that_is_gone_is_an_error_and_not_a_red() {
     let bench = Bench::new("gone");
     let away = bench.dir.path().join("away");
     let gate = Gate::new("check", "true", GateKind::Build, Parser::Plain, bench.timeout);
-    let runner = Runner::new(bench.shim.clone(), Vec::new(), 100, Grace::default());
+    let runner = Runner::new(bench.shim.clone(), Vec::new(), 100, GRACE);
     let tree = TreeId::new("0".repeat(40)).unwrap();
     let mut on_start = |_: &ProcessIdentity| Ok::<(), String>(());
     let log = bench.dir.path().join("check.log");

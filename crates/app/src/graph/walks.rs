@@ -85,13 +85,10 @@ impl Graph<'_> {
         }
         let node = self.find_node(typed)?;
         let options = ExpandOptions {
-            budget: count(asked.budget),
-            max_hops: asked.max_hops,
-            max_cost: asked.max_cost,
             only: only_kinds(&asked.edge_types)?,
             not_superseded: asked.not_superseded,
             items_only: asked.items_only,
-            ..ExpandOptions::default()
+            ..ExpandOptions::within(count(asked.budget), asked.max_hops, asked.max_cost)
         };
         let reached = expand(self, &node.id, &options)?;
         let results: Vec<ContextRow> =

@@ -158,7 +158,7 @@ fn the_walk_goes_as_far_as_it_may() {
         (asked.options.anchors, asked.options.walk, asked.options.nodes) = (1, walk, most);
         nodes(&asked.compiled(SHOP)).join("\n")
     }
-    let walk = ExpandOptions::default();
+    let walk = ExpandOptions::within(7, 4, 2.0);
     insta::assert_snapshot!(check(ExpandOptions { max_hops: 1, ..walk.clone() }, 15), @r"
     0.92 rounded by print_receipt → calls
     0.92 Bill::total by print_receipt → calls

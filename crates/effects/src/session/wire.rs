@@ -47,12 +47,6 @@ pub struct Grace {
     pub terminate_ms: u64,
 }
 
-impl Default for Grace {
-    fn default() -> Self {
-        Self { interrupt_ms: 1000, terminate_ms: 3000 }
-    }
-}
-
 /// From Spore to the shim, after the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -39,12 +39,13 @@ pub struct ExpandOptions {
     pub exclude_operational: bool,
 }
 
-impl Default for ExpandOptions {
-    fn default() -> Self {
+impl ExpandOptions {
+    /// Returns the options of a walk of this size that looks for what the project knows now.
+    pub fn within(budget: usize, max_hops: u32, max_cost: f64) -> Self {
         Self {
-            budget: 7,
-            max_hops: 4,
-            max_cost: 2.0,
+            budget,
+            max_hops,
+            max_cost,
             exclude: EdgeKind::BROWSING.to_vec(),
             only: None,
             not_superseded: true,
@@ -52,9 +53,7 @@ impl Default for ExpandOptions {
             exclude_operational: true,
         }
     }
-}
 
-impl ExpandOptions {
     fn admits_link(&self, link: &Link) -> bool {
         let wanted = self.only.as_ref().is_none_or(|only| only.contains(&link.kind));
         wanted

@@ -35,12 +35,6 @@ pub struct PathOptions {
     pub limit: usize,
 }
 
-impl Default for PathOptions {
-    fn default() -> Self {
-        Self { max_hops: 5, only: None, not_superseded: false, limit: 20 }
-    }
-}
-
 /// A way that visits no node twice.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Path {

@@ -15,12 +15,11 @@ pub fn context_options(config: &Config) -> ContextOptions {
         anchors: context.anchors as usize,
         anchor_files: context.anchor_files as usize,
         namesakes: context.namesakes as usize,
-        walk: ExpandOptions {
-            budget: context.nodes_of_anchor as usize,
-            max_hops: context.max_hops,
-            max_cost: context.max_cost,
-            ..ExpandOptions::default()
-        },
+        walk: ExpandOptions::within(
+            context.nodes_of_anchor as usize,
+            context.max_hops,
+            context.max_cost,
+        ),
         nodes: context.nodes as usize,
         snippets: context.snippets as usize,
         snippet_lines: context.snippet_lines,

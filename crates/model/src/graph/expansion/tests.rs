@@ -7,6 +7,10 @@ use crate::graph::sample::random::{NAMES, kind, sample};
 use crate::graph::sample::{Sample, id};
 use crate::graph::{Both, NodeHead};
 
+fn usual() -> ExpandOptions {
+    ExpandOptions::within(7, 4, 2.0)
+}
+
 fn around(graph: &Sample, options: &ExpandOptions) -> String {
     let Ok(reached) = expand(graph, &id("a"), options);
     let lines: Vec<String> = reached
@@ -38,7 +42,7 @@ fn the_nearest_nodes_come_first_with_the_way_to_them() {
         "a calls 0.9 b
          c contradicts 0.9 a
          b derives_from 0.9 d",
-        &ExpandOptions::default(),
+        &usual(),
         "c 0.050 <contradicts- c
          b 0.085 -calls> b
          d 0.150 -calls> b -derives_from> d",
@@ -52,7 +56,7 @@ fn an_operational_node_uses_no_budget_and_is_walked_through() {
          t operational
          t related 0.9 b
          a calls 0.1 c",
-        &ExpandOptions { budget: 1, ..ExpandOptions::default() },
+        &ExpandOptions { budget: 1, ..usual() },
         "b 0.150 -derives_from> t -related> b",
     );
 }
@@ -65,9 +69,8 @@ fn what_is_superseded_or_holds_others_is_passed_by() {
          dir contains 0.9 a
          dir directory
          a !calls 1 gone";
-    check(graph, &ExpandOptions::default(), "new 0.150 -calls> old <supersedes- new");
-    let all =
-        ExpandOptions { not_superseded: false, items_only: false, ..ExpandOptions::default() };
+    check(graph, &usual(), "new 0.150 -calls> old <supersedes- new");
+    let all = ExpandOptions { not_superseded: false, items_only: false, ..usual() };
     check(
         graph,
         &all,
@@ -85,7 +88,7 @@ fn a_longer_way_with_fewer_hops_is_taken_where_hops_run_out() {
          x contradicts 1 b
          a calls 0.5 b
          b calls 0.5 c",
-        &ExpandOptions { max_hops: 2, ..ExpandOptions::default() },
+        &ExpandOptions { max_hops: 2, ..usual() },
         "x 0.001 -contradicts> x
          b 0.002 -contradicts> x -contradicts> b
          c 0.850 -calls> b -calls> c",
@@ -101,19 +104,19 @@ fn distance_and_kind_bound_the_search() {
          a related 1 f";
     check(
         graph,
-        &ExpandOptions { max_cost: 1.7, ..ExpandOptions::default() },
+        &ExpandOptions { max_cost: 1.7, ..usual() },
         "f 0.001 -related> f
          b 0.850 -calls> b
          c 1.700 -calls> b -calls> c",
     );
     let only = Some(vec![EdgeKind::Related]);
-    check(graph, &ExpandOptions { only, ..ExpandOptions::default() }, "f 0.001 -related> f");
+    check(graph, &ExpandOptions { only, ..usual() }, "f 0.001 -related> f");
 }
 
 #[test]
 fn a_node_that_nobody_knows_leads_nowhere() {
-    check("a calls 1 b\nb calls 1 c\nb unknown", &ExpandOptions::default(), "");
-    check("a unknown\na tracks 1 a", &ExpandOptions::default(), "");
+    check("a calls 1 b\nb calls 1 c\nb unknown", &usual(), "");
+    check("a unknown\na tracks 1 a", &usual(), "");
 }
 
 #[test]
@@ -121,7 +124,7 @@ fn two_stores_are_one_graph() {
     let knowledge = Sample::new("a related 0.85 b\nb unknown");
     let code = Sample::new("b calls 0.9 c");
     let both = Both(&knowledge, &code);
-    let Ok(reached) = expand(&both, &id("a"), &ExpandOptions::default());
+    let Ok(reached) = expand(&both, &id("a"), &usual());
     let titles: Vec<&str> = reached.iter().map(|reached| reached.node.title.as_str()).collect();
     assert_eq!(titles, ["b", "c"]);
 }

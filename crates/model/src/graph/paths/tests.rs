@@ -4,6 +4,10 @@ use super::*;
 use crate::graph::sample::random::sample;
 use crate::graph::sample::{Sample, id};
 
+fn usual() -> PathOptions {
+    PathOptions { max_hops: 5, only: None, not_superseded: false, limit: 20 }
+}
+
 fn ways(paths: &Paths) -> Vec<String> {
     paths
         .paths
@@ -32,11 +36,11 @@ fn fewer_hops_come_first_and_then_less_cost() {
          b flags 1 c";
     check(
         graph,
-        &PathOptions::default(),
+        &usual(),
         &["1 0.850 z", "2 0.170 bz", "2 0.850 cz", "3 0.511 bcz", "3 0.511 cbz"],
     );
-    check(graph, &PathOptions { limit: 2, ..PathOptions::default() }, &["1 0.850 z", "2 0.170 bz"]);
-    check(graph, &PathOptions { max_hops: 1, ..PathOptions::default() }, &["1 0.850 z"]);
+    check(graph, &PathOptions { limit: 2, ..usual() }, &["1 0.850 z", "2 0.170 bz"]);
+    check(graph, &PathOptions { max_hops: 1, ..usual() }, &["1 0.850 z"]);
 }
 
 #[test]
@@ -47,19 +51,15 @@ fn edges_of_other_kinds_and_superseded_ones_can_be_left_out() {
          a related 1 c
          c related 1 z";
     let only = Some(vec![EdgeKind::Related]);
-    check(
-        graph,
-        &PathOptions { only: only.clone(), ..PathOptions::default() },
-        &["2 0.002 bz", "2 0.002 cz"],
-    );
-    let live = PathOptions { only, not_superseded: true, ..PathOptions::default() };
+    check(graph, &PathOptions { only: only.clone(), ..usual() }, &["2 0.002 bz", "2 0.002 cz"]);
+    let live = PathOptions { only, not_superseded: true, ..usual() };
     check(graph, &live, &["2 0.002 cz"]);
 }
 
 #[test]
 fn of_several_edges_between_two_nodes_the_shortest_stands_for_all() {
     let graph = Sample::new("a calls 0.1 z\nz contradicts 0.9 a\na contains 1 z");
-    let Ok(paths) = paths_between(&graph, &id("a"), &id("z"), &PathOptions::default());
+    let Ok(paths) = paths_between(&graph, &id("a"), &id("z"), &usual());
     let step = &paths.paths[0].steps[0];
     assert_eq!((paths.paths.len(), step.edge), (1, EdgeKind::Contradicts));
     assert_eq!(step.direction, Direction::In);
@@ -67,14 +67,13 @@ fn of_several_edges_between_two_nodes_the_shortest_stands_for_all() {
 
 #[test]
 fn there_is_no_way_through_a_node_that_nobody_knows() {
-    check("a calls 1 b\nb calls 1 z\nb unknown", &PathOptions::default(), &[]);
-    check("a calls 1 b\nz", &PathOptions::default(), &[]);
+    check("a calls 1 b\nb calls 1 z\nb unknown", &usual(), &[]);
+    check("a calls 1 b\nz", &usual(), &[]);
 }
 
 #[test]
 fn a_node_is_joined_to_itself_by_no_steps() {
-    let Ok(paths) =
-        paths_between(&Sample::new("a calls 1 b"), &id("a"), &id("a"), &PathOptions::default());
+    let Ok(paths) = paths_between(&Sample::new("a calls 1 b"), &id("a"), &id("a"), &usual());
     assert_eq!(ways(&paths), ["0 0.000 "]);
 }
 
@@ -85,7 +84,7 @@ fn a_hub_is_read_up_to_a_bound_and_the_answer_says_so() {
         graph.edges.extend(Sample::new(&format!("h calls 0.5 x{number}")).edges);
         graph.heads.extend(Sample::new(&format!("x{number}")).heads);
     }
-    let Ok(paths) = paths_between(&graph, &id("a"), &id("z"), &PathOptions::default());
+    let Ok(paths) = paths_between(&graph, &id("a"), &id("z"), &usual());
     assert_eq!(ways(&paths), ["2 0.850 hz"]);
     assert!(!paths.complete);
 }
