@@ -10,7 +10,7 @@ use toml_edit::{Document, TableLike};
 use crate::error::{ConfigError, SettingPlace, TextLines};
 use crate::schema::{KnownKey, Schema, is_open, parts};
 use crate::value::{self, ValueKind};
-use crate::{Config, DEFAULTS, Value, parse_duration};
+use crate::{BARE_DEFAULTS, Config, Value, parse_duration};
 
 /// Where a layer comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -158,7 +158,7 @@ fn defaults() -> Result<&'static Defaults, ConfigError> {
     if let Some(read) = READ.get() {
         return Ok(read);
     }
-    let layer = SettingsLayer { origin: SettingsOrigin::Defaults, text: DEFAULTS.to_owned() };
+    let layer = SettingsLayer { origin: SettingsOrigin::Defaults, text: BARE_DEFAULTS.to_owned() };
     let mut reader = LayerReader::new(&layer, None);
     reader.read()?;
     let entries = reader.entries;

@@ -35,5 +35,8 @@ pub use layer::{Loaded, Origins, SettingEntry, SettingsLayer, SettingsOrigin};
 pub use time::{BadDuration, parse_duration};
 pub use value::Value;
 
-/// The text that all other layers lie on.
+/// The text that all other layers lie on, with the comments that people read.
 pub const DEFAULTS: &str = include_str!("../defaults.toml");
+
+/// The same without comments, for the program itself; the build script makes it.
+const BARE_DEFAULTS: &str = include_str!(concat!(env!("OUT_DIR"), "/defaults.toml"));

@@ -188,3 +188,11 @@ fn a_setting_is_found_by_its_key_and_a_table_by_its_name() {
         "show show.limit.x: there is no setting show.limit.x; did you mean show.limit?",
     );
 }
+
+#[test]
+fn the_defaults_without_comments_say_what_the_text_for_people_says() {
+    let origin = SettingsOrigin::Project("defaults.toml".into());
+    let layer = SettingsLayer { origin, text: spore_config::DEFAULTS.to_owned() };
+    let read = Config::load(&[layer]).unwrap().config;
+    assert_eq!(read, Config::load(&[]).unwrap().config);
+}
