@@ -37,6 +37,7 @@ pub use session::AcpSession;
 
 use crate::claude::Exit;
 use crate::control::{self, AttemptOutcome, Dialogue, LineMeaning};
+use crate::request::files_of;
 use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 use files::CheckoutFiles;
 
@@ -98,6 +99,10 @@ impl Agent for AcpAgent {
             tool_in_flight: true,
             interrupt: true,
         }
+    }
+
+    fn starts_with(&self) -> Vec<PathBuf> {
+        files_of(&self.preset.program, &self.preset.args)
     }
 
     fn run(

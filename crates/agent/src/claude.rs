@@ -97,6 +97,10 @@ impl Agent for ClaudeAgent {
         }
     }
 
+    fn starts_with(&self) -> Vec<PathBuf> {
+        vec![self.program.clone()]
+    }
+
     fn run(
         &self,
         request: &Request,

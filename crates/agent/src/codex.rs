@@ -85,6 +85,10 @@ impl Agent for CodexAgent {
         }
     }
 
+    fn starts_with(&self) -> Vec<PathBuf> {
+        vec![self.program.clone()]
+    }
+
     fn run(
         &self,
         request: &Request,

@@ -13,6 +13,7 @@ use spore_effects::session::Shim;
 
 use crate::control::{self, AttemptOutcome, Dialogue, EndedBy, LineMeaning};
 use crate::event_session::{EventSession, conclude};
+use crate::request::files_of;
 use crate::{
     Agent, AgentError, AgentEvent, AgentWatch, Capabilities, Request, SessionReport, Watchdog,
 };
@@ -158,6 +159,10 @@ impl Agent for CommandAgent {
             tool_in_flight: tells,
             ..Capabilities::default()
         }
+    }
+
+    fn starts_with(&self) -> Vec<PathBuf> {
+        files_of(&self.template.program, &self.template.args)
     }
 
     fn run(

@@ -44,6 +44,10 @@ impl Agent for ReplayAgent {
         Capabilities { cost: true, usage: true, ..Capabilities::default() }
     }
 
+    fn starts_with(&self) -> Vec<PathBuf> {
+        vec![self.scenario.clone()]
+    }
+
     fn run(
         &self,
         request: &Request,

@@ -1,6 +1,6 @@
 //! What a session is asked, what it answers, and what it may be relied on for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -17,6 +17,12 @@ pub trait Agent: Send + Sync {
 
     fn capabilities(&self) -> Capabilities;
 
+    /// Returns the files that a session is started with, besides those of the system: its program,
+    /// a path or a name, and what its arguments name. A sandbox has to show them.
+    fn starts_with(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Runs one session to its end. A session that goes wrong is a report that says so; an
     /// error means that there was no session.
     fn run(
@@ -24,6 +30,12 @@ pub trait Agent: Send + Sync {
         request: &Request,
         watch: &mut dyn AgentWatch,
     ) -> Result<SessionReport, AgentError>;
+}
+
+/// Returns a program and those of its arguments that are paths.
+pub(crate) fn files_of(program: &Path, args: &[String]) -> Vec<PathBuf> {
+    let paths = args.iter().map(PathBuf::from).filter(|arg| arg.is_absolute());
+    std::iter::once(program.to_owned()).chain(paths).collect()
 }
 
 /// What a backend can do. A missing capability is worked around or said, never assumed.
@@ -102,7 +114,7 @@ pub enum SessionSandbox {
     /// The kernel does, for every process that the backend starts: a session that cannot be
     /// held is not started. An agent may skip its own questions inside, and must not bring a
     /// sandbox of its own that needs namespaces: those cannot be made in here.
-    Enforced(Confinement),
+    Enforced(Box<Confinement>),
     /// The agent is to use its own sandbox: ours cannot be enforced here.
     Own,
     /// The processes are not confined.

@@ -26,7 +26,7 @@ const TRICKS: [&str; 16] = [
     "echo x > $R/evil.txt",
     "echo x >> $R/kept.txt",
     "cat $R/.spore/spore.db",
-    "ls $R/.spore/runs",
+    "ls $R/.spore/events",
     "cat ../../gates/checkout/answer.txt",
     "$S --root $R events append --kind human --type review.passed",
     "$S --root $R runs list",
@@ -154,10 +154,12 @@ fn gates_are_held_too_and_have_a_temporary_directory_of_their_own() {
         return;
     }
     let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
-    let gate = "echo x > build.log && echo x > $TMPDIR/t && ! echo x > $PWD/../../out && ! cat $PWD/../../*/coder/answer.txt && ! echo x > /tmp/spore-gate-was-here";
+    let gate = "echo x > build.log && echo x > $TMPDIR/t && ! echo x > $PWD/../../out && ! cat $PWD/../../*/coder/answer.txt && echo x > /tmp/spore-gate-was-here";
     env.write(".spore/config.toml", &format!("[gates.commands.check]\nrun = '''{gate}'''\n"));
     let output = scenes::orchestrate(&env, &[]).code(0);
     assert!(output.stderr.contains("green"), "{}", output.stderr);
+    // Its /tmp is its own.
+    assert!(!PathBuf::from("/tmp/spore-gate-was-here").exists());
 }
 
 #[test]
@@ -170,9 +172,8 @@ fn a_session_keeps_on_record_what_it_was_held_to() {
     let dir = env.repo().join(".spore/runs").join(scenes::newest_id(&env));
     let text = std::fs::read_to_string(dir.join("bounce-1/coder/sandbox.json")).unwrap();
     let record: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for right in ["write_file", "truncate", "refer", "signal"] {
-        assert!(record["rights"].as_array().unwrap().contains(&right.into()), "{record}");
-    }
+    assert!(record["rights"].as_array().unwrap().contains(&"signal".into()), "{record}");
+    assert_eq!(record["layers"], serde_json::json!(["root", "processes", "calls"]));
     let report = std::fs::read_to_string(dir.join("report.json")).unwrap();
     assert!(report.contains("\"held\": true"), "{report}");
 }

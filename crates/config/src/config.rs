@@ -215,12 +215,24 @@ pub struct SandboxConfig {
     pub mode: String,
     pub free_shell: String,
     pub network: String,
+    pub root: String,
+    pub show: Vec<String>,
+    pub cover: Vec<String>,
     pub write: Vec<String>,
     pub hide: Vec<String>,
     pub caches: Vec<String>,
     pub devices: Vec<String>,
     /// Where each agent keeps its own state, by backend.
-    pub agents: BTreeMap<String, Vec<String>>,
+    pub agents: BTreeMap<String, AgentState>,
+}
+
+/// Where an agent keeps its own state.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AgentState {
+    /// Files that it is signed in with.
+    pub sign_in: Vec<String>,
+    /// What it writes where its home is the user's.
+    pub write: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -66,7 +66,11 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
         of_models: false,
     },
     OpenTable { prefix: "acp", fields: &[("command", ValueKind::List)], of_models: false },
-    OpenTable { prefix: "sandbox.agents", fields: &[("write", ValueKind::List)], of_models: false },
+    OpenTable {
+        prefix: "sandbox.agents",
+        fields: &[("sign_in", ValueKind::List), ("write", ValueKind::List)],
+        of_models: false,
+    },
     OpenTable {
         prefix: "prices",
         fields: &[

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use spore_model::{CheckoutAccess, ToolGroup, ToolGroups};
 
 use crate::config::{
-    ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig, CommandConfig, CommitConfig,
+    AgentState, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig, CommandConfig, CommitConfig,
     ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, GraphConfig,
     ImpactConfig, IndexConfig, LessonConfig, MemoryConfig, ModelPrice, OrchestrateConfig,
     PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig,
@@ -376,12 +376,20 @@ impl Entries<'_> {
             mode: self.word("sandbox.mode", &["auto", "off", "required"])?,
             free_shell: self.word("sandbox.free_shell", &["sandboxed", "always", "never"])?,
             network: self.word("sandbox.network", &["allow", "deny"])?,
+            root: self.word("sandbox.root", &["auto", "off", "required"])?,
+            show: self.list("sandbox.show")?,
+            cover: self.list("sandbox.cover")?,
             write: self.list("sandbox.write")?,
             hide: self.list("sandbox.hide")?,
             caches: self.list("sandbox.caches")?,
             devices: self.list("sandbox.devices")?,
-            agents: self
-                .members("sandbox.agents", |all, path| all.list(&format!("{path}.write")))?,
+            agents: self.members("sandbox.agents", |all, path| {
+                let list = |key: &str| {
+                    let key = format!("{path}.{key}");
+                    if all.0.contains_key(&key) { all.list(&key) } else { Ok(Vec::new()) }
+                };
+                Ok(AgentState { sign_in: list("sign_in")?, write: list("write")? })
+            })?,
         })
     }
 

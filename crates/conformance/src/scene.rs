@@ -12,7 +12,7 @@ use spore_agent::{
     SessionSandbox, ToolPolicy, Watchdog,
 };
 use spore_effects::session::{
-    Confinement, Grace, ProcessIdentity, SessionError, enforceable, find_by_token,
+    Confinement, Grace, ProcessIdentity, RootSupport, SessionError, enforceable, find_by_token,
 };
 use spore_effects::{Ids, SystemClock};
 use spore_model::{Usage, Usd};
@@ -124,9 +124,9 @@ impl TrialScene {
         let write = vec![self.place.checkout.clone(), self.place.home.clone(), tmp(&self.place)];
         let devices = DEVICES.iter().map(PathBuf::from).collect();
         let confinement = Confinement { write, devices, ..Confinement::default() };
-        let is_possible = enforceable(&confinement).is_some();
+        let is_possible = enforceable(&confinement, &RootSupport::not_wanted()).is_some();
         if is_possible {
-            self.request.sandbox = SessionSandbox::Enforced(confinement);
+            self.request.sandbox = SessionSandbox::Enforced(Box::new(confinement));
         }
         is_possible
     }

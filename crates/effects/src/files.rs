@@ -1,5 +1,6 @@
 //! Durable files: a reader sees the old content or the new, never half of either.
 
+mod beneath;
 mod removal;
 
 use std::fs::{self, File, OpenOptions};
@@ -7,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+pub use beneath::Beneath;
 pub use removal::{open_up, remove_all};
 
 /// Replaces `path` with `content`, whole and on disk when this returns.

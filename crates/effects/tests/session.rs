@@ -205,7 +205,7 @@ fn a_program_that_cannot_be_started_is_told_apart() {
             SessionError::Start { program, source } => {
                 format!("start: {}, {:?}", name(program), source.kind())
             }
-            SessionError::NotConfined { source } => format!("not confined: {source}"),
+            SessionError::NotConfined { refusal } => format!("not confined: {refusal}"),
             SessionError::Shim { detail, .. } => format!("shim: {detail}"),
         };
         assert_eq!(found, expected);

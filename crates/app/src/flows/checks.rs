@@ -226,7 +226,7 @@ impl Checks<'_> {
     ) -> Result<Checked> {
         let ground = self.ground;
         let (around, workspace, config) = (ground.around, ground.workspace, ground.config);
-        let enforcement = Enforcement::find(config, "")?;
+        let enforcement = Enforcement::find(around, config, "")?;
         let gates = GateRuns {
             checkouts: &self.checkouts(repository),
             gates: &self.settings.gates,

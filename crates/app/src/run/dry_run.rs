@@ -52,7 +52,7 @@ pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
     let repository = workspace.repository(around)?;
     let config = workspace.config(around, &[])?;
     let settings = RunSettings::settle(&workspace, &repository, &config, asked)?;
-    let enforcement = RoleAgents::enforcement(&config, &settings.agents)?;
+    let enforcement = RoleAgents::enforcement(around, &config, &settings.agents)?;
     RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
     if settings.in_place {
         crate::run::apply::refuse_dirty(&repository)?;

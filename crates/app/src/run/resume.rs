@@ -29,7 +29,7 @@ pub(crate) fn go_on(
     let mut settings = settings_of(run)?;
     settings.budget = budget.unwrap_or(settings.budget);
     let agents = RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
-    let enforcement = RoleAgents::enforcement(&config, &settings.agents)?;
+    let enforcement = RoleAgents::enforcement(around, &config, &settings.agents)?;
     settings.sandbox = Some(enforcement.clone());
     let reaped = reap(&config, &journal, run.id, around)?;
     Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();

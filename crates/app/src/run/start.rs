@@ -102,7 +102,7 @@ fn start(
     let mut settings = settings?;
     crate::checks::needs::require(around, &settings.gates)?;
     settings.nesting = place.nesting;
-    let enforcement = RoleAgents::enforcement(config, &settings.agents)?;
+    let enforcement = RoleAgents::enforcement(around, config, &settings.agents)?;
     settings.sandbox = Some(enforcement.clone());
     let agents = RoleAgents::of(around, config, &settings.agents, settings.scenario.as_deref())?;
     if settings.in_place {

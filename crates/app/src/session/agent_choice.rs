@@ -92,13 +92,16 @@ impl RoleAgents {
 
     /// Finds out what holds the run: what any of its agents is not held to is said.
     pub(crate) fn enforcement(
+        around: &Surroundings,
         config: &Config,
         choices: &BTreeMap<String, AgentChoice>,
     ) -> Result<Enforcement> {
-        let mut all = Enforcement { held: true, notes: Vec::new() };
+        let mut all = Enforcement { held: true, root: true, layers: true, notes: Vec::new() };
         for choice in choices.values() {
-            let enforcement = Enforcement::find(config, &choice.backend)?;
+            let enforcement = Enforcement::find(around, config, &choice.backend)?;
             all.held &= enforcement.held;
+            all.root &= enforcement.root;
+            all.layers &= enforcement.layers;
             for note in enforcement.notes {
                 if !all.notes.contains(&note) {
                     all.notes.push(note);

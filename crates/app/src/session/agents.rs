@@ -120,14 +120,14 @@ fn listing(
         version,
         signed_in,
         can: Abilities { resume, permissions, structured_output, usage, cost, mcp: known.mcp },
-        sandbox: sandbox(config, known.name),
+        sandbox: sandbox(around, config, known.name),
         remedy,
     })
 }
 
 /// Who holds sessions of `backend`, from what the settings and the kernel say.
-fn sandbox(config: &Config, backend: &str) -> &'static str {
-    match Enforcement::find(config, backend) {
+fn sandbox(around: &Surroundings, config: &Config, backend: &str) -> &'static str {
+    match Enforcement::find(around, config, backend) {
         Ok(Enforcement { held: true, .. }) => "kernel",
         _ if backend == "codex" => "own",
         _ => "none",

@@ -78,6 +78,11 @@ impl Broker {
         })
     }
 
+    /// Returns where its socket is.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.home.socket()
+    }
+
     /// Mints a token for one session. It is void when the access is closed or dropped.
     pub(crate) fn admit(&self, admission: Admission) -> SessionAccess {
         let token = self.around.ids.session_token().as_str().to_owned();

@@ -9,7 +9,9 @@ use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_model::{Fault, SessionToken};
 
-use crate::session::sandbox::{ConfinedPlace, Enforcement, Sandboxes, Scratch};
+use crate::session::sandbox::{
+    ConfinedPlace, Enforcement, Sandboxes, Scratch, SessionHold, SignIn,
+};
 use crate::{Error, Result};
 
 /// Said and recorded, because runs in a checkout are held.
@@ -24,10 +26,12 @@ pub(crate) enum SessionConfinement {
     OwnDirectory,
 }
 
-/// A session's confinement, made and ready. Dropping it removes the temporary directory.
+/// A session's confinement, made and ready. Dropping it removes the temporary directory, and
+/// what the agent was signed in with.
 pub(crate) struct Confined {
     pub(crate) sandbox: SessionSandbox,
     scratch: Option<Scratch>,
+    _sign_in: Option<SignIn>,
 }
 
 impl SessionConfinement {
@@ -50,11 +54,13 @@ impl SessionConfinement {
     ) -> Result<Confined> {
         match self {
             Self::Checkout(enforcement) => {
-                let (sandbox, scratch) =
+                let SessionHold { sandbox, scratch, sign_in } =
                     sandboxes.of_session(enforcement, backend, place, token)?;
-                Ok(Confined { sandbox, scratch })
+                Ok(Confined { sandbox, scratch, _sign_in: sign_in })
             }
-            Self::OwnDirectory => Ok(Confined { sandbox: SessionSandbox::None, scratch: None }),
+            Self::OwnDirectory => {
+                Ok(Confined { sandbox: SessionSandbox::None, scratch: None, _sign_in: None })
+            }
         }
     }
 }

@@ -53,8 +53,15 @@ impl SessionOpener<'_> {
         let token = self.around.ids.session_token();
         let backend = &plan.choice.backend;
         let sandboxes = self.sandboxes(plan);
-        let place =
-            ConfinedPlace { dir: &plan.dir, access: plan.terms.sandbox, files: plan.files.dir() };
+        let mut starts_with = plan.agent.starts_with();
+        starts_with.push(self.broker.socket());
+        let place = ConfinedPlace {
+            role: &plan.role,
+            dir: &plan.dir,
+            access: plan.terms.sandbox,
+            files: plan.files.dir(),
+            starts_with: &starts_with,
+        };
         let confined = plan.confinement.make(&sandboxes, backend, place, &token)?;
         // The row is the last thing before the agent: one that is open is a session that may
         // have cost something.

@@ -1,33 +1,47 @@
 //! What agents and gates may reach, and whether the kernel holds them to it.
 //!
-//! An agent writes in its checkout, in a temporary directory of its own and where it keeps its
-//! own state; gates write in theirs and where toolchains keep their caches. Both read
-//! everything but Spore's state, from which a verdict could be forged. The kernel holds them
-//! to it (see [`spore_effects::session::Confinement`]); where it cannot, the run says so.
+//! Each has a checkout, a home and a temporary directory of its own; it sees the system, toolchains
+//! and their caches, and nothing else of the machine. What it writes to a cache is thrown away
+//! with it, so nothing that a change ran is read by the user or by a later check. The kernel holds
+//! them to it (see [`spore_effects::session::Confinement`]). Where it cannot make a root anew,
+//! they read everything but Spore's state, from which a verdict could be forged, and Landlock
+//! holds what they write; where it cannot do that either, the run says so.
 //!
 //! `spore spawn` is not held: it works in the person's own directory, of which Spore's state
 //! may be a part, and the sessions it starts may start sessions themselves.
 
+mod new_root;
 mod places;
 mod scratch;
+mod sign_in;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
 use spore_config::Config;
-use spore_effects::session::{Confinement, Enforced, enforceable};
+use spore_effects::session::{Confinement, Enforced, RootSupport, Shim, enforceable};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
+use crate::base::files::create_private_dir;
 use crate::{Error, Result, Surroundings, Workspace};
+use new_root::{RootWanted, new_root};
 use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
+pub(crate) use sign_in::SignIn;
 
 /// What a run is held to, as it is written down with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Enforcement {
     /// The kernel holds agents and gates; each session's files say to what, right by right.
     pub(crate) held: bool,
+    /// Their root is made anew.
+    #[serde(default)]
+    pub(crate) root: bool,
+    /// What they write to caches of toolchains is kept apart.
+    #[serde(default)]
+    pub(crate) layers: bool,
     /// What is not held, a sentence each, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
@@ -45,28 +59,60 @@ pub(crate) struct Sandboxes<'a> {
 /// Where a session works.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfinedPlace<'a> {
+    pub(crate) role: &'a str,
     /// Its checkout.
     pub(crate) dir: &'a Path,
     pub(crate) access: CheckoutAccess,
     /// Where what it says and is told is kept.
     pub(crate) files: &'a Path,
+    /// What its agent is started with, and the socket that its tools are served at.
+    pub(crate) starts_with: &'a [PathBuf],
+}
+
+/// A session's sandbox, and what of it ends with the session.
+pub(crate) struct SessionHold {
+    pub(crate) sandbox: SessionSandbox,
+    pub(crate) scratch: Option<Scratch>,
+    pub(crate) sign_in: Option<SignIn>,
 }
 
 impl Enforcement {
     /// Finds out what can be held for runs of `backend`. Refuses to go on where a sandbox is
     /// required and cannot be had.
-    pub(crate) fn find(config: &Config, backend: &str) -> Result<Self> {
+    pub(crate) fn find(around: &Surroundings, config: &Config, backend: &str) -> Result<Self> {
         let wanted = Confinement { no_tcp: denies_network(config), ..Confinement::default() };
-        let enforcement = judge(config, backend, enforceable(&wanted), &wanted);
-        if !enforcement.held && config.sandbox.mode == "required" {
+        let support = support(around, config);
+        let found = judge(config, backend, enforceable(&wanted, &support), &wanted, &support);
+        if !found.held && config.sandbox.mode == "required" {
             return Err(Error::new(Fault::Missing, "a sandbox is required and cannot be enforced")
                 .hint(
                     "use Linux 6.2 or later with Landlock, or set `[sandbox] mode = \"auto\"`; \
                      `spore doctor` tells what the kernel has",
                 ));
         }
-        Ok(enforcement)
+        if !found.root && config.sandbox.root == "required" {
+            let why = support.refused.map_or_else(String::new, |refusal| format!(": {refusal}"));
+            let message = format!("a root made anew is required and cannot be had{why}");
+            return Err(Error::new(Fault::Missing, message)
+                .hint("`spore doctor` tells what is missing; or set `[sandbox] root = \"auto\"`"));
+        }
+        Ok(found)
     }
+}
+
+/// Returns what this machine lets sessions have. It is asked once a process: that takes some
+/// milliseconds, and does not change.
+pub(crate) fn support(around: &Surroundings, config: &Config) -> RootSupport {
+    static ASKED: OnceLock<RootSupport> = OnceLock::new();
+    if config.sandbox.root == "off" || config.sandbox.mode == "off" {
+        return RootSupport::not_wanted();
+    }
+    let ask = || match Scratch::make(around, &around.exe, &around.ids.session_token()) {
+        Ok(scratch) => Shim::new(around.exe.clone()).support(scratch.dir()),
+        // What comes next needs such a directory too, and says what is wrong with it.
+        Err(_) => RootSupport::not_wanted(),
+    };
+    ASKED.get_or_init(ask).clone()
 }
 
 impl Sandboxes<'_> {
@@ -77,15 +123,20 @@ impl Sandboxes<'_> {
         backend: &str,
         place: ConfinedPlace<'_>,
         token: &SessionToken,
-    ) -> Result<(SessionSandbox, Option<Scratch>)> {
+    ) -> Result<SessionHold> {
         if !enforcement.held {
             let sandbox =
                 if backend == "codex" { SessionSandbox::Own } else { SessionSandbox::None };
-            return Ok((sandbox, None));
+            return Ok(SessionHold { sandbox, scratch: None, sign_in: None });
         }
+        // The commands of this backend are its only processes; the model is asked by us.
+        let no_tcp = backend == "api" && denies_network(self.config);
         let scratch = self.scratch(token)?;
+        if enforcement.root {
+            return self.rooted_session(enforcement, backend, place, scratch, no_tcp);
+        }
         let places = SandboxPlaces::new(self.around);
-        let ConfinedPlace { dir, access, files } = place;
+        let ConfinedPlace { dir, access, files, .. } = place;
         let mut confinement = self.base(&places, dir, &scratch);
         if access == CheckoutAccess::ReadOnly {
             confinement.write.retain(|path| path != dir);
@@ -93,9 +144,9 @@ impl Sandboxes<'_> {
         }
         confinement.write.extend(places.all_made(self.state_of(backend)));
         confinement.read.push(files.to_owned());
-        // The commands of this backend are its only processes; the model is asked by us.
-        confinement.no_tcp = backend == "api" && denies_network(self.config);
-        Ok((SessionSandbox::Enforced(confinement), Some(scratch)))
+        confinement.no_tcp = no_tcp;
+        let sandbox = SessionSandbox::Enforced(Box::new(confinement));
+        Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: None })
     }
 
     /// The sandbox of one gate in `dir`, which needs these programs; nothing where none is
@@ -110,24 +161,112 @@ impl Sandboxes<'_> {
         if !enforcement.held {
             return Ok(None);
         }
-        let scratch = self.scratch(token)?;
+        let mut scratch = self.scratch(token)?;
+        let no_tcp = denies_network(self.config);
+        if enforcement.root {
+            let home = scratch.furnish()?;
+            let wanted = RootWanted {
+                scratch: scratch.dir(),
+                home: &home,
+                shown: &[],
+                own_network: no_tcp,
+                layers: enforcement.layers,
+            };
+            let mut confinement = self.rooted(&wanted)?;
+            confinement.write.push(dir.to_owned());
+            confinement.no_tcp = no_tcp;
+            return Ok(Some((confinement, scratch)));
+        }
         let places = SandboxPlaces::new(self.around);
         let mut confinement = self.base(&places, dir, &scratch);
         confinement.write.extend(places.caches(&self.config.sandbox.caches, needs));
-        confinement.no_tcp = denies_network(self.config);
+        confinement.no_tcp = no_tcp;
         Ok(Some((confinement, scratch)))
+    }
+
+    fn rooted_session(
+        &self,
+        enforcement: &Enforcement,
+        backend: &str,
+        place: ConfinedPlace<'_>,
+        mut scratch: Scratch,
+        no_tcp: bool,
+    ) -> Result<SessionHold> {
+        let mut home = scratch.furnish()?;
+        if place.role == "coder" {
+            // Its conversation is gone on with in the next bounce. No other role sees it.
+            home = coder_home(self.workspace, self.run);
+            create_private_dir(&home)?;
+        }
+        let shown = self.shown_to(&place);
+        let wanted = RootWanted {
+            scratch: scratch.dir(),
+            home: &home,
+            shown: &shown,
+            own_network: no_tcp,
+            layers: enforcement.layers,
+        };
+        let mut confinement = self.rooted(&wanted)?;
+        match place.access {
+            CheckoutAccess::ReadOnly => confinement.read.push(place.dir.to_owned()),
+            CheckoutAccess::Write => confinement.write.push(place.dir.to_owned()),
+        }
+        confinement.read.push(place.files.to_owned());
+        confinement.no_tcp = no_tcp;
+        let sign_in = SignIn::give(&home, &self.signed_in_with(backend))
+            .map_err(|source| Error::io("cannot copy what the agent is signed in with", source))?;
+        let sandbox = SessionSandbox::Enforced(Box::new(confinement));
+        Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: Some(sign_in) })
+    }
+
+    /// Returns what a session needs besides the system.
+    fn shown_to(&self, place: &ConfinedPlace<'_>) -> Vec<PathBuf> {
+        let found = |file: &PathBuf| match file.is_absolute() {
+            true => Some(file.clone()),
+            false => self.around.find_program(file.to_str()?),
+        };
+        let files = place.starts_with.iter().filter_map(found);
+        files.flat_map(|file| new_root::links_to(&file)).collect()
+    }
+
+    /// Returns the files that an agent of `backend` is signed in with, and their names in a home.
+    fn signed_in_with(&self, backend: &str) -> Vec<(PathBuf, PathBuf)> {
+        let Some(home) = self.around.variable("HOME") else { return Vec::new() };
+        let files = self.config.sandbox.agents.get(backend);
+        let files = files.map_or(&[][..], |state| &state.sign_in);
+        let files = SandboxPlaces::new(self.around).all(files);
+        let named = |file: PathBuf| Some((file.clone(), file.strip_prefix(home).ok()?.to_owned()));
+        files.into_iter().filter_map(named).collect()
+    }
+
+    /// A root made anew, without the checkout.
+    fn rooted(&self, wanted: &RootWanted<'_>) -> Result<Confinement> {
+        let places = SandboxPlaces::new(self.around);
+        let settings = &self.config.sandbox;
+        let mut hide = vec![self.workspace.spore_dir()];
+        hide.extend(places.all(&settings.hide));
+        hide.extend(places.all(&settings.cover));
+        Ok(Confinement {
+            write: places.all_made(&settings.write),
+            devices: places.all(&settings.devices),
+            hide,
+            read: Vec::new(),
+            no_tcp: false,
+            root: Some(new_root(self.around, self.workspace, self.config, wanted)?),
+        })
     }
 
     fn base(&self, places: &SandboxPlaces<'_>, dir: &Path, scratch: &Scratch) -> Confinement {
         let settings = &self.config.sandbox;
-        let mut write = vec![dir.to_owned(), scratch.dir().to_owned()];
+        let mut write = vec![dir.to_owned(), scratch.dir().to_owned(), "/dev/shm".into()];
         write.extend(places.all_made(&settings.write));
         // Raw devices are doors past every rule about files.
         let mut hide =
             vec![self.workspace.spore_dir(), self.around.state_home.clone(), "/dev".into()];
         hide.extend(places.all(&settings.hide));
         let devices = places.all(&settings.devices);
-        Confinement { write, devices, hide, read: vec!["/dev/shm".into()], no_tcp: false }
+        let read = vec!["/dev/shm".into()];
+        Confinement { write, devices, hide, read, no_tcp: false, root: None }
     }
 
     fn scratch(&self, token: &SessionToken) -> Result<Scratch> {
@@ -140,8 +279,13 @@ impl Sandboxes<'_> {
     }
 
     fn state_of(&self, backend: &str) -> &[String] {
-        self.config.sandbox.agents.get(backend).map_or(&[], Vec::as_slice)
+        self.config.sandbox.agents.get(backend).map_or(&[], |state| state.write.as_slice())
     }
+}
+
+/// Returns the home of a run's coders, which lives as long as the run.
+pub(crate) fn coder_home(workspace: &Workspace, run: RunId) -> PathBuf {
+    workspace.run_state(run).join("home")
 }
 
 fn denies_network(config: &Config) -> bool {
@@ -163,8 +307,10 @@ fn judge(
     backend: &str,
     possible: Option<Enforced>,
     wanted: &Confinement,
+    support: &RootSupport,
 ) -> Enforcement {
     let enforced = possible.filter(|_| config.sandbox.mode != "off");
+    let root = enforced.is_some() && support.refused.is_none();
     let mut notes = Vec::new();
     match &enforced {
         None => {
@@ -179,17 +325,26 @@ fn judge(
             if !gaps.is_empty() {
                 notes.push(format!("The sandbox does not hold here: {}.", gaps.join("; ")));
             }
+            if let Some(refusal) = support.no_layers.as_ref().filter(|_| root) {
+                notes.push(format!("Caches of toolchains are read-only here: {refusal}."));
+            }
         }
     }
     if wanted.no_tcp && backend != "api" {
         notes.push(format!("The network is denied to gates, but not to {backend} itself."));
     }
-    Enforcement { held: enforced.is_some(), notes }
+    Enforcement {
+        held: enforced.is_some(),
+        root,
+        layers: root && support.no_layers.is_none(),
+        notes,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use spore_config::{SettingsLayer, SettingsOrigin};
+    use spore_effects::session::SandboxLayer;
 
     use super::*;
 
@@ -199,71 +354,59 @@ mod tests {
         Config::load(&[layer]).unwrap().config
     }
 
-    fn kernel(rights: &[&str]) -> Option<Enforced> {
-        Some(Enforced { abi: 3, rights: rights.iter().map(|&right| right.to_owned()).collect() })
+    const LANDLOCK: [&str; 4] = ["ioctl_dev", "signal", "abstract_unix_socket", "connect_tcp"];
+
+    fn kernel(rights: &[&str], layers: &[SandboxLayer]) -> Option<Enforced> {
+        let rights = rights.iter().map(|&right| right.to_owned()).collect();
+        Some(Enforced { abi: 3, rights, layers: layers.to_vec() })
     }
 
     #[track_caller]
-    fn check(text: &str, backend: &str, possible: Option<Enforced>, held: bool, notes: &[&str]) {
+    fn check(text: &str, backend: &str, possible: Option<Enforced>, notes: &[&str]) {
         let config = config(text);
         let wanted = Confinement { no_tcp: text.contains("deny"), ..Confinement::default() };
-        let enforcement = judge(&config, backend, possible, &wanted);
-        assert_eq!(
-            (enforcement.held, enforcement.notes),
-            (held, notes.iter().map(|&note| note.to_owned()).collect())
-        );
+        let has_root = possible.as_ref().is_some_and(|found| found.has(SandboxLayer::Root));
+        let support = if has_root { RootSupport::default() } else { RootSupport::not_wanted() };
+        let found = judge(&config, backend, possible, &wanted, &support);
+        assert_eq!(found.notes, notes.to_vec());
+        assert_eq!(found.held, !notes.iter().any(|note| note.starts_with("No sandbox")));
+        assert_eq!(found.root, has_root && found.held);
     }
 
     #[test]
     fn what_is_not_held_is_said() {
-        let all = ["ioctl_dev", "signal", "abstract_unix_socket", "connect_tcp"];
-        check("", "claude", kernel(&all), true, &[]);
-        check(
-            "",
-            "claude",
-            kernel(&["ioctl_dev"]),
-            true,
-            &[
-                "The sandbox does not hold here: signals to processes outside of the session; abstract sockets of processes outside of the session.",
-            ],
+        use SandboxLayer::{Calls, Network, Processes, Root};
+        let anew = [Root, Processes, Calls];
+        check("", "claude", kernel(&LANDLOCK, &anew), &[]);
+        let left = "The sandbox does not hold here: reading what is yours outside of the checkout; \
+                    modes, owners and times of files outside of the checkout; \
+                    sockets and terminals of other programs; \
+                    what is left in the caches of toolchains; \
+                    processes that outlive a shim that was killed; \
+                    keys of the kernel and sockets to the hypervisor";
+        check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}.")]);
+        let less = format!(
+            "{left}; signals to processes outside of the session; \
+             abstract sockets of processes outside of the session."
         );
-        check(
-            "",
-            "claude",
-            None,
-            false,
-            &[
-                "No sandbox holds agents and gates: the kernel has no Landlock of version 3 or later.",
-            ],
-        );
-        check(
-            "sandbox.mode = \"off\"",
-            "claude",
-            kernel(&all),
-            false,
-            &["No sandbox holds agents and gates: it is switched off."],
-        );
+        check("", "claude", kernel(&["ioctl_dev"], &[]), &[&less]);
+        let none =
+            "No sandbox holds agents and gates: the kernel has no Landlock of version 3 or later.";
+        check("", "claude", None, &[none]);
+        let off = "No sandbox holds agents and gates: it is switched off.";
+        check("sandbox.mode = \"off\"", "claude", kernel(&LANDLOCK, &anew), &[off]);
         let deny = "sandbox.network = \"deny\"";
-        check(deny, "api", kernel(&all), true, &[]);
-        check(
-            deny,
-            "claude",
-            kernel(&all),
-            true,
-            &["The network is denied to gates, but not to claude itself."],
-        );
-        check(
-            deny,
-            "api",
-            kernel(&all[..3]),
-            true,
-            &["The sandbox does not hold here: TCP connections."],
-        );
+        let all = [Root, Processes, Calls, Network];
+        check(deny, "api", kernel(&LANDLOCK, &all), &[]);
+        let itself = "The network is denied to gates, but not to claude itself.";
+        check(deny, "claude", kernel(&LANDLOCK, &all), &[itself]);
+        let open = "The sandbox does not hold here: TCP connections.";
+        check(deny, "api", kernel(&LANDLOCK[..3], &anew), &[open]);
     }
 
     #[test]
     fn a_shell_is_free_only_in_a_sandbox_or_where_somebody_said_so() {
-        let inside = SessionSandbox::Enforced(Confinement::default());
+        let inside = SessionSandbox::Enforced(Box::default());
         for (word, enforced, own) in
             [("sandboxed", true, false), ("always", true, true), ("never", false, false)]
         {

@@ -11,6 +11,7 @@ use std::path::Path;
 use serde::Serialize;
 use spore_config::Config;
 use spore_effects::machine;
+use spore_effects::session::{Confinement, RootSupport, enforceable};
 use spore_git::Repository;
 use spore_index::{Language, Tier};
 use spore_model::RunId;
@@ -20,7 +21,7 @@ use crate::base::stores;
 use crate::checks::needs;
 use crate::checks::project;
 use crate::search::model_files;
-use crate::session::backends;
+use crate::session::{backends, sandbox};
 use crate::{Result, Surroundings, Workspace, counted};
 use programs::{Answer, Answers, version};
 
@@ -95,9 +96,6 @@ const AGENTS: [Optional; 5] = [
 
 const VERSION: &[&str] = &["--version"];
 
-/// Landlock of this version can keep an agent from truncating files, too.
-const SOUND_LANDLOCK: u32 = 3;
-
 /// Checkouts and builds need room; below the second not even the journal is safe.
 const SCARCE_BYTES: u64 = 1 << 30;
 const TOO_FEW_BYTES: u64 = 64 << 20;
@@ -129,7 +127,10 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     findings.extend(stale(&workspace));
     findings.push(settings(&around.config_file));
     findings.push(disk(&[&around.state_home, workspace.root()]));
-    findings.push(sandbox(machine::landlock_abi()));
+    if let Ok(config) = &config {
+        let support = sandbox::support(around, config);
+        findings.extend(held(machine::landlock_abi(), &support));
+    }
     findings.push(embeddings(&model_files::model_dir(around)));
     findings.push(languages());
     for Optional { program: name, remedy } in &TOOLCHAINS {
@@ -328,15 +329,61 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn sandbox(abi: Option<u32>) -> DoctorFinding {
-    let detail = match abi {
+/// Says what this machine holds sessions to, promise by promise, and how to get the rest.
+fn held(abi: Option<u32>, support: &RootSupport) -> Vec<DoctorFinding> {
+    let landlock = match abi {
         Some(abi) => format!("the kernel has Landlock, version {abi}"),
         None => "the kernel has no Landlock, or it is switched off".to_owned(),
     };
-    let ok = abi.is_some_and(|abi| abi >= SOUND_LANDLOCK);
-    let remedy =
-        "what agents write cannot be confined by the kernel: use Linux 6.2 or later with Landlock";
-    finding("sandbox", ok, detail, remedy, false)
+    let wanted = Confinement { no_tcp: true, ..Confinement::default() };
+    let Some(enforced) = enforceable(&wanted, support) else {
+        let remedy = "nothing that agents do can be held by the kernel: use Linux 6.2 or later with \
+                      Landlock, and allow user namespaces";
+        return vec![finding("sandbox", false, landlock, remedy, false)];
+    };
+    let mut findings = Vec::new();
+    match &support.refused {
+        None => {
+            let detail = format!("every session has a root made anew; {landlock}");
+            findings.push(finding("sandbox", true, detail, "", false));
+        }
+        Some(refusal) => {
+            let detail = format!("{landlock}; no root can be made anew: {refusal}");
+            findings.push(finding("sandbox", false, detail, remedy_for(refusal.errno), false));
+        }
+    }
+    for gap in enforced.gaps(&wanted) {
+        let remedy = "agents are not kept from it: see `sandbox` above, or use a newer kernel";
+        findings.push(finding("not held", false, gap.to_owned(), remedy, false));
+    }
+    if let Some(refusal) = support.no_layers.as_ref().filter(|_| support.refused.is_none()) {
+        let remedy = "gates cannot add to the caches of toolchains: use a file system for temporary \
+                      files that an overlay can be made on (ext4, xfs, btrfs or tmpfs)";
+        findings.push(finding("caches", false, refusal.to_string(), remedy, false));
+    }
+    findings
+}
+
+/// Says how to get namespaces, from how the kernel refused them.
+fn remedy_for(errno: i32) -> &'static str {
+    match errno {
+        libc_errno::ENOSPC => {
+            "allow user namespaces: sysctl user.max_user_namespaces=15000 (and its siblings)"
+        }
+        libc_errno::ENOSYS => "use Linux 5.12 or later, outside of a container that filters calls",
+        _ => {
+            "allow user namespaces: on Ubuntu an AppArmor profile for spore with `userns,` (or \
+             sysctl kernel.apparmor_restrict_unprivileged_userns=0), on Debian sysctl \
+             kernel.unprivileged_userns_clone=1, in a container --security-opt seccomp=unconfined"
+        }
+    }
+}
+
+/// What the kernel says where it refuses namespaces
+/// (<https://man7.org/linux/man-pages/man7/user_namespaces.7.html>).
+mod libc_errno {
+    pub(super) const ENOSPC: i32 = 28;
+    pub(super) const ENOSYS: i32 = 38;
 }
 
 fn embeddings(dir: &Path) -> DoctorFinding {
@@ -370,6 +417,8 @@ fn finding(name: &str, ok: bool, detail: String, remedy: &str, required: bool) -
 
 #[cfg(test)]
 mod tests {
+    use spore_effects::session::SandboxRefusal;
+
     use super::*;
 
     #[track_caller]
@@ -398,10 +447,23 @@ mod tests {
     }
 
     #[test]
-    fn an_old_landlock_is_no_sandbox() {
-        check(sandbox(Some(3)), true, false, "");
-        check(sandbox(Some(2)), false, false, "Linux 6.2");
-        check(sandbox(None), false, false, "Linux 6.2");
+    fn what_the_machine_does_not_hold_is_told_promise_by_promise() {
+        let mut all = held(Some(7), &RootSupport::default());
+        check(all.remove(0), true, false, "");
+        assert_eq!(all, []);
+        let step = "make namespaces".to_owned();
+        for (errno, remedy) in [(1, "AppArmor"), (28, "max_user_namespaces"), (38, "5.12")] {
+            let refused = Some(SandboxRefusal { step: step.clone(), errno });
+            let mut all = held(Some(7), &RootSupport { refused, no_layers: None });
+            if !all[0].detail.contains("no Landlock") {
+                check(all.remove(0), false, false, remedy);
+                let gaps: Vec<&str> = all.iter().map(|one| one.detail.as_str()).collect();
+                assert!(gaps.contains(&"sockets and terminals of other programs"), "{gaps:?}");
+            }
+        }
+        let no_layers = Some(SandboxRefusal { step, errno: 22 });
+        let mut all = held(Some(7), &RootSupport { refused: None, no_layers });
+        check(all.remove(1), false, false, "overlay");
     }
 
     #[test]

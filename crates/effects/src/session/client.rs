@@ -20,8 +20,11 @@ use spore_model::SessionToken;
 
 use super::processes::kill_by_token;
 use super::wire::{Channel, Order, Received, ShimPlan, ShimReport, send};
-use super::{Enforced, ProcessIdentity, SHIM_ARG, TOKEN_VAR};
+use super::{Enforced, ProcessIdentity, RootSupport, SHIM_ARG, SandboxRefusal, TOKEN_VAR};
 use crate::clock::{Clock, SystemClock, monotonic};
+
+/// In place of a socket: tells what this machine lets a session have.
+pub(super) const SUPPORT_ARG: &str = "support";
 
 /// Our own binary does not need that long; a machine that swaps may.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -47,11 +50,8 @@ pub enum SessionError {
         source: io::Error,
     },
     /// The kernel cannot hold the session to what it may do, so it was not started.
-    #[error("the session cannot be confined")]
-    NotConfined {
-        #[source]
-        source: io::Error,
-    },
+    #[error("the session cannot be confined: {refusal}")]
+    NotConfined { refusal: SandboxRefusal },
     /// Our own half failed. What carried the session's token has been killed.
     #[error("the session was lost: {detail}")]
     Shim {
@@ -93,6 +93,18 @@ impl Shim {
     /// it too.
     pub fn clock(&self) -> &'static dyn Clock {
         &SystemClock
+    }
+
+    /// Finds out what this machine lets a session have. It takes some milliseconds: a shim makes
+    /// a sandbox in `scratch`, an empty directory, and says how far it got.
+    #[expect(clippy::disallowed_methods, reason = "the other door to other programs, outer half")]
+    pub fn support(&self, scratch: &Path) -> RootSupport {
+        let mut command = Command::new(&self.exe);
+        command.arg(SHIM_ARG).arg(SUPPORT_ARG).arg(scratch).env_clear();
+        let told = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let told = told.ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
+        let refused = SandboxRefusal { step: "ask the shim".to_owned(), errno: libc::EPIPE };
+        told.unwrap_or(RootSupport { refused: Some(refused), no_layers: None })
     }
 
     /// Starts the shim, which waits.
@@ -168,9 +180,7 @@ impl Waiting {
             .map_err(|source| SessionError::shim("the shim does not listen", Some(source)))?;
         match self.shim.answer()? {
             ShimReport::Started { enforced } => Ok(Session::new(self.shim, enforced)),
-            ShimReport::NotConfined { errno } => {
-                Err(SessionError::NotConfined { source: io::Error::from_raw_os_error(errno) })
-            }
+            ShimReport::NotConfined { refusal } => Err(SessionError::NotConfined { refusal }),
             ShimReport::NoDirectory { errno } => Err(SessionError::NoDirectory {
                 cwd: self.cwd,
                 source: io::Error::from_raw_os_error(errno),

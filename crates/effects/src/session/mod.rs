@@ -14,6 +14,7 @@
 //! program runs.
 
 mod client;
+mod first_process;
 mod processes;
 mod sandbox;
 mod shim;
@@ -22,7 +23,10 @@ mod wire;
 
 pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
 pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
-pub use sandbox::{Confinement, Enforced, SOUND_LANDLOCK, enforceable};
+pub use sandbox::{
+    Confinement, Enforced, LayeredPlace, RootSupport, SOUND_LANDLOCK, SandboxLayer, SandboxRefusal,
+    SandboxRoot, StandIn, enforceable,
+};
 pub use shim::shim_main;
 pub use supervision::{Draining, OutputSink, SupervisedEnd, watch};
 pub use wire::{Grace, ShimPlan};

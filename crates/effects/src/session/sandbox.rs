@@ -1,26 +1,35 @@
-//! What the kernel lets the processes of a session do: Landlock, taken on by the program right
-//! before it starts and inherited by everything it starts in turn.
+//! What the kernel lets the processes of a session do.
 //!
 //! A [`Confinement`] is plain data that says what is meant; [`Enforced`] is what the kernel
 //! took on, no more and no less. The shim itself stays outside, so that no process of the
 //! session can signal or trace it.
 //!
-//! Landlock is a list of what is allowed, by directory and all that is below. Something hidden
-//! below something allowed therefore costs a walk: everything beside the path that leads to it
-//! is allowed by name, and the directories on that path can be passed but not listed.
+//! Best is a root made anew ([`SandboxRoot`]): namespaces in which only what the session is shown
+//! exists, and a filter on system calls. What is not there can be neither read nor changed nor
+//! connected to, and when the first process of the session is gone, all are.
 //!
-//! Not confined, because no version of Landlock known here can
-//! (<https://docs.kernel.org/userspace-api/landlock.html>): the mode, owner and times of a
-//! file, sockets with a path (a program of the session can talk to any server that listens
-//! there), and every protocol but TCP.
+//! Where the machine refuses that, Landlock holds the session to a list of what is allowed, by
+//! directory and all that is below. Something hidden below something allowed therefore costs a
+//! walk: everything beside the path that leads to it is allowed by name, and the directories on
+//! that path can be passed but not listed. It cannot hold the mode, owner and times of a file,
+//! sockets with a path, and every protocol but TCP
+//! (<https://docs.kernel.org/userspace-api/landlock.html>).
 
+mod filter;
 mod kernel;
+mod mounts;
+mod namespaces;
+mod root;
 mod rules;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use mounts::SandboxRefusal;
+pub use namespaces::RootSupport;
+pub(super) use namespaces::{ProgramRules, ShutIn, shut_in, start as start_namespaces, support};
+pub use root::{LayeredPlace, SandboxRoot, StandIn};
 pub(super) use rules::SandboxRules;
 
 /// The oldest version of Landlock that is a sandbox: before it, any file could be truncated.
@@ -39,6 +48,24 @@ pub struct Confinement {
     pub read: Vec<PathBuf>,
     /// Neither connects nor listens over TCP.
     pub no_tcp: bool,
+    /// The root that is made anew for it. Nothing where the machine's own stays, and Landlock
+    /// holds the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<SandboxRoot>,
+}
+
+/// One thing that holds a session as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxLayer {
+    /// Files: only what it is shown exists.
+    Root,
+    /// Processes: it sees and reaches its own alone, and they end with it.
+    Processes,
+    /// System calls that no namespace holds are refused.
+    Calls,
+    /// It has a network of its own, with nothing in it.
+    Network,
 }
 
 /// What the kernel has taken on for a session.
@@ -48,6 +75,9 @@ pub struct Enforced {
     pub abi: u32,
     /// The rights that only exist where they were granted, by the kernel's own names.
     pub rights: Vec<String>,
+    /// What else holds it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<SandboxLayer>,
 }
 
 impl Enforced {
@@ -56,21 +86,44 @@ impl Enforced {
         self.rights.iter().any(|held| held == right)
     }
 
-    /// Says what was meant and cannot be held on this kernel, a clause each.
+    /// Returns whether `layer` holds the session.
+    pub fn has(&self, layer: SandboxLayer) -> bool {
+        self.layers.contains(&layer)
+    }
+
+    /// Says what was meant and is not held, a clause each.
     pub fn gaps(&self, wanted: &Confinement) -> Vec<&'static str> {
+        let (files, processes) = (self.has(SandboxLayer::Root), self.has(SandboxLayer::Processes));
+        let network = self.has(SandboxLayer::Network);
         let all = [
-            ("ioctl_dev", true, "the control of devices that may be opened"),
-            ("signal", true, "signals to processes outside of the session"),
-            ("abstract_unix_socket", true, "abstract sockets of processes outside of the session"),
-            ("connect_tcp", wanted.no_tcp, "TCP connections"),
+            (files, "reading what is yours outside of the checkout"),
+            (files, "modes, owners and times of files outside of the checkout"),
+            (files, "sockets and terminals of other programs"),
+            (files, "what is left in the caches of toolchains"),
+            (processes, "processes that outlive a shim that was killed"),
+            (self.has(SandboxLayer::Calls), "keys of the kernel and sockets to the hypervisor"),
+            (files || self.holds("ioctl_dev"), "the control of devices that may be opened"),
+            (processes || self.holds("signal"), "signals to processes outside of the session"),
+            (
+                network || self.holds("abstract_unix_socket"),
+                "abstract sockets of processes outside of the session",
+            ),
+            (!wanted.no_tcp || network || self.holds("connect_tcp"), "TCP connections"),
         ];
-        let missing = all.iter().filter(|(right, wanted, _)| *wanted && !self.holds(right));
-        missing.map(|(_, _, clause)| *clause).collect()
+        all.iter().filter(|(held, _)| !held).map(|(_, clause)| *clause).collect()
     }
 }
 
-/// What this kernel would enforce; nothing where that is no sandbox.
-pub fn enforceable(wanted: &Confinement) -> Option<Enforced> {
-    let abi = crate::machine::landlock_abi().filter(|abi| *abi >= SOUND_LANDLOCK)?;
+/// What this machine would enforce; nothing where that is no sandbox.
+pub fn enforceable(wanted: &Confinement, support: &RootSupport) -> Option<Enforced> {
+    let abi = crate::machine::landlock_abi();
+    if support.refused.is_none() {
+        let layers = vec![SandboxLayer::Root, SandboxLayer::Processes, SandboxLayer::Calls];
+        let network = wanted.no_tcp.then_some(SandboxLayer::Network);
+        let abi = abi.unwrap_or(0);
+        let scopes = kernel::Handled::scopes(abi, false).enforced(abi);
+        return Some(Enforced { layers: layers.into_iter().chain(network).collect(), ..scopes });
+    }
+    let abi = abi.filter(|abi| *abi >= SOUND_LANDLOCK)?;
     Some(kernel::Handled::of(abi, wanted.no_tcp).enforced(abi))
 }

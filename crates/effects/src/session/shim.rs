@@ -4,8 +4,9 @@
 //! is a subreaper: a process that loses its parent becomes its child, so the parent links
 //! below it are all there ever was of the session, and "no children" means that all is over.
 //!
-//! `PR_SET_PDEATHSIG` is not used. It tells a child of the death of a *thread*, and only the
-//! direct child; the end of the control stream tells of Spore's death and nothing else.
+//! The end of the control stream tells of Spore's death. `PR_SET_PDEATHSIG` would tell a child
+//! of the death of a *thread*, and only the direct child: it serves where the shim, which has one
+//! thread, has a first process in namespaces of its own (see [`super::first_process`]).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,6 +15,7 @@ use std::os::fd::{AsFd, FromRawFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -24,10 +26,12 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
+use super::client::SUPPORT_ARG;
+use super::first_process::{FirstProcess, FirstReport, exit_code};
 use super::processes::{descendants, signal};
-use super::sandbox::SandboxRules;
+use super::sandbox::{SandboxRules, support};
 use super::wire::{Channel, Grace, Order, Received, ShimPlan, ShimReport, timeout_until};
-use super::{ProcessIdentity, TOKEN_VAR};
+use super::{Enforced, ProcessIdentity, SandboxRefusal, TOKEN_VAR};
 use crate::clock::monotonic;
 
 /// How long what a program left behind may take to end by itself: `build | tee log` is over
@@ -41,6 +45,10 @@ const KILL_AGAIN_AT_MOST: Duration = Duration::from_millis(500);
 /// when nothing of the session is left.
 #[expect(clippy::disallowed_methods, reason = "the shim is a program of its own")]
 pub fn shim_main() -> i32 {
+    let mut args = std::env::args_os().skip(2);
+    if args.next().is_some_and(|word| word == SUPPORT_ARG) {
+        return tell_support(args.next().as_ref().map(Path::new));
+    }
     let Some(channel) = std::env::args().nth(2).and_then(|fd| inherited(fd.parse().ok()?)) else {
         return 64;
     };
@@ -48,6 +56,13 @@ pub fn shim_main() -> i32 {
         Ok(()) => 0,
         Err(_) => 70,
     }
+}
+
+/// Prints what this machine lets a session have.
+fn tell_support(scratch: Option<&Path>) -> i32 {
+    let told = scratch.and_then(|scratch| serde_json::to_vec(&support(scratch)).ok());
+    let Some(told) = told else { return 64 };
+    i32::from(io::Write::write_all(&mut io::stdout(), &told).is_err())
 }
 
 fn attend(mut channel: Channel) -> io::Result<()> {
@@ -63,16 +78,11 @@ fn attend(mut channel: Channel) -> io::Result<()> {
     if let Err(error) = std::env::set_current_dir(&plan.cwd) {
         return channel.send(&ShimReport::NoDirectory { errno: errno_of(&error) });
     }
-    let rules = match plan.confinement.as_ref().map(SandboxRules::new).transpose() {
-        Ok(rules) => rules,
-        Err(error) => return channel.send(&ShimReport::NotConfined { errno: errno_of(&error) }),
+    let Started { program, first, enforced } = match start_session(&plan, &null, &signals)? {
+        Ok(started) => started,
+        Err(refused) => return channel.send(&refused),
     };
-    let enforced = rules.as_ref().map(|rules| rules.enforced.clone());
-    let program = match start(&plan, rules) {
-        Ok(program) => program,
-        Err(error) => return channel.send(&ShimReport::NotStarted { errno: errno_of(&error) }),
-    };
-    let mut watch = ShimWatch::new(program, plan.grace, channel, signals);
+    let mut watch = ShimWatch::new(program, first, plan.grace, channel, signals);
     // Only now are the pipes the program's alone, and close when it closes them.
     let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
     watch.report(&ShimReport::Started { enforced });
@@ -137,15 +147,73 @@ fn wait_for<M: serde::de::DeserializeOwned>(
         if signals.read_signal()?.is_some() {
             return Ok(None);
         }
-        sleep(signals, Some(channel), None)?;
+        sleep(signals, [&*channel], None)?;
     }
 }
 
+/// A program that runs, and what it runs in.
+struct Started {
+    /// Its id, or that of the session's first process where there is one.
+    program: i32,
+    first: Option<Channel>,
+    enforced: Option<Enforced>,
+}
+
+/// Starts the program as the plan wants it held. The inner error is what Spore is told.
+fn start_session(
+    plan: &ShimPlan,
+    null: &File,
+    signals: &SignalFd,
+) -> io::Result<Result<Started, ShimReport>> {
+    let not_started = |errno| ShimReport::NotStarted { errno };
+    let Some(confinement) = &plan.confinement else {
+        let started =
+            start(plan, || Ok(())).map(|program| Started { program, first: None, enforced: None });
+        return Ok(started.map_err(|error| not_started(errno_of(&error))));
+    };
+    let Some(root) = &confinement.root else {
+        let rules = match SandboxRules::new(confinement) {
+            Ok(rules) => rules,
+            Err(error) => {
+                let step = "take on Landlock's rules".to_owned();
+                let refusal = SandboxRefusal { step, errno: errno_of(&error) };
+                return Ok(Err(ShimReport::NotConfined { refusal }));
+            }
+        };
+        let enforced = Some(rules.enforced.clone());
+        let started = start(plan, move || rules.take_on());
+        let started = started.map(|program| Started { program, first: None, enforced });
+        return Ok(started.map_err(|error| not_started(errno_of(&error))));
+    };
+    let first = FirstProcess::start(plan, (confinement, root), null, |plan, rules| {
+        start(plan, move || rules.take_on())
+    });
+    let FirstProcess { pid, mut channel } = match first {
+        Ok(first) => first,
+        Err(refusal) => return Ok(Err(ShimReport::NotConfined { refusal })),
+    };
+    Ok(match wait_for(&mut channel, signals)? {
+        Some(FirstReport::Started { enforced }) => {
+            Ok(Started { program: pid, first: Some(channel), enforced: Some(enforced) })
+        }
+        Some(FirstReport::NotStarted { errno }) => Err(not_started(errno)),
+        Some(FirstReport::NotConfined { refusal }) => Err(ShimReport::NotConfined { refusal }),
+        Some(FirstReport::Exited { .. }) | None => {
+            let step = "start the session's first process".to_owned();
+            Err(ShimReport::NotConfined { refusal: SandboxRefusal { step, errno: libc::EPIPE } })
+        }
+    })
+}
+
 /// Starts the program on our standard files. It leads a process group, because scripts end
-/// with `kill 0` and that must not be us.
+/// with `kill 0` and that must not be us. `take_on` binds it to what holds it, by system calls
+/// alone.
 #[expect(clippy::disallowed_methods, reason = "the other door to other programs, inner half")]
 #[expect(unsafe_code, reason = "pre_exec: async-signal-safe system calls")]
-fn start(plan: &ShimPlan, rules: Option<SandboxRules>) -> io::Result<i32> {
+fn start(
+    plan: &ShimPlan,
+    take_on: impl Fn() -> io::Result<()> + Send + Sync + 'static,
+) -> io::Result<i32> {
     let mut command = Command::new(&plan.program);
     command
         .args(&plan.args)
@@ -160,20 +228,21 @@ fn start(plan: &ShimPlan, rules: Option<SandboxRules>) -> io::Result<i32> {
             // The program would inherit the mask, and hear of no signal that we block.
             SigSet::empty().thread_set_mask()?;
             // In the program and not in us: it must not be able to signal or trace the shim.
-            rules.as_ref().map_or(Ok(()), SandboxRules::take_on)
+            take_on()
         });
     }
     let child = command.spawn()?;
     i32::try_from(child.id()).map_err(io::Error::other)
 }
 
-fn sleep(
+fn sleep<'a>(
     signals: &SignalFd,
-    channel: Option<&Channel>,
+    channels: impl IntoIterator<Item = &'a Channel>,
     deadline: Option<Instant>,
 ) -> io::Result<()> {
     let mut fds = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-    fds.extend(channel.map(|channel| PollFd::new(channel.as_fd(), PollFlags::POLLIN)));
+    let channels = channels.into_iter();
+    fds.extend(channels.map(|channel| PollFd::new(channel.as_fd(), PollFlags::POLLIN)));
     match poll(&mut fds, timeout_until(deadline)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
@@ -195,7 +264,13 @@ enum Rung {
 
 /// A running session, from the start of the program until nothing is left.
 struct ShimWatch {
+    /// The program, or the first process that started it.
     program: i32,
+    /// What the first process says, where there is one; nothing once it is gone.
+    first: Option<Channel>,
+    /// The first process was killed by us, with all that it had.
+    first_killed: bool,
+    has_first: bool,
     grace: Grace,
     /// `None` once Spore is gone.
     channel: Option<Channel>,
@@ -210,9 +285,18 @@ struct ShimWatch {
 }
 
 impl ShimWatch {
-    fn new(program: i32, grace: Grace, channel: Channel, signals: SignalFd) -> Self {
+    fn new(
+        program: i32,
+        first: Option<Channel>,
+        grace: Grace,
+        channel: Channel,
+        signals: SignalFd,
+    ) -> Self {
         Self {
             program,
+            has_first: first.is_some(),
+            first,
+            first_killed: false,
             grace,
             channel: Some(channel),
             signals,
@@ -228,12 +312,17 @@ impl ShimWatch {
         loop {
             self.read_orders();
             self.read_signals();
-            if !self.reap_children() {
+            let is_left = self.reap_children();
+            self.read_first();
+            if !is_left {
                 break;
             }
             self.climb();
             let deadline = self.next.map(|(_, at)| at);
-            sleep(&self.signals, self.channel.as_ref(), deadline)?;
+            sleep(&self.signals, self.channel.iter().chain(&self.first), deadline)?;
+        }
+        if self.first_killed && !self.exited {
+            self.program_exited(128 + Signal::SIGKILL as i32);
         }
         let swept = u32::try_from(self.swept.len()).unwrap_or(u32::MAX);
         self.report(&ShimReport::Gone { stopped: self.stopped, swept });
@@ -264,6 +353,18 @@ impl ShimWatch {
         }
     }
 
+    /// Hears how the program ended from the process that is its parent.
+    fn read_first(&mut self) {
+        while let Some(first) = &mut self.first {
+            match first.receive(Some(monotonic())) {
+                Ok(Received::Message(FirstReport::Exited { code })) => self.program_exited(code),
+                Ok(Received::Message(_)) => {}
+                Ok(Received::Late) => return,
+                Ok(Received::Closed) | Err(_) => self.first = None,
+            }
+        }
+    }
+
     fn read_signals(&mut self) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             // The loop reaps children anyway; every other signal in the set asks the shim to end.
@@ -289,14 +390,15 @@ impl ShimWatch {
                 0 => return true,
                 -1 if Errno::last() == Errno::EINTR => {}
                 -1 => return false,
-                pid if pid == self.program => self.program_exited(ExitStatus::from_raw(status)),
+                pid if pid == self.program && !self.has_first => {
+                    self.program_exited(exit_code(ExitStatus::from_raw(status)));
+                }
                 _ => {}
             }
         }
     }
 
-    fn program_exited(&mut self, status: ExitStatus) {
-        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    fn program_exited(&mut self, code: i32) {
         self.exited = true;
         self.report(&ShimReport::Exited { code });
         self.next.get_or_insert_with(|| (Rung::Interrupt, monotonic() + SETTLE));
@@ -306,7 +408,11 @@ impl ShimWatch {
     fn climb(&mut self) {
         let now = monotonic();
         let Some((rung, _)) = self.next.filter(|(_, at)| *at <= now) else { return };
+        let first = Some(self.program).filter(|_| self.has_first);
         for pid in descendants(Pid::this().as_raw()) {
+            if first == Some(pid) {
+                continue;
+            }
             let sent = match rung {
                 Rung::Interrupt => signal(pid, Signal::SIGINT),
                 // A stopped process acts on a signal only when it is woken up.
@@ -316,6 +422,11 @@ impl ShimWatch {
             if sent && self.exited {
                 self.swept.insert(pid);
             }
+        }
+        // The first process tells how the program ended, so it goes last: when what was killed
+        // comes back, it takes everything along.
+        if let Some(first) = first.filter(|_| rung == Rung::Kill && self.kill_again > KILL_AGAIN) {
+            self.first_killed |= signal(first, Signal::SIGKILL);
         }
         self.next = Some(match rung {
             Rung::Interrupt => (Rung::Terminate, now + millis(self.grace.interrupt_ms)),

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_model::SessionToken;
 
-use super::{Confinement, Enforced, ProcessIdentity};
+use super::{Confinement, Enforced, ProcessIdentity, SandboxRefusal};
 use crate::clock::monotonic;
 
 /// What to start. It has no `Debug`: the environment may hold keys.
@@ -66,7 +66,7 @@ pub(super) enum ShimReport {
     },
     /// The kernel does not hold what the plan asks for, so nothing was started.
     NotConfined {
-        errno: i32,
+        refusal: SandboxRefusal,
     },
     NoDirectory {
         errno: i32,

@@ -11,12 +11,18 @@ use crate::base::error::bug;
 use crate::base::files::remove_empty_dir;
 use crate::knowledge::lessons::{Credit, carried_lessons, give_credit};
 use crate::run::context::RunContext;
+use crate::session::sandbox::coder_home;
 
 impl RunContext<'_> {
     pub(crate) fn close_up(&mut self, ticket: &Ticket, conclusion: &Conclusion) -> Result<Done> {
         self.credit_lessons(ticket, conclusion)?;
         self.let_go_of_secrets(ticket)?;
         self.checkouts().retire_verifiers()?;
+        // Its conversations are over.
+        let home = coder_home(self.project.workspace, self.run.id);
+        if home.exists() {
+            self.project.around.remove_tree(&home)?;
+        }
         // Of a run that fell short the user may want to see more than git keeps.
         if conclusion.outcome == Outcome::Success && self.run.settings.solo.is_none() {
             self.checkouts().retire_coder()?;

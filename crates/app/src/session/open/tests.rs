@@ -92,7 +92,7 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
 
 #[test]
 fn a_session_has_variables_tools_and_a_model_however_it_is_held() {
-    let not_held = Enforcement { held: false, notes: Vec::new() };
+    let not_held = Enforcement { held: false, root: false, layers: false, notes: Vec::new() };
     for confinement in [SessionConfinement::OwnDirectory, SessionConfinement::Checkout(not_held)] {
         let garden = Garden::planted();
         let around = garden.around();

@@ -55,6 +55,11 @@ impl<'a> SandboxPlaces<'a> {
         written.iter().filter_map(made).collect()
     }
 
+    /// Returns what is written for caches without the programs that keep them.
+    pub(super) fn without_programs(&self, written: &[String]) -> Vec<String> {
+        written.iter().map(|text| whose(text).1.to_owned()).collect()
+    }
+
     /// Reads `~/x`, `$NAME/x` or an absolute path; nothing else is a place.
     fn read(&self, text: &str) -> Option<PathBuf> {
         let (start, rest) = match text.split_once('/') {

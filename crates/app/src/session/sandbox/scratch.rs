@@ -18,6 +18,8 @@ use crate::{Error, Result, Surroundings};
 #[derive(Debug)]
 pub(crate) struct Scratch {
     dir: PathBuf,
+    /// Where its programs see it: elsewhere, in a root made anew.
+    seen_at: PathBuf,
 }
 
 impl Scratch {
@@ -27,7 +29,18 @@ impl Scratch {
         let dir = parent.join(format!("{:08x}", fnv1a(token.as_str().as_bytes()) >> 32));
         let made = make_ours(&parent).and_then(|()| make_private(&dir));
         made.map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
-        Ok(Self { dir })
+        Ok(Self { seen_at: dir.clone(), dir })
+    }
+
+    /// Makes the directories in it that stand in for others in a root made anew, where `tmp` is
+    /// seen as `/tmp`. Returns the one for the home.
+    pub(super) fn furnish(&mut self) -> Result<PathBuf> {
+        for dir in ["tmp", "home"].map(|name| self.dir.join(name)) {
+            make_ours(&dir)
+                .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
+        }
+        self.seen_at = "/tmp".into();
+        Ok(self.dir.join("home"))
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -39,7 +52,7 @@ impl Scratch {
     pub(crate) fn tell(&self, variables: &mut Vec<(String, String)>) {
         for variable in ["TMPDIR", "XDG_RUNTIME_DIR"] {
             variables.retain(|(name, _)| name != variable);
-            variables.push((variable.to_owned(), self.dir.display().to_string()));
+            variables.push((variable.to_owned(), self.seen_at.display().to_string()));
         }
     }
 

@@ -62,6 +62,15 @@ impl Handled {
         Self { files: bits(&FILES, abi), network, scopes: bits(&SCOPES, abi) }
     }
 
+    /// Returns what version `abi` can hold beside files: those are the new root's.
+    pub(super) fn scopes(abi: u32, no_tcp: bool) -> Self {
+        Self { files: 0, ..Self::of(abi, no_tcp) }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.files | self.network | self.scopes == 0
+    }
+
     pub(super) fn enforced(self, abi: u32) -> Enforced {
         let kinds = [(self.files, &FILES[..]), (self.network, &NETWORK), (self.scopes, &SCOPES)];
         let held = kinds.iter().flat_map(|(held, names)| {
@@ -70,7 +79,7 @@ impl Handled {
                 .filter(move |(bit, _)| held & (1 << bit) != 0)
                 .map(|(_, (name, _))| (*name).to_owned())
         });
-        Enforced { abi, rights: held.collect() }
+        Enforced { abi, rights: held.collect(), layers: Vec::new() }
     }
 }
 
@@ -126,12 +135,17 @@ impl Ruleset {
 
     /// Binds this process and all that it will start. System calls only, so that it can be
     /// done between fork and exec.
-    #[expect(unsafe_code, reason = "nix has no wrapper for this call")]
     pub(super) fn take_on(&self) -> io::Result<()> {
         // Without it the kernel takes the rules only from root: a program with more rights
         // than ours must not be confused by them.
         nix::sys::prctl::set_no_new_privs()?;
         drop_capabilities();
+        self.restrict()
+    }
+
+    /// The same for a process that has given up its privileges already.
+    #[expect(unsafe_code, reason = "nix has no wrapper for this call")]
+    pub(super) fn restrict(&self) -> io::Result<()> {
         // SAFETY: numbers only.
         let done = unsafe {
             libc::syscall(libc::SYS_landlock_restrict_self, self.0.as_raw_fd(), 0 as libc::c_uint)

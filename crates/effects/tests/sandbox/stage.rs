@@ -1,43 +1,46 @@
-//! What a confined session cannot do, tried for real on this kernel.
-//!
-//! Each trick is a shell script that is played many times, as root and as another user, and
-//! leaves a trace where it must not be able to. The traces are counted and the count is told.
-//! Each also runs once without a sandbox: a trick that does not work anyway proves nothing.
-
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![expect(clippy::print_stdout, reason = "the count is a figure that people quote")]
+//! A place to play tricks in, and the tricks.
 
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use nix::unistd::geteuid;
 use spore_effects::session::{
-    Confinement, Enforced, Grace, Shim, ShimPlan, enforceable, find_by_token,
+    Confinement, Enforced, Grace, RootSupport, SandboxRoot, Shim, ShimPlan, StandIn, find_by_token,
 };
 use spore_effects::{Ids, SystemClock};
 
-const EXE: &str = env!("CARGO_BIN_EXE_effects-test-shim");
+pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_effects-test-shim");
 
-const TRIES: u32 = 20;
+/// What programs need of a system.
+pub(crate) const SYSTEM: [&str; 8] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt"];
+pub(crate) const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+/// What this machine lets the shim of `user` do.
+pub(crate) fn support(user: u32) -> RootSupport {
+    let scratch = Stage::new(user);
+    Shim::new(shim(user)).support(&scratch.path("tmp"))
+}
 
 /// A user that owns nothing but what a test gives to it.
-const NOBODY: u32 = 65534;
+pub(crate) const NOBODY: u32 = 65534;
 
 /// A place with everything that an agent finds around it: its checkout, Spore's state beside
 /// it, the user's own things. `$T` in scripts.
-struct Stage {
-    dir: tempfile::TempDir,
+pub(crate) struct Stage {
+    pub(crate) dir: tempfile::TempDir,
     user: u32,
 }
 
 impl Stage {
-    fn new(user: u32) -> Self {
+    pub(crate) fn new(user: u32) -> Self {
         let stage = Self { dir: tempfile::tempdir().unwrap(), user };
-        for dir in ["checkout", "tmp", "state/other", "repo/.spore", "house"] {
+        for dir in ["checkout", "tmp", "state/other", "repo/.spore", "house", "private/tmp"] {
             fs::create_dir_all(stage.path(dir)).unwrap();
         }
         for (file, text) in [
@@ -60,22 +63,48 @@ impl Stage {
         stage
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn confinement(&self) -> Confinement {
+    pub(crate) fn confinement(&self) -> Confinement {
         Confinement {
             write: vec![self.path("checkout"), self.path("tmp")],
             devices: vec!["/dev/null".into()],
             hide: vec![self.path("state"), self.path("repo/.spore"), "/dev".into()],
             read: Vec::new(),
             no_tcp: true,
+            root: None,
+        }
+    }
+
+    /// The same with a root made anew: the checkout, a home and a temporary directory of its own.
+    pub(crate) fn rooted(&self) -> Confinement {
+        let stand_in = |at: PathBuf, dir: &str| StandIn { at, dir: self.path(dir) };
+        let root = SandboxRoot {
+            show: SYSTEM.iter().map(PathBuf::from).collect(),
+            stand_ins: vec![
+                stand_in(self.path("house"), "private"),
+                stand_in("/tmp".into(), "private/tmp"),
+            ],
+            layered: Vec::new(),
+            empty: vec![self.path("repo")],
+            own_network: true,
+        };
+        Confinement {
+            write: vec![self.path("checkout"), self.path("tmp")],
+            devices: DEVICES.iter().map(PathBuf::from).collect(),
+            root: Some(root),
+            ..Confinement::default()
         }
     }
 
     /// Plays `script` in the checkout and returns what it printed, once nothing of it is left.
-    fn play(&self, script: &str, confinement: Option<Confinement>) -> (String, Option<Enforced>) {
+    pub(crate) fn play(
+        &self,
+        script: &str,
+        confinement: Option<Confinement>,
+    ) -> (String, Option<Enforced>) {
         let env = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("T", self.dir.path().display().to_string()),
@@ -105,7 +134,7 @@ impl Stage {
 
 /// Returns a shim that runs as `user`, as it would if that user ran Spore.
 #[expect(clippy::disallowed_methods, reason = "a program of the test's own making")]
-fn shim(user: u32) -> PathBuf {
+pub(crate) fn shim(user: u32) -> PathBuf {
     static OF_NOBODY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     if user == geteuid().as_raw() {
         return EXE.into();
@@ -125,30 +154,30 @@ fn shim(user: u32) -> PathBuf {
 }
 
 /// One way out: what is tried, and how its success shows.
-struct Trick {
-    name: &'static str,
-    script: &'static str,
-    worked: fn(&Stage, &str) -> bool,
+pub(crate) struct Trick {
+    pub(crate) name: &'static str,
+    pub(crate) script: &'static str,
+    pub(crate) worked: fn(&Stage, &str) -> bool,
 }
 
-fn left(stage: &Stage, _: &str) -> bool {
+pub(crate) fn left(stage: &Stage, _: &str) -> bool {
     ["house/out", "repo/out", "state/out"].iter().any(|place| stage.path(place).exists())
 }
 
-fn changed(stage: &Stage, _: &str) -> bool {
+pub(crate) fn changed(stage: &Stage, _: &str) -> bool {
     let text = |place| fs::read_to_string(stage.path(place)).unwrap_or_default();
     text("house/note") != "the user's" || text("repo/file") != "the user's"
 }
 
-fn secret(_: &Stage, said: &str) -> bool {
+pub(crate) fn secret(_: &Stage, said: &str) -> bool {
     said.contains("of another run") || said.contains("the journal")
 }
 
-fn says_out(_: &Stage, said: &str) -> bool {
+pub(crate) fn says_out(_: &Stage, said: &str) -> bool {
     said.lines().any(|line| line == "OUT")
 }
 
-const TRICKS: [Trick; 19] = [
+pub(crate) const TRICKS: [Trick; 19] = [
     Trick { name: "a shell that writes outside", script: "echo x > $T/house/out", worked: left },
     Trick {
         name: "a file that is appended to or emptied",
@@ -240,139 +269,5 @@ const TRICKS: [Trick; 19] = [
 ];
 
 /// Tricks that the kernel lets only root play, sandbox or not.
-const FOR_ROOT: [&str; 2] = ["a device made or opened", "the memory and the environment of Spore"];
-
-fn is_skipped() -> bool {
-    let sound = enforceable(&Confinement::default()).is_some();
-    if !sound {
-        println!("skipped: this kernel has no Landlock of version 3 or later");
-    }
-    !sound
-}
-
-/// Plays every trick as `user`, and returns how many got out of how many.
-fn escapes(user: u32) -> (u32, u32) {
-    let (mut out, mut tries) = (0, 0);
-    for trick in &TRICKS {
-        let mut succeeded = 0;
-        for _ in 0..TRIES {
-            let stage = Stage::new(user);
-            let (said, _) = stage.play(trick.script, Some(stage.confinement()));
-            if (trick.worked)(&stage, &said) {
-                println!("escaped by {}: {said}", trick.name);
-                succeeded += 1;
-            }
-            tries += 1;
-        }
-        out += succeeded;
-        println!("{:60} {succeeded} of {TRIES}", trick.name);
-    }
-    (out, tries)
-}
-
-#[test]
-fn every_trick_works_where_nothing_holds_it() {
-    let is_root = geteuid().is_root();
-    for trick in TRICKS.iter().filter(|trick| is_root || !FOR_ROOT.contains(&trick.name)) {
-        let stage = Stage::new(geteuid().as_raw());
-        let (said, enforced) = stage.play(trick.script, None);
-        assert!((trick.worked)(&stage, &said), "{}: {said}", trick.name);
-        assert_eq!(enforced, None);
-    }
-}
-
-#[test]
-fn nothing_gets_out_of_the_sandbox() {
-    if is_skipped() {
-        return;
-    }
-    let me = geteuid().as_raw();
-    let (out, tries) = escapes(me);
-    println!("as user {me}: {out} escapes in {tries} tries");
-    assert_eq!(out, 0);
-}
-
-#[test]
-fn nothing_gets_out_of_the_sandbox_of_another_user() {
-    if is_skipped() {
-        return;
-    }
-    if !geteuid().is_root() || !Path::new("/usr/bin/setpriv").exists() {
-        println!("skipped: needs root and setpriv");
-        return;
-    }
-    let (out, tries) = escapes(NOBODY);
-    println!("as user {NOBODY}: {out} escapes in {tries} tries");
-    assert_eq!(out, 0);
-}
-
-/// Plays `script` confined and returns what it printed.
-#[track_caller]
-fn check(script: &str, expected: &str) {
-    let stage = Stage::new(geteuid().as_raw());
-    let (said, _) = stage.play(script, Some(stage.confinement()));
-    assert_eq!(said, expected);
-}
-
-#[test]
-fn an_agent_can_work_in_its_checkout() {
-    if is_skipped() {
-        return;
-    }
-    check(
-        "mkdir -p a/b && echo hi > a/b/f && mv a/b/f a/g && ln a/g a/h && ln -s g a/s && cat a/s",
-        "hi\n",
-    );
-    check("echo x > $TMPDIR/t && mv $TMPDIR/t here && cat here && rm here", "x\n");
-    check("mkfifo p && (echo through > p &) && cat p", "through\n");
-    check("cat $T/repo/file; echo; cat $T/house/note", "the user's\nthe user's");
-    check("cp /bin/echo e && ./e run; echo x > /dev/null; : < /dev/stdin", "run\n");
-    check("python3 -c 'print(6 * 7)' 2>/dev/null || echo 42", "42\n");
-    check("sleep 60 & kill $! && wait $! 2>/dev/null; echo ended", "ended\n");
-    check("ls $T/checkout", "own\n");
-}
-
-#[test]
-fn tcp_is_denied_where_it_is_asked_for() {
-    let script = "python3 -c 'import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); print(\"OPEN\")' 2>&1 | tail -1";
-    let stage = Stage::new(geteuid().as_raw());
-    let wanted = stage.confinement();
-    let Some(possible) = enforceable(&wanted).filter(|it| it.holds("bind_tcp")) else {
-        println!("skipped: this kernel cannot deny TCP");
-        return;
-    };
-    let (said, enforced) = stage.play(script, Some(wanted.clone()));
-    assert!(said.contains("Permission denied") || said.contains("not found"), "{said}");
-    assert_eq!(enforced, Some(possible));
-    let (said, enforced) = stage.play(script, Some(Confinement { no_tcp: false, ..wanted }));
-    assert!(said.contains("OPEN") || said.contains("not found"), "{said}");
-    assert!(!enforced.unwrap().holds("bind_tcp"));
-}
-
-#[test]
-fn what_is_said_to_be_held_is_what_was_asked_of_this_kernel() {
-    if is_skipped() {
-        return;
-    }
-    let stage = Stage::new(geteuid().as_raw());
-    let (_, enforced) = stage.play("true", Some(stage.confinement()));
-    let enforced = enforced.unwrap();
-    for right in ["write_file", "read_file", "make_reg", "refer", "truncate"] {
-        assert!(enforced.holds(right), "{right}: {enforced:?}");
-    }
-    assert_eq!(Some(enforced), enforceable(&stage.confinement()));
-}
-
-#[test]
-fn what_is_hidden_below_something_writable_stays_hidden() {
-    if is_skipped() {
-        return;
-    }
-    let stage = Stage::new(geteuid().as_raw());
-    let wide = Confinement { write: vec![stage.dir.path().to_owned()], ..stage.confinement() };
-    let script = "echo x >> $T/house/note; echo x > $T/house/new; cat $T/state/other/secret; echo x > $T/repo/.spore/spore.db; cat $T/house/new";
-    let (said, _) = stage.play(script, Some(wide));
-    assert!(!said.contains("of another run") && said.ends_with("x\n"), "{said}");
-    assert_eq!(fs::read_to_string(stage.path("house/note")).unwrap(), "the user'sx\n");
-    assert_eq!(fs::read_to_string(stage.path("repo/.spore/spore.db")).unwrap(), "the journal");
-}
+pub(crate) const FOR_ROOT: [&str; 2] =
+    ["a device made or opened", "the memory and the environment of Spore"];
