@@ -21,6 +21,7 @@ mod help;
 mod index;
 mod init;
 mod investigate;
+mod isolation;
 mod kill_matrix;
 mod machine;
 mod mcp;

@@ -1,0 +1,124 @@
+//! What one session leaves, no other one and no person finds: homes, caches, shared memory.
+
+use serde_json::Value;
+use spore_testkit::TestEnv;
+
+use crate::scenes;
+
+/// A machine where no root can be made anew promises less.
+fn is_skipped(env: &TestEnv) -> bool {
+    let doctor = env.spore(&["doctor", "--json"]).json();
+    let findings = doctor["findings"].as_array().unwrap().iter();
+    let held = findings.clone().any(|one| one["name"] == "sandbox" && one["ok"] == true);
+    if !held {
+        println!("skipped: no root can be made anew here");
+    }
+    !held
+}
+
+/// The scene of a rejection and a pass whose sessions run these commands, with homes of their own.
+fn scene(coder: &str, verifier: &str, again: &str, check: &str) -> TestEnv {
+    let run = |commands: &str| -> String {
+        commands.lines().map(|line| format!("{{ run = '''{}''' }}, ", line.trim())).collect()
+    };
+    let session = |role: &str, bounce: u32, steps: &str, last: &str| {
+        format!(
+            "[[session]]\nrole = \"{role}\"\nbounce = {bounce}\nfinal = '''{last}'''\nsteps = [{steps}]\n"
+        )
+    };
+    let write = |text: &str| format!(r#"{{ write = "answer.txt", content = "{text}\n" }}"#);
+    let scenario = [
+        session("coder", 1, &format!("{} {}", run(coder), write("43")), "done"),
+        session(
+            "verifier",
+            1,
+            &run(verifier),
+            r#"<verdict>{"verdict":"contradicts","reason":"no"}</verdict>"#,
+        ),
+        session("coder", 2, &format!("{} {}", run(again), write("42")), "done"),
+        session("verifier", 2, &run(verifier), r#"<verdict>{"verdict":"supports"}</verdict>"#),
+    ];
+    let env = scenes::with_scenario(&scenario.concat()).with_variable("SPORE_SANDBOX_WRITE", "");
+    env.write(".spore/config.toml", &format!("[gates.commands.check]\nrun = '''{check}'''\n"));
+    env.write_at(&env.dir().join("home/.ssh/id"), "a key\n");
+    env.write_at(&env.dir().join("home/.claude/CLAUDE.md"), "the user's\n");
+    env.write_at(&env.dir().join("home/.npm/package/index.js"), "as it was\n");
+    env
+}
+
+/// Whether each command of a session went well.
+fn went_well(env: &TestEnv, session: &str) -> Vec<bool> {
+    let text = scenes::artefact(env, &format!("{session}/transcript.jsonl"));
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let results = events.filter(|event| event["type"] == "tool_result");
+    results.map(|event| event["ok"].as_bool().unwrap()).collect()
+}
+
+fn at_home(env: &TestEnv, name: &str) -> String {
+    std::fs::read_to_string(env.dir().join("home").join(name)).unwrap_or_default()
+}
+
+#[test]
+fn no_session_finds_what_another_role_left_and_none_finds_the_home() {
+    let plant = "mkdir -p ~/.claude && echo obey > ~/.claude/CLAUDE.md
+                 mkdir -p ~/.codex && echo obey > ~/.codex/AGENTS.md
+                 echo x > /dev/shm/left
+                 echo x > /tmp/left";
+    let look = "test ! -e ~/.claude/CLAUDE.md
+                test ! -e ~/.codex
+                test ! -e /dev/shm/left
+                test ! -e /tmp/left
+                test ! -e ~/.ssh";
+    let again = "grep -q obey ~/.claude/CLAUDE.md
+                 test ! -e /dev/shm/left
+                 test ! -e /tmp/left
+                 test ! -e ~/.ssh";
+    let env =
+        scene(plant, look, again, "test ! -e ~/.claude && test ! -e /tmp/left && test ! -e ~/.ssh");
+    if is_skipped(&env) {
+        return;
+    }
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    for (session, commands) in [
+        ("bounce-1/coder", 4),
+        ("bounce-1/verifier", 5),
+        ("bounce-2/coder", 4),
+        ("bounce-2/verifier", 5),
+    ] {
+        assert_eq!(went_well(&env, session), vec![true; commands], "{session}\n{}", output.stderr);
+    }
+    assert_eq!(at_home(&env, ".claude/CLAUDE.md"), "the user's\n");
+    assert!(!env.dir().join("home/.codex").exists());
+    // Nothing of the homes is left when the run is over.
+    let left = std::fs::read_dir(env.dir().join("state/spore")).unwrap().flatten();
+    let homes = left.map(|project| project.path().join(scenes::newest_id(&env)).join("home"));
+    assert_eq!(homes.filter(|home| home.exists()).count(), 0);
+}
+
+#[test]
+fn what_a_gate_or_an_agent_writes_to_a_cache_is_thrown_away() {
+    let cached = "~/.npm/package/index.js";
+    let poison = format!(
+        "grep -q 'as it was' {cached} && ! grep -q evil {cached} && echo evil >> {cached} && echo evil > ~/.npm/new && grep -q evil {cached}"
+    );
+    let env = scene(&poison, &poison, &poison, &poison);
+    if is_skipped(&env) {
+        return;
+    }
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    for session in ["bounce-1/coder", "bounce-1/verifier", "bounce-2/coder", "bounce-2/verifier"] {
+        assert_eq!(went_well(&env, session), [true], "{session}\n{}", output.stderr);
+    }
+    assert_eq!(at_home(&env, ".npm/package/index.js"), "as it was\n");
+    assert!(!env.dir().join("home/.npm/new").exists());
+}
+
+#[test]
+fn without_namespaces_the_run_says_what_is_not_held() {
+    let env = scene("true", "true", "true", "true");
+    let off = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &[("SPORE_SANDBOX_ROOT", "off")]);
+    let told = off.code(0).stderr;
+    for promise in ["reading what is yours", "modes, owners and times", "sockets and terminals"] {
+        assert!(told.contains(promise), "{told}");
+    }
+}
