@@ -12,6 +12,7 @@ use spore_effects::session::{
     Confinement, Enforced, Grace, RootSupport, SandboxRoot, Shim, ShimPlan, StandIn, find_by_token,
 };
 use spore_effects::{Ids, SystemClock};
+use spore_model::SessionToken;
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_effects-test-shim");
 
@@ -99,12 +100,13 @@ impl Stage {
         }
     }
 
-    /// Plays `script` in the checkout and returns what it printed, once nothing of it is left.
-    pub(crate) fn play(
+    /// Returns what starts `script` in the checkout.
+    pub(crate) fn plan(
         &self,
         script: &str,
         confinement: Option<Confinement>,
-    ) -> (String, Option<Enforced>) {
+        token: SessionToken,
+    ) -> ShimPlan {
         let env = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("T", self.dir.path().display().to_string()),
@@ -112,8 +114,8 @@ impl Stage {
             ("HOME", self.path("house").display().to_string()),
             ("SPORE_PID", std::process::id().to_string()),
         ];
-        let plan = ShimPlan {
-            token: Ids::random(Arc::new(SystemClock)).session_token(),
+        ShimPlan {
+            token,
             program: "sh".into(),
             args: vec!["-c".to_owned(), format!("exec 2>&1\n{script}")],
             cwd: self.path("checkout"),
@@ -121,7 +123,17 @@ impl Stage {
             grace: Grace { interrupt_ms: 2000, terminate_ms: 2000 },
             stdin: false,
             confinement,
-        };
+        }
+    }
+
+    /// Plays `script` in the checkout and returns what it printed, once nothing of it is left.
+    pub(crate) fn play(
+        &self,
+        script: &str,
+        confinement: Option<Confinement>,
+    ) -> (String, Option<Enforced>) {
+        let token = Ids::random(Arc::new(SystemClock)).session_token();
+        let plan = self.plan(script, confinement, token);
         let mut session = Shim::new(shim(self.user)).prepare(&plan).unwrap().go().unwrap();
         let enforced = session.enforced().cloned();
         let mut said = String::new();
