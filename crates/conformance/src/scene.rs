@@ -11,8 +11,10 @@ use spore_agent::{
     AgentError, AgentEvent, AgentWatch, BoxError, McpServer, Request, RequestLimits, SessionReport,
     SessionSandbox, ToolPolicy, Watchdog,
 };
+use spore_effects::programs::links_to;
 use spore_effects::session::{
-    Confinement, Grace, ProcessIdentity, RootSupport, SessionError, enforceable, find_by_token,
+    Confinement, Grace, ProcessIdentity, SandboxRoot, SessionError, Shim, enforceable,
+    find_by_token,
 };
 use spore_effects::{Ids, SystemClock};
 use spore_model::{Usage, Usd};
@@ -31,6 +33,10 @@ const WORDS: &str = "one two three four five six seven eight nine ten";
 /// Events of an answer before it breaks.
 const SOME: usize = 4;
 
+/// What programs need of a system.
+const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix"];
+
 /// What any program may open for writing.
 const DEVICES: &[&str] = &[
     "/dev/null",
@@ -48,9 +54,22 @@ pub struct TrialScene {
     _dir: tempfile::TempDir,
     kit: &'static dyn Kit,
     stop: Arc<AtomicBool>,
+    /// The directories of the session's PATH.
+    path: Vec<PathBuf>,
     pub place: SessionPlace,
     pub model: ModelServer,
     pub request: Request,
+}
+
+fn watchdog() -> Watchdog {
+    Watchdog {
+        first_output: LONG,
+        exit: Duration::from_secs(10),
+        start_retry_pause: Duration::from_millis(10),
+        grace: Grace { interrupt_ms: 3000, terminate_ms: 3000 },
+        line_cap: 1 << 20,
+        transcript_cap: 8 << 20,
+    }
 }
 
 /// Collects the events of a session, and may stop it.
@@ -107,7 +126,12 @@ impl TrialScene {
         ];
         env.extend(kit.settle(&place, &model.url(), steps)?);
         let request = request(kit, &place, env);
-        Ok(Self { _dir: dir, kit, stop: Arc::clone(&subject.stop), place, model, request })
+        let path = std::env::split_paths(&subject.path).collect();
+        let stop = Arc::clone(&subject.stop);
+        let mut scene = Self { _dir: dir, kit, stop, path, place, model, request };
+        // As a run's sessions are.
+        scene.confine();
+        Ok(scene)
     }
 
     pub fn allow(&mut self, grants: &[Grant]) {
@@ -119,12 +143,26 @@ impl TrialScene {
         self.request.tools = ToolPolicy { skip_permissions: true, ..ToolPolicy::default() };
     }
 
-    /// Lets the kernel hold the session to its checkout; false where it cannot.
+    /// Lets the kernel hold the session to its checkout, as well as this machine can; false where
+    /// it cannot at all.
     pub fn confine(&mut self) -> bool {
-        let write = vec![self.place.checkout.clone(), self.place.home.clone(), tmp(&self.place)];
-        let devices = DEVICES.iter().map(PathBuf::from).collect();
-        let confinement = Confinement { write, devices, ..Confinement::default() };
-        let is_possible = enforceable(&confinement, &RootSupport::not_wanted()).is_some();
+        let place = &self.place;
+        let support = Shim::new(place.exe.clone()).support(&tmp(place));
+        let mut confinement = Confinement {
+            write: vec![place.checkout.clone(), place.home.clone(), tmp(place)],
+            devices: DEVICES.iter().map(PathBuf::from).collect(),
+            ..Confinement::default()
+        };
+        if support.refused.is_none() {
+            let mut show: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+            show.extend(self.path.iter().filter(|dir| dir.is_absolute()).cloned());
+            let agent = self.kit.agent(place, watchdog());
+            show.extend(agent.starts_with().iter().flat_map(|file| links_to(file)));
+            show.push(place.exe.clone());
+            let root = SandboxRoot { show, ..SandboxRoot::default() };
+            confinement.root = Some(root);
+        }
+        let is_possible = enforceable(&confinement, &support).is_some();
         if is_possible {
             self.request.sandbox = SessionSandbox::Enforced(Box::new(confinement));
         }
@@ -148,16 +186,8 @@ impl TrialScene {
     }
 
     pub fn run_watched_by(&self, witness: &mut Witness) -> Result<SessionReport, AgentError> {
-        let watchdog = Watchdog {
-            first_output: LONG,
-            exit: Duration::from_secs(10),
-            start_retry_pause: Duration::from_millis(10),
-            grace: Grace { interrupt_ms: 3000, terminate_ms: 3000 },
-            line_cap: 1 << 20,
-            transcript_cap: 8 << 20,
-        };
         witness.stop = Arc::clone(&self.stop);
-        self.kit.agent(&self.place, watchdog).run(&self.request, witness)
+        self.kit.agent(&self.place, watchdog()).run(&self.request, witness)
     }
 
     /// Processes of the session that are still there.

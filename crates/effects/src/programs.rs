@@ -18,6 +18,25 @@ pub fn find(name: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
     directories(path, cwd).map(|directory| directory.join(name)).find(|file| is_program(file))
 }
 
+/// Returns a file with all that leads to it, and the packages of Node that it is one of.
+pub fn links_to(file: &Path) -> Vec<PathBuf> {
+    let mut shown = Vec::new();
+    let mut file = file.to_owned();
+    // The kernel follows forty (<https://man7.org/linux/man-pages/man7/path_resolution.7.html>).
+    for _ in 0..40 {
+        shown.push(file.clone());
+        let Ok(target) = file.read_link() else { break };
+        file = file.parent().unwrap_or(&file).join(target);
+    }
+    if let Ok(real) = file.canonicalize() {
+        shown.extend(
+            real.ancestors().filter(|dir| dir.ends_with("node_modules")).last().map(Path::to_owned),
+        );
+        shown.push(real);
+    }
+    shown
+}
+
 /// Returns whether there is a file that its owner, its group or other users may start.
 fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -226,7 +226,7 @@ impl Sandboxes<'_> {
             false => self.around.find_program(file.to_str()?),
         };
         let files = place.starts_with.iter().filter_map(found);
-        files.flat_map(|file| new_root::links_to(&file)).collect()
+        files.flat_map(|file| spore_effects::programs::links_to(&file)).collect()
     }
 
     /// Returns the files that an agent of `backend` is signed in with, and their names in a home.

@@ -102,22 +102,3 @@ fn objects(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     }
     Ok(found)
 }
-
-/// Returns a file with all that leads to it, and the packages of Node that it is one of.
-pub(super) fn links_to(file: &Path) -> Vec<PathBuf> {
-    let mut shown = Vec::new();
-    let mut file = file.to_owned();
-    // The kernel follows forty (<https://man7.org/linux/man-pages/man7/path_resolution.7.html>).
-    for _ in 0..40 {
-        shown.push(file.clone());
-        let Ok(target) = file.read_link() else { break };
-        file = file.parent().unwrap_or(&file).join(target);
-    }
-    if let Ok(real) = file.canonicalize() {
-        shown.extend(
-            real.ancestors().filter(|dir| dir.ends_with("node_modules")).last().map(Path::to_owned),
-        );
-        shown.push(real);
-    }
-    shown
-}
