@@ -60,9 +60,9 @@ pub struct Lock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another live process has it.
-    #[error("{path} is held by another process", path = .path.display())]
+    #[error("{path} is held by another process", path = spore_plain::path(.path))]
     Held { path: PathBuf },
-    #[error("cannot lock {path}", path = .path.display())]
+    #[error("cannot lock {path}", path = spore_plain::path(.path))]
     Io {
         path: PathBuf,
         #[source]

@@ -64,7 +64,7 @@ pub enum SpineError {
     /// Nothing was written.
     #[error("an event of {bytes} bytes, or of several lines, cannot be a line of the spine")]
     BadLine { bytes: usize },
-    #[error("cannot use {path}", path = .path.display())]
+    #[error("cannot use {path}", path = spore_plain::path(.path))]
     Io {
         path: PathBuf,
         #[source]

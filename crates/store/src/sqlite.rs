@@ -61,26 +61,26 @@ const ASK_AGAIN: Duration = Duration::from_millis(4);
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is nothing to read yet.
-    #[error("{path} does not exist", path = .path.display())]
+    #[error("{path} does not exist", path = spore_plain::path(.path))]
     Missing { path: PathBuf },
-    #[error("{path} is damaged or not a database", path = .path.display())]
+    #[error("{path} is damaged or not a database", path = spore_plain::path(.path))]
     Corrupt { path: PathBuf, source: Cause },
     /// A sound database, but of another program.
-    #[error("{path} is not a journal of Spore", path = .path.display())]
+    #[error("{path} is not a journal of Spore", path = spore_plain::path(.path))]
     NotOurs { path: PathBuf },
     /// Written by a later Spore; this one would not understand it.
-    #[error("{path} has version {found}, this program knows up to {known}", path = .path.display())]
+    #[error("{path} has version {found}, this program knows up to {known}", path = spore_plain::path(.path))]
     Newer { path: PathBuf, found: u32, known: u32 },
     /// Must be opened for writing once, which brings it up to date.
-    #[error("{path} has version {found} and must be brought to {known} first", path = .path.display())]
+    #[error("{path} has version {found} and must be brought to {known} first", path = spore_plain::path(.path))]
     Older { path: PathBuf, found: u32, known: u32 },
-    #[error("{path} cannot be written to", path = .path.display())]
+    #[error("{path} cannot be written to", path = spore_plain::path(.path))]
     ReadOnly { path: PathBuf },
-    #[error("the disk that holds {path} is full", path = .path.display())]
+    #[error("the disk that holds {path} is full", path = spore_plain::path(.path))]
     Full { path: PathBuf, source: Cause },
-    #[error("{path} is held by another process", path = .path.display())]
+    #[error("{path} is held by another process", path = spore_plain::path(.path))]
     Busy { path: PathBuf, source: Cause },
-    #[error("cannot open {path}", path = .path.display())]
+    #[error("cannot open {path}", path = spore_plain::path(.path))]
     Io { path: PathBuf, source: Cause },
 }
 

@@ -90,17 +90,11 @@ impl UsageTally {
             output_tokens: self.said.max(last.output_tokens),
             ..Usage::default()
         };
-        let low = Usage {
-            input_tokens: input,
-            output_tokens: last.output_tokens,
-            ..Usage::default()
-        };
+        let low =
+            Usage { input_tokens: input, output_tokens: last.output_tokens, ..Usage::default() };
         let high = Usage {
             input_tokens: most,
-            output_tokens: estimate
-                .output_tokens
-                .saturating_mul(4)
-                .saturating_add(UNHEARD * calls),
+            output_tokens: estimate.output_tokens.saturating_mul(4).saturating_add(UNHEARD * calls),
             ..Usage::default()
         };
         (estimate, Some((low, high)))

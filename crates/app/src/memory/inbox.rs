@@ -35,7 +35,7 @@ pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> 
     };
     let dir = MemoryPlaces::of(&workspace).inbox();
     let path = dir.join(&name);
-    let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+    let failed = |source| Error::io(format!("cannot write {}", spore_plain::path(&path)), source);
     fs::create_dir_all(&dir).map_err(failed)?;
     let written = around.probe.around(spore_effects::Effect::File, "inbox task", || {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;

@@ -113,7 +113,7 @@ fn read(path: &Path) -> Result<String> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(source) => Err(Error::io(format!("cannot read {}", path.display()), source)),
+        Err(source) => Err(Error::io(format!("cannot read {}", spore_plain::path(path)), source)),
     }
 }
 
