@@ -18,6 +18,7 @@ mod forgery;
 mod gates;
 mod graph;
 mod help;
+mod hostile_words;
 mod index;
 mod init;
 mod investigate;

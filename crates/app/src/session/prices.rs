@@ -80,9 +80,8 @@ pub(crate) fn cost_of(
     let Some(price) = model.and_then(|model| prices.of(model)) else {
         return Ok(Cost::estimated(fallback(config, usage).max(at_least)));
     };
-    let is_sure = is_possible
-        && report.outcome == Outcome::Success
-        && price.covers(usage.read_tokens());
+    let is_sure =
+        is_possible && report.outcome == Outcome::Success && price.covers(usage.read_tokens());
     let usd = price.of(usage).max(at_least);
     Ok(if is_sure { Cost::exact(usd) } else { Cost::estimated(usd) })
 }

@@ -6,7 +6,7 @@ use spore_app::{Result, Surroundings, Tail, TailItem};
 
 use super::text;
 use crate::surroundings::listen_for_signals;
-use crate::ui::{Ui, shown};
+use crate::ui::{Ui, shown, shown_json};
 
 /// Show the last events, and wait for more
 ///
@@ -55,7 +55,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &TailArgs) -> Result
         let written = match seen {
             TailItem::Event(event) if ui.is_json() => {
                 let line = serde_json::to_string(event).unwrap_or_default();
-                writeln!(out, "{line}")
+                writeln!(out, "{}", shown_json(&line))
             }
             TailItem::Event(event) => writeln!(out, "{}", shown(&text::event_line(event))),
             TailItem::Skipped(line) => {
