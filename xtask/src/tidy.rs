@@ -284,6 +284,7 @@ mod tests {
             "fs::remove_dir_all(",
             "fs::copy(",
             "write_atomic(",
+            "create_atomic(",
             "File::create(",
             "fs::OpenOptions::new(",
             "File::options(",
