@@ -166,7 +166,7 @@ impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         let (fault, hint) = match &error {
             OpenError::Missing { .. } => (Fault::Missing, "run `spore init`"),
-            OpenError::Corrupt { .. } => (
+            OpenError::Empty { .. } | OpenError::Corrupt { .. } => (
                 Fault::BadInput,
                 "restore the file, or move it away to start with no history; your branches and \
                  .spore/runs/ are not affected",

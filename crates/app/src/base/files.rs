@@ -19,7 +19,7 @@ use crate::{Error, Result, Surroundings};
 
 /// Reads a text that may not be there.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>> {
-    match fs::read(path) {
+    match files::read(path) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
             Error::new(Fault::BadInput, format!("{} is not UTF-8 text", spore_plain::path(path)))
                 .hint("save it as UTF-8, then try again")
@@ -52,7 +52,7 @@ impl Surroundings {
     /// Writes a file unless it holds just this, so that a projection that did not change
     /// costs nothing.
     pub(crate) fn write_if_changed(&self, path: &Path, content: &[u8]) -> Result<()> {
-        if fs::read(path).is_ok_and(|there| there == content) {
+        if files::read(path).is_ok_and(|there| there == content) {
             return Ok(());
         }
         self.write_file(path, content)
@@ -152,7 +152,7 @@ fn label(path: &Path) -> String {
 /// Appends the lines that are not there yet. Half a line at the end, from a process that was
 /// killed while it wrote, is taken back first.
 fn append_missing(path: &Path, lines: &[String]) -> io::Result<()> {
-    let there = fs::read_to_string(path).unwrap_or_default();
+    let there = files::read_text(path).unwrap_or_default();
     let whole = there.rfind('\n').map_or(0, |end| end + 1);
     let known: BTreeSet<&str> = there[..whole].lines().collect();
     let missing: Vec<&str> =

@@ -220,7 +220,7 @@ impl Workspace {
             (self.config_file(), SettingsOrigin::Project(self.config_file())),
         ];
         for (path, origin) in files {
-            match std::fs::read_to_string(&path) {
+            match spore_effects::files::read_text(&path) {
                 Ok(text) => layers.push(SettingsLayer { origin, text }),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {

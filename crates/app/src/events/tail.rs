@@ -174,7 +174,7 @@ fn start(spine: &Spine, filter: &Filter, asked: &Tail, default_limit: u32) -> Re
 }
 
 fn read_cursor(file: &Path) -> Result<Cursor> {
-    let text = match std::fs::read_to_string(file) {
+    let text = match spore_effects::files::read_text(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok(Cursor::default());

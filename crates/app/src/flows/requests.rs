@@ -261,7 +261,7 @@ fn flows(workspace: &Workspace) -> Result<Flows> {
     paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
     let mut files = Vec::new();
     for path in paths {
-        let text = std::fs::read_to_string(&path).map_err(|error| {
+        let text = spore_effects::files::read_text(&path).map_err(|error| {
             Error::io(format!("cannot read {}", spore_plain::path(&path)), error)
         })?;
         files.push(FlowFile { path, text });

@@ -238,7 +238,7 @@ fn carried_by(workspace: &Workspace, run: &str) -> Vec<LineHash> {
     let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
     let mut lines = Vec::new();
     for file in crate::knowledge::lessons::carried_files(workspace.run_files(run).dir(), 3) {
-        let carried = std::fs::read(&file).ok();
+        let carried = spore_effects::files::read(&file).ok();
         let carried: Option<Carried> =
             carried.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let hashes = carried.into_iter().flat_map(|carried| carried.memory_lines);
