@@ -70,8 +70,13 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
         // Help names the program as it was called, and that may be anything.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let written = writeln!(std::io::stdout(), "{}", shown(&text));
-            let is_lost = |error: &std::io::Error| error.kind() != std::io::ErrorKind::BrokenPipe;
-            if written.is_err_and(|error| is_lost(&error)) { Fault::Io.exit_code() } else { 0 }
+            match written {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    let _ = writeln!(std::io::stderr(), "error: the help could not be written");
+                    Fault::Io.exit_code()
+                }
+                _ => 0,
+            }
         }
         _ if json => {
             let code = Fault::Usage.exit_code();

@@ -280,3 +280,23 @@ fn the_name_that_the_program_was_called_by_does_not_act_on_the_terminal() {
         }
     }
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success_and_one_that_is_not_wanted_is() {
+    let env = scenes::small();
+    let _ = env.spore(&["init"]).code(0);
+    let _ = env.spore(&["investigate"]).code(0);
+    for words in ["--help", "runs list", "runs list --json", "events tail", "events tail --json"] {
+        for (place, expected) in [("> /dev/full", 74), ("| true", 0), (">&-", 0)] {
+            // The exit code is the last line on stderr.
+            let script = format!("{{ \"$0\" {words}; echo $? >&2; }} {place}");
+            let mut command = env.command("sh", &env.repo());
+            command.args(["-c".as_ref(), script.as_ref(), env.exe().as_os_str()]);
+            let output = command.output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            let code = told.lines().last().unwrap_or_default();
+            assert_eq!(code, expected.to_string(), "{words} {place}: {told}");
+            assert_eq!(told.lines().count() > 1, expected != 0, "{words} {place}: {told}");
+        }
+    }
+}
