@@ -284,6 +284,7 @@ mod tests {
             "fs::remove_dir_all(",
             "fs::copy(",
             "write_atomic(",
+            "create_atomic(",
             "File::create(",
             "fs::OpenOptions::new(",
             "File::options(",
@@ -309,5 +310,31 @@ mod tests {
         }
         assert!(found.is_empty(), "a write that no kill matrix sees: {found:?}");
         assert_eq!(owners, OTHER_WRITERS.len(), "an owner that is gone is still on the list");
+    }
+
+    /// Those that other work is under way in, or that only ever show the paths of tests.
+    const OTHER_SHOWERS: &[&str] = &["git", "secrets", "testkit", "fake-agent", "scripted-model"];
+
+    #[test]
+    fn paths_are_shown_through_one_door() {
+        let mut found = Vec::new();
+        for (path, text) in files() {
+            let Ok(crate_path) = path.strip_prefix("crates") else { continue };
+            let mut names = crate_path.iter().filter_map(|name| name.to_str());
+            let owner = names.next().unwrap_or_default();
+            let is_source = names.next() == Some("src");
+            let apart = |name: &str| matches!(name, "tests" | "tests.rs" | "session");
+            if !is(&path, "rs") || !is_source || OTHER_SHOWERS.contains(&owner) || names.any(apart)
+            {
+                continue;
+            }
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            // As a text of its own a path is data; in a sentence it is shown.
+            let is_bare =
+                |line: &str| line.replace(".display().to_string()", "").contains(".display()");
+            let lines = code.lines().enumerate().filter(|(_, line)| is_bare(line));
+            found.extend(lines.map(|(number, _)| format!("{}:{}", path.display(), number + 1)));
+        }
+        assert!(found.is_empty(), "say it with spore_plain::path: {found:?}");
     }
 }

@@ -134,8 +134,9 @@ impl ApiAgent {
     fn prepare<'a>(&self, request: &'a Request) -> Result<(Endpoint, &'a str, Arc<Root>), String> {
         let model = request.model.as_deref().ok_or("no model was named")?;
         let endpoint = Endpoint::find(self.settings.protocol, &request.env)?;
-        let root = Root::open(&request.dir)
-            .map_err(|error| format!("cannot work in {}: {error}", request.dir.display()))?;
+        let root = Root::open(&request.dir).map_err(|error| {
+            format!("cannot work in {}: {error}", spore_plain::path(&request.dir))
+        })?;
         Ok((endpoint, model, Arc::new(root)))
     }
 }

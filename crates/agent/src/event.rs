@@ -1,6 +1,7 @@
 //! What agents say, in one language.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use spore_model::{Timestamp, Usage, Usd};
 
 /// One thing that happened in a session. What no parser knows is kept as it came.
@@ -52,8 +53,13 @@ pub struct ResultEvent {
     pub turns: u32,
     #[serde(default)]
     pub usage: Usage,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What is no amount of money is no price.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "price")]
     pub cost_usd: Option<Usd>,
+}
+
+fn price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usd>, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_f64().and_then(Usd::from_dollars))
 }
 
 impl AgentEvent {

@@ -4,6 +4,7 @@
 //! for, and the process exited with zero by itself, or Spore ended it after its last message. A
 //! model that was not reached is reported by what a person can do about it.
 
+use serde_json::Value;
 use spore_model::{Outcome, Timestamp, Usage};
 use spore_plain::headline;
 
@@ -190,10 +191,15 @@ pub(crate) fn estimated_tokens(text: &str) -> u64 {
     text.len().div_ceil(4) as u64
 }
 
+/// Reads a count of tokens: none is zero, and what is no count is not.
+pub(crate) fn tokens(told: &Value) -> u64 {
+    spore_model::token_count(told).unwrap_or(Usage::NO_COUNT)
+}
+
 /// Takes apart what vendors count together: an input that includes what came from the cache.
 pub(crate) fn usage_of(input: u64, cache_read: u64, cache_write: u64, output: u64) -> Usage {
     Usage {
-        input_tokens: input.saturating_sub(cache_read + cache_write),
+        input_tokens: input.saturating_sub(cache_read.saturating_add(cache_write)),
         output_tokens: output,
         cache_read_tokens: cache_read,
         cache_write_tokens: cache_write,

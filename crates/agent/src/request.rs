@@ -244,7 +244,7 @@ impl SessionReport {
 /// Why there was no session.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    #[error("the agent program {program} was not found", program = .program.display())]
+    #[error("the agent program {program} was not found", program = spore_plain::path(.program))]
     NotInstalled { program: PathBuf },
     /// The session could not be put under control, so it was not started.
     #[error("the session could not be started")]
@@ -252,7 +252,7 @@ pub enum AgentError {
     /// [`AgentWatch::starting`] said no; its error comes back.
     #[error("the session was not let go")]
     Refused(#[source] BoxError),
-    #[error("cannot write the transcript {path}", path = .path.display())]
+    #[error("cannot write the transcript {path}", path = spore_plain::path(.path))]
     Transcript {
         path: PathBuf,
         #[source]

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use spore_agent::claude::{ClaudeStream, Exit, SessionNeeds, Stopped};
 use spore_agent::{AgentEvent, SessionReport};
 use spore_model::Outcome;
@@ -154,6 +155,47 @@ fn a_recorded_session_has_no_line_that_nobody_understands() {
             events.iter().filter(|event| matches!(event, AgentEvent::Raw { .. })).collect();
         // The one question that the program may ask, and only when told that it may.
         assert_eq!(raw.len(), if *name == "claude-canuse" { 2 } else { 0 }, "{name}: {raw:?}");
+    }
+}
+
+/// Puts `figure` in the place of every number of tokens and dollars, and of turns.
+fn with_figures(line: &str, figure: &Value) -> String {
+    fn put(value: &mut Value, figure: &Value) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let name = name.to_ascii_lowercase();
+                    let is_figure =
+                        ["tokens", "usd", "num_turns"].iter().any(|word| name.ends_with(word));
+                    if is_figure && value.is_number() {
+                        value.clone_from(figure);
+                    } else {
+                        put(value, figure);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| put(item, figure)),
+            _ => {}
+        }
+    }
+    let mut value: Value = serde_json::from_str(line).unwrap();
+    put(&mut value, figure);
+    value.to_string()
+}
+
+#[test]
+fn a_figure_that_cannot_be_true_is_neither_zero_nor_the_end_of_a_session() {
+    for figure in [json!(u64::MAX), json!(-1), json!(1e300), json!("12"), json!(false), json!({})] {
+        for (name, ended) in RECORDINGS {
+            let told = read(name);
+            let expectations = || SessionNeeds { structured: name.contains("schema"), ..needs() };
+            let (_, expected) = play(&told, expectations(), &ended.exit());
+            let told: Vec<String> = told.lines().map(|line| with_figures(line, &figure)).collect();
+            let (_, report) = play(&told.join("\n"), expectations(), &ended.exit());
+            assert_eq!((report.outcome, report.reason), (expected.outcome, expected.reason));
+            let was_counted = expected.usage.read_tokens() > 0;
+            assert!(!was_counted || !report.usage.is_possible(), "{name}, {figure}");
+        }
     }
 }
 

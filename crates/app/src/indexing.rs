@@ -231,10 +231,10 @@ impl From<IndexerError> for Error {
             IndexerError::Model(error) => return error.into(),
             IndexerError::Vectors(error) => return error.into(),
             IndexerError::Write { path, source } => {
-                return Self::io(format!("cannot write {}", path.display()), source);
+                return Self::io(format!("cannot write {}", spore_plain::path(&path)), source);
             }
             IndexerError::Remove { path, source } => {
-                return Self::io(format!("cannot remove {}", path.display()), source);
+                return Self::io(format!("cannot remove {}", spore_plain::path(&path)), source);
             }
             IndexerError::IgnoreFile { path, source } => {
                 let message = format!("{path} cannot be understood");

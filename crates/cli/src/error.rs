@@ -1,13 +1,19 @@
 //! What a person sees of an error: what happened, why, what to do next.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::io::Write;
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use serde_json::json;
 use spore_model::Fault;
+use spore_plain::{cut, path};
 
-use crate::ui::shown;
+use crate::ui::{shown, shown_json};
+
+/// Bytes of a message.
+const MOST: usize = 16 * 1024;
 
 /// The chain of causes below an error, outermost first. A wrapper often repeats its cause,
 /// and some causes repeat their wrapper: each thing is said once.
@@ -37,8 +43,8 @@ pub(crate) fn as_text(error: &spore_app::Error) -> String {
 
 pub(crate) fn as_json(error: &spore_app::Error) -> serde_json::Value {
     json!({ "error": {
-        "message": error.to_string(),
-        "causes": causes(error),
+        "message": within(&error.to_string()),
+        "causes": causes(error).iter().map(|cause| within(cause)).collect::<Vec<_>>(),
         "hint": error.hint_text(),
         "fault": error.fault,
         "exit_code": error.exit_code(),
@@ -48,33 +54,63 @@ pub(crate) fn as_json(error: &spore_app::Error) -> serde_json::Value {
 /// Help and version are answers; everything else that clap says is a wrong call.
 #[expect(clippy::disallowed_methods, reason = "clap could not read the arguments")]
 pub(crate) fn usage(error: &clap::Error) -> u8 {
-    let json = std::env::args().any(|word| word == "--json");
+    let json = std::env::args_os().any(|word| word == "--json");
+    let text = error.to_string();
+    let strange = words_that_are_no_text();
+    // clap says that there are such words, or repeats them with marks for what is no text.
+    let is_about_them = error.kind() == ErrorKind::InvalidUtf8 || text.contains('\u{fffd}');
+    let text = match is_about_them && !strange.is_empty() {
+        true => format!(
+            "error: arguments that are not UTF-8 text: {strange}\n\n\
+             For more information, try '--help'."
+        ),
+        false => text,
+    };
     match error.kind() {
+        // Help names the program as it was called, and that may be anything.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            0
+            let written = writeln!(std::io::stdout(), "{}", shown(&text));
+            match written {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    let _ = writeln!(std::io::stderr(), "error: the help could not be written");
+                    Fault::Io.exit_code()
+                }
+                _ => 0,
+            }
         }
         _ if json => {
             let code = Fault::Usage.exit_code();
-            let text = error.to_string();
             // clap writes paragraphs: what is wrong, perhaps a tip, how to call it.
             let mut parts = text.split("\n\n").map(str::trim);
             let first = parts.next().unwrap_or_default();
             let message = first.strip_prefix("error: ").unwrap_or(first);
             let object = json!({ "error": {
-                "message": message.split_whitespace().collect::<Vec<_>>().join(" "),
+                "message": within(&message.split_whitespace().collect::<Vec<_>>().join(" ")),
                 "causes": [],
                 "hint": parts.find_map(|part| part.strip_prefix("tip: ")),
                 "fault": Fault::Usage,
                 "exit_code": code,
             }});
-            let _ = writeln!(std::io::stderr(), "{object}");
+            let _ = writeln!(std::io::stderr(), "{}", shown_json(&object.to_string()));
             code
         }
         _ => {
             // It repeats what was typed, and that may have come from a file's name.
-            let _ = writeln!(std::io::stderr(), "{}", shown(&error.to_string()));
+            let _ = writeln!(std::io::stderr(), "{}", within(&shown(&text)));
             Fault::Usage.exit_code()
         }
     }
+}
+
+/// The words of the call that are no text, spelled out.
+#[expect(clippy::disallowed_methods, reason = "clap could not read the arguments")]
+fn words_that_are_no_text() -> String {
+    let words = std::env::args_os().filter(|word| word.to_str().is_none());
+    let words: Vec<String> = words.map(|word| path(Path::new(&word))).collect();
+    words.join(", ")
+}
+
+/// Returns as much of a message as people read; a word of the call may have any length.
+pub(crate) fn within(text: &str) -> Cow<'_, str> {
+    cut(text, MOST)
 }

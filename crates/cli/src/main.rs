@@ -10,6 +10,7 @@ mod error;
 mod surroundings;
 mod ui;
 
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -18,16 +19,18 @@ use spore_effects::session;
 
 #[expect(clippy::disallowed_methods, reason = "the arguments come in here")]
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    match words.next().as_deref() {
+    // As the system hands them over: a word need not be text.
+    let mut words = std::env::args_os().skip(1);
+    let first = words.next();
+    match first.as_deref().and_then(OsStr::to_str) {
         Some(session::SHIM_ARG) => exit(session::shim_main()),
         Some(replay::REPLAY_ARG) => {
-            let args: Vec<String> = words.collect();
+            let args = texts(words);
             let (mut input, mut output) = (std::io::stdin(), std::io::stdout());
             ExitCode::from(replay::play(&args, &mut input, &mut output, &mut std::io::stderr()))
         }
         Some(spore_conformance::ECHO_ARG) => {
-            let args: Vec<String> = words.collect();
+            let args = texts(words);
             let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout());
             ExitCode::from(spore_conformance::serve_echo(&args, &mut input, &mut output))
         }
@@ -45,6 +48,11 @@ fn run() -> u8 {
         Ok(code) => ui.end(code),
         Err(error) => ui.fail(&error),
     }
+}
+
+/// The arguments of a mode that Spore itself starts, and with text alone.
+fn texts(words: impl Iterator<Item = OsString>) -> Vec<String> {
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn exit(code: i32) -> ExitCode {

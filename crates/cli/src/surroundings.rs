@@ -1,26 +1,27 @@
 //! The real world, read once: environment, clock, ids, signals.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spore_app::{Error, Interrupt, Result, Surroundings};
 use spore_effects::{Clock, FixedClock, Ids, Probe, SystemClock};
 use spore_model::{Fault, Timestamp};
+use spore_plain::path;
 
 use crate::commands::Global;
 
 /// Builds the surroundings of one command.
 #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
 pub(crate) fn read(global: &Global) -> Result<Surroundings> {
-    let variables: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let variables = texts(std::env::vars_os())?;
     let get = |name: &str| {
         let value = variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         value.filter(|value| !value.is_empty())
     };
     // Neither may be relative: what is kept would lie wherever the command was called.
-    let place = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let raw = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let place = |name: &str| raw(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let xdg = |name: &str, below: &str| {
         let place = place(name).or_else(|| home.as_ref().map(|home| home.join(below)));
@@ -44,12 +45,39 @@ pub(crate) fn read(global: &Global) -> Result<Surroundings> {
             .map_err(|source| Error::io("cannot find our own executable", source))?,
         cwd: std::env::current_dir()
             .map_err(|source| Error::io("cannot read the current directory", source))?,
-        root: global.root.clone().or_else(|| get("SPORE_ROOT").map(PathBuf::from)),
+        root: global.root.clone().or_else(|| raw(ROOT).map(PathBuf::from)),
         config_file: xdg("XDG_CONFIG_HOME", ".config")?.join("config.toml"),
         state_home: xdg("XDG_STATE_HOME", ".local/state")?,
         variables,
         interrupt: Interrupt::default(),
     })
+}
+
+/// Names the project; a path, which need not be text.
+const ROOT: &str = "SPORE_ROOT";
+
+/// Returns the variables that are text, which is all that a session is given. One of our own
+/// that is no text is refused, lest a setting be passed over. Of PATH the directories count that
+/// have names in text.
+fn texts(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Vec<(String, String)>> {
+    let mut texts = Vec::new();
+    for (name, value) in variables {
+        let Ok(name) = name.into_string() else { continue };
+        match value.into_string() {
+            Ok(value) => texts.push((name, value)),
+            Err(value) if name == "PATH" => {
+                let parts = std::env::split_paths(&value).map(PathBuf::into_os_string);
+                let parts: Vec<String> = parts.filter_map(|part| part.into_string().ok()).collect();
+                texts.push((name, parts.join(":")));
+            }
+            Err(value) if name.starts_with("SPORE_") && name != ROOT => {
+                let message = format!("{name} is not UTF-8 text: {}", path(Path::new(&value)));
+                return Err(Error::new(Fault::Usage, message).hint(format!("unset {name}")));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(texts)
 }
 
 fn clock(fixed: Option<&str>) -> Result<Arc<dyn Clock>> {

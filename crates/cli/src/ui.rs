@@ -2,8 +2,8 @@
 //!
 //! Much of what is printed is foreign: names of files, words of agents, events. All text for
 //! people leaves through [`shown`], here and nowhere else, so that no command can forget it; a
-//! command only has to see to it that what should be one line is one. JSON stays as it is: it
-//! is data for a program.
+//! command only has to see to it that what should be one line is one. JSON is data for a
+//! program and says what there was; [`shown_json`] only sees to its spelling.
 
 use std::io::{IsTerminal, Write};
 
@@ -62,7 +62,7 @@ impl Ui {
     /// Prints the answer: one JSON document, or `text`.
     pub(crate) fn answer(&mut self, data: &impl Serialize, text: impl FnOnce() -> String) {
         let answer = if self.json {
-            serde_json::to_string_pretty(data).unwrap_or_default()
+            shown_json(&serde_json::to_string_pretty(data).unwrap_or_default())
         } else {
             shown(&text())
         };
@@ -82,7 +82,7 @@ impl Ui {
     /// Prints one of many answers: a line of JSON, or `text`.
     pub(crate) fn line(&mut self, data: &impl Serialize, text: impl FnOnce() -> String) {
         let line = if self.json {
-            serde_json::to_string(data).unwrap_or_default()
+            shown_json(&serde_json::to_string(data).unwrap_or_default())
         } else {
             shown(&text())
         };
@@ -123,9 +123,9 @@ impl Ui {
 
     pub(crate) fn fail(&mut self, error: &spore_app::Error) -> u8 {
         let text = if self.json {
-            error::as_json(error).to_string()
+            shown_json(&error::as_json(error).to_string())
         } else {
-            shown(&error::as_text(error))
+            error::within(&shown(&error::as_text(error))).into_owned()
         };
         let _ = writeln!(std::io::stderr(), "{text}");
         error.exit_code()
@@ -142,6 +142,12 @@ pub(crate) fn shown(text: &str) -> String {
     block(text.trim_end()).into_owned()
 }
 
+/// Returns a JSON document as it may be printed, even where the program that was to read it is
+/// a terminal.
+pub(crate) fn shown_json(document: &str) -> String {
+    spore_plain::json(document).into_owned()
+}
+
 impl Progress for Ui {
     fn update(&mut self, update: &Update) {
         if self.quiet || update.is_detail() && !self.verbose && self.style != ProgressStyle::Json {
@@ -150,7 +156,7 @@ impl Progress for Ui {
         let told = update.to_string();
         let told = line(&told);
         let line = match self.style {
-            ProgressStyle::Json => json!({ "progress": update }).to_string(),
+            ProgressStyle::Json => shown_json(&json!({ "progress": update }).to_string()),
             _ if self.on_terminal() && update.is_detail() => format!("\x1b[2m  {told}\x1b[0m"),
             _ if update.is_detail() => format!("  {told}"),
             _ => told.into_owned(),

@@ -71,6 +71,11 @@ fn a_truncated_database_is_refused_and_left_alone() {
 }
 
 #[test]
+fn an_emptied_database_is_refused_and_left_alone() {
+    bad_database("an_emptied_database", |_, path| std::fs::write(path, "").unwrap());
+}
+
+#[test]
 fn a_database_with_a_scrambled_page_is_refused_and_left_alone() {
     bad_database("a_scrambled_database", |_, path| {
         let mut bytes = std::fs::read(path).unwrap();

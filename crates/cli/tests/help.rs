@@ -4,6 +4,25 @@ use spore_testkit::TestEnv;
 
 use crate::scenes;
 
+/// The words of every command that is no group of others, with its help.
+pub(crate) fn commands_with_help(env: &TestEnv) -> Vec<(Vec<String>, String)> {
+    fn walk(env: &TestEnv, words: &[String], found: &mut Vec<(Vec<String>, String)>) {
+        let args: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
+        let page = env.spore(&args).code(0).stdout;
+        let below = commands(&page);
+        for name in &below {
+            walk(env, &[words, std::slice::from_ref(name)].concat(), found);
+        }
+        // `mcp` and others do something by themselves and are a group besides.
+        if below.is_empty() || page.contains("[OPTIONS]\n") {
+            found.push((words.to_vec(), page));
+        }
+    }
+    let mut found = Vec::new();
+    walk(env, &[], &mut found);
+    found
+}
+
 /// Help by name, for the command of these words and all below it.
 fn collect(env: &TestEnv, words: &[String], pages: &mut Vec<(String, String)>) {
     let args: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();

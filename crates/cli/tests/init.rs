@@ -45,6 +45,7 @@ fn a_repository_becomes_a_project() {
     memory/fragments/
     memory/state/
     memory/inbox/
+    *.tmp
     ");
     // Only what people share shows up in git.
     let status = env.git(&["status", "--porcelain", "--untracked-files=all"]);

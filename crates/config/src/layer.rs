@@ -28,7 +28,7 @@ impl fmt::Display for SettingsOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Defaults => f.write_str("defaults.toml"),
-            Self::User(path) | Self::Project(path) => path.display().fmt(f),
+            Self::User(path) | Self::Project(path) => f.write_str(&spore_plain::path(path)),
             Self::Env(name) | Self::Flag(name) => f.write_str(name),
         }
     }

@@ -37,7 +37,7 @@ pub enum CheckError {
     NoSuite(String),
     #[error("there is no case {name:?}", name = .0)]
     NoSuchCase(String),
-    #[error("the agent program {program} was not found", program = .0.display())]
+    #[error("the agent program {program} was not found", program = spore_plain::path(.0))]
     NotInstalled(PathBuf),
     #[error("it was interrupted")]
     Interrupted,

@@ -2,38 +2,65 @@
 
 mod beneath;
 mod removal;
+mod scratch;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 pub use beneath::Beneath;
 pub use removal::{open_up, remove_all};
 
-/// Replaces `path` with `content`, whole and on disk when this returns.
+/// Replaces `path` with `content`, whole and on disk when this returns. The rights of a file
+/// that was there stay.
 pub fn write_atomic(path: &Path, content: &[u8]) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    // The process id keeps two writers apart; a leftover of a dead one is overwritten.
-    name.push(format!(".{}.tmp", std::process::id()));
-    let scratch = parent.join(name);
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&scratch)
-        .and_then(|mut file| {
-            file.write_all(content)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&scratch, path));
-    if written.is_err() {
+    let rights = path.symlink_metadata().ok().filter(fs::Metadata::is_file);
+    let rights = rights.map(|found| found.permissions());
+    scratch::remove_leftovers(path);
+    let scratch = scratch::write(path, content, rights)?;
+    let renamed = fs::rename(&scratch, path);
+    if renamed.is_err() {
         let _ = fs::remove_file(&scratch);
     }
-    written?;
+    renamed?;
     // The rename itself is durable only once the directory is.
-    File::open(parent)?.sync_all()
+    File::open(parent_of(path))?.sync_all()
+}
+
+/// Creates `path` with `content`, whole and on disk when this returns. A file that is there
+/// stays as it is, which is an error of the kind `AlreadyExists`.
+pub fn create_atomic(path: &Path, content: &[u8]) -> io::Result<()> {
+    scratch::remove_leftovers(path);
+    let scratch = scratch::write(path, content, None)?;
+    let linked = fs::hard_link(&scratch, path);
+    let _ = fs::remove_file(&scratch);
+    linked?;
+    File::open(parent_of(path))?.sync_all()
+}
+
+/// Reads a file. What is no file is refused: a device may have no end, and a pipe no writer.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        let kind = if found.is_dir() { "a directory" } else { "a device or a pipe" };
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {kind}")));
+    }
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Reads a file of text as [`read`] does.
+pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    String::from_utf8(read(path)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// The directory that a file is in.
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Creates `path` and what is missing above it, readable by the owner alone.
@@ -62,9 +89,9 @@ pub struct Lock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another live process has it.
-    #[error("{path} is held by another process", path = .path.display())]
+    #[error("{path} is held by another process", path = spore_plain::path(.path))]
     Held { path: PathBuf },
-    #[error("cannot lock {path}", path = .path.display())]
+    #[error("cannot lock {path}", path = spore_plain::path(.path))]
     Io {
         path: PathBuf,
         #[source]
@@ -115,6 +142,56 @@ mod tests {
         write_atomic(&path, b"short").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"short");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_write_keeps_the_rights_of_the_file_and_takes_leftovers_away() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let own = std::process::id();
+        // Of processes that were killed, in the old form and in the new; of one that lives; and
+        // what only looks alike.
+        let gone = ["config.toml.4194999.tmp", "config.toml.4194999-7.tmp"];
+        let others = [
+            format!("config.toml.{own}-9.tmp"),
+            "config.toml.mine.tmp".to_owned(),
+            "config.toml.1x.tmp".to_owned(),
+            "other.4194999.tmp".to_owned(),
+        ];
+        for name in gone.iter().copied().chain(others.iter().map(String::as_str)) {
+            fs::write(dir.path().join(name), "half").unwrap();
+        }
+        write_atomic(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let left = paths_in(dir.path()).unwrap();
+        assert_eq!(left.len(), 1 + others.len(), "{left:?}");
+        assert!(gone.iter().all(|name| !dir.path().join(name).exists()));
+    }
+
+    #[test]
+    fn a_file_is_created_once_and_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("task.md");
+        create_atomic(&path, b"first").unwrap();
+        let again = create_atomic(&path, b"second").unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(paths_in(dir.path()).unwrap(), [path]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for path in [Path::new("/dev/full"), Path::new("/dev/zero"), &pipe, dir.path()] {
+            assert_eq!(read(path).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{path:?}");
+        }
     }
 
     #[test]

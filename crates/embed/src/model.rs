@@ -20,12 +20,12 @@ const BATCH_TOKENS: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
     /// It was never installed: go on without, and say how to get it.
-    #[error("the embedding model is not installed: there is no {path}", path = .path.display())]
+    #[error("the embedding model is not installed: there is no {path}", path = spore_plain::path(.path))]
     Missing { path: PathBuf },
     /// Installing it again mends this.
-    #[error("{path} is damaged: {what}", path = .path.display())]
+    #[error("{path} is damaged: {what}", path = spore_plain::path(.path))]
     Damaged { path: PathBuf, what: String },
-    #[error("cannot read {path}", path = .path.display())]
+    #[error("cannot read {path}", path = spore_plain::path(.path))]
     Io {
         path: PathBuf,
         #[source]

@@ -56,9 +56,9 @@ pub struct Near {
 #[derive(Debug, thiserror::Error)]
 pub enum VectorsError {
     /// It is of another model or version, or no such file at all: remove it and embed again.
-    #[error("{path} holds no vectors of this model: {what}", path = .path.display())]
+    #[error("{path} holds no vectors of this model: {what}", path = spore_plain::path(.path))]
     Foreign { path: PathBuf, what: String },
-    #[error("cannot use {path}", path = .path.display())]
+    #[error("cannot use {path}", path = spore_plain::path(.path))]
     Io {
         path: PathBuf,
         #[source]

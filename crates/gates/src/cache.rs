@@ -23,7 +23,7 @@ use spore_effects::files::{self, write_atomic};
 use spore_effects::walk;
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot keep build output in order at {path}", path = .path.display())]
+#[error("cannot keep build output in order at {path}", path = spore_plain::path(.path))]
 pub struct CacheError {
     path: PathBuf,
     #[source]

@@ -42,7 +42,7 @@ pub enum GateError {
     /// The person or the run asked for it; every process is gone.
     #[error("{gate} was cancelled")]
     Cancelled { gate: String },
-    #[error("cannot write the log {path}", path = .path.display())]
+    #[error("cannot write the log {path}", path = spore_plain::path(.path))]
     Log {
         path: PathBuf,
         #[source]

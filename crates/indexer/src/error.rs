@@ -13,10 +13,10 @@ pub(crate) type Result<T> = std::result::Result<T, IndexerError>;
 #[derive(Debug, thiserror::Error)]
 pub enum IndexerError {
     /// A path that was named lies outside of the tree.
-    #[error("{typed} is outside of {root}", typed = .typed.display(), root = .root.display())]
+    #[error("{typed} is outside of {root}", typed = spore_plain::path(.typed), root = spore_plain::path(.root))]
     Outside { typed: PathBuf, root: PathBuf },
     /// A path that was named cannot be written down.
-    #[error("{typed} is not text", typed = .typed.display())]
+    #[error("{typed} is not text", typed = spore_plain::path(.typed))]
     NotText { typed: PathBuf },
     /// A language that was named has no grammar here; `known` has those that do.
     #[error("{typed:?} is not a language that can be read")]
@@ -37,13 +37,13 @@ pub enum IndexerError {
     /// The operating system does not report changes of the tree.
     #[error("the work tree cannot be watched")]
     Unwatchable(#[source] notify::Error),
-    #[error("cannot write {path}", path = .path.display())]
+    #[error("cannot write {path}", path = spore_plain::path(.path))]
     Write {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("cannot remove {path}", path = .path.display())]
+    #[error("cannot remove {path}", path = spore_plain::path(.path))]
     Remove {
         path: PathBuf,
         #[source]

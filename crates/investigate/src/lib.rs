@@ -49,7 +49,7 @@ pub use tree::{Dir, DirSums, File, ScanProgress, ScanWatch, Tree};
 /// Why a directory could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    #[error("{path} cannot be read", path = .path.display())]
+    #[error("{path} cannot be read", path = spore_plain::path(.path))]
     Target {
         path: PathBuf,
         #[source]

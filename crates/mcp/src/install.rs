@@ -142,7 +142,7 @@ fn keep_record(
     before: Option<String>,
     after: Option<String>,
 ) -> Result<()> {
-    let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+    let failed = |source| Error::io(format!("cannot write {}", spore_plain::path(path)), source);
     if undo {
         return match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
@@ -167,7 +167,7 @@ fn read(path: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+        Err(error) => Err(Error::io(format!("cannot read {}", spore_plain::path(path)), error)),
     }
 }
 

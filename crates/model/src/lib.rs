@@ -31,7 +31,7 @@ pub use graph::{Edge, EdgeKind, Node, NodeClass};
 pub use ids::{
     BadId, CommitId, EdgeId, EventId, NodeId, RunId, SessionToken, StepKey, TraceId, TreeId,
 };
-pub use ledger::{LedgerEntry, Usage};
+pub use ledger::{LedgerEntry, Usage, token_count};
 pub use lesson::{LESSON_KIND, Lesson, LessonRecord};
 pub use money::{Cost, Usd};
 pub use outcome::{Fault, Outcome};

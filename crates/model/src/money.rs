@@ -12,6 +12,8 @@ pub struct Usd(i64);
 
 impl Usd {
     pub const ZERO: Self = Self(0);
+    /// Where sums stop.
+    pub const MAX: Self = Self(i64::MAX);
 
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
@@ -25,6 +27,12 @@ impl Usd {
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let nanos = (dollars * 1e9).round();
         (0.0..9e18).contains(&nanos).then_some(Self(nanos as i64))
+    }
+
+    /// Like [`Self::from_dollars`], and as much as can be written for more than that.
+    pub fn from_dollars_at_most(dollars: f64) -> Option<Self> {
+        let is_too_much = dollars.is_finite() && dollars >= 9e9 || dollars == f64::INFINITY;
+        if is_too_much { Some(Self::MAX) } else { Self::from_dollars(dollars) }
     }
 
     pub fn as_dollars(self) -> f64 {
@@ -82,7 +90,8 @@ impl Serialize for Usd {
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
-        Self::from_dollars(dollars)
+        // A sum that stopped at the largest amount was written as one, too.
+        Self::from_dollars_at_most(dollars)
             .ok_or_else(|| serde::de::Error::custom(format!("{dollars} is not an amount of money")))
     }
 }
@@ -143,6 +152,17 @@ mod tests {
         for dollars in [-0.01, f64::NAN, f64::INFINITY, 1e300] {
             assert_eq!(Usd::from_dollars(dollars), None, "{dollars}");
         }
+    }
+
+    #[test]
+    fn an_amount_that_is_too_large_stays_the_largest() {
+        assert_eq!(Usd::MAX + Usd::from_nanos(1), Usd::MAX);
+        let text = serde_json::to_string(&Usd::MAX).unwrap();
+        assert_eq!(serde_json::from_str::<Usd>(&text).unwrap(), Usd::MAX);
+        assert_eq!(Usd::from_dollars_at_most(1e300), Some(Usd::MAX));
+        assert_eq!(Usd::from_dollars_at_most(0.5), Usd::from_dollars(0.5));
+        assert_eq!(Usd::from_dollars_at_most(-1.0), None);
+        assert_eq!(Usd::from_dollars_at_most(f64::NAN), None);
     }
 
     #[test]

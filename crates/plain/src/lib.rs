@@ -18,7 +18,7 @@
 //! [`headline`], [`ends_within`], [`block`]). In a *name* they are spelled out as `\u{202e}`,
 //! because two names that differ must not look alike ([`name`], [`path`]). Leaving them out
 //! costs joined emoji their joiner and some scripts a ligature; the JSON of every command holds
-//! the text as it was.
+//! the text as it was, with the same characters in JSON's own spelling ([`json()`]).
 //!
 //! # What is told about a cut
 //!
@@ -36,6 +36,7 @@
 
 mod cut;
 mod escapes;
+mod json;
 mod letters;
 mod markdown;
 mod names;
@@ -43,6 +44,7 @@ mod prose;
 
 pub use cut::{cut, cut_with, head};
 pub use escapes::without_escapes;
+pub use json::json;
 pub use markdown::{code, fenced, inline, quoted};
 pub use names::{name, path, word};
 pub use prose::{block, ends_within, headline, line, line_within};

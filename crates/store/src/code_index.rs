@@ -68,10 +68,10 @@ const CACHE_KIB: i64 = 64 << 10;
 /// Why there is no index to use.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeIndexOpenError {
-    #[error("there is no index at {path}", path = .path.display())]
+    #[error("there is no index at {path}", path = spore_plain::path(.path))]
     Missing { path: PathBuf },
     /// To be made anew.
-    #[error("the index at {path} {why}", path = .path.display())]
+    #[error("the index at {path} {why}", path = spore_plain::path(.path))]
     Unusable { path: PathBuf, why: String },
     #[error(transparent)]
     Failed(#[from] CodeIndexError),

@@ -19,7 +19,7 @@ mod tests;
 
 use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -64,12 +64,30 @@ pub enum SpineError {
     /// Nothing was written.
     #[error("an event of {bytes} bytes, or of several lines, cannot be a line of the spine")]
     BadLine { bytes: usize },
-    #[error("cannot use {path}", path = .path.display())]
+    #[error("cannot use {path}", path = spore_plain::path(.path))]
     Io {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
+}
+
+/// Opens a partition to read it. What is no file is refused: a device has no end.
+fn open_partition(path: &Path) -> io::Result<File> {
+    if path.metadata()?.is_file() {
+        return File::open(path);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"))
+}
+
+/// Refuses a link: what is written through it may be any file of the user's.
+fn refuse_link(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link to another place"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The event files of one repository. Clones share what they have open.
@@ -166,6 +184,7 @@ impl Spine {
     fn lock(&self, name: &str) -> Result<File, SpineError> {
         let path = self.dir.join(name);
         let locked = fs::create_dir_all(&self.dir).and_then(|()| {
+            refuse_link(&path)?;
             let file =
                 File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
             file.lock()?;

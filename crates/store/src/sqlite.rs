@@ -11,13 +11,16 @@
 //! <https://www.sqlite.org/lang_transaction.html>), so none is refused half way because another
 //! connection wrote meanwhile; a connection waits for the lock at most the busy timeout.
 //!
-//! Opening asks the file one question and writes nothing unless the file is new or older
-//! than this program. A file that is not ours is never written to.
+//! Opening asks the file one question and writes nothing unless the file is older than this
+//! program. A file that is not ours is never written to. A new file gets its name when it is
+//! whole, so one with nothing in it is not new: it was cut off, and what it held is not to be
+//! replaced by an empty history.
 
 mod damage;
 mod failure;
 mod journal;
 mod knowledge;
+mod making;
 mod migrations;
 mod rows;
 #[cfg(test)]
@@ -61,26 +64,29 @@ const ASK_AGAIN: Duration = Duration::from_millis(4);
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is nothing to read yet.
-    #[error("{path} does not exist", path = .path.display())]
+    #[error("{path} does not exist", path = spore_plain::path(.path))]
     Missing { path: PathBuf },
-    #[error("{path} is damaged or not a database", path = .path.display())]
+    /// It is there and holds nothing, which no file of ours ever does.
+    #[error("{path} is empty: what it held was cut off", path = spore_plain::path(.path))]
+    Empty { path: PathBuf },
+    #[error("{path} is damaged or not a database", path = spore_plain::path(.path))]
     Corrupt { path: PathBuf, source: Cause },
     /// A sound database, but of another program.
-    #[error("{path} is not a journal of Spore", path = .path.display())]
+    #[error("{path} is not a journal of Spore", path = spore_plain::path(.path))]
     NotOurs { path: PathBuf },
     /// Written by a later Spore; this one would not understand it.
-    #[error("{path} has version {found}, this program knows up to {known}", path = .path.display())]
+    #[error("{path} has version {found}, this program knows up to {known}", path = spore_plain::path(.path))]
     Newer { path: PathBuf, found: u32, known: u32 },
     /// Must be opened for writing once, which brings it up to date.
-    #[error("{path} has version {found} and must be brought to {known} first", path = .path.display())]
+    #[error("{path} has version {found} and must be brought to {known} first", path = spore_plain::path(.path))]
     Older { path: PathBuf, found: u32, known: u32 },
-    #[error("{path} cannot be written to", path = .path.display())]
+    #[error("{path} cannot be written to", path = spore_plain::path(.path))]
     ReadOnly { path: PathBuf },
-    #[error("the disk that holds {path} is full", path = .path.display())]
+    #[error("the disk that holds {path} is full", path = spore_plain::path(.path))]
     Full { path: PathBuf, source: Cause },
-    #[error("{path} is held by another process", path = .path.display())]
+    #[error("{path} is held by another process", path = spore_plain::path(.path))]
     Busy { path: PathBuf, source: Cause },
-    #[error("cannot open {path}", path = .path.display())]
+    #[error("cannot open {path}", path = spore_plain::path(.path))]
     Io { path: PathBuf, source: Cause },
 }
 
@@ -94,6 +100,23 @@ impl OpenError {
             Failure::ReadOnly => Self::ReadOnly { path },
             Failure::Io | Failure::Bug => Self::Io { path, source: source.into() },
         }
+    }
+
+    /// Says it of another file: of the one that was to be made, not of its scratch.
+    fn at(mut self, other: &Path) -> Self {
+        match &mut self {
+            Self::Missing { path }
+            | Self::Empty { path }
+            | Self::Corrupt { path, .. }
+            | Self::NotOurs { path }
+            | Self::Newer { path, .. }
+            | Self::Older { path, .. }
+            | Self::ReadOnly { path }
+            | Self::Full { path, .. }
+            | Self::Busy { path, .. }
+            | Self::Io { path, .. } => other.clone_into(path),
+        }
+        self
     }
 }
 
@@ -141,8 +164,11 @@ struct Handle {
 
 impl Handle {
     fn open(path: &Path, options: &OpenOptions) -> Result<Self, OpenError> {
-        let writable = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let mut connection = connect(path, options, writable)?;
+        if !path.exists() {
+            making::make(path, options)?;
+        }
+        refuse_empty(path)?;
+        let mut connection = connect(path, options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let found = migrations::identify(path, &connection)?;
         let failed = |source| OpenError::new(path, source);
         // SQLite opens a write-protected file without a word and fails at the first write.
@@ -152,9 +178,6 @@ impl Handle {
         connection
             .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
             .map_err(failed)?;
-        if found == 0 {
-            use_write_ahead_log(&connection, options.busy_timeout).map_err(failed)?;
-        }
         if found < migrations::KNOWN {
             migrations::upgrade(path, &mut connection)?;
         }
@@ -165,6 +188,7 @@ impl Handle {
         if !path.exists() {
             return Err(OpenError::Missing { path: path.to_owned() });
         }
+        refuse_empty(path)?;
         let options = OpenOptions::default();
         let connection = connect(path, &options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let (found, known) = (migrations::identify(path, &connection)?, migrations::KNOWN);
@@ -189,6 +213,18 @@ impl Handle {
         let done = act(&transaction)?;
         transaction.commit().map_err(failed)?;
         Ok(done)
+    }
+}
+
+/// Refuses a file without a byte before SQLite sees it, which would take it for a new one and
+/// remove the log beside it, with all that was written last
+/// (<https://www.sqlite.org/src/file/src/pager.c>, `pagerOpenWalIfPresent`).
+fn refuse_empty(path: &Path) -> Result<(), OpenError> {
+    match path.metadata() {
+        Ok(found) if found.is_file() && found.len() == 0 => {
+            Err(OpenError::Empty { path: path.to_owned() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -225,18 +261,4 @@ fn begin(connection: &Connection, patience: Duration) -> rusqlite::Result<Transa
     };
     connection.busy_timeout(patience)?;
     begun
-}
-
-/// Switches a new file to the write-ahead log; the file remembers. Two processes that make
-/// the same file at once hinder each other here, and SQLite does not wait by itself.
-fn use_write_ahead_log(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
-    let patient_until = now() + patience;
-    loop {
-        match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error) if Failure::of(&error) == Failure::Busy && now() < patient_until => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            done => return done,
-        }
-    }
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use spore_model::{Usage, Usd};
 
-use crate::health::usage_of;
+use crate::health::{tokens, usage_of};
 
 /// Tokens that a call reads where the agent gives no count: mostly its instructions and tools.
 const USUAL_CONTEXT: u64 = 20_000;
@@ -44,7 +44,7 @@ impl UsageTally {
 
     /// Reads a `usage_update`: how full the context is, and what all of it cost.
     pub(super) fn update(&mut self, update: &Value) {
-        self.context = update["used"].as_u64().unwrap_or(self.context);
+        self.context = told(update, "used").unwrap_or(self.context);
         let cost = &update["cost"];
         if cost["currency"] == "USD" {
             // A model without a price costs nothing, by the agent's count: that is no price.
@@ -57,12 +57,12 @@ impl UsageTally {
     pub(super) fn answer(&mut self, answer: &Value) {
         let quota = &answer["_meta"]["quota"]["token_count"];
         let in_quota = || {
-            let read = |name: &str| quota[name].as_u64();
+            let read = |name: &str| told(quota, name);
             Some(usage_of(read("input_tokens")?, 0, 0, read("output_tokens")?))
         };
         // opencode reports a usage of all zeros for a turn that was broken off.
-        let told = |usage: &Usage| *usage != Usage::default();
-        self.whole = read(&answer["usage"]).or_else(in_quota).filter(told);
+        let is_told = |usage: &Usage| *usage != Usage::default();
+        self.whole = read(&answer["usage"]).or_else(in_quota).filter(is_told);
     }
 
     /// The tokens of the session, which made so many calls; with the bounds in which the true
@@ -80,34 +80,35 @@ impl UsageTally {
             return (whole, None);
         }
         let last = self.whole.unwrap_or_else(|| usage_of(self.context, 0, 0, 0));
-        let input =
-            |usage: &Usage| usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+        let input = last.read_tokens();
         let calls = u64::from(calls.max(1));
         // Each call reads what those before it left, so the last that was told is the longest;
         // where none was, an agent's own instructions may fill a window.
-        let most = if input(&last) > 0 { input(&last) * calls } else { WINDOW * calls };
+        let most = calls.saturating_mul(if input > 0 { input } else { WINDOW });
         let estimate = Usage {
-            input_tokens: if input(&last) > 0 { most } else { USUAL_CONTEXT * calls },
+            input_tokens: if input > 0 { most } else { USUAL_CONTEXT * calls },
             output_tokens: self.said.max(last.output_tokens),
             ..Usage::default()
         };
-        let low = Usage {
-            input_tokens: input(&last),
-            output_tokens: last.output_tokens,
-            ..Usage::default()
-        };
+        let low =
+            Usage { input_tokens: input, output_tokens: last.output_tokens, ..Usage::default() };
         let high = Usage {
             input_tokens: most,
-            output_tokens: 4 * estimate.output_tokens + UNHEARD * calls,
+            output_tokens: estimate.output_tokens.saturating_mul(4).saturating_add(UNHEARD * calls),
             ..Usage::default()
         };
         (estimate, Some((low, high)))
     }
 }
 
+/// A count of tokens by its name, if anything is told there.
+fn told(counts: &Value, name: &str) -> Option<u64> {
+    counts.get(name).filter(|told| !told.is_null()).map(tokens)
+}
+
 /// Reads the protocol's own shape; an input that was cached is counted beside the rest.
 fn read(usage: &Value) -> Option<Usage> {
-    let read = |name: &str| usage[name].as_u64();
+    let read = |name: &str| told(usage, name);
     let (input, output) = (read("inputTokens")?, read("outputTokens")?);
     let cache_read = read("cachedReadTokens").unwrap_or(0);
     let cache_write = read("cachedWriteTokens").unwrap_or(0);

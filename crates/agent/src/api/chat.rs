@@ -7,7 +7,7 @@ use spore_model::Usage;
 
 use super::conversation::{
     AnswerReader, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
-    StreamFault, number, text,
+    StreamFault, counted, number, text,
 };
 
 const CALLS: usize = 256;
@@ -154,10 +154,10 @@ impl AnswerReader for ChatAnswer {
 impl ChatAnswer {
     fn count(&mut self, chunk: &Value) {
         let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) else { return };
-        let cached = number(usage, "/prompt_tokens_details/cached_tokens").unwrap_or(0);
+        let cached = counted(usage, "/prompt_tokens_details/cached_tokens").unwrap_or(0);
         self.usage = Usage {
-            input_tokens: number(usage, "/prompt_tokens").unwrap_or(0).saturating_sub(cached),
-            output_tokens: number(usage, "/completion_tokens").unwrap_or(0),
+            input_tokens: counted(usage, "/prompt_tokens").unwrap_or(0).saturating_sub(cached),
+            output_tokens: counted(usage, "/completion_tokens").unwrap_or(0),
             cache_read_tokens: cached,
             cache_write_tokens: 0,
         };

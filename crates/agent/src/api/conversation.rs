@@ -8,6 +8,8 @@ use serde_json::Value;
 use spore_model::Usage;
 use spore_tools::Registry;
 
+use crate::health::tokens;
+
 /// Everything that one call to the model says.
 pub(super) struct ModelRequest<'a> {
     pub(super) model: &'a str,
@@ -117,6 +119,11 @@ pub(super) trait AnswerReader {
 /// Text at `pointer`, or nothing.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A count of tokens at `pointer`, if anything is told there.
+pub(super) fn counted(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer).filter(|told| !told.is_null()).map(tokens)
 }
 
 pub(super) fn number(value: &Value, pointer: &str) -> Option<u64> {

@@ -7,7 +7,7 @@ use spore_model::Usage;
 
 use super::conversation::{
     AnswerReader, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
-    StreamFault, number, text,
+    StreamFault, counted, number, text,
 };
 
 /// More blocks than any answer has.
@@ -172,7 +172,7 @@ impl MessagesAnswer {
             ("/cache_creation_input_tokens", &mut self.usage.cache_write_tokens),
         ];
         for (pointer, kind) in kinds {
-            *kind = number(usage, pointer).unwrap_or(*kind);
+            *kind = counted(usage, pointer).unwrap_or(*kind);
         }
     }
 }

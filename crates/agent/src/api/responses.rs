@@ -8,7 +8,7 @@ use spore_model::Usage;
 
 use super::conversation::{
     AnswerReader, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
-    StreamFault, number, text,
+    StreamFault, counted, text,
 };
 
 const ITEMS: usize = 4096;
@@ -139,11 +139,11 @@ impl ResponsesAnswer {
 
     fn count(&mut self, event: &Value) {
         let Some(usage) = event.pointer("/response/usage") else { return };
-        let cached = number(usage, "/input_tokens_details/cached_tokens").unwrap_or(0);
+        let cached = counted(usage, "/input_tokens_details/cached_tokens").unwrap_or(0);
         self.usage = Usage {
             // Here the input includes what was read from the cache.
-            input_tokens: number(usage, "/input_tokens").unwrap_or(0).saturating_sub(cached),
-            output_tokens: number(usage, "/output_tokens").unwrap_or(0),
+            input_tokens: counted(usage, "/input_tokens").unwrap_or(0).saturating_sub(cached),
+            output_tokens: counted(usage, "/output_tokens").unwrap_or(0),
             cache_read_tokens: cached,
             cache_write_tokens: 0,
         };

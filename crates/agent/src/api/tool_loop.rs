@@ -143,8 +143,7 @@ impl ToolLoop<'_> {
         self.progress.turns += 1;
         self.progress.usage = self.progress.usage + usage;
         // All that the model had to read, from wherever it came.
-        self.progress.last_input =
-            usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+        self.progress.last_input = usage.read_tokens();
         self.progress.longest_input = self.progress.longest_input.max(self.progress.last_input);
         if !reply.thinking.is_empty() {
             let event = AgentEvent::Thinking { text: self.notes.endpoint.mask(&reply.thinking) };

@@ -11,7 +11,7 @@ use std::fmt;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use spore_model::{Usage, Usd};
+use spore_model::{Usage, Usd, token_count};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamLine {
@@ -73,21 +73,26 @@ pub(super) struct RateLimitInfo {
     pub(super) rate_limit_type: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct ClaudeUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "token_count")]
+    input_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
+    output_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
+    cache_read_input_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
+    cache_creation_input_tokens: u64,
 }
 
 impl From<ClaudeUsage> for Usage {
     fn from(raw: ClaudeUsage) -> Self {
         Self {
-            input_tokens: raw.input_tokens.unwrap_or(0),
-            output_tokens: raw.output_tokens.unwrap_or(0),
-            cache_read_tokens: raw.cache_read_input_tokens.unwrap_or(0),
-            cache_write_tokens: raw.cache_creation_input_tokens.unwrap_or(0),
+            input_tokens: raw.input_tokens,
+            output_tokens: raw.output_tokens,
+            cache_read_tokens: raw.cache_read_input_tokens,
+            cache_write_tokens: raw.cache_creation_input_tokens,
         }
     }
 }
@@ -103,10 +108,11 @@ pub(super) struct ResultLine {
     /// qwen-code.
     #[serde(default, deserialize_with = "present")]
     pub(super) stop_reason: Option<Option<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "turns")]
     pub(super) num_turns: u32,
     pub(super) result: Option<String>,
     pub(super) structured_output: Option<Value>,
+    #[serde(default, deserialize_with = "dollars")]
     pub(super) total_cost_usd: Option<f64>,
     usage: Option<ClaudeUsage>,
     #[serde(default, rename = "modelUsage")]
@@ -120,11 +126,15 @@ pub(super) struct ResultLine {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ModelUsage {
+    #[serde(deserialize_with = "token_count")]
     input_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
     output_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
     cache_read_input_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
     cache_creation_input_tokens: u64,
-    #[serde(rename = "costUSD")]
+    #[serde(rename = "costUSD", deserialize_with = "dollars")]
     cost_usd: Option<f64>,
 }
 
@@ -159,6 +169,16 @@ impl ResultLine {
         };
         self.total_cost_usd.or_else(by_model).and_then(Usd::from_dollars)
     }
+}
+
+/// Reads a number of dollars; what is none is no price.
+fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_f64())
+}
+
+/// Reads a number of turns; what is none counts for nothing.
+fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    Ok(u32::try_from(token_count(deserializer)?).unwrap_or(0))
 }
 
 /// Tells a field that is `null` from one that is not there.

@@ -269,8 +269,11 @@ impl ClaudeStream {
             return None;
         }
         self.turns += 1;
-        (usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens > 0)
-            .then_some(AgentEvent::Usage { usage })
+        (usage.read_tokens() > 0).then_some(AgentEvent::Usage { usage })
+    }
+
+    fn hear_output(&mut self, tokens: u64) {
+        self.heard = self.heard + Usage { output_tokens: tokens, ..Usage::default() };
     }
 
     fn block(&mut self, speaker: &Option<String>, block: ContentBlock) -> Option<AgentEvent> {
@@ -278,7 +281,7 @@ impl ClaudeStream {
         match block.kind.as_str() {
             "text" => {
                 let text = block.text?;
-                self.heard.output_tokens += estimated_tokens(&text);
+                self.hear_output(estimated_tokens(&text));
                 own.then(|| {
                     self.last_text.clone_from(&text);
                     AgentEvent::Text { text }
@@ -286,13 +289,13 @@ impl ClaudeStream {
             }
             "thinking" => {
                 let text = block.thinking?;
-                self.heard.output_tokens += estimated_tokens(&text);
+                self.hear_output(estimated_tokens(&text));
                 own.then_some(AgentEvent::Thinking { text })
             }
             "tool_use" => {
                 let tool = block.name.unwrap_or_default();
                 let input = block.input.unwrap_or_default();
-                self.heard.output_tokens += estimated_tokens(&input.to_string());
+                self.hear_output(estimated_tokens(&input.to_string()));
                 let event = summary::tool_use(&tool, &input, self.dir.as_deref());
                 let call = RunningCall { tool, speaker: speaker.clone() };
                 self.tools.insert(block.id.unwrap_or_default(), call);

@@ -6,7 +6,7 @@ use std::mem;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use spore_model::{Outcome, Usage};
+use spore_model::{Outcome, Usage, token_count};
 
 use super::item::{TurnItem, unwrapped};
 use super::opening::{CodexOpening, INITIALIZE, THREAD, TURN, hello, interrupt};
@@ -51,10 +51,13 @@ struct Meter {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Breakdown {
+    #[serde(deserialize_with = "token_count")]
     input_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
     cached_input_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "token_count")]
     cache_write_input_tokens: u64,
+    #[serde(deserialize_with = "token_count")]
     output_tokens: u64,
 }
 

@@ -5,7 +5,7 @@ use spore_model::Usage;
 
 use super::{PrintedSession, word};
 use crate::AgentEvent;
-use crate::health::usage_of;
+use crate::health::{tokens, usage_of};
 
 pub(super) fn line(printed: &mut PrintedSession, line: &Value) -> Option<Vec<AgentEvent>> {
     let item = &line["item"];
@@ -62,7 +62,7 @@ fn done(printed: &mut PrintedSession, item: &Value) -> Vec<AgentEvent> {
 }
 
 fn usage(raw: &Value) -> Usage {
-    let read = |name: &str| raw[name].as_u64().unwrap_or(0);
+    let read = |name: &str| tokens(&raw[name]);
     usage_of(
         read("input_tokens"),
         read("cached_input_tokens"),

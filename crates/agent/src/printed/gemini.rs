@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{PrintedSession, word};
 use crate::AgentEvent;
-use crate::health::usage_of;
+use crate::health::{tokens, usage_of};
 
 pub(super) fn line(printed: &mut PrintedSession, line: &Value) -> Option<Vec<AgentEvent>> {
     match line["type"].as_str()? {
@@ -40,7 +40,7 @@ pub(super) fn line(printed: &mut PrintedSession, line: &Value) -> Option<Vec<Age
 
 fn result(printed: &mut PrintedSession, line: &Value) -> Vec<AgentEvent> {
     let stats = &line["stats"];
-    let read = |name: &str| stats[name].as_u64().unwrap_or(0);
+    let read = |name: &str| tokens(&stats[name]);
     printed.usage = usage_of(read("input_tokens"), read("cached"), 0, read("output_tokens"));
     if word(line, "status") != "success" {
         return printed.troubled(None, word(&line["error"], "message"));

@@ -5,6 +5,7 @@ use spore_model::{Usage, Usd};
 
 use super::{PrintedSession, word};
 use crate::AgentEvent;
+use crate::health::tokens;
 
 /// The tool that opencode makes of a call to one that is not there.
 const NO_SUCH_TOOL: &str = "invalid";
@@ -45,13 +46,12 @@ fn used(printed: &mut PrintedSession, part: &Value) -> Vec<AgentEvent> {
 }
 
 fn step(printed: &mut PrintedSession, part: &Value) -> Vec<AgentEvent> {
-    let tokens = &part["tokens"];
-    let read = |value: &Value| value.as_u64().unwrap_or(0);
+    let told = &part["tokens"];
     let usage = Usage {
-        input_tokens: read(&tokens["input"]),
-        output_tokens: read(&tokens["output"]) + read(&tokens["reasoning"]),
-        cache_read_tokens: read(&tokens["cache"]["read"]),
-        cache_write_tokens: read(&tokens["cache"]["write"]),
+        input_tokens: tokens(&told["input"]),
+        output_tokens: tokens(&told["output"]).saturating_add(tokens(&told["reasoning"])),
+        cache_read_tokens: tokens(&told["cache"]["read"]),
+        cache_write_tokens: tokens(&told["cache"]["write"]),
     };
     printed.usage = printed.usage + usage;
     // A model without a price costs nothing, by its count: that is no price.

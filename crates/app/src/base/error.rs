@@ -106,7 +106,7 @@ impl From<GitError> for Error {
         let error = match error {
             // git's own words run over several lines and end in the same advice.
             GitError::Unsafe { dir, .. } => {
-                let dir = dir.display();
+                let dir = spore_plain::path(&dir);
                 let message = format!("git does not trust {dir}: it belongs to another user");
                 let hint = format!(
                     "if that is as it should be: git config --global --add safe.directory {dir}"
@@ -114,7 +114,7 @@ impl From<GitError> for Error {
                 return Self::new(Fault::BadInput, message).hint(hint);
             }
             GitError::Io { path, source } => {
-                return Self::io(format!("cannot use {}", path.display()), source);
+                return Self::io(format!("cannot use {}", spore_plain::path(&path)), source);
             }
             other => other,
         };
@@ -166,7 +166,7 @@ impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         let (fault, hint) = match &error {
             OpenError::Missing { .. } => (Fault::Missing, "run `spore init`"),
-            OpenError::Corrupt { .. } => (
+            OpenError::Empty { .. } | OpenError::Corrupt { .. } => (
                 Fault::BadInput,
                 "restore the file, or move it away to start with no history; your branches and \
                  .spore/runs/ are not affected",
@@ -263,7 +263,7 @@ impl From<EmbedError> for Error {
             EmbedError::Damaged { .. } => Self::new(Fault::BadInput, error.to_string())
                 .hint("run `spore setup`: it mends what is damaged"),
             EmbedError::Io { path, source } => {
-                Self::io(format!("cannot read {}", path.display()), source)
+                Self::io(format!("cannot read {}", spore_plain::path(&path)), source)
             }
         }
     }
@@ -275,7 +275,7 @@ impl From<VectorsError> for Error {
             VectorsError::Foreign { .. } => Self::new(Fault::BadInput, error.to_string())
                 .hint("run `spore index`: it makes them anew"),
             VectorsError::Io { path, source } => {
-                Self::io(format!("cannot use {}", path.display()), source)
+                Self::io(format!("cannot use {}", spore_plain::path(&path)), source)
             }
         }
     }

@@ -19,13 +19,13 @@ use crate::{Error, Result, Surroundings};
 
 /// Reads a text that may not be there.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>> {
-    match fs::read(path) {
+    match files::read(path) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
-            Error::new(Fault::BadInput, format!("{} is not UTF-8 text", path.display()))
+            Error::new(Fault::BadInput, format!("{} is not UTF-8 text", spore_plain::path(path)))
                 .hint("save it as UTF-8, then try again")
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+        Err(error) => Err(Error::io(format!("cannot read {}", spore_plain::path(path)), error)),
     }
 }
 
@@ -33,8 +33,9 @@ impl Surroundings {
     /// Writes a file whole, with the directories above it.
     pub fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
         create_dir_above(path)?;
-        effect(&self.probe, "", path, || files::write_atomic(path, content))
-            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+        effect(&self.probe, "", path, || files::write_atomic(path, content)).map_err(|source| {
+            Error::io(format!("cannot write {}", spore_plain::path(path)), source)
+        })
     }
 
     /// Like [`Self::write_file`], where only this user can look.
@@ -51,7 +52,7 @@ impl Surroundings {
     /// Writes a file unless it holds just this, so that a projection that did not change
     /// costs nothing.
     pub(crate) fn write_if_changed(&self, path: &Path, content: &[u8]) -> Result<()> {
-        if fs::read(path).is_ok_and(|there| there == content) {
+        if files::read(path).is_ok_and(|there| there == content) {
             return Ok(());
         }
         self.write_file(path, content)
@@ -64,15 +65,17 @@ impl Surroundings {
             let mut file = File::options().create(true).append(true).open(path)?;
             file.write_all(content)
         };
-        effect(&self.probe, "append ", path, append)
-            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+        effect(&self.probe, "append ", path, append).map_err(|source| {
+            Error::io(format!("cannot write {}", spore_plain::path(path)), source)
+        })
     }
 
     /// Appends the lines that are not in the file yet.
     pub(crate) fn append_missing_lines(&self, path: &Path, lines: &[String]) -> Result<()> {
         create_dir_above(path)?;
-        effect(&self.probe, "append ", path, || append_missing(path, lines))
-            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+        effect(&self.probe, "append ", path, || append_missing(path, lines)).map_err(|source| {
+            Error::io(format!("cannot write {}", spore_plain::path(path)), source)
+        })
     }
 
     /// Removes a file; one that is gone is fine.
@@ -81,20 +84,23 @@ impl Surroundings {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         };
-        effect(&self.probe, "remove ", path, remove)
-            .map_err(|source| Error::io(format!("cannot remove {}", path.display()), source))
+        effect(&self.probe, "remove ", path, remove).map_err(|source| {
+            Error::io(format!("cannot remove {}", spore_plain::path(path)), source)
+        })
     }
 
     /// Removes a directory with all that is in it; one that is gone is fine.
     pub(crate) fn remove_tree(&self, path: &Path) -> Result<()> {
-        effect(&self.probe, "remove ", path, || files::remove_all(path))
-            .map_err(|source| Error::io(format!("cannot remove {}", path.display()), source))
+        effect(&self.probe, "remove ", path, || files::remove_all(path)).map_err(|source| {
+            Error::io(format!("cannot remove {}", spore_plain::path(path)), source)
+        })
     }
 
     /// Gives a file or a directory another name.
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        effect(&self.probe, "rename ", from, || fs::rename(from, to))
-            .map_err(|source| Error::io(format!("cannot rename {}", from.display()), source))
+        effect(&self.probe, "rename ", from, || fs::rename(from, to)).map_err(|source| {
+            Error::io(format!("cannot rename {}", spore_plain::path(from)), source)
+        })
     }
 
     /// Copies a file, with the directories above the copy.
@@ -108,13 +114,13 @@ impl Surroundings {
 /// nothing to a run that goes on.
 pub(crate) fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path)
-        .map_err(|source| Error::io(format!("cannot create {}", path.display()), source))
+        .map_err(|source| Error::io(format!("cannot create {}", spore_plain::path(path)), source))
 }
 
 /// Like [`create_dir`], readable by the owner alone.
 pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
     files::create_private_dir(path)
-        .map_err(|source| Error::io(format!("cannot create {}", path.display()), source))
+        .map_err(|source| Error::io(format!("cannot create {}", spore_plain::path(path)), source))
 }
 
 /// Removes a directory that is empty; any other stays.
@@ -146,7 +152,7 @@ fn label(path: &Path) -> String {
 /// Appends the lines that are not there yet. Half a line at the end, from a process that was
 /// killed while it wrote, is taken back first.
 fn append_missing(path: &Path, lines: &[String]) -> io::Result<()> {
-    let there = fs::read_to_string(path).unwrap_or_default();
+    let there = files::read_text(path).unwrap_or_default();
     let whole = there.rfind('\n').map_or(0, |end| end + 1);
     let known: BTreeSet<&str> = there[..whole].lines().collect();
     let missing: Vec<&str> =

@@ -25,6 +25,7 @@ exports/
 memory/fragments/
 memory/state/
 memory/inbox/
+*.tmp
 ";
 
 const CONFIG: &str = "\

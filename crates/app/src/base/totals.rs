@@ -6,7 +6,7 @@ use spore_store::RunChange;
 /// Sums up sessions as they were booked.
 pub(crate) fn of_ledger<'a>(entries: impl Iterator<Item = &'a LedgerEntry> + Clone) -> RunChange {
     RunChange {
-        turns: Some(entries.clone().map(|entry| entry.turns).sum()),
+        turns: Some(sum(entries.clone().map(|entry| entry.turns))),
         tokens: Some(entries.clone().map(|entry| entry.usage).sum::<Usage>()),
         cost: Some(entries.map(|entry| entry.cost).sum::<Cost>().into()),
         ..RunChange::default()
@@ -16,9 +16,14 @@ pub(crate) fn of_ledger<'a>(entries: impl Iterator<Item = &'a LedgerEntry> + Clo
 /// Sums up the rows below a run.
 pub(crate) fn of_runs<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> RunChange {
     RunChange {
-        turns: Some(runs.clone().map(|run| run.turns).sum()),
+        turns: Some(sum(runs.clone().map(|run| run.turns))),
         tokens: Some(runs.clone().map(|run| run.tokens).sum::<Usage>()),
         cost: Some(runs.map(|run| Cost::from(run.cost)).sum::<Cost>().into()),
         ..RunChange::default()
     }
+}
+
+/// Agents count their turns by themselves, and may say anything.
+fn sum(turns: impl Iterator<Item = u32>) -> u32 {
+    turns.fold(0, u32::saturating_add)
 }

@@ -29,11 +29,15 @@ impl Workspace {
     pub fn find(around: &Surroundings) -> Result<Self> {
         if let Some(root) = &around.root {
             let root = root.canonicalize().map_err(|source| {
-                Error::new(Fault::Usage, format!("there is no directory {}", root.display()))
-                    .because(source)
+                Error::new(
+                    Fault::Usage,
+                    format!("there is no directory {}", spore_plain::path(root)),
+                )
+                .because(source)
             })?;
             if !root.is_dir() {
-                let message = format!("there is no directory {}: it is a file", root.display());
+                let message =
+                    format!("there is no directory {}: it is a file", spore_plain::path(&root));
                 return Err(Error::new(Fault::Usage, message));
             }
             return Ok(Self::at(root, around));
@@ -41,11 +45,21 @@ impl Workspace {
         Self::around_dir(around, &around.cwd)
     }
 
+    /// Like [`Self::find`], for a command that starts a run. Its records and its sessions hold
+    /// paths as text, so one that is none is refused before anything is begun.
+    pub(crate) fn find_for_run(around: &Surroundings) -> Result<Self> {
+        let workspace = Self::find(around)?;
+        for path in [&workspace.root, &around.state_home, &around.exe] {
+            refuse_unless_text(path, Fault::BadInput)?;
+        }
+        Ok(workspace)
+    }
+
     /// Finds the project that a directory belongs to, wherever the command was called.
     pub(crate) fn around_dir(around: &Surroundings, dir: &Path) -> Result<Self> {
-        let cwd = dir
-            .canonicalize()
-            .map_err(|source| Error::io(format!("cannot read {}", dir.display()), source))?;
+        let cwd = dir.canonicalize().map_err(|source| {
+            Error::io(format!("cannot read {}", spore_plain::path(dir)), source)
+        })?;
         let marked = cwd.ancestors().find(|dir| dir.join(".spore").is_dir());
         let root = match marked {
             // Its `.git` is a file: a linked worktree, whose `.spore/` is only a copy of what
@@ -114,7 +128,7 @@ impl Workspace {
     pub(crate) fn refuse_file(&self) -> Result<()> {
         let spore = self.spore_dir();
         if spore.exists() && !spore.is_dir() {
-            let message = format!("{} is not a directory", spore.display());
+            let message = format!("{} is not a directory", spore_plain::path(&spore));
             return Err(Error::new(Fault::BadInput, message)
                 .hint("move it away: Spore keeps what it knows of a project there"));
         }
@@ -175,7 +189,7 @@ impl Workspace {
         }
         Err(Error::new(
             Fault::Missing,
-            format!("{} is not a Spore project: it has no .spore/", self.root.display()),
+            format!("{} is not a Spore project: it has no .spore/", spore_plain::path(&self.root)),
         )
         .hint("run `spore init`"))
     }
@@ -206,17 +220,31 @@ impl Workspace {
             (self.config_file(), SettingsOrigin::Project(self.config_file())),
         ];
         for (path, origin) in files {
-            match std::fs::read_to_string(&path) {
+            match spore_effects::files::read_text(&path) {
                 Ok(text) => layers.push(SettingsLayer { origin, text }),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    return Err(Error::io(format!("cannot read {}", path.display()), error));
+                    return Err(Error::io(
+                        format!("cannot read {}", spore_plain::path(&path)),
+                        error,
+                    ));
                 }
             }
         }
         layers.extend(spore_config::env_layers(&around.variables));
         layers.extend(flags.iter().cloned());
         Ok(Config::load(&layers)?)
+    }
+}
+
+/// Refuses a path that no record can hold.
+pub(crate) fn refuse_unless_text(path: &Path, fault: Fault) -> Result<()> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => {
+            let message = format!("the path {} is not UTF-8 text", spore_plain::path(path));
+            Err(Error::new(fault, message).hint("give what is there a name in UTF-8"))
+        }
     }
 }
 

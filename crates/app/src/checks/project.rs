@@ -26,7 +26,10 @@ pub(crate) fn gates(
     if found.is_empty() {
         return Err(Error::new(
             Fault::Config,
-            format!("no build or test command was found in {}", workspace.root().display()),
+            format!(
+                "no build or test command was found in {}",
+                spore_plain::path(workspace.root())
+            ),
         )
         .hint("name one in .spore/config.toml:\n  [gates.commands.test]\n  run = \"make test\""));
     }

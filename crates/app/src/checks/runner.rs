@@ -208,7 +208,7 @@ impl GateRuns<'_> {
     /// style out.
     fn has_to_run(&self, gate: &Gate, check: &Check<'_>, dir: &Path) -> Result<bool> {
         if let Some(install) = &gate.install {
-            let known: BTreeMap<String, String> = std::fs::read(self.stamp())
+            let known: BTreeMap<String, String> = spore_effects::files::read(self.stamp())
                 .ok()
                 .and_then(|text| serde_json::from_slice(&text).ok())
                 .unwrap_or_default();

@@ -13,7 +13,7 @@ pub(crate) fn summary(results: &[GateResult], notes: Vec<String>, room: usize) -
     let mut evidence = String::new();
     for result in &red {
         evidence.push_str(&heading(result));
-        let log = std::fs::read(&result.log).unwrap_or_default();
+        let log = spore_effects::files::read(&result.log).unwrap_or_default();
         let room = room.saturating_sub(evidence.len());
         evidence.push_str(&spore_gates::excerpt(&log, room));
     }

@@ -117,7 +117,7 @@ impl From<SpineError> for Error {
     fn from(error: SpineError) -> Self {
         match error {
             SpineError::Io { path, source } => {
-                Self::io(format!("cannot use {}", path.display()), source)
+                Self::io(format!("cannot use {}", spore_plain::path(&path)), source)
             }
             error @ SpineError::BadLine { .. } => Self::new(Fault::BadInput, error.to_string()),
             error @ SpineError::BadDay { .. } => Self::new(Fault::Bug, error.to_string()),

@@ -137,8 +137,9 @@ impl Stream<'_> {
         self.kept = self.reader.cursor().clone();
         let mut text = serde_json::to_string(&self.kept).map_err(crate::base::error::bug)?;
         text.push('\n');
-        files::write_atomic(file, text.as_bytes())
-            .map_err(|source| Error::io(format!("cannot write {}", file.display()), source))
+        files::write_atomic(file, text.as_bytes()).map_err(|source| {
+            Error::io(format!("cannot write {}", spore_plain::path(file)), source)
+        })
     }
 }
 
@@ -173,15 +174,17 @@ fn start(spine: &Spine, filter: &Filter, asked: &Tail, default_limit: u32) -> Re
 }
 
 fn read_cursor(file: &Path) -> Result<Cursor> {
-    let text = match std::fs::read_to_string(file) {
+    let text = match spore_effects::files::read_text(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok(Cursor::default());
         }
-        Err(source) => return Err(Error::io(format!("cannot read {}", file.display()), source)),
+        Err(source) => {
+            return Err(Error::io(format!("cannot read {}", spore_plain::path(file)), source));
+        }
     };
     serde_json::from_str(&text).map_err(|source| {
-        Error::new(Fault::BadInput, format!("{} is not a cursor", file.display()))
+        Error::new(Fault::BadInput, format!("{} is not a cursor", spore_plain::path(file)))
             .hint("name a file that this command wrote, or one that is not there yet")
             .because(source)
     })

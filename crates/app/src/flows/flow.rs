@@ -128,7 +128,7 @@ impl ActiveFlow<'_> {
 
     /// A file of the flow as seen from the project's root.
     pub(crate) fn path_of(&self, file: &Path) -> String {
-        format!(".spore/runs/{}/{}", self.root, file.display())
+        format!(".spore/runs/{}/{}", self.root, spore_plain::path(file))
     }
 
     /// Writes a file of the flow, unless it is there just so.

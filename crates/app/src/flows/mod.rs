@@ -102,7 +102,7 @@ pub fn sentinel(
     asked: &SentinelAsked,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_for_run(around)?;
     if !asked.fresh && workspace.database().exists() {
         let config = workspace.config(around, &[])?;
         let journal = workspace.journal(&config)?;
@@ -122,7 +122,7 @@ fn start(
     plan: impl FnOnce(&requests::Ready<'_>) -> Result<Planned>,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_for_run(around)?;
     let config = workspace.config(around, &[])?;
     let planned =
         plan(&requests::Ready { around, workspace: &workspace, config: &config, options })?;

@@ -267,7 +267,7 @@ impl Coordinator<'_> {
             let dir = ground.dir().join(phase_dir(at, &report.phase));
             ground.write_json(&dir.join("report.json"), &report)?;
             let manifest = ground.dir().join(&last.manifest);
-            if let Ok(text) = std::fs::read_to_string(manifest) {
+            if let Ok(text) = spore_effects::files::read_text(manifest) {
                 ground.write(&dir.join("manifest.json"), &text)?;
             }
             let path = ground.path_of(Path::new(&last.manifest));

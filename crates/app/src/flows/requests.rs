@@ -187,7 +187,8 @@ impl Ready<'_> {
     fn scenario(&self) -> Result<Option<PathBuf>> {
         let absolute = |path: &Path| {
             self.around.cwd.join(path).canonicalize().map_err(|source| {
-                Error::new(Fault::Usage, format!("there is no {}", path.display())).because(source)
+                Error::new(Fault::Usage, format!("there is no {}", spore_plain::path(path)))
+                    .because(source)
             })
         };
         self.options.scenario.as_deref().map(absolute).transpose()
@@ -256,12 +257,13 @@ pub(crate) mod plan {
 fn flows(workspace: &Workspace) -> Result<Flows> {
     let dir = workspace.spore_dir().join("flows");
     let mut paths = paths_in(&dir)
-        .map_err(|error| Error::io(format!("cannot read {}", dir.display()), error))?;
+        .map_err(|error| Error::io(format!("cannot read {}", spore_plain::path(&dir)), error))?;
     paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
     let mut files = Vec::new();
     for path in paths {
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
+        let text = spore_effects::files::read_text(&path).map_err(|error| {
+            Error::io(format!("cannot read {}", spore_plain::path(&path)), error)
+        })?;
         files.push(FlowFile { path, text });
     }
     Ok(Flows::read(&files)?)

@@ -85,8 +85,9 @@ impl Graph<'_> {
     /// Names a file that is not there yet.
     fn export_file(&self, now: Timestamp) -> Result<(PathBuf, String)> {
         let dir = self.workspace.spore_dir().join("exports");
-        std::fs::create_dir_all(&dir)
-            .map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
+        std::fs::create_dir_all(&dir).map_err(|source| {
+            Error::io(format!("cannot create {}", spore_plain::path(&dir)), source)
+        })?;
         let time: String = now.to_string().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
         let names = (1..1000).map(|number| {
             if number == 1 {

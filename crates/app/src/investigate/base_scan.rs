@@ -65,14 +65,14 @@ pub fn scan(
 pub(crate) fn target(around: &Surroundings, dir: &Path) -> Result<PathBuf> {
     let named = around.cwd.join(dir);
     let real = named.canonicalize().map_err(|source| {
-        let what = format!("there is no directory {}", dir.display());
+        let what = format!("there is no directory {}", spore_plain::path(dir));
         let hint = "name a directory as seen from here, or none for this one";
         Error::new(Fault::BadInput, what).hint(hint).because(source)
     })?;
     if real.is_dir() {
         return Ok(real);
     }
-    let message = format!("{} is not a directory", dir.display());
+    let message = format!("{} is not a directory", spore_plain::path(dir));
     Err(Error::new(Fault::BadInput, message).hint("name the directory that it is in"))
 }
 
@@ -128,7 +128,7 @@ impl From<ScanError> for Error {
     fn from(error: ScanError) -> Self {
         match error {
             ScanError::Target { path, source } => {
-                let message = format!("{} cannot be read", path.display());
+                let message = format!("{} cannot be read", spore_plain::path(&path));
                 Self::new(Fault::BadInput, message)
                     .hint("name a directory that this user may list")
                     .because(source)

@@ -261,7 +261,7 @@ fn nothing_recorded(workspace: &Workspace, inside: bool) -> String {
     } else {
         format!(
             "Nothing was recorded: the directory is outside of the project {}.",
-            workspace.root().display()
+            spore_plain::path(workspace.root())
         )
     }
 }

@@ -206,7 +206,7 @@ impl Project {
         if !workspace.is_initialised() {
             // A plain directory is not filled with Spore's files unasked.
             if around.root.is_none() && workspace.repository(around).is_err() {
-                let message = format!("{} is not indexed", workspace.root().display());
+                let message = format!("{} is not indexed", spore_plain::path(workspace.root()));
                 return Err(Error::new(Fault::Missing, message)
                     .hint("`spore index` indexes this directory; its index is kept in .spore/"));
             }

@@ -247,7 +247,7 @@ fn lesson_of(learning: &Learning<'_>, number: u32, proposed: &ProposedLesson) ->
 pub(crate) fn carried_lessons(run_dir: &Path) -> Vec<NodeId> {
     let mut lessons: Vec<NodeId> = Vec::new();
     for path in carried_files(run_dir, 3) {
-        let Ok(text) = std::fs::read(&path) else { continue };
+        let Ok(text) = spore_effects::files::read(&path) else { continue };
         let Ok(carried) = serde_json::from_slice::<Carried>(&text) else { continue };
         for lesson in carried.lessons {
             if !lessons.contains(&lesson) {

@@ -1,9 +1,10 @@
 //! `spore memory inbox`: tasks for memory, one file each.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 
 use serde::Serialize;
+use spore_effects::files;
 use spore_memory::inbox::{Packet, is_ack_name};
 use spore_model::Fault;
 
@@ -35,12 +36,10 @@ pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> 
     };
     let dir = MemoryPlaces::of(&workspace).inbox();
     let path = dir.join(&name);
-    let failed = |source| Error::io(format!("cannot write {}", path.display()), source);
+    let failed = |source| Error::io(format!("cannot write {}", spore_plain::path(&path)), source);
     fs::create_dir_all(&dir).map_err(failed)?;
     let written = around.probe.around(spore_effects::Effect::File, "inbox task", || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
-        file.write_all(body.as_bytes())?;
-        file.sync_all()
+        files::create_atomic(&path, body.as_bytes())
     });
     written.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {

@@ -139,15 +139,18 @@ impl MemoryPlaces {
         if !path.is_symlink() {
             return Ok(path);
         }
-        let target = path
-            .canonicalize()
-            .map_err(|source| Error::io(format!("cannot follow {}", path.display()), source))?;
+        let target = path.canonicalize().map_err(|source| {
+            Error::io(format!("cannot follow {}", spore_plain::path(&path)), source)
+        })?;
         if target.starts_with(&self.root) {
             return Ok(target);
         }
         Err(Error::new(
             Fault::BadInput,
-            format!("{BROADCAST} is a link that leads out of the project: {}", target.display()),
+            format!(
+                "{BROADCAST} is a link that leads out of the project: {}",
+                spore_plain::path(&target)
+            ),
         )
         .hint("edit that file yourself, or put the file itself in the place of the link"))
     }
@@ -156,7 +159,7 @@ impl MemoryPlaces {
 /// Returns the names in a directory that are text and kept, in order.
 fn names_in(dir: &Path, keep: impl Fn(&str) -> bool) -> Result<Vec<String>> {
     let paths = files::paths_in(dir)
-        .map_err(|source| Error::io(format!("cannot read {}", dir.display()), source))?;
+        .map_err(|source| Error::io(format!("cannot read {}", spore_plain::path(dir)), source))?;
     let name = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     Ok(paths.iter().filter_map(name).filter(|name| keep(name)).collect())
 }

@@ -142,7 +142,7 @@ pub(super) fn perform(pass: &Pass<'_>, asked: &MemoryScan) -> Result<MemoryScann
 fn directory(cwd: &Path, dir: &Path) -> Result<PathBuf> {
     let path = cwd.join(dir);
     path.canonicalize().ok().filter(|path| path.is_dir()).ok_or_else(|| {
-        Error::new(Fault::Usage, format!("there is no directory {}", dir.display()))
+        Error::new(Fault::Usage, format!("there is no directory {}", spore_plain::path(dir)))
             .hint("--events names a directory of files such as 2026-01-31.jsonl")
     })
 }
@@ -150,9 +150,12 @@ fn directory(cwd: &Path, dir: &Path) -> Result<PathBuf> {
 fn read_plan(pass: &Pass<'_>, file: &Path) -> Result<ScanPlan> {
     let text = pass.places.read(file)?.unwrap_or_default();
     serde_json::from_str(&text).map_err(|source| {
-        Error::new(Fault::BadInput, format!("the plan of the scan is gone: {}", file.display()))
-            .hint("nothing is lost: `spore memory scan` reads the events again")
-            .because(source)
+        Error::new(
+            Fault::BadInput,
+            format!("the plan of the scan is gone: {}", spore_plain::path(file)),
+        )
+        .hint("nothing is lost: `spore memory scan` reads the events again")
+        .because(source)
     })
 }
 
@@ -235,7 +238,7 @@ fn carried_by(workspace: &Workspace, run: &str) -> Vec<LineHash> {
     let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
     let mut lines = Vec::new();
     for file in crate::knowledge::lessons::carried_files(workspace.run_files(run).dir(), 3) {
-        let carried = std::fs::read(&file).ok();
+        let carried = spore_effects::files::read(&file).ok();
         let carried: Option<Carried> =
             carried.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let hashes = carried.into_iter().flat_map(|carried| carried.memory_lines);

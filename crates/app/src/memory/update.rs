@@ -267,7 +267,7 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
         pass.places.read(&path)?.ok_or_else(|| {
             Error::new(
                 Fault::BadInput,
-                format!("the plan of the update is gone: {}", path.display()),
+                format!("the plan of the update is gone: {}", spore_plain::path(&path)),
             )
             .hint("nothing was written: `spore memory update` plans it again")
         })
@@ -341,7 +341,10 @@ pub(super) fn perform_undo(pass: &Pass<'_>, settings: &UndoSettings) -> Result<M
         let _: bool = pass.step("write", || {
             pass.places.replace_broadcast(pass.around, &after, &before).map_err(|error| {
                 let path = kept(pass.workspace, settings.update, "before.md");
-                error.hint(format!("the file as it was before the update: {}", path.display()))
+                error.hint(format!(
+                    "the file as it was before the update: {}",
+                    spore_plain::path(&path)
+                ))
             })?;
             Ok(true)
         })?;

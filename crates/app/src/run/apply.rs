@@ -96,8 +96,8 @@ impl Site<'_> {
         Ok(Applied {
             how: Apply::Patch,
             done: true,
-            what: format!("a patch: {}", path.display()),
-            next: Some(format!("git am{keep} {}", path.display())),
+            what: format!("a patch: {}", spore_plain::path(&path)),
+            next: Some(format!("git am{keep} {}", spore_plain::path(&path))),
             branch: None,
             commit: Some(commit.clone()),
             path: Some(path),

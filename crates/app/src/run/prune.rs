@@ -124,7 +124,8 @@ impl Pruning<'_> {
     }
 
     fn remove(&self, dir: &Path) -> Result<()> {
-        let failed = |source| Error::io(format!("cannot remove {}", dir.display()), source);
+        let failed =
+            |source| Error::io(format!("cannot remove {}", spore_plain::path(dir)), source);
         for entry in std::fs::read_dir(dir).map_err(failed)? {
             let place = entry.map_err(failed)?.path();
             if let Some(checkout) = Checkout::open(self.repository, &place) {
@@ -139,7 +140,7 @@ impl Pruning<'_> {
 fn runs_with_checkouts(workspace: &Workspace) -> Result<Vec<(RunId, PathBuf)>> {
     let state = workspace.state();
     let paths = paths_in(state)
-        .map_err(|error| Error::io(format!("cannot read {}", state.display()), error))?;
+        .map_err(|error| Error::io(format!("cannot read {}", spore_plain::path(state)), error))?;
     let run = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.parse().ok()?;
         Some((name, path))

@@ -189,7 +189,7 @@ impl Undoing<'_> {
             HeadState::OnBranch(_) => Ok(Some(root.clone())),
             HeadState::Busy { doing } => Err(Error::new(
                 Fault::BadInput,
-                format!("a {doing} is under way in {}", root.display()),
+                format!("a {doing} is under way in {}", spore_plain::path(root)),
             )
             .hint(format!(
                 "finish it, or give it up; then `spore runs rollback {}`",

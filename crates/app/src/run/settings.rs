@@ -273,7 +273,7 @@ fn has_summarizer(scenario: &Path) -> bool {
 
 fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|source| {
-        Error::new(Fault::Usage, format!("cannot read the scenario {}", path.display()))
+        Error::new(Fault::Usage, format!("cannot read the scenario {}", spore_plain::path(path)))
             .because(source)
     })
 }

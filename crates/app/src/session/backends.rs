@@ -15,6 +15,7 @@ use spore_config::Config;
 use spore_effects::session::{Grace, Shim};
 use spore_model::Fault;
 
+use crate::base::workspace::refuse_unless_text;
 use crate::{Error, Result, Surroundings};
 
 /// The names that `--backend` takes.
@@ -40,6 +41,7 @@ pub(crate) fn backend(
     name: &str,
     scenario: Option<&Path>,
 ) -> Result<Arc<dyn Agent>> {
+    scenario.map_or(Ok(()), |path| refuse_unless_text(path, Fault::Usage))?;
     match (name, scenario) {
         ("replay", Some(scenario)) => replay(around, config, scenario),
         ("replay", None) => Err(Error::new(Fault::Usage, "the replay agent needs a scenario")

@@ -1,7 +1,8 @@
 //! What a session cost: what the agent said, else its tokens at the price of its model.
 //!
 //! Exact where both are known for sure. Of a session that was cut off, or may have had prompts
-//! of the dearer kind, or whose model is not known, the cost is estimated and marked so.
+//! of the dearer kind, or whose model is not known, the cost is estimated and marked so. Of a
+//! count that cannot be true nothing is known but that the session was not free.
 
 use spore_agent::{Price, PriceList, SessionReport};
 use spore_config::Config;
@@ -9,6 +10,9 @@ use spore_model::{Cost, Outcome, Usage, Usd};
 
 use crate::base::error::bug;
 use crate::{Error, Result};
+
+/// Tokens that are paid for where the agent's count of them cannot be true: a whole window.
+const WINDOW: u64 = 1_000_000;
 
 const LIST: &str = include_str!("../../../../assets/prices.toml");
 
@@ -58,32 +62,35 @@ pub(crate) fn cost_of(
     report: &SessionReport,
     asked: Option<&str>,
 ) -> Result<Cost> {
-    if let Some(said) = report.cost {
+    let is_possible = report.usage.is_possible();
+    // A price of nothing beside a count that cannot be true is as little to be believed.
+    if let Some(said) = report.cost.filter(|said| is_possible || *said > Usd::ZERO) {
         return Ok(Cost::exact(said));
     }
-    let usage = report.usage;
     // Of a session that broke off before it said anything not even the tokens are known, but
     // free it was not.
-    if usage == Usage::default() {
-        let lost = Usd::from_dollars(config.prices.lost_session_usd).unwrap_or_default();
+    let lost = Usd::from_dollars_at_most(config.prices.lost_session_usd).unwrap_or_default();
+    if report.usage == Usage::default() {
         return Ok(Cost::estimated(lost));
     }
+    let usage = report.usage.with_impossible_as(WINDOW);
+    let at_least = if is_possible { Usd::ZERO } else { lost };
     let model = report.model.as_deref().or(asked);
     let prices = prices(config)?;
     let Some(price) = model.and_then(|model| prices.of(model)) else {
-        return Ok(Cost::estimated(fallback(config, usage)));
+        return Ok(Cost::estimated(fallback(config, usage).max(at_least)));
     };
-    let input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-    let is_sure = report.outcome == Outcome::Success && price.covers(input);
-    Ok(if is_sure { Cost::exact(price.of(usage)) } else { Cost::estimated(price.of(usage)) })
+    let is_sure =
+        is_possible && report.outcome == Outcome::Success && price.covers(usage.read_tokens());
+    let usd = price.of(usage).max(at_least);
+    Ok(if is_sure { Cost::exact(usd) } else { Cost::estimated(usd) })
 }
 
 fn fallback(config: &Config, usage: Usage) -> Usd {
     let prices = &config.prices;
-    let input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-    let dollars = input as f64 * prices.fallback_input_usd_per_million / 1e6
+    let dollars = usage.read_tokens() as f64 * prices.fallback_input_usd_per_million / 1e6
         + usage.output_tokens as f64 * prices.fallback_output_usd_per_million / 1e6;
-    Usd::from_dollars(dollars).unwrap_or_default()
+    Usd::from_dollars_at_most(dollars).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -150,5 +157,29 @@ mod tests {
         let cut = SessionReport { outcome: Outcome::TimedOut, ..used(1_000_000, 0, 0) };
         check("", cut, Some("gpt-5"), "~1.25");
         check("", SessionReport::ended(Outcome::Failure, None), Some("gpt-5"), "~1");
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_true_is_not_free() {
+        for count in [u64::MAX, u64::MAX - 1, i64::MAX as u64, 1_000_000_000_001] {
+            check("", used(count, 0, 0), None, "~5");
+            check("", used(count, count, 0), None, "~10");
+            check("", used(0, count, 0), Some("gpt-5"), "~1");
+            check("", used(0, 0, count), Some("gpt-5"), "~10");
+            let free = SessionReport { cost: Some(Usd::ZERO), ..used(count, 0, 0) };
+            check("", free, None, "~5");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn more_tokens_never_cost_nothing(input in 1_000u64.., cached: u64, output: u64) {
+            for model in [None, Some("gpt-5"), Some("claude-sonnet-4-5")] {
+                let report = used(input, cached, output);
+                let cost = cost_of(&config(""), &report, model).unwrap();
+                proptest::prop_assert!(cost.usd > Usd::ZERO);
+                proptest::prop_assert!(cost.estimated || report.usage.is_possible());
+            }
+        }
     }
 }

@@ -66,7 +66,9 @@ impl RoleTerms {
 pub(crate) fn prompt(root: &Path, dir: &Path, backend: &str, role: &str, turns: u32) -> Role {
     let plain = role.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let file = format!("{role}.md");
-    if plain && let Ok(text) = std::fs::read_to_string(root.join(".spore/agents").join(&file)) {
+    if plain
+        && let Ok(text) = spore_effects::files::read_text(root.join(".spore/agents").join(&file))
+    {
         return Role { text: filled(&text, turns), native: None };
     }
     if plain && backend == "claude" && dir.join(".claude/agents").join(&file).is_file() {

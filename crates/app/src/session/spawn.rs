@@ -102,7 +102,7 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
         return Err(Error::new(Fault::Usage, "the prompt is empty")
             .hint("say what the agent is to do: spore spawn --prompt \"explain src/main.rs\""));
     }
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_for_run(around)?;
     let config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
     refuse_if_required(&config)?;

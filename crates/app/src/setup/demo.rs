@@ -27,16 +27,19 @@ const SCENARIO: &str = include_str!("../../../../assets/demo/scenario.toml");
 
 /// Writes the sample repository below `dir`, which must be empty or missing.
 pub fn lay_out_demo(dir: &Path) -> Result<DemoRepository> {
-    let failed = |source| Error::io(format!("cannot write {}", dir.display()), source);
+    let failed = |source| Error::io(format!("cannot write {}", spore_plain::path(dir)), source);
     if dir.exists() && !dir.is_dir() {
-        return Err(Error::new(Fault::Usage, format!("{} is not a directory", dir.display()))
-            .hint("name an empty directory, or none for a temporary one"));
+        return Err(Error::new(
+            Fault::Usage,
+            format!("{} is not a directory", spore_plain::path(dir)),
+        )
+        .hint("name an empty directory, or none for a temporary one"));
     }
     // Asked first: without git there would be half a demo left.
     Tool::new("git").arg("--version").output()?;
     fs::create_dir_all(dir).map_err(failed)?;
     if fs::read_dir(dir).map_err(failed)?.next().is_some() {
-        return Err(Error::new(Fault::Usage, format!("{} is not empty", dir.display()))
+        return Err(Error::new(Fault::Usage, format!("{} is not empty", spore_plain::path(dir)))
             .hint("name an empty directory, or none for a temporary one"));
     }
     let root = dir.join("bill");

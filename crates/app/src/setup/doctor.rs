@@ -268,7 +268,7 @@ fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Optio
 fn checkouts(path: &Path) -> DoctorFinding {
     let (ok, detail) = match machine::check_writable(path) {
         Ok(()) => (true, path.display().to_string()),
-        Err(error) => (false, format!("{}: {error}", path.display())),
+        Err(error) => (false, format!("{}: {error}", spore_plain::path(path))),
     };
     finding(
         "checkouts",
@@ -301,7 +301,7 @@ fn settings(file: &Path) -> DoctorFinding {
     let dir = file.parent().unwrap_or(file);
     let (ok, detail) = match machine::check_writable(dir) {
         Ok(()) => (true, file.display().to_string()),
-        Err(error) => (false, format!("{}: {error}", dir.display())),
+        Err(error) => (false, format!("{}: {error}", spore_plain::path(dir))),
     };
     let remedy =
         "`spore config set --user` cannot write: set XDG_CONFIG_HOME to a writable directory";
@@ -317,7 +317,7 @@ fn disk(places: &[&Path]) -> DoctorFinding {
         let remedy = "a run may end for want of room: see with df";
         return finding("disk", false, "free space cannot be told".to_owned(), remedy, false);
     };
-    let detail = format!("{} free at {}", size(bytes), place.display());
+    let detail = format!("{} free at {}", size(bytes), spore_plain::path(place));
     let remedy = "runs stop when the disk is full and go on when it is not: free some space";
     finding("disk", bytes >= SCARCE_BYTES, detail, remedy, bytes < TOO_FEW_BYTES)
 }
@@ -389,8 +389,8 @@ mod libc_errno {
 fn embeddings(dir: &Path) -> DoctorFinding {
     let ok = model_files::is_installed(dir);
     let detail = match ok {
-        true => format!("{} in {}", spore_embed::MODEL_NAME, dir.display()),
-        false => format!("no model in {}", dir.display()),
+        true => format!("{} in {}", spore_embed::MODEL_NAME, spore_plain::path(dir)),
+        false => format!("no model in {}", spore_plain::path(dir)),
     };
     finding("embeddings", ok, detail, "search goes by words alone: spore setup", false)
 }

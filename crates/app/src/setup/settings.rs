@@ -110,10 +110,10 @@ fn setting(key: &str, entry: &SettingEntry) -> Setting {
 }
 
 fn read(path: &Path) -> Result<String> {
-    match std::fs::read_to_string(path) {
+    match spore_effects::files::read_text(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(source) => Err(Error::io(format!("cannot read {}", path.display()), source)),
+        Err(source) => Err(Error::io(format!("cannot read {}", spore_plain::path(path)), source)),
     }
 }
 

@@ -47,8 +47,9 @@ impl ViewedFiles {
             ProjectView::WorkTree => (workspace.root(), None, false),
             ProjectView::Session { dir, at, .. } => (dir.as_path(), at.clone(), true),
         };
-        let root = Root::open(dir)
-            .map_err(|source| Error::io(format!("cannot open {}", dir.display()), source))?;
+        let root = Root::open(dir).map_err(|source| {
+            Error::io(format!("cannot open {}", spore_plain::path(dir)), source)
+        })?;
         let repository = workspace.repository(around).ok();
         Ok(Self { root, repository, at, is_own })
     }

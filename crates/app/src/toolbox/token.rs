@@ -24,11 +24,15 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=256;
 pub fn http_token(around: &Surroundings) -> Result<HttpToken> {
     let workspace = Workspace::find(around)?;
     let file = workspace.state().join("mcp-token");
-    let failed = |source| Error::io(format!("cannot read {}", file.display()), source);
+    let failed = |source| Error::io(format!("cannot read {}", spore_plain::path(&file)), source);
     match read(&file) {
         Ok(Some(token)) => Ok(HttpToken { token, file, is_new: false }),
-        Ok(None) => Err(Error::new(Fault::BadInput, format!("{} is no token", file.display()))
-            .hint("only its owner may read it, and it holds one word; remove it to get a new one")),
+        Ok(None) => {
+            Err(Error::new(Fault::BadInput, format!("{} is no token", spore_plain::path(&file)))
+                .hint(
+                    "only its owner may read it, and it holds one word; remove it to get a new one",
+                ))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(around, file),
         Err(error) => Err(failed(error)),
     }
@@ -59,6 +63,6 @@ fn make(around: &Surroundings, file: PathBuf) -> Result<HttpToken> {
         Ok(()) => Ok(HttpToken { token, file, is_new: true }),
         // Another process made the file first: its token counts.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => http_token(around),
-        Err(error) => Err(Error::io(format!("cannot write {}", file.display()), error)),
+        Err(error) => Err(Error::io(format!("cannot write {}", spore_plain::path(&file)), error)),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(ui: &mut Ui, around: Surroundings, args: &DemoArgs) -> Result<
         format!(
             "{}\nLook around:\n  cd {}\n  git show {}\n  spore runs show {}\n",
             text::run_in_full(&report),
-            root.display(),
+            spore_plain::path(&root),
             report.branch.as_deref().unwrap_or("HEAD"),
             report.run.id.short()
         )

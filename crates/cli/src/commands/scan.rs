@@ -94,7 +94,7 @@ impl OutputArgs {
 
 fn write(path: &Path, content: &str) -> Result<()> {
     std::fs::write(path, format!("{content}\n"))
-        .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))
+        .map_err(|source| Error::io(format!("cannot write {}", spore_plain::path(path)), source))
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ScanArgs) -> Result<u8> {

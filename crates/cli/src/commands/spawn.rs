@@ -107,6 +107,6 @@ fn prompt(args: &SpawnArgs) -> Result<String> {
 
 fn read_file(path: &std::path::Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|source| {
-        Error::new(Fault::Usage, format!("cannot read {}", path.display())).because(source)
+        Error::new(Fault::Usage, format!("cannot read {}", spore_plain::path(path))).because(source)
     })
 }

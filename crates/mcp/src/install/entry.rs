@@ -80,8 +80,11 @@ fn put(
     entry: Vec<(String, CstInputValue)>,
 ) -> Result<()> {
     let strange = || {
-        Error::new(Fault::BadInput, format!("{}: {key} is not an object", target.path.display()))
-            .hint("mend it by hand: nothing was written")
+        Error::new(
+            Fault::BadInput,
+            format!("{}: {key} is not an object", spore_plain::path(&target.path)),
+        )
+        .hint("mend it by hand: nothing was written")
     };
     let all: CstObject = root.object_value_or_create().ok_or_else(strange)?;
     let servers = all.object_value_or_create(key).ok_or_else(strange)?;
@@ -112,7 +115,7 @@ fn json(target: &ClientFile, text: &str) -> Result<CstRootNode> {
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| {
         let place = format!(
             "{}:{}:{}",
-            target.path.display(),
+            spore_plain::path(&target.path),
             error.line_display(),
             error.column_display()
         );
@@ -126,7 +129,7 @@ fn toml(target: &ClientFile, text: &str) -> Result<DocumentMut> {
         let line = error
             .span()
             .map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        let message = format!("{}:{line}: {}", target.path.display(), error.message());
+        let message = format!("{}:{line}: {}", spore_plain::path(&target.path), error.message());
         Error::new(Fault::BadInput, message).hint("mend it by hand: nothing was written")
     })
 }
@@ -141,7 +144,7 @@ fn toml_with(target: &ClientFile, text: &str, program: &str) -> Result<String> {
     let Some(servers) = servers.as_table_like_mut() else {
         return Err(Error::new(
             Fault::BadInput,
-            format!("{}: {TOML_TABLE} is not a table", target.path.display()),
+            format!("{}: {TOML_TABLE} is not a table", spore_plain::path(&target.path)),
         )
         .hint("mend it by hand: nothing was written"));
     };

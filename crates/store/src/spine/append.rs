@@ -102,7 +102,8 @@ impl AppendFiles {
         let now = touch(&lock).map_err(failed)?;
         let partition = spine.newest(day)?;
         let path = spine.path_of(&partition);
-        let file = File::options().read(true).append(true).create(true).open(&path);
+        let file = super::refuse_link(&path)
+            .and_then(|()| File::options().read(true).append(true).create(true).open(&path));
         let opened = file.and_then(|file| Ok((file.metadata()?.len(), file)));
         let (length, file) = opened.map_err(|source| SpineError::Io { path, source })?;
         let dir = Some(dir).filter(|dir| dir.is_at_rest(now));

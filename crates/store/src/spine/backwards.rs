@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 use spore_model::Event;
 
-use super::{Cursor, MAX_LINE_BYTES, Spine, SpineError};
+use super::{Cursor, MAX_LINE_BYTES, Spine, SpineError, open_partition};
 
 const CHUNK: u64 = 64 * 1024;
 
@@ -58,7 +58,7 @@ impl Backwards {
         self.current = None;
         let Some(name) = self.partitions.pop() else { return Ok(()) };
         let path = self.spine.path_of(&name);
-        let opened = File::open(&path).and_then(|file| {
+        let opened = open_partition(&path).and_then(|file| {
             let start = file.metadata()?.len();
             Ok(Partition {
                 name,

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use spore_model::{Event, EventId};
 
-use super::{Cursor, MAX_LINE_BYTES, Spine, SpineError, is_day};
+use super::{Cursor, MAX_LINE_BYTES, Spine, SpineError, is_day, open_partition};
 
 /// How many ids a reader remembers to drop a second event with the same one. A repetition
 /// comes from a writer that retried, so it stands close by; one that is further away, or
@@ -207,7 +207,7 @@ impl EventReader {
         if !is_day(&self.cursor.partition) {
             return self.skip();
         }
-        let file = match File::open(&path) {
+        let file = match open_partition(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.skip(),
             Err(source) => return Err(failed(source)),

@@ -22,8 +22,16 @@ pub(super) const MIGRATIONS: [&str; 3] = [
 
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
 
-/// Returns the version of the file, zero for one that is still empty.
+/// Returns the version of the file. One without anything is none of ours, see `making`.
 pub(super) fn identify(path: &Path, connection: &Connection) -> Result<u32, OpenError> {
+    match version(path, connection)? {
+        0 => Err(OpenError::Empty { path: path.to_owned() }),
+        found => Ok(found),
+    }
+}
+
+/// Returns the version of a file that may be in the making: zero as long as it is empty.
+fn version(path: &Path, connection: &Connection) -> Result<u32, OpenError> {
     let (application, version, tables) = connection
         .query_row(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
@@ -49,12 +57,12 @@ pub(super) fn identify(path: &Path, connection: &Connection) -> Result<u32, Open
 /// Brings the file to the version this program knows.
 pub(super) fn upgrade(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
     let failed = |source| OpenError::new(path, source);
-    for (version, sql) in (1..).zip(MIGRATIONS) {
+    for (number, sql) in (1..).zip(MIGRATIONS) {
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         // Only under the write lock is it certain that no other process has just done it.
-        if identify(path, &transaction)? < version {
-            apply(&transaction, version, sql).map_err(failed)?;
+        if self::version(path, &transaction)? < number {
+            apply(&transaction, number, sql).map_err(failed)?;
             transaction.commit().map_err(failed)?;
         }
     }

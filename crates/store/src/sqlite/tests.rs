@@ -337,3 +337,58 @@ fn opening_a_journal_that_is_up_to_date_writes_nothing() {
     drop(journal);
     assert!(state() == before);
 }
+
+#[test]
+fn a_file_that_was_cut_at_any_length_is_refused_and_left_alone() {
+    let (_dir, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    journal.create_run(&full_run(1, None), &[event(1)]).unwrap();
+    drop(journal);
+    let whole = std::fs::read(&path).unwrap();
+    let pages = (0..whole.len()).step_by(4096);
+    let lengths = pages.flat_map(|at| [at, at + 1, at + 511, at + 512, at + 4095]);
+    for length in lengths.chain([15, 16, 17, 99, 100, 101, whole.len() - 1]) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let opened = SqliteJournal::open(&path).map(|_| ());
+        let is_refused = |opened: &Result<(), OpenError>| {
+            matches!(opened, Err(OpenError::Empty { .. } | OpenError::Corrupt { .. }))
+        };
+        // A page that is cut in its middle is missed when it is read, not when the file is opened.
+        let is_seen_later = length > whole.len() - 4096;
+        assert!(is_refused(&opened) || is_seen_later, "{length}: {opened:?}");
+        let looked_at = SqliteJournal::open_read_only(&path).map(|_| ());
+        assert!(is_refused(&looked_at) || is_seen_later, "{length}: {looked_at:?}");
+        assert_eq!(std::fs::read(&path).unwrap().len(), length);
+    }
+}
+
+#[test]
+fn a_file_that_was_emptied_does_not_take_the_log_beside_it_along() {
+    let (_dir, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    journal.create_run(&full_run(1, None), &[]).unwrap();
+    let log = path.with_extension("db-wal");
+    let written = std::fs::read(&log).unwrap();
+    assert!(!written.is_empty());
+    // As it is after a crash: the log is there, and no connection is.
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("spore.db");
+    let log = place.path().join("spore.db-wal");
+    std::fs::write(&path, "").unwrap();
+    std::fs::write(&log, &written).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(SqliteJournal::open(&path), Err(OpenError::Empty { .. })));
+        assert!(matches!(SqliteKnowledge::open(&path), Err(OpenError::Empty { .. })));
+        assert!(matches!(SqliteJournal::open_read_only(&path), Err(OpenError::Empty { .. })));
+    }
+    assert_eq!(std::fs::read(&log).unwrap(), written);
+}
+
+#[test]
+fn a_new_file_leaves_nothing_else_behind() {
+    let (dir, path) = place();
+    drop(SqliteJournal::open(&path).unwrap());
+    let names: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["spore.db"]);
+}

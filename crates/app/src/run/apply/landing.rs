@@ -201,13 +201,15 @@ impl Site<'_> {
         let path = self.note(name);
         match std::fs::read(&path) {
             Ok(note) => serde_json::from_slice(&note).map(Some).map_err(|source| {
-                let message = format!("{} cannot be read", path.display());
+                let message = format!("{} cannot be read", spore_plain::path(&path));
                 Error::new(spore_model::Fault::BadInput, message)
                     .because(source)
                     .hint("move the file away: then what it tells is done by hand")
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+            Err(error) => {
+                Err(Error::io(format!("cannot read {}", spore_plain::path(&path)), error))
+            }
         }
     }
 
@@ -272,7 +274,7 @@ fn refusal(standing: &HeadState) -> String {
         HeadState::Unborn => "the branch that is checked out has no commit".to_owned(),
         HeadState::Busy { doing } => format!("a {doing} is under way"),
         HeadState::Shared { branch, dir } => {
-            format!("{} is checked out in {} too", short_branch(branch), dir.display())
+            format!("{} is checked out in {} too", short_branch(branch), spore_plain::path(dir))
         }
     }
 }

@@ -58,7 +58,7 @@ impl Undoing<'_> {
             return Ok(false);
         }
         if let HeadState::Busy { doing } = home.standing()? {
-            let message = format!("a {doing} is under way in {}", home.root().display());
+            let message = format!("a {doing} is under way in {}", spore_plain::path(home.root()));
             return Err(Error::new(Fault::BadInput, message).hint(format!(
                 "finish it, or give it up; then `spore runs rollback {}`",
                 self.run.id.short()

@@ -86,7 +86,7 @@ impl RunContext<'_> {
 
 /// Returns what is on record as proposed by this very session.
 fn proposals_of(files: &SessionFiles, session: &SessionSummary) -> Option<Proposals> {
-    let text = std::fs::read(files.proposals()).ok()?;
+    let text = spore_effects::files::read(files.proposals()).ok()?;
     let proposals: Proposals = serde_json::from_slice(&text).ok()?;
     let is_its_own = proposals.by.as_ref().is_some_and(|by| by.session == session.run);
     is_its_own.then_some(proposals)

@@ -1,12 +1,12 @@
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use spore_app::{Result, Surroundings, Tail, TailItem};
+use spore_app::{Error, Result, Surroundings, Tail, TailItem};
 
 use super::text;
 use crate::surroundings::listen_for_signals;
-use crate::ui::{Ui, shown};
+use crate::ui::{Ui, shown, shown_json};
 
 /// Show the last events, and wait for more
 ///
@@ -51,11 +51,12 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &TailArgs) -> Result
         listen_for_signals(&around.interrupt)?;
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut lost = None;
     spore_app::tail_events(around, &asked, &mut |seen| {
         let written = match seen {
             TailItem::Event(event) if ui.is_json() => {
                 let line = serde_json::to_string(event).unwrap_or_default();
-                writeln!(out, "{line}")
+                writeln!(out, "{}", shown_json(&line))
             }
             TailItem::Event(event) => writeln!(out, "{}", shown(&text::event_line(event))),
             TailItem::Skipped(line) => {
@@ -64,8 +65,19 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &TailArgs) -> Result
             }
             TailItem::CaughtUp => out.flush(),
         };
-        // A reader such as `head` may close the pipe early: that is no error of ours.
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                lost = Some(error);
+                ControlFlow::Break(())
+            }
+        }
     })?;
-    Ok(0)
+    match lost.or_else(|| out.flush().err()) {
+        // A reader such as `head` may close the pipe early: that is no error of ours.
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::io("the answer could not be written", error))
+        }
+        _ => Ok(0),
+    }
 }

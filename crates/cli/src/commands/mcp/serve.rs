@@ -43,7 +43,7 @@ fn over_http(
     let token = http_token(around)?;
     let ready = |address: SocketAddr| {
         ui.note(&format!("Listening on http://{address}/mcp"));
-        let file = token.file.display();
+        let file = spore_plain::path(&token.file);
         // The token is printed once, when it is made; later its file is named.
         ui.note(&match token.is_new {
             true => format!("Authorization: Bearer {}\nIt is kept in {file}.", token.token),
