@@ -131,8 +131,13 @@ fn check_files(wanted: impl Fn(&str) -> bool) {
         .collect();
     assert!(!names.is_empty());
     let mut wrong = Vec::new();
-    for name in names {
-        for how in DAMAGES {
+    let full = scenes::is_full();
+    for (number, name) in names.into_iter().enumerate() {
+        for (kind, how) in DAMAGES.iter().enumerate() {
+            // In turns one of them; `SPORE_HOSTILE=full` does all of them to every file.
+            if !full && kind != number % DAMAGES.len() {
+                continue;
+            }
             restore(&env);
             std::fs::write(&outside, "not of Spore\n").unwrap();
             let path = spore.join(&name);

@@ -10,6 +10,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use spore_testkit::{ProgramOutput, TestEnv};
 
+/// Whether all of a long list is to be tried, and not a sample.
+pub(crate) fn is_full() -> bool {
+    std::env::var("SPORE_HOSTILE").is_ok_and(|asked| asked == "full")
+}
+
 pub(crate) fn env() -> TestEnv {
     TestEnv::new(env!("CARGO_BIN_EXE_spore"))
 }
