@@ -62,8 +62,8 @@ pub(super) fn new_root(
     Ok(root)
 }
 
-/// Returns the directories on PATH with what belongs to them: a `bin` comes with what is beside it.
-/// The project's own are in the checkout.
+/// Returns the directories on PATH with what belongs to them: a `bin` comes with what is beside it,
+/// except in a home, where credentials may be beside it. The project's own are in the checkout.
 fn on_path(around: &Surroundings, workspace: &Workspace) -> Vec<PathBuf> {
     let home = around.variable("HOME").map(PathBuf::from).unwrap_or_default();
     let path = around.variable("PATH").unwrap_or_default();
@@ -72,8 +72,10 @@ fn on_path(around: &Surroundings, workspace: &Workspace) -> Vec<PathBuf> {
     let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute() && dir.is_dir());
     let dirs = dirs.filter(|dir| !dir.starts_with(workspace.root()));
     dirs.filter_map(|dir| {
-        let whole = dir.parent().filter(|_| dir.ends_with("bin")).map(Path::to_owned);
-        let whole = whole.filter(|whole| !whole.ends_with(".local") && !is_too_much(whole));
+        let is_at_home = dir.starts_with(&home);
+        let whole =
+            dir.parent().filter(|_| dir.ends_with("bin") && !is_at_home).map(Path::to_owned);
+        let whole = whole.filter(|whole| !is_too_much(whole));
         Some(whole.unwrap_or(dir)).filter(|dir| !is_too_much(dir))
     })
     .collect()
