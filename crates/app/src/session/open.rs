@@ -122,8 +122,9 @@ impl SessionOpener<'_> {
         server: McpServer,
     ) -> Request {
         let (config, root, backend) = (self.config, self.workspace.root(), &plan.choice.backend);
-        let mut env =
-            session_environment(config, self.around, root, plan.nesting, self.trace, plan.row.id);
+        let (around, choice, nesting) = (self.around, &plan.choice, plan.nesting);
+        let id = plan.row.id;
+        let mut env = session_environment(config, around, root, choice, nesting, self.trace, id);
         confined.tell(&mut env);
         let role = match &plan.system_prompt {
             Some(text) => Role { text: text.clone(), native: None },
