@@ -210,7 +210,7 @@ fn is_secret_name(name: &[u8]) -> bool {
 }
 
 /// Splits a name at dots, dashes, underscores and humps, into lower case.
-fn words(name: &[u8]) -> Vec<String> {
+pub(crate) fn words(name: &[u8]) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
     let mut before = 0;
     for &byte in name {

@@ -238,7 +238,8 @@ impl Checks<'_> {
                 crate::session::environment::gate_environment(config, around),
                 config.gates.log_cap_bytes,
                 crate::session::backends::grace(config),
-            ),
+            )
+            .striking(around.secrets().clone()),
             cache_cap: config.gates.cache_cap_bytes,
         };
         let logs = self.dir().join(format!("cycle-{cycle}"));

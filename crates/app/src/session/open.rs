@@ -5,7 +5,7 @@
 //! record the same way. Booking is the caller's, together with the step's result, so that a
 //! session is never booked without counting.
 
-use spore_agent::{McpServer, Request, RequestLimits, SessionReport};
+use spore_agent::{Conversation, McpServer, Request, RequestLimits, SessionReport};
 use spore_config::Config;
 use spore_model::{SessionToken, TraceId};
 use spore_store::{Journal, RunChange};
@@ -21,7 +21,7 @@ use crate::session::prices::cost_of;
 use crate::session::roles::{self, Role};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::watch::{SessionWatch, ToolsUsed, idle};
-use crate::{Progress, Result, Surroundings, Workspace};
+use crate::{Progress, Result, Surroundings, Update, Workspace};
 
 /// Opens the sessions of one run.
 pub(crate) struct SessionOpener<'a> {
@@ -49,6 +49,10 @@ impl SessionOpener<'_> {
         progress: &mut dyn Progress,
     ) -> Result<EndedSession> {
         self.close_lost(plan)?;
+        if self.around.secrets().are_in(plan.prompt.as_bytes()) {
+            let what = format!("what the {} is told", plan.role);
+            progress.update(&Update::Struck { what });
+        }
         self.lay_out(plan)?;
         let token = self.around.ids.session_token();
         let backend = &plan.choice.backend;
@@ -126,6 +130,10 @@ impl SessionOpener<'_> {
         let id = plan.row.id;
         let mut env = session_environment(config, around, root, choice, nesting, self.trace, id);
         confined.tell(&mut env);
+        // What code, lessons and earlier sessions say may hold one; a model is never told it.
+        let secrets = around.secrets();
+        let struck = |text: &str| secrets.strike(text).into_owned();
+        let conversation = |one: Conversation| Conversation { prompt: struck(&one.prompt), ..one };
         let role = match &plan.system_prompt {
             Some(text) => Role { text: text.clone(), native: None },
             None => roles::prompt(root, &plan.dir, backend, &plan.role, plan.terms.turns),
@@ -135,17 +143,18 @@ impl SessionOpener<'_> {
         Request {
             role: plan.role.clone(),
             bounce: plan.row.bounce,
-            system_prompt: role.text,
+            system_prompt: struck(&role.text),
             native_role: role.native,
-            prompt: plan.prompt.clone(),
+            prompt: struck(&plan.prompt),
             model: plan.choice.model.clone(),
             dir: plan.dir.clone(),
             env,
+            secrets: secrets.clone(),
             tools: plan.tools.policy(backend, &plan.terms.tools, free),
             sandbox: confined.sandbox.clone(),
             mcp_servers: vec![server],
             schema: None,
-            resume: plan.conversation.clone().filter(|_| can_resume),
+            resume: plan.conversation.clone().filter(|_| can_resume).map(conversation),
             limits: RequestLimits {
                 turns: plan.terms.turns,
                 wall: plan.terms.wall(),

@@ -132,7 +132,8 @@ impl RunContext<'_> {
                 gate_environment(self.project.config, self.project.around),
                 self.project.config.gates.log_cap_bytes,
                 crate::session::backends::grace(self.project.config),
-            ),
+            )
+            .striking(self.project.around.secrets().clone()),
             cache_cap: self.project.config.gates.cache_cap_bytes,
         };
         act(&gates, self.progress)
