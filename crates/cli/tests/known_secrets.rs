@@ -370,6 +370,33 @@ fn nothing_that_a_person_hands_in_is_kept_with_a_known_value_in_it() {
     nothing_leaks(&env, &outputs.iter().collect::<Vec<_>>(), &words);
 }
 
+/// What a flow is asked to do becomes names, prompts and reports.
+#[test]
+fn nothing_that_a_flow_is_asked_is_kept_with_a_known_value_in_it() {
+    let scenario = format!(
+        "[[session]]\nrole = \"operator\"\nbounce = 0\ncost_usd = 0.5\n\
+         final = \"STAGE_A_COMPLETE word-final {KEY}\"\nsteps = [{{ say = \"word-said {KEY}\" }}]\n"
+    );
+    let both = [scenario.clone(), scenario.replace("bounce = 0", "bounce = 1")].concat();
+    let env = scene(&both);
+    let flow = "[executors.e]\nrole = \"operator\"\n\
+                [orchestrators.o]\nstages = [{ name = \"A\", executor = \"e\" }]\n";
+    env.write(".spore/flows/release.toml", flow);
+    let target = format!("word-target {KEY}");
+    let calls: [&[&str]; 3] = [
+        &["exec", "e", "look", &target],
+        &["stage", "o", "full", &target],
+        &["orchestrate", &target, "--agent", "operator"],
+    ];
+    let outputs: Vec<ProgramOutput> =
+        calls.iter().map(|args| env.spore(&[args, &PLAYED[..]].concat()).code(0)).collect();
+    nothing_leaks(
+        &env,
+        &outputs.iter().collect::<Vec<_>>(),
+        &["word-target", "word-final", "word-said"],
+    );
+}
+
 /// A file that is not part of the base, read by a client over MCP.
 #[test]
 fn no_answer_to_a_model_holds_a_known_value() {

@@ -165,14 +165,23 @@ impl FoundCredentials {
             // A service account, whole.
             return self.document(name, name, &document);
         }
-        for (_, span) in Shapes::get().fixed(value.as_bytes()) {
-            self.value(name, &value[span], Certainty::Password);
-        }
+        self.shaped(name, value);
         self.parts(name, value);
         let is_whole =
             !value.contains("://") && self.all.last().is_none_or(|last| last.name != name);
         if let Some(certainty) = certainty(name).filter(|_| is_whole) {
             self.value(name, value, certainty);
+        }
+    }
+
+    /// Takes what has a form of its own.
+    fn shaped(&mut self, label: &str, text: &str) {
+        // Putting the forms together takes longer than all the rest.
+        if !shapes::may_have_form(text) {
+            return;
+        }
+        for (_, span) in Shapes::get().fixed(text.as_bytes()) {
+            self.value(label, &text[span], Certainty::Password);
         }
     }
 
@@ -249,9 +258,7 @@ impl FoundCredentials {
     fn document(&mut self, label: &str, name: &str, document: &Value) {
         match document {
             Value::String(text) => {
-                for (_, span) in Shapes::get().fixed(text.as_bytes()) {
-                    self.value(label, &text[span], Certainty::Password);
-                }
+                self.shaped(label, text);
                 self.parts(label, text);
                 if let Some(certainty) = certainty(name) {
                     self.value(label, text, certainty);
@@ -334,11 +341,13 @@ fn decoded(text: &str) -> String {
 fn is_ordinary(value: &str, certainty: Certainty) -> bool {
     let bytes = value.as_bytes();
     let distinct = bytes.iter().collect::<BTreeSet<_>>().len();
-    let is_number = bytes.iter().all(|byte| byte.is_ascii_digit() || b".-+_:".contains(byte));
+    let is_number = bytes.iter().all(u8::is_ascii_digit);
+    // Times, versions and addresses of machines.
+    let is_figures = bytes.iter().all(|byte| byte.is_ascii_digit() || b".-+_:TZ ".contains(byte));
     distinct < 4
         || is_path(value)
         || value.starts_with("${")
-        || is_number && value.len() < 16
+        || is_figures && (!is_number || value.len() < 16)
         || certainty == Certainty::Named && is_words(value)
 }
 
@@ -411,6 +420,7 @@ mod tests {
             ("X_KEY", "/srv/keys/.ssh/id_ed25519"),
             ("X_TOKEN", "kubernetes-oidc"),
             ("X_TOKEN", "20261117101500"),
+            ("LAST_REFRESH", "2026-11-17T10:15:00.123456Z"),
             ("X_TOKEN", "somebody-with-a-name"),
             ("X_TOKEN", "xxxxxxxxxxxxxxxx"),
             ("X_TOKEN", "${OTHER_TOKEN_OF_MINE}"),

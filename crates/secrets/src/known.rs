@@ -13,7 +13,7 @@
 //! Not stopped: an agent that wants a value to pass, and cuts it in two or encodes it in a way
 //! of its own. This guards against accidents, the sandbox against intent.
 
-mod beginnings;
+mod finder;
 mod forms;
 
 use std::borrow::Cow;
@@ -22,10 +22,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
-use beginnings::Beginnings;
+use finder::Finder;
 
 /// Shorter values are words that would be found everywhere.
 pub const SHORTEST_VALUE: usize = 12;
@@ -61,12 +60,11 @@ pub struct KnownSecrets(Option<Arc<Table>>);
 
 struct Table {
     values: Vec<TableValue>,
-    /// Each form of each value, and whose it is.
-    forms: Vec<(Vec<u8>, usize)>,
-    finder: AhoCorasick,
+    /// Finds each form of each value.
+    finder: Finder,
+    /// Whose each form is.
+    owners: Vec<usize>,
     is_public: Option<Arc<IsPublic>>,
-    /// How forms begin, to tell at the end of a block whether one has begun.
-    beginnings: Beginnings,
 }
 
 struct TableValue {
@@ -125,19 +123,21 @@ impl KnownSecrets {
                 TableValue { known, mark, is_public: OnceLock::new() }
             })
             .collect();
-        let mut forms: Vec<(Vec<u8>, usize)> = Vec::new();
+        let (mut forms, mut owners) = (Vec::new(), Vec::new());
         let mut seen = BTreeSet::new();
         for (index, value) in values.iter().enumerate() {
-            let all = forms::forms(&value.known.value).into_iter();
-            forms.extend(all.filter(|form| seen.insert(form.clone())).map(|form| (form, index)));
+            for form in forms::forms(&value.known.value) {
+                if seen.insert(form.clone()) {
+                    forms.push(form);
+                    owners.push(index);
+                }
+            }
         }
-        let finder = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .build(forms.iter().map(|(form, _)| form));
-        // It is refused only where the forms take more than four gigabytes.
-        let Some(finder) = finder.ok().filter(|_| !forms.is_empty()) else { return Self(None) };
-        let beginnings = Beginnings::of(forms.iter().map(|(form, _)| form.as_slice()));
-        Self(Some(Arc::new(Table { values, forms, finder, is_public, beginnings })))
+        if forms.is_empty() {
+            return Self(None);
+        }
+        let finder = Finder::new(forms);
+        Self(Some(Arc::new(Table { values, finder, owners, is_public })))
     }
 
     /// Returns whether there is nothing to look for.
@@ -184,7 +184,7 @@ impl KnownSecrets {
     pub(crate) fn part(&self, text: &[u8]) -> StreamPart {
         let Some(table) = &self.0 else { return StreamPart { end: text.len(), struck: None } };
         let places = table.places(text);
-        let begun = table.begun(text);
+        let begun = table.finder.begun(text);
         // A secret that is whole may still be the beginning of a longer one.
         let crossing = places.iter().find(|(place, _)| place.end > begun);
         let end = crossing.map_or(begun, |(place, _)| place.start.min(begun));
@@ -229,29 +229,13 @@ pub(crate) struct StreamPart {
 }
 
 impl Table {
-    /// Returns where a secret may begin whose end has not come yet.
-    fn begun(&self, text: &[u8]) -> usize {
-        let from = text.len().saturating_sub(self.beginnings.longest() - 1);
-        let begins = |at: &usize| {
-            let tail = &text[*at..];
-            self.beginnings.are_likely(tail)
-                && self.forms.iter().any(|(form, _)| form.starts_with(tail))
-        };
-        (from..text.len()).find(begins).unwrap_or(text.len())
-    }
-
     /// Returns where secrets are, in order, and whose value each is; what overlaps is one.
     fn places(&self, text: &[u8]) -> Vec<(Range<usize>, usize)> {
-        // A plain search may skip ahead, one for all that overlap may not; and most texts hold
-        // nothing.
-        let Some(first) = self.finder.find(text) else { return Vec::new() };
-        // What overlaps the first one may begin before it.
-        let longest = self.beginnings.longest();
-        let from = first.start().saturating_sub(longest);
         let mut found: Vec<(Range<usize>, usize)> = self
             .finder
-            .find_overlapping_iter(&text[from..])
-            .map(|hit| (from + hit.start()..from + hit.end(), self.forms[hit.pattern()].1))
+            .find(text)
+            .into_iter()
+            .map(|(place, form)| (place, self.owners[form]))
             .filter(|(_, value)| !self.is_public(*value))
             .collect();
         found.sort_by_key(|(place, _)| (place.start, usize::MAX - place.end));

@@ -10,6 +10,7 @@ use spore_config::Config;
 use spore_model::{SessionToken, TraceId};
 use spore_store::{Journal, RunChange};
 
+use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals};
@@ -87,13 +88,33 @@ impl SessionOpener<'_> {
             session: plan.row.id,
             files: &plan.files,
         };
-        let (report, tools) = watch.run(plan.agent.as_ref(), &request)?;
+        let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
+        self.strike(&mut report);
         // Its processes are gone, so what it has proposed is all there will be.
-        let proposals = access.close();
+        let proposals = self.struck(access.close())?;
         self.keep(plan, &report, &tools, &proposals)?;
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
         let booking = SessionBooking::of(plan, &report, cost);
         Ok(EndedSession { booking, report, proposals })
+    }
+
+    /// Takes secrets out of what a session says, whichever way its backend brought it here.
+    fn strike(&self, report: &mut SessionReport) {
+        let secrets = self.around.secrets();
+        secrets.strike_in(&mut report.final_text);
+        report.reason.iter_mut().for_each(|reason| secrets.strike_in(reason));
+        report.structured.iter_mut().for_each(|value| secrets.strike_json(value));
+    }
+
+    /// Takes them out of what it handed in, before parts of it become titles.
+    fn struck(&self, proposals: Proposals) -> Result<Proposals> {
+        let secrets = self.around.secrets();
+        if secrets.is_empty() || proposals.is_empty() {
+            return Ok(proposals);
+        }
+        let mut value = serde_json::to_value(&proposals).map_err(bug)?;
+        secrets.strike_json(&mut value);
+        serde_json::from_value(value).map_err(bug)
     }
 
     /// Closes and books an earlier attempt whose end was not seen: it may have cost something.

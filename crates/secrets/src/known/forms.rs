@@ -1,11 +1,10 @@
 //! The encodings in which a value is looked for.
 
+use super::finder::WINDOW;
+
 /// In these, RFC 4648, sections 4 and 5.
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// Of an encoded value so much must be left to be looked for: less could be anything.
-const SHORTEST_FORM: usize = 12;
 
 /// Returns the value as it is, and as JSON, URLs and base64 write it.
 pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
@@ -20,7 +19,8 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     for alphabet in [STANDARD, FOR_URLS] {
         forms.extend((0..3).map(|offset| base64_within(value.as_bytes(), offset, alphabet)));
     }
-    forms.retain(|form| form.len() >= SHORTEST_FORM);
+    // Of an encoded value so much must be left to be looked for: less could be anything.
+    forms.retain(|form| form.len() >= WINDOW);
     forms.sort();
     forms.dedup();
     forms
