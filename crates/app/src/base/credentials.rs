@@ -5,12 +5,13 @@
 //! theirs. Everything is read when it is first needed, once: a command that writes nothing pays
 //! for nothing. What counts as a credential is said by the crate `secrets`, which also strikes.
 //!
-//! A token that an agent renews while a run goes on is known only to the next command.
+//! Agents renew their tokens, so the files are looked at again when a session begins and ends; what
+//! was known stays known. A token that is new to a session is struck from what is written after it.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use spore_git::Repository;
 use spore_secrets::credentials::{self, CredentialFormat};
@@ -83,7 +84,7 @@ const FILES: [CredentialFile; 19] = [
 /// The user's credentials, read when they are first asked for. Clones share what was read.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    known: Arc<OnceLock<KnownSecrets>>,
+    known: Arc<Mutex<Option<KnownSecrets>>>,
     sources: Arc<CredentialSources>,
 }
 
@@ -103,11 +104,21 @@ impl Credentials {
     }
 
     /// Returns their values.
-    pub fn known(&self) -> &KnownSecrets {
-        self.known.get_or_init(|| {
+    pub fn known(&self) -> KnownSecrets {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || {
             let project = self.sources.project.clone();
             KnownSecrets::unless(self.sources.read(), move |value| is_in_base(&project, value))
-        })
+        };
+        known.get_or_insert_with(read).clone()
+    }
+
+    /// Takes up what the files hold by now, besides what they held.
+    pub(crate) fn look_again(&self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_mut() {
+            *known = known.with(self.sources.read());
+        }
     }
 }
 
@@ -188,5 +199,9 @@ mod tests {
             "[secret netrc] [secret npmrc] [secret codex sign-in] made-up-other-4 \
              made-up-large-5 [secret DEPLOY_TOKEN]"
         );
+        write("elsewhere/auth.json", r#"{"tokens":{"access_token":"made-up-renewed-7"}}"#);
+        known.look_again();
+        let sign_in = "[secret codex sign-in] [secret codex sign-in]";
+        assert_eq!(known.known().strike("made-up-codex-3 made-up-renewed-7"), sign_in);
     }
 }

@@ -38,7 +38,7 @@ impl Surroundings {
     }
 
     /// Returns the values that must not get out.
-    pub fn secrets(&self) -> &KnownSecrets {
+    pub fn secrets(&self) -> KnownSecrets {
         self.credentials.known()
     }
 

@@ -239,7 +239,7 @@ impl Checks<'_> {
                 config.gates.log_cap_bytes,
                 crate::session::backends::grace(config),
             )
-            .striking(around.secrets().clone()),
+            .striking(around.secrets()),
             cache_cap: config.gates.cache_cap_bytes,
         };
         let logs = self.dir().join(format!("cycle-{cycle}"));

@@ -50,6 +50,7 @@ impl SessionOpener<'_> {
         progress: &mut dyn Progress,
     ) -> Result<EndedSession> {
         self.close_lost(plan)?;
+        self.around.credentials.look_again();
         if self.around.secrets().are_in(plan.prompt.as_bytes()) {
             let what = format!("what the {} is told", plan.role);
             progress.update(&Update::Struck { what });
@@ -89,6 +90,7 @@ impl SessionOpener<'_> {
             files: &plan.files,
         };
         let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
+        self.around.credentials.look_again();
         self.strike(&mut report);
         // Its processes are gone, so what it has proposed is all there will be.
         let proposals = self.struck(access.close())?;

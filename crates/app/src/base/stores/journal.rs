@@ -75,7 +75,7 @@ impl Journal for ProjectJournal {
             Some(_) => format!("create {}", self.label_of(run).trim_end()),
             None => "create run".to_owned(),
         };
-        let secrets = self.credentials.known();
+        let secrets = &self.credentials.known();
         let (struck, events) = (struck::run(secrets, run), struck::events(secrets, events));
         self.row(name, || self.store.create_run(&struck, &events))
     }
@@ -98,7 +98,7 @@ impl Journal for ProjectJournal {
 
     fn update_run(&self, id: RunId, change: &RunChange, events: &[Event]) -> Answer<()> {
         let name = || format!("update {}", self.label(id));
-        let secrets = self.credentials.known();
+        let secrets = &self.credentials.known();
         let (change, events) = (struck::change(secrets, change), struck::events(secrets, events));
         self.row(name, || self.store.update_run(id, &change, &events))
     }
@@ -112,7 +112,7 @@ impl Journal for ProjectJournal {
         now: Timestamp,
     ) -> Answer<StepBegun> {
         let name = || format!("begin {}{key}", self.label(run));
-        let intent = struck::value(self.credentials.known(), intent);
+        let intent = struck::value(&self.credentials.known(), intent);
         self.row(name, || self.store.begin_step(run, key, class, &intent, now))
     }
 
@@ -125,7 +125,7 @@ impl Journal for ProjectJournal {
         events: &[Event],
     ) -> Answer<()> {
         let name = || format!("amend {}{key}", self.label(run));
-        let secrets = self.credentials.known();
+        let secrets = &self.credentials.known();
         let (runs, events) = (struck::runs(secrets, new_runs), struck::events(secrets, events));
         self.row(name, || self.store.amend_step(run, key, attempt, &runs, &events))
     }
@@ -138,7 +138,7 @@ impl Journal for ProjectJournal {
         entry: &StepEntry,
     ) -> Answer<()> {
         let name = || format!("finish {}{key}", self.label(run));
-        let entry = struck::entry(self.credentials.known(), entry);
+        let entry = struck::entry(&self.credentials.known(), entry);
         self.row(name, || self.store.finish_step(run, key, attempt, &entry))
     }
 
@@ -177,7 +177,7 @@ impl Journal for ProjectJournal {
     }
 
     fn cache(&self, kind: &str, key: &str, value: &Value, now: Timestamp) -> Answer<()> {
-        let value = struck::value(self.credentials.known(), value);
+        let value = struck::value(&self.credentials.known(), value);
         self.row(|| format!("cache {kind}"), || self.store.cache(kind, key, &value, now))
     }
 

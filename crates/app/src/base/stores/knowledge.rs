@@ -55,7 +55,7 @@ impl Knowledge for ProjectKnowledge {
     fn add(&self, nodes: &[Node], edges: &[Edge]) -> Answer<Added> {
         let edge = edges.first().map_or("nothing", |edge| edge.kind.as_str());
         let kind = nodes.first().map_or(edge, |node| node.kind.as_str());
-        let secrets = self.credentials.known();
+        let secrets = &self.credentials.known();
         let (nodes, edges) = (struck::nodes(secrets, nodes), struck::edges(secrets, edges));
         self.row("know", kind, || self.store.add(&nodes, &edges))
     }
@@ -97,7 +97,7 @@ impl Knowledge for ProjectKnowledge {
     }
 
     fn supersede_node(&self, old: &NodeId, new: &Node, edges: &[Edge]) -> Answer<Succession> {
-        let secrets = self.credentials.known();
+        let secrets = &self.credentials.known();
         let edges = struck::edges(secrets, edges);
         let nodes = struck::nodes(secrets, std::slice::from_ref(new));
         let new = nodes.first().unwrap_or(new);
@@ -106,12 +106,12 @@ impl Knowledge for ProjectKnowledge {
 
     fn succeed(&self, nodes: &[Node], places: &[(NodeId, NodeId)]) -> Answer<Added> {
         let kind = nodes.first().map_or("nothing", |node| node.kind.as_str());
-        let nodes = struck::nodes(self.credentials.known(), nodes);
+        let nodes = struck::nodes(&self.credentials.known(), nodes);
         self.row("succeed", kind, || self.store.succeed(&nodes, places))
     }
 
     fn supersede_edge(&self, old: EdgeId, new: &Edge) -> Answer<()> {
-        let edges = struck::edges(self.credentials.known(), std::slice::from_ref(new));
+        let edges = struck::edges(&self.credentials.known(), std::slice::from_ref(new));
         let new = edges.first().unwrap_or(new);
         self.row("supersede edge", new.kind.as_str(), || self.store.supersede_edge(old, new))
     }
@@ -121,7 +121,7 @@ impl Knowledge for ProjectKnowledge {
     }
 
     fn update_metadata(&self, id: &NodeId, patch: &Value, now: Timestamp) -> Answer<Value> {
-        let patch = struck::value(self.credentials.known(), patch);
+        let patch = struck::value(&self.credentials.known(), patch);
         self.row("update", "metadata", || self.store.update_metadata(id, &patch, now))
     }
 

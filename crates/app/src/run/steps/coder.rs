@@ -81,7 +81,7 @@ impl RunContext<'_> {
             self.project.repository,
             &base,
             &tree,
-            self.project.around.secrets(),
+            &self.project.around.secrets(),
             &self.project.config.commit.allow_secrets,
         )?;
         let text =

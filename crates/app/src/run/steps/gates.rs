@@ -133,7 +133,7 @@ impl RunContext<'_> {
                 self.project.config.gates.log_cap_bytes,
                 crate::session::backends::grace(self.project.config),
             )
-            .striking(self.project.around.secrets().clone()),
+            .striking(self.project.around.secrets()),
             cache_cap: self.project.config.gates.cache_cap_bytes,
         };
         act(&gates, self.progress)
