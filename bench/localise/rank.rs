@@ -221,6 +221,7 @@ fn surroundings(root: &Path) -> Surroundings {
         variables: std::env::vars().collect(),
         config_file: PathBuf::from("/nonexistent"),
         state_home: root.join(".spore/state"),
+        credentials: spore_app::Credentials::default(),
         interrupt: Interrupt::default(),
     }
 }

@@ -235,7 +235,12 @@ impl Agent for ApiAgent {
             tools,
             mcp,
             exchange,
-            notes: SessionLog { file, left: self.watchdog.transcript_cap, endpoint: &endpoint },
+            notes: SessionLog {
+                file,
+                left: self.watchdog.transcript_cap,
+                endpoint: &endpoint,
+                secrets: control::secrets::secrets_of(request),
+            },
             progress: LoopProgress::default(),
         };
         Ok(session.run(watch))

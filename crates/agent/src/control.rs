@@ -9,7 +9,7 @@
 mod attempts;
 mod listener;
 mod pipes;
-mod secrets;
+pub(crate) mod secrets;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,6 @@ pub(crate) use attempts::{
 };
 use listener::Listener;
 use pipes::{StderrLog, Transcript};
-use secrets::Secrets;
 
 use crate::{AgentError, AgentWatch, Request, Watchdog};
 
@@ -154,7 +153,7 @@ pub(crate) fn run(
     let mut session = waiting.go().map_err(failed)?;
     watch.confined(session.enforced());
 
-    let secrets = &Secrets::of(request);
+    let secrets = &secrets::secrets_of(request);
     let (stdin, stdout, stderr) =
         (session.take_stdin(), session.take_stdout(), session.take_stderr());
     let (voice, words) = channel();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use spore_effects::session::{Confinement, Enforced, Grace, ProcessIdentity, SessionError};
 use spore_model::{Outcome, SessionToken, Timestamp, Usage, Usd};
+use spore_secrets::KnownSecrets;
 
 use crate::AgentEvent;
 
@@ -76,6 +77,8 @@ pub struct Request {
     pub dir: PathBuf,
     /// The whole environment; nothing is inherited.
     pub env: Vec<(String, String)>,
+    /// What must be in nothing that the session says or leaves, besides the credentials of `env`.
+    pub secrets: KnownSecrets,
     pub tools: ToolPolicy,
     /// Who holds its processes to the checkout.
     pub sandbox: SessionSandbox,

@@ -63,6 +63,7 @@ fn run(
         // Without tools: a model of this size would only be confused by them.
         tools: ToolPolicy { allow: vec!["none".to_owned()], ..ToolPolicy::default() },
         sandbox: spore_agent::SessionSandbox::None,
+        secrets: Default::default(),
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,

@@ -144,6 +144,7 @@ fn request(name: &str, dir: &Path, model: &ModelServer) -> Request {
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
         tools: ToolPolicy::default(),
         sandbox: spore_agent::SessionSandbox::None,
+        secrets: Default::default(),
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,

@@ -164,6 +164,7 @@ fn request(dir: &str) -> Request {
             ..ToolPolicy::default()
         },
         sandbox: SessionSandbox::None,
+        secrets: Default::default(),
         mcp_servers: vec![McpServer {
             name: "echo".to_owned(),
             command: "/usr/bin/env".into(),

@@ -23,6 +23,7 @@ mod session;
 mod setup;
 pub mod toolbox;
 
+pub use base::credentials::Credentials;
 pub use base::cutoff::{BadSince, parse_since};
 pub use base::error::{Error, Result};
 pub use base::init::{Initialised, init, init_agents};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spore_app::{Error, Interrupt, Result, Surroundings};
+use spore_app::{Credentials, Error, Interrupt, Result, Surroundings};
 use spore_effects::{Clock, FixedClock, Ids, Probe, SystemClock};
 use spore_model::{Fault, Timestamp};
 use spore_plain::path;
@@ -37,15 +37,18 @@ pub(crate) fn read(global: &Global) -> Result<Surroundings> {
     };
     let probe =
         Probe::armed(get("SPORE_EFFECTS_LOG").map(PathBuf::from), get("SPORE_KILL_AT").as_deref());
+    let cwd = std::env::current_dir()
+        .map_err(|source| Error::io("cannot read the current directory", source))?;
+    let root = global.root.clone().or_else(|| raw(ROOT).map(PathBuf::from));
     Ok(Surroundings {
         ids,
         clock,
         probe,
         exe: std::env::current_exe()
             .map_err(|source| Error::io("cannot find our own executable", source))?,
-        cwd: std::env::current_dir()
-            .map_err(|source| Error::io("cannot read the current directory", source))?,
-        root: global.root.clone().or_else(|| raw(ROOT).map(PathBuf::from)),
+        credentials: Credentials::of(&variables, root.as_ref().unwrap_or(&cwd)),
+        cwd,
+        root,
         config_file: xdg("XDG_CONFIG_HOME", ".config")?.join("config.toml"),
         state_home: xdg("XDG_STATE_HOME", ".local/state")?,
         variables,

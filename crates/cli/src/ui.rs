@@ -3,13 +3,15 @@
 //! Much of what is printed is foreign: names of files, words of agents, events. All text for
 //! people leaves through [`shown`], here and nowhere else, so that no command can forget it; a
 //! command only has to see to it that what should be one line is one. JSON is data for a
-//! program and says what there was; [`shown_json`] only sees to its spelling.
+//! program and says what there was; [`shown_json`] only sees to its spelling. Neither
+//! holds any of the user's credentials: what is printed ends up in logs of other programs.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 use serde_json::json;
-use spore_app::{Progress, Update};
+use spore_app::{Credentials, Progress, Update};
 use spore_plain::{block, line};
 
 use crate::commands::{Global, ProgressStyle};
@@ -20,6 +22,7 @@ pub(crate) struct Ui {
     quiet: bool,
     verbose: bool,
     style: ProgressStyle,
+    credentials: Credentials,
     /// Why a part of the answer could not be written.
     lost: Option<std::io::Error>,
 }
@@ -36,11 +39,22 @@ impl Ui {
                     && !std::io::stderr().is_terminal(),
             verbose: global.verbose,
             style: global.progress,
+            credentials: Credentials::default(),
             lost: None,
         }
     }
 
+    /// Keeps these out of everything that is printed from now on.
+    pub(crate) fn strike(&mut self, credentials: &Credentials) {
+        self.credentials = credentials.clone();
+    }
+
+    fn struck<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.credentials.known().strike(text)
+    }
+
     fn put(&mut self, answer: &str) {
+        let answer = self.struck(answer);
         let mut out = std::io::stdout();
         let written = writeln!(out, "{answer}").and_then(|()| out.flush());
         // A reader such as `head` may close the pipe early: that is no error of ours.
@@ -117,7 +131,7 @@ impl Ui {
     /// Tells a person something that is not the answer.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", shown(text));
+            let _ = writeln!(std::io::stderr(), "{}", self.struck(&shown(text)));
         }
     }
 
@@ -127,7 +141,7 @@ impl Ui {
         } else {
             error::within(&shown(&error::as_text(error))).into_owned()
         };
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(std::io::stderr(), "{}", self.struck(&text));
         error.exit_code()
     }
 
@@ -161,6 +175,6 @@ impl Progress for Ui {
             _ if update.is_detail() => format!("  {told}"),
             _ => told.into_owned(),
         };
-        let _ = writeln!(std::io::stderr(), "{line}");
+        let _ = writeln!(std::io::stderr(), "{}", self.struck(&line));
     }
 }

@@ -26,6 +26,7 @@ mod investigate;
 mod isolation;
 mod kill_matrix;
 mod killed_writes;
+mod known_secrets;
 mod machine;
 mod mcp;
 mod mcp_install;

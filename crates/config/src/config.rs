@@ -204,9 +204,25 @@ pub struct CheckoutConfig {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnvironmentConfig {
     pub allow: Vec<String>,
+    /// Of what is allowed: not for gates that have no network.
+    pub network: Vec<String>,
+    /// Of what is allowed: only for gates that install.
+    pub install: Vec<String>,
     /// For agents, on top of `allow`.
     pub agent: Vec<String>,
+    /// For one agent, on top of both, by the name of its backend.
+    pub agents: BTreeMap<String, AgentVariables>,
+    /// Those of one vendor of models, by name.
+    pub providers: BTreeMap<String, Vec<String>>,
     pub deny: Vec<String>,
+}
+
+/// The variables of one agent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AgentVariables {
+    pub allow: Vec<String>,
+    /// The vendors whose models it works with.
+    pub providers: Vec<String>,
 }
 
 /// What the kernel holds agents and gates to. Paths may begin with `~` or `$VARIABLE`.

@@ -82,6 +82,11 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// Returns a list that may be left out; it is empty then.
+    pub(crate) fn list_if_set(self, key: &str) -> Result<Vec<String>, ConfigError> {
+        if self.0.contains_key(key) { self.list(key) } else { Ok(Vec::new()) }
+    }
+
     pub(crate) fn time(self, key: &str) -> Result<Duration, ConfigError> {
         parse_duration(&self.text(key)?)
             .map_err(|error| self.bad(key, format!("is wrong: {error}")))

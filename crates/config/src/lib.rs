@@ -21,12 +21,12 @@ mod time;
 mod value;
 
 pub use config::{
-    AgentState, ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig, CommitConfig, Config,
-    ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, GraphConfig,
-    ImpactConfig, IndexConfig, LessonConfig, ModelPrice, OrchestrateConfig, PriceConfig,
-    RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits,
-    ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig,
-    VerdictRules,
+    AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig,
+    CommitConfig, Config, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand,
+    GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, ModelPrice,
+    OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig,
+    SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
+    SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 pub use distance::distance;
 pub use edit::set;

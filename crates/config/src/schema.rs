@@ -67,6 +67,16 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
     },
     OpenTable { prefix: "acp", fields: &[("command", ValueKind::List)], of_models: false },
     OpenTable {
+        prefix: "environment.agents",
+        fields: &[("allow", ValueKind::List), ("providers", ValueKind::List)],
+        of_models: false,
+    },
+    OpenTable {
+        prefix: "environment.providers",
+        fields: &[("allow", ValueKind::List)],
+        of_models: false,
+    },
+    OpenTable {
         prefix: "sandbox.agents",
         fields: &[("sign_in", ValueKind::List), ("write", ValueKind::List)],
         of_models: false,

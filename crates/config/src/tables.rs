@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use spore_model::{CheckoutAccess, ToolGroup, ToolGroups};
 
 use crate::config::{
-    AgentState, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig, CommandConfig, CommitConfig,
-    ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand, GateConfig, GraphConfig,
-    ImpactConfig, IndexConfig, LessonConfig, MemoryConfig, ModelPrice, OrchestrateConfig,
-    PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig,
-    SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig,
-    ToolConfig, VerdictRules,
+    AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig,
+    CommandConfig, CommitConfig, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig,
+    GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, MemoryConfig,
+    ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig,
+    SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
+    SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -75,7 +75,16 @@ impl Config {
             },
             environment: EnvironmentConfig {
                 allow: all.list("environment.allow")?,
+                network: all.list("environment.network")?,
+                install: all.list("environment.install")?,
                 agent: all.list("environment.agent")?,
+                agents: all.members("environment.agents", |all, path| {
+                    let list = |field: &str| all.list_if_set(&format!("{path}.{field}"));
+                    Ok(AgentVariables { allow: list("allow")?, providers: list("providers")? })
+                })?,
+                providers: all.members("environment.providers", |all, path| {
+                    all.list_if_set(&format!("{path}.allow"))
+                })?,
                 deny: all.list("environment.deny")?,
             },
             sandbox: all.sandbox()?,
@@ -485,7 +494,13 @@ mod tests {
     #[test]
     fn every_default_is_read_by_the_typed_view() {
         let all = defaults();
-        let open = ["roles.", "sandbox.agents.", "tiers."];
+        let open = [
+            "environment.agents.",
+            "environment.providers.",
+            "roles.",
+            "sandbox.agents.",
+            "tiers.",
+        ];
         let is_open = |key: &str| open.iter().any(|table| key.starts_with(table));
         for key in all.keys().filter(|key| !is_open(key)) {
             let mut less = all.clone();

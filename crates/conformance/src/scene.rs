@@ -288,6 +288,7 @@ fn request(kit: &dyn Kit, place: &SessionPlace, env: Vec<(String, String)>) -> R
         env,
         tools: ToolPolicy::default(),
         sandbox: SessionSandbox::None,
+        secrets: Default::default(),
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,

@@ -9,8 +9,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use spore_secrets::{KnownSecrets, Scrubber};
+
 pub(crate) struct Log {
     file: File,
+    /// What is kept has passed it.
+    scrubber: Scrubber,
     head_room: usize,
     tail: VecDeque<u8>,
     tail_cap: usize,
@@ -28,10 +32,11 @@ pub(crate) struct Written {
 }
 
 impl Log {
-    pub(crate) fn create(path: &Path, cap: u64) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, cap: u64, secrets: &KnownSecrets) -> io::Result<Self> {
         let cap = usize::try_from(cap).unwrap_or(usize::MAX);
         Ok(Self {
             file: File::create(path)?,
+            scrubber: Scrubber::new(secrets.clone()),
             head_room: cap / 2,
             tail: VecDeque::new(),
             tail_cap: cap - cap / 2,
@@ -45,6 +50,11 @@ impl Log {
         if self.closed || self.broken.is_some() {
             return;
         }
+        let clean = self.scrubber.pass(output);
+        self.keep(&clean);
+    }
+
+    fn keep(&mut self, output: &[u8]) {
         let (head, rest) = output.split_at(output.len().min(self.head_room));
         self.head_room -= head.len();
         if let Err(error) = self.file.write_all(head) {
@@ -60,6 +70,8 @@ impl Log {
     /// Writes the end and makes all of it durable. Whatever is appended later is dropped.
     pub(crate) fn close(&mut self) -> io::Result<Written> {
         self.closed = true;
+        let rest = self.scrubber.finish();
+        self.keep(&rest);
         if let Some(error) = self.broken.take() {
             return Err(error);
         }
@@ -82,7 +94,7 @@ mod tests {
     fn check(cap: u64, pieces: &[&[u8]], expected: &str, is_whole: bool) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("gate.log");
-        let mut log = Log::create(&path, cap).unwrap();
+        let mut log = Log::create(&path, cap, &KnownSecrets::default()).unwrap();
         for piece in pieces {
             log.append(piece);
         }
@@ -107,10 +119,25 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_pieces_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gate.log");
+        let known =
+            KnownSecrets::new([spore_secrets::KnownValue::new("KEY", "umbrella-17-quartz")]);
+        let mut log = Log::create(&path, 1 << 16, &known).unwrap();
+        for piece in ["key: umbrel", "la-17-", "quartz\numbrella-17"] {
+            log.append(piece.as_bytes());
+        }
+        log.close().unwrap();
+        let kept = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(kept, "key: [secret KEY]\numbrella-17");
+    }
+
+    #[test]
     fn fifty_megabytes_pass_through() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("gate.log");
-        let mut log = Log::create(&path, 1 << 16).unwrap();
+        let mut log = Log::create(&path, 1 << 16, &KnownSecrets::default()).unwrap();
         let piece = vec![b'x'; 1 << 16];
         for _ in 0..800 {
             log.append(&piece);

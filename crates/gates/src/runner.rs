@@ -19,6 +19,7 @@ use spore_effects::session::{
     SupervisedEnd, watch,
 };
 use spore_model::{SessionToken, TreeId};
+use spore_secrets::KnownSecrets;
 
 use crate::log::{Log, Written};
 use crate::{Absence, Gate, GateResult, Parser, Standing, TestReport, judge, parse, report_files};
@@ -70,19 +71,27 @@ pub struct Runner {
     output_cap: u64,
     grace: Grace,
     confinement: Option<Confinement>,
+    secrets: KnownSecrets,
 }
 
 impl Runner {
     /// `env` is the whole environment, nothing is inherited; `output_cap` is how many bytes
     /// of output a log keeps.
     pub fn new(shim: Shim, env: Vec<(String, String)>, output_cap: u64, grace: Grace) -> Self {
-        Self { shim, env, output_cap, grace, confinement: None }
+        let (confinement, secrets) = (None, KnownSecrets::default());
+        Self { shim, env, output_cap, grace, confinement, secrets }
     }
 
     /// Holds every gate to what it may reach; one that cannot be held is not run.
     #[must_use]
     pub fn confined(self, confinement: Option<Confinement>) -> Self {
         Self { confinement, ..self }
+    }
+
+    /// Keeps secrets out of logs and results.
+    #[must_use]
+    pub fn striking(self, secrets: KnownSecrets) -> Self {
+        Self { secrets, ..self }
     }
 
     /// The environment of every gate, to be changed before one is run.
@@ -111,7 +120,7 @@ impl Runner {
         let place = if gate.dir.is_empty() { dir.to_owned() } else { dir.join(&gate.dir) };
         let unread = |source| GateError::Reports { gate: gate.name.clone(), source };
         report_files::clear(&place, &gate.reports).map_err(unread)?;
-        let output = Log::create(log, self.output_cap).map_err(unwritten)?;
+        let output = Log::create(log, self.output_cap, &self.secrets).map_err(unwritten)?;
         let output = Arc::new(Mutex::new(output));
 
         let waiting = self.shim.prepare(&self.plan(gate, &place, token)).map_err(lost)?;
@@ -142,13 +151,16 @@ impl Runner {
                 return Err(GateError::Cancelled { gate: gate.name.clone() });
             }
         };
-        let report = if gate.parser == Parser::Junit {
+        let mut report = if gate.parser == Parser::Junit {
             crate::parse_files(&report_files::read(&place, &gate.reports).map_err(unread)?)
         } else {
             let mut report = parse(gate.parser, &std::fs::read(log).map_err(unwritten)?);
             report.recognised &= written.is_whole;
             report
         };
+        // Report files are the gate's own, and have not passed the log.
+        let names = report.failures.iter_mut().chain(&mut report.ran);
+        names.for_each(|name| self.secrets.strike_in(name));
         let mut result = result(gate, tree, log, exit, report, written, duration_ms);
         judge(&mut result, None, Absence::IsRed);
         Ok(result)

@@ -8,17 +8,37 @@ use crate::diff::Treeish;
 use crate::repository::text;
 use crate::{GitError, Repository};
 
-/// One file that a change adds lines to.
+/// One file that a change touches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Additions {
     /// As it is called afterwards. Bytes that are no text are replaced.
     pub path: String,
+    /// No file was called so before: it is new, or had another name. It may have no lines then.
+    pub is_new_name: bool,
     /// Line numbers, counted from one, and the lines without their ends.
     pub added: Vec<(u32, Vec<u8>)>,
     pub removed: Vec<Vec<u8>>,
 }
 
 impl Repository {
+    /// Returns whether any file of a tree or commit holds `text`, a single line.
+    pub fn holds(&self, at: &impl Treeish, text: &str) -> Result<bool, GitError> {
+        let tree = at.tree(self)?;
+        // Over stdin: arguments can be read by every user of the machine.
+        let call = self
+            .git("look for a text")
+            .set(&["submodule.recurse=false"])
+            .args(["grep", "--quiet", "--text", "--fixed-strings", "--no-textconv", "-f", "-"])
+            .args([tree.as_str(), "--"])
+            .stdin(format!("{text}\n"));
+        let answer = call.answer()?;
+        match answer.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            _ => Err(call.failure(&answer)),
+        }
+    }
+
     /// Returns what changes from one tree or commit to another, by file.
     pub fn additions(
         &self,
@@ -44,6 +64,7 @@ impl Repository {
 fn parse(patch: &[u8]) -> Option<Vec<Additions>> {
     let mut files: Vec<Additions> = Vec::new();
     let (mut removed, mut added, mut number) = (0_u32, 0_u32, 0_u32);
+    let mut both_names: &[u8] = b"";
     for line in patch.split(|byte| *byte == b'\n') {
         if removed + added > 0 {
             let file = files.last_mut()?;
@@ -63,8 +84,18 @@ fn parse(patch: &[u8]) -> Option<Vec<Additions>> {
             }
         } else if line.starts_with(b"@@ ") {
             (removed, added, number) = parse_hunk(line)?;
-        } else if line.starts_with(b"diff --git ") {
+        } else if let Some(names) = line.strip_prefix(b"diff --git ") {
             files.push(Additions::default());
+            both_names = names;
+        } else if line.starts_with(b"new file mode ") {
+            let file = files.last_mut()?;
+            // Both names are the same then, and an empty file has no other line to tell it.
+            file.path = parse_name(both_names.get(both_names.len() / 2 + 1..)?)?;
+            file.is_new_name = true;
+        } else if let Some(name) = renamed_to(line) {
+            let file = files.last_mut()?;
+            file.path = text(&plain_name(name)?);
+            file.is_new_name = true;
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
             files.last_mut()?.path = parse_name(name)?;
         } else if let Some(name) = line.strip_prefix(b"--- ") {
@@ -94,9 +125,17 @@ fn parse_name(name: &[u8]) -> Option<String> {
     if name == b"/dev/null" {
         return Some(String::new());
     }
+    Some(text(plain_name(name)?.get(2..)?))
+}
+
+/// Returns the name behind `rename to ` or `copy to `.
+fn renamed_to(line: &[u8]) -> Option<&[u8]> {
+    line.strip_prefix(b"rename to ").or_else(|| line.strip_prefix(b"copy to "))
+}
+
+fn plain_name(name: &[u8]) -> Option<Vec<u8>> {
     let quoted = name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\""));
-    let name = quoted.map_or_else(|| Some(name.to_vec()), unquoted)?;
-    Some(text(name.get(2..)?))
+    quoted.map_or_else(|| Some(name.to_vec()), unquoted)
 }
 
 /// Undoes the quotes of C that git writes around unusual names.
@@ -166,6 +205,23 @@ mod tests {
         check(&patch("b/a b\t"), "a b:1 x");
         check(&patch("\"b/a\\tb\\\"\\303\\244\""), "a\tb\"ä:1 x");
         check(&patch("\"b/a\\q\""), "unreadable");
+    }
+
+    #[test]
+    fn a_new_name_is_told_even_where_no_line_is() {
+        let names = |patch: &str| {
+            let files = parse(patch.as_bytes()).unwrap();
+            files.into_iter().map(|file| (file.path, file.is_new_name)).collect::<Vec<_>>()
+        };
+        let new = |name: &str| vec![(name.to_owned(), true)];
+        let empty = |names: &str| format!("diff --git {names}\nnew file mode 100644\nindex 0..1\n");
+        assert_eq!(names(&empty("a/a b b/a b")), new("a b"));
+        assert_eq!(names(&empty("\"a/a\\tb\" \"b/a\\tb\"")), new("a\tb"));
+        let moved = "diff --git a/x b/y z\nsimilarity index 100%\nrename from x\nrename to y z\n";
+        assert_eq!(names(moved), new("y z"));
+        let changed =
+            "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+        assert_eq!(names(changed), [("x".to_owned(), false)]);
     }
 
     #[test]

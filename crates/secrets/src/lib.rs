@@ -10,10 +10,16 @@
 //! be. A text that also stands in a line which the change removes was in the files before, and
 //! is not reported.
 //!
-//! Pure: the caller brings the lines. Not done here: looking at what was committed before, and
-//! undoing encodings. The values of a session's own environment variables, which are known and
-//! need no guessing, are struck out of its transcript by the crate `agent`.
+//! What a secret looks like is one half. The other half needs no guessing: the values of the
+//! user's own credentials are known ([`KnownSecrets`]), and they are looked for and struck
+//! everywhere, whatever they look like.
+//!
+//! Pure: the caller brings the lines, the variables and the files. Not done here: looking at
+//! what was committed before.
 
+pub mod credentials;
+mod known;
+mod scrubber;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -21,6 +27,8 @@ mod tests;
 use std::collections::HashSet;
 use std::ops::Range;
 
+pub use known::{KnownSecrets, KnownValue, SHORTEST_VALUE};
+pub use scrubber::Scrubber;
 use shapes::Shapes;
 
 /// The lines that a change adds to one file, and those it removes.
@@ -28,6 +36,8 @@ use shapes::Shapes;
 pub struct ChangedLines {
     /// As the file is called afterwards.
     pub path: String,
+    /// No file was called so before.
+    pub is_new_name: bool,
     /// Line numbers, counted from one, and the lines without their ends.
     pub added: Vec<(u32, Vec<u8>)>,
     pub removed: Vec<Vec<u8>>,
@@ -37,14 +47,18 @@ pub struct ChangedLines {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SecretFinding {
     pub file: String,
-    pub line: u32,
+    /// Nothing where the file's own name holds it.
+    pub line: Option<u32>,
     /// What it looks like, for people: `an AWS access key`.
     pub rule: String,
 }
 
 impl std::fmt::Display for SecretFinding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}: looks like {}", self.file, self.line, self.rule)
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: looks like {}", self.file, self.rule),
+            None => write!(f, "{}: its name looks like {}", self.file, self.rule),
+        }
     }
 }
 
@@ -83,10 +97,14 @@ pub fn strike_out(text: &str) -> String {
     struck
 }
 
-/// Returns what looks like a secret in the added lines of all files whose path is not allowed
-/// to hold one.
+/// Returns what looks like a secret, or is `known` to be one, in the names and the added lines
+/// of all files whose path is not allowed to hold one.
+///
+/// The file of a finding is called as it is, secret or not: the caller strikes it where it is
+/// written down.
 pub fn find_secrets(
     files: &[ChangedLines],
+    known_values: &KnownSecrets,
     is_allowed: impl Fn(&str) -> bool,
 ) -> Vec<SecretFinding> {
     let shapes = Shapes::get();
@@ -99,20 +117,23 @@ pub fn find_secrets(
     }
     let mut found = Vec::new();
     for file in files.iter().filter(|file| !is_allowed(&file.path)) {
+        let rule = name_rule(shapes, known_values, file);
+        found.extend(rule.map(|rule| SecretFinding { file: file.path.clone(), line: None, rule }));
         for (index, (number, line)) in file.added.iter().enumerate() {
-            let mut rules: Vec<&str> = hits(shapes, &file.path, line)
+            let mut rules: Vec<String> = hits(shapes, &file.path, line)
                 .into_iter()
                 .filter(|(_, span)| !known.contains(&line[span.clone()]))
-                .map(|(rule, _)| rule)
+                .map(|(rule, _)| rule.to_owned())
                 .collect();
             if shapes::begins_private_key(line) && has_key_material(file, index) {
-                rules.push(shapes::PRIVATE_KEY);
+                rules.push(shapes::PRIVATE_KEY.to_owned());
             }
+            rules.extend(known_values.names_in(line).into_iter().map(known_rule));
             rules.dedup();
             found.extend(rules.into_iter().map(|rule| SecretFinding {
                 file: file.path.clone(),
-                line: *number,
-                rule: rule.to_owned(),
+                line: Some(*number),
+                rule,
             }));
             if found.len() >= MOST_FINDINGS {
                 found.truncate(MOST_FINDINGS);
@@ -121,6 +142,21 @@ pub fn find_secrets(
         }
     }
     found
+}
+
+/// What a known value is called in a finding.
+fn known_rule(name: &str) -> String {
+    format!("the value of {name}")
+}
+
+/// Returns what the name of a file that was called otherwise before holds.
+fn name_rule(shapes: &Shapes, known: &KnownSecrets, file: &ChangedLines) -> Option<String> {
+    if !file.is_new_name {
+        return None;
+    }
+    let known = known.names_in(file.path.as_bytes()).first().map(|name| known_rule(name));
+    let shaped = || shapes.fixed(file.path.as_bytes()).first().map(|(rule, _)| (*rule).to_owned());
+    known.or_else(shaped)
 }
 
 /// Returns where a line holds secrets, in order.

@@ -39,6 +39,42 @@ const FORMS: [(&str, &str); 22] = [
     ),
 ];
 
+/// One of these stands in every text that has one of the forms.
+const MARKS: [&str; 27] = [
+    "AKIA",
+    "ASIA",
+    "ABIA",
+    "ACCA",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "AIza",
+    "GOCSPX-",
+    "xox",
+    "xapp-",
+    "hooks.slack",
+    "_live_",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "SG.",
+    "doo_",
+    "dop_",
+    "dor_",
+    "AccountKey=",
+    "eyJ",
+];
+
+/// Returns whether a text may have one of the forms, at once.
+pub(crate) fn may_have_form(text: &str) -> bool {
+    text.len() >= 20 && MARKS.iter().any(|mark| text.contains(mark))
+}
+
 pub(crate) const PRIVATE_KEY: &str = "a private key";
 const NAMED: &str = "a secret, by its name";
 
@@ -210,7 +246,7 @@ fn is_secret_name(name: &[u8]) -> bool {
 }
 
 /// Splits a name at dots, dashes, underscores and humps, into lower case.
-fn words(name: &[u8]) -> Vec<String> {
+pub(crate) fn words(name: &[u8]) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
     let mut before = 0;
     for &byte in name {

@@ -7,11 +7,11 @@ use super::*;
 
 fn file(path: &str, lines: &[&str]) -> ChangedLines {
     let added = (1..).zip(lines).map(|(number, line)| (number, line.as_bytes().to_vec())).collect();
-    ChangedLines { path: path.to_owned(), added, removed: Vec::new() }
+    ChangedLines { path: path.to_owned(), added, ..ChangedLines::default() }
 }
 
 fn find(files: &[ChangedLines]) -> Vec<SecretFinding> {
-    find_secrets(files, |_| false)
+    find_secrets(files, &KnownSecrets::default(), |_| false)
 }
 
 fn found(path: &str, line: &str) -> Vec<String> {
@@ -56,6 +56,7 @@ fn keys() -> Vec<(&'static str, String)> {
 #[test]
 fn a_key_with_a_form_of_its_own_is_found_wherever_it_stands() {
     for (rule, key) in keys() {
+        assert!(shapes::may_have_form(&key), "{key}");
         for line in [format!("x = \"{key}\""), key.clone(), format!("curl -H 'X: {key}' https://a")]
         {
             assert_eq!(found("src/a.rs", &line), [rule], "{line}");
@@ -137,8 +138,10 @@ fn what_was_there_before_and_what_a_person_allowed_is_no_news() {
     let (_, key) = keys().swap_remove(1);
     let mut moved = file("new/place.rs", &[&key]);
     assert_eq!(find(std::slice::from_ref(&moved)).len(), 1);
-    let allowed =
-        |below: &str| find_secrets(std::slice::from_ref(&moved), |path| path.starts_with(below));
+    let none = KnownSecrets::default();
+    let allowed = |below: &str| {
+        find_secrets(std::slice::from_ref(&moved), &none, |path| path.starts_with(below))
+    };
     assert_eq!(allowed("new/"), []);
     assert_eq!(allowed("old/").len(), 1);
     moved.removed = vec![format!("let a = {key:?};").into_bytes()];
@@ -159,7 +162,8 @@ fn many_findings_are_cut_and_any_bytes_are_read() {
     let lines: Vec<&str> = std::iter::repeat_n(key.as_str(), 200).collect();
     assert_eq!(find(&[file("a", &lines)]).len(), MOST_FINDINGS);
     let bytes = [b"\xff\0 ".to_vec(), key.clone().into_bytes(), b"\xfe".to_vec()].concat();
-    let binary = ChangedLines { path: "bin".into(), added: vec![(1, bytes)], removed: Vec::new() };
+    let binary =
+        ChangedLines { path: "bin".into(), added: vec![(1, bytes)], ..ChangedLines::default() };
     assert_eq!(find(&[binary]).len(), 1);
 }
 
@@ -217,10 +221,32 @@ fn wrong_alarms() {
         let added: Vec<(u32, Vec<u8>)> =
             (1..).zip(content.split(|byte| *byte == b'\n').map(<[u8]>::to_vec)).collect();
         (files, lines) = (files + 1, lines + added.len());
-        told.extend(find(&[ChangedLines { path, added, removed: Vec::new() }]));
+        told.extend(find(&[ChangedLines { path, added, ..ChangedLines::default() }]));
     }
     println!("{files} files, {lines} lines, {} findings", told.len());
     for finding in told {
         println!("{finding}");
     }
+}
+
+#[test]
+fn a_known_value_is_found_in_lines_and_in_names_unless_it_is_public() {
+    let values = [
+        KnownValue::new("DEPLOY", "umbrella-17-quartz"),
+        KnownValue::new("OPEN", "lamp-34-granite"),
+    ];
+    let known = KnownSecrets::unless(values, |value| value.starts_with("lamp"));
+    let mut change =
+        file("src/umbrella-17-quartz/a.rs", &["x", "umbrella-17-quartz", "lamp-34-granite"]);
+    let found = |change: &ChangedLines| {
+        let found = find_secrets(std::slice::from_ref(change), &known, |_| false);
+        found.into_iter().map(|one| (one.line, one.rule)).collect::<Vec<_>>()
+    };
+    let in_line = (Some(2), "the value of DEPLOY".to_owned());
+    assert_eq!(found(&change), std::slice::from_ref(&in_line));
+    change.is_new_name = true;
+    assert_eq!(found(&change), [(None, "the value of DEPLOY".to_owned()), in_line]);
+    let (rule, key) = keys().swap_remove(1);
+    let shaped = ChangedLines { is_new_name: true, ..file(&format!("keys/{key}.txt"), &[]) };
+    assert_eq!(found(&shaped), [(None, rule.to_owned())]);
 }

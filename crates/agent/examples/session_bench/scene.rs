@@ -74,6 +74,7 @@ impl Scene {
             env: vec![("PATH".to_owned(), std::env::var("PATH").unwrap())],
             tools: ToolPolicy::default(),
             sandbox: spore_agent::SessionSandbox::None,
+            secrets: Default::default(),
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use spore_effects::Clock;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{Outcome, Timestamp, Usage, Usd};
+use spore_secrets::KnownSecrets;
 use spore_tools::{Reach, Registry, ToolAnswer, ToolCaller};
 
 use super::ApiSettings;
@@ -52,16 +53,22 @@ pub(super) struct SessionLog<'a> {
     pub(super) file: File,
     pub(super) left: u64,
     pub(super) endpoint: &'a Endpoint,
+    pub(super) secrets: KnownSecrets,
 }
 
 impl SessionLog<'_> {
+    /// Returns `text` without keys and other secrets.
+    fn mask(&self, text: &str) -> String {
+        self.secrets.strike(&self.endpoint.mask(text)).into_owned()
+    }
+
     /// Tells `event` and keeps it, together with what only the transcript has room for.
     fn add(&mut self, watch: &mut dyn AgentWatch, event: &AgentEvent, more: &[(&str, Value)]) {
         let mut line = serde_json::to_value(event).unwrap_or_default();
         for (name, value) in more {
             line[*name] = value.clone();
         }
-        let line = self.endpoint.mask(&line.to_string()) + "\n";
+        let line = self.mask(&line.to_string()) + "\n";
         // A full disk must not end the session: the transcript just stops.
         if line.len() as u64 <= self.left && self.file.write_all(line.as_bytes()).is_ok() {
             self.left -= line.len() as u64;
@@ -146,11 +153,11 @@ impl ToolLoop<'_> {
         self.progress.last_input = usage.read_tokens();
         self.progress.longest_input = self.progress.longest_input.max(self.progress.last_input);
         if !reply.thinking.is_empty() {
-            let event = AgentEvent::Thinking { text: self.notes.endpoint.mask(&reply.thinking) };
+            let event = AgentEvent::Thinking { text: self.notes.mask(&reply.thinking) };
             self.notes.add(watch, &event, &[]);
         }
         if !reply.text.is_empty() {
-            self.progress.final_text = self.notes.endpoint.mask(&reply.text);
+            self.progress.final_text = self.notes.mask(&reply.text);
             let event = AgentEvent::Text { text: self.progress.final_text.clone() };
             self.notes.add(watch, &event, &[]);
         }
@@ -196,9 +203,9 @@ impl ToolLoop<'_> {
     fn call(&mut self, call: &RequestedCall, watch: &mut dyn AgentWatch) -> CallAnswer {
         let arguments = call.arguments.clone().unwrap_or_default();
         let used = AgentEvent::ToolUse {
-            tool: self.notes.endpoint.mask(&call.name),
-            summary: self.notes.endpoint.mask(&summary(&call.name, &arguments)),
-            path: arguments.get("path").and_then(Value::as_str).map(str::to_owned),
+            tool: self.notes.mask(&call.name),
+            summary: self.notes.mask(&summary(&call.name, &arguments)),
+            path: arguments.get("path").and_then(Value::as_str).map(|path| self.notes.mask(path)),
         };
         self.notes.add(watch, &used, &[("input", arguments.clone())]);
         let answer = match &call.arguments {
@@ -211,9 +218,11 @@ impl ToolLoop<'_> {
         };
         let is_submit = self.tools.get(&call.name).is_some_and(|tool| tool.reach == Reach::Submit);
         if is_submit && !answer.is_error {
-            self.progress.structured = Some(arguments);
+            let mut handed_in = arguments;
+            self.notes.secrets.strike_json(&mut handed_in);
+            self.progress.structured = Some(handed_in);
         }
-        let text = self.notes.endpoint.mask(&answer.text);
+        let text = self.notes.mask(&answer.text);
         let done = AgentEvent::ToolResult { tool: call.name.clone(), ok: !answer.is_error };
         self.notes.add(watch, &done, &[("text", Value::from(text.as_str()))]);
         CallAnswer { id: call.id.clone(), text, is_error: answer.is_error }

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use super::secrets::{Scrubber, Secrets};
+use spore_secrets::{KnownSecrets, Scrubber};
 
 const READ_BYTES: usize = 64 * 1024;
 
@@ -75,7 +75,7 @@ pub(super) fn feed(stdin: Option<impl Write>, words: &Receiver<String>) {
 /// Reads stdout to its end, keeps it, and passes it on while the listener is there.
 pub(super) fn stdout(
     stdout: Option<impl Read>,
-    secrets: &Secrets,
+    secrets: &KnownSecrets,
     mut transcript: Transcript,
     listener: &SyncSender<Vec<u8>>,
 ) {
@@ -87,7 +87,11 @@ pub(super) fn stdout(
 }
 
 /// Reads stderr to its end, keeps it, and returns its last words.
-pub(super) fn stderr(stderr: Option<impl Read>, secrets: &Secrets, mut log: StderrLog) -> String {
+pub(super) fn stderr(
+    stderr: Option<impl Read>,
+    secrets: &KnownSecrets,
+    mut log: StderrLog,
+) -> String {
     let mut tail = Vec::new();
     let mut missing = 0;
     read_to_end(stderr, secrets, &mut |block| {
@@ -107,9 +111,9 @@ pub(super) fn stderr(stderr: Option<impl Read>, secrets: &Secrets, mut log: Stde
 }
 
 /// Reads to the end; `on_block` sees every byte but the secrets.
-fn read_to_end(pipe: Option<impl Read>, secrets: &Secrets, on_block: &mut dyn FnMut(&[u8])) {
+fn read_to_end(pipe: Option<impl Read>, secrets: &KnownSecrets, on_block: &mut dyn FnMut(&[u8])) {
     let Some(mut pipe) = pipe else { return };
-    let mut scrubber = Scrubber::new(secrets);
+    let mut scrubber = Scrubber::new(secrets.clone());
     let mut chunk = vec![0; READ_BYTES];
     loop {
         match pipe.read(&mut chunk) {

@@ -115,6 +115,7 @@ impl Scene {
                 ..ToolPolicy::default()
             },
             sandbox: spore_agent::SessionSandbox::None,
+            secrets: Default::default(),
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,

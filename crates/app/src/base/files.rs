@@ -30,8 +30,14 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>> {
 }
 
 impl Surroundings {
-    /// Writes a file whole, with the directories above it.
+    /// Writes a file whole, with the directories above it. What Spore keeps of runs, memory and
+    /// the rest holds none of the user's secrets.
     pub fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
+        self.write_exact_file(path, &self.kept(path, content))
+    }
+
+    /// Like [`Self::write_file`], for what is the user's own, byte for byte.
+    pub(crate) fn write_exact_file(&self, path: &Path, content: &[u8]) -> Result<()> {
         create_dir_above(path)?;
         effect(&self.probe, "", path, || files::write_atomic(path, content)).map_err(|source| {
             Error::io(format!("cannot write {}", spore_plain::path(path)), source)
@@ -52,18 +58,20 @@ impl Surroundings {
     /// Writes a file unless it holds just this, so that a projection that did not change
     /// costs nothing.
     pub(crate) fn write_if_changed(&self, path: &Path, content: &[u8]) -> Result<()> {
-        if files::read(path).is_ok_and(|there| there == content) {
+        let content = self.kept(path, content);
+        if files::read(path).is_ok_and(|there| there == *content) {
             return Ok(());
         }
-        self.write_file(path, content)
+        self.write_exact_file(path, &content)
     }
 
     /// Appends to a file that only grows, with the directories above it.
     pub(crate) fn append_file(&self, path: &Path, content: &[u8]) -> Result<()> {
         create_dir_above(path)?;
+        let content = self.kept(path, content);
         let append = || {
             let mut file = File::options().create(true).append(true).open(path)?;
-            file.write_all(content)
+            file.write_all(&content)
         };
         effect(&self.probe, "append ", path, append).map_err(|source| {
             Error::io(format!("cannot write {}", spore_plain::path(path)), source)
@@ -73,9 +81,22 @@ impl Surroundings {
     /// Appends the lines that are not in the file yet.
     pub(crate) fn append_missing_lines(&self, path: &Path, lines: &[String]) -> Result<()> {
         create_dir_above(path)?;
-        effect(&self.probe, "append ", path, || append_missing(path, lines)).map_err(|source| {
+        let lines: Vec<String> =
+            lines.iter().map(|line| self.secrets().strike(line).into_owned()).collect();
+        effect(&self.probe, "append ", path, || append_missing(path, &lines)).map_err(|source| {
             Error::io(format!("cannot write {}", spore_plain::path(path)), source)
         })
+    }
+
+    /// Returns content as it is kept at `path`. The user's settings and what lies elsewhere,
+    /// such as other programs' settings, are not for Spore to strike anything from.
+    fn kept<'c>(&self, path: &Path, content: &'c [u8]) -> Cow<'c, [u8]> {
+        let is_ours = path.iter().any(|name| name == ".spore");
+        if is_ours && !path.ends_with("config.toml") {
+            self.secrets().strike_bytes(content)
+        } else {
+            Cow::Borrowed(content)
+        }
     }
 
     /// Removes a file; one that is gone is fine.

@@ -5,6 +5,7 @@
 //! files and stores are written through here, so that each write is an effect by construction.
 
 pub(crate) mod checkouts;
+pub(crate) mod credentials;
 pub(crate) mod cutoff;
 pub(crate) mod error;
 pub(crate) mod files;

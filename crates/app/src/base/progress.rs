@@ -31,6 +31,10 @@ pub enum Update {
     NotHeld {
         note: String,
     },
+    /// Something that a person or a session said held a secret, which was struck from it.
+    Struck {
+        what: String,
+    },
     Gates {
         what: String,
     },
@@ -134,6 +138,11 @@ impl fmt::Display for Update {
                 write!(f, "Run {} goes on; {reaped} processes left behind were ended.", run.short())
             }
             Self::NotHeld { note } => f.write_str(note),
+            Self::Struck { what } => write!(
+                f,
+                "There is a secret in {what}: it was struck, so no agent gets it and it is kept \
+                 nowhere."
+            ),
             Self::Gates { what } => write!(f, "gates: checking {what}"),
             Self::GateEnded { line } => write!(f, "gates: {line}"),
             Self::Session { role, bounce: 0, backend, .. } => write!(f, "{role} ({backend})"),

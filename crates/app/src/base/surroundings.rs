@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use spore_effects::{Clock, Ids, Probe, programs};
+use spore_secrets::KnownSecrets;
+
+use super::credentials::Credentials;
 
 pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
@@ -22,6 +25,8 @@ pub struct Surroundings {
     pub config_file: PathBuf,
     /// Where checkouts live, `$XDG_STATE_HOME/spore`.
     pub state_home: PathBuf,
+    /// The user's credentials, which are in nothing that is written or shown to a model.
+    pub credentials: Credentials,
     pub interrupt: Interrupt,
 }
 
@@ -30,6 +35,11 @@ impl Surroundings {
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the values that must not get out.
+    pub fn secrets(&self) -> KnownSecrets {
+        self.credentials.known()
     }
 
     /// Finds a program the way a session would: a path, or a name on the user's PATH.
@@ -50,6 +60,7 @@ impl Surroundings {
             variables: self.variables.clone(),
             config_file: self.config_file.clone(),
             state_home: self.state_home.clone(),
+            credentials: self.credentials.clone(),
             interrupt: self.interrupt.clone(),
         }
     }

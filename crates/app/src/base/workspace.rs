@@ -8,6 +8,7 @@ use spore_effects::Probe;
 use spore_git::{GitError, Repository};
 use spore_model::{Fault, RunId};
 
+use super::credentials::Credentials;
 use super::run_files::RunFiles;
 use super::stores::{self, ProjectJournal, ProjectKnowledge};
 use crate::{Error, Result, Surroundings};
@@ -17,6 +18,8 @@ pub struct Workspace {
     state: PathBuf,
     /// Told of every durable effect of the stores and repositories that are opened here.
     probe: Probe,
+    /// In nothing that those stores write.
+    credentials: Credentials,
     /// Found when it is first asked for: many commands never ask git.
     project: OnceLock<Repository>,
     here: OnceLock<Repository>,
@@ -111,6 +114,7 @@ impl Workspace {
             root,
             state,
             probe: around.probe.clone(),
+            credentials: around.credentials.clone(),
             project: OnceLock::new(),
             here: OnceLock::new(),
         }
@@ -197,13 +201,13 @@ impl Workspace {
     /// Opens the journal of an initialised project.
     pub(crate) fn journal(&self, config: &Config) -> Result<ProjectJournal> {
         self.check_initialised()?;
-        stores::journal(&self.database(), config, &self.probe)
+        stores::journal(&self.database(), config, &self.probe, &self.credentials)
     }
 
     /// Opens what an initialised project knows; it shares the journal's file.
     pub(crate) fn knowledge(&self, config: &Config) -> Result<ProjectKnowledge> {
         self.check_initialised()?;
-        stores::knowledge(&self.database(), config, &self.probe)
+        stores::knowledge(&self.database(), config, &self.probe, &self.credentials)
     }
 
     /// Reads all layers of the configuration, `flags` last.

@@ -23,6 +23,7 @@ use crate::base::error::bug;
 use crate::base::files::{create_dir, create_private_dir};
 use crate::checks::needs;
 use crate::checks::words::line;
+use crate::session::environment::install_environment;
 use crate::session::sandbox::{Enforcement, Sandboxes};
 use crate::{Error, Progress, Result, Update};
 
@@ -259,14 +260,14 @@ impl GateRuns<'_> {
         };
         let interrupt = around.interrupt.clone();
         let held = self.sandboxes.of_gate(self.enforcement, &gate.needs, dir, &token)?;
-        let runner = match &held {
-            Some((confinement, scratch)) => {
-                let mut runner = self.runner.clone().confined(Some(confinement.clone()));
-                scratch.tell(runner.variables());
-                runner
-            }
-            None => self.runner.clone(),
-        };
+        let mut runner = self.runner.clone();
+        if gate.install.is_some() {
+            runner.variables().extend(install_environment(self.sandboxes.config, around));
+        }
+        if let Some((confinement, scratch)) = &held {
+            runner = runner.confined(Some(confinement.clone()));
+            scratch.tell(runner.variables());
+        }
         let stop = || interrupt.is_raised();
         let ran = runner.run(gate, check.tree, dir, &log, token.clone(), &mut on_start, &stop);
         self.journal.process_ended(&token, around.clock.now())?;

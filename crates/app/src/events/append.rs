@@ -28,7 +28,9 @@ pub struct NewEvent {
 /// Appends an event and returns it as it stands on the spine.
 pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
     let kind = source_kind(&asked.kind)?;
-    let event = Event {
+    let secrets = around.secrets();
+    let struck = |text: &str| secrets.strike(text).into_owned();
+    let mut event = Event {
         id: around.ids.event(),
         ts: around.clock.now(),
         source: EventSource {
@@ -36,8 +38,8 @@ pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
             name: asked
                 .name
                 .as_deref()
-                .map_or(Ok(kind.as_str()), |name| word("name", name))?
-                .to_owned(),
+                .map_or(Ok(kind.as_str()), |name| word("name", name))
+                .map(struck)?,
         },
         kind: event_type(&asked.what)?.to_owned(),
         session_key: asked
@@ -45,11 +47,12 @@ pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
             .as_deref()
             .map(|key| word("session", key))
             .transpose()?
-            .map(str::to_owned),
+            .map(struck),
         run: None,
         trace: None,
         payload: asked.payload.as_deref().map_or(Ok(Value::Null), payload)?,
     };
+    secrets.strike_json(&mut event.payload);
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let cap = workspace.config(around, &[])?.spine.line_cap_bytes;

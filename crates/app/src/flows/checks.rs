@@ -235,10 +235,11 @@ impl Checks<'_> {
             enforcement: &enforcement,
             runner: Runner::new(
                 spore_effects::session::Shim::new(around.exe.clone()),
-                crate::session::environment::environment(config, around, &[]),
+                crate::session::environment::gate_environment(config, around),
                 config.gates.log_cap_bytes,
                 crate::session::backends::grace(config),
-            ),
+            )
+            .striking(around.secrets()),
             cache_cap: config.gates.cache_cap_bytes,
         };
         let logs = self.dir().join(format!("cycle-{cycle}"));

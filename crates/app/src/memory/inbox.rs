@@ -34,6 +34,7 @@ pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> 
         Some(name) => checked(name)?.to_owned(),
         None => format!("{}.md", around.ids.event().to_string().to_lowercase()),
     };
+    let body = &*around.secrets().strike(body);
     let dir = MemoryPlaces::of(&workspace).inbox();
     let path = dir.join(&name);
     let failed = |source| Error::io(format!("cannot write {}", spore_plain::path(&path)), source);

@@ -129,7 +129,7 @@ impl MemoryPlaces {
             )
             .hint("look at it, then try again"));
         }
-        around.write_file(&path, after.as_bytes())
+        around.write_exact_file(&path, after.as_bytes())
     }
 
     /// A project may keep the file elsewhere and link to it; the link stays. It may not lead

@@ -142,7 +142,7 @@ fn task_lines(pass: &Pass<'_>, asked: &MemoryUpdate) -> Result<Vec<LineHash>> {
 }
 
 fn keep(pass: &Pass<'_>, name: &str, text: &str) -> Result<()> {
-    pass.around.write_file(&kept(pass.workspace, pass.run, name), text.as_bytes())
+    pass.around.write_exact_file(&kept(pass.workspace, pass.run, name), text.as_bytes())
 }
 
 fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {

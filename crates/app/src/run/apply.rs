@@ -89,7 +89,7 @@ impl Site<'_> {
 
     fn write_patch(&self, commit: &CommitId) -> Result<Applied> {
         let mail = self.repository.mail(commit)?;
-        self.around.write_file(&self.files().patch(), &mail)?;
+        self.around.write_exact_file(&self.files().patch(), &mail)?;
         let path = PathBuf::from(format!(".spore/runs/{}/result.patch", self.run));
         // `git am` takes the end of a line for the mail's unless told otherwise.
         let keep = if mail.contains(&b'\r') { " --keep-cr" } else { "" };

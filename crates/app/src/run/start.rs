@@ -13,6 +13,7 @@ use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::request::Orchestrate;
 use crate::run::resume;
 use crate::run::settings::RunSettings;
+use crate::secrets::without_keys;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -93,6 +94,8 @@ fn start(
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     refuse_empty(&asked.task)?;
+    let task = without_keys(around, &asked.task, "the task", progress);
+    let asked = &Orchestrate { task, ..asked.clone() };
     let repository = workspace.repository(around)?;
     // The one question that takes long in a large tree, asked meanwhile.
     let (settings, dirty) = std::thread::scope(|scope| {

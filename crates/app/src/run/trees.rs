@@ -17,7 +17,8 @@ impl RunContext<'_> {
         ticket: &Ticket,
     ) -> Result<CommitId> {
         let when = ticket.time().map_err(bug)?;
-        Ok(self.project.repository.commit_tree(tree, &self.run.settings.base, message, when)?)
+        let message = self.project.around.secrets().strike(message);
+        Ok(self.project.repository.commit_tree(tree, &self.run.settings.base, &message, when)?)
     }
 
     pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {

@@ -5,11 +5,12 @@
 //! record the same way. Booking is the caller's, together with the step's result, so that a
 //! session is never booked without counting.
 
-use spore_agent::{McpServer, Request, RequestLimits, SessionReport};
+use spore_agent::{Conversation, McpServer, Request, RequestLimits, SessionReport};
 use spore_config::Config;
 use spore_model::{SessionToken, TraceId};
 use spore_store::{Journal, RunChange};
 
+use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals};
@@ -21,7 +22,7 @@ use crate::session::prices::cost_of;
 use crate::session::roles::{self, Role};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::watch::{SessionWatch, ToolsUsed, idle};
-use crate::{Progress, Result, Surroundings, Workspace};
+use crate::{Progress, Result, Surroundings, Update, Workspace};
 
 /// Opens the sessions of one run.
 pub(crate) struct SessionOpener<'a> {
@@ -49,6 +50,11 @@ impl SessionOpener<'_> {
         progress: &mut dyn Progress,
     ) -> Result<EndedSession> {
         self.close_lost(plan)?;
+        self.around.credentials.look_again();
+        if self.around.secrets().are_in(plan.prompt.as_bytes()) {
+            let what = format!("what the {} is told", plan.role);
+            progress.update(&Update::Struck { what });
+        }
         self.lay_out(plan)?;
         let token = self.around.ids.session_token();
         let backend = &plan.choice.backend;
@@ -83,13 +89,34 @@ impl SessionOpener<'_> {
             session: plan.row.id,
             files: &plan.files,
         };
-        let (report, tools) = watch.run(plan.agent.as_ref(), &request)?;
+        let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
+        self.around.credentials.look_again();
+        self.strike(&mut report);
         // Its processes are gone, so what it has proposed is all there will be.
-        let proposals = access.close();
+        let proposals = self.struck(access.close())?;
         self.keep(plan, &report, &tools, &proposals)?;
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
         let booking = SessionBooking::of(plan, &report, cost);
         Ok(EndedSession { booking, report, proposals })
+    }
+
+    /// Takes secrets out of what a session says, whichever way its backend brought it here.
+    fn strike(&self, report: &mut SessionReport) {
+        let secrets = self.around.secrets();
+        secrets.strike_in(&mut report.final_text);
+        report.reason.iter_mut().for_each(|reason| secrets.strike_in(reason));
+        report.structured.iter_mut().for_each(|value| secrets.strike_json(value));
+    }
+
+    /// Takes them out of what it handed in, before parts of it become titles.
+    fn struck(&self, proposals: Proposals) -> Result<Proposals> {
+        let secrets = self.around.secrets();
+        if secrets.is_empty() || proposals.is_empty() {
+            return Ok(proposals);
+        }
+        let mut value = serde_json::to_value(&proposals).map_err(bug)?;
+        secrets.strike_json(&mut value);
+        serde_json::from_value(value).map_err(bug)
     }
 
     /// Closes and books an earlier attempt whose end was not seen: it may have cost something.
@@ -122,9 +149,14 @@ impl SessionOpener<'_> {
         server: McpServer,
     ) -> Request {
         let (config, root, backend) = (self.config, self.workspace.root(), &plan.choice.backend);
-        let mut env =
-            session_environment(config, self.around, root, plan.nesting, self.trace, plan.row.id);
+        let (around, choice, nesting) = (self.around, &plan.choice, plan.nesting);
+        let id = plan.row.id;
+        let mut env = session_environment(config, around, root, choice, nesting, self.trace, id);
         confined.tell(&mut env);
+        // What code, lessons and earlier sessions say may hold one; a model is never told it.
+        let secrets = around.secrets();
+        let struck = |text: &str| secrets.strike(text).into_owned();
+        let conversation = |one: Conversation| Conversation { prompt: struck(&one.prompt), ..one };
         let role = match &plan.system_prompt {
             Some(text) => Role { text: text.clone(), native: None },
             None => roles::prompt(root, &plan.dir, backend, &plan.role, plan.terms.turns),
@@ -134,17 +166,18 @@ impl SessionOpener<'_> {
         Request {
             role: plan.role.clone(),
             bounce: plan.row.bounce,
-            system_prompt: role.text,
+            system_prompt: struck(&role.text),
             native_role: role.native,
-            prompt: plan.prompt.clone(),
+            prompt: struck(&plan.prompt),
             model: plan.choice.model.clone(),
             dir: plan.dir.clone(),
             env,
+            secrets: secrets.clone(),
             tools: plan.tools.policy(backend, &plan.terms.tools, free),
             sandbox: confined.sandbox.clone(),
             mcp_servers: vec![server],
             schema: None,
-            resume: plan.conversation.clone().filter(|_| can_resume),
+            resume: plan.conversation.clone().filter(|_| can_resume).map(conversation),
             limits: RequestLimits {
                 turns: plan.terms.turns,
                 wall: plan.terms.wall(),

@@ -23,6 +23,7 @@ use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
 use crate::base::step::Steps;
 use crate::base::totals;
+use crate::secrets::without_keys;
 use crate::session::agent_choice::AgentChoice;
 use crate::session::backends::{backend, model};
 use crate::session::booking::SessionBooking;
@@ -102,6 +103,8 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
         return Err(Error::new(Fault::Usage, "the prompt is empty")
             .hint("say what the agent is to do: spore spawn --prompt \"explain src/main.rs\""));
     }
+    let prompt = without_keys(around, &asked.prompt, "the prompt", progress);
+    let asked = &Spawn { prompt, ..asked.clone() };
     let workspace = Workspace::find_for_run(around)?;
     let config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;

@@ -8,8 +8,15 @@ use super::page::ToolFindings;
 use super::question::{Refusal, ToolRequest, answer};
 
 impl Toolbox {
-    /// Answers a call of a tool that reads. Its arguments fit the tool's schema.
+    /// Answers a call of a tool that reads. Its arguments fit the tool's schema. No answer holds
+    /// any of the user's secrets: it goes to a model.
     pub fn call(&self, tool: &str, arguments: &Value) -> ToolAnswer {
+        let mut answer = self.answer(tool, arguments);
+        self.around.secrets().strike_in(&mut answer.text);
+        answer
+    }
+
+    fn answer(&self, tool: &str, arguments: &Value) -> ToolAnswer {
         let asked = ToolRequest { tool, arguments };
         let config = match self.config() {
             Ok(config) => config,

@@ -59,7 +59,8 @@ impl Toolbox {
             ["node", id] => (self.node_text(id), TEXT),
             _ => return None,
         };
-        Some(Contents { mime: mime.to_owned(), text: text.ok()? })
+        let text = self.around.secrets().strike(&text.ok()?).into_owned();
+        Some(Contents { mime: mime.to_owned(), text })
     }
 
     /// Whether a run is one that this view may see as a whole.

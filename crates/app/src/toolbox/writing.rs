@@ -39,7 +39,9 @@ impl Toolbox {
             "flag" => self.flag(&asked),
             _ => Err(Error::new(Fault::Usage, format!("{tool} writes nothing"))),
         };
-        answer(written.map_err(Refusal::from))
+        let mut answer = answer(written.map_err(Refusal::from));
+        self.around.secrets().strike_in(&mut answer.text);
+        answer
     }
 
     fn create_node(&self, asked: &ToolRequest<'_>) -> Result<String> {

@@ -123,6 +123,7 @@ enum SporeCommand {
 
 pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     let around = surroundings::read(&cli.global)?;
+    ui.strike(&around.credentials);
     match &cli.command {
         SporeCommand::Init(args) => init::run(ui, &around, args),
         SporeCommand::Index(args) => index::run(ui, &around, args),

@@ -363,3 +363,24 @@ fn added_lines_are_found_in_any_file() {
         .collect();
     assert_eq!(told, ["a:1 zero", "a:3 three", "b c/d:1 x", "bin:2 key"]);
 }
+
+#[test]
+fn a_text_is_found_in_any_file_of_a_tree_and_a_pattern_is_none() {
+    let base = "printf 'a\\0b-key\\0' > bin; echo '* -diff' > .gitattributes";
+    let (world, from, to) = world_and_change(base, "echo '+later [x].*' > a");
+    let holds = |at: &spore_model::CommitId, text: &str| world.repo().holds(at, text).unwrap();
+    assert!(holds(&from, "b-key") && holds(&to, "b-key") && holds(&to, "+later [x].*"));
+    assert!(!holds(&from, "+later") && !holds(&to, "b.key") && !holds(&to, "later [y]"));
+    assert!(!holds(&to, "--help"));
+}
+
+#[test]
+fn a_new_name_is_told_of_a_file_without_lines() {
+    let base = "seq 9 > old; echo 1 > kept";
+    let change = "touch 'e m'; mkdir d; touch d/e; git mv old new; echo 2 > kept; ln -s x l";
+    let (world, from, to) = world_and_change(base, change);
+    let additions = world.repo().additions(&from, &to).unwrap();
+    let told: Vec<(&str, bool)> =
+        additions.iter().map(|file| (file.path.as_str(), file.is_new_name)).collect();
+    assert_eq!(told, [("d/e", true), ("e m", true), ("kept", false), ("l", true), ("new", true)]);
+}

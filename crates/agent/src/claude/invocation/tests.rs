@@ -28,6 +28,7 @@ fn scene() -> InvocationScene {
         ],
         tools: ToolPolicy::default(),
         sandbox: crate::SessionSandbox::None,
+        secrets: Default::default(),
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,

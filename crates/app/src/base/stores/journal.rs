@@ -14,19 +14,23 @@ use spore_store::{
     StepEntry,
 };
 
+use super::struck;
+use crate::base::credentials::Credentials;
+
 type Answer<T> = std::result::Result<T, JournalError>;
 
 /// A journal that names each of its writes to the probe.
 pub(crate) struct ProjectJournal {
     store: Box<dyn Journal>,
     probe: Probe,
+    credentials: Credentials,
     /// What runs are called in the names of effects, by id; only filled where a test listens.
     labels: Mutex<BTreeMap<RunId, String>>,
 }
 
 impl ProjectJournal {
-    pub(super) fn new(store: Box<dyn Journal>, probe: Probe) -> Self {
-        Self { store, probe, labels: Mutex::default() }
+    pub(super) fn new(store: Box<dyn Journal>, probe: Probe, credentials: Credentials) -> Self {
+        Self { store, probe, credentials, labels: Mutex::default() }
     }
 
     fn row<T>(&self, name: impl FnOnce() -> String, act: impl FnOnce() -> T) -> T {
@@ -71,7 +75,9 @@ impl Journal for ProjectJournal {
             Some(_) => format!("create {}", self.label_of(run).trim_end()),
             None => "create run".to_owned(),
         };
-        self.row(name, || self.store.create_run(run, events))
+        let secrets = &self.credentials.known();
+        let (struck, events) = (struck::run(secrets, run), struck::events(secrets, events));
+        self.row(name, || self.store.create_run(&struck, &events))
     }
 
     fn run(&self, id: RunId) -> Answer<Option<Run>> {
@@ -92,7 +98,9 @@ impl Journal for ProjectJournal {
 
     fn update_run(&self, id: RunId, change: &RunChange, events: &[Event]) -> Answer<()> {
         let name = || format!("update {}", self.label(id));
-        self.row(name, || self.store.update_run(id, change, events))
+        let secrets = &self.credentials.known();
+        let (change, events) = (struck::change(secrets, change), struck::events(secrets, events));
+        self.row(name, || self.store.update_run(id, &change, &events))
     }
 
     fn begin_step(
@@ -104,7 +112,8 @@ impl Journal for ProjectJournal {
         now: Timestamp,
     ) -> Answer<StepBegun> {
         let name = || format!("begin {}{key}", self.label(run));
-        self.row(name, || self.store.begin_step(run, key, class, intent, now))
+        let intent = struck::value(&self.credentials.known(), intent);
+        self.row(name, || self.store.begin_step(run, key, class, &intent, now))
     }
 
     fn amend_step(
@@ -116,7 +125,9 @@ impl Journal for ProjectJournal {
         events: &[Event],
     ) -> Answer<()> {
         let name = || format!("amend {}{key}", self.label(run));
-        self.row(name, || self.store.amend_step(run, key, attempt, new_runs, events))
+        let secrets = &self.credentials.known();
+        let (runs, events) = (struck::runs(secrets, new_runs), struck::events(secrets, events));
+        self.row(name, || self.store.amend_step(run, key, attempt, &runs, &events))
     }
 
     fn finish_step(
@@ -127,7 +138,8 @@ impl Journal for ProjectJournal {
         entry: &StepEntry,
     ) -> Answer<()> {
         let name = || format!("finish {}{key}", self.label(run));
-        self.row(name, || self.store.finish_step(run, key, attempt, entry))
+        let entry = struck::entry(&self.credentials.known(), entry);
+        self.row(name, || self.store.finish_step(run, key, attempt, &entry))
     }
 
     fn step(&self, run: RunId, key: &StepKey) -> Answer<Option<RecordedStep>> {
@@ -165,7 +177,8 @@ impl Journal for ProjectJournal {
     }
 
     fn cache(&self, kind: &str, key: &str, value: &Value, now: Timestamp) -> Answer<()> {
-        self.row(|| format!("cache {kind}"), || self.store.cache(kind, key, value, now))
+        let value = struck::value(&self.credentials.known(), value);
+        self.row(|| format!("cache {kind}"), || self.store.cache(kind, key, &value, now))
     }
 
     fn pending_events(&self) -> Answer<Vec<Event>> {

@@ -9,17 +9,21 @@ use spore_store::{
     Succession,
 };
 
+use super::struck;
+use crate::base::credentials::Credentials;
+
 type Answer<T> = std::result::Result<T, KnowledgeError>;
 
 /// Knowledge that names each of its writes to the probe.
 pub(crate) struct ProjectKnowledge {
     store: Box<dyn Knowledge>,
     probe: Probe,
+    credentials: Credentials,
 }
 
 impl ProjectKnowledge {
-    pub(super) fn new(store: Box<dyn Knowledge>, probe: Probe) -> Self {
-        Self { store, probe }
+    pub(super) fn new(store: Box<dyn Knowledge>, probe: Probe, credentials: Credentials) -> Self {
+        Self { store, probe, credentials }
     }
 
     fn row<T>(&self, deed: &str, kind: &str, act: impl FnOnce() -> T) -> T {
@@ -51,7 +55,9 @@ impl Knowledge for ProjectKnowledge {
     fn add(&self, nodes: &[Node], edges: &[Edge]) -> Answer<Added> {
         let edge = edges.first().map_or("nothing", |edge| edge.kind.as_str());
         let kind = nodes.first().map_or(edge, |node| node.kind.as_str());
-        self.row("know", kind, || self.store.add(nodes, edges))
+        let secrets = &self.credentials.known();
+        let (nodes, edges) = (struck::nodes(secrets, nodes), struck::edges(secrets, edges));
+        self.row("know", kind, || self.store.add(&nodes, &edges))
     }
 
     fn node(&self, id: &NodeId) -> Answer<Option<Node>> {
@@ -91,15 +97,22 @@ impl Knowledge for ProjectKnowledge {
     }
 
     fn supersede_node(&self, old: &NodeId, new: &Node, edges: &[Edge]) -> Answer<Succession> {
-        self.row("supersede", &new.kind, || self.store.supersede_node(old, new, edges))
+        let secrets = &self.credentials.known();
+        let edges = struck::edges(secrets, edges);
+        let nodes = struck::nodes(secrets, std::slice::from_ref(new));
+        let new = nodes.first().unwrap_or(new);
+        self.row("supersede", &new.kind, || self.store.supersede_node(old, new, &edges))
     }
 
     fn succeed(&self, nodes: &[Node], places: &[(NodeId, NodeId)]) -> Answer<Added> {
         let kind = nodes.first().map_or("nothing", |node| node.kind.as_str());
-        self.row("succeed", kind, || self.store.succeed(nodes, places))
+        let nodes = struck::nodes(&self.credentials.known(), nodes);
+        self.row("succeed", kind, || self.store.succeed(&nodes, places))
     }
 
     fn supersede_edge(&self, old: EdgeId, new: &Edge) -> Answer<()> {
+        let edges = struck::edges(&self.credentials.known(), std::slice::from_ref(new));
+        let new = edges.first().unwrap_or(new);
         self.row("supersede edge", new.kind.as_str(), || self.store.supersede_edge(old, new))
     }
 
@@ -108,7 +121,8 @@ impl Knowledge for ProjectKnowledge {
     }
 
     fn update_metadata(&self, id: &NodeId, patch: &Value, now: Timestamp) -> Answer<Value> {
-        self.row("update", "metadata", || self.store.update_metadata(id, patch, now))
+        let patch = struck::value(&self.credentials.known(), patch);
+        self.row("update", "metadata", || self.store.update_metadata(id, &patch, now))
     }
 
     fn counts(&self, now: Timestamp) -> Answer<Counts> {

@@ -2,10 +2,12 @@
 //!
 //! Everything above sees the traits of `spore_store`. A store that is handed out here probes by
 //! itself: each of its writes is an effect with a name that follows from what is written, so
-//! no caller can make one that the kill matrix does not see.
+//! no caller can make one that the kill matrix does not see. None of the user's secrets is in
+//! what is written.
 
 mod journal;
 mod knowledge;
+mod struck;
 
 use std::path::Path;
 
@@ -14,15 +16,21 @@ use spore_effects::Probe;
 use spore_model::{Run, RunId};
 use spore_store::{Journal, JournalError, OpenError, OpenOptions, SqliteJournal, SqliteKnowledge};
 
+use super::credentials::Credentials;
 use crate::Result;
 
 pub(crate) use journal::ProjectJournal;
 pub(crate) use knowledge::ProjectKnowledge;
 
 /// Opens the journal in `database`.
-pub(crate) fn journal(database: &Path, config: &Config, probe: &Probe) -> Result<ProjectJournal> {
+pub(crate) fn journal(
+    database: &Path,
+    config: &Config,
+    probe: &Probe,
+    credentials: &Credentials,
+) -> Result<ProjectJournal> {
     let store = SqliteJournal::open_with(database, &options(config))?;
-    Ok(ProjectJournal::new(Box::new(store), probe.clone()))
+    Ok(ProjectJournal::new(Box::new(store), probe.clone(), credentials.clone()))
 }
 
 /// Opens the knowledge in `database`; it shares the journal's file.
@@ -30,9 +38,10 @@ pub(crate) fn knowledge(
     database: &Path,
     config: &Config,
     probe: &Probe,
+    credentials: &Credentials,
 ) -> Result<ProjectKnowledge> {
     let store = SqliteKnowledge::open_with(database, &options(config))?;
-    Ok(ProjectKnowledge::new(Box::new(store), probe.clone()))
+    Ok(ProjectKnowledge::new(Box::new(store), probe.clone(), credentials.clone()))
 }
 
 fn options(config: &Config) -> OpenOptions {

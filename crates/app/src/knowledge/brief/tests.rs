@@ -199,6 +199,7 @@ fn surroundings(dir: &TempDir, root: &std::path::Path) -> Surroundings {
         variables: Vec::new(),
         config_file: dir.path().join("config.toml"),
         state_home: dir.path().join("state"),
+        credentials: crate::base::credentials::Credentials::default(),
         interrupt: Interrupt::default(),
     }
 }

@@ -109,6 +109,7 @@ pub(crate) fn surroundings(repo: &Path, probe: Probe) -> Surroundings {
         variables: Vec::new(),
         config_file: home.join("config.toml"),
         state_home: home.join("state"),
+        credentials: crate::base::credentials::Credentials::default(),
         interrupt: Interrupt::default(),
     }
 }

@@ -81,6 +81,7 @@ impl RunContext<'_> {
             self.project.repository,
             &base,
             &tree,
+            &self.project.around.secrets(),
             &self.project.config.commit.allow_secrets,
         )?;
         let text =
@@ -89,11 +90,20 @@ impl RunContext<'_> {
         let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
         self.progress.update(&Update::Snapshot { files: changed_files });
         let secrets = secrets.into_iter().map(|secret| Finding {
-            message: format!("looks like {}", secret.rule),
-            file: Some(secret.file),
-            line: Some(secret.line),
+            message: match secret.line {
+                Some(_) => format!("looks like {}", secret.rule),
+                None => format!("the name of the file looks like {}", secret.rule),
+            },
+            // Findings are told to the next coder, and kept.
+            file: Some(self.struck(&secret.file)),
+            line: secret.line,
         });
         Ok(Done::Snapshot { tree, changed_files, secrets: secrets.collect() })
+    }
+
+    /// Returns a name without secrets, whichever kind they are.
+    fn struck(&self, name: &str) -> String {
+        spore_secrets::strike_out(&self.project.around.secrets().strike(name))
     }
 
     /// One session of a role that works alone.

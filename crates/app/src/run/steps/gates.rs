@@ -11,7 +11,7 @@ use crate::checks::review::Review;
 use crate::checks::runner::{Against, Check, Checked, GateRuns, expected_of_base_tests};
 use crate::checks::words;
 use crate::run::context::{RunContext, interrupted};
-use crate::session::environment::environment;
+use crate::session::environment::gate_environment;
 use crate::session::sandbox::Sandboxes;
 use crate::{Progress, Result, Update};
 
@@ -129,10 +129,11 @@ impl RunContext<'_> {
             enforcement: &self.run.enforcement,
             runner: Runner::new(
                 spore_effects::session::Shim::new(self.project.around.exe.clone()),
-                environment(self.project.config, self.project.around, &[]),
+                gate_environment(self.project.config, self.project.around),
                 self.project.config.gates.log_cap_bytes,
                 crate::session::backends::grace(self.project.config),
-            ),
+            )
+            .striking(self.project.around.secrets()),
             cache_cap: self.project.config.gates.cache_cap_bytes,
         };
         act(&gates, self.progress)

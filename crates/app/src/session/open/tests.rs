@@ -18,7 +18,10 @@ use crate::session::roles::RoleTerms;
 use crate::session::sandbox::Enforcement;
 use crate::toolbox::tests::garden::Garden;
 
-/// Keeps its request and asks the graph one question.
+/// A value that is made up.
+const KEY: &str = "umbrella-17-quartz";
+
+/// Keeps its request, asks the graph one question, and says what it must not.
 #[derive(Default)]
 struct Looker {
     seen: Mutex<Option<(Request, String)>>,
@@ -44,9 +47,16 @@ impl Agent for Looker {
             Told::Answer(answer) => format!("{answer:?}"),
             other => panic!("{other:?}"),
         };
+        let flagged = json!({ "message": format!("flagged {KEY}"), "file": KEY });
+        let flag = Ask::Call { tool: "flag".to_owned(), arguments: flagged };
+        assert!(matches!(remote.ask(&flag, &|| false).unwrap(), Told::Answer(_)));
         *self.seen.lock().unwrap() = Some((request.clone(), told));
-        let model = Some("really-used".to_owned());
-        Ok(SessionReport { model, ..SessionReport::ended(Outcome::Success, None) })
+        Ok(SessionReport {
+            model: Some("really-used".to_owned()),
+            final_text: format!("final {KEY}"),
+            structured: Some(json!({ "said": KEY })),
+            ..SessionReport::ended(Outcome::Success, Some(format!("reason {KEY}")))
+        })
     }
 }
 
@@ -64,7 +74,7 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
         name: "look".to_owned(),
         choice: AgentChoice { backend: "looker".to_owned(), model: Some("asked-for".to_owned()) },
         agent,
-        prompt: "look around".to_owned(),
+        prompt: format!("look around {KEY}"),
         conversation: None,
         system_prompt: None,
         dir: garden.root(),
@@ -91,11 +101,13 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
 }
 
 #[test]
-fn a_session_has_variables_tools_and_a_model_however_it_is_held() {
+fn a_session_has_variables_tools_and_a_model_and_no_secret_however_it_is_held() {
     let not_held = Enforcement { held: false, root: false, layers: false, notes: Vec::new() };
     for confinement in [SessionConfinement::OwnDirectory, SessionConfinement::Checkout(not_held)] {
         let garden = Garden::planted();
-        let around = garden.around();
+        let variables = [("DEPLOY_KEY".to_owned(), KEY.to_owned())];
+        let credentials = crate::Credentials::of(&variables, &garden.root());
+        let around = Surroundings { credentials, ..garden.around() };
         let workspace = Workspace::find(&around).unwrap();
         let config = workspace.config(&around, &[]).unwrap();
         let journal = workspace.journal(&config).unwrap();
@@ -128,5 +140,12 @@ fn a_session_has_variables_tools_and_a_model_however_it_is_held() {
             assert_eq!(names.iter().filter(|known| **known == name).count(), 1, "{name}");
         }
         assert!(plan.files.task().is_file() && plan.files.last_message().is_file());
+        let struck = |text: &str| format!("{text}[secret DEPLOY_KEY]");
+        assert_eq!(request.prompt, struck("look around "));
+        assert_eq!(end.report.final_text, struck("final "));
+        assert_eq!(end.report.reason, Some(struck("reason ")));
+        assert_eq!(end.report.structured, Some(json!({ "said": struck("") })));
+        let [flag] = &end.proposals.flags[..] else { panic!("{:?}", end.proposals) };
+        assert_eq!((&flag.message, &flag.file), (&struck("flagged "), &Some(struck(""))));
     }
 }

@@ -107,6 +107,7 @@ impl Garden {
             variables: vec![("TMPDIR".to_owned(), self.dir.path().display().to_string())],
             config_file: self.dir.path().join("config.toml"),
             state_home: self.dir.path().join("state"),
+            credentials: crate::base::credentials::Credentials::default(),
             interrupt: Interrupt::default(),
         }
     }

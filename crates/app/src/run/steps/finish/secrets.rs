@@ -71,7 +71,8 @@ impl RunContext<'_> {
         let mut clean = tree.clone();
         for _ in 0..MOST_LOOKS {
             let allow = &self.project.config.commit.allow_secrets;
-            let found = secrets_in(self.project.repository, base, &clean, allow)?;
+            let known = &self.project.around.secrets();
+            let found = secrets_in(self.project.repository, base, &clean, known, allow)?;
             if found.is_empty() {
                 return Ok(clean);
             }
