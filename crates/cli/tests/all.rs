@@ -35,6 +35,7 @@ mod memory_kills;
 mod orchestrate;
 mod package_managers;
 mod plain;
+mod planted_programs;
 mod resume;
 mod rollback;
 mod run_base;
