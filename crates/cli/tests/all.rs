@@ -32,6 +32,7 @@ mod mcp_install;
 mod mcp_live;
 mod memory;
 mod memory_kills;
+mod odd_files;
 mod orchestrate;
 mod package_managers;
 mod plain;

@@ -62,3 +62,4 @@ pub use merge::Merged;
 pub use patch::{FilePatch, Hunk, Patch};
 pub use refs::head_at_a_glance;
 pub use repository::Repository;
+pub use snapshot::ChangeCaps;

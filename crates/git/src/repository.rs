@@ -28,6 +28,8 @@ pub struct Repository {
     own: PathBuf,
     settings: Arc<GitSettings>,
     filters: Arc<[OsString]>,
+    /// Whose attributes count in checkouts.
+    attributes: Option<CommitId>,
     recall: Arc<AnswerCache>,
     /// Told of every commit, ref and checkout, so that no caller can forget it.
     probe: Probe,
@@ -44,13 +46,26 @@ impl Repository {
             GitSettings::read(Git::new("read the configuration", &common).env("GIT_DIR", &common))?;
         let filters = settings.filter_drivers().into();
         let (settings, recall) = (Arc::new(settings), Arc::default());
-        Ok(Self { root, common, own, settings, filters, recall, probe: Probe::idle() })
+        let (attributes, probe) = (None, Probe::idle());
+        Ok(Self { root, common, own, settings, filters, attributes, recall, probe })
     }
 
     /// Returns the same repository, whose durable effects pass `probe`.
     pub fn probed(mut self, probe: &Probe) -> Self {
         self.probe = probe.clone();
         self
+    }
+
+    /// Returns the same repository, in whose checkouts the attributes of `commit` count, whatever
+    /// the commit that is checked out or an agent says: attributes choose how files are converted,
+    /// and which filters run.
+    #[must_use]
+    pub fn with_attributes_of(&self, commit: &CommitId) -> Self {
+        Self { attributes: Some(commit.clone()), ..self.clone() }
+    }
+
+    pub(crate) fn attributes(&self) -> Option<&CommitId> {
+        self.attributes.as_ref()
     }
 
     pub(crate) fn probe(&self) -> &Probe {
@@ -294,6 +309,11 @@ impl Repository {
 
     pub(crate) fn filters(&self) -> &[OsString] {
         &self.filters
+    }
+
+    /// Returns the names of all configured filters, that of Git LFS with them.
+    pub(crate) fn all_filters(&self) -> Vec<OsString> {
+        self.filters.iter().cloned().chain(["lfs".into()]).collect()
     }
 
     /// A call on the user's own work tree. Only reads.

@@ -15,7 +15,7 @@ use spore_git::{Checkout, Repository};
 use spore_model::{Run, RunId};
 use spore_store::Journal;
 
-use crate::base::checkouts::Checkouts;
+use crate::base::checkouts::{Checkouts, Snapshot};
 use crate::base::run_lock::claim;
 use crate::base::run_refs;
 use crate::run::settings::settings_of;
@@ -97,8 +97,8 @@ impl Pruning<'_> {
         let Ok(_lock) = claim(self.workspace, id) else {
             return Ok(Some("somebody works on the run".to_owned()));
         };
-        if !self.is_kept(run)? {
-            return Ok(Some("it holds work that no ref keeps".to_owned()));
+        if let Some(why) = self.unkept(run)? {
+            return Ok(Some(why));
         }
         if !dry_run {
             self.remove(dir)?;
@@ -106,21 +106,28 @@ impl Pruning<'_> {
         Ok(None)
     }
 
-    /// Returns whether the files of the coder's checkout are those of the base or of a ref of
-    /// the run's own.
-    fn is_kept(&self, run: &Run) -> Result<bool> {
+    /// Returns why the coder's checkout has to stay: its files are neither those of the base nor
+    /// those of a ref of the run's own.
+    fn unkept(&self, run: &Run) -> Result<Option<String>> {
+        let unkept = Ok(Some("it holds work that no ref keeps".to_owned()));
         let place = self.workspace.run_state(run.id).join("coder");
-        let Some(checkout) = Checkout::open(self.repository, &place) else { return Ok(true) };
+        let Some(checkout) = Checkout::open(self.repository, &place) else { return Ok(None) };
         // A run that cannot be read any more is not judged by what it might have meant.
-        let Ok(settings) = settings_of(run) else { return Ok(false) };
+        let Ok(settings) = settings_of(run) else { return unkept };
         let (around, workspace, repository) = (self.around, self.workspace, self.repository);
         let settings = settings.checkout();
         let checkouts = Checkouts { around, workspace, repository, run: run.id, settings };
-        let tree = checkouts.snapshot(&checkout)?;
+        let tree = match checkouts.snapshot(&checkout)? {
+            Snapshot::Taken(tree) => tree,
+            Snapshot::Refused(why) => {
+                return Ok(Some(format!("it holds work that cannot be stored: {why}")));
+            }
+        };
         let mut kept = vec![settings.base.clone()];
         let refs = self.repository.refs_under(&run_refs::prefix(run.id))?;
         kept.extend(refs.into_iter().map(|(_, commit)| commit));
-        Ok(kept.iter().any(|commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree)))
+        let is_it = |commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree);
+        if kept.iter().any(is_it) { Ok(None) } else { unkept }
     }
 
     fn remove(&self, dir: &Path) -> Result<()> {
