@@ -92,6 +92,26 @@ fn odd_files_are_taken_as_they_are_or_left_out() {
 }
 
 #[test]
+fn a_rejected_run_leaves_nothing_in_the_repository_and_nothing_at_all_once_it_is_pruned() {
+    let steps = "{ run = \"head -c 3000000 /dev/urandom > junk.bin; rm kept.txt\" }";
+    let env = scenes::with_scenario(&scenes::one_bounce(steps));
+    let objects = || env.git(&["cat-file", "--batch-check", "--batch-all-objects"]);
+    let before = objects();
+    let _ = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(11);
+    assert_eq!(objects(), before);
+    assert_eq!(scenes::added_refs(&env), ["refs/spore/RUNID-001/base"]);
+    let size = || -> u64 {
+        let kilobytes = scenes::system(&env, "du", &["-sk", ".spore/work.git"]);
+        kilobytes.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    assert!(size() > 2900, "{}", size());
+    let _ = env.spore(&["runs", "prune"]).code(0);
+    assert!(size() < 200, "{}", size());
+    assert_eq!(scenes::work_refs(&env), Vec::<String>::new());
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn pruning_the_repository_loses_nothing_of_a_run_that_waits() {
     let env = scenes::with_scenario(scenes::THREE_BOUNCES);
     let kill = [("SPORE_KILL_AT", "after:ref:refs/spore/RUN/bounce/2#1")];

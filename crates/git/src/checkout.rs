@@ -70,6 +70,7 @@ impl Repository {
         spares: Option<&Path>,
     ) -> Result<Checkout, GitError> {
         let dir = std::path::absolute(place).map_err(GitError::io(place))?;
+        self.make_work()?;
         let checkout = Checkout { repository: self.clone(), dir };
         let parent = checkout.dir.parent().unwrap_or(&checkout.dir);
         create_private_dir(parent).map_err(GitError::io(parent))?;

@@ -28,6 +28,8 @@ pub struct Repository {
     own: PathBuf,
     settings: Arc<GitSettings>,
     filters: Arc<[OsString]>,
+    /// The bare repository of unverified work, whether it is there yet or not.
+    pub(crate) work: Option<Arc<Path>>,
     /// Whose attributes count in checkouts.
     attributes: Option<CommitId>,
     recall: Arc<AnswerCache>,
@@ -46,8 +48,8 @@ impl Repository {
             GitSettings::read(Git::new("read the configuration", &common).env("GIT_DIR", &common))?;
         let filters = settings.filter_drivers().into();
         let (settings, recall) = (Arc::new(settings), Arc::default());
-        let (attributes, probe) = (None, Probe::idle());
-        Ok(Self { root, common, own, settings, filters, attributes, recall, probe })
+        let (work, attributes, probe) = (None, None, Probe::idle());
+        Ok(Self { root, common, own, settings, filters, work, attributes, recall, probe })
     }
 
     /// Returns the same repository, whose durable effects pass `probe`.
@@ -226,6 +228,7 @@ impl Repository {
         message: &str,
         when: Timestamp,
     ) -> Result<CommitId, GitError> {
+        self.make_work()?;
         let (name, email) = self.settings.identity();
         let date = format!("@{} +0000", when.as_seconds().max(0));
         let call = self
@@ -290,16 +293,22 @@ impl Repository {
 
     /// A call on objects, refs and config: no work tree, no index.
     pub(crate) fn git(&self, action: &'static str) -> Git {
+        self.with_work(self.users_git(action))
+    }
+
+    /// The same, on what is the user's alone: unverified work is not seen.
+    pub(crate) fn users_git(&self, action: &'static str) -> Git {
         Git::new(action, &self.common).env("GIT_DIR", &self.common)
     }
 
     /// A call on the user's own work tree and index, in the shape that they gave them. No
     /// filter of theirs runs.
     pub(crate) fn on_users_files(&self, action: &'static str) -> Git {
-        Git::careful(action, &self.root)
+        let call = Git::careful(action, &self.root)
             .env("GIT_DIR", &self.own)
             .env("GIT_WORK_TREE", &self.root)
-            .without_filters(&self.filters)
+            .without_filters(&self.filters);
+        self.with_work(call)
     }
 
     /// Returns the git directory of the user's work tree alone: HEAD and index are there.
@@ -319,18 +328,19 @@ impl Repository {
     /// A call on the user's own work tree. Only reads.
     pub(crate) fn at_home(&self, action: &'static str) -> Git {
         let call = Git::new(action, &self.root).env("GIT_DIR", &self.own);
-        call.env("GIT_WORK_TREE", &self.root)
+        self.with_work(call.env("GIT_WORK_TREE", &self.root))
     }
 
     /// A call on the work tree `dir` through the index file `index`. It runs in `dir`: what
     /// edits the index without looking at files does not go there by itself, and then takes a
     /// file that changed within the second it was checked out in for unchanged.
     pub(crate) fn git_on(&self, action: &'static str, dir: &Path, index: &Path) -> Git {
-        Git::new(action, dir)
+        let call = Git::new(action, dir)
             .env("GIT_DIR", &self.common)
             .env("GIT_WORK_TREE", dir)
             .env("GIT_INDEX_FILE", index)
-            .without_filters(&self.filters)
+            .without_filters(&self.filters);
+        self.with_work(call)
     }
 }
 

@@ -44,7 +44,7 @@ struct SnapshotScope<'a> {
 
 impl Checkout {
     /// Stores the checkout's files, tracked or new and not ignored, and returns their tree.
-    /// The objects are in the user's repository; a ref has to keep them.
+    /// A ref has to keep the objects.
     pub fn snapshot(&self, base: &CommitId, exclusions: &Exclusions) -> Result<TreeId, GitError> {
         self.snapshot_within(base, exclusions, ChangeCaps::NONE)
     }
@@ -58,6 +58,7 @@ impl Checkout {
         caps: ChangeCaps,
     ) -> Result<TreeId, GitError> {
         let _lock = self.enter()?;
+        self.repository().make_work()?;
         self.recall_laid()?;
         let listing = &*self.repository().listing(base)?;
         let scope = SnapshotScope { base, listing, exclusions, caps };

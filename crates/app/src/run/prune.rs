@@ -1,11 +1,13 @@
-//! Removes the checkouts of runs that are over.
+//! Removes the checkouts of runs that are over, and what they left that was not verified.
 //!
 //! A verified run gives its checkouts up by itself; those of other runs stay, for the user may
 //! want to look at them. What is removed here is lost for good, so a checkout goes only if its
-//! run has ended, no process works on it, and a ref keeps its files: one that holds other files is
-//! left, and it is said where it is. What git ignores, and what an agent committed in the
-//! checkout's own repository, does not count.
+//! run has ended, no process works on it, and its files are those of a bounce: one that holds
+//! other files is left, and it is said where it is. What git ignores, and what an agent committed
+//! in the checkout's own repository, does not count. With the checkouts go the refs and objects of
+//! what each bounce left; the diffs stay with the run's other files.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +18,9 @@ use spore_model::{Run, RunId};
 use spore_store::Journal;
 
 use crate::base::checkouts::{Checkouts, Snapshot};
-use crate::base::run_lock::claim;
+use crate::base::run_lock::{claim, is_claimed};
 use crate::base::run_refs;
+use crate::base::stores::ProjectJournal;
 use crate::run::settings::settings_of;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -65,6 +68,10 @@ pub fn prune(around: &Surroundings, dry_run: bool) -> Result<Pruned> {
             }
             Some(why) => pruned.left.push(LeftCheckout { run, dir, why }),
         }
+    }
+    if !dry_run {
+        let left: Vec<RunId> = pruned.left.iter().map(|left| left.run).collect();
+        pruning.forget_work(&journal, &left)?;
     }
     let spares = workspace.spares();
     pruned.bytes += taken(&spares);
@@ -128,6 +135,29 @@ impl Pruning<'_> {
         kept.extend(refs.into_iter().map(|(_, commit)| commit));
         let is_it = |commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree);
         if kept.iter().any(is_it) { Ok(None) } else { unkept }
+    }
+
+    /// Removes the unverified work of runs that are over, but of those whose checkouts are left.
+    fn forget_work(&self, journal: &ProjectJournal, left: &[RunId]) -> Result<()> {
+        let refs = self.repository.refs_under("refs/spore")?;
+        let run_of = |name: &str| name.split('/').nth(2)?.parse::<RunId>().ok();
+        let runs: BTreeSet<RunId> = refs.iter().filter_map(|(name, _)| run_of(name)).collect();
+        for id in runs {
+            let is_over = journal.run(id)?.is_some_and(|run| !run.is_open());
+            if is_over && !left.contains(&id) && !is_claimed(self.workspace, id) {
+                self.repository.forget_work(&run_refs::prefix(id))?;
+            }
+        }
+        // A run at work has objects that no ref keeps yet.
+        let runs = self.workspace.spore_dir().join("runs");
+        let run_in = |path: &PathBuf| path.file_name()?.to_str()?.parse::<RunId>().ok();
+        let known = paths_in(&runs)
+            .map_err(|error| Error::io(format!("cannot read {}", runs.display()), error))?;
+        let is_busy = |id: RunId| is_claimed(self.workspace, id);
+        if !known.iter().filter_map(run_in).any(is_busy) {
+            self.repository.sweep_work()?;
+        }
+        Ok(())
     }
 
     fn remove(&self, dir: &Path) -> Result<()> {

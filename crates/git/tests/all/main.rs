@@ -15,5 +15,6 @@ mod results;
 mod snapshot;
 mod spares;
 mod unstorable;
+mod unverified;
 mod work_files;
 mod world;
