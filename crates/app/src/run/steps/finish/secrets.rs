@@ -2,8 +2,8 @@
 //!
 //! A change that holds a key is turned down, but its snapshot has a ref by then: the next
 //! bounce starts from it, and a resumed run finds it there. When the run ends it is not needed
-//! any more, and a key under a ref would live in Spore's own repository for good. So the ref goes on to the same files with those that hold the
-//! secret as the base has them.
+//! any more, and a key under a ref would live in Spore's own repository for good. So the ref
+//! goes on to the same files with those that hold the secret as the base has them.
 //!
 //! The one decision: the work is kept and only the secret is let go. The old objects are no
 //! longer reachable and go with the next `spore runs prune`; the user's repository never had them.
