@@ -27,7 +27,7 @@ use spore_model::CommitId;
 use crate::command::Git;
 use crate::{GitError, Repository};
 
-/// What follows the run's id in the name of a ref that keeps work nobody has verified.
+/// What follows the run's id in the name of a ref that keeps unverified work.
 const UNVERIFIED: [&str; 3] = ["bounce", "left", "sentinel"];
 
 /// Returns whether a ref of Spore's keeps work that was not verified.
@@ -107,12 +107,21 @@ impl Repository {
 
     /// Copies what a commit leads to and the user's repository lacks into another one.
     pub(crate) fn lend(&self, commit: &CommitId, git_dir: &Path) -> Result<(), GitError> {
-        let (start, rest) = commit.as_str().split_at(2);
-        let is_here = |dir: &Path| dir.join("objects").join(start).join(rest).exists();
-        if !self.work().is_some_and(is_here) {
+        let Some(work) = self.work() else { return Ok(()) };
+        let (here, there) = (work.join("objects"), git_dir.join("objects"));
+        if !here.join(loose_name(commit.as_str())).exists() {
             return Ok(());
         }
         let action = "copy a commit";
+        // Almost always each object is a file: to copy those takes no other program.
+        if fs::read_dir(here.join("pack")).is_ok_and(|mut packs| packs.next().is_none()) {
+            let list = self.objects_of(action, commit)?;
+            for name in list.lines().map(loose_name) {
+                copy_if_there(&here.join(&name), &there.join(&name))
+                    .map_err(GitError::io(&there))?;
+            }
+            return Ok(());
+        }
         if let Some(pack) = self.pack_of(action, commit)? {
             let call = Git::new(action, git_dir).env("GIT_DIR", git_dir);
             call.args(["index-pack", "--stdin"]).stdin(pack).run()?;
@@ -125,8 +134,7 @@ impl Repository {
         action: &'static str,
         commit: &CommitId,
     ) -> Result<Option<Vec<u8>>, GitError> {
-        let list = self.git(action).args(["rev-list", "--objects", "--ignore-missing"]);
-        let list = list.args([commit.as_str(), "--not", "--all"]).run()?.stdout;
+        let list = self.objects_of(action, commit)?;
         if list.is_empty() {
             return Ok(None);
         }
@@ -135,6 +143,13 @@ impl Repository {
         let pack = call.stdin(list).run()?.stdout;
         let count = pack.get(8..12).unwrap_or_default();
         Ok(count.iter().any(|byte| *byte != 0).then_some(pack))
+    }
+
+    /// Returns what a commit leads to and no ref of the user's does, an object a line.
+    fn objects_of(&self, action: &'static str, commit: &CommitId) -> Result<String, GitError> {
+        let list = self.git(action).args(["rev-list", "--objects", "--no-object-names"]);
+        let list = list.args(["--ignore-missing", commit.as_str(), "--not", "--all"]);
+        Ok(list.run()?.text())
     }
 
     /// Forgets the unverified work below a prefix of refs such as `refs/spore/<run>`. What is no
@@ -161,6 +176,24 @@ impl Repository {
         call.args(["prune".to_owned(), format!("--expire=@{now}")]).run()?;
         Ok(())
     }
+}
+
+/// Returns where an object lies that is a file of its own
+/// (<https://git-scm.com/docs/gitrepository-layout>).
+fn loose_name(object: &str) -> PathBuf {
+    let (start, rest) = object.split_at(object.len().min(2));
+    Path::new(start).join(rest)
+}
+
+/// Copies an object, which the user's repository may have instead.
+fn copy_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::copy(from, to).map(drop)
 }
 
 fn alternates(dir: &Path) -> PathBuf {
