@@ -282,20 +282,20 @@ impl Checkout {
 
 /// What a number of files amount to.
 #[derive(Default)]
-struct ChangeSize {
+struct WrittenSize {
     files: u64,
     bytes: u64,
     largest: Option<(Name, u64)>,
 }
 
-impl ChangeSize {
+impl WrittenSize {
     fn is_within(&self, caps: ChangeCaps) -> bool {
         self.files <= caps.files && self.bytes <= caps.bytes
     }
 }
 
-fn sized<'a>(root: &Path, names: impl Iterator<Item = &'a Name>) -> ChangeSize {
-    let mut size = ChangeSize::default();
+fn sized<'a>(root: &Path, names: impl Iterator<Item = &'a Name>) -> WrittenSize {
+    let mut size = WrittenSize::default();
     for name in names {
         let bytes = fs::symlink_metadata(below(root, name)).map_or(0, |found| found.len());
         size.files += 1;
