@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spore_app::{Credentials, Error, Interrupt, Result, Surroundings};
-use spore_effects::{Clock, FixedClock, Ids, Probe, SystemClock};
+use spore_effects::{Clock, FixedClock, Ids, Probe, SystemClock, programs};
 use spore_model::{Fault, Timestamp};
 use spore_plain::path;
 
@@ -14,7 +14,12 @@ use crate::commands::Global;
 /// Builds the surroundings of one command.
 #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
 pub(crate) fn read(global: &Global) -> Result<Surroundings> {
-    let variables = texts(std::env::vars_os())?;
+    let variables = texts(std::env::vars_os().filter_map(|(name, value)| {
+        // A relative part means another directory in every checkout, and one that an agent fills.
+        let is_path = name == "PATH";
+        let value = if is_path { programs::without_relative_parts(&value)? } else { value };
+        Some((name, value))
+    }))?;
     let get = |name: &str| {
         let value = variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         value.filter(|value| !value.is_empty())
@@ -40,6 +45,11 @@ pub(crate) fn read(global: &Global) -> Result<Surroundings> {
     let cwd = std::env::current_dir()
         .map_err(|source| Error::io("cannot read the current directory", source))?;
     let root = global.root.clone().or_else(|| raw(ROOT).map(PathBuf::from));
+    let state_home = xdg("XDG_STATE_HOME", ".local/state")?;
+    let mut closed = programs::project_around(&cwd);
+    closed.extend(root.iter().flat_map(|root| programs::project_around(&cwd.join(root))));
+    closed.push(state_home.clone());
+    programs::close_off(closed);
     Ok(Surroundings {
         ids,
         clock,
@@ -50,7 +60,7 @@ pub(crate) fn read(global: &Global) -> Result<Surroundings> {
         cwd,
         root,
         config_file: xdg("XDG_CONFIG_HOME", ".config")?.join("config.toml"),
-        state_home: xdg("XDG_STATE_HOME", ".local/state")?,
+        state_home,
         variables,
         interrupt: Interrupt::default(),
     })

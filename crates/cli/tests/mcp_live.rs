@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-use spore_agent::McpServer;
+use spore_agent::{McpServer, SessionSandbox};
 use spore_conformance::{Grant, ModelStep, Subject, TrialScene, kit};
 use spore_testkit::TestEnv;
 
@@ -49,6 +49,8 @@ fn searches(name: &str, variable: &str) {
         ModelStep::SayOn(PLACE, "It is there."),
     ];
     let mut scene = TrialScene::new(&subject, kit(name).unwrap(), &steps).unwrap();
+    // A person's own session: it sees the project.
+    scene.request.sandbox = SessionSandbox::None;
     scene.request.mcp_servers = vec![McpServer {
         name: "spore".to_owned(),
         command: env.exe().to_owned(),

@@ -34,10 +34,12 @@ fn a_task_is_worked_on_until_it_is_verified() {
     insta::assert_snapshot!(scenes::added_refs(&env).join("\n"), @"
     refs/heads/spore/RUNID-001
     refs/spore/RUNID-001/base
+    refs/spore/RUNID-001/result
+    ");
+    insta::assert_snapshot!(scenes::work_refs(&env).join("\n"), @"
     refs/spore/RUNID-001/bounce/1
     refs/spore/RUNID-001/bounce/2
     refs/spore/RUNID-001/bounce/3
-    refs/spore/RUNID-001/result
     ");
 }
 
@@ -101,21 +103,18 @@ fn a_change_that_never_holds_is_escalated_and_kept() {
     ## What is kept
 
     - The task files, transcripts, diffs and gate logs of every bounce: this directory.
-    - The files as each bounce left them, but for secrets, as git refs: `git diff hash-0000001 refs/spore/RUNID-002/bounce/2` shows the last.
+    - The files as each bounce left them, but for secrets, as git refs: `git --git-dir=.spore/work.git diff hash-0000001 refs/spore/RUNID-002/bounce/2` shows the last.
 
     `spore runs show RUN-0002` tells the whole story.
     ");
     no_branch(&env);
+    assert_eq!(scenes::added_refs(&env), ["refs/spore/RUNID-001/base"]);
     assert_eq!(
-        scenes::added_refs(&env),
-        [
-            "refs/spore/RUNID-001/base",
-            "refs/spore/RUNID-001/bounce/1",
-            "refs/spore/RUNID-001/bounce/2"
-        ]
+        scenes::work_refs(&env),
+        ["refs/spore/RUNID-001/bounce/1", "refs/spore/RUNID-001/bounce/2"]
     );
     let id = scenes::newest_id(&env);
-    assert_eq!(env.git(&["show", &format!("refs/spore/{id}/bounce/2:kept.txt")]), "gone 2");
+    assert_eq!(env.work_git(&["show", &format!("refs/spore/{id}/bounce/2:kept.txt")]), "gone 2");
     let shown = env.spore(&["runs", "show", &id]).code(0);
     insta::assert_snapshot!("an_escalated_run_shown", told(&shown));
 }
@@ -465,7 +464,7 @@ fn a_single_role_is_recorded_and_judged_by_nobody() {
 
     Run RUN-0001 finished for $0.25; no verifier judged it. What it left:
       .spore/runs/RUNID-001
-      git diff HEAD refs/spore/RUNID-001/bounce/1
+      git --git-dir=.spore/work.git diff hash-0000002 refs/spore/RUNID-001/bounce/1
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
@@ -476,7 +475,7 @@ fn a_single_role_is_recorded_and_judged_by_nobody() {
     ");
     no_branch(&env);
     let id = scenes::newest_id(&env);
-    assert_eq!(env.git(&["show", &format!("refs/spore/{id}/bounce/1:notes.txt")]), "found");
+    assert_eq!(env.work_git(&["show", &format!("refs/spore/{id}/bounce/1:notes.txt")]), "found");
     assert_eq!(scenes::newest(&env)["status"], "finished");
 }
 

@@ -190,14 +190,17 @@ fn a_key_that_was_turned_down_is_under_no_ref_when_the_run_is_over() {
         env.write_at(&env.dir().join("deploy.py"), &format!("x = '{}'\n", key()));
         env.git(&["hash-object", "../deploy.py"])
     };
-    // It was there: the object still is, until git tidies up.
-    assert_eq!(env.git(&["cat-file", "-t", &blob]), "blob");
-    let reachable = env.git(&["rev-list", "--objects", "--all"]);
+    // It was there: the object still is, until the run is pruned.
+    assert_eq!(env.work_git(&["cat-file", "-t", &blob]), "blob");
+    let reachable = env.work_git(&["rev-list", "--objects", "--all"]);
     assert!(!reachable.contains(&blob), "{reachable}");
+    let stored = env.git(&["cat-file", "--batch-check", "--batch-all-objects"]);
+    assert!(!stored.contains(&blob), "{stored}");
     // The rest of the work is kept.
     let kept = format!("refs/spore/{}/bounce/1", scenes::newest_id(&env));
-    assert_eq!(env.git(&["diff", "--name-only", "HEAD", &kept]), "answer.txt\nkept.txt");
-    assert_eq!(env.git(&["show", &format!("{kept}:answer.txt")]), "42");
+    let head = env.git(&["rev-parse", "HEAD"]);
+    assert_eq!(env.work_git(&["diff", "--name-only", &head, &kept]), "answer.txt\nkept.txt");
+    assert_eq!(env.work_git(&["show", &format!("{kept}:answer.txt")]), "42");
 }
 
 #[test]
@@ -212,9 +215,10 @@ fn a_key_that_a_lost_session_left_behind_is_let_go_too() {
     assert_eq!(env.finish(child).code, 137);
     let _ = env.spore(&["resume"]).code(0);
     let left = format!("refs/spore/{}/left/1-1", scenes::newest_id(&env));
-    let message = env.git(&["log", "-1", "--format=%s", &left]);
+    let message = env.work_git(&["log", "-1", "--format=%s", &left]);
     assert!(message.ends_with("without its secrets"), "{message}");
-    assert_eq!(env.git(&["diff", "--name-only", "HEAD", &left]), "");
+    let head = env.git(&["rev-parse", "HEAD"]);
+    assert_eq!(env.work_git(&["diff", "--name-only", &head, &left]), "");
 }
 
 #[test]

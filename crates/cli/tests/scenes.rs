@@ -178,11 +178,20 @@ pub(crate) fn artefact(env: &TestEnv, name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The refs that Spore added, without the run's id.
+/// The refs that Spore added to the user's repository, without the run's id.
 #[track_caller]
 pub(crate) fn added_refs(env: &TestEnv) -> Vec<String> {
-    env.git(&["for-each-ref", "--format=%(refname)"])
-        .lines()
+    ours(&env.git(&["for-each-ref", "--format=%(refname)"]))
+}
+
+/// The refs of unverified work, without the run's id.
+#[track_caller]
+pub(crate) fn work_refs(env: &TestEnv) -> Vec<String> {
+    ours(&env.work_git(&["for-each-ref", "--format=%(refname)"]))
+}
+
+fn ours(refs: &str) -> Vec<String> {
+    refs.lines()
         .filter(|name| name.starts_with("refs/spore/") || name.starts_with("refs/heads/spore/"))
         .map(plain)
         .collect()

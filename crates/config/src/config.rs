@@ -192,6 +192,8 @@ pub struct CommitConfig {
     pub exclude: Vec<String>,
     pub allow: Vec<String>,
     pub allow_secrets: Vec<String>,
+    pub max_files: u32,
+    pub max_bytes: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -67,6 +67,8 @@ impl Config {
                 exclude: all.list("commit.exclude")?,
                 allow: all.list("commit.allow")?,
                 allow_secrets: all.list("commit.allow_secrets")?,
+                max_files: all.positive("commit.max_files")?,
+                max_bytes: all.bytes("commit.max_bytes")?,
             },
             checkout: CheckoutConfig {
                 setup: all.list("checkout.setup")?,

@@ -4,6 +4,11 @@
 //! `PR_SET_PDEATHSIG` right here, and wrong for anything long: the kernel sends the signal
 //! when the starting *thread* ends. So if Spore is killed in the middle, git is told at once,
 //! removes its lock files and goes.
+//!
+//! A program that is called by its name is looked for by Spore ([`programs`]) and not by the
+//! system, which would take relative parts of PATH from the directory that the program is to run
+//! in: an agent's checkout, mostly. The program itself gets a PATH without such parts, for it
+//! starts others.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -16,6 +21,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::clock::monotonic;
+use crate::programs;
 
 /// A program, its arguments and what it may see.
 #[derive(Clone, Debug)]
@@ -139,7 +145,8 @@ impl Tool {
             io::ErrorKind::NotFound => ToolError::NotInstalled { program: program.clone() },
             _ => ToolError::Io { program: program.clone(), source },
         };
-        let mut child = self.command().spawn().map_err(failed)?;
+        let found = self.found().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let mut child = self.command(&found).spawn().map_err(failed)?;
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -171,12 +178,25 @@ impl Tool {
         Ok(ToolOutput { code, stdout: stdout.map_err(failed)?, stderr: stderr.map_err(failed)? })
     }
 
+    /// Returns the file to start.
+    fn found(&self) -> Option<PathBuf> {
+        if self.program.as_encoded_bytes().contains(&b'/') {
+            return Some(PathBuf::from(&self.program));
+        }
+        let path = self.env.iter().rev().find(|(name, _)| name == "PATH");
+        match path.and_then(|(_, path)| path.as_ref()) {
+            Some(path) => programs::find(self.program.to_str()?, path.to_str()?, Path::new("/")),
+            None => programs::own(&self.program),
+        }
+    }
+
     #[expect(clippy::disallowed_methods, reason = "one of the two doors to other programs")]
     #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command
             .args(&self.args)
+            .env("PATH", programs::own_path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -1,8 +1,8 @@
 //! A work tree for an agent or a gate, outside the user's.
 //!
-//! Beside the checkout, out of the reach of a sandboxed agent, lie four files of the same
+//! Beside the checkout, out of the reach of a sandboxed agent, lie five files of the same
 //! name: `.state` says whether it was ever finished, `.index` is Spore's view of it, `.lock`
-//! keeps two calls apart. `.laid` is the index as it was when git had written the files. Whether
+//! keeps two calls apart, `.rules` says by which attributes its files were written. `.laid` is the index as it was when git had written the files. Whether
 //! a file changed since is only ever told by that one: git looks at whole seconds, and knows by
 //! a file's own time when that is not enough; in `.laid` those times are git's, later an agent
 //! may have set them. Every step may be cut off by a kill. A checkout that was never
@@ -18,11 +18,14 @@ use spore_effects::files::{Lock, create_private_dir, remove_all, write_atomic};
 use spore_model::CommitId;
 
 use crate::clone::{copy_index, write_clone};
-use crate::command::Git;
+use crate::command::{Git, is_sound};
 use crate::listing::{Name, TreeEntry, TreeListing, below};
 use crate::rights::UsualRights;
 use crate::survey::{Names, SurveyScope, WorkTreeSurvey, ignored, survey};
 use crate::{GitError, Repository};
+
+/// Where Git LFS looks for settings that a repository brings along.
+const LFS_SETTINGS: &str = ".lfsconfig";
 
 /// A finished checkout. Holds nothing open; the directory outlives it.
 #[derive(Clone, Debug)]
@@ -36,6 +39,13 @@ pub struct Checkout {
 pub(crate) enum IgnoredFiles {
     Keep,
     Remove,
+}
+
+/// Whose attributes lie in a work tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AttributesAre {
+    TheSources,
+    Others,
 }
 
 /// What a sweep removed.
@@ -60,6 +70,7 @@ impl Repository {
         spares: Option<&Path>,
     ) -> Result<Checkout, GitError> {
         let dir = std::path::absolute(place).map_err(GitError::io(place))?;
+        self.make_work()?;
         let checkout = Checkout { repository: self.clone(), dir };
         let parent = checkout.dir.parent().unwrap_or(&checkout.dir);
         create_private_dir(parent).map_err(GitError::io(parent))?;
@@ -156,8 +167,12 @@ impl Checkout {
         usual.put_folders_right(&self.dir, indexed.folders().chain(target.folders()))?;
         // Line endings and the like follow the attributes. Where those change, files that
         // look up to date may be not, so all are written again.
-        if attributes(&indexed) != attributes(&target) {
+        if fs::read(self.rules()).ok() != Some(self.rules_for(commit)?) {
             self.forget_index()?;
+        }
+        if !is_sound() {
+            // An old git opens the attributes that lie around, and waits at a pipe in their place.
+            self.sweep(&target, ignored)?;
         }
         self.read_tree(commit)?;
         if self.sweep(&target, ignored)? == Swept::AWay {
@@ -207,11 +222,75 @@ impl Checkout {
     /// Writes all files of the commit that differ from it on disk.
     pub(crate) fn read_tree(&self, commit: &CommitId) -> Result<(), GitError> {
         self.recall_laid()?;
-        let call = self.git("check out a commit").args(["read-tree", "--reset", "-u"]);
-        // The attributes of the commit, not those that happen to lie around.
-        call.env("GIT_ATTR_SOURCE", commit.as_str()).args([commit.as_str()]).run()?;
-        let laid = self.laid();
+        let rules = self.rules_for(commit)?;
+        let source = self.repository.attributes().unwrap_or(commit);
+        let lying = self.are_those_of(source, commit)?;
+        let call = self.git_by("check out a commit", source, lying);
+        let call = if self.asks_elsewhere(source, commit)? {
+            call.without_filters(&self.repository.all_filters())
+        } else {
+            call
+        };
+        call.args(["read-tree", "--reset", "-u", commit.as_str()]).run()?;
+        let (laid, written) = (self.laid(), self.rules());
+        if fs::read(&written).ok().as_ref() != Some(&rules) {
+            write_atomic(&written, &rules).map_err(GitError::io(&written))?;
+        }
         copy_index(&self.index(), &laid).map_err(GitError::io(&laid))
+    }
+
+    /// Returns whether Git LFS would take its settings from a file of the change's: they say where
+    /// content is fetched from, and it is fetched outside of any sandbox
+    /// (<https://github.com/git-lfs/git-lfs/blob/main/docs/man/git-lfs-config.adoc>). One that was
+    /// left behind is removed.
+    fn asks_elsewhere(&self, source: &CommitId, commit: &CommitId) -> Result<bool, GitError> {
+        if self.repository.settings().all_of(b"filter.lfs.").is_empty() {
+            return Ok(false);
+        }
+        let left = self.dir.join(LFS_SETTINGS);
+        remove_all(&left).map_err(GitError::io(&left))?;
+        let (source, commit) = (self.repository.listing(source)?, self.repository.listing(commit)?);
+        let name = LFS_SETTINGS.as_bytes();
+        Ok(source.get(name) != commit.get(name))
+    }
+
+    /// Returns what decides, besides the repository's settings, how the files of `commit` are
+    /// written: the attributes that count.
+    pub(crate) fn rules_for(&self, commit: &CommitId) -> Result<Vec<u8>, GitError> {
+        let source = self.repository.attributes().filter(|_| is_sound()).unwrap_or(commit);
+        let listing = self.repository.listing(source)?;
+        let line = |(name, object): (&[u8], &str)| [object.as_bytes(), b" ", name, b"\0"].concat();
+        Ok(attributes(&listing).into_iter().flat_map(line).collect())
+    }
+
+    /// Returns whether two commits have the same attributes.
+    fn are_those_of(
+        &self,
+        source: &CommitId,
+        commit: &CommitId,
+    ) -> Result<AttributesAre, GitError> {
+        let (source, commit) = (self.repository.listing(source)?, self.repository.listing(commit)?);
+        let same = attributes(&source) == attributes(&commit);
+        Ok(if same { AttributesAre::TheSources } else { AttributesAre::Others })
+    }
+
+    /// A call that converts files by the attributes of `source`. `lying` says whose attributes
+    /// git finds without being told: an old git cannot be told, and where it would go by others,
+    /// no filter runs at all.
+    pub(crate) fn git_by(
+        &self,
+        action: &'static str,
+        source: &CommitId,
+        lying: AttributesAre,
+    ) -> Git {
+        let call = self.repository.git_on(action, &self.dir, &self.index());
+        let call = call.env("GIT_ATTR_SOURCE", source.as_str());
+        match lying {
+            AttributesAre::Others if !is_sound() => {
+                call.without_filters(&self.repository.all_filters())
+            }
+            _ => call,
+        }
     }
 
     /// Goes back to the index of when the files were written, if there is one.
@@ -267,8 +346,19 @@ impl Checkout {
         ignored(self.git("check the ignore rules"), names)
     }
 
+    /// A call on the checkout. Whatever writes an index may read files for it, and then converts
+    /// them: by the attributes that count, or without any filter.
     pub(crate) fn git(&self, action: &'static str) -> Git {
-        self.repository.git_on(action, &self.dir, &self.index())
+        let call = self.repository.git_on(action, &self.dir, &self.index());
+        match self.repository.attributes().filter(|_| is_sound()) {
+            Some(source) => call.env("GIT_ATTR_SOURCE", source.as_str()),
+            None => call.without_filters(&self.repository.all_filters()),
+        }
+    }
+
+    /// Returns the same checkout, in which the attributes of `commit` count.
+    pub(crate) fn with_attributes_of(&self, commit: &CommitId) -> Self {
+        Self { repository: self.repository.with_attributes_of(commit), dir: self.dir.clone() }
     }
 
     pub(crate) fn repository(&self) -> &Repository {
@@ -291,8 +381,8 @@ impl Checkout {
     }
 
     fn wipe(&self) -> Result<(), GitError> {
-        let rest =
-            ["index", "index.lock", "laid", "git", "spare"].map(|suffix| self.beside(suffix));
+        let rest = ["index", "index.lock", "laid", "rules", "git", "spare"]
+            .map(|suffix| self.beside(suffix));
         for path in [&self.dir].into_iter().chain(&rest) {
             remove_all(path).map_err(GitError::io(path))?;
         }
@@ -301,6 +391,10 @@ impl Checkout {
 
     pub(crate) fn laid(&self) -> PathBuf {
         self.beside("laid")
+    }
+
+    pub(crate) fn rules(&self) -> PathBuf {
+        self.beside("rules")
     }
 
     pub(crate) fn index(&self) -> PathBuf {

@@ -35,6 +35,7 @@ pub(crate) fn write_clone(
     let tags = tags(repository)?;
     remove_all(scratch).map_err(failed)?;
     write_files(repository.git_dir(), scratch, &config, &tags, commit).map_err(failed)?;
+    repository.lend(commit, scratch)?;
     copy_index(index, &scratch.join("index")).map_err(GitError::io(index))?;
     let place = dir.join(".git");
     remove_all(&place).map_err(GitError::io(&place))?;

@@ -7,6 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use spore_effects::{Tool, ToolError, ToolOutput};
 
@@ -48,9 +49,24 @@ const OF_OURS: [&str; 5] = [
 pub const OLDEST_GIT: (u32, u32) = (2, 31);
 
 /// The oldest git with which all promises of this crate hold. Before it `GIT_ATTR_SOURCE` is
-/// not understood, so that a reset checkout may take its line endings from leftovers, and
+/// not understood, so that an agent's own attributes decide on line endings and encodings, and
 /// before 2.36 neither is `core.fsync`.
 pub const SOUND_GIT: (u32, u32) = (2, 41);
+
+/// Returns whether the git on this machine is a [`SOUND_GIT`]. It is asked once.
+pub(crate) fn is_sound() -> bool {
+    static SOUND: OnceLock<bool> = OnceLock::new();
+    *SOUND.get_or_init(|| {
+        let answer = Tool::new("git").arg("version").output().map(|answer| answer.text());
+        answer.is_ok_and(|text| version_in(&text).is_some_and(|found| found >= SOUND_GIT))
+    })
+}
+
+/// Reads `git version 2.39.5 (Apple Git-154)`.
+fn version_in(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split_whitespace().nth(2)?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
 
 /// A call being put together. `action` completes "cannot …" in an error.
 #[derive(Clone)]
@@ -158,4 +174,17 @@ fn key(family: &str, driver: &OsStr, variable: &str) -> OsString {
 /// Splits what git prints with `-z`.
 pub(crate) fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == 0).filter(|record| !record.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_whoever_built_it() {
+        assert_eq!(version_in("git version 2.39.5"), Some((2, 39)));
+        assert_eq!(version_in("git version 2.50.1 (Apple Git-155)"), Some((2, 50)));
+        assert_eq!(version_in("git version 2.41.0.windows.1"), Some((2, 41)));
+        assert_eq!(version_in("git"), None);
+    }
 }

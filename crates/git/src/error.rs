@@ -47,8 +47,16 @@ pub enum GitError {
     /// A pipe or device where git expects a file of settings: reading it might never end.
     #[error("{path} is no regular file", path = .path.display())]
     Unusable { path: PathBuf },
+    /// Its path is longer than the system or Spore takes.
     #[error("{path} lies below more directories than Spore goes into", path = .path.display())]
     TooDeep { path: PathBuf },
+    /// What lies in a checkout cannot become a tree. The machine has done its part: the agent
+    /// whose files they are has to change them.
+    #[error("the files cannot be stored: {why}")]
+    Unstorable { why: String },
+    /// Something that a commit is made of is no longer there.
+    #[error("cannot {action}: the repository has lost objects: {complaint}")]
+    ObjectsGone { action: &'static str, complaint: String },
     #[error("cannot {action}: git ended with code {code}: {complaint}")]
     Failed { action: &'static str, complaint: String, code: i32 },
     /// git answered with something that is not what its manual promises.
@@ -68,6 +76,19 @@ pub enum GitError {
     },
 }
 
+/// What git says when it does not find an object, in the words of its various commands.
+const LOST: [&str; 9] = [
+    "unable to read tree",
+    "unable to read sha1 file",
+    "fatal: unable to read ",
+    "Could not read ",
+    "not a tree object",
+    "failed to unpack tree object",
+    "bad object ",
+    "invalid object ",
+    "is not a valid object",
+];
+
 impl GitError {
     /// Sorts an answer with a non-zero code.
     pub(crate) fn of_answer(action: &'static str, dir: &Path, answer: &ToolOutput) -> Self {
@@ -82,6 +103,8 @@ impl GitError {
             Self::DiskFull { action, complaint }
         } else if says(".lock': File exists") {
             Self::Locked { action, complaint }
+        } else if LOST.iter().any(|words| says(words)) {
+            Self::ObjectsGone { action, complaint }
         } else {
             Self::Failed { action, complaint, code: answer.code }
         }
@@ -90,6 +113,21 @@ impl GitError {
     pub(crate) fn unreadable(action: &'static str, answer: &[u8]) -> Self {
         let answer = String::from_utf8_lossy(answer).chars().take(200).collect();
         Self::Unreadable { action, answer }
+    }
+
+    /// Returns whether git was refused by the machine: no room, no rights, a broken disk.
+    pub(crate) fn is_of_the_machine(complaint: &str) -> bool {
+        const REFUSALS: [&str; 8] = [
+            "insufficient permission",
+            "unable to create",
+            "unable to write",
+            "Read-only file system",
+            "Input/output error",
+            "ut of memory",
+            "index file",
+            "bad signature",
+        ];
+        REFUSALS.iter().any(|words| complaint.contains(words))
     }
 
     /// Wraps an error of the file system around the path that had it.
@@ -137,6 +175,11 @@ mod tests {
         check(
             "fatal: detected dubious ownership in repository at 'repo'",
             "git does not trust repo: fatal: detected dubious ownership in repository at 'repo'",
+        );
+        check(
+            "fatal: failed to unpack tree object 0123",
+            "cannot store files: the repository has lost objects: fatal: failed to unpack tree \
+             object 0123",
         );
         check("fatal: oh", "cannot store files: git ended with code 128: fatal: oh");
     }

@@ -1,8 +1,9 @@
 //! Everything Spore does with git, through the git program.
 //!
 //! A [`Repository`] is the user's. A [`Checkout`] is a work tree that an agent or a gate may
-//! do anything to. What a checkout holds becomes a tree by [`Checkout::snapshot`], and the
-//! results live in the user's repository as objects and as refs under `refs/spore/` and
+//! do anything to. What a checkout holds becomes a tree by [`Checkout::snapshot`]: until it is
+//! verified it lives in a bare repository of Spore's own ([`Repository::keeping_work_in`]), and
+//! the results in the user's, as objects and as refs under `refs/spore/` and
 //! `refs/heads/spore/`. Nothing else of the user's is ever written: no file, no index, no
 //! stash, no config, no other ref. The one exception is what the user asks for: then
 //! [`Repository::move_branch`] moves the branch they are on, and [`Repository::turn`] lets
@@ -12,11 +13,12 @@
 //! because `.git/config` can name programs to run. A checkout has a `.git` of its own, made
 //! for the agent; Spore never reads it back. It looks at the same work tree through the
 //! user's git directory and an index file beside the checkout, so only configuration the
-//! user wrote counts, and a snapshot costs one `lstat` a file.
+//! user wrote counts, and a snapshot costs one `lstat` a file. Attributes are those of the base
+//! ([`Repository::with_attributes_of`]), for they choose conversions and filters.
 //!
 //! Two consequences. Filter programs of the user's configuration do not run on a checkout
-//! (they may name a script of the work tree), except those of Git LFS: other files are
-//! checked out as they are stored. And a repository inside the checkout is just a directory
+//! (they may name a script of the work tree), except those of Git LFS, on the files that the base
+//! names: others are checked out as they are stored. And a repository inside the checkout is just a directory
 //! with files: its `.git` is left out, its files are kept, no submodule comes from it.
 //!
 //! Not done here: fetching, deciding what is worth keeping, and keeping two runs
@@ -46,6 +48,7 @@ mod settings;
 mod snapshot;
 mod spares;
 mod survey;
+mod unverified;
 mod work_files;
 
 pub use additions::Additions;
@@ -62,3 +65,4 @@ pub use merge::Merged;
 pub use patch::{FilePatch, Hunk, Patch};
 pub use refs::head_at_a_glance;
 pub use repository::Repository;
+pub use snapshot::ChangeCaps;

@@ -111,6 +111,10 @@ impl TreeListing {
         Some(self.entry(&self.records[found]))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     pub(crate) fn contains(&self, name: &[u8]) -> bool {
         self.get(name).is_some()
     }

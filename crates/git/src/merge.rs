@@ -53,6 +53,7 @@ impl Repository {
         theirs: &CommitId,
     ) -> Result<Merged, GitError> {
         let action = "merge";
+        self.make_work()?;
         // Asked now, not known from before: a driver is a program.
         let settings = GitSettings::read(self.git("read the configuration"))?;
         let call = self

@@ -24,6 +24,7 @@ impl Repository {
         leave_out: &[String],
         index: &Path,
     ) -> Result<TreeId, GitError> {
+        self.make_work()?;
         let known = self.listing(from)?;
         let nothing = "0".repeat(tree.as_str().len());
         let mut lines = Vec::new();

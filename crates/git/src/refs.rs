@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use spore_effects::Effect;
 use spore_model::CommitId;
 
+use crate::command::Git;
 use crate::repository::text;
+use crate::unverified::is_unverified;
 use crate::{GitError, Repository};
 
 const OURS: [&str; 2] = ["refs/spore/", "refs/heads/spore/"];
@@ -20,6 +22,9 @@ impl Repository {
         if !is_ours(name) {
             return Err(GitError::ForeignRef { name: name.to_owned() });
         }
+        if is_unverified(name) && self.work.is_some() {
+            return self.set_work_ref(name, commit);
+        }
         if let Some((target, checked_out)) = self.ref_and_place(name)? {
             if target == *commit {
                 return Ok(());
@@ -28,10 +33,33 @@ impl Repository {
                 return Err(GitError::CheckedOut { name: name.to_owned(), dir });
             }
         }
-        let call = self.git("set a ref").args(["update-ref", "--no-deref", "-m", "spore"]);
+        self.admit(commit)?;
+        let call = self.users_git("set a ref").args(["update-ref", "--no-deref", "-m", "spore"]);
         let call = call.args(["--", name, commit.as_str()]);
         self.probe().around(Effect::Ref, name, || call.run())?;
         Ok(())
+    }
+
+    /// Points a ref of unverified work at a commit.
+    fn set_work_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
+        self.make_work()?;
+        let Some(dir) = self.work() else { return Ok(()) };
+        if self.work_ref(name)?.as_ref() == Some(commit) {
+            return Ok(());
+        }
+        let call = self.work_git("set a ref", dir).args(["update-ref", "--no-deref"]);
+        let call = call.args(["--", name, commit.as_str()]);
+        self.probe().around(Effect::Ref, name, || call.run())?;
+        Ok(())
+    }
+
+    fn work_ref(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        let Some(dir) = self.work() else { return Ok(None) };
+        if let Some(commit) = loose(dir, name) {
+            return Ok(Some(commit));
+        }
+        let refs = listed(&self.work_git("list refs", dir), name)?;
+        Ok(refs.into_iter().find(|(found, _)| found == name).map(|(_, commit)| commit))
     }
 
     /// Removes one of Spore's refs that still points at `commit`. One that is gone is fine; one
@@ -45,6 +73,12 @@ impl Repository {
             None => return Ok(true),
             Some(target) if target != *commit => return Ok(false),
             Some(_) => {}
+        }
+        if let (Some(dir), Some(_)) = (self.work(), self.work_ref(name)?) {
+            let call = self.work_git("remove a ref", dir).args(["update-ref", "--no-deref", "-d"]);
+            let call = call.args(["--", name, commit.as_str()]);
+            self.probe().around(Effect::Ref, &format!("remove {name}"), || call.run())?;
+            return Ok(true);
         }
         if !self.work_trees_on(name)?.is_empty() {
             return Ok(false);
@@ -76,6 +110,7 @@ impl Repository {
         if !branch.starts_with("refs/heads/") || branch.starts_with("refs/heads/spore/") {
             return Err(GitError::ForeignRef { name: branch.to_owned() });
         }
+        self.admit(to)?;
         // From the user's own work tree: the log of its HEAD tells of the move.
         let call = self.on_users_files("move a branch").args(["update-ref", "-m", why, "--"]);
         let call = call.args([branch, to.as_str(), from.as_str()]);
@@ -91,6 +126,11 @@ impl Repository {
 
     /// Returns what a ref, given by its full name, points at.
     pub fn ref_target(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        if is_unverified(name)
+            && let Some(commit) = self.work_ref(name)?
+        {
+            return Ok(Some(commit));
+        }
         // A run asks for its own again and again, and they lie in files of their own.
         if is_ours(name)
             && let Some(commit) = loose(self.git_dir(), name)
@@ -101,19 +141,17 @@ impl Repository {
         Ok(refs.into_iter().find(|(found, _)| found == name).map(|(_, commit)| commit))
     }
 
-    /// Returns the refs below a prefix of whole parts, such as `refs/spore`, by name.
+    /// Returns the refs below a prefix of whole parts, such as `refs/spore`, by name: the user's,
+    /// and those of unverified work.
     pub fn refs_under(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
-        let answer = self
-            .git("list refs")
-            .args(["for-each-ref", "--format=%(objectname) %(refname)", "--", prefix])
-            .run()?;
-        let parse = |line: &str| {
-            let (commit, name) = line.split_once(' ')?;
-            Some((name.to_owned(), CommitId::new(commit).ok()?))
-        };
-        let read =
-            |line| parse(line).ok_or_else(|| GitError::unreadable("list refs", line.as_bytes()));
-        answer.text().lines().map(read).collect()
+        let mut refs = listed(&self.git("list refs"), prefix)?;
+        if let Some(dir) = self.work().filter(|_| prefix.starts_with("refs/spore")) {
+            let unverified = listed(&self.work_git("list refs", dir), prefix)?;
+            refs.retain(|(name, _)| unverified.iter().all(|(other, _)| other != name));
+            refs.extend(unverified);
+            refs.sort();
+        }
+        Ok(refs)
     }
 
     /// Returns what a ref points at, and the work tree that has it checked out.
@@ -136,6 +174,17 @@ impl Repository {
         }
         Ok(None)
     }
+}
+
+fn listed(call: &Git, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
+    let call = call.clone();
+    let call = call.args(["for-each-ref", "--format=%(objectname) %(refname)", "--", prefix]);
+    let parse = |line: &str| {
+        let (commit, name) = line.split_once(' ')?;
+        Some((name.to_owned(), CommitId::new(commit).ok()?))
+    };
+    let read = |line| parse(line).ok_or_else(|| GitError::unreadable("list refs", line.as_bytes()));
+    call.run()?.text().lines().map(read).collect()
 }
 
 fn is_ours(name: &str) -> bool {

@@ -28,6 +28,10 @@ pub struct Repository {
     own: PathBuf,
     settings: Arc<GitSettings>,
     filters: Arc<[OsString]>,
+    /// The bare repository of unverified work, whether it is there yet or not.
+    pub(crate) work: Option<Arc<Path>>,
+    /// Whose attributes count in checkouts.
+    attributes: Option<CommitId>,
     recall: Arc<AnswerCache>,
     /// Told of every commit, ref and checkout, so that no caller can forget it.
     probe: Probe,
@@ -44,13 +48,26 @@ impl Repository {
             GitSettings::read(Git::new("read the configuration", &common).env("GIT_DIR", &common))?;
         let filters = settings.filter_drivers().into();
         let (settings, recall) = (Arc::new(settings), Arc::default());
-        Ok(Self { root, common, own, settings, filters, recall, probe: Probe::idle() })
+        let (work, attributes, probe) = (None, None, Probe::idle());
+        Ok(Self { root, common, own, settings, filters, work, attributes, recall, probe })
     }
 
     /// Returns the same repository, whose durable effects pass `probe`.
     pub fn probed(mut self, probe: &Probe) -> Self {
         self.probe = probe.clone();
         self
+    }
+
+    /// Returns the same repository, in whose checkouts the attributes of `commit` count, whatever
+    /// the commit that is checked out or an agent says: attributes choose how files are converted,
+    /// and which filters run.
+    #[must_use]
+    pub fn with_attributes_of(&self, commit: &CommitId) -> Self {
+        Self { attributes: Some(commit.clone()), ..self.clone() }
+    }
+
+    pub(crate) fn attributes(&self) -> Option<&CommitId> {
+        self.attributes.as_ref()
     }
 
     pub(crate) fn probe(&self) -> &Probe {
@@ -211,6 +228,7 @@ impl Repository {
         message: &str,
         when: Timestamp,
     ) -> Result<CommitId, GitError> {
+        self.make_work()?;
         let (name, email) = self.settings.identity();
         let date = format!("@{} +0000", when.as_seconds().max(0));
         let call = self
@@ -275,16 +293,22 @@ impl Repository {
 
     /// A call on objects, refs and config: no work tree, no index.
     pub(crate) fn git(&self, action: &'static str) -> Git {
+        self.with_work(self.users_git(action))
+    }
+
+    /// The same, on what is the user's alone: unverified work is not seen.
+    pub(crate) fn users_git(&self, action: &'static str) -> Git {
         Git::new(action, &self.common).env("GIT_DIR", &self.common)
     }
 
     /// A call on the user's own work tree and index, in the shape that they gave them. No
     /// filter of theirs runs.
     pub(crate) fn on_users_files(&self, action: &'static str) -> Git {
-        Git::careful(action, &self.root)
+        let call = Git::careful(action, &self.root)
             .env("GIT_DIR", &self.own)
             .env("GIT_WORK_TREE", &self.root)
-            .without_filters(&self.filters)
+            .without_filters(&self.filters);
+        self.with_work(call)
     }
 
     /// Returns the git directory of the user's work tree alone: HEAD and index are there.
@@ -296,21 +320,27 @@ impl Repository {
         &self.filters
     }
 
+    /// Returns the names of all configured filters, that of Git LFS with them.
+    pub(crate) fn all_filters(&self) -> Vec<OsString> {
+        self.filters.iter().cloned().chain(["lfs".into()]).collect()
+    }
+
     /// A call on the user's own work tree. Only reads.
     pub(crate) fn at_home(&self, action: &'static str) -> Git {
         let call = Git::new(action, &self.root).env("GIT_DIR", &self.own);
-        call.env("GIT_WORK_TREE", &self.root)
+        self.with_work(call.env("GIT_WORK_TREE", &self.root))
     }
 
     /// A call on the work tree `dir` through the index file `index`. It runs in `dir`: what
     /// edits the index without looking at files does not go there by itself, and then takes a
     /// file that changed within the second it was checked out in for unchanged.
     pub(crate) fn git_on(&self, action: &'static str, dir: &Path, index: &Path) -> Git {
-        Git::new(action, dir)
+        let call = Git::new(action, dir)
             .env("GIT_DIR", &self.common)
             .env("GIT_WORK_TREE", dir)
             .env("GIT_INDEX_FILE", index)
-            .without_filters(&self.filters)
+            .without_filters(&self.filters);
+        self.with_work(call)
     }
 }
 

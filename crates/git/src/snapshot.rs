@@ -10,28 +10,199 @@
 //! one of these is left out.
 
 use std::collections::HashSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use spore_model::{CommitId, TreeId};
 
-use crate::checkout::Checkout;
-use crate::listing::{Name, TreeEntry, TreeListing, parents};
-use crate::repository::tree_id;
+use crate::checkout::{AttributesAre, Checkout, attributes};
+use crate::command::{Git, is_sound, records};
+use crate::listing::{Name, TreeEntry, TreeListing, below, parents};
+use crate::repository::{text, tree_id};
 use crate::survey::{Names, SurveyScope, SurveyedKind, survey};
 use crate::{Exclusions, GitError};
 
+/// How much a change may write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChangeCaps {
+    pub bytes: u64,
+    pub files: u64,
+}
+
+impl ChangeCaps {
+    pub const NONE: Self = Self { bytes: u64::MAX, files: u64::MAX };
+}
+
+/// What a snapshot is taken by.
+struct SnapshotScope<'a> {
+    base: &'a CommitId,
+    listing: &'a TreeListing,
+    exclusions: &'a Exclusions,
+    caps: ChangeCaps,
+}
+
 impl Checkout {
     /// Stores the checkout's files, tracked or new and not ignored, and returns their tree.
-    /// The objects are in the user's repository; a ref has to keep them.
+    /// A ref has to keep the objects.
     pub fn snapshot(&self, base: &CommitId, exclusions: &Exclusions) -> Result<TreeId, GitError> {
+        self.snapshot_within(base, exclusions, ChangeCaps::NONE)
+    }
+
+    /// Does the same with a change that is within `caps`. Of any other nothing is stored: it is
+    /// [`GitError::Unstorable`].
+    pub fn snapshot_within(
+        &self,
+        base: &CommitId,
+        exclusions: &Exclusions,
+        caps: ChangeCaps,
+    ) -> Result<TreeId, GitError> {
         let _lock = self.enter()?;
+        self.repository().make_work()?;
         self.recall_laid()?;
-        let base = self.repository().listing(base)?;
-        let kept = KeptPaths::of(&base, exclusions);
-        let wanted = self.wanted(&base, &kept, exclusions)?;
-        self.correct_index(&base, &kept, &wanted)?;
-        self.store(&wanted)?;
+        let listing = &*self.repository().listing(base)?;
+        let scope = SnapshotScope { base, listing, exclusions, caps };
+        let checkout = self.with_attributes_of(base);
+        let taken = match checkout.take(&scope) {
+            // Of files that look untouched the index names objects that may have been pruned.
+            Err(GitError::ObjectsGone { .. }) => {
+                self.forget_index()?;
+                checkout.take(&scope)
+            }
+            taken => taken,
+        };
+        taken.map_err(|error| self.blame(error))
+    }
+
+    fn take(&self, scope: &SnapshotScope<'_>) -> Result<TreeId, GitError> {
+        let base = scope.listing;
+        let kept = KeptPaths::of(base, scope.exclusions);
+        let wanted = self.wanted(base, &kept, scope.exclusions)?;
+        if self.indexed()?.is_empty() {
+            // It was lost. Without one every file would be new, and count for the caps.
+            self.git("read a commit").args(["read-tree", scope.base.as_str()]).run()?;
+        }
+        self.correct_index(base, &kept, &wanted)?;
+        let call = |action| {
+            let lying = self.attributes_lying(scope, &wanted)?;
+            Ok::<_, GitError>(self.git_by(action, scope.base, lying))
+        };
+        self.hold_to(scope.caps, &wanted, &call)?;
+        if let Err(error) = self.store(call("store files")?, &wanted) {
+            if !self.open_up_files(&wanted) {
+                return Err(error);
+            }
+            self.store(call("store files")?, &wanted)?;
+        }
         let answer = self.git("store a tree").args(["write-tree"]).run()?;
         tree_id("store a tree", &answer)
+    }
+
+    /// Turns an error that the files are to blame for into one that says so.
+    fn blame(&self, error: GitError) -> GitError {
+        let named = |path: &Path| {
+            let path = path.strip_prefix(self.dir()).unwrap_or(path).to_string_lossy();
+            match path.char_indices().nth(200) {
+                Some((end, _)) => format!("{}...", &path[..end]),
+                None => path.into_owned(),
+            }
+        };
+        let why = match &error {
+            GitError::TooDeep { path } => format!("the path {} is too long", named(path)),
+            GitError::Unusable { path } => format!("{} is no regular file", named(path)),
+            GitError::Io { path, source } if path.starts_with(self.dir()) => match source.kind() {
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::InvalidFilename => {
+                    format!("{}: {source}", named(path))
+                }
+                _ => return error,
+            },
+            GitError::Failed { action: "store files", complaint, .. }
+                if !GitError::is_of_the_machine(complaint) =>
+            {
+                complaint.clone()
+            }
+            _ => return error,
+        };
+        GitError::Unstorable { why }
+    }
+
+    /// Says whose attributes lie in the checkout. Only an old git goes by them, so only then is
+    /// it found out.
+    fn attributes_lying(
+        &self,
+        scope: &SnapshotScope<'_>,
+        wanted: &Names,
+    ) -> Result<AttributesAre, GitError> {
+        if is_sound() {
+            return Ok(AttributesAre::TheSources);
+        }
+        let is_attributes = |name: &&Name| {
+            name.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes".as_slice())
+        };
+        let of_base = attributes(scope.listing);
+        if wanted.iter().filter(is_attributes).count() != of_base.len() {
+            return Ok(AttributesAre::Others);
+        }
+        for (name, object) in of_base {
+            let stored = self.git("read attributes").args(["cat-file", "blob", object]).run()?;
+            if fs::read(below(self.dir(), name)).ok() != Some(stored.stdout) {
+                return Ok(AttributesAre::Others);
+            }
+        }
+        Ok(AttributesAre::TheSources)
+    }
+
+    /// Refuses what is beyond the caps, before anything of it is stored. As long as all files
+    /// together are within them, which of them changed does not matter.
+    fn hold_to(
+        &self,
+        caps: ChangeCaps,
+        wanted: &Names,
+        call: &dyn Fn(&'static str) -> Result<Git, GitError>,
+    ) -> Result<(), GitError> {
+        if caps == ChangeCaps::NONE || sized(self.dir(), wanted.iter()).is_within(caps) {
+            return Ok(());
+        }
+        // Looks into files that only look changed, and writes nothing but the index.
+        call("look for changes")?.args(["update-index", "-q", "--refresh"]).answer()?;
+        let indexed = self.indexed()?;
+        let untracked = wanted.iter().filter(|name| !indexed.contains(name));
+        let answer = call("look for changes")?;
+        let answer = answer.args(["diff-files", "-z", "--name-only", "--diff-filter=d"]).run()?;
+        let touched: Vec<Name> = records(&answer.stdout).map(<[u8]>::to_vec).collect();
+        let size = sized(self.dir(), untracked.chain(&touched));
+        if size.is_within(caps) {
+            return Ok(());
+        }
+        let largest = size.largest.map(|(name, bytes)| {
+            format!("; the largest file is {} with {bytes} bytes", text(&name))
+        });
+        let why = format!(
+            "the change writes {} files with {} bytes together, and {} files and {} bytes are \
+             what `[commit] max_files` and `max_bytes` allow{}",
+            size.files,
+            size.bytes,
+            caps.files,
+            caps.bytes,
+            largest.unwrap_or_default()
+        );
+        Err(GitError::Unstorable { why })
+    }
+
+    /// Gives Spore the right to read files that an agent took it off. Returns whether there were
+    /// any.
+    fn open_up_files(&self, wanted: &Names) -> bool {
+        let mut opened = false;
+        for name in wanted {
+            let path = below(self.dir(), name);
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            let mode = metadata.permissions().mode();
+            if metadata.is_file() && mode & 0o400 == 0 {
+                let readable = Permissions::from_mode(mode | 0o400);
+                opened |= fs::set_permissions(&path, readable).is_ok();
+            }
+        }
+        opened
     }
 
     /// Returns whether no tracked file was touched since the checkout was laid out or reset; what
@@ -96,7 +267,7 @@ impl Checkout {
         Ok(())
     }
 
-    fn store(&self, wanted: &Names) -> Result<(), GitError> {
+    fn store(&self, call: Git, wanted: &Names) -> Result<(), GitError> {
         let mut names: Vec<&Name> = wanted.iter().collect();
         names.sort_unstable();
         let mut question = Vec::new();
@@ -104,10 +275,36 @@ impl Checkout {
             question.extend_from_slice(name);
             question.push(0);
         }
-        let call = self.git("store files").stdin(question);
-        call.args(["update-index", "--add", "--remove", "-z", "--stdin"]).run()?;
+        call.stdin(question).args(["update-index", "--add", "--remove", "-z", "--stdin"]).run()?;
         Ok(())
     }
+}
+
+/// What a number of files amount to.
+#[derive(Default)]
+struct WrittenSize {
+    files: u64,
+    bytes: u64,
+    largest: Option<(Name, u64)>,
+}
+
+impl WrittenSize {
+    fn is_within(&self, caps: ChangeCaps) -> bool {
+        self.files <= caps.files && self.bytes <= caps.bytes
+    }
+}
+
+fn sized<'a>(root: &Path, names: impl Iterator<Item = &'a Name>) -> WrittenSize {
+    let mut size = WrittenSize::default();
+    for name in names {
+        let bytes = fs::symlink_metadata(below(root, name)).map_or(0, |found| found.len());
+        size.files += 1;
+        size.bytes = size.bytes.saturating_add(bytes);
+        if size.largest.as_ref().is_none_or(|(_, most)| bytes > *most) {
+            size.largest = Some((name.clone(), bytes));
+        }
+    }
+    size
 }
 
 /// Takes a path out of an index.

@@ -20,7 +20,7 @@ use spore_effects::files::{create_private_dir, remove_all, write_atomic};
 use spore_effects::walk;
 use spore_model::CommitId;
 
-use crate::checkout::{Checkout, IgnoredFiles, attributes};
+use crate::checkout::{Checkout, IgnoredFiles};
 use crate::listing::{Name, TreeEntry, TreeListing, below, inside, parents};
 use crate::rights::UsualRights;
 use crate::{GitError, Repository};
@@ -80,7 +80,8 @@ impl Checkout {
         create_private_dir(&bundle)?;
         fs::rename(self.dir(), bundle.join("tree"))?;
         fs::rename(self.laid(), bundle.join("laid"))?;
-        fs::write(bundle.join("shape"), self.repository().shape())?;
+        let shape = [self.repository().shape(), fs::read(self.rules())?].concat();
+        fs::write(bundle.join("shape"), shape)?;
         remove_all(&bundle.join("tree/.git"))?;
         // A rename does not replace a directory that is not empty, so a place that another
         // process took first stays its own (<https://man7.org/linux/man-pages/man2/rename.2.html>).
@@ -96,19 +97,21 @@ impl Checkout {
         let bundle = self.beside("spare");
         let taken = (0..MAX_SPARES)
             .any(|number| fs::rename(spares.join(number.to_string()), &bundle).is_ok());
-        taken && self.unpack(&bundle).is_ok() && self.renew(commit).is_ok()
+        let Ok(rules) = self.rules_for(commit) else { return false };
+        taken && self.unpack(&bundle, &rules).is_ok() && self.renew(commit).is_ok()
     }
 
-    fn unpack(&self, bundle: &Path) -> io::Result<()> {
+    fn unpack(&self, bundle: &Path, rules: &[u8]) -> io::Result<()> {
         let tree = bundle.join("tree");
         // A link in its place would lead everything below to files outside of the spare.
         if !fs::symlink_metadata(&tree)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         fs::rename(tree, self.dir())?;
-        let same_shape = fs::read(bundle.join("shape"))? == self.repository().shape();
-        if same_shape {
+        let shape = [&self.repository().shape(), rules].concat();
+        if fs::read(bundle.join("shape"))? == shape {
             fs::rename(bundle.join("laid"), self.laid())?;
+            write_atomic(&self.rules(), rules)?;
         }
         remove_all(bundle)
     }
@@ -124,10 +127,7 @@ impl Checkout {
         let indexed = self.indexed()?;
         // One walk instead of two, while what is tracked is all that git has to change.
         straighten(&usual, self.dir(), &indexed)?;
-        let has_submodules = indexed.iter().any(|(_, entry)| entry.is_submodule());
-        if has_submodules
-            || attributes(&indexed) != attributes(&*self.repository().listing(commit)?)
-        {
+        if indexed.iter().any(|(_, entry)| entry.is_submodule()) {
             return self.bring_to(commit, IgnoredFiles::Remove);
         }
         self.read_tree(commit)

@@ -23,6 +23,11 @@ pub(crate) type Names = HashSet<Name>;
 /// thousand parts is more than the system takes.
 const MAX_LEVELS: usize = 200;
 
+/// The longest path below the root, in bytes, that is looked at. The system takes 4,096 with
+/// everything above it (<https://man7.org/linux/man-pages/man7/path_resolution.7.html>), and a
+/// checkout of the same files may lie at a longer path than this one.
+const MAX_NAME: usize = 2048;
+
 #[derive(Debug, Default)]
 pub(crate) struct WorkTreeSurvey {
     /// Files and links that the commit has too, whatever they hold now.
@@ -87,6 +92,9 @@ pub(crate) fn survey(
             return Err(GitError::TooDeep { path: below(root, name) });
         }
         open.retain(|(name, kind)| !(scope.skip)(name, *kind));
+        if let Some((name, _)) = open.iter().find(|(name, _)| name.len() > MAX_NAME) {
+            return Err(GitError::TooDeep { path: below(root, name) });
+        }
         let names: Vec<&Name> = open.iter().map(|(name, _)| name).collect();
         let mut ignored = (scope.ignored)(&names)?;
         // Whatever the rules say of its name, a link where the commit has a directory is in the

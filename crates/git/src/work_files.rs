@@ -18,12 +18,13 @@ use crate::{Exclusions, GitError, Repository};
 impl Repository {
     /// Stores the user's files, tracked or new and not ignored, and returns their tree. What
     /// is excluded stays as HEAD has it. `scratch` is a place for an index, outside the work
-    /// tree. The objects are in the repository; a ref has to keep them.
+    /// tree. A ref has to keep the objects.
     pub fn present(&self, scratch: &Path, exclusions: &Exclusions) -> Result<TreeId, GitError> {
         if let Some(parent) = scratch.parent() {
             create_private_dir(parent).map_err(GitError::io(parent))?;
         }
         remove_all(scratch).map_err(GitError::io(scratch))?;
+        self.make_work()?;
         let tree = self.store_present(scratch, exclusions);
         remove_all(scratch).map_err(GitError::io(scratch))?;
         tree

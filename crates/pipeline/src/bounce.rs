@@ -106,6 +106,10 @@ impl Bounce {
             (Step::Coder { bounce, .. }, Done::Coder(session)) => {
                 self.after_coder(*bounce, session)
             }
+            (Step::Snapshot { bounce }, Done::Snapshot { refused: Some(why), .. }) => {
+                let evidence = evidence(*bounce, Shortfall::Unstorable, why);
+                self.fall_short(*bounce, Outcome::Failure, None, evidence)
+            }
             (Step::Snapshot { bounce }, Done::Snapshot { tree, secrets, .. }) => {
                 self.after_snapshot(*bounce, tree, secrets)
             }

@@ -14,6 +14,8 @@ pub enum Shortfall {
     RedGate,
     /// The change holds what looks like a key or a password.
     Secret,
+    /// The files cannot be stored, or are more than a change may be.
+    Unstorable,
     /// The verifier contradicted.
     Rejected,
     /// The verifier said nothing that could be read.
@@ -44,6 +46,10 @@ impl Evidence {
             Shortfall::Secret => {
                 "it holds what looks like a secret. Take it out of the files: read it from the \
                  environment, or use an obvious dummy."
+            }
+            Shortfall::Unstorable => {
+                "its files cannot be taken over as they are. Remove or change those that are \
+                 named below."
             }
             Shortfall::Rejected => "the verifier rejected it.",
             Shortfall::Unread => {

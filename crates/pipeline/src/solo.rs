@@ -43,10 +43,19 @@ impl Machine for Solo {
                 self.ended = Some(conclusion(outcome, &reason));
                 Next::Do(Step::Snapshot { bounce: 1 })
             }
-            (Step::Snapshot { .. }, Done::Snapshot { tree, .. }) => match self.ended.take() {
-                Some(ended) => finish(Conclusion { tree: Some(tree.clone()), ..ended }),
-                None => misfit(step),
-            },
+            (Step::Snapshot { .. }, Done::Snapshot { tree, refused, .. }) => {
+                match self.ended.take() {
+                    Some(_) if refused.is_some() => {
+                        let why = refused.as_deref().unwrap_or_default();
+                        finish(conclusion(
+                            Outcome::Failure,
+                            &format!("what it left is not kept: {why}"),
+                        ))
+                    }
+                    Some(ended) => finish(Conclusion { tree: Some(tree.clone()), ..ended }),
+                    None => misfit(step),
+                }
+            }
             (Step::Finish { conclusion }, Done::Finished) => Next::End(conclusion.clone()),
             (step, _) => misfit(step),
         }

@@ -142,12 +142,15 @@ pub enum Done {
     },
     Baseline(GateSummary),
     Coder(SessionSummary),
-    /// `secrets` are places in the change that look like one, never the text itself.
+    /// `secrets` are places in the change that look like one, never the text itself. Where the
+    /// files could not be stored, `refused` says why, and `tree` is the one the bounce began with.
     Snapshot {
         tree: TreeId,
         changed_files: u32,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         secrets: Vec<Finding>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
     },
     Gates(GateSummary),
     /// `intact` is false when the session changed the tree it was to judge; `submitted` is

@@ -119,6 +119,15 @@ impl TestEnv {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
+    /// Runs git on the bare repository of unverified work, if there is one yet.
+    #[track_caller]
+    pub fn work_git(&self, args: &[&str]) -> String {
+        if !self.repo().join(".spore/work.git").exists() {
+            return String::new();
+        }
+        self.git(&[&["--git-dir=.spore/work.git"], args].concat())
+    }
+
     /// Makes the repository one, with everything in it committed.
     pub fn commit_all(&self, message: &str) {
         if !self.repo().join(".git").exists() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use spore_effects::Tool;
-use spore_git::{Checkout, Exclusions, Repository};
+use spore_git::{ChangeCaps, Checkout, Exclusions, GitError, Repository};
 use spore_model::{CommitId, Fault, RunId, TreeId};
 
 use super::files::create_private_dir;
@@ -24,11 +24,20 @@ pub(crate) struct CheckoutSettings<'a> {
     /// What snapshots leave out, and what of it they take all the same.
     pub(crate) exclude: &'a [String],
     pub(crate) allow: &'a [String],
+    /// What a change may write at most.
+    pub(crate) caps: ChangeCaps,
     /// Commands that make a fresh checkout ready.
     pub(crate) setup: &'a [String],
     /// Files of the project that a fresh checkout lacks.
     pub(crate) copy: &'a [String],
     pub(crate) max_bounces: u32,
+}
+
+/// What came of storing a checkout's files.
+pub(crate) enum Snapshot {
+    Taken(TreeId),
+    /// They cannot be stored, for a reason that is the agent's to mend.
+    Refused(String),
 }
 
 impl Checkouts<'_> {
@@ -39,7 +48,7 @@ impl Checkouts<'_> {
 
     pub(crate) fn has_coder(&self) -> bool {
         let place = self.place("coder");
-        Checkout::open(self.repository, &place).is_some() && prepared(&place).exists()
+        self.open(&place).is_some() && prepared(&place).exists()
     }
 
     /// Lays out a clean checkout for a verifier; what an earlier one left is removed.
@@ -71,7 +80,7 @@ impl Checkouts<'_> {
     /// Returns the gates' checkout, whatever is in it; nothing if there is none that is whole.
     pub(crate) fn gates(&self) -> Option<Checkout> {
         let place = self.gates_place();
-        Checkout::open(self.repository, &place).filter(|_| prepared(&place).exists())
+        self.open(&place).filter(|_| prepared(&place).exists())
     }
 
     /// Makes the gates' checkout anew. Always at the base: what sets it up runs outside of any
@@ -90,8 +99,23 @@ impl Checkouts<'_> {
         Exclusions::new(self.settings.exclude, self.settings.allow)
     }
 
-    pub(crate) fn snapshot(&self, checkout: &Checkout) -> Result<TreeId> {
-        Ok(checkout.snapshot(self.settings.base, &self.exclusions())?)
+    /// Stores what a checkout holds, or says why its files cannot be stored.
+    pub(crate) fn snapshot(&self, checkout: &Checkout) -> Result<Snapshot> {
+        let CheckoutSettings { base, caps, .. } = self.settings;
+        match checkout.snapshot_within(base, &self.exclusions(), caps) {
+            Ok(tree) => Ok(Snapshot::Taken(tree)),
+            Err(GitError::Unstorable { why }) => Ok(Snapshot::Refused(why)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn open(&self, place: &Path) -> Option<Checkout> {
+        Checkout::open(&self.by_base(), place)
+    }
+
+    /// The repository, in whose checkouts the base's attributes count and never a change's.
+    fn by_base(&self) -> Repository {
+        self.repository.with_attributes_of(self.settings.base)
     }
 
     fn remove(&self, place: &Path) -> Result<()> {
@@ -107,7 +131,7 @@ impl Checkouts<'_> {
     /// Returns a checkout that is no longer called prepared.
     fn given_up(&self, place: &Path) -> Option<Checkout> {
         let _ = self.around.remove_file(&prepared(place));
-        Checkout::open(self.repository, place)
+        self.open(place)
     }
 
     fn place(&self, name: &str) -> PathBuf {
@@ -115,7 +139,7 @@ impl Checkouts<'_> {
     }
 
     fn lay_out(&self, place: &Path, commit: &CommitId) -> Result<Checkout> {
-        if let Some(checkout) = Checkout::open(self.repository, place)
+        if let Some(checkout) = self.open(place)
             && prepared(place).exists()
         {
             return Ok(checkout);
@@ -124,7 +148,7 @@ impl Checkouts<'_> {
             create_private_dir(parent)?;
         }
         let spares = self.workspace.spares();
-        let checkout = self.repository.checkout_reusing(&spares, place, commit)?;
+        let checkout = self.by_base().checkout_reusing(&spares, place, commit)?;
         self.bring_along(checkout.dir())?;
         self.set_up(checkout.dir())?;
         self.around.write_file(&prepared(place), b"")?;

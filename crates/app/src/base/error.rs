@@ -137,6 +137,13 @@ impl From<GitError> for Error {
                 "wait for the other git, or remove its lock if it died; then `spore resume`",
             ),
             GitError::DiskFull { .. } => (Fault::Io, FULL),
+            GitError::ObjectsGone { .. } => (
+                Fault::BadInput,
+                "`git fsck` lists what is missing: bring it back, with `git fetch` perhaps, and \
+                 `spore resume`; or start the task anew, the agent's files are still in its \
+                 checkout",
+            ),
+            GitError::Unstorable { .. } => (Fault::BadInput, "remove or change the files"),
             GitError::Vanished { .. } | GitError::Occupied { .. } => {
                 (Fault::Io, "see what became of the directory; `spore resume` goes on from here")
             }

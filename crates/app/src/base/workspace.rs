@@ -13,6 +13,9 @@ use super::run_files::RunFiles;
 use super::stores::{self, ProjectJournal, ProjectKnowledge};
 use crate::{Error, Result, Surroundings};
 
+/// What the bare repository of unverified work is called in `.spore/`.
+pub(crate) const WORK: &str = "work.git";
+
 pub struct Workspace {
     root: PathBuf,
     state: PathBuf,
@@ -105,7 +108,8 @@ impl Workspace {
     /// Finds the repository around a directory. Its commits, refs and checkouts are effects by
     /// construction.
     pub(crate) fn discover(&self, dir: &Path) -> std::result::Result<Repository, GitError> {
-        Ok(Repository::discover(dir)?.probed(&self.probe))
+        let repository = Repository::discover(dir)?.probed(&self.probe);
+        Ok(repository.keeping_work_in(&self.work_dir()))
     }
 
     fn at(root: PathBuf, around: &Surroundings) -> Self {
@@ -141,6 +145,11 @@ impl Workspace {
 
     pub fn is_initialised(&self) -> bool {
         self.spore_dir().is_dir()
+    }
+
+    /// The bare repository of work that was not verified.
+    pub(crate) fn work_dir(&self) -> PathBuf {
+        self.spore_dir().join(WORK)
     }
 
     pub fn database(&self) -> PathBuf {

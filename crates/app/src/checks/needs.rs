@@ -55,10 +55,11 @@ pub(crate) fn require(around: &Surroundings, gates: &[Gate]) -> Result<()> {
 fn is_there(around: &Surroundings, need: &str) -> bool {
     let mut words = need.split_whitespace();
     let Some(program) = words.next() else { return true };
-    let found = around.find_program(program).is_some();
+    // The one that the gate will have: a project's own toolchain may well lie in the project.
+    let Some(program) = around.find_program(program) else { return false };
     let rest: Vec<&str> = words.collect();
-    if !found || rest.is_empty() {
-        return found;
+    if rest.is_empty() {
+        return true;
     }
     let asked = Tool::new(program).args(&rest).arg("--version").timeout(PATIENCE).output();
     asked.is_ok_and(|output| output.is_success())

@@ -1,11 +1,13 @@
-//! Removes the checkouts of runs that are over.
+//! Removes the checkouts of runs that are over, and what they left that was not verified.
 //!
 //! A verified run gives its checkouts up by itself; those of other runs stay, for the user may
 //! want to look at them. What is removed here is lost for good, so a checkout goes only if its
-//! run has ended, no process works on it, and a ref keeps its files: one that holds other files is
-//! left, and it is said where it is. What git ignores, and what an agent committed in the
-//! checkout's own repository, does not count.
+//! run has ended, no process works on it, and its files are those of a bounce: one that holds
+//! other files is left, and it is said where it is. What git ignores, and what an agent committed
+//! in the checkout's own repository, does not count. With the checkouts go the refs and objects of
+//! what each bounce left; the diffs stay with the run's other files.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,9 +17,10 @@ use spore_git::{Checkout, Repository};
 use spore_model::{Run, RunId};
 use spore_store::Journal;
 
-use crate::base::checkouts::Checkouts;
-use crate::base::run_lock::claim;
+use crate::base::checkouts::{Checkouts, Snapshot};
+use crate::base::run_lock::{claim, is_claimed};
 use crate::base::run_refs;
+use crate::base::stores::ProjectJournal;
 use crate::run::settings::settings_of;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -66,6 +69,10 @@ pub fn prune(around: &Surroundings, dry_run: bool) -> Result<Pruned> {
             Some(why) => pruned.left.push(LeftCheckout { run, dir, why }),
         }
     }
+    if !dry_run {
+        let left: Vec<RunId> = pruned.left.iter().map(|left| left.run).collect();
+        pruning.forget_work(&journal, &left)?;
+    }
     let spares = workspace.spares();
     pruned.bytes += taken(&spares);
     pruned.spares = if dry_run { count(&spares) } else { Repository::remove_spares(&spares)? };
@@ -97,8 +104,8 @@ impl Pruning<'_> {
         let Ok(_lock) = claim(self.workspace, id) else {
             return Ok(Some("somebody works on the run".to_owned()));
         };
-        if !self.is_kept(run)? {
-            return Ok(Some("it holds work that no ref keeps".to_owned()));
+        if let Some(why) = self.unkept(run)? {
+            return Ok(Some(why));
         }
         if !dry_run {
             self.remove(dir)?;
@@ -106,21 +113,51 @@ impl Pruning<'_> {
         Ok(None)
     }
 
-    /// Returns whether the files of the coder's checkout are those of the base or of a ref of
-    /// the run's own.
-    fn is_kept(&self, run: &Run) -> Result<bool> {
+    /// Returns why the coder's checkout has to stay: its files are neither those of the base nor
+    /// those of a ref of the run's own.
+    fn unkept(&self, run: &Run) -> Result<Option<String>> {
+        let unkept = Ok(Some("it holds work that no ref keeps".to_owned()));
         let place = self.workspace.run_state(run.id).join("coder");
-        let Some(checkout) = Checkout::open(self.repository, &place) else { return Ok(true) };
+        let Some(checkout) = Checkout::open(self.repository, &place) else { return Ok(None) };
         // A run that cannot be read any more is not judged by what it might have meant.
-        let Ok(settings) = settings_of(run) else { return Ok(false) };
+        let Ok(settings) = settings_of(run) else { return unkept };
         let (around, workspace, repository) = (self.around, self.workspace, self.repository);
         let settings = settings.checkout();
         let checkouts = Checkouts { around, workspace, repository, run: run.id, settings };
-        let tree = checkouts.snapshot(&checkout)?;
+        let tree = match checkouts.snapshot(&checkout)? {
+            Snapshot::Taken(tree) => tree,
+            Snapshot::Refused(why) => {
+                return Ok(Some(format!("it holds work that cannot be stored: {why}")));
+            }
+        };
         let mut kept = vec![settings.base.clone()];
         let refs = self.repository.refs_under(&run_refs::prefix(run.id))?;
         kept.extend(refs.into_iter().map(|(_, commit)| commit));
-        Ok(kept.iter().any(|commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree)))
+        let is_it = |commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree);
+        if kept.iter().any(is_it) { Ok(None) } else { unkept }
+    }
+
+    /// Removes the unverified work of runs that are over, but of those whose checkouts are left.
+    fn forget_work(&self, journal: &ProjectJournal, left: &[RunId]) -> Result<()> {
+        let refs = self.repository.refs_under("refs/spore")?;
+        let run_of = |name: &str| name.split('/').nth(2)?.parse::<RunId>().ok();
+        let runs: BTreeSet<RunId> = refs.iter().filter_map(|(name, _)| run_of(name)).collect();
+        for id in runs {
+            let is_over = journal.run(id)?.is_some_and(|run| !run.is_open());
+            if is_over && !left.contains(&id) && !is_claimed(self.workspace, id) {
+                self.repository.forget_work(&run_refs::prefix(id))?;
+            }
+        }
+        // A run at work has objects that no ref keeps yet.
+        let runs = self.workspace.spore_dir().join("runs");
+        let run_in = |path: &PathBuf| path.file_name()?.to_str()?.parse::<RunId>().ok();
+        let known = paths_in(&runs)
+            .map_err(|error| Error::io(format!("cannot read {}", runs.display()), error))?;
+        let is_busy = |id: RunId| is_claimed(self.workspace, id);
+        if !known.iter().filter_map(run_in).any(is_busy) {
+            self.repository.sweep_work()?;
+        }
+        Ok(())
     }
 
     fn remove(&self, dir: &Path) -> Result<()> {

@@ -41,15 +41,21 @@ impl RunContext<'_> {
                     payload,
                 ));
             }
-            (Step::Snapshot { bounce }, Done::Snapshot { tree, changed_files, secrets }) => {
+            (
+                Step::Snapshot { bounce },
+                Done::Snapshot { tree, changed_files, secrets, refused },
+            ) => {
                 let run = match &self.run.settings.solo {
                     Some(_) => self.run.id,
                     None => self.existing_bounce(*bounce)?,
                 };
                 let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
                 entry.runs.push((run, change));
-                let payload =
+                let mut payload =
                     json!({ "tree": tree, "files": changed_files, "secrets": secrets.len() });
+                if let Some(refused) = refused {
+                    payload["refused"] = json!(refused);
+                }
                 entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
             }
             (Step::Close { bounce, outcome, verdict, reason }, _) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spore_config::Config;
 use spore_gates::Gate;
-use spore_git::{GitError, Repository};
+use spore_git::{ChangeCaps, GitError, Repository};
 use spore_model::{CommitId, Fault, Run, RunId, Usd};
 use spore_pipeline::BounceRules;
 
@@ -81,6 +81,11 @@ pub(crate) struct RunSettings {
     pub(crate) protected: Vec<String>,
     pub(crate) exclude: Vec<String>,
     pub(crate) allow: Vec<String>,
+    /// What a change may write at most; a run of an earlier version has no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_files: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_bytes: Option<u64>,
     pub(crate) setup: Vec<String>,
     pub(crate) copy: Vec<String>,
     /// How deep the sessions are that its own ones belong to.
@@ -149,6 +154,8 @@ impl RunSettings {
             protected: config.gates.protected.clone(),
             exclude: config.commit.exclude.clone(),
             allow: config.commit.allow.clone(),
+            max_files: Some(config.commit.max_files),
+            max_bytes: Some(config.commit.max_bytes),
             setup: config.checkout.setup.clone(),
             copy: config.checkout.copy.clone(),
             sandbox: None,
@@ -172,6 +179,10 @@ impl RunSettings {
             base: &self.base,
             exclude: &self.exclude,
             allow: &self.allow,
+            caps: ChangeCaps {
+                bytes: self.max_bytes.unwrap_or(ChangeCaps::NONE.bytes),
+                files: self.max_files.map_or(ChangeCaps::NONE.files, u64::from),
+            },
             setup: &self.setup,
             copy: &self.copy,
             max_bounces: self.max_bounces,

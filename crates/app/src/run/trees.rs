@@ -2,6 +2,7 @@
 
 use spore_model::{CommitId, Fault, Ticket, TreeId};
 
+use crate::base::checkouts::Snapshot;
 use crate::base::error::bug;
 use crate::base::files::create_private_dir;
 use crate::base::run_refs;
@@ -60,7 +61,10 @@ impl RunContext<'_> {
         bounce: u32,
         attempt: u32,
     ) -> Result<()> {
-        let tree = self.checkouts().snapshot(checkout)?;
+        let Snapshot::Taken(tree) = self.checkouts().snapshot(checkout)? else {
+            // There is nothing to keep it by, and the reset that follows clears it away.
+            return Ok(());
+        };
         let message = format!("left behind in bounce {bounce} of run {}", self.run.id);
         let now = self.project.around.clock.now();
         let commit =

@@ -16,9 +16,10 @@ pub(super) fn ending(report: &RunReport) -> String {
             format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
         }
         (RunStatus::Finished, _) => format!(
-            "{}\n\nRun {id} finished for {cost}; no verifier judged it. What it left:\n  {}\n  git diff HEAD refs/spore/{}/bounce/1",
+            "{}\n\nRun {id} finished for {cost}; no verifier judged it. What it left:\n  {}\n  git --git-dir=.spore/work.git diff {} refs/spore/{}/bounce/1",
             report.answer.as_deref().unwrap_or_default().trim(),
             report.directory,
+            report.run.base_commit.as_ref().map_or("HEAD", |base| &base.as_str()[..12]),
             report.run.id
         ),
         (RunStatus::Interrupted, _) => format!(

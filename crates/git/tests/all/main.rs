@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+mod attributes;
 mod checkout;
 mod discovery;
 mod history;
@@ -13,5 +14,7 @@ mod reset;
 mod results;
 mod snapshot;
 mod spares;
+mod unstorable;
+mod unverified;
 mod work_files;
 mod world;

@@ -181,7 +181,7 @@ fn a_pipe_in_the_place_of_rules_blocks_nobody() {
     let (checkout, base) = world.checkout();
     world.sh(checkout.dir(), "mkfifo d/.gitignore .gitattributes");
     let error = checkout.snapshot(&base, &exclusions()).unwrap_err();
-    assert!(matches!(error, GitError::Unusable { .. }), "{error}");
+    assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
     checkout.reset(&base).unwrap();
     checkout.snapshot(&base, &exclusions()).unwrap();
 }

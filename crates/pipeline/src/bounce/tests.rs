@@ -82,7 +82,8 @@ impl Script {
                     "secret" => vec![Finding { file: None, line: None, message: "key".into() }],
                     _ => Vec::new(),
                 };
-                Done::Snapshot { tree: tree(letter), changed_files: 1, secrets }
+                let refused = (answer == "refused").then(|| "too large".to_owned());
+                Done::Snapshot { tree: tree(letter), changed_files: 1, secrets, refused }
             }
             Step::Gates { .. } => Done::Gates(gates(answer != "red")),
             Step::Verifier { .. } => {
@@ -319,6 +320,16 @@ fn what_has_to_wait_parks_and_leaves_its_step_undone() {
 fn a_secret_goes_back_before_anything_runs() {
     check(
         "snapshot/1 secret",
+        "prepare baseline coder/1 snapshot/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit apply summarize finish",
+        "Success",
+    );
+}
+
+#[test]
+fn files_that_cannot_be_stored_go_back_before_anything_runs() {
+    check(
+        "snapshot/1 refused",
         "prepare baseline coder/1 snapshot/1 close/1
          coder/2 snapshot/2 gates/2 verifier/2 close/2 commit apply summarize finish",
         "Success",

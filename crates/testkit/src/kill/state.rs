@@ -91,8 +91,10 @@ fn bounces(shown: &Value) -> Vec<Value> {
 
 /// Ref names with the trees they point to: a commit's id has its time in it.
 fn refs(env: &TestEnv, run: &str) -> Vec<String> {
-    env.git(&["for-each-ref", "--format=%(refname) %(tree)"])
-        .lines()
+    let list = ["for-each-ref", "--format=%(refname) %(tree)"];
+    [env.git(&list), env.work_git(&list)]
+        .iter()
+        .flat_map(|refs| refs.lines())
         .map(|line| plain(&line.replace(run, "RUN")))
         .filter(|line| !line.starts_with("refs/spore/RUN/left/"))
         .collect()

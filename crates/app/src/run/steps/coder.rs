@@ -5,6 +5,7 @@ use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{Finding, Ticket};
 use spore_pipeline::{Done, Evidence, Step};
 
+use crate::base::checkouts::Snapshot;
 use crate::base::run_refs;
 use crate::run::context::RunContext;
 use crate::run::sessions::StepSession;
@@ -71,7 +72,14 @@ impl RunContext<'_> {
 
     pub(crate) fn snapshot(&mut self, ticket: &Ticket, bounce: u32) -> Result<Done> {
         let checkout = self.coder_checkout(bounce)?;
-        let tree = self.checkouts().snapshot(&checkout)?;
+        let (tree, refused) = match self.checkouts().snapshot(&checkout)? {
+            Snapshot::Taken(tree) => (tree, None),
+            // What the bounce began with stays the last state that can be gone back to.
+            Snapshot::Refused(why) => {
+                let start = self.start_of(bounce)?;
+                (self.project.repository.tree_of(&start)?, Some(why))
+            }
+        };
         let message = format!("bounce {bounce} of run {}", self.run.id);
         let commit = self.commit_tree(&tree, &message, ticket)?;
         self.set_ref(&run_refs::bounce(self.run.id, bounce), &commit)?;
@@ -98,7 +106,7 @@ impl RunContext<'_> {
             file: Some(self.struck(&secret.file)),
             line: secret.line,
         });
-        Ok(Done::Snapshot { tree, changed_files, secrets: secrets.collect() })
+        Ok(Done::Snapshot { tree, changed_files, secrets: secrets.collect(), refused })
     }
 
     /// Returns a name without secrets, whichever kind they are.

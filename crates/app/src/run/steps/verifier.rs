@@ -10,6 +10,7 @@ use spore_model::{CommitId, Outcome, StepKey, Ticket, TreeId};
 use spore_pipeline::{Done, Step};
 
 use crate::Result;
+use crate::base::checkouts::Snapshot;
 use crate::run::context::{RunContext, interrupted};
 use crate::run::sessions::StepSession;
 
@@ -83,7 +84,9 @@ impl RunContext<'_> {
         if checkout.looks_untouched()? {
             return Ok(true);
         }
-        let after = self.checkouts().snapshot(checkout)?;
+        let Snapshot::Taken(after) = self.checkouts().snapshot(checkout)? else {
+            return Ok(false);
+        };
         let touched = self.project.repository.diff(handed, &after, 0)?;
         Ok(touched.files.iter().all(|file| file.status == FileChange::Added))
     }

@@ -2,13 +2,14 @@ use spore_app::{LeftCheckout, Pruned, Result, Surroundings, counted};
 
 use crate::ui::Ui;
 
-/// Remove the checkouts of runs that are over
+/// Remove the checkouts of runs that are over, and their unverified work
 ///
 /// A verified run removes its checkouts by itself. Those of other runs stay until they are
-/// pruned, so that you can look at them. Removed: checkouts of ended runs whose work a git ref
-/// keeps, and the files that are stored for the next checkout. Kept: checkouts of runs that can
-/// be resumed, and work that no ref keeps. Ignored files do not count as work: build output is
-/// removed with the rest.
+/// pruned, so that you can look at them. Removed: checkouts of ended runs whose work was handed
+/// in, the commits of what each of their bounces left, and the files that are stored for the next
+/// checkout. Kept: what was verified, the diffs of all bounces, checkouts of runs that can be
+/// resumed, and work that was never handed in. Ignored files do not count as work: build output
+/// is removed with the rest.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore runs prune --dry-run  what would be removed, and how much that is\n  spore runs prune"

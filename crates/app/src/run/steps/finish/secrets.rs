@@ -2,12 +2,11 @@
 //!
 //! A change that holds a key is turned down, but its snapshot has a ref by then: the next
 //! bounce starts from it, and a resumed run finds it there. When the run ends it is not needed
-//! any more, and a key under a ref would live in the repository for good and leave it with
-//! the next `git push --mirror`. So the ref goes on to the same files with those that hold the
-//! secret as the base has them.
+//! any more, and a key under a ref would live in Spore's own repository for good. So the ref
+//! goes on to the same files with those that hold the secret as the base has them.
 //!
 //! The one decision: the work is kept and only the secret is let go. The old objects are no
-//! longer reachable and go when git next tidies up; Spore never tidies the user's repository.
+//! longer reachable and go with the next `spore runs prune`; the user's repository never had them.
 //! The coder's checkout of a run that fell short, which only this user can read, stays as it
 //! is; `spore runs prune` leaves it and names it.
 
