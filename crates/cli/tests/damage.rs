@@ -25,7 +25,7 @@ fn damage(path: &Path, how: &str, outside: &Path) {
             return std::fs::write(path, garbage).unwrap();
         }
         "closed" => {
-            return std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).unwrap();
+            return std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).unwrap();
         }
         _ => std::fs::remove_file(path).unwrap(),
     }

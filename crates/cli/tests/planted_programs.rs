@@ -1,5 +1,7 @@
 //! Programs that an agent leaves where a careless PATH finds them: Spore never starts one.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::os::unix::fs::PermissionsExt;
 
 use spore_testkit::TestEnv;

@@ -1,5 +1,7 @@
 //! The shim is killed, at once or in the middle of making the sandbox: nothing of the session is left.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +24,6 @@ const CROWD: &str = "
     while :; do sleep 1; done";
 
 /// How often each is tried: `SPORE_KILLS=all` asks for a hundred times.
-#[expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 fn times() -> u32 {
     if std::env::var("SPORE_KILLS").is_ok_and(|asked| asked == "all") { 100 } else { 6 }
 }
@@ -32,7 +33,7 @@ fn kill_shim(stage: &Stage, user: u32, after: Duration) -> usize {
     let plan =
         stage.plan(CROWD, Some(stage.rooted()), Ids::random(Arc::new(SystemClock)).session_token());
     let waiting = Shim::new(shim(user)).prepare(&plan).unwrap();
-    let pid = Pid::from_raw(i32::try_from(waiting.identity().pid).unwrap());
+    let pid = Pid::from_raw(waiting.identity().pid);
     let killer = std::thread::spawn(move || {
         std::thread::sleep(after);
         kill(pid, Signal::SIGKILL).unwrap();
