@@ -103,7 +103,11 @@ fn what_a_gate_or_an_agent_writes_to_a_cache_is_thrown_away() {
     let poison = format!(
         "grep -q 'as it was' {cached} && ! grep -q evil {cached} && echo evil >> {cached} && echo evil > ~/.npm/new && grep -q evil {cached}"
     );
-    let env = scene(&poison, &poison, &poison, &poison);
+    // What the base's own check writes there is for the checks that come after it.
+    let check = format!(
+        "if grep -q 41 answer.txt; then echo base > ~/.npm/of-base; echo base > ~/of-base; else test -s ~/.npm/of-base && test -s ~/of-base && {poison}; fi"
+    );
+    let env = scene(&poison, &poison, &poison, &check);
     if is_skipped(&env) {
         return;
     }
@@ -112,7 +116,9 @@ fn what_a_gate_or_an_agent_writes_to_a_cache_is_thrown_away() {
         assert_eq!(went_well(&env, session), [true], "{session}\n{}", output.stderr);
     }
     assert_eq!(at_home(&env, ".npm/package/index.js"), "as it was\n");
-    assert!(!env.dir().join("home/.npm/new").exists());
+    for name in [".npm/new", ".npm/of-base", "of-base"] {
+        assert!(!env.dir().join("home").join(name).exists(), "{name}");
+    }
 }
 
 #[test]

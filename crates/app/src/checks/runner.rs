@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use spore_effects::Effect;
 use spore_effects::files::{Lock, LockError};
-use spore_effects::session::ProcessIdentity;
+use spore_effects::session::{Confinement, ProcessIdentity};
 use spore_gates::{
     Absence, Cache, CacheError, Gate, GateError, GateKind, GateResult, Runner, Standing,
 };
@@ -24,7 +24,7 @@ use crate::base::files::{create_dir, create_private_dir};
 use crate::checks::needs;
 use crate::checks::words::line;
 use crate::session::environment::install_environment;
-use crate::session::sandbox::{Enforcement, Sandboxes};
+use crate::session::sandbox::{Enforcement, Sandboxes, Scratch};
 use crate::{Error, Progress, Result, Update};
 
 pub(crate) struct GateRuns<'a> {
@@ -116,12 +116,16 @@ impl GateRuns<'_> {
         create_dir(check.logs)?;
         let Some(_held) = self.claim(progress)? else { return Ok(Checked::Interrupted) };
         let checkout = self.stand_on(check.commit)?;
+        let needs: Vec<String> =
+            self.gates.iter().flat_map(|gate| gate.needs.iter().cloned()).collect();
+        let is_base = matches!(check.against, Against::Itself);
+        let held = self.sandboxes.of_check(self.enforcement, &needs, checkout.dir(), is_base)?;
         let mut results = Vec::new();
         for gate in self.gates {
             if !self.has_to_run(gate, check, checkout.dir())? {
                 continue;
             }
-            let Some(mut result) = self.run_one(gate, check, checkout.dir())? else {
+            let Some(mut result) = self.run_one(gate, check, checkout.dir(), held.as_ref())? else {
                 return Ok(Checked::Interrupted);
             };
             check.judge(&mut result);
@@ -242,7 +246,13 @@ impl GateRuns<'_> {
         }
     }
 
-    fn run_one(&self, gate: &Gate, check: &Check<'_>, dir: &Path) -> Result<Option<GateResult>> {
+    fn run_one(
+        &self,
+        gate: &Gate,
+        check: &Check<'_>,
+        dir: &Path,
+        held: Option<&(Confinement, Scratch)>,
+    ) -> Result<Option<GateResult>> {
         let around = self.checkouts.around;
         let token = around.ids.session_token();
         let log = check.logs.join(check.log_name(gate));
@@ -259,7 +269,6 @@ impl GateRuns<'_> {
             self.journal.process_started(&row)
         };
         let interrupt = around.interrupt.clone();
-        let held = self.sandboxes.of_gate(self.enforcement, &gate.needs, dir, &token)?;
         let mut runner = self.runner.clone();
         if gate.install.is_some() {
             runner.variables().extend(install_environment(self.sandboxes.config, around));

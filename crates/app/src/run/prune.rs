@@ -150,9 +150,10 @@ impl Pruning<'_> {
         }
         // A run at work has objects that no ref keeps yet.
         let runs = self.workspace.spore_dir().join("runs");
-        let run_in = |path: &PathBuf| path.file_name()?.to_str()?.parse::<RunId>().ok();
-        let known = paths_in(&runs)
-            .map_err(|error| Error::io(format!("cannot read {}", runs.display()), error))?;
+        let run_in = |dir: &PathBuf| dir.file_name()?.to_str()?.parse::<RunId>().ok();
+        let known = paths_in(&runs).map_err(|error| {
+            Error::io(format!("cannot read {}", spore_plain::path(&runs)), error)
+        })?;
         let is_busy = |id: RunId| is_claimed(self.workspace, id);
         if !known.iter().filter_map(run_in).any(is_busy) {
             self.repository.sweep_work()?;

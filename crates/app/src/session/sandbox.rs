@@ -26,7 +26,7 @@ use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
 use crate::{Error, Result, Surroundings, Workspace};
-use new_root::{RootWanted, new_root};
+use new_root::{RootWanted, SessionHome, forget_kept, new_root};
 use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
 pub(crate) use sign_in::SignIn;
@@ -149,26 +149,36 @@ impl Sandboxes<'_> {
         Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: None })
     }
 
-    /// The sandbox of one gate in `dir`, which needs these programs; nothing where none is
-    /// enforced.
-    pub(crate) fn of_gate(
+    /// The sandbox of all gates of one check in `dir`, which need these programs; nothing where
+    /// none is enforced. What gates of a base write outside of the checkout, checks of changes see.
+    pub(crate) fn of_check(
         &self,
         enforcement: &Enforcement,
         needs: &[String],
         dir: &Path,
-        token: &SessionToken,
+        is_base: bool,
     ) -> Result<Option<(Confinement, Scratch)>> {
         if !enforcement.held {
             return Ok(None);
         }
-        let mut scratch = self.scratch(token)?;
+        let mut scratch = self.scratch(&self.around.ids.session_token())?;
         let no_tcp = denies_network(self.config);
         if enforcement.root {
-            let home = scratch.furnish()?;
+            scratch.furnish()?;
+            let kept = self.kept();
+            if is_base {
+                forget_kept(&kept)
+                    .map_err(|source| Error::io("cannot remove what gates left", source))?;
+            }
+            let programs = needs.iter().filter_map(|need| need.split_whitespace().next());
+            let programs = programs.filter_map(|name| self.around.find_program(name));
+            let shown: Vec<PathBuf> =
+                programs.flat_map(|file| spore_effects::programs::links_to(&file)).collect();
             let wanted = RootWanted {
                 scratch: scratch.dir(),
-                home: &home,
-                shown: &[],
+                home: if is_base { SessionHome::Kept } else { SessionHome::OverKept },
+                kept: &kept,
+                shown: &shown,
                 own_network: no_tcp,
                 layers: enforcement.layers,
             };
@@ -182,6 +192,11 @@ impl Sandboxes<'_> {
         confinement.write.extend(places.caches(&self.config.sandbox.caches, needs));
         confinement.no_tcp = no_tcp;
         Ok(Some((confinement, scratch)))
+    }
+
+    /// Where what gates of a base wrote outside of their checkout is kept.
+    fn kept(&self) -> PathBuf {
+        self.workspace.gates_state().join("outside")
     }
 
     fn rooted_session(
@@ -201,7 +216,8 @@ impl Sandboxes<'_> {
         let shown = self.shown_to(&place);
         let wanted = RootWanted {
             scratch: scratch.dir(),
-            home: &home,
+            home: SessionHome::Own(&home),
+            kept: &self.kept(),
             shown: &shown,
             own_network: no_tcp,
             layers: enforcement.layers,

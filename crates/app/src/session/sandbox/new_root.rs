@@ -7,19 +7,37 @@ use spore_config::Config;
 use spore_effects::session::{LayeredPlace, SandboxRoot, StandIn};
 
 use super::places::SandboxPlaces;
+use crate::base::workspace::fnv1a;
 use crate::{Result, Surroundings, Workspace};
 
 /// What a session's root is made for.
 pub(super) struct RootWanted<'a> {
     /// Where the directories are that stand in for others, apart from the home.
     pub(super) scratch: &'a Path,
-    /// The directory that stands in for the user's home.
-    pub(super) home: &'a Path,
+    pub(super) home: SessionHome<'a>,
+    /// Where what checks of a base wrote is kept, for those that come after.
+    pub(super) kept: &'a Path,
     /// What it is shown besides: its broker's socket, the program of its agent.
     pub(super) shown: &'a [PathBuf],
     pub(super) own_network: bool,
     /// Whether the machine can layer directories.
     pub(super) layers: bool,
+}
+
+/// What stands in for the user's home.
+#[derive(Clone, Copy)]
+pub(super) enum SessionHome<'a> {
+    /// This directory.
+    Own(&'a Path),
+    /// For checks of a base: what they write is kept.
+    Kept,
+    /// For checks of a change: what was kept, with changes that are thrown away.
+    OverKept,
+}
+
+/// Removes what checks of an earlier base wrote.
+pub(super) fn forget_kept(kept: &Path) -> std::io::Result<()> {
+    spore_effects::files::remove_all(kept)
 }
 
 pub(super) fn new_root(
@@ -41,7 +59,7 @@ pub(super) fn new_root(
     let mut root = SandboxRoot { show, empty, own_network, ..SandboxRoot::default() };
     root.stand_ins.push(StandIn { at: "/tmp".into(), dir: wanted.scratch.join("tmp") });
     if let Some(home) = &home {
-        root.stand_ins.push(StandIn { at: home.clone(), dir: wanted.home.to_owned() });
+        wanted.place_home(home.clone(), &mut root);
     }
     let caches = places.all(&places.without_programs(&config.sandbox.caches));
     for (number, at) in caches.into_iter().filter(|at| at.is_dir()).enumerate() {
@@ -51,15 +69,45 @@ pub(super) fn new_root(
         }
         // Toolchains keep locks beside their caches. In the home there is room for them.
         let beside = at.parent().unwrap_or(&at);
+        let is_at_home = home.as_ref().is_some_and(|home| beside.starts_with(home));
         let is_there = |stand_in: &StandIn| beside.starts_with(&stand_in.at);
-        if !root.stand_ins.iter().any(is_there) {
+        if !is_at_home && !root.stand_ins.iter().any(is_there) {
             let dir = wanted.scratch.join(format!("beside-{number}"));
             root.stand_ins.push(StandIn { at: beside.to_owned(), dir });
         }
-        let changes = wanted.scratch.join(format!("changes-{number}"));
-        root.layered.push(LayeredPlace { lowers: vec![at.clone()], at, changes });
+        root.layered.push(wanted.layered(at));
     }
     Ok(root)
+}
+
+impl RootWanted<'_> {
+    fn place_home(&self, at: PathBuf, root: &mut SandboxRoot) {
+        let kept = self.kept.join("home");
+        match self.home {
+            SessionHome::OverKept if self.layers && kept.is_dir() => {
+                let changes = self.scratch.join("home-changes");
+                root.layered.push(LayeredPlace { at, lowers: vec![kept], changes });
+            }
+            SessionHome::Kept => root.stand_ins.push(StandIn { at, dir: kept }),
+            SessionHome::Own(dir) => root.stand_ins.push(StandIn { at, dir: dir.to_owned() }),
+            SessionHome::OverKept => {
+                root.stand_ins.push(StandIn { at, dir: self.scratch.join("home") });
+            }
+        }
+    }
+
+    /// Layers a cache: on the user's, what checks of the base added, and on top changes that are
+    /// thrown away, unless it is the base that is checked.
+    fn layered(&self, at: PathBuf) -> LayeredPlace {
+        let name = format!("{:016x}", fnv1a(at.as_os_str().as_encoded_bytes()));
+        let kept = self.kept.join(&name);
+        if matches!(self.home, SessionHome::Kept) {
+            return LayeredPlace { lowers: vec![at.clone()], at, changes: kept };
+        }
+        let added = Some(kept.join("upper")).filter(|added| added.is_dir());
+        let lowers = added.into_iter().chain([at.clone()]).collect();
+        LayeredPlace { at, lowers, changes: self.scratch.join(name) }
+    }
 }
 
 /// Returns the directories on PATH with what belongs to them: a `bin` comes with what is beside it,
@@ -73,8 +121,9 @@ fn on_path(around: &Surroundings, workspace: &Workspace) -> Vec<PathBuf> {
     let dirs = dirs.filter(|dir| !dir.starts_with(workspace.root()));
     dirs.filter_map(|dir| {
         let is_at_home = dir.starts_with(&home);
-        let whole =
-            dir.parent().filter(|_| dir.ends_with("bin") && !is_at_home).map(Path::to_owned);
+        // Programs of npm are links to what is beside them.
+        let is_part = dir.ends_with("bin") && !is_at_home || dir.ends_with("node_modules/.bin");
+        let whole = dir.parent().filter(|_| is_part).map(Path::to_owned);
         let whole = whole.filter(|whole| !is_too_much(whole));
         Some(whole.unwrap_or(dir)).filter(|dir| !is_too_much(dir))
     })
