@@ -42,6 +42,26 @@ fn a_run_killed_at_any_effect_ends_like_one_that_was_not() {
 }
 
 #[test]
+fn a_role_alone_killed_at_any_effect_ends_like_one_that_was_not() {
+    let scenario = "[[session]]\nrole = \"operator\"\nbounce = 0\ncost_usd = 0.5\n\
+                    final = \"done\"\nsteps = [{ write = \"answer.txt\", content = \"42\\n\" }]\n";
+    let all = asked_for("all");
+    let target = KillTarget {
+        scene: &|| scenes::with_scenario(scenario),
+        command: &[scenes::ORCHESTRATE, &["--agent", "operator"]].concat(),
+        random: if all { 20 } else { 2 },
+    };
+    let traits = CommandTraits { one_of_each: !all, ..CommandTraits::default() };
+    let tally = matrix_of(&target, traits);
+    println!("kill matrix of a role alone: {}", tally.line());
+    let nothing: Vec<String> = Vec::new();
+    assert_eq!(tally.ended, "finished");
+    assert_eq!(tally.divergent, nothing, "{}", tally.line());
+    assert_eq!(tally.duplicates, nothing, "{}", tally.line());
+    assert_eq!(tally.left_running, nothing, "{}", tally.line());
+}
+
+#[test]
 fn a_run_killed_while_it_lays_its_work_into_files_ends_like_one_that_was_not() {
     let target = KillTarget {
         scene: &|| scenes::with_scenario(&scenes::one_bounce(scenes::WRITE_42)),
