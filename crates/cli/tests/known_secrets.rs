@@ -1,5 +1,5 @@
 //! Values of the user's own credentials reach no commit, no file of Spore's and no terminal,
-//! whoever says them and wherever.
+//! whichever session, check or command says them.
 //!
 //! Every value here is made up and looks like nothing: only that the environment or a file at
 //! home holds it makes it a secret. A word beside each shows that its way leads somewhere: where
@@ -185,7 +185,7 @@ fn a_change_that_holds_a_known_value_is_turned_down_and_leaves_nothing_of_it() {
     }
 }
 
-/// The same changes where the values are nobody's: they are verified and hold what they hold.
+/// The same changes where no credential holds the values: they are verified as they are.
 #[test]
 fn what_no_credential_holds_is_let_through() {
     for (what, step) in changes() {

@@ -425,7 +425,7 @@ mod tests {
             ("X_TOKEN", "xxxxxxxxxxxxxxxx"),
             ("X_TOKEN", "${OTHER_TOKEN_OF_MINE}"),
             ("X_TOKEN", "short-value"),
-            ("PWD", "/work/some-place-or-other"),
+            ("PWD", "/srv/some-place-or-other"),
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
             ("AUTH_URL", "https://login.example.org/auth?client=spore"),
             ("HTTPS_PROXY", "http://proxy.example.org:3128"),

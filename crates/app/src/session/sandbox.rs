@@ -21,12 +21,13 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
 use spore_config::Config;
+use spore_effects::files::remove_all;
 use spore_effects::session::{Confinement, Enforced, RootSupport, Shim, enforceable};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
 use crate::{Error, Result, Surroundings, Workspace};
-use new_root::{RootWanted, SessionHome, forget_kept, new_root};
+use new_root::{RootWanted, SessionHome, new_root};
 use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
 pub(crate) use sign_in::SignIn;
@@ -167,7 +168,8 @@ impl Sandboxes<'_> {
             scratch.furnish()?;
             let kept = self.kept();
             if is_base {
-                forget_kept(&kept)
+                // Those of an earlier base are not for this one.
+                remove_all(&kept)
                     .map_err(|source| Error::io("cannot remove what gates left", source))?;
             }
             let programs = needs.iter().filter_map(|need| need.split_whitespace().next());
@@ -184,7 +186,6 @@ impl Sandboxes<'_> {
             };
             let mut confinement = self.rooted(&wanted)?;
             confinement.write.push(dir.to_owned());
-            confinement.no_tcp = no_tcp;
             return Ok(Some((confinement, scratch)));
         }
         let places = SandboxPlaces::new(self.around);
@@ -228,7 +229,6 @@ impl Sandboxes<'_> {
             CheckoutAccess::Write => confinement.write.push(place.dir.to_owned()),
         }
         confinement.read.push(place.files.to_owned());
-        confinement.no_tcp = no_tcp;
         let sign_in = SignIn::give(&home, &self.signed_in_with(backend))
             .map_err(|source| Error::io("cannot copy what the agent is signed in with", source))?;
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
@@ -267,7 +267,7 @@ impl Sandboxes<'_> {
             devices: places.all(&settings.devices),
             hide,
             read: Vec::new(),
-            no_tcp: false,
+            no_tcp: wanted.own_network,
             root: Some(new_root(self.around, self.workspace, self.config, wanted)?),
         })
     }

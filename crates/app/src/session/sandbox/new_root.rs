@@ -35,11 +35,6 @@ pub(super) enum SessionHome<'a> {
     OverKept,
 }
 
-/// Removes what checks of an earlier base wrote.
-pub(super) fn forget_kept(kept: &Path) -> std::io::Result<()> {
-    spore_effects::files::remove_all(kept)
-}
-
 pub(super) fn new_root(
     around: &Surroundings,
     workspace: &Workspace,
