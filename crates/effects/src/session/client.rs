@@ -19,8 +19,12 @@ use nix::libc;
 use spore_model::SessionToken;
 
 use super::processes::kill_by_token;
+use super::recording::Recorder;
 use super::wire::{Channel, Order, Received, ShimPlan, ShimReport, send};
-use super::{Enforced, ProcessIdentity, RootSupport, SHIM_ARG, SandboxRefusal, TOKEN_VAR};
+use super::{
+    Enforced, ProcessIdentity, Recording, RecordingPlan, RootSupport, SHIM_ARG, SandboxRefusal,
+    TOKEN_VAR,
+};
 use crate::clock::{Clock, SystemClock, monotonic};
 
 /// In place of a socket: tells what this machine lets a session have.
@@ -109,19 +113,41 @@ impl Shim {
 
     /// Starts the shim, which waits.
     pub fn prepare(&self, plan: &ShimPlan) -> Result<Waiting, SessionError> {
+        self.prepare_with(plan, None)
+    }
+
+    /// The same for a program whose look-ups are recorded: see [`Session::take_recording`].
+    pub fn prepare_recorded(
+        &self,
+        plan: &ShimPlan,
+        recording: RecordingPlan,
+    ) -> Result<Waiting, SessionError> {
+        self.prepare_with(plan, Some(recording))
+    }
+
+    fn prepare_with(
+        &self,
+        plan: &ShimPlan,
+        recording: Option<RecordingPlan>,
+    ) -> Result<Waiting, SessionError> {
         let failed = |source| SessionError::shim("the shim could not be started", Some(source));
+        let recorded = recording.map(|plan| Ok((plan, UnixStream::pair()?))).transpose();
+        let recorded = recorded.map_err(failed)?;
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         // An executable that is no shim would not read, and we would not return.
         ours.set_write_timeout(Some(ANSWER_WITHIN)).map_err(failed)?;
-        let child = self.command(plan, &theirs).spawn().map_err(failed)?;
+        let told = recorded.as_ref().map(|(_, (_, theirs))| theirs);
+        let child = self.command(plan, &theirs, told).spawn().map_err(failed)?;
         drop(theirs);
+        let recorded = recorded.map(|(plan, (ours, _))| (plan, ours));
         let channel = Channel::new(ours);
         let mut shim =
             ShimProcess { child, channel, token: plan.token.clone(), phase: ShimPhase::Waiting };
         shim.channel.send(plan).map_err(failed)?;
         match shim.answer()? {
             ShimReport::Ready(identity) => {
-                Ok(Waiting { identity, program: plan.program.clone(), cwd: plan.cwd.clone(), shim })
+                let (program, cwd) = (plan.program.clone(), plan.cwd.clone());
+                Ok(Waiting { identity, program, cwd, shim, recorded })
             }
             other => Err(unexpected(&other)),
         }
@@ -129,25 +155,34 @@ impl Shim {
 
     #[expect(clippy::disallowed_methods, reason = "the other door to other programs, outer half")]
     #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
-    fn command(&self, plan: &ShimPlan, control: &UnixStream) -> Command {
+    fn command(
+        &self,
+        plan: &ShimPlan,
+        control: &UnixStream,
+        recorded: Option<&UnixStream>,
+    ) -> Command {
         let fd = control.as_raw_fd();
+        let recorded = recorded.map(AsRawFd::as_raw_fd);
         let mut command = Command::new(&self.exe);
         command
             .arg(SHIM_ARG)
             .arg(fd.to_string())
+            .args(recorded.map(|fd| fd.to_string()))
             .env_clear()
             .env(TOKEN_VAR, plan.token.as_str())
             .stdin(if plan.stdin { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // SAFETY: between fork and exec only setsid and fcntl are called, and `fd` is open: our
-        // caller holds `control` until the fork is done.
+        // SAFETY: between fork and exec only setsid and fcntl are called, and the descriptors are
+        // open: our caller holds them until the fork is done.
         unsafe {
             command.pre_exec(move || {
                 // So early that a Ctrl-C at the terminal is never the shim's.
                 nix::unistd::setsid()?;
                 // Only in this child: programs that other threads start do not get it.
-                fcntl(BorrowedFd::borrow_raw(fd), FcntlArg::F_SETFD(FdFlag::empty()))?;
+                for fd in [Some(fd), recorded].into_iter().flatten() {
+                    fcntl(BorrowedFd::borrow_raw(fd), FcntlArg::F_SETFD(FdFlag::empty()))?;
+                }
                 Ok(())
             });
         }
@@ -162,6 +197,8 @@ pub struct Waiting {
     identity: ProcessIdentity,
     program: PathBuf,
     cwd: PathBuf,
+    /// Where the record's listener will come from.
+    recorded: Option<(RecordingPlan, UnixStream)>,
 }
 
 impl Waiting {
@@ -172,6 +209,17 @@ impl Waiting {
 
     /// Lets it start the program. Returns when that runs.
     pub fn go(mut self) -> Result<Session, SessionError> {
+        // The program's start itself is a look-up that waits for it.
+        let recorder = self.recorded.take().map(|(plan, socket)| {
+            let is_bare_name = self.program.file_name() == Some(self.program.as_os_str());
+            let place = if is_bare_name { Path::new("/") } else { self.cwd.as_path() };
+            Recorder::start(plan, place.join(&self.program), socket)
+        });
+        let session = self.start()?;
+        Ok(Session { recorder, ..session })
+    }
+
+    fn start(mut self) -> Result<Session, SessionError> {
         // Once the order may have been heard, only the shim can end what it started.
         self.shim.phase = ShimPhase::Running;
         self.shim
@@ -214,6 +262,7 @@ pub struct Session {
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
+    recorder: Option<Recorder>,
     shim: ShimProcess,
     /// The program's exit code, while descendants are still swept.
     code: Option<i32>,
@@ -227,6 +276,7 @@ impl Session {
             stdin: shim.child.stdin.take(),
             stdout: shim.child.stdout.take(),
             stderr: shim.child.stderr.take(),
+            recorder: None,
             shim,
             code: None,
             end: None,
@@ -250,6 +300,16 @@ impl Session {
 
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.stderr.take()
+    }
+
+    /// Returns what the session looked up, once, when [`wait_until`](Self::wait_until) has told of
+    /// its end; nothing where no record was asked for.
+    pub fn take_recording(&mut self) -> Option<Recording> {
+        let recorder = self.recorder.take()?;
+        Some(match self.end {
+            Some(_) => recorder.finish(),
+            None => Recording::nothing("the session has not ended"),
+        })
     }
 
     /// Asks for the end: INT, TERM, KILL to every descendant. Does not wait for it.

@@ -11,11 +11,12 @@
 //!
 //! The pipes are the program's own: only the caller reads them, the shim does not. What the
 //! kernel lets the session do is a [`Confinement`], decided by the caller and taken on before the
-//! program runs.
+//! program runs. What it looks up by name can be recorded ([`Shim::prepare_recorded`]).
 
 mod client;
 mod first_process;
 mod processes;
+mod recording;
 mod sandbox;
 mod shim;
 mod supervision;
@@ -23,6 +24,7 @@ mod wire;
 
 pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
 pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
+pub use recording::{Recording, RecordingMethod, RecordingPlan};
 pub use sandbox::{
     Confinement, Enforced, LayeredPlace, RootSupport, SOUND_LANDLOCK, SandboxLayer, SandboxRefusal,
     SandboxRoot, StandIn, enforceable,

@@ -29,6 +29,7 @@ use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 use super::client::SUPPORT_ARG;
 use super::first_process::{FirstProcess, FirstReport, exit_code};
 use super::processes::{descendants, signal};
+use super::recording::RecordedStart;
 use super::sandbox::{SandboxRules, support};
 use super::wire::{Channel, Grace, Order, Received, ShimPlan, ShimReport, timeout_until};
 use super::{Enforced, ProcessIdentity, SandboxRefusal, TOKEN_VAR};
@@ -49,10 +50,10 @@ pub fn shim_main() -> i32 {
     if args.next().is_some_and(|word| word == SUPPORT_ARG) {
         return tell_support(args.next().as_ref().map(Path::new));
     }
-    let Some(channel) = std::env::args().nth(2).and_then(|fd| inherited(fd.parse().ok()?)) else {
-        return 64;
-    };
-    match attend(channel) {
+    let inherited = |at| std::env::args().nth(at).and_then(|fd| inherited(fd.parse().ok()?));
+    let Some(channel) = inherited(2).map(Channel::new) else { return 64 };
+    let recorded = inherited(3).map(|socket| RecordedStart::new(socket.into()));
+    match attend(channel, recorded) {
         Ok(()) => 0,
         Err(_) => 70,
     }
@@ -65,7 +66,7 @@ fn tell_support(scratch: Option<&Path>) -> i32 {
     i32::from(io::Write::write_all(&mut io::stdout(), &told).is_err())
 }
 
-fn attend(mut channel: Channel) -> io::Result<()> {
+fn attend(mut channel: Channel, recorded: Option<RecordedStart>) -> io::Result<()> {
     keep_open_files_to_ourselves()?;
     nix::sys::prctl::set_child_subreaper(true)?;
     let signals = take_signals()?;
@@ -78,10 +79,11 @@ fn attend(mut channel: Channel) -> io::Result<()> {
     if let Err(error) = std::env::set_current_dir(&plan.cwd) {
         return channel.send(&ShimReport::NoDirectory { errno: errno_of(&error) });
     }
-    let Started { program, first, enforced } = match start_session(&plan, &null, &signals)? {
-        Ok(started) => started,
-        Err(refused) => return channel.send(&refused),
-    };
+    let Started { program, first, enforced } =
+        match start_session(&plan, &null, &signals, recorded)? {
+            Ok(started) => started,
+            Err(refused) => return channel.send(&refused),
+        };
     let mut watch = ShimWatch::new(program, first, plan.grace, channel, signals);
     // Only now are the pipes the program's alone, and close when it closes them.
     let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
@@ -89,12 +91,12 @@ fn attend(mut channel: Channel) -> io::Result<()> {
     watch.run()
 }
 
-/// Takes the socket that Spore left open for us, if `fd` is one.
+/// Takes a socket that Spore left open for us, if `fd` is one.
 #[expect(unsafe_code, reason = "a number is all that is left of a descriptor after exec")]
-fn inherited(fd: RawFd) -> Option<Channel> {
+fn inherited(fd: RawFd) -> Option<UnixStream> {
     let is_socket = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?.file_type().is_socket();
     // SAFETY: it is open, above the three standard ones, and nothing else here knows of it.
-    (fd > 2 && is_socket).then(|| Channel::new(unsafe { UnixStream::from_raw_fd(fd) }))
+    (fd > 2 && is_socket).then(|| unsafe { UnixStream::from_raw_fd(fd) })
 }
 
 /// Marks every file beyond the standard three as not for the program: the control socket, and
@@ -164,11 +166,12 @@ fn start_session(
     plan: &ShimPlan,
     null: &File,
     signals: &SignalFd,
+    recorded: Option<RecordedStart>,
 ) -> io::Result<Result<Started, ShimReport>> {
     let not_started = |errno| ShimReport::NotStarted { errno };
     let Some(confinement) = &plan.confinement else {
-        let started =
-            start(plan, || Ok(())).map(|program| Started { program, first: None, enforced: None });
+        let started = start(plan, recorded, || Ok(()));
+        let started = started.map(|program| Started { program, first: None, enforced: None });
         return Ok(started.map_err(|error| not_started(errno_of(&error))));
     };
     let Some(root) = &confinement.root else {
@@ -181,12 +184,12 @@ fn start_session(
             }
         };
         let enforced = Some(rules.enforced.clone());
-        let started = start(plan, move || rules.take_on());
+        let started = start(plan, recorded, move || rules.take_on());
         let started = started.map(|program| Started { program, first: None, enforced });
         return Ok(started.map_err(|error| not_started(errno_of(&error))));
     };
     let first = FirstProcess::start(plan, (confinement, root), null, |plan, rules| {
-        start(plan, move || rules.take_on())
+        start(plan, recorded, move || rules.take_on())
     });
     let FirstProcess { pid, mut channel } = match first {
         Ok(first) => first,
@@ -207,11 +210,12 @@ fn start_session(
 
 /// Starts the program on our standard files. It leads a process group, because scripts end
 /// with `kill 0` and that must not be us. `take_on` binds it to what holds it, by system calls
-/// alone.
+/// alone; what it looks up is recorded from then on.
 #[expect(clippy::disallowed_methods, reason = "the other door to other programs, inner half")]
 #[expect(unsafe_code, reason = "pre_exec: async-signal-safe system calls")]
 fn start(
     plan: &ShimPlan,
+    recorded: Option<RecordedStart>,
     take_on: impl Fn() -> io::Result<()> + Send + Sync + 'static,
 ) -> io::Result<i32> {
     let mut command = Command::new(&plan.program);
@@ -221,14 +225,18 @@ fn start(
         .envs(plan.env.iter().map(|(name, value)| (name, value)))
         .env(TOKEN_VAR, plan.token.as_str())
         .process_group(0);
-    // SAFETY: between fork and exec only sigprocmask, prctl and landlock_restrict_self are
-    // called, and nothing is allocated.
+    // SAFETY: between fork and exec only sigprocmask, prctl, landlock_restrict_self, seccomp,
+    // sendmsg and close are called, and nothing is allocated.
     unsafe {
         command.pre_exec(move || {
             // The program would inherit the mask, and hear of no signal that we block.
             SigSet::empty().thread_set_mask()?;
             // In the program and not in us: it must not be able to signal or trace the shim.
-            take_on()
+            take_on()?;
+            if let Some(recorded) = &recorded {
+                recorded.take_on();
+            }
+            Ok(())
         });
     }
     let child = command.spawn()?;

@@ -9,5 +9,6 @@
 
 mod kills;
 mod landlock;
+mod recording;
 mod root;
 mod stage;
