@@ -27,6 +27,7 @@ fn settings_are_shown_as_toml() {
     gates.evidence_bytes = 4096
     gates.log_cap_bytes = 16777216
     gates.protected = [".github/workflows/", ".gitlab-ci.yml", ".circleci/", "/Jenkinsfile", "azure-pipelines.yml", ".pre-commit-config.yaml"]
+    gates.recorded_paths = 200000
     gates.tests = []
     gates.timeout = "15m"
     --- stderr

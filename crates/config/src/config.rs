@@ -170,6 +170,8 @@ pub struct GateConfig {
     pub tests: Vec<String>,
     pub protected: Vec<String>,
     pub cache_cap_bytes: u64,
+    /// What a record of a gate's look-ups keeps.
+    pub recorded_paths: u32,
     pub commands: BTreeMap<String, GateCommand>,
 }
 

@@ -189,6 +189,7 @@ impl Entries<'_> {
             tests: self.list("gates.tests")?,
             protected: self.list("gates.protected")?,
             cache_cap_bytes: self.bytes("gates.cache_cap_bytes")?,
+            recorded_paths: self.positive("gates.recorded_paths")?,
             commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
         })
     }

@@ -34,5 +34,5 @@ pub use gate::{Gate, GateKind, Held, InstallRule, Parser, UnknownGateWord};
 pub use guard::{Read, Tampering, parts_of_command, tampering};
 pub use judge::{Absence, GateResult, Standing, judge};
 pub use report::{TestReport, parse, parse_files};
-pub use runner::{BoxError, GateError, Runner};
+pub use runner::{BoxError, GateError, GateRecord, Runner};
 pub use test_files::{Restoration, TouchKind, TouchedFile, is_test_file, touches_inline_tests};

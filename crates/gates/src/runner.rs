@@ -15,11 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use spore_effects::session::{
-    Confinement, Draining, Grace, OutputSink, ProcessIdentity, SessionError, Shim, ShimPlan,
-    SupervisedEnd, watch,
+    Confinement, Draining, Grace, OutputSink, ProcessIdentity, Recording, RecordingPlan,
+    SessionError, Shim, ShimPlan, SupervisedEnd, watch,
 };
 use spore_model::{SessionToken, TreeId};
 use spore_secrets::KnownSecrets;
+
+use serde::{Deserialize, Serialize};
 
 use crate::log::{Log, Written};
 use crate::{Absence, Gate, GateResult, Parser, Standing, TestReport, judge, parse, report_files};
@@ -63,6 +65,15 @@ pub enum GateError {
     },
 }
 
+/// What a gate looked up while it ran, beside its result. Paths start at the root of the
+/// checkout, wherever in it the gate ran.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GateRecord {
+    pub gate: String,
+    pub command: String,
+    pub recording: Recording,
+}
+
 /// What all gates of a run have in common.
 #[derive(Clone, Debug)]
 pub struct Runner {
@@ -72,6 +83,7 @@ pub struct Runner {
     grace: Grace,
     confinement: Option<Confinement>,
     secrets: KnownSecrets,
+    recorded_paths: usize,
 }
 
 impl Runner {
@@ -79,7 +91,14 @@ impl Runner {
     /// of output a log keeps.
     pub fn new(shim: Shim, env: Vec<(String, String)>, output_cap: u64, grace: Grace) -> Self {
         let (confinement, secrets) = (None, KnownSecrets::default());
-        Self { shim, env, output_cap, grace, confinement, secrets }
+        let recorded_paths = usize::MAX;
+        Self { shim, env, output_cap, grace, confinement, secrets, recorded_paths }
+    }
+
+    /// Keeps no more paths than this in a record.
+    #[must_use]
+    pub fn recording_up_to(self, recorded_paths: usize) -> Self {
+        Self { recorded_paths, ..self }
     }
 
     /// Holds every gate to what it may reach; one that cannot be held is not run.
@@ -115,15 +134,52 @@ impl Runner {
         on_start: &mut dyn FnMut(&ProcessIdentity) -> Result<(), E>,
         cancel: &dyn Fn() -> bool,
     ) -> Result<GateResult, GateError> {
+        let run = GateRun { gate, tree, dir, log, record: None };
+        self.run_one(&run, token, on_start, cancel).map(|(result, _)| result)
+    }
+
+    /// The same, and returns what the gate looked up in `dir` as well. That costs it time.
+    #[expect(clippy::too_many_arguments, reason = "each is another fact about this one run")]
+    pub fn run_recorded<E: Into<BoxError>>(
+        &self,
+        gate: &Gate,
+        tree: &TreeId,
+        dir: &Path,
+        log: &Path,
+        token: SessionToken,
+        on_start: &mut dyn FnMut(&ProcessIdentity) -> Result<(), E>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(GateResult, GateRecord), GateError> {
+        let record = RecordingPlan { root: dir.to_owned(), max_paths: self.recorded_paths };
+        let run = GateRun { gate, tree, dir, log, record: Some(record) };
+        let (result, recording) = self.run_one(&run, token, on_start, cancel)?;
+        let recording = recording.unwrap_or_else(|| Recording::nothing("nothing was recorded"));
+        let (gate, command) = (gate.name.clone(), gate.command.clone());
+        Ok((result, GateRecord { gate, command, recording }))
+    }
+
+    fn run_one<E: Into<BoxError>>(
+        &self,
+        run: &GateRun<'_>,
+        token: SessionToken,
+        on_start: &mut dyn FnMut(&ProcessIdentity) -> Result<(), E>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(GateResult, Option<Recording>), GateError> {
+        let GateRun { gate, tree, dir, log, record } = run;
         let lost = |source| GateError::Session { gate: gate.name.clone(), source };
-        let unwritten = |source| GateError::Log { path: log.to_owned(), source };
-        let place = if gate.dir.is_empty() { dir.to_owned() } else { dir.join(&gate.dir) };
+        let unwritten = |source| GateError::Log { path: (*log).to_owned(), source };
+        let place = if gate.dir.is_empty() { (*dir).to_owned() } else { dir.join(&gate.dir) };
         let unread = |source| GateError::Reports { gate: gate.name.clone(), source };
         report_files::clear(&place, &gate.reports).map_err(unread)?;
         let output = Log::create(log, self.output_cap, &self.secrets).map_err(unwritten)?;
         let output = Arc::new(Mutex::new(output));
 
-        let waiting = self.shim.prepare(&self.plan(gate, &place, token)).map_err(lost)?;
+        let plan = self.plan(gate, &place, token);
+        let waiting = match record {
+            Some(record) => self.shim.prepare_recorded(&plan, record.clone()),
+            None => self.shim.prepare(&plan),
+        };
+        let waiting = waiting.map_err(lost)?;
         on_start(waiting.identity()).map_err(|source| GateError::NotRecorded {
             gate: gate.name.clone(),
             source: source.into(),
@@ -163,7 +219,7 @@ impl Runner {
         names.for_each(|name| self.secrets.strike_in(name));
         let mut result = result(gate, tree, log, exit, report, written, duration_ms);
         judge(&mut result, None, Absence::IsRed);
-        Ok(result)
+        Ok((result, session.take_recording()))
     }
 
     fn plan(&self, gate: &Gate, dir: &Path, token: SessionToken) -> ShimPlan {
@@ -179,6 +235,15 @@ impl Runner {
             confinement: self.confinement.clone(),
         }
     }
+}
+
+/// One run of a gate.
+struct GateRun<'a> {
+    gate: &'a Gate,
+    tree: &'a TreeId,
+    dir: &'a Path,
+    log: &'a Path,
+    record: Option<RecordingPlan>,
 }
 
 fn result(

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use spore_effects::Tool;
-use spore_effects::session::{self, Grace, ProcessIdentity, Shim};
+use spore_effects::session::{self, Confinement, Grace, ProcessIdentity, Shim};
 use spore_gates::{Gate, GateError, GateKind, GateResult, Parser, Runner, Standing};
 use spore_model::{SessionToken, TreeId};
 
@@ -70,6 +70,33 @@ fn both_streams_are_in_the_log_in_the_order_of_writing() {
     assert_eq!((result.exit, result.standing), (Some(0), Standing::Green));
     assert_eq!(bench.log(), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
     assert_eq!(result.log_bytes, 36);
+    bench.assert_nothing_is_left();
+}
+
+#[test]
+fn a_gate_tells_what_it_looked_up_beside_its_result() {
+    let bench = Bench::new("record");
+    std::fs::create_dir(bench.dir.path().join("sub")).unwrap();
+    std::fs::write(bench.dir.path().join("sub/data"), "told").unwrap();
+    let mut gate =
+        Gate::new("check", "cat data; cat ../none", GateKind::Test, bench.parser, bench.timeout);
+    gate.dir = "sub".to_owned();
+    let env = vec![("PATH".into(), std::env::var("PATH").unwrap())];
+    // Landlock holds it: nothing else forbids new privileges here, which recording asks for.
+    let held = Confinement { write: vec!["/".into()], ..Confinement::default() };
+    let runner = Runner::new(bench.shim.clone(), env, bench.output_cap, GRACE)
+        .confined(Some(held))
+        .recording_up_to(100);
+    let tree = TreeId::new("0".repeat(40)).unwrap();
+    let log = bench.dir.path().join("check.log");
+    let (dir, token) = (bench.dir.path(), bench.token.clone());
+    let on_start = &mut |_: &ProcessIdentity| Ok::<(), String>(());
+    let (result, record) =
+        runner.run_recorded(&gate, &tree, dir, &log, token, on_start, &|| false).unwrap();
+    assert_eq!((result.exit, record.gate.as_str()), (Some(1), "check"));
+    assert!(record.recording.complete, "{record:?}");
+    assert_eq!(record.recording.read.iter().collect::<Vec<_>>(), ["sub/data"]);
+    assert_eq!(record.recording.missed.iter().collect::<Vec<_>>(), ["none"]);
     bench.assert_nothing_is_left();
 }
 
