@@ -398,6 +398,8 @@ mod tests {
                     modes, owners and times of files outside of the checkout; \
                     sockets and terminals of other programs; \
                     what is left in the caches of toolchains; \
+                    memory and messages that programs share; \
+                    what other processes there are, their limits and priorities; \
                     processes that outlive a shim that was killed; \
                     keys of the kernel and sockets to the hypervisor";
         check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}.")]);
@@ -416,7 +418,8 @@ mod tests {
         check(deny, "api", kernel(&LANDLOCK, &all), &[]);
         let itself = "The network is denied to gates, but not to claude itself.";
         check(deny, "claude", kernel(&LANDLOCK, &all), &[itself]);
-        let open = "The sandbox does not hold here: TCP connections.";
+        let open = "The sandbox does not hold here: TCP connections; \
+                    datagrams and other traffic that is not TCP.";
         check(deny, "api", kernel(&LANDLOCK[..3], &anew), &[open]);
     }
 

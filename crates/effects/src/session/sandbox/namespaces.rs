@@ -156,8 +156,9 @@ pub(in crate::session) fn shut_in(
     let handled = Handled::scopes(abi, confinement.no_tcp && !root.own_network);
     let rules = Some(handled).filter(|handled| !handled.is_empty()).map(Ruleset::new).transpose();
     let rules = rules.map_err(|error| SandboxRefusal::new("make Landlock's rules", &error))?;
-    take_on_filters()?;
-    let mut layers = vec![SandboxLayer::Root, SandboxLayer::Processes, SandboxLayer::Calls];
+    let is_filtered = take_on_filters()?;
+    let mut layers = vec![SandboxLayer::Root, SandboxLayer::Processes];
+    layers.extend(is_filtered.then_some(SandboxLayer::Calls));
     layers.extend(root.own_network.then_some(SandboxLayer::Network));
     Ok(ShutIn {
         enforced: Enforced { layers, ..handled.enforced(abi) },
@@ -182,12 +183,15 @@ impl ProgramRules {
     }
 }
 
-fn take_on_filters() -> Made<()> {
+/// Returns whether there is a filter: where none is allowed, the rest holds all the same.
+fn take_on_filters() -> Made<bool> {
     let refused = |error: String| {
         SandboxRefusal::new(format!("filter system calls ({error})"), &io::Error::last_os_error())
     };
-    let filters = CallFilters::new().map_err(|error| refused(error.to_string()))?;
-    filters.take_on().map_err(|error| refused(error.to_string()))
+    let filters = CallFilters::where_allowed().map_err(|error| refused(error.to_string()))?;
+    let Some(filters) = filters else { return Ok(false) };
+    filters.take_on().map_err(|error| refused(error.to_string()))?;
+    Ok(true)
 }
 
 /// Drops every capability, for good, and hides init's memory from the session's processes.
