@@ -102,9 +102,13 @@ pub(super) fn enter(confinement: &Confinement, root: &SandboxRoot, cwd: &Path) -
     detach(Path::new(OLD_ROOT))?;
     make_devices(devices)?;
     let mut sealed = vec![open_place(Path::new("/"))?, open_place(Path::new("/dev"))?];
+    // For all layers at once: the kernel takes a millisecond to detach anything.
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    mount("tmpfs", Path::new(LAYERS), flags, "mode=700,size=1m")?;
     for placed in placed {
         sealed.extend(place(root, placed)?);
     }
+    detach(Path::new(LAYERS))?;
     for dir in [OLD_ROOT, LAYERS] {
         let _ = fs::remove_dir(dir);
     }
@@ -186,7 +190,7 @@ fn place(root: &SandboxRoot, placed: Placed) -> Made<Option<OwnedFd>> {
         (PlacedKind::Writable, [tree]) => bind(tree, &at, 0)?,
         (PlacedKind::Layered(number), [changes, lowers @ ..]) => {
             if let Some(layered) = root.layered.get(number) {
-                overlay(&layered.at, changes, lowers)?;
+                overlay(&layered.at, number, changes, lowers)?;
             }
         }
         _ => {}
@@ -220,9 +224,8 @@ fn bind_null(at: &Path) -> Made<()> {
 
 /// Mounts the lower directories with changes going to `changes`. The layers are attached for a
 /// moment only: an overlay of trees that are attached nowhere is refused before Linux 6.15.
-fn overlay(at: &Path, changes: &OwnedFd, lowers: &[OwnedFd]) -> Made<()> {
-    let layers = Path::new(LAYERS);
-    mount("tmpfs", layers, libc::MS_NOSUID | libc::MS_NODEV, "mode=700,size=64k")?;
+fn overlay(at: &Path, number: usize, changes: &OwnedFd, lowers: &[OwnedFd]) -> Made<()> {
+    let layers = Path::new(LAYERS).join(number.to_string());
     let mut names = Vec::new();
     for (number, tree) in lowers.iter().enumerate() {
         let name = layers.join(number.to_string());
@@ -234,12 +237,9 @@ fn overlay(at: &Path, changes: &OwnedFd, lowers: &[OwnedFd]) -> Made<()> {
     make_dirs(&own)?;
     attach(changes, &own)?;
     make_mount_point(at, true)?;
-    let data = format!(
-        "lowerdir={},upperdir={LAYERS}/changes/upper,workdir={LAYERS}/changes/work,userxattr",
-        names.join(":")
-    );
-    mount("overlay", at, libc::MS_NOSUID | libc::MS_NODEV, &data)?;
-    detach(layers)
+    let (lowers, own) = (names.join(":"), own.display());
+    let data = format!("lowerdir={lowers},upperdir={own}/upper,workdir={own}/work,userxattr");
+    mount("overlay", at, libc::MS_NOSUID | libc::MS_NODEV, &data)
 }
 
 /// Mounts a `/proc` that knows the session's processes alone. Where that is refused the one

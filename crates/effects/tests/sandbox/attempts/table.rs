@@ -398,10 +398,12 @@ const SIGNALS: &[Attempt] = &[
     attempt(Signals, "a question whether it lives", "kill -0 $V && echo OUT"),
     attempt(Signals, "a signal to a neighbour", "kill -URG $V && echo OUT"),
     attempt(Signals, "an end to a neighbour", "kill -KILL $V && echo OUT"),
+    // In a namespace its parent is the first process. It may be asked and does not hear: were it to end,
+    // the session would.
     attempt(
         Signals,
         "a signal to the shim",
-        "kill -0 $PPID && echo OUT; kill -CONT $PPID && echo OUT",
+        "if [ $PPID = 1 ]; then for s in KILL STOP TERM SEGV; do kill -$s 1; done; sleep 0.05; else kill -0 $PPID && echo OUT; kill -CONT $PPID && echo OUT; fi",
     ),
     attempt(
         Signals,
