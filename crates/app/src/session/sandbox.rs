@@ -391,15 +391,16 @@ mod tests {
 
     #[test]
     fn what_is_not_held_is_said() {
-        use SandboxLayer::{Calls, Network, Processes, Root};
-        let anew = [Root, Processes, Calls];
+        use SandboxLayer::{Calls, Network, Processes, Root, Sight};
+        let anew = [Root, Processes, Sight, Calls];
         check("", "claude", kernel(&LANDLOCK, &anew), &[]);
         let left = "The sandbox does not hold here: reading what is yours outside of the checkout; \
                     modes, owners and times of files outside of the checkout; \
                     sockets and terminals of other programs; \
                     what is left in the caches of toolchains; \
                     memory and messages that programs share; \
-                    what other processes there are, their limits and priorities; \
+                    which other processes there are; \
+                    limits and priorities of other processes; \
                     processes that outlive a shim that was killed; \
                     keys of the kernel and sockets to the hypervisor";
         check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}.")]);
@@ -414,7 +415,7 @@ mod tests {
         let off = "No sandbox holds agents and gates: it is switched off.";
         check("sandbox.mode = \"off\"", "claude", kernel(&LANDLOCK, &anew), &[off]);
         let deny = "sandbox.network = \"deny\"";
-        let all = [Root, Processes, Calls, Network];
+        let all = [Root, Processes, Sight, Calls, Network];
         check(deny, "api", kernel(&LANDLOCK, &all), &[]);
         let itself = "The network is denied to gates, but not to claude itself.";
         check(deny, "claude", kernel(&LANDLOCK, &all), &[itself]);

@@ -5,7 +5,8 @@
 //! second lets the program run and waits for the session.
 //!
 //! `outer LACK... -- PROGRAM ARG...` runs a program on a machine that lacks something: it refuses
-//! calls by a filter of its own, allows no user namespaces, or has an overlay where layers go.
+//! calls by a filter of its own, allows no user namespaces, has an overlay where layers go, or covers a
+//! part of `/proc`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -55,6 +56,7 @@ fn outer(mut args: impl Iterator<Item = String>) -> Result<ExitCode, Box<dyn Err
             ("landlock", _) => refuse(&[libc::SYS_landlock_create_ruleset], libc::EOPNOTSUPP)?,
             ("filters", _) => refuse(&[libc::SYS_seccomp], libc::EPERM)?,
             ("overlays", place) => stack(place)?,
+            ("proc", _) => cover_proc()?,
             _ => return Err(format!("a machine cannot lack {lack}").into()),
         }
     }
@@ -98,6 +100,15 @@ fn allow_no_user_namespaces() -> Result<(), Box<dyn Error>> {
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1\n"))?;
     std::fs::write("/proc/sys/user/max_user_namespaces", "0")?;
     Ok(())
+}
+
+/// Covers a part of `/proc`, as containers do: the kernel then gives a new one to none that is inside.
+fn cover_proc() -> Result<(), Box<dyn Error>> {
+    use nix::mount::{MsFlags, mount};
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let none: Option<&str> = None;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+    Ok(mount(Some("tmpfs"), "/proc/tty", Some("tmpfs"), MsFlags::MS_RDONLY, none)?)
 }
 
 /// Mounts an overlay at `place`, on which no other can be made.

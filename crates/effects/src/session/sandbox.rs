@@ -16,6 +16,7 @@
 //! (<https://docs.kernel.org/userspace-api/landlock.html>).
 
 mod filter;
+mod ids;
 mod kernel;
 mod mounts;
 mod namespaces;
@@ -60,8 +61,10 @@ pub struct Confinement {
 pub enum SandboxLayer {
     /// Files: only what it is shown exists.
     Root,
-    /// Processes: it sees and reaches its own alone, and they end with it.
+    /// Processes: it reaches its own alone, and they end with it.
     Processes,
+    /// It is not told which processes there are outside.
+    Sight,
     /// System calls that no namespace holds are refused.
     Calls,
     /// It has a network of its own, with nothing in it.
@@ -101,7 +104,8 @@ impl Enforced {
             (files, "sockets and terminals of other programs"),
             (files, "what is left in the caches of toolchains"),
             (files, "memory and messages that programs share"),
-            (processes, "what other processes there are, their limits and priorities"),
+            (self.has(SandboxLayer::Sight), "which other processes there are"),
+            (processes, "limits and priorities of other processes"),
             (processes, "processes that outlive a shim that was killed"),
             (self.has(SandboxLayer::Calls), "keys of the kernel and sockets to the hypervisor"),
             (files || self.holds("ioctl_dev"), "the control of devices that may be opened"),
@@ -123,10 +127,11 @@ pub fn enforceable(wanted: &Confinement, support: &RootSupport) -> Option<Enforc
     let filter = filter::is_allowed().then_some(SandboxLayer::Calls);
     if support.refused.is_none() {
         let layers = vec![SandboxLayer::Root, SandboxLayer::Processes];
+        let sight = (!support.no_proc).then_some(SandboxLayer::Sight);
         let network = wanted.no_tcp.then_some(SandboxLayer::Network);
         let abi = abi.unwrap_or(0);
         let scopes = kernel::Handled::scopes(abi, false).enforced(abi);
-        let layers = layers.into_iter().chain(filter).chain(network).collect();
+        let layers = layers.into_iter().chain(sight).chain(filter).chain(network).collect();
         return Some(Enforced { layers, ..scopes });
     }
     let abi = abi.filter(|abi| *abi >= SOUND_LANDLOCK)?;

@@ -25,7 +25,7 @@ use spore_effects::session::{
 };
 use spore_effects::{Ids, SystemClock};
 
-use crate::stage::{EXE, NOBODY, Stage};
+use crate::stage::{EXE, NOBODY, Stage, is_filtered};
 use table::Attempt;
 
 /// What is promised, by what a session that does not hold it says.
@@ -42,6 +42,7 @@ pub(crate) enum Promise {
     Sharing,
     Signals,
     Memory,
+    Sight,
     Processes,
     Calls,
     Machine,
@@ -61,7 +62,8 @@ impl Promise {
             Self::Datagrams => Some("datagrams and other traffic that is not TCP"),
             Self::Sharing => Some("memory and messages that programs share"),
             Self::Signals => Some("signals to processes outside of the session"),
-            Self::Processes => Some("what other processes there are, their limits and priorities"),
+            Self::Sight => Some("which other processes there are"),
+            Self::Processes => Some("limits and priorities of other processes"),
             Self::Calls => Some("keys of the kernel and sockets to the hypervisor"),
             Self::Caches => Some("what is left in the caches of toolchains"),
         }
@@ -79,16 +81,19 @@ enum Lack {
     Landlock,
     Overlays,
     Filters,
+    /// A part of `/proc` is covered.
+    Proc,
 }
 
 impl Lack {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Nothing,
         Self::Namespaces,
         Self::UserNamespaces,
         Self::Landlock,
         Self::Overlays,
         Self::Filters,
+        Self::Proc,
     ];
 
     fn word(self) -> Option<&'static str> {
@@ -99,7 +104,13 @@ impl Lack {
             Self::Landlock => Some("landlock"),
             Self::Overlays => Some("overlays"),
             Self::Filters => Some("filters"),
+            Self::Proc => Some("proc"),
         }
+    }
+
+    /// Whether only root can make such a machine.
+    fn is_of_root(self) -> bool {
+        matches!(self, Self::Overlays | Self::Proc)
     }
 
     fn has_root(self) -> bool {
@@ -110,10 +121,15 @@ impl Lack {
     fn gaps(self) -> BTreeSet<&'static str> {
         let mut gaps = BTreeSet::new();
         if !self.has_root() {
-            use Promise::{Caches, Datagrams, Metadata, Processes, Reading, Sharing, Sockets};
-            let all = [Reading, Metadata, Sockets, Caches, Sharing, Processes, Datagrams];
+            use Promise::{
+                Caches, Datagrams, Metadata, Processes, Reading, Sharing, Sight, Sockets,
+            };
+            let all = [Reading, Metadata, Sockets, Caches, Sharing, Sight, Processes, Datagrams];
             gaps.extend(all.into_iter().filter_map(Promise::gap));
             gaps.insert("processes that outlive a shim that was killed");
+        }
+        if self == Self::Proc {
+            gaps.extend(Promise::Sight.gap());
         }
         if self == Self::Filters {
             gaps.extend(Promise::Calls.gap());
@@ -148,13 +164,16 @@ fn shim(user: u32, lacks: &[Lack]) -> PathBuf {
         let shim = workshop().join("shim").display().to_string();
         let stacked = workshop().join("stacked").display().to_string();
         let mut line = "#!/bin/sh\nexec".to_owned();
+        if lacks.contains(&Lack::Proc) {
+            line.push_str(&format!(" {shim} outer proc --"));
+        }
         if lacks.contains(&Lack::Overlays) {
             line.push_str(&format!(" {shim} outer overlays={stacked} --"));
         }
         if user != geteuid().as_raw() {
             line.push_str(&format!(" setpriv --reuid={user} --regid={user} --clear-groups"));
         }
-        let words = lacks.iter().filter(|lack| **lack != Lack::Overlays).filter_map(|it| it.word());
+        let words = lacks.iter().filter(|lack| !lack.is_of_root()).filter_map(|lack| lack.word());
         let words: Vec<&str> = words.collect();
         if !words.is_empty() {
             line.push_str(&format!(" {shim} outer {} --", words.join(" ")));
@@ -409,11 +428,12 @@ fn is_skipped(user: u32) -> bool {
         println!("skipped: needs root and setpriv");
         return true;
     }
-    let refused = crate::stage::support(user).refused;
-    if let Some(refusal) = &refused {
-        println!("skipped: no root can be made anew: {refusal}");
+    let support = crate::stage::support(user);
+    let is_whole = support == RootSupport::default() && !is_filtered();
+    if !is_whole {
+        println!("skipped: this machine itself lacks something: {support:?}");
     }
-    refused.is_some()
+    !is_whole
 }
 
 /// Returns what a run tries: one in some, another one for each `number`, or all.
@@ -429,6 +449,7 @@ fn is_known(user: u32, lack: Lack, support: &RootSupport) -> bool {
     let is_layered = lack != Lack::Overlays;
     println!("as user {user} on a machine that lacks {lack:?}: {support:?}");
     support.refused.is_none() == lack.has_root()
+        && support.no_proc == (lack == Lack::Proc)
         && (!lack.has_root() || support.no_layers.is_none() == is_layered)
 }
 
@@ -436,7 +457,7 @@ fn check(number: usize, lack: Lack) {
     let me = geteuid().as_raw();
     // Either half of the numbers is one user's.
     let user = if number < Lack::ALL.len() { me } else { NOBODY };
-    if is_skipped(user) || lack == Lack::Overlays && !geteuid().is_root() {
+    if is_skipped(user) || lack.is_of_root() && !geteuid().is_root() {
         return;
     }
     let scene = Scene::new(user);
@@ -501,32 +522,42 @@ fn on_a_machine_that_allows_no_filters() {
 
 #[test]
 fn as_another_user_on_a_machine_that_has_all() {
-    check(6, Lack::Nothing);
+    check(7, Lack::Nothing);
 }
 
 #[test]
 fn as_another_user_on_a_machine_whose_filter_refuses_namespaces() {
-    check(7, Lack::Namespaces);
+    check(8, Lack::Namespaces);
 }
 
 #[test]
 fn as_another_user_on_a_machine_that_allows_no_user_namespaces() {
-    check(8, Lack::UserNamespaces);
+    check(9, Lack::UserNamespaces);
 }
 
 #[test]
 fn as_another_user_on_a_machine_without_landlock() {
-    check(9, Lack::Landlock);
+    check(10, Lack::Landlock);
 }
 
 #[test]
 fn as_another_user_on_a_machine_where_overlays_cannot_stack() {
-    check(10, Lack::Overlays);
+    check(11, Lack::Overlays);
 }
 
 #[test]
 fn as_another_user_on_a_machine_that_allows_no_filters() {
-    check(11, Lack::Filters);
+    check(12, Lack::Filters);
+}
+
+#[test]
+fn on_a_machine_that_covers_a_part_of_proc() {
+    check(6, Lack::Proc);
+}
+
+#[test]
+fn as_another_user_on_a_machine_that_covers_a_part_of_proc() {
+    check(13, Lack::Proc);
 }
 
 /// Where neither can be had, a session that is to be held does not start at all.
@@ -581,5 +612,5 @@ fn there_are_many_attempts_of_each_kind_and_no_two_have_one_name() {
         table::all().map(|attempt| (attempt.promise, attempt.name)).collect();
     assert_eq!(names.len(), table::all().count());
     println!("{} attempts at {} promises", names.len(), kinds.len());
-    assert!(names.len() >= 150 && kinds.len() == 15, "{}", names.len());
+    assert!(names.len() >= 150 && kinds.len() == 16, "{}", names.len());
 }

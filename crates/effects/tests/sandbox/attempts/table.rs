@@ -65,7 +65,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Attempt> {
 
 use Promise::{
     AbstractSockets, Caches, Calls, Datagrams, Machine, Memory, Metadata, Outside, Processes,
-    Reading, Sharing, Signals, Sockets, State, Tcp,
+    Reading, Sharing, Sight, Signals, Sockets, State, Tcp,
 };
 
 const WRITES: &[Attempt] = &[
@@ -495,15 +495,15 @@ const MEMORY: &[Attempt] = &[
 ];
 
 const PROCESSES: &[Attempt] = &[
-    attempt(Processes, "that a neighbour is there", "test -d /proc/$V && echo OUT"),
-    attempt(Processes, "how many files a neighbour has open", "ls /proc/$V/fd | grep -q . && echo OUT"),
+    attempt(Sight, "that a neighbour is there", "test -d /proc/$V && echo OUT"),
+    attempt(Sight, "how many files a neighbour has open", "ls /proc/$V/fd | grep -q . && echo OUT"),
     attempt(
-        Processes,
+        Sight,
         "a neighbour's command line",
         "grep -q neighbour /proc/$V/cmdline && echo OUT",
     ),
     attempt(
-        Processes,
+        Sight,
         "a neighbour in the list",
         "ps -e -o args | grep -q '[n]eighbour.pl' && echo OUT",
     ),
@@ -519,8 +519,8 @@ const PROCESSES: &[Attempt] = &[
     attempt(Processes, "a neighbour's turn at the disk", "ionice -c 3 -p $V && echo OUT"),
     attempt(Processes, "a neighbour's processors", "taskset -p 1 $V >/dev/null && echo OUT"),
     attempt(Processes, "a neighbour's scheduler", "chrt -b -p 0 $V && echo OUT"),
-    attempt(Processes, "a neighbour's group", "ps -o pgid= -p $V | grep -q . && echo OUT"),
-    attempt(Processes, "a neighbour's use of memory", "grep -q VmRSS /proc/$V/status && echo OUT"),
+    attempt(Sight, "a neighbour's group", "ps -o pgid= -p $V | grep -q . && echo OUT"),
+    attempt(Sight, "a neighbour's use of memory", "grep -q VmRSS /proc/$V/status && echo OUT"),
     attempt(
         Processes,
         "a neighbour's rank when memory is short",
