@@ -98,14 +98,16 @@ impl Enforced {
     pub fn gaps(&self, wanted: &Confinement) -> Vec<&'static str> {
         let (files, processes) = (self.has(SandboxLayer::Root), self.has(SandboxLayer::Processes));
         let network = self.has(SandboxLayer::Network);
+        let sight = self.has(SandboxLayer::Sight);
         let all = [
             (files, "reading what is yours outside of the checkout"),
             (files, "modes, owners and times of files outside of the checkout"),
             (files, "sockets and terminals of other programs"),
             (files, "what is left in the caches of toolchains"),
             (files, "memory and messages that programs share"),
-            (self.has(SandboxLayer::Sight), "which other processes there are"),
-            (processes, "limits and priorities of other processes"),
+            (sight, "which other processes there are"),
+            // What is seen in /proc can be given another rank for when memory is short.
+            (processes && sight, "limits and priorities of other processes"),
             (processes, "processes that outlive a shim that was killed"),
             (self.has(SandboxLayer::Calls), "keys of the kernel and sockets to the hypervisor"),
             (files || self.holds("ioctl_dev"), "the control of devices that may be opened"),

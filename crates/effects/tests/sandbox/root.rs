@@ -370,6 +370,7 @@ fn root_is_a_plain_user_inside_and_owns_what_it_owned() {
 
 /// A project whose own tests make namespaces can be checked: ours is one.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "these very tests are what is run")]
 fn tests_that_make_roots_run_inside_of_a_root() {
     for user in [geteuid().as_raw(), NOBODY] {
         if is_skipped(user) {

@@ -62,9 +62,9 @@ pub(in crate::session) fn start(
         | libc::CLONE_NEWPID
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
-        | libc::CLONE_NEWCGROUP
         | if own_network { libc::CLONE_NEWNET } else { 0 };
-    let pid = clone(flags)?;
+    // A session of root's allows no more of control groups; what is inside of it has none to mount.
+    let pid = clone(flags | libc::CLONE_NEWCGROUP).or_else(|_| clone(flags))?;
     if pid == 0 {
         drop(ours);
         let code = wait_for_ids(&theirs).map_or(1, |()| life(theirs));

@@ -299,6 +299,12 @@ fn mount_proc(outside: Made<OwnedFd>) -> Made<bool> {
     if fs::File::options().write(true).open(core_pattern).is_err() {
         return Ok(is_own);
     }
+    // A control group namespace of its own would let it mount the machine's control groups, which are
+    // root's. The limit is that of the session's users, which have one already.
+    let limit = proc.join("sys/user/max_cgroup_namespaces");
+    if limit.exists() {
+        fs::write(&limit, "1").map_err(|error| SandboxRefusal::new("limit namespaces", &error))?;
+    }
     for part in PROC_READ_ONLY.iter().map(|part| proc.join(part)).filter(|part| part.exists()) {
         bind(&open_tree(&part)?, &part, READ_ONLY)?;
     }
