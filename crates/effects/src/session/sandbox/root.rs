@@ -399,7 +399,8 @@ mod tests {
 
     #[test]
     fn the_plain_user_has_what_root_has_and_stands_for_any_other_of_its_id() {
-        let known = "root:x:0:0:Root:/root:/bin/bash\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1:1::/b:/s\n";
+        let known =
+            "root:x:0:0:Root:/root:/bin/bash\nann:x:1000:1000::/h/ann:/bin/sh\nbob:x:1:1::/b:/s\n";
         assert_eq!(
             with_plain_user(known, "root:x:0:0:root:/root:/bin/sh"),
             "root:x:0:0:Root:/root:/bin/bash\nbob:x:1:1::/b:/s\nspore:x:1000:1000:Root:/root:/bin/bash\n"

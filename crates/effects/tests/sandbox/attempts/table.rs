@@ -385,12 +385,12 @@ const SHARED: &[Attempt] = &[
     attempt(
         Sharing,
         "a new file of shared memory",
-        "echo x > /dev/shm/spore-$V && grep -q x /proc/$V/root/dev/shm/spore-$V && echo OUT",
+        "r=/proc/$V/root; echo x > /dev/shm/spore-$V && grep -q x $r/dev/shm/spore-$V && echo OUT",
     ),
     attempt(
         Sharing,
         "a file for temporary files of others",
-        "echo x > /tmp/spore-$V; grep -q x /proc/$V/root/tmp/spore-$V && echo OUT; rm -f /tmp/spore-$V",
+        "r=/proc/$V/root; echo x > /tmp/spore-$V; grep -q x $r/tmp/spore-$V && echo OUT; rm -f /tmp/spore-$V",
     ),
 ];
 
