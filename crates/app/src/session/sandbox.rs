@@ -391,13 +391,16 @@ mod tests {
 
     #[test]
     fn what_is_not_held_is_said() {
-        use SandboxLayer::{Calls, Network, Processes, Root};
-        let anew = [Root, Processes, Calls];
+        use SandboxLayer::{Calls, Network, Processes, Root, Sight};
+        let anew = [Root, Processes, Sight, Calls];
         check("", "claude", kernel(&LANDLOCK, &anew), &[]);
         let left = "The sandbox does not hold here: reading what is yours outside of the checkout; \
                     modes, owners and times of files outside of the checkout; \
                     sockets and terminals of other programs; \
                     what is left in the caches of toolchains; \
+                    memory and messages that programs share; \
+                    which other processes there are; \
+                    limits and priorities of other processes; \
                     processes that outlive a shim that was killed; \
                     keys of the kernel and sockets to the hypervisor";
         check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}.")]);
@@ -412,11 +415,12 @@ mod tests {
         let off = "No sandbox holds agents and gates: it is switched off.";
         check("sandbox.mode = \"off\"", "claude", kernel(&LANDLOCK, &anew), &[off]);
         let deny = "sandbox.network = \"deny\"";
-        let all = [Root, Processes, Calls, Network];
+        let all = [Root, Processes, Sight, Calls, Network];
         check(deny, "api", kernel(&LANDLOCK, &all), &[]);
         let itself = "The network is denied to gates, but not to claude itself.";
         check(deny, "claude", kernel(&LANDLOCK, &all), &[itself]);
-        let open = "The sandbox does not hold here: TCP connections.";
+        let open = "The sandbox does not hold here: TCP connections; \
+                    datagrams and other traffic that is not TCP.";
         check(deny, "api", kernel(&LANDLOCK[..3], &anew), &[open]);
     }
 

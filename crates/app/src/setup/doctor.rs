@@ -454,7 +454,7 @@ mod tests {
         let step = "make namespaces".to_owned();
         for (errno, remedy) in [(1, "AppArmor"), (28, "max_user_namespaces"), (38, "5.12")] {
             let refused = Some(SandboxRefusal { step: step.clone(), errno });
-            let mut all = held(Some(7), &RootSupport { refused, no_layers: None });
+            let mut all = held(Some(7), &RootSupport { refused, ..RootSupport::default() });
             if !all[0].detail.contains("no Landlock") {
                 check(all.remove(0), false, false, remedy);
                 let gaps: Vec<&str> = all.iter().map(|one| one.detail.as_str()).collect();
@@ -462,7 +462,7 @@ mod tests {
             }
         }
         let no_layers = Some(SandboxRefusal { step, errno: 22 });
-        let mut all = held(Some(7), &RootSupport { refused: None, no_layers });
+        let mut all = held(Some(7), &RootSupport { no_layers, ..RootSupport::default() });
         check(all.remove(1), false, false, "overlay");
     }
 

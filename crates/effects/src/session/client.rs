@@ -108,7 +108,7 @@ impl Shim {
         let told = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
         let told = told.ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
         let refused = SandboxRefusal { step: "ask the shim".to_owned(), errno: libc::EPIPE };
-        told.unwrap_or(RootSupport { refused: Some(refused), no_layers: None })
+        told.unwrap_or(RootSupport { refused: Some(refused), ..RootSupport::default() })
     }
 
     /// Starts the shim, which waits.

@@ -16,6 +16,7 @@
 //! (<https://docs.kernel.org/userspace-api/landlock.html>).
 
 mod filter;
+mod ids;
 mod kernel;
 mod mounts;
 mod namespaces;
@@ -60,8 +61,10 @@ pub struct Confinement {
 pub enum SandboxLayer {
     /// Files: only what it is shown exists.
     Root,
-    /// Processes: it sees and reaches its own alone, and they end with it.
+    /// Processes: it reaches its own alone, and they end with it.
     Processes,
+    /// It is not told which processes there are outside.
+    Sight,
     /// System calls that no namespace holds are refused.
     Calls,
     /// It has a network of its own, with nothing in it.
@@ -95,11 +98,16 @@ impl Enforced {
     pub fn gaps(&self, wanted: &Confinement) -> Vec<&'static str> {
         let (files, processes) = (self.has(SandboxLayer::Root), self.has(SandboxLayer::Processes));
         let network = self.has(SandboxLayer::Network);
+        let sight = self.has(SandboxLayer::Sight);
         let all = [
             (files, "reading what is yours outside of the checkout"),
             (files, "modes, owners and times of files outside of the checkout"),
             (files, "sockets and terminals of other programs"),
             (files, "what is left in the caches of toolchains"),
+            (files, "memory and messages that programs share"),
+            (sight, "which other processes there are"),
+            // What is seen in /proc can be given another rank for when memory is short.
+            (processes && sight, "limits and priorities of other processes"),
             (processes, "processes that outlive a shim that was killed"),
             (self.has(SandboxLayer::Calls), "keys of the kernel and sockets to the hypervisor"),
             (files || self.holds("ioctl_dev"), "the control of devices that may be opened"),
@@ -109,6 +117,7 @@ impl Enforced {
                 "abstract sockets of processes outside of the session",
             ),
             (!wanted.no_tcp || network || self.holds("connect_tcp"), "TCP connections"),
+            (!wanted.no_tcp || network, "datagrams and other traffic that is not TCP"),
         ];
         all.iter().filter(|(held, _)| !held).map(|(_, clause)| *clause).collect()
     }
@@ -117,13 +126,17 @@ impl Enforced {
 /// What this machine would enforce; nothing where that is no sandbox.
 pub fn enforceable(wanted: &Confinement, support: &RootSupport) -> Option<Enforced> {
     let abi = crate::machine::landlock_abi();
+    let filter = filter::is_allowed().then_some(SandboxLayer::Calls);
     if support.refused.is_none() {
-        let layers = vec![SandboxLayer::Root, SandboxLayer::Processes, SandboxLayer::Calls];
+        let layers = vec![SandboxLayer::Root, SandboxLayer::Processes];
+        let sight = (!support.no_proc).then_some(SandboxLayer::Sight);
         let network = wanted.no_tcp.then_some(SandboxLayer::Network);
         let abi = abi.unwrap_or(0);
         let scopes = kernel::Handled::scopes(abi, false).enforced(abi);
-        return Some(Enforced { layers: layers.into_iter().chain(network).collect(), ..scopes });
+        let layers = layers.into_iter().chain(sight).chain(filter).chain(network).collect();
+        return Some(Enforced { layers, ..scopes });
     }
     let abi = abi.filter(|abi| *abi >= SOUND_LANDLOCK)?;
-    Some(kernel::Handled::of(abi, wanted.no_tcp).enforced(abi))
+    let layers = filter.into_iter().collect();
+    Some(Enforced { layers, ..kernel::Handled::of(abi, wanted.no_tcp).enforced(abi) })
 }

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::print_stdout, reason = "the count is a figure that people quote")]
 
+mod attempts;
 mod kills;
 mod landlock;
 mod recording;

@@ -2,8 +2,9 @@
 //!
 //! A list of what is refused, not of what is allowed: programs of a project may use new calls, and
 //! the namespaces hold files, processes and the network. Refused is what no namespace holds (keys,
-//! virtual sockets to the hypervisor, the machine's clock and modules) and what goes past this
-//! filter (io_uring makes sockets by itself, other instruction sets have other numbers).
+//! virtual sockets to the hypervisor, the machine's clock and modules), what goes past Landlock (TCP
+//! over several paths, sending that connects) and what goes past this filter (io_uring makes sockets by
+//! itself, other instruction sets have other numbers).
 //!
 //! io_uring: <https://github.com/moby/moby/issues/46762>, AF_VSOCK: <https://github.com/moby/moby/issues/44562>.
 
@@ -76,12 +77,20 @@ const NOT_THERE: &[libc::c_long] =
 const SOCKET_FAMILIES: &[libc::c_int] =
     &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
+/// `IPPROTO_MPTCP`: to Landlock it is no TCP (<https://docs.kernel.org/userspace-api/landlock.html>).
+const SEVERAL_PATHS: u64 = 262;
+
+/// `MSG_FASTOPEN`: sending connects, and Landlock is not asked. By call, and where its flags are.
+const CONNECTS: u64 = 0x2000_0000;
+const SENDS: [(libc::c_long, u8); 3] =
+    [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
+
 /// Types into a terminal, or does what only a console may: `ioctl` of a terminal that is shared.
 const TERMINAL_CONTROLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
 impl CallFilters {
     /// Makes the filters. They are made before the program is forked: this allocates.
-    pub(super) fn new() -> Result<Self, seccompiler::BackendError> {
+    fn new() -> Result<Self, seccompiler::BackendError> {
         let plain = |calls: &[libc::c_long]| {
             calls.iter().map(|call| (*call, Vec::new())).collect::<BTreeMap<_, _>>()
         };
@@ -101,7 +110,20 @@ impl CallFilters {
             (libc::SYS_socket, vec![others.clone()]),
             (libc::SYS_socketpair, vec![others]),
         ]);
+        // Programs that are refused these connect in the plain way.
+        let several_paths =
+            SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, SEVERAL_PATHS)?;
+        let several_paths = SeccompRule::new(vec![several_paths])?;
+        let several_paths = BTreeMap::from([(libc::SYS_socket, vec![several_paths])]);
+        let sends = SENDS.map(|(call, flags)| {
+            let is = SeccompCmpOp::MaskedEq(CONNECTS);
+            let is = SeccompCondition::new(flags, SeccompCmpArgLen::Dword, is, CONNECTS)?;
+            Ok((call, vec![SeccompRule::new(vec![is])?]))
+        });
+        let sends = sends.into_iter().collect::<Result<_, seccompiler::BackendError>>()?;
         let mut programs = vec![
+            program(several_paths, libc::EPROTONOSUPPORT)?,
+            program(sends, libc::EOPNOTSUPP)?,
             program(sockets, libc::EAFNOSUPPORT)?,
             program(not_permitted, libc::EPERM)?,
             program(plain(NOT_THERE), libc::ENOSYS)?,
@@ -113,10 +135,28 @@ impl CallFilters {
         Ok(Self(programs))
     }
 
-    /// Binds this process and all that it will start.
+    /// Makes the filters where a session can be filtered at all: what is around it, a container or
+    /// a filter of its own, may refuse that.
+    pub(super) fn where_allowed() -> Result<Option<Self>, seccompiler::BackendError> {
+        is_allowed().then(Self::new).transpose()
+    }
+
+    /// Binds this process and all that it will start. System calls only, so that it can be done
+    /// between fork and exec.
     pub(super) fn take_on(&self) -> Result<(), seccompiler::Error> {
         self.0.iter().try_for_each(|program| seccompiler::apply_filter(program))
     }
+}
+
+/// Asks the kernel for a filter's way to refuse, which changes nothing.
+#[expect(unsafe_code, reason = "nix has no wrapper for this call")]
+pub(super) fn is_allowed() -> bool {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the kernel reads one integer, which outlives the call.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+    };
+    answer == 0
 }
 
 fn program(

@@ -6,7 +6,6 @@
 //! right one), and with init dies every process of the session, however it was detached
 //! (<https://man7.org/linux/man-pages/man7/pid_namespaces.7.html>).
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -16,6 +15,7 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use super::filter::CallFilters;
+use super::ids::map_ids;
 use super::kernel::{Handled, Ruleset};
 use super::mounts::{Made, SandboxRefusal};
 use super::root::{self, SandboxRoot};
@@ -30,13 +30,17 @@ pub struct RootSupport {
     /// Why directories cannot be layered; nothing where they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_layers: Option<SandboxRefusal>,
+    /// Whether a session is refused a `/proc` of its own, as in a container that covers parts of it:
+    /// then it sees which processes there are outside.
+    #[serde(default)]
+    pub no_proc: bool,
 }
 
 impl RootSupport {
     /// A machine that is not asked: Landlock alone holds its sessions.
     pub fn not_wanted() -> Self {
         let step = "make a root anew, which is not wanted".to_owned();
-        Self { refused: Some(SandboxRefusal { step, errno: libc::EOPNOTSUPP }), no_layers: None }
+        Self { refused: Some(SandboxRefusal { step, errno: libc::EOPNOTSUPP }), ..Self::default() }
     }
 }
 
@@ -58,9 +62,9 @@ pub(in crate::session) fn start(
         | libc::CLONE_NEWPID
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
-        | libc::CLONE_NEWCGROUP
         | if own_network { libc::CLONE_NEWNET } else { 0 };
-    let pid = clone(flags)?;
+    // A session of root's allows no more of control groups; what is inside of it has none to mount.
+    let pid = clone(flags | libc::CLONE_NEWCGROUP).or_else(|_| clone(flags))?;
     if pid == 0 {
         drop(ours);
         let code = wait_for_ids(&theirs).map_or(1, |()| life(theirs));
@@ -85,36 +89,6 @@ fn clone(flags: libc::c_int) -> Made<i32> {
         return Err(SandboxRefusal::last("make namespaces"));
     }
     i32::try_from(pid).map_err(|_| SandboxRefusal::last("make namespaces"))
-}
-
-/// Maps every id to itself: all that we know of if we are root, else our own alone.
-fn map_ids(pid: i32) -> Made<()> {
-    let write = |name: &str, text: &str| {
-        let path = format!("/proc/{pid}/{name}");
-        fs::write(&path, text).map_err(|error| SandboxRefusal::new(format!("write {name}"), &error))
-    };
-    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    if user.is_root() {
-        for name in ["uid_map", "gid_map"] {
-            let outer = fs::read_to_string(format!("/proc/self/{name}"));
-            let outer = outer.map_err(|error| SandboxRefusal::new("read own ids", &error))?;
-            write(name, &itself(&outer))?;
-        }
-        return Ok(());
-    }
-    write("uid_map", &format!("{user} {user} 1\n"))?;
-    write("setgroups", "deny")?;
-    write("gid_map", &format!("{group} {group} 1\n"))
-}
-
-/// Turns a map of ids into one that maps what it knows to itself.
-fn itself(outer: &str) -> String {
-    let lines = outer.lines().filter_map(|line| {
-        let mut words = line.split_whitespace();
-        let (start, _, count) = (words.next()?, words.next()?, words.next()?);
-        Some(format!("{start} {start} {count}\n"))
-    });
-    lines.collect()
 }
 
 /// Waits in the new process until its ids are mapped, and ties its life to the shim's.
@@ -146,7 +120,7 @@ pub(in crate::session) fn shut_in(
     root: &SandboxRoot,
     cwd: &Path,
 ) -> Made<ShutIn> {
-    root::enter(confinement, root, cwd)?;
+    let is_own_proc = root::enter(confinement, root, cwd)?;
     if root.own_network {
         raise_loopback()?;
     }
@@ -156,8 +130,10 @@ pub(in crate::session) fn shut_in(
     let handled = Handled::scopes(abi, confinement.no_tcp && !root.own_network);
     let rules = Some(handled).filter(|handled| !handled.is_empty()).map(Ruleset::new).transpose();
     let rules = rules.map_err(|error| SandboxRefusal::new("make Landlock's rules", &error))?;
-    take_on_filters()?;
-    let mut layers = vec![SandboxLayer::Root, SandboxLayer::Processes, SandboxLayer::Calls];
+    let is_filtered = take_on_filters()?;
+    let mut layers = vec![SandboxLayer::Root, SandboxLayer::Processes];
+    layers.extend(is_own_proc.then_some(SandboxLayer::Sight));
+    layers.extend(is_filtered.then_some(SandboxLayer::Calls));
     layers.extend(root.own_network.then_some(SandboxLayer::Network));
     Ok(ShutIn {
         enforced: Enforced { layers, ..handled.enforced(abi) },
@@ -182,12 +158,15 @@ impl ProgramRules {
     }
 }
 
-fn take_on_filters() -> Made<()> {
+/// Returns whether there is a filter: where none is allowed, the rest holds all the same.
+fn take_on_filters() -> Made<bool> {
     let refused = |error: String| {
         SandboxRefusal::new(format!("filter system calls ({error})"), &io::Error::last_os_error())
     };
-    let filters = CallFilters::new().map_err(|error| refused(error.to_string()))?;
-    filters.take_on().map_err(|error| refused(error.to_string()))
+    let filters = CallFilters::where_allowed().map_err(|error| refused(error.to_string()))?;
+    let Some(filters) = filters else { return Ok(false) };
+    filters.take_on().map_err(|error| refused(error.to_string()))?;
+    Ok(true)
 }
 
 /// Drops every capability, for good, and hides init's memory from the session's processes.
@@ -262,24 +241,25 @@ pub(in crate::session) fn support(scratch: &Path) -> RootSupport {
             ..Confinement::default()
         };
         let answer = start(false, |mut stream| {
-            let refused = shut_in(&confinement, &root, scratch).err();
-            let told = serde_json::to_vec(&refused).unwrap_or_default();
+            let made = shut_in(&confinement, &root, scratch).map(|made| made.enforced);
+            let no_proc = made.as_ref().is_ok_and(|held| !held.has(SandboxLayer::Sight));
+            let told = serde_json::to_vec(&(made.err(), no_proc)).unwrap_or_default();
             i32::from(stream.write_all(&told).is_err())
         })
         .and_then(|init| heard(&init));
-        answer.unwrap_or_else(Some)
+        answer.unwrap_or_else(|refused| (Some(refused), false))
     };
     match attempt(true) {
-        None => RootSupport::default(),
-        Some(no_layers) => match attempt(false) {
-            None => RootSupport { refused: None, no_layers: Some(no_layers) },
-            Some(refused) => RootSupport { refused: Some(refused), no_layers: Some(no_layers) },
-        },
+        (None, no_proc) => RootSupport { no_proc, ..RootSupport::default() },
+        (no_layers, _) => {
+            let (refused, no_proc) = attempt(false);
+            RootSupport { refused, no_layers, no_proc }
+        }
     }
 }
 
 /// What a first process said that only tried; it is gone when this returns.
-fn heard(init: &NamespaceInit) -> Made<Option<SandboxRefusal>> {
+fn heard(init: &NamespaceInit) -> Made<(Option<SandboxRefusal>, bool)> {
     let mut told = String::new();
     let read = (&init.stream).read_to_string(&mut told);
     let _ = nix::sys::wait::waitpid(nix::unistd::Pid::from_raw(init.pid), None);
@@ -287,16 +267,4 @@ fn heard(init: &NamespaceInit) -> Made<Option<SandboxRefusal>> {
     read.map_err(broken)?;
     serde_json::from_str(&told)
         .map_err(|_| SandboxRefusal { step: "try a sandbox".to_owned(), errno: libc::EPIPE })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_mapped_to_themselves_as_far_as_they_are_known() {
-        let outer = "         0          0 4294967295\n";
-        assert_eq!(itself(outer), "0 0 4294967295\n");
-        assert_eq!(itself("0 100000 65536\n70000 1 2\n"), "0 0 65536\n70000 70000 2\n");
-    }
 }

@@ -15,6 +15,7 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use super::Confinement;
+use super::ids::PLAIN_ID;
 use super::mounts::{
     Made, NO_DEVICES, NO_SUID, READ_ONLY, SandboxRefusal, attach, detach, make_private, mount,
     open_tree, pivot_root, restrict, restrict_alone,
@@ -84,8 +85,9 @@ const PROC_READ_ONLY: &[&str] = &["sys", "irq", "bus", "fs", "acpi", "scsi", "dr
 const PROC_EMPTY: &[&str] =
     &["kcore", "keys", "kmsg", "sysrq-trigger", "timer_list", "latency_stats", "mtrr"];
 
-/// Makes the root and enters it. Called in a new mount namespace, by its first process.
-pub(super) fn enter(confinement: &Confinement, root: &SandboxRoot, cwd: &Path) -> Made<()> {
+/// Makes the root and enters it. Called in a new mount namespace, by its first process. Returns whether
+/// `/proc` tells of the session's processes alone.
+pub(super) fn enter(confinement: &Confinement, root: &SandboxRoot, cwd: &Path) -> Made<bool> {
     make_private()?;
     let placed = open_sources(confinement, root)?;
     let devices = open_devices(&confinement.devices);
@@ -98,20 +100,26 @@ pub(super) fn enter(confinement: &Confinement, root: &SandboxRoot, cwd: &Path) -
     }
     pivot_root(Path::new(OLD_ROOT.trim_start_matches('/')))?;
     change_dir(Path::new("/"))?;
-    mount_proc(proc_outside)?;
+    let is_own_proc = mount_proc(proc_outside)?;
     detach(Path::new(OLD_ROOT))?;
     make_devices(devices)?;
     let mut sealed = vec![open_place(Path::new("/"))?, open_place(Path::new("/dev"))?];
+    // For all layers at once: the kernel takes a millisecond to detach anything.
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    mount("tmpfs", Path::new(LAYERS), flags, "mode=700,size=1m")?;
     for placed in placed {
         sealed.extend(place(root, placed)?);
     }
+    name_plain_user()?;
+    detach(Path::new(LAYERS))?;
     for dir in [OLD_ROOT, LAYERS] {
         let _ = fs::remove_dir(dir);
     }
     for place in &sealed {
         restrict_alone(place, READ_ONLY)?;
     }
-    change_dir(cwd)
+    change_dir(cwd)?;
+    Ok(is_own_proc)
 }
 
 /// Opens everything that is shown, in the order in which it is placed: what contains before what
@@ -186,7 +194,7 @@ fn place(root: &SandboxRoot, placed: Placed) -> Made<Option<OwnedFd>> {
         (PlacedKind::Writable, [tree]) => bind(tree, &at, 0)?,
         (PlacedKind::Layered(number), [changes, lowers @ ..]) => {
             if let Some(layered) = root.layered.get(number) {
-                overlay(&layered.at, changes, lowers)?;
+                overlay(&layered.at, number, changes, lowers)?;
             }
         }
         _ => {}
@@ -220,9 +228,8 @@ fn bind_null(at: &Path) -> Made<()> {
 
 /// Mounts the lower directories with changes going to `changes`. The layers are attached for a
 /// moment only: an overlay of trees that are attached nowhere is refused before Linux 6.15.
-fn overlay(at: &Path, changes: &OwnedFd, lowers: &[OwnedFd]) -> Made<()> {
-    let layers = Path::new(LAYERS);
-    mount("tmpfs", layers, libc::MS_NOSUID | libc::MS_NODEV, "mode=700,size=64k")?;
+fn overlay(at: &Path, number: usize, changes: &OwnedFd, lowers: &[OwnedFd]) -> Made<()> {
+    let layers = Path::new(LAYERS).join(number.to_string());
     let mut names = Vec::new();
     for (number, tree) in lowers.iter().enumerate() {
         let name = layers.join(number.to_string());
@@ -234,20 +241,55 @@ fn overlay(at: &Path, changes: &OwnedFd, lowers: &[OwnedFd]) -> Made<()> {
     make_dirs(&own)?;
     attach(changes, &own)?;
     make_mount_point(at, true)?;
-    let data = format!(
-        "lowerdir={},upperdir={LAYERS}/changes/upper,workdir={LAYERS}/changes/work,userxattr",
-        names.join(":")
-    );
-    mount("overlay", at, libc::MS_NOSUID | libc::MS_NODEV, &data)?;
-    detach(layers)
+    let (lowers, own) = (names.join(":"), own.display());
+    let data = format!("lowerdir={lowers},upperdir={own}/upper,workdir={own}/work,userxattr");
+    mount("overlay", at, libc::MS_NOSUID | libc::MS_NODEV, &data)
+}
+
+/// Gives the plain user that root is inside a name, with root's own home and shell: many programs do
+/// not run for a user that nothing knows.
+fn name_plain_user() -> Made<()> {
+    let ids = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let is_exchanged = ids.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words == [PLAIN_ID.to_string().as_str(), "0", "1"]
+    });
+    for (place, of_root) in [("/etc/passwd", "root:x:0:0:root:/root:/bin/sh"), ("/etc/group", "")] {
+        let is_file = fs::symlink_metadata(place).is_ok_and(|found| found.is_file());
+        let (true, Ok(known)) = (is_exchanged && is_file, fs::read_to_string(place)) else {
+            continue;
+        };
+        let source = Path::new(LAYERS).join(place.trim_start_matches("/etc/"));
+        fs::write(&source, with_plain_user(&known, of_root))
+            .map_err(|error| SandboxRefusal::new(format!("write {place}"), &error))?;
+        bind(&open_tree(&source)?, Path::new(place), READ_ONLY)?;
+    }
+    Ok(())
+}
+
+/// Adds a line for the plain user to a file of users or groups, in the place of any that has its id.
+/// A user has what follows root's ids, for which `of_root` stands in where root has no line.
+fn with_plain_user(known: &str, of_root: &str) -> String {
+    let plain = PLAIN_ID.to_string();
+    let id = |line: &str| line.split(':').nth(2).unwrap_or_default().to_owned();
+    let rest = |line: &str| line.splitn(5, ':').nth(4).unwrap_or_default().to_owned();
+    let line = if of_root.is_empty() {
+        format!("spore:x:{plain}:")
+    } else {
+        let root = known.lines().find(|line| id(line) == "0").unwrap_or(of_root);
+        format!("spore:x:{plain}:{plain}:{}", rest(root))
+    };
+    let others = known.lines().filter(|line| id(line) != plain);
+    others.chain([line.as_str()]).map(|line| format!("{line}\n")).collect()
 }
 
 /// Mounts a `/proc` that knows the session's processes alone. Where that is refused the one
-/// outside is shown, in which other processes can be seen but not touched.
-fn mount_proc(outside: Made<OwnedFd>) -> Made<()> {
+/// outside is shown, in which other processes can be seen but not touched. Returns which it is.
+fn mount_proc(outside: Made<OwnedFd>) -> Made<bool> {
     let proc = Path::new("/proc");
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    if mount("proc", proc, flags, "").is_err() {
+    let is_own = mount("proc", proc, flags, "").is_ok();
+    if !is_own {
         bind(&outside?, proc, 0)?;
     }
     // The machine's own root may write there without any capability, from inside of any
@@ -255,7 +297,13 @@ fn mount_proc(outside: Made<OwnedFd>) -> Made<()> {
     // for other users would cost them namespaces of their own.
     let core_pattern = proc.join("sys/kernel/core_pattern");
     if fs::File::options().write(true).open(core_pattern).is_err() {
-        return Ok(());
+        return Ok(is_own);
+    }
+    // A control group namespace of its own would let it mount the machine's control groups, which are
+    // root's. The limit is that of the session's users, which have one already.
+    let limit = proc.join("sys/user/max_cgroup_namespaces");
+    if limit.exists() {
+        fs::write(&limit, "1").map_err(|error| SandboxRefusal::new("limit namespaces", &error))?;
     }
     for part in PROC_READ_ONLY.iter().map(|part| proc.join(part)).filter(|part| part.exists()) {
         bind(&open_tree(&part)?, &part, READ_ONLY)?;
@@ -265,7 +313,7 @@ fn mount_proc(outside: Made<OwnedFd>) -> Made<()> {
     for part in PROC_EMPTY.iter().map(|part| proc.join(part)).filter(|part| part.exists()) {
         attach(&open_tree(&null)?, &part)?;
     }
-    Ok(())
+    Ok(is_own)
 }
 
 /// Opens the devices that are asked for by name; the directories among them are made anew.
@@ -343,4 +391,21 @@ fn make_dirs(path: &Path) -> Made<()> {
 fn change_dir(path: &Path) -> Made<()> {
     std::env::set_current_dir(path)
         .map_err(|error| SandboxRefusal::new(format!("enter {}", path.display()), &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plain_user_has_what_root_has_and_stands_for_any_other_of_its_id() {
+        let known =
+            "root:x:0:0:Root:/root:/bin/bash\nann:x:1000:1000::/h/ann:/bin/sh\nbob:x:1:1::/b:/s\n";
+        assert_eq!(
+            with_plain_user(known, "root:x:0:0:root:/root:/bin/sh"),
+            "root:x:0:0:Root:/root:/bin/bash\nbob:x:1:1::/b:/s\nspore:x:1000:1000:Root:/root:/bin/bash\n"
+        );
+        assert_eq!(with_plain_user("", "root:x:0:0:r:/r:/s"), "spore:x:1000:1000:r:/r:/s\n");
+        assert_eq!(with_plain_user("a:x:7:b\nc:x:1000:\n", ""), "a:x:7:b\nspore:x:1000:\n");
+    }
 }

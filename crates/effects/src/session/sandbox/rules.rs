@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 
+use super::filter::CallFilters;
 use super::kernel::{
     EXECUTE, Handled, IOCTL_DEV, MAKE_BLOCK, MAKE_CHAR, OF_FILES, READ_DIR, READ_FILE, Ruleset,
     WRITE_FILE,
 };
-use super::{Confinement, Enforced, SOUND_LANDLOCK};
+use super::{Confinement, Enforced, SOUND_LANDLOCK, SandboxLayer};
 
 const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
 const DEVICE: u64 = READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV;
@@ -20,6 +21,8 @@ const DEVICE: u64 = READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV;
 /// Rules that are complete, for a program to take on.
 pub(crate) struct SandboxRules {
     ruleset: Ruleset,
+    /// Nothing where no filter is allowed.
+    filters: Option<CallFilters>,
     pub(crate) enforced: Enforced,
 }
 
@@ -46,12 +49,17 @@ impl SandboxRules {
             // A device would be a door to any disk, for root.
             granter.grant_around(place, handled.files & !(MAKE_CHAR | MAKE_BLOCK))?;
         }
-        Ok(Self { ruleset: granter.ruleset, enforced: handled.enforced(abi) })
+        let filters = CallFilters::where_allowed().map_err(io::Error::other)?;
+        let layers = filters.iter().map(|_| SandboxLayer::Calls).collect();
+        let enforced = Enforced { layers, ..handled.enforced(abi) };
+        Ok(Self { ruleset: granter.ruleset, filters, enforced })
     }
 
     /// Binds this process; between fork and exec.
     pub(crate) fn take_on(&self) -> io::Result<()> {
-        self.ruleset.take_on()
+        self.ruleset.take_on()?;
+        let filters = self.filters.as_ref().map_or(Ok(()), CallFilters::take_on);
+        filters.map_err(|_| io::Error::last_os_error())
     }
 }
 
