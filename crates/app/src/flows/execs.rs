@@ -134,7 +134,7 @@ impl Exec<'_> {
         let (ground, plan) = (self.ground, self.plan);
         let (config, root) = (ground.config, ground.workspace.root());
         let choice = self.choice();
-        let hold = OwnHold::find(ground.around, ground.workspace, config, &choice.backend, root)?;
+        let hold = OwnHold::find(ground.around, config, &choice.backend, root)?;
         let scenario = plan.scenario.as_deref().map(|path| root.join(path));
         let agent = backend(ground.around, config, &choice.backend, scenario.as_deref())?;
         let head = ground.head();

@@ -49,6 +49,7 @@ use crate::session::confinement::OwnHold;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::processes::reap;
+use crate::session::sandbox::Sandboxes;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// What came of a flow, whatever its layer.
@@ -179,9 +180,7 @@ fn start(
     let notes = match planned.kind() {
         // Its checks work in a checkout, and say what holds them.
         RunKind::Sentinel => Vec::new(),
-        _ => {
-            OwnHold::find(around, &workspace, &config, backend, workspace.root())?.notes().to_vec()
-        }
+        _ => OwnHold::find(around, &config, backend, workspace.root())?.notes().to_vec(),
     };
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
     let ancestry = Ancestry::read(around, limit)?;
@@ -248,6 +247,7 @@ fn go_on(
     let event = events.make(SourceKind::Runner, word, "run.resumed", run.id, json!({}));
     journal.update_run(run.id, &change, &[event])?;
     progress.update(&Update::Resumed { run: run.id, reaped });
+    Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     let nesting = Nesting { depth: run.depth, limit: settings.max_depth };
     work(around, workspace, &config, &journal, run.id, nesting, &settings, progress)
 }

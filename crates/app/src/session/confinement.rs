@@ -15,7 +15,7 @@ use crate::session::sandbox::{
     ConfinedPlace, Enforcement, OwnDirectory, Sandboxes, Scratch, SessionGround, SessionHold,
     SignIn,
 };
-use crate::{Result, Surroundings, Workspace};
+use crate::{Result, Surroundings};
 
 /// How a session is to be held.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,14 +49,13 @@ impl OwnHold {
     /// sandbox is required and cannot be had, and a directory that holds what must stay hidden.
     pub(crate) fn find(
         around: &Surroundings,
-        workspace: &Workspace,
         config: &Config,
         backend: &str,
         dir: &Path,
     ) -> Result<Self> {
         let mut enforcement = Enforcement::find(around, config, backend)?;
         if enforcement.held {
-            OwnDirectory::find(around, workspace, dir)?;
+            OwnDirectory::refuse_unfit(around, dir)?;
             for note in &mut enforcement.notes {
                 *note = note.replace("the checkout", "the directory");
             }

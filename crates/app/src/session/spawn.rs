@@ -138,7 +138,7 @@ pub(crate) fn spawn_within(
     let mut settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
     settings.shown = bounds.map(|bounds| bounds.dir.clone());
     let agent = settings.find_agent(around, &config)?;
-    let hold = settings.hold(around, &workspace, &config)?;
+    let hold = settings.hold(around, &config)?;
     if !workspace.database().exists() {
         crate::base::init::init(around)?;
         progress.update(&Update::Initialised);
@@ -173,7 +173,7 @@ pub(crate) fn go_on(
         })?;
     settings.budget += more.unwrap_or_default();
     let agent = settings.find_agent(around, &config)?;
-    let hold = settings.hold(around, workspace, &config)?;
+    let hold = settings.hold(around, &config)?;
     let site = SpawnSite { around, workspace, config: &config, journal: &journal, id: run.id };
     let reaped = reap(&config, &journal, run.id, around)?;
     site.reopen(&settings, run.trace.clone())?;
@@ -225,14 +225,9 @@ impl SpawnSettings {
     }
 
     /// Finds out what holds the session. Refuses a place where it cannot be held as it must.
-    fn hold(
-        &self,
-        around: &Surroundings,
-        workspace: &Workspace,
-        config: &Config,
-    ) -> Result<OwnHold> {
+    fn hold(&self, around: &Surroundings, config: &Config) -> Result<OwnHold> {
         let shown = self.shown.as_deref().unwrap_or(&self.dir);
-        OwnHold::find(around, workspace, config, &self.agent.backend, shown)
+        OwnHold::find(around, config, &self.agent.backend, shown)
     }
 
     fn find_agent(&self, around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {

@@ -118,7 +118,7 @@ fn a_session_has_variables_tools_and_a_model_and_no_secret_however_it_is_held() 
             spore_config::Config::load(&[spore_config::SettingsLayer { origin, text }]).unwrap()
         };
         let off = held("sandbox.mode = \"off\"").config;
-        let own = OwnHold::find(&around, &workspace, &off, "looker", &garden.root()).unwrap();
+        let own = OwnHold::find(&around, &off, "looker", &garden.root()).unwrap();
         let confinement = match is_own {
             true => SessionConfinement::OwnDirectory(own),
             false => SessionConfinement::Checkout(not_held.clone()),

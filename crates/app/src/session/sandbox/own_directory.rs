@@ -42,8 +42,8 @@ pub(crate) struct OwnDirectory {
 }
 
 impl OwnDirectory {
-    /// Looks at `dir`. Refuses one that cannot be shown without what must stay hidden.
-    pub(crate) fn find(around: &Surroundings, workspace: &Workspace, dir: &Path) -> Result<Self> {
+    /// Refuses a directory that cannot be shown without what must stay hidden.
+    pub(crate) fn refuse_unfit(around: &Surroundings, dir: &Path) -> Result<()> {
         let home = around.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let held = [
             (home, "your home"),
@@ -57,22 +57,26 @@ impl OwnDirectory {
                 return Err(refused(dir, &format!("{what} is in it")));
             }
         }
+        // No mount keeps a link. One further down is like any that the session could make.
+        match [".git", ".spore"].iter().find(|name| dir.join(name).is_symlink()) {
+            Some(name) => Err(refused(dir, &format!("its {name} is a link"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks for what in `dir` is not the session's.
+    pub(crate) fn find(around: &Surroundings, workspace: &Workspace, dir: &Path) -> Result<Self> {
+        Self::refuse_unfit(around, dir)?;
         let (mut git, mut state) = below(dir);
         state.push(workspace.spore_dir());
-        state.retain(|place| place.starts_with(dir) && place.symlink_metadata().is_ok());
+        git.retain(|place| is_plain(place));
+        state.retain(|place| place.starts_with(dir) && is_plain(place));
         state.sort();
         state.dedup();
         let shared = state.iter().flat_map(|place| SHARED.map(|name| place.join(name)));
-        let shared = shared.filter(|place| is_plain(place)).collect();
-        for link in git.iter().chain(&state).filter(|place| place.is_symlink()) {
-            // No mount keeps a link. One further down is like any that the session could make.
-            if link.parent() == Some(dir) {
-                let name = link.file_name().unwrap_or_default().display();
-                return Err(refused(dir, &format!("its {name} is a link")));
-            }
-        }
-        git.retain(|place| is_plain(place));
-        state.retain(|place| is_plain(place));
+        // A repository may have committed a link that leads anywhere, here or further up.
+        let is_itself = |place: &PathBuf| place.canonicalize().is_ok_and(|real| real == *place);
+        let shared = shared.filter(is_itself).collect();
         // A checkout's `.git` is written by agents: it is believed in nothing.
         if !dir.starts_with(&around.state_home) {
             let led_to: Vec<PathBuf> = git.iter().filter_map(|dot| led_to(dot)).collect();
@@ -190,7 +194,7 @@ fn named_by(file: &Path, before: &str) -> Option<PathBuf> {
     file.parent()?.join(name).canonicalize().ok()
 }
 
-/// Whether it is there and no link: a repository may have committed one that leads anywhere.
+/// Whether it is there and no link.
 fn is_plain(place: &Path) -> bool {
     place.symlink_metadata().is_ok_and(|found| !found.is_symlink())
 }
