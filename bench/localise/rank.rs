@@ -223,5 +223,6 @@ fn surroundings(root: &Path) -> Surroundings {
         state_home: root.join(".spore/state"),
         credentials: spore_app::Credentials::default(),
         interrupt: Interrupt::default(),
+        starter: None,
     }
 }

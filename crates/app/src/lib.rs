@@ -21,6 +21,7 @@ pub mod search;
 mod secrets;
 mod session;
 mod setup;
+mod starts;
 pub mod toolbox;
 
 pub use base::credentials::Credentials;
@@ -66,3 +67,4 @@ pub use setup::doctor::{Checkup, DoctorFinding, doctor};
 pub use setup::settings::{Setting, SettingChanged, SettingsFile, change_setting, show_settings};
 pub use spore_investigate as investigation;
 pub use spore_store::spine::Cursor;
+pub use starts::Starts;

@@ -63,6 +63,7 @@ pub(crate) fn read(global: &Global) -> Result<Surroundings> {
         state_home,
         variables,
         interrupt: Interrupt::default(),
+        starter: Some(Arc::new(spore_app::Starts)),
     })
 }
 

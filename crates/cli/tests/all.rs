@@ -35,6 +35,7 @@ mod memory;
 mod memory_kills;
 mod odd_files;
 mod orchestrate;
+mod own_directory;
 mod package_managers;
 mod plain;
 mod planted_programs;

@@ -385,7 +385,6 @@ fn a_stage_that_is_not_required_leaves_a_partial_success() {
       .spore/runs/RUNID-001
     --- stderr
     Initialised .spore/, where runs are kept.
-    No sandbox holds this session: it works in your own directory.
     [LOOK] STARTING
     [LOOK] FAILED:exit=1 - it exited with code 1 and no final message
     [PLAN] STARTING
@@ -497,15 +496,15 @@ fn at_the_depth_limit_nothing_is_started_and_sessions_know_the_limit() {
     let flow = "[executors.e]\nrole = \"planner\"\n\
                 [orchestrators.o]\nstages = [{ name = \"A\", executor = \"e\" }]\n";
     let parts = "[[session]]\nrole = \"planner\"\nbounce = 1\nfinal = \"ok\"\n\
-                 steps = [{ run = \"env > ../env.txt\" }]\n";
+                 steps = [{ run = \"env > ~/env.txt\" }]\n";
     let env = scene(flow, parts);
     let args = with(&["stage", "o", "full", "t"], REPLAY);
     let deep = env.spore_in(&env.repo(), &args, &[("SPORE_SPAWN_DEPTH", "3")]).code(2);
     assert_eq!(deep.stdout, "");
-    assert!(!env.dir().join("env.txt").exists());
+    assert!(!env.dir().join("home/env.txt").exists());
     let last = env.spore_in(&env.repo(), &args, &[("SPORE_SPAWN_DEPTH", "2")]).code(0);
     assert!(last.stderr.contains("last level"), "{}", last.stderr);
-    let seen = std::fs::read_to_string(env.dir().join("env.txt")).unwrap();
+    let seen = std::fs::read_to_string(env.dir().join("home/env.txt")).unwrap();
     for line in ["SPORE_SPAWN_DEPTH=3\n", "SPORE_SPAWN_MAX_DEPTH=3\n", "SPORE_TRACE_ID="] {
         assert!(seen.contains(line), "{seen}");
     }

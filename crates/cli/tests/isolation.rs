@@ -98,6 +98,35 @@ fn no_session_finds_what_another_role_left_and_none_finds_the_home() {
 }
 
 #[test]
+fn a_coder_that_spoils_its_home_has_its_next_bounce_all_the_same() {
+    let spoil = "mv ~/.cargo ~/moved-1 && mkdir -p ~/.cargo/config.toml/x
+                 mv ~/.cache ~/moved-2 && ln -s /usr ~/.cache
+                 mv ~/.local ~/moved-3 && touch ~/.local
+                 mkdir ~/own && echo kept > ~/own/file
+                 chmod 0 ~/.cargo && chmod 0 ~";
+    let again = "test -s ~/.cargo/bin/tool
+                 grep -q mine ~/.cargo/config.toml
+                 test -s ~/.cache/pip/wheel && test ! -L ~/.cache
+                 test -s ~/.local/bin/tool
+                 grep -q kept ~/own/file";
+    let env = scene(spoil, "true", again, "true");
+    let names = [".cargo/bin/tool", ".cargo/config.toml", ".cache/pip/wheel", ".local/bin/tool"];
+    for name in names {
+        env.write_at(&env.dir().join("home").join(name), "mine\n");
+    }
+    if is_skipped(&env) {
+        return;
+    }
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    for session in ["bounce-1/coder", "bounce-2/coder"] {
+        assert_eq!(went_well(&env, session), vec![true; 5], "{session}\n{}", output.stderr);
+    }
+    for name in names {
+        assert_eq!(at_home(&env, name), "mine\n", "{name}");
+    }
+}
+
+#[test]
 fn what_a_gate_or_an_agent_writes_to_a_cache_is_thrown_away() {
     let cached = "~/.npm/package/index.js";
     let poison = format!(

@@ -480,6 +480,7 @@ impl Answerer for Broker {
                 Told::Answer(ToolAnswer::ok("Taken."))
             }
             Ask::Resources => Told::Resources(Vec::new()),
+            Ask::Start(_) => Told::Refused,
             Ask::Read { .. } => Told::Contents(None),
         }
     }

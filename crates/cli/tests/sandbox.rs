@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use spore_testkit::{ProgramOutput, TestEnv};
 
-use crate::scenes::{self, WRITE_42, told};
+use crate::scenes::{self, WRITE_42};
 
 /// Each is tried again and again by the coder and must always fail. `$R` is the user's
 /// repository, `$S` is Spore's own program.
@@ -176,25 +176,6 @@ fn a_session_keeps_on_record_what_it_was_held_to() {
     assert_eq!(record["layers"], serde_json::json!(["root", "processes", "calls"]));
     let report = std::fs::read_to_string(dir.join("report.json")).unwrap();
     assert!(report.contains("\"held\": true"), "{report}");
-}
-
-#[test]
-fn a_spawned_session_is_said_not_to_be_held_and_refused_where_it_must_be() {
-    let scenario =
-        "[[session]]\nrole = \"operator\"\nbounce = 1\ncost_usd = 0.5\nfinal = \"done\"\n";
-    let env = scenes::with_scenario(scenario);
-    let spawn = ["spawn", "--prompt", "x", "--backend", "replay", "--scenario", "../scenario.toml"];
-    let output = env.spore(&spawn).code(0);
-    assert!(output.stderr.contains("No sandbox holds this session"), "{}", output.stderr);
-    let required = [("SPORE_SANDBOX_MODE", "required")];
-    let refused = env.spore_in(&env.repo(), &spawn, &required).code(69);
-    insta::assert_snapshot!(told(&refused), @r#"
-    exit code: 69
-    --- stdout
-    --- stderr
-    error: a sandbox is required, and a spawned session has none
-      try: let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = "auto"`
-    "#);
 }
 
 #[test]

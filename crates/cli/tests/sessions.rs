@@ -146,13 +146,13 @@ fn a_resumed_run_is_as_deep_as_it_was() {
 #[test]
 fn a_session_that_a_session_starts_is_known_by_both() {
     let spore = env!("CARGO_BIN_EXE_spore");
-    let inner = "spawn --prompt inner --role helper --backend replay --scenario ../inner.toml";
+    let inner = "spawn --prompt inner --role helper --backend replay --scenario inner.toml";
     let env = scenes::with_scenario(&format!(
         "[[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"done\"\n\
          steps = [{{ run = \"{spore} {inner}\" }}]\n"
     ));
     let helper = "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"helped\"\nsteps = []\n";
-    env.write_at(&env.dir().join("inner.toml"), helper);
+    env.write("inner.toml", helper);
     let _ = env.spore(&[KINDS[0], PLAYED].concat()).code(0);
     let told = events(&env);
     let begun =
@@ -167,9 +167,130 @@ fn a_session_that_a_session_starts_is_known_by_both() {
     // A session that is over, or was never there, is not believed.
     for session in [outer["run"].as_str().unwrap(), "no run at all"] {
         let args = ["spawn", "--prompt", "again", "--role", "helper"];
-        let args = [&args[..], &["--backend", "replay", "--scenario", "../inner.toml"]].concat();
+        let args = [&args[..], &["--backend", "replay", "--scenario", "inner.toml"]].concat();
         let _ = env.spore_in(&env.repo(), &args, &[("SPORE_SESSION_RUN", session)]).code(0);
     }
     let again = events(&env).into_iter().filter(|event| event["payload"]["task"] == "again");
     assert!(again.into_iter().all(|event| event["payload"]["started_by"].is_null()));
+}
+
+/// Runs a session of `role` that calls these, with what each prints and its exit code in a file of
+/// its own; returns these.
+fn calls(env: &TestEnv, role: &str, calls: &[&str]) -> Vec<String> {
+    let spore = env!("CARGO_BIN_EXE_spore");
+    let name = |number: usize| format!("told-{number}");
+    let step = |(number, call): (usize, &&str)| {
+        let file = name(number);
+        format!("{{ run = \"{spore} {call} > {file} 2>&1; echo exit code $? >> {file}\" }},")
+    };
+    let steps: String = calls.iter().enumerate().map(step).collect();
+    env.write_at(
+        &env.dir().join("scenario.toml"),
+        &format!(
+            "[[session]]\nrole = \"{role}\"\nbounce = 1\nfinal = \"done\"\nsteps = [{steps}]\n"
+        ),
+    );
+    let args = [&["spawn", "--role", role, "--prompt", "outer"], PLAYED].concat();
+    let _ = env.spore(&args).code(0);
+    let read = |number| std::fs::read_to_string(env.repo().join(name(number))).unwrap();
+    (0..calls.len()).map(read).collect()
+}
+
+/// A scene whose sessions are held, with a helper that they can start.
+fn held() -> TestEnv {
+    let env = scenes::with_scenario("");
+    env.write(".spore/flows/release.toml", FLOW);
+    let helper = "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"helped\"\ncost_usd = 0.5\n\
+                  steps = [{ run = \"pwd >> seen; cat ../beside.txt >> seen; true\" }]\n\
+                  [[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"done\"\nsteps = []\n";
+    env.write("inner.toml", helper);
+    env.write_at(&env.dir().join("beside.txt"), "mine\n");
+    env
+}
+
+#[test]
+fn a_session_that_is_held_starts_others_within_its_own_bounds() {
+    let env = held();
+    env.write("sub/file", "x\n");
+    let play = "--backend replay --scenario inner.toml";
+    let spawn = format!("spawn --role helper --prompt x {play}");
+    let told = calls(
+        &env,
+        "operator",
+        &[
+            &spawn,
+            &format!("{spawn} --json"),
+            &format!("exec e look around {play}"),
+            &format!("{spawn} --cwd sub"),
+            &format!("{spawn} --cwd .."),
+            "spawn --role helper --prompt x --backend replay --scenario ../scenario.toml",
+            &format!("{spawn} --max-depth 9 --budget 1000"),
+            &format!("--root .. {spawn}"),
+            "orchestrate x",
+            "sentinel --checks-only",
+        ],
+    );
+    assert!(told[0].contains("helped\n") && told[0].ends_with("exit code 0\n"), "{}", told[0]);
+    assert!(told[0].contains("helper: helped"), "{}", told[0]);
+    let json = told[1].strip_suffix("exit code 0\n").unwrap();
+    let answer: Value = serde_json::from_str(json).unwrap();
+    assert_eq!((&answer["result"], &answer["depth"]), (&"helped".into(), &1.into()));
+    for number in [2, 3, 6, 7] {
+        assert!(told[number].ends_with("exit code 0\n"), "{number}: {}", told[number]);
+    }
+    for number in [4, 5] {
+        assert!(told[number].contains("which the session is shown"), "{}", told[number]);
+        assert!(told[number].ends_with("exit code 64\n"), "{number}: {}", told[number]);
+    }
+    for number in [8, 9] {
+        assert!(told[number].contains("a sandbox holds cannot start this"), "{}", told[number]);
+        assert!(told[number].ends_with("exit code 64\n"), "{number}: {}", told[number]);
+    }
+    let seen = std::fs::read_to_string(env.repo().join("seen")).unwrap();
+    assert!(seen.lines().all(|line| line.starts_with('/')), "{seen}");
+    assert!(
+        seen.lines().any(|line| line.ends_with("/repo/sub"))
+            || env.repo().join("sub/seen").exists()
+    );
+    let begun: Vec<Value> =
+        events(&env).into_iter().filter(|event| event["type"] == "run.started").collect();
+    let outer = &begun[0];
+    for event in &begun[1..] {
+        assert_eq!(event["trace"], outer["trace"]);
+        assert!(event["payload"]["started_by"].is_string(), "{event}");
+    }
+}
+
+#[test]
+fn at_the_limit_a_session_starts_none_and_a_role_without_a_shell_never_does() {
+    let env = held();
+    let spawn = "spawn --role helper --prompt x --backend replay --scenario inner.toml";
+    env.write(".spore/config.toml", "[spawn]\nmax_depth = 1\n");
+    let told = calls(&env, "operator", &[spawn, &format!("{spawn} --max-depth 9")]);
+    for told in told {
+        assert!(told.contains("nested") && told.ends_with("exit code 2\n"), "{told}");
+    }
+    let env = held();
+    let told = calls(&env, "verifier", &[spawn]);
+    assert!(!told[0].contains("helped") && !told[0].ends_with("exit code 0\n"), "{}", told[0]);
+}
+
+#[test]
+fn what_a_session_started_ends_with_it() {
+    let env = held();
+    let helper =
+        "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"\"\nsteps = [{ hang = true }]\n";
+    env.write("inner.toml", helper);
+    let spore = env!("CARGO_BIN_EXE_spore");
+    let spawn = "spawn --role helper --prompt x --backend replay --scenario inner.toml";
+    env.write_at(
+        &env.dir().join("scenario.toml"),
+        &format!("[[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"\"\nsteps = [{{ run = \"{spore} {spawn}\" }}]\n"),
+    );
+    let args = [KINDS[0], PLAYED, &["--timeout", "2s"]].concat();
+    let _ = env.spore(&args).code(21);
+    let wait = std::time::Duration::from_secs(8);
+    assert_eq!(spore_testkit::wait_until_none(env.dir(), wait), []);
+    let ended = events(&env).into_iter().filter(|event| event["type"] == "run.finished");
+    assert_eq!(ended.count(), 2);
 }

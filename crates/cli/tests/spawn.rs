@@ -14,7 +14,7 @@ usage = { input_tokens = 100, output_tokens = 10 }
 final = "It is a question."
 steps = [
   { expect = "what is this" },
-  { run = "env > ../env.txt" },
+  { run = "env > ~/env.txt" },
   { say = "I look around." },
 ]
 "#;
@@ -36,8 +36,7 @@ fn a_session_answers_on_stdout_and_is_on_record() {
     It is a question.
     --- stderr
     Initialised .spore/, where runs are kept.
-    No sandbox holds this session: it works in your own directory.
-      operator: run env > ../env.txt
+      operator: run env > ~/env.txt
       operator: run ok
       operator: I look around.
       operator: It is a question.
@@ -67,7 +66,7 @@ fn a_session_is_told_how_deep_it_is_and_what_it_belongs_to() {
     let env = scenes::with_scenario(SCENARIO);
     let variables = [("SPORE_SPAWN_DEPTH", "1"), ("SPORE_TRACE_ID", "trace-7")];
     let _ = env.spore_in(&env.repo(), SPAWN, &variables).code(0);
-    let seen = std::fs::read_to_string(env.dir().join("env.txt")).unwrap();
+    let seen = std::fs::read_to_string(env.dir().join("home/env.txt")).unwrap();
     assert!(seen.contains("SPORE_SPAWN_DEPTH=2\n"), "{seen}");
     assert!(seen.contains("SPORE_TRACE_ID=trace-7\n"), "{seen}");
 }
@@ -81,7 +80,7 @@ fn at_the_depth_limit_nothing_is_started() {
         assert!(output.stderr.contains("nested"), "{}", output.stderr);
     }
     let _ = env.spore_in(&env.repo(), SPAWN, &[("SPORE_SPAWN_DEPTH", "many")]).code(65);
-    assert!(!env.dir().join("env.txt").exists());
+    assert!(!env.dir().join("home/env.txt").exists());
     let deeper = with(&["--max-depth", "3"]);
     let _ = env.spore_in(&env.repo(), &deeper, &[("SPORE_SPAWN_DEPTH", "2")]).code(0);
 }

@@ -17,6 +17,8 @@ pub const RESERVED: &[&str] = &[
     "SPORE_SPAWN_DEPTH",
     "SPORE_TRACE_ID",
     "SPORE_SESSION_RUN",
+    "SPORE_STARTS",
+    "SPORE_STARTS_TOKEN",
     "SPORE_MODEL_DIR",
 ];
 

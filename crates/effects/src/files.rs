@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use beneath::Beneath;
+pub use beneath::{Beneath, WayFor};
 pub use removal::{open_up, remove_all};
 
 /// Replaces `path` with `content`, whole and on disk when this returns. The rights of a file

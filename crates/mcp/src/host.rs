@@ -53,6 +53,8 @@ impl ToolHost for ProjectHost {
             Ask::Call { tool, arguments } => Told::Answer(self.call(&tool, &arguments)),
             Ask::Resources => Told::Resources(self.toolbox.resources()),
             Ask::Read { uri } => Told::Contents(self.toolbox.read(&uri)),
+            // No client of a server is a session.
+            Ask::Start(_) => Told::Refused,
         })
     }
 }

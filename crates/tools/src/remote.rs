@@ -5,6 +5,9 @@
 //! session's token in every line. A process without a valid token is refused and learns nothing
 //! else, so there is one refusal and no reasons.
 //!
+//! A session that may start others has a second token for that alone. What it asks for takes as
+//! long as a session does, so lines are told while it goes on, and the last one is the answer.
+//!
 //! Both ends are here: what the shim and the `api` backend ask with, and the loop that
 //! answers. Who may ask what is the answerer's business.
 
@@ -20,6 +23,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use spore_model::{Fault, Outcome};
+
 use crate::graph::Declared;
 use crate::{ModelTool, Reach, ToolAnswer, ToolCaller};
 
@@ -27,6 +32,11 @@ use crate::{ModelTool, Reach, ToolAnswer, ToolCaller};
 pub const SOCKET_VARIABLE: &str = "SPORE_BROKER";
 /// What admits the session.
 pub const TOKEN_VARIABLE: &str = "SPORE_BROKER_TOKEN";
+
+/// Where a session that may start others asks for it, and what admits it there. Unlike the token
+/// for its tools, every program of the session sees this one.
+pub const STARTS_VARIABLE: &str = "SPORE_STARTS";
+pub const STARTS_TOKEN_VARIABLE: &str = "SPORE_STARTS_TOKEN";
 
 /// The longest question, and the longest answer.
 const ASK_BYTES: u64 = 1 << 20;
@@ -60,6 +70,17 @@ pub enum Ask {
     Read {
         uri: String,
     },
+    /// Start a session below this one.
+    Start(Start),
+}
+
+/// What a session asks to be started: the words of a command, as data.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Start {
+    pub command: String,
+    pub request: Value,
+    /// Where the command was called.
+    pub cwd: PathBuf,
 }
 
 /// One line back.
@@ -71,8 +92,22 @@ pub enum Told {
     Resources(Vec<Resource>),
     /// `None` where there is no such thing.
     Contents(Option<Contents>),
+    /// Something that happened meanwhile, for people; more follows.
+    Meanwhile(String),
+    /// What came of something that was started: the answer of its command, or its error.
+    Ended(Result<Value, StartError>),
     /// The token is none, or not any more.
     Refused,
+}
+
+/// Why nothing was started, or why it could not be told what came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StartError {
+    pub fault: Fault,
+    /// Set where the refusal is itself an outcome that callers tell apart.
+    pub outcome: Option<Outcome>,
+    pub message: String,
+    pub hint: Option<String>,
 }
 
 /// Something that a client can put before its model by name.
@@ -105,15 +140,39 @@ impl Remote {
     /// Finds the broker that an environment names. A socket without a token is asked too, and
     /// refuses.
     pub fn of_environment(variables: &[(String, String)]) -> Option<Self> {
+        Self::named_by(variables, SOCKET_VARIABLE, TOKEN_VARIABLE)
+    }
+
+    /// The same for a session that may start others.
+    pub fn for_starts(variables: &[(String, String)]) -> Option<Self> {
+        Self::named_by(variables, STARTS_VARIABLE, STARTS_TOKEN_VARIABLE)
+    }
+
+    fn named_by(variables: &[(String, String)], socket: &str, token: &str) -> Option<Self> {
         let get = |name: &str| {
             variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
         };
-        let socket = get(SOCKET_VARIABLE).filter(|socket| !socket.is_empty())?;
-        Some(Self::new(socket, get(TOKEN_VARIABLE).unwrap_or_default()))
+        let socket = get(socket).filter(|socket| !socket.is_empty())?;
+        Some(Self::new(socket, get(token).unwrap_or_default()))
+    }
+
+    /// Returns whether there is a broker at all.
+    pub fn is_there(&self) -> bool {
+        self.socket.exists()
     }
 
     /// Asks and waits for the answer, or until `cancelled`.
     pub fn ask(&self, ask: &Ask, cancelled: &dyn Fn() -> bool) -> io::Result<Told> {
+        self.follow(ask, cancelled, &mut |_| {})
+    }
+
+    /// The same, and hands over what is told meanwhile.
+    pub fn follow(
+        &self,
+        ask: &Ask,
+        cancelled: &dyn Fn() -> bool,
+        meanwhile: &mut dyn FnMut(&str),
+    ) -> io::Result<Told> {
         let asked = Asked { token: self.token.clone(), ask: ask.clone() };
         let mut line = serde_json::to_vec(&asked)?;
         if line.len() as u64 >= ASK_BYTES {
@@ -124,11 +183,13 @@ impl Remote {
         stream.set_write_timeout(Some(ASK_TIME))?;
         stream.write_all(&line)?;
         stream.set_read_timeout(Some(GLANCE))?;
-        let bytes = read_patiently(&mut stream, cancelled)?;
-        if bytes.last() != Some(&b'\n') {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the answer was cut off"));
+        let mut lines = PatientLines { stream, bytes: Vec::new() };
+        loop {
+            match serde_json::from_slice(&lines.next(cancelled)?)? {
+                Told::Meanwhile(line) => meanwhile(&line),
+                told => return Ok(told),
+            }
         }
-        Ok(serde_json::from_slice(&bytes)?)
     }
 
     /// Makes a registry's tools of those that the broker has for this session.
@@ -161,23 +222,38 @@ impl Remote {
     }
 }
 
-fn read_patiently(stream: &mut UnixStream, cancelled: &dyn Fn() -> bool) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut part = [0; 64 << 10];
-    loop {
-        match stream.read(&mut part) {
-            Ok(0) => return Ok(bytes),
-            Ok(size) => bytes.extend_from_slice(&part[..size]),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {
-                if cancelled() {
-                    return Err(io::Error::new(io::ErrorKind::Interrupted, "it was interrupted"));
-                }
+/// Lines from the broker, which may take their time.
+struct PatientLines {
+    stream: UnixStream,
+    bytes: Vec<u8>,
+}
+
+impl PatientLines {
+    fn next(&mut self, cancelled: &dyn Fn() -> bool) -> io::Result<Vec<u8>> {
+        let mut part = [0; 64 << 10];
+        loop {
+            if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let rest = self.bytes.split_off(end + 1);
+                return Ok(std::mem::replace(&mut self.bytes, rest));
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        if bytes.len() as u64 > TOLD_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long"));
+            if self.bytes.len() as u64 > TOLD_BYTES {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long"));
+            }
+            match self.stream.read(&mut part) {
+                Ok(0) => {
+                    let why = "the answer was cut off";
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+                }
+                Ok(size) => self.bytes.extend_from_slice(&part[..size]),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {
+                    if cancelled() {
+                        let why = "it was interrupted";
+                        return Err(io::Error::new(io::ErrorKind::Interrupted, why));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 }
@@ -185,6 +261,34 @@ fn read_patiently(stream: &mut UnixStream, cancelled: &dyn Fn() -> bool) -> io::
 /// Answers each question; several at a time.
 pub trait Answerer: Send + Sync + 'static {
     fn answer(&self, asked: Asked) -> Told;
+
+    /// Starts what is asked for and returns what came of it. The process that asks may be gone before.
+    fn start(&self, _token: &str, _start: Start, _asker: &Asker<'_>) -> Told {
+        Told::Refused
+    }
+}
+
+/// The process that waits for what it asked to be started.
+pub struct Asker<'a> {
+    stream: &'a UnixStream,
+}
+
+impl Asker<'_> {
+    /// Tells it something meanwhile. One that is gone hears nothing.
+    pub fn tell(&self, line: &str) {
+        if let Ok(mut line) = serde_json::to_vec(&Told::Meanwhile(line.to_owned())) {
+            line.push(b'\n');
+            let _ = { self.stream }.write_all(&line);
+        }
+    }
+
+    /// Returns whether it has closed its end. It has nothing more to say, so what can be read is
+    /// the end.
+    pub fn is_gone(&self) -> bool {
+        let events = PollFlags::POLLIN | PollFlags::POLLHUP;
+        let mut fds = [PollFd::new(self.stream.as_fd(), events)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
 }
 
 /// The answering end, until it is dropped. A question in the making is answered still.
@@ -272,6 +376,9 @@ fn serve(stream: UnixStream, answerer: &dyn Answerer) -> io::Result<()> {
     BufReader::new((&stream).take(ASK_BYTES)).read_until(b'\n', &mut line)?;
     // What cannot be read has no token either.
     let told = match serde_json::from_slice::<Asked>(&line) {
+        Ok(Asked { token, ask: Ask::Start(start) }) if line.ends_with(b"\n") => {
+            answerer.start(&token, start, &Asker { stream: &stream })
+        }
         Ok(asked) if line.ends_with(b"\n") => answerer.answer(asked),
         _ => Told::Refused,
     };

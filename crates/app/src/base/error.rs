@@ -14,6 +14,7 @@ use spore_gates::GateError;
 use spore_git::GitError;
 use spore_model::{Fault, Outcome};
 use spore_store::{CodeIndexError, JournalError, KnowledgeError, OpenError};
+use spore_tools::remote::StartError;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -48,6 +49,23 @@ impl Error {
     /// The user interrupted the command; nothing was changed.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self { outcome: Some(Outcome::Interrupted), ..Self::new(Fault::Usage, message) }
+    }
+
+    /// The error of another process of ours, as it was told.
+    pub(crate) fn told(told: StartError) -> Self {
+        let StartError { fault, outcome, message, hint } = told;
+        Self { fault, outcome, message, hint, source: None }
+    }
+
+    /// What another process of ours is told of it, causes included.
+    pub(crate) fn tell(&self) -> StartError {
+        let mut message = self.message.clone();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            message = format!("{message}: {error}");
+            cause = error.source();
+        }
+        StartError { fault: self.fault, outcome: self.outcome, message, hint: self.hint.clone() }
     }
 
     pub fn exit_code(&self) -> u8 {

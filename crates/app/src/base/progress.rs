@@ -95,6 +95,10 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
+    /// What a session that another process runs for this one has to say.
+    Relayed {
+        line: String,
+    },
     /// Sessions may be nested no deeper than the one that is about to start.
     Shallow {
         limit: u32,
@@ -138,6 +142,7 @@ impl fmt::Display for Update {
                 write!(f, "Run {} goes on; {reaped} processes left behind were ended.", run.short())
             }
             Self::NotHeld { note } => f.write_str(note),
+            Self::Relayed { line } => f.write_str(line),
             Self::Struck { what } => write!(
                 f,
                 "There is a secret in {what}: it was struck, so no agent gets it and it is kept \

@@ -4,10 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde_json::Value;
 use spore_effects::{Clock, Ids, Probe, programs};
 use spore_secrets::KnownSecrets;
+use spore_tools::remote::Start;
 
 use super::credentials::Credentials;
+use super::error::Result;
+use super::progress::Progress;
+use super::starts::StartBounds;
 
 pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
@@ -28,6 +33,8 @@ pub struct Surroundings {
     /// The user's credentials, which are in nothing that is written or shown to a model.
     pub credentials: Credentials,
     pub interrupt: Interrupt,
+    /// Starts what sessions ask for; without it they may start nothing.
+    pub starter: Option<Arc<dyn SessionStarter>>,
 }
 
 impl Surroundings {
@@ -62,8 +69,22 @@ impl Surroundings {
             state_home: self.state_home.clone(),
             credentials: self.credentials.clone(),
             interrupt: self.interrupt.clone(),
+            starter: self.starter.clone(),
         }
     }
+}
+
+/// Performs what sessions ask to be started. Handed in from above, because what can be started
+/// is made of what sessions are made of.
+pub trait SessionStarter: Send + Sync {
+    /// Starts it and waits for its end. Returns the answer that its command would print.
+    fn start(
+        &self,
+        around: &Surroundings,
+        start: &Start,
+        bounds: &StartBounds,
+        progress: &mut dyn Progress,
+    ) -> Result<Value>;
 }
 
 /// Set once by Ctrl-C; everything that waits looks at it.

@@ -21,7 +21,7 @@ use crate::base::step::Intent;
 use crate::knowledge::brief::{Brief, BriefAsked, Briefing, Findings, task_file_limits};
 use crate::session::agent_choice::AgentChoice;
 use crate::session::backends::{backend, model};
-use crate::session::confinement::SessionConfinement;
+use crate::session::confinement::{OwnHold, SessionConfinement};
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
 use crate::session::roles::RoleTerms;
@@ -134,6 +134,7 @@ impl Exec<'_> {
         let (ground, plan) = (self.ground, self.plan);
         let (config, root) = (ground.config, ground.workspace.root());
         let choice = self.choice();
+        let hold = OwnHold::find(ground.around, config, &choice.backend, root)?;
         let scenario = plan.scenario.as_deref().map(|path| root.join(path));
         let agent = backend(ground.around, config, &choice.backend, scenario.as_deref())?;
         let head = ground.head();
@@ -165,7 +166,7 @@ impl Exec<'_> {
                 run: self.place.run,
                 key: key.clone(),
             },
-            confinement: SessionConfinement::OwnDirectory,
+            confinement: SessionConfinement::OwnDirectory(hold),
         })
     }
 

@@ -5,8 +5,8 @@
 //! [`spore_compose`]; what is here performs its steps: intent, effect, result, layer by layer,
 //! all in the journal.
 //!
-//! A session of a flow works in the project itself and is held by no sandbox, like one of
-//! `spore spawn`; a stage that is `orchestrate` works in a checkout of its own.
+//! A session of a flow works in the project itself and is held there, like one of `spore spawn`; a
+//! stage that is `orchestrate` works in a checkout of its own.
 
 mod checks;
 mod execs;
@@ -21,7 +21,7 @@ mod verified;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spore_compose::{ExecPlan, Parked};
 use spore_config::Config;
@@ -42,14 +42,18 @@ use stages::{Orchestrator, StagesOver};
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{claim, is_claimed};
+use crate::base::starts::StartBounds;
 use crate::report::{self, RunReport};
 use crate::session::broker::Broker;
+use crate::session::confinement::OwnHold;
 use crate::session::nesting::{Ancestry, Nesting};
+use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::processes::reap;
+use crate::session::sandbox::Sandboxes;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// What came of a flow, whatever its layer.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FlowReport {
     pub run: RunId,
     pub kind: RunKind,
@@ -57,7 +61,7 @@ pub struct FlowReport {
     pub status: RunStatus,
     pub outcome: Outcome,
     pub exit_code: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub trace_id: TraceId,
     pub cost: Cost,
@@ -74,7 +78,22 @@ pub fn exec(
     asked: &ExecAsked,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
-    start(around, &asked.options, |ready| plan::exec(ready, asked), progress)
+    match ParentSession::of(around) {
+        Some(parent) => parent.start("exec", asked, around, progress),
+        None => start(around, &asked.options, |ready| plan::exec(ready, asked), progress),
+    }
+}
+
+/// The same for a session, within its bounds.
+pub(crate) fn exec_within(
+    around: &Surroundings,
+    asked: &ExecAsked,
+    bounds: &StartBounds,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let options = asked.options.within(around, bounds)?;
+    let asked = ExecAsked { options, ..asked.clone() };
+    start(around, &asked.options, |ready| plan::exec(ready, &asked), progress)
 }
 
 /// Runs the stages of an orchestrator.
@@ -83,7 +102,22 @@ pub fn stage(
     asked: &StageAsked,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
-    start(around, &asked.options, |ready| plan::stage(ready, asked), progress)
+    match ParentSession::of(around) {
+        Some(parent) => parent.start("stage", asked, around, progress),
+        None => start(around, &asked.options, |ready| plan::stage(ready, asked), progress),
+    }
+}
+
+/// The same for a session, within its bounds.
+pub(crate) fn stage_within(
+    around: &Surroundings,
+    asked: &StageAsked,
+    bounds: &StartBounds,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let options = asked.options.within(around, bounds)?;
+    let asked = StageAsked { options, ..asked.clone() };
+    start(around, &asked.options, |ready| plan::stage(ready, &asked), progress)
 }
 
 /// Runs the phases of a coordinator.
@@ -92,7 +126,22 @@ pub fn phase(
     asked: &PhaseAsked,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
-    start(around, &asked.options, |ready| plan::phase(ready, asked), progress)
+    match ParentSession::of(around) {
+        Some(parent) => parent.start("phase", asked, around, progress),
+        None => start(around, &asked.options, |ready| plan::phase(ready, asked), progress),
+    }
+}
+
+/// The same for a session, within its bounds.
+pub(crate) fn phase_within(
+    around: &Surroundings,
+    asked: &PhaseAsked,
+    bounds: &StartBounds,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let options = asked.options.within(around, bounds)?;
+    let asked = PhaseAsked { options, ..asked.clone() };
+    start(around, &asked.options, |ready| plan::phase(ready, &asked), progress)
 }
 
 /// Runs one cycle of the project's checks: the next one of a sentinel that waits for it, else
@@ -123,12 +172,16 @@ fn start(
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
     let workspace = Workspace::find_for_run(around)?;
+    refuse_inside(around, &workspace)?;
     let config = workspace.config(around, &[])?;
     let planned =
         plan(&requests::Ready { around, workspace: &workspace, config: &config, options })?;
-    if planned.kind() != RunKind::Sentinel {
-        crate::session::confinement::refuse_if_required(&config)?;
-    }
+    let backend = options.backend.as_deref().unwrap_or(&config.orchestrate.backend);
+    let notes = match planned.kind() {
+        // Its checks work in a checkout, and say what holds them.
+        RunKind::Sentinel => Vec::new(),
+        _ => OwnHold::find(around, &config, backend, workspace.root())?.notes().to_vec(),
+    };
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
     let ancestry = Ancestry::read(around, limit)?;
     planned.refuse_missing(around, &workspace, &config)?;
@@ -145,9 +198,8 @@ fn start(
     let budget = options.budget.or(planned.budget()).unwrap_or(config.orchestrate.budget_usd);
     let settings = FlowSettings { planned, budget, raised: Usd::ZERO, max_depth: limit };
     create(around, &journal, &settings, &ancestry, id)?;
-    if settings.planned.kind() != RunKind::Sentinel {
-        progress
-            .update(&Update::NotHeld { note: crate::session::confinement::NOT_HELD.to_owned() });
+    for note in notes {
+        progress.update(&Update::NotHeld { note });
     }
     work(around, &workspace, &config, &journal, id, ancestry.nesting, &settings, progress)
 }
@@ -195,6 +247,7 @@ fn go_on(
     let event = events.make(SourceKind::Runner, word, "run.resumed", run.id, json!({}));
     journal.update_run(run.id, &change, &[event])?;
     progress.update(&Update::Resumed { run: run.id, reaped });
+    Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     let nesting = Nesting { depth: run.depth, limit: settings.max_depth };
     work(around, workspace, &config, &journal, run.id, nesting, &settings, progress)
 }

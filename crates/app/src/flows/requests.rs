@@ -11,11 +11,12 @@ use spore_effects::files::paths_in;
 use spore_model::{Fault, RunKind, Usd};
 
 use super::checks;
+use crate::base::starts::StartBounds;
 use crate::run::settings::RunSettings;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What every layer takes. What is left out comes from the flow, then from the configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOptions {
     /// The agent of every executor that names none.
     pub backend: Option<String>,
@@ -25,7 +26,7 @@ pub struct FlowOptions {
     pub max_depth: Option<u32>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExecAsked {
     pub name: String,
     pub action: String,
@@ -33,7 +34,7 @@ pub struct ExecAsked {
     pub options: FlowOptions,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StageAsked {
     pub name: String,
     pub modifier: String,
@@ -41,7 +42,7 @@ pub struct StageAsked {
     pub options: FlowOptions,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PhaseAsked {
     pub name: String,
     pub options: FlowOptions,
@@ -52,6 +53,22 @@ pub struct SentinelAsked {
     pub max_cycles: Option<u32>,
     /// Begin with cycle 1, although an earlier sentinel waits for its next cycle.
     pub fresh: bool,
+}
+
+impl FlowOptions {
+    /// Returns what is asked for as far as a session may ask for it. A flow works in the project
+    /// itself, so only a session may start one that is shown the project.
+    pub(crate) fn within(&self, around: &Surroundings, bounds: &StartBounds) -> Result<Self> {
+        let root = Workspace::find_for_run(around)?.root().to_owned();
+        bounds.seen(&root, &root)?;
+        let seen = |path: &Path| bounds.seen(&around.cwd, path);
+        Ok(Self {
+            backend: self.backend.clone(),
+            scenario: self.scenario.as_deref().map(seen).transpose()?,
+            budget: bounds.budget(self.budget),
+            max_depth: Some(bounds.depth(self.max_depth)),
+        })
+    }
 }
 
 /// What a flow was started with. It is part of the run's record: a resumed flow does what it

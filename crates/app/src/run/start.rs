@@ -16,6 +16,7 @@ use crate::run::settings::RunSettings;
 use crate::secrets::without_keys;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::nesting::{Ancestry, Nesting};
+use crate::session::parent::refuse_inside;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// The run that a task belongs to, and the id that it was planned with: asked for again after
@@ -38,6 +39,7 @@ pub fn orchestrate(
     let workspace = Workspace::find_for_run(around)?;
     let config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
+    refuse_inside(around, &workspace)?;
     let id = around.ids.run();
     let place = RunPlace {
         id,

@@ -12,6 +12,7 @@
 
 mod home;
 mod proposals;
+mod starting;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,7 +22,10 @@ use spore_agent::McpServer;
 use spore_config::Config;
 use spore_model::{CommitId, RunId, ToolGroups};
 use spore_tools::graph::{Declared, declared_for};
-use spore_tools::remote::{Answerer, Ask, Asked, Listening, SOCKET_VARIABLE, TOKEN_VARIABLE, Told};
+use spore_tools::remote::{
+    Answerer, Ask, Asked, Asker, Listening, SOCKET_VARIABLE, STARTS_TOKEN_VARIABLE,
+    STARTS_VARIABLE, Start, TOKEN_VARIABLE, Told,
+};
 use spore_tools::{ToolAnswer, misfit};
 
 use crate::toolbox::{ProjectView, Toolbox};
@@ -29,6 +33,8 @@ use crate::{Error, Result, Surroundings, Workspace};
 use home::Home;
 pub(crate) use proposals::Proposals;
 use proposals::Stamp;
+use starting::Starting;
+pub(crate) use starting::StartsAdmitted;
 
 /// The name by which agents know our server.
 pub const SERVER_NAME: &str = "spore";
@@ -55,6 +61,8 @@ pub(crate) struct Admission {
     /// Whose index answers: the base or the tree under judgement. The user's work tree where
     /// none is named.
     pub(crate) at: Option<CommitId>,
+    /// What it may start; nothing where it may start nothing.
+    pub(crate) starts: Option<StartsAdmitted>,
 }
 
 impl Broker {
@@ -97,10 +105,18 @@ impl Broker {
             tools: declared_for(&admission.tools),
             toolbox: Toolbox::new(Arc::clone(&self.around), view),
             proposals: Mutex::new(Proposals { by: Some(stamp), ..Proposals::default() }),
+            starting: Starting::new(&self.around, admission.starts),
             calls: Mutex::new(0),
             ended: Condvar::new(),
         });
-        self.sessions.lock().insert(token.clone(), Arc::clone(&session));
+        let mut sessions = self.sessions.lock();
+        sessions.insert(token.clone(), AdmittedAs::User(Arc::clone(&session)));
+        let starts = session.starting.as_ref().map(|_| {
+            let token = self.around.ids.session_token().as_str().to_owned();
+            sessions.insert(token.clone(), AdmittedAs::Starter(Arc::clone(&session)));
+            token
+        });
+        drop(sessions);
         SessionAccess {
             sessions: Arc::clone(&self.sessions),
             session,
@@ -115,6 +131,7 @@ impl Broker {
                 required: false,
             },
             token,
+            starts,
         }
     }
 }
@@ -125,6 +142,8 @@ pub(crate) struct SessionAccess {
     session: Arc<ServedSession>,
     server: McpServer,
     token: String,
+    /// What starts sessions, and nothing else.
+    starts: Option<String>,
 }
 
 impl SessionAccess {
@@ -133,50 +152,86 @@ impl SessionAccess {
         self.server.clone()
     }
 
-    /// Voids the token, waits for a call in flight, and returns what was proposed.
+    /// Tells the programs of the session where it may start others.
+    pub(crate) fn tell(&self, variables: &mut Vec<(String, String)>) {
+        let Some(token) = &self.starts else { return };
+        let socket = self.server.env.iter().find(|(name, _)| name == SOCKET_VARIABLE);
+        let socket = socket.map(|(_, value)| value.clone()).unwrap_or_default();
+        for (name, value) in [(STARTS_VARIABLE, socket), (STARTS_TOKEN_VARIABLE, token.clone())] {
+            variables.retain(|(known, _)| known != name);
+            variables.push((name.to_owned(), value));
+        }
+    }
+
+    fn void(&self) {
+        self.sessions.void([Some(&self.token), self.starts.as_ref()], &self.session);
+    }
+
+    /// Voids the tokens, ends what was started, waits for calls in flight, and returns what was
+    /// proposed.
     pub(crate) fn close(self) -> Proposals {
-        self.sessions.void(&self.token);
+        self.void();
         std::mem::take(&mut *self.session.proposals())
     }
 }
 
 impl Drop for SessionAccess {
     fn drop(&mut self) {
-        self.sessions.void(&self.token);
+        self.void();
     }
 }
 
 /// All sessions that are taken, by token.
 #[derive(Default)]
-struct OpenSessions(Mutex<HashMap<String, Arc<ServedSession>>>);
+struct OpenSessions(Mutex<HashMap<String, AdmittedAs>>);
+
+/// What a token lets its session do.
+enum AdmittedAs {
+    /// Call the tools of its role.
+    User(Arc<ServedSession>),
+    /// Start sessions.
+    Starter(Arc<ServedSession>),
+}
 
 /// A session that was admitted: its tools, its proposals and its calls.
 struct ServedSession {
     tools: Vec<Declared>,
     toolbox: Toolbox,
     proposals: Mutex<Proposals>,
+    starting: Option<Starting>,
     /// Calls in flight.
     calls: Mutex<usize>,
     ended: Condvar,
 }
 
 impl OpenSessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<ServedSession>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, AdmittedAs>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets a call in, if its token is good. It is counted before the token can be voided.
     fn enter(&self, token: &str) -> Option<InFlight> {
-        let sessions = self.lock();
-        let session = sessions.get(token)?;
-        *session.calls() += 1;
-        Some(InFlight(Arc::clone(session)))
+        match self.lock().get(token)? {
+            AdmittedAs::User(session) => Some(InFlight::of(session)),
+            AdmittedAs::Starter(_) => None,
+        }
     }
 
-    /// Takes the token away and waits for what is in flight. No call begins after this, and
+    /// The same for a call that starts something.
+    fn enter_to_start(&self, token: &str) -> Option<InFlight> {
+        match self.lock().get(token)? {
+            AdmittedAs::Starter(session) => Some(InFlight::of(session)),
+            AdmittedAs::User(_) => None,
+        }
+    }
+
+    /// Takes the tokens away and waits for what is in flight. No call begins after this, and
     /// none goes on.
-    fn void(&self, token: &str) {
-        let Some(session) = self.lock().remove(token) else { return };
+    fn void(&self, tokens: [Option<&String>; 2], session: &ServedSession) {
+        for token in tokens.into_iter().flatten() {
+            self.lock().remove(token);
+        }
+        session.starting.iter().for_each(Starting::end);
         let mut calls = session.calls();
         while *calls > 0 {
             calls = session.ended.wait(calls).unwrap_or_else(PoisonError::into_inner);
@@ -186,6 +241,13 @@ impl OpenSessions {
 
 /// A call that was let in.
 struct InFlight(Arc<ServedSession>);
+
+impl InFlight {
+    fn of(session: &Arc<ServedSession>) -> Self {
+        *session.calls() += 1;
+        Self(Arc::clone(session))
+    }
+}
 
 impl Drop for InFlight {
     fn drop(&mut self) {
@@ -203,7 +265,14 @@ impl Answerer for OpenSessions {
             Ask::Call { tool, arguments } => Told::Answer(session.call(&tool, &arguments)),
             Ask::Resources => Told::Resources(session.toolbox.resources()),
             Ask::Read { uri } => Told::Contents(session.toolbox.read(&uri)),
+            // It comes in by the other door.
+            Ask::Start(_) => Told::Refused,
         }
+    }
+
+    fn start(&self, token: &str, start: Start, asker: &Asker<'_>) -> Told {
+        let Some(call) = self.enter_to_start(token) else { return Told::Refused };
+        call.0.starting.as_ref().map_or(Told::Refused, |starting| starting.start(&start, asker))
     }
 }
 

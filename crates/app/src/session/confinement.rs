@@ -1,29 +1,39 @@
 //! What holds one session: the only place that decides on its sandbox, its temporary directory
 //! and what its agent is told about both.
 //!
-//! A session in a checkout is held by the kernel as far as the run's [`Enforcement`] says. One in the
-//! person's own directory is not: Spore's state may be a part of that directory, and the
-//! session may start others. Home and caches are the user's own in both.
+//! The kernel holds a session as far as an [`Enforcement`] says, in a checkout and in the person's
+//! own directory alike. In the latter it may write what the person works on, and neither git's own
+//! directory nor Spore's state. What is not held there is on record with the session.
+
+use std::path::{Path, PathBuf};
 
 use spore_agent::SessionSandbox;
 use spore_config::Config;
-use spore_model::{Fault, SessionToken};
+use spore_model::SessionToken;
 
 use crate::session::sandbox::{
-    ConfinedPlace, Enforcement, Sandboxes, Scratch, SessionHold, SignIn,
+    ConfinedPlace, Enforcement, OwnDirectory, Sandboxes, Scratch, SessionGround, SessionHold,
+    SignIn,
 };
-use crate::{Error, Result};
-
-/// Said and recorded, because runs in a checkout are held.
-pub(crate) const NOT_HELD: &str = "No sandbox holds this session: it works in your own directory.";
+use crate::{Result, Surroundings};
 
 /// How a session is to be held.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SessionConfinement {
     /// It works in a checkout, held to what its run is held to.
     Checkout(Enforcement),
-    /// It works in the person's own directory, and nothing holds it.
-    OwnDirectory,
+    /// It works in the person's own directory.
+    OwnDirectory(OwnHold),
+}
+
+/// How a session in the person's own directory is held.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OwnHold {
+    enforcement: Enforcement,
+    /// What it is shown. It may work further down.
+    shown: PathBuf,
+    /// Where its home is kept; nothing where that ends with the session.
+    home: Option<PathBuf>,
 }
 
 /// A session's confinement, made and ready. Dropping it removes the temporary directory, and
@@ -34,34 +44,84 @@ pub(crate) struct Confined {
     _sign_in: Option<SignIn>,
 }
 
+impl OwnHold {
+    /// Finds out what can be held for sessions of `backend` that are shown `dir`. Refuses where a
+    /// sandbox is required and cannot be had, and a directory that holds what must stay hidden.
+    pub(crate) fn find(
+        around: &Surroundings,
+        config: &Config,
+        backend: &str,
+        dir: &Path,
+    ) -> Result<Self> {
+        let mut enforcement = Enforcement::find(around, config, backend)?;
+        if enforcement.held {
+            OwnDirectory::refuse_unfit(around, dir)?;
+            for note in &mut enforcement.notes {
+                *note = note.replace("the checkout", "the directory");
+            }
+            if !enforcement.root {
+                let note =
+                    "No new file can be made beside .git and .spore here, only further down.";
+                enforcement.notes.push(note.to_owned());
+            }
+        }
+        Ok(Self { enforcement, shown: dir.to_owned(), home: None })
+    }
+
+    /// Keeps the session's home, so that its conversation can be gone on with.
+    pub(crate) fn keeping(self, home: PathBuf) -> Self {
+        Self { home: Some(home), ..self }
+    }
+
+    /// Returns what is not held, a sentence each.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.enforcement.notes
+    }
+}
+
 impl SessionConfinement {
     /// Returns what the session's own record says of it. What a run is held to is on record
     /// with the run.
-    pub(crate) fn notes(&self) -> &'static [&'static str] {
+    pub(crate) fn notes(&self) -> &[String] {
         match self {
             Self::Checkout(_) => &[],
-            Self::OwnDirectory => &[NOT_HELD],
+            Self::OwnDirectory(own) => own.notes(),
         }
     }
 
-    /// Makes what a session of `backend` needs to be held in its place.
+    /// Returns what a session that works in `dir` is shown.
+    pub(crate) fn shown<'a>(&'a self, dir: &'a Path) -> &'a Path {
+        match self {
+            Self::Checkout(_) => dir,
+            Self::OwnDirectory(own) => &own.shown,
+        }
+    }
+
+    /// Makes what a session of `backend` that works in `dir` needs to be held in its place.
     pub(crate) fn make(
         &self,
         sandboxes: &Sandboxes<'_>,
         backend: &str,
+        dir: &Path,
         place: ConfinedPlace<'_>,
         token: &SessionToken,
     ) -> Result<Confined> {
-        match self {
+        let hold = match self {
             Self::Checkout(enforcement) => {
-                let SessionHold { sandbox, scratch, sign_in } =
-                    sandboxes.of_session(enforcement, backend, place, token)?;
-                Ok(Confined { sandbox, scratch, _sign_in: sign_in })
+                let ground = SessionGround::Checkout(dir);
+                sandboxes.of_session(enforcement, backend, ground, place, token)?
             }
-            Self::OwnDirectory => {
-                Ok(Confined { sandbox: SessionSandbox::None, scratch: None, _sign_in: None })
+            // The choice of an agent's own sandbox is the person's there.
+            Self::OwnDirectory(own) if !own.enforcement.held => SessionHold::none(),
+            Self::OwnDirectory(own) => {
+                let (around, workspace) = (sandboxes.around, sandboxes.workspace);
+                let found = OwnDirectory::find(around, workspace, &own.shown)?;
+                let ground = SessionGround::Own(&found, own.home.as_deref());
+                sandboxes.of_session(&own.enforcement, backend, ground, place, token)?
             }
-        }
+        };
+        let SessionHold { sandbox, scratch, sign_in } = hold;
+        Ok(Confined { sandbox, scratch, _sign_in: sign_in })
     }
 }
 
@@ -74,14 +134,4 @@ impl Confined {
         variables.retain(|(name, _)| name != "IS_SANDBOX");
         variables.push(("IS_SANDBOX".to_owned(), "1".to_owned()));
     }
-}
-
-/// Refuses a session in the person's own directory where a sandbox is required.
-pub(crate) fn refuse_if_required(config: &Config) -> Result<()> {
-    if config.sandbox.mode != "required" {
-        return Ok(());
-    }
-    Err(Error::new(Fault::Missing, "a sandbox is required, and a spawned session has none").hint(
-        "let `spore orchestrate` do the task in a checkout, or set `[sandbox] mode = \"auto\"`",
-    ))
 }

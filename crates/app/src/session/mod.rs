@@ -17,6 +17,7 @@ pub(crate) mod environment;
 pub(crate) mod lost;
 pub(crate) mod nesting;
 pub(crate) mod open;
+pub(crate) mod parent;
 pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod processes;

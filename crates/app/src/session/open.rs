@@ -5,15 +5,15 @@
 //! record the same way. Booking is the caller's, together with the step's result, so that a
 //! session is never booked without counting.
 
-use spore_agent::{Conversation, McpServer, Request, RequestLimits, SessionReport};
+use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
 use spore_config::Config;
-use spore_model::{SessionToken, TraceId};
+use spore_model::{CheckoutAccess, SessionToken, ToolGroup, TraceId};
 use spore_store::{Journal, RunChange};
 
 use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::session::booking::{self, SessionBooking};
-use crate::session::broker::{Admission, Broker, Proposals};
+use crate::session::broker::{Admission, Broker, Proposals, SessionAccess, StartsAdmitted};
 use crate::session::confinement::Confined;
 use crate::session::environment::session_environment;
 use crate::session::lost::{Lost, set_aside};
@@ -63,12 +63,11 @@ impl SessionOpener<'_> {
         starts_with.push(self.broker.socket());
         let place = ConfinedPlace {
             role: &plan.role,
-            dir: &plan.dir,
             access: plan.terms.sandbox,
             files: plan.files.dir(),
             starts_with: &starts_with,
         };
-        let confined = plan.confinement.make(&sandboxes, backend, place, &token)?;
+        let confined = plan.confinement.make(&sandboxes, backend, &plan.dir, place, &token)?;
         // The row is the last thing before the agent: one that is open is a session that may
         // have cost something.
         booking::open(self.journal, &self.events(), plan)?;
@@ -79,8 +78,9 @@ impl SessionOpener<'_> {
             tools: plan.terms.tools.clone(),
             dir: plan.dir.clone(),
             at: plan.graph_at.clone(),
+            starts: self.starts(plan),
         });
-        let request = self.request(plan, &confined, token, access.server());
+        let request = self.request(plan, &confined, token, &access);
         let watch = SessionWatch {
             around: self.around,
             journal: self.journal,
@@ -146,13 +146,14 @@ impl SessionOpener<'_> {
         plan: &SessionPlan,
         confined: &Confined,
         token: SessionToken,
-        server: McpServer,
+        access: &SessionAccess,
     ) -> Request {
         let (config, root, backend) = (self.config, self.workspace.root(), &plan.choice.backend);
         let (around, choice, nesting) = (self.around, &plan.choice, plan.nesting);
         let id = plan.row.id;
         let mut env = session_environment(config, around, root, choice, nesting, self.trace, id);
         confined.tell(&mut env);
+        access.tell(&mut env);
         // What code, lessons and earlier sessions say may hold one; a model is never told it.
         let secrets = around.secrets();
         let struck = |text: &str| secrets.strike(text).into_owned();
@@ -175,7 +176,7 @@ impl SessionOpener<'_> {
             secrets: secrets.clone(),
             tools: plan.tools.policy(backend, &plan.terms.tools, free),
             sandbox: confined.sandbox.clone(),
-            mcp_servers: vec![server],
+            mcp_servers: vec![access.server()],
             schema: None,
             resume: plan.conversation.clone().filter(|_| can_resume).map(conversation),
             limits: RequestLimits {
@@ -187,6 +188,23 @@ impl SessionOpener<'_> {
             token,
             transcript: plan.files.transcript(),
         }
+    }
+
+    /// Returns what the session may start: one that may run any command and write where it works
+    /// gets as much done by others. A verifier judges alone.
+    fn starts(&self, plan: &SessionPlan) -> Option<StartsAdmitted> {
+        let terms = &plan.terms;
+        let may_start = terms.tools.contains(&ToolGroup::Shell)
+            && terms.sandbox == CheckoutAccess::Write
+            && plan.role != "verifier";
+        let mut ancestry = Vec::new();
+        plan.nesting.tell(self.trace, plan.row.id, &mut ancestry);
+        may_start.then(|| StartsAdmitted {
+            ancestry,
+            dir: plan.confinement.shown(&plan.dir).to_owned(),
+            usd: plan.usd,
+            limit: plan.nesting.limit,
+        })
     }
 
     /// Keeps what is left of a session, whatever becomes of it.

@@ -64,7 +64,7 @@ impl SessionTools {
     pub(crate) fn policy(&self, backend: &str, groups: &ToolGroups, free: bool) -> ToolPolicy {
         match self {
             Self::OfRole { commands } => roles::tools(backend, groups, commands, free),
-            Self::Allowed(names) => roles::tools_outside(backend, groups, names),
+            Self::Allowed(names) => roles::tools_outside(backend, groups, names, free),
         }
     }
 }

@@ -140,12 +140,17 @@ pub(crate) fn tools(
     ToolPolicy { allow, deny, skip_permissions: free }
 }
 
-/// Returns the tools of a session in the person's own directory, where no sandbox holds it and no
-/// gates are known: those that were `asked` for, else what the agent itself lets run there. The
-/// api agent has no rules of its own, so it goes by the role.
-pub(crate) fn tools_outside(backend: &str, groups: &ToolGroups, asked: &[String]) -> ToolPolicy {
+/// Returns the tools of a session in the person's own directory, where no gates are known: those
+/// that were `asked` for, else what the agent itself lets run there. The api agent has no rules of
+/// its own, so it goes by the role.
+pub(crate) fn tools_outside(
+    backend: &str,
+    groups: &ToolGroups,
+    asked: &[String],
+    free: bool,
+) -> ToolPolicy {
     match backend {
-        "api" if asked.is_empty() => tools(backend, groups, &[], false),
+        "api" if asked.is_empty() => tools(backend, groups, &[], free),
         _ => allowed(backend, asked),
     }
 }

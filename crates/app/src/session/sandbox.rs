@@ -7,13 +7,14 @@
 //! they read everything but Spore's state, from which a verdict could be forged, and Landlock
 //! holds what they write; where it cannot do that either, the run says so.
 //!
-//! `spore spawn` is not held: it works in the person's own directory, of which Spore's state
-//! may be a part, and the sessions it starts may start sessions themselves.
+//! A session in the person's own directory is held in the same way ([`OwnDirectory`]).
 
 mod new_root;
+mod own_directory;
 mod places;
 mod scratch;
 mod sign_in;
+mod way;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -28,6 +29,7 @@ use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 use crate::base::files::create_private_dir;
 use crate::{Error, Result, Surroundings, Workspace};
 use new_root::{RootWanted, SessionHome, new_root};
+pub(crate) use own_directory::OwnDirectory;
 use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
 pub(crate) use sign_in::SignIn;
@@ -61,8 +63,6 @@ pub(crate) struct Sandboxes<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct ConfinedPlace<'a> {
     pub(crate) role: &'a str,
-    /// Its checkout.
-    pub(crate) dir: &'a Path,
     pub(crate) access: CheckoutAccess,
     /// Where what it says and is told is kept.
     pub(crate) files: &'a Path,
@@ -70,11 +70,28 @@ pub(crate) struct ConfinedPlace<'a> {
     pub(crate) starts_with: &'a [PathBuf],
 }
 
+/// What a session works on.
+#[derive(Clone, Copy)]
+pub(crate) enum SessionGround<'a> {
+    /// A checkout of Spore's.
+    Checkout(&'a Path),
+    /// The person's own directory, and the home of the conversation that it goes on with or
+    /// begins, where that is to be gone on with.
+    Own(&'a OwnDirectory, Option<&'a Path>),
+}
+
 /// A session's sandbox, and what of it ends with the session.
 pub(crate) struct SessionHold {
     pub(crate) sandbox: SessionSandbox,
     pub(crate) scratch: Option<Scratch>,
     pub(crate) sign_in: Option<SignIn>,
+}
+
+impl SessionHold {
+    /// Nothing holds the session.
+    pub(crate) const fn none() -> Self {
+        Self { sandbox: SessionSandbox::None, scratch: None, sign_in: None }
+    }
 }
 
 impl Enforcement {
@@ -122,26 +139,32 @@ impl Sandboxes<'_> {
         &self,
         enforcement: &Enforcement,
         backend: &str,
+        ground: SessionGround<'_>,
         place: ConfinedPlace<'_>,
         token: &SessionToken,
     ) -> Result<SessionHold> {
         if !enforcement.held {
             let sandbox =
                 if backend == "codex" { SessionSandbox::Own } else { SessionSandbox::None };
-            return Ok(SessionHold { sandbox, scratch: None, sign_in: None });
+            return Ok(SessionHold { sandbox, ..SessionHold::none() });
         }
         // The commands of this backend are its only processes; the model is asked by us.
         let no_tcp = backend == "api" && denies_network(self.config);
         let scratch = self.scratch(token)?;
         if enforcement.root {
-            return self.rooted_session(enforcement, backend, place, scratch, no_tcp);
+            return self.rooted_session(enforcement, backend, ground, place, scratch, no_tcp);
         }
         let places = SandboxPlaces::new(self.around);
-        let ConfinedPlace { dir, access, files, .. } = place;
-        let mut confinement = self.base(&places, dir, &scratch);
-        if access == CheckoutAccess::ReadOnly {
-            confinement.write.retain(|path| path != dir);
-            confinement.read.push(dir.to_owned());
+        let ConfinedPlace { access, files, .. } = place;
+        let mut confinement = self.base(&places, &scratch);
+        match (ground, access) {
+            (SessionGround::Own(own, _), access) => own.grant_in(&mut confinement, access),
+            (SessionGround::Checkout(dir), CheckoutAccess::Write) => {
+                confinement.write.push(dir.to_owned());
+            }
+            (SessionGround::Checkout(dir), CheckoutAccess::ReadOnly) => {
+                confinement.read.push(dir.to_owned());
+            }
         }
         confinement.write.extend(places.all_made(self.state_of(backend)));
         confinement.read.push(files.to_owned());
@@ -184,12 +207,13 @@ impl Sandboxes<'_> {
                 own_network: no_tcp,
                 layers: enforcement.layers,
             };
-            let mut confinement = self.rooted(&wanted)?;
+            let mut confinement = self.rooted(&wanted);
             confinement.write.push(dir.to_owned());
             return Ok(Some((confinement, scratch)));
         }
         let places = SandboxPlaces::new(self.around);
-        let mut confinement = self.base(&places, dir, &scratch);
+        let mut confinement = self.base(&places, &scratch);
+        confinement.write.push(dir.to_owned());
         confinement.write.extend(places.caches(&self.config.sandbox.caches, needs));
         confinement.no_tcp = no_tcp;
         Ok(Some((confinement, scratch)))
@@ -204,15 +228,24 @@ impl Sandboxes<'_> {
         &self,
         enforcement: &Enforcement,
         backend: &str,
+        ground: SessionGround<'_>,
         place: ConfinedPlace<'_>,
         mut scratch: Scratch,
         no_tcp: bool,
     ) -> Result<SessionHold> {
         let mut home = scratch.furnish()?;
-        if place.role == "coder" {
+        let kept = match ground {
             // Its conversation is gone on with in the next bounce. No other role sees it.
-            home = coder_home(self.workspace, self.run);
-            create_private_dir(&home)?;
+            SessionGround::Checkout(_) if place.role == "coder" => {
+                Some(coder_home(self.workspace, self.run))
+            }
+            SessionGround::Checkout(_) => None,
+            SessionGround::Own(_, home) => home.map(Path::to_owned),
+        };
+        let is_kept = kept.is_some();
+        if let Some(kept) = kept {
+            create_private_dir(&kept)?;
+            home = kept;
         }
         let shown = self.shown_to(&place);
         let wanted = RootWanted {
@@ -223,13 +256,22 @@ impl Sandboxes<'_> {
             own_network: no_tcp,
             layers: enforcement.layers,
         };
-        let mut confinement = self.rooted(&wanted)?;
-        match place.access {
-            CheckoutAccess::ReadOnly => confinement.read.push(place.dir.to_owned()),
-            CheckoutAccess::Write => confinement.write.push(place.dir.to_owned()),
+        let mut confinement = self.rooted(&wanted);
+        match (ground, place.access) {
+            (SessionGround::Own(own, _), access) => own.place_in(&mut confinement, access),
+            (SessionGround::Checkout(dir), CheckoutAccess::ReadOnly) => {
+                confinement.read.push(dir.to_owned());
+            }
+            (SessionGround::Checkout(dir), CheckoutAccess::Write) => {
+                confinement.write.push(dir.to_owned());
+            }
         }
         confinement.read.push(place.files.to_owned());
-        let sign_in = SignIn::give(&home, &self.signed_in_with(backend))
+        let signed_in = self.signed_in_with(backend);
+        if let Some(of_user) = self.around.variable("HOME").filter(|_| is_kept) {
+            way::make_way(&home, Path::new(of_user), &confinement, &signed_in)?;
+        }
+        let sign_in = SignIn::give(&home, &signed_in)
             .map_err(|source| Error::io("cannot copy what the agent is signed in with", source))?;
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: Some(sign_in) })
@@ -256,25 +298,25 @@ impl Sandboxes<'_> {
     }
 
     /// A root made anew, without the checkout.
-    fn rooted(&self, wanted: &RootWanted<'_>) -> Result<Confinement> {
+    fn rooted(&self, wanted: &RootWanted<'_>) -> Confinement {
         let places = SandboxPlaces::new(self.around);
         let settings = &self.config.sandbox;
         let mut hide = vec![self.workspace.spore_dir()];
         hide.extend(places.all(&settings.hide));
         hide.extend(places.all(&settings.cover));
-        Ok(Confinement {
+        Confinement {
             write: places.all_made(&settings.write),
             devices: places.all(&settings.devices),
             hide,
-            read: Vec::new(),
             no_tcp: wanted.own_network,
-            root: Some(new_root(self.around, self.workspace, self.config, wanted)?),
-        })
+            root: Some(new_root(self.around, self.workspace, self.config, wanted)),
+            ..Confinement::default()
+        }
     }
 
-    fn base(&self, places: &SandboxPlaces<'_>, dir: &Path, scratch: &Scratch) -> Confinement {
+    fn base(&self, places: &SandboxPlaces<'_>, scratch: &Scratch) -> Confinement {
         let settings = &self.config.sandbox;
-        let mut write = vec![dir.to_owned(), scratch.dir().to_owned(), "/dev/shm".into()];
+        let mut write = vec![scratch.dir().to_owned(), "/dev/shm".into()];
         write.extend(places.all_made(&settings.write));
         // Raw devices are doors past every rule about files.
         let mut hide =
@@ -282,7 +324,7 @@ impl Sandboxes<'_> {
         hide.extend(places.all(&settings.hide));
         let devices = places.all(&settings.devices);
         let read = vec!["/dev/shm".into()];
-        Confinement { write, devices, hide, read, no_tcp: false, root: None }
+        Confinement { write, devices, hide, read, ..Confinement::default() }
     }
 
     fn scratch(&self, token: &SessionToken) -> Result<Scratch> {

@@ -16,11 +16,12 @@ use spore_model::{
     Begun, Cost, EffectClass, Fault, Outcome, Run, RunId, RunKind, RunState, SourceKind, StepKey,
     Ticket, TraceId, Usage, Usd,
 };
-use spore_store::{Journal, RunChange, StepEntry};
+use spore_store::{Journal, RunChange, RunQuery, StepEntry};
 
 use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
+use crate::base::starts::StartBounds;
 use crate::base::step::Steps;
 use crate::base::totals;
 use crate::secrets::without_keys;
@@ -28,16 +29,18 @@ use crate::session::agent_choice::AgentChoice;
 use crate::session::backends::{backend, model};
 use crate::session::booking::SessionBooking;
 use crate::session::broker::Broker;
-use crate::session::confinement::{NOT_HELD, SessionConfinement, refuse_if_required};
+use crate::session::confinement::{OwnHold, SessionConfinement};
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::open::{EndedSession, SessionOpener};
+use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
 use crate::session::processes::reap;
 use crate::session::roles::RoleTerms;
+use crate::session::sandbox::{Sandboxes, coder_home};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// What to spawn. What is left out comes from the configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Spawn {
     pub prompt: String,
     pub role: String,
@@ -56,16 +59,16 @@ pub struct Spawn {
 }
 
 /// What came of it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spawned {
     pub run: RunId,
     pub outcome: Outcome,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub result: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     pub depth: u32,
     pub trace: TraceId,
@@ -89,28 +92,53 @@ struct SpawnSettings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allowed_tools: Vec<String>,
     dir: PathBuf,
+    /// What it is shown, where that is more: the directory of the session that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shown: Option<PathBuf>,
     terms: RoleTerms,
     budget: Usd,
     /// The agent's own id of the conversation that it goes on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     conversation: Option<String>,
+    /// The run whose home that conversation is in; its own where it is a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home_of: Option<RunId>,
+    /// The agent's own id of the conversation that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    had: Option<String>,
     nesting: Nesting,
 }
 
-/// Runs one session to its end.
+/// Runs one session to its end. Called inside of a session, that one's own process runs it.
 pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) -> Result<Spawned> {
+    match ParentSession::of(around) {
+        Some(parent) => parent.start("spawn", asked, around, progress),
+        None => spawn_within(around, asked, None, progress),
+    }
+}
+
+/// Runs one session to its end, within the bounds of the session that asks for it.
+pub(crate) fn spawn_within(
+    around: &Surroundings,
+    asked: &Spawn,
+    bounds: Option<&StartBounds>,
+    progress: &mut dyn Progress,
+) -> Result<Spawned> {
     if asked.prompt.trim().is_empty() {
         return Err(Error::new(Fault::Usage, "the prompt is empty")
             .hint("say what the agent is to do: spore spawn --prompt \"explain src/main.rs\""));
     }
     let prompt = without_keys(around, &asked.prompt, "the prompt", progress);
     let asked = &Spawn { prompt, ..asked.clone() };
+    let asked = &bounds.map_or_else(|| Ok(asked.clone()), |bounds| asked.within(around, bounds))?;
     let workspace = Workspace::find_for_run(around)?;
+    refuse_inside(around, &workspace)?;
     let config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
-    refuse_if_required(&config)?;
-    let settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
+    let mut settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
+    settings.shown = bounds.map(|bounds| bounds.dir.clone());
     let agent = settings.find_agent(around, &config)?;
+    let hold = settings.hold(around, &config)?;
     if !workspace.database().exists() {
         crate::base::init::init(around)?;
         progress.update(&Update::Initialised);
@@ -121,9 +149,9 @@ pub fn spawn(around: &Surroundings, asked: &Spawn, progress: &mut dyn Progress) 
     let site = SpawnSite { around, workspace: &workspace, config: &config, journal: &journal, id };
     let trace = ancestry.trace_of(id);
     let started_by = ancestry.started_by(&journal)?;
+    settings.home_of = settings.conversation.as_deref().and_then(|had| run_of(&journal, had));
     site.create(&settings, &asked.prompt, &trace, started_by)?;
-    progress.update(&Update::NotHeld { note: NOT_HELD.to_owned() });
-    site.work(&settings, agent, &asked.prompt, trace, progress)
+    site.work(&mut settings, agent, hold, &asked.prompt, trace, progress)
 }
 
 /// Goes on with a session that was killed: it is run again, with `more` to spend.
@@ -145,14 +173,29 @@ pub(crate) fn go_on(
         })?;
     settings.budget += more.unwrap_or_default();
     let agent = settings.find_agent(around, &config)?;
+    let hold = settings.hold(around, &config)?;
     let site = SpawnSite { around, workspace, config: &config, journal: &journal, id: run.id };
     let reaped = reap(&config, &journal, run.id, around)?;
     site.reopen(&settings, run.trace.clone())?;
     progress.update(&Update::Resumed { run: run.id, reaped });
-    progress.update(&Update::NotHeld { note: NOT_HELD.to_owned() });
+    Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     let prompt = run.task.clone().unwrap_or_default();
-    site.work(&settings, agent, &prompt, run.trace.clone(), progress)?;
+    site.work(&mut settings, agent, hold, &prompt, run.trace.clone(), progress)?;
     Ok(())
+}
+
+impl Spawn {
+    /// Returns what is asked for as far as a session may ask for it.
+    fn within(&self, around: &Surroundings, bounds: &StartBounds) -> Result<Self> {
+        let seen = |path: &Path| bounds.seen(&around.cwd, path);
+        Ok(Self {
+            scenario: self.scenario.as_deref().map(seen).transpose()?,
+            cwd: Some(seen(self.cwd.as_deref().unwrap_or(&around.cwd))?),
+            max_depth: Some(bounds.depth(self.max_depth)),
+            budget: bounds.budget(self.budget),
+            ..self.clone()
+        })
+    }
 }
 
 impl SpawnSettings {
@@ -170,12 +213,21 @@ impl SpawnSettings {
             scenario: asked.scenario.as_deref().map(canonical).transpose()?,
             system_prompt: asked.system_prompt.clone(),
             allowed_tools: asked.allowed_tools.clone(),
+            shown: None,
             dir: canonical(asked.cwd.as_deref().unwrap_or(&around.cwd))?,
             terms: RoleTerms::settle(config, &asked.role, asked.max_turns, asked.timeout),
             budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
             conversation: asked.resume.clone(),
+            home_of: None,
+            had: None,
             nesting,
         })
+    }
+
+    /// Finds out what holds the session. Refuses a place where it cannot be held as it must.
+    fn hold(&self, around: &Surroundings, config: &Config) -> Result<OwnHold> {
+        let shown = self.shown.as_deref().unwrap_or(&self.dir);
+        OwnHold::find(around, config, &self.agent.backend, shown)
     }
 
     fn find_agent(&self, around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
@@ -238,13 +290,21 @@ impl SpawnSite<'_> {
     /// Runs the session, and records its end and the run's in one transaction.
     fn work(
         &self,
-        settings: &SpawnSettings,
+        settings: &mut SpawnSettings,
         agent: Arc<dyn Agent>,
+        mut hold: OwnHold,
         prompt: &str,
         trace: TraceId,
         progress: &mut dyn Progress,
     ) -> Result<Spawned> {
         let Self { around, workspace, config, journal, id } = *self;
+        for note in hold.notes() {
+            progress.update(&Update::NotHeld { note: note.clone() });
+        }
+        let home = coder_home(workspace, settings.home_of.unwrap_or(id));
+        if agent.capabilities().resume {
+            hold = hold.keeping(home.clone());
+        }
         let steps = Steps { around, workspace, journal, run: id };
         let key = StepKey::session();
         let intent = steps.intent().plan("session", around.ids.run());
@@ -254,14 +314,18 @@ impl SpawnSite<'_> {
                 return Err(Error::new(Fault::Bug, "a run is open whose only step has a result"));
             }
         };
-        let plan = self.plan(settings, agent, prompt, &ticket)?;
+        let plan = self.plan(settings, agent, hold, prompt, &ticket)?;
         let broker = &Broker::start(around, workspace, config)?;
         let opener = SessionOpener { around, workspace, config, journal, broker, trace: &trace };
         let EndedSession { booking, report, .. } = opener.run(&plan, progress)?;
         let result = json!({ "outcome": report.outcome, "final_text": report.final_text });
         let mut entry = steps.entry(&result)?;
         booking.enter(&Events { around, trace: trace.clone() }, &mut entry);
-        self.enter_end(&trace, &booking, &mut entry)?;
+        settings.had.clone_from(&report.session_id);
+        if report.session_id.is_none() && settings.home_of.is_none() && home.exists() {
+            around.remove_tree(&home)?;
+        }
+        self.enter_end(settings, &trace, &booking, &mut entry)?;
         steps.finish(&key, &ticket, &entry)?;
         Ok(Spawned {
             run: id,
@@ -283,6 +347,7 @@ impl SpawnSite<'_> {
     /// Adds the end of the run to the result of its only step.
     fn enter_end(
         &self,
+        settings: &SpawnSettings,
         trace: &TraceId,
         booking: &SessionBooking,
         entry: &mut StepEntry,
@@ -293,6 +358,7 @@ impl SpawnSite<'_> {
             outcome: Some(booking.outcome),
             reason: booking.reason.clone(),
             ended: Some(entry.now),
+            settings: Some(serde_json::to_value(settings).map_err(bug)?),
             ..totals::of_ledger(earlier.iter().chain(&entry.ledger))
         };
         entry.runs.push((self.id, change));
@@ -305,6 +371,7 @@ impl SpawnSite<'_> {
         &self,
         settings: &SpawnSettings,
         agent: Arc<dyn Agent>,
+        hold: OwnHold,
         prompt: &str,
         ticket: &Ticket,
     ) -> Result<SessionPlan> {
@@ -343,9 +410,21 @@ impl SpawnSite<'_> {
                 depth: settings.nesting.depth + 1,
                 experiment: None,
             },
-            confinement: SessionConfinement::OwnDirectory,
+            confinement: SessionConfinement::OwnDirectory(hold),
         })
     }
+}
+
+/// Returns the run that had a conversation, by the agent's own id of it: its home holds what the
+/// agent remembers.
+fn run_of(journal: &dyn Journal, had: &str) -> Option<RunId> {
+    let query = RunQuery { roots_only: true, open_only: false, limit: None };
+    let spawned = journal.runs(&query).ok()?.into_iter().filter(|run| run.kind == RunKind::Spawn);
+    let settings = spawned.filter_map(|run| {
+        let settings: SpawnSettings = serde_json::from_value(run.settings).ok()?;
+        (settings.had.as_deref() == Some(had)).then(|| settings.home_of.unwrap_or(run.id))
+    });
+    settings.into_iter().next()
 }
 
 fn canonical(path: &Path) -> Result<PathBuf> {

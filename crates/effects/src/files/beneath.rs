@@ -7,21 +7,29 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, renameat};
-use nix::sys::stat::Mode;
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat2, renameat};
+use nix::sys::stat::{FchmodatFlags, Mode, SFlag, fchmodat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// An opened directory whose content is not trusted.
 #[derive(Debug)]
 pub struct Beneath {
     dir: OwnedFd,
+    path: PathBuf,
+}
+
+/// What a name is to be free for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WayFor {
+    Directory,
+    File,
 }
 
 impl Beneath {
     pub fn open(dir: &Path) -> io::Result<Self> {
-        Ok(Self { dir: File::open(dir)?.into() })
+        Ok(Self { dir: File::open(dir)?.into(), path: dir.to_owned() })
     }
 
     /// Reads a file of at most `cap` bytes.
@@ -62,6 +70,38 @@ impl Beneath {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Removes what is in the way of a directory or a file of that name: something of another kind
+    /// there or above. Directories on the way are opened to their owner. Only for a time when no
+    /// other process works below.
+    pub fn make_way(&self, name: &Path, wanted: WayFor) -> io::Result<()> {
+        let bad = || io::Error::new(io::ErrorKind::InvalidInput, "it is no relative path of text");
+        let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
+        let text = name.to_str().filter(|_| is_plain).ok_or_else(bad)?;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
+        let mut dir = self.look_up(Path::new("."), flags, None)?;
+        let mut path = self.path.clone();
+        let mut parts = text.split('/').filter(|part| !part.is_empty()).peekable();
+        while let Some(part) = parts.next() {
+            path.push(part);
+            let found = match fstatat(&dir, part, AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Err(nix::Error::ENOENT) => return Ok(()),
+                other => SFlag::from_bits_truncate(other?.st_mode) & SFlag::S_IFMT,
+            };
+            let wanted = if parts.peek().is_some() { WayFor::Directory } else { wanted };
+            match (found, wanted) {
+                (SFlag::S_IFDIR, WayFor::Directory) => {
+                    fchmodat(&dir, part, Mode::S_IRWXU, FchmodatFlags::FollowSymlink)?;
+                    dir = openat2(&dir, part, how(flags, None))?;
+                }
+                (SFlag::S_IFREG, WayFor::File) => return Ok(()),
+                // No part of the path is a link: each was looked at.
+                (SFlag::S_IFDIR, WayFor::File) => return super::remove_all(&path),
+                _ => return Ok(unlinkat(&dir, part, UnlinkatFlags::NoRemoveDir)?),
+            }
+        }
+        Ok(())
     }
 
     fn look_up(&self, name: &Path, flags: OFlag, mode: Option<Mode>) -> io::Result<OwnedFd> {
@@ -117,6 +157,40 @@ mod tests {
         below.remove(Path::new("nowhere/file")).unwrap();
         assert!(below.read(name, 3).is_err());
         assert!(below.read(Path::new("a"), 3).is_err());
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_removed_and_nothing_else() {
+        use WayFor::{Directory, File};
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(outside.path().join("file"), "theirs").unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        symlink(outside.path(), at("link")).unwrap();
+        symlink("nowhere", at("broken")).unwrap();
+        std::fs::create_dir_all(at("deep/er/still")).unwrap();
+        std::fs::write(at("deep/er/still/file"), "").unwrap();
+        std::fs::create_dir_all(at("kept/dir")).unwrap();
+        std::fs::write(at("kept/file"), "mine").unwrap();
+        let below = Beneath::open(dir.path()).unwrap();
+        for (name, wanted) in [
+            ("file/below", Directory),
+            ("link/file", File),
+            ("broken", Directory),
+            ("deep/er", File),
+            ("kept/dir", Directory),
+            ("kept/file", File),
+            ("not/there", File),
+        ] {
+            below.make_way(Path::new(name), wanted).unwrap();
+        }
+        for name in ["file", "link", "broken", "deep/er"] {
+            assert!(at(name).symlink_metadata().is_err(), "{name}");
+        }
+        assert!(at("kept/dir").is_dir() && at("deep").is_dir());
+        assert_eq!(std::fs::read(at("kept/file")).unwrap(), b"mine");
+        assert_eq!(std::fs::read(outside.path().join("file")).unwrap(), b"theirs");
+        assert!(below.make_way(Path::new("../x"), File).is_err());
     }
 
     #[test]

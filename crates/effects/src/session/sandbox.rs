@@ -47,6 +47,13 @@ pub struct Confinement {
     pub hide: Vec<PathBuf>,
     /// What can be read all the same, below something hidden.
     pub read: Vec<PathBuf>,
+    /// What stays as it is, below something that may be written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<PathBuf>,
+    /// Directories whose names can be listed with all names below, even where Landlock alone
+    /// holds the session and something below is hidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub list: Vec<PathBuf>,
     /// Neither connects nor listens over TCP.
     pub no_tcp: bool,
     /// The root that is made anew for it. Nothing where the machine's own stays, and Landlock

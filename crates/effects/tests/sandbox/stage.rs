@@ -79,9 +79,8 @@ impl Stage {
             write: vec![self.path("checkout"), self.path("tmp")],
             devices: vec!["/dev/null".into()],
             hide: vec![self.path("state"), self.path("repo/.spore"), "/dev".into()],
-            read: Vec::new(),
             no_tcp: true,
-            root: None,
+            ..Confinement::default()
         }
     }
 

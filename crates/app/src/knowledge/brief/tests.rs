@@ -201,6 +201,7 @@ fn surroundings(dir: &TempDir, root: &std::path::Path) -> Surroundings {
         state_home: dir.path().join("state"),
         credentials: crate::base::credentials::Credentials::default(),
         interrupt: Interrupt::default(),
+        starter: None,
     }
 }
 

@@ -111,6 +111,7 @@ pub(crate) fn surroundings(repo: &Path, probe: Probe) -> Surroundings {
         state_home: home.join("state"),
         credentials: crate::base::credentials::Credentials::default(),
         interrupt: Interrupt::default(),
+        starter: None,
     }
 }
 

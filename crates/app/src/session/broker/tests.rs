@@ -4,11 +4,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use spore_model::{Ruling, VerdictSource};
+use spore_model::{Ruling, Usd, VerdictSource};
 use spore_tools::remote::Remote;
 
 use super::*;
+use crate::base::starts::StartBounds;
+use crate::base::surroundings::SessionStarter;
 use crate::toolbox::tests::garden::Garden;
+use crate::{Progress, Update};
 
 struct Scene {
     garden: Garden,
@@ -35,6 +38,7 @@ impl Scene {
             tools: self.config.roles.of(role).tools.clone(),
             dir: self.garden.root(),
             at: Some(at),
+            starts: None,
         })
     }
 }
@@ -259,4 +263,81 @@ fn access_is_closed_only_when_its_call_in_flight_is_over() {
         drop(held);
         assert_eq!(leaving.join().unwrap().verdicts_given, 1);
     });
+}
+
+/// Says what it was asked for and within which bounds.
+struct Repeater;
+
+impl SessionStarter for Repeater {
+    fn start(
+        &self,
+        around: &Surroundings,
+        start: &Start,
+        bounds: &StartBounds,
+        progress: &mut dyn Progress,
+    ) -> crate::Result<Value> {
+        progress.update(&Update::NotHeld { note: "meanwhile".to_owned() });
+        if start.command == "wait" {
+            while !around.interrupt.is_raised() {
+                std::thread::yield_now();
+            }
+        }
+        let deep = around.variable("SPORE_SPAWN_DEPTH");
+        Ok(json!({ "usd": bounds.usd, "deep": deep, "cost": { "usd": 1.0 } }))
+    }
+}
+
+fn ask_to_start(remote: &Remote, command: &str, budget: Option<f64>) -> (Told, Vec<String>) {
+    let request = json!({ "budget": budget });
+    let ask = Ask::Start(Start { command: command.to_owned(), request, cwd: "/".into() });
+    let mut lines = Vec::new();
+    let told = remote.follow(&ask, &|| false, &mut |line| lines.push(line.to_owned()));
+    (told.unwrap(), lines)
+}
+
+#[test]
+fn a_token_that_starts_sessions_does_nothing_else_and_no_other_token_starts_any() {
+    let garden = Garden::planted();
+    let around = Surroundings { starter: Some(Arc::new(Repeater)), ..garden.around() };
+    let workspace = Workspace::find(&around).unwrap();
+    let config = workspace.config(&around, &[]).unwrap();
+    let broker = Broker::start(&around, &workspace, &config).unwrap();
+    let starts = StartsAdmitted {
+        ancestry: vec![("SPORE_SPAWN_DEPTH".to_owned(), "3".to_owned())],
+        dir: garden.root(),
+        usd: Some(Usd::from_nanos(8_000_000_000)),
+        limit: 4,
+    };
+    let access = broker.admit(Admission {
+        session: RunId::from_parts(1, 1),
+        run: garden.run(),
+        role: "coder".to_owned(),
+        tools: config.roles.of("coder").tools.clone(),
+        dir: garden.root(),
+        at: None,
+        starts: Some(starts),
+    });
+    let mut env = Vec::new();
+    access.tell(&mut env);
+    let starter = Remote::for_starts(&env).unwrap();
+    let tools = remote(&access);
+    assert_eq!(starter.ask(&Ask::Tools, &|| false).unwrap(), Told::Refused);
+    assert_eq!(ask_to_start(&tools, "spawn", None).0, Told::Refused);
+    // Half of what is left, what is asked for, and no more than there is. Each cost a dollar.
+    for (asked, given) in [(None, 4.0), (Some(2.0), 2.0), (Some(100.0), 6.0)] {
+        let (told, lines) = ask_to_start(&starter, "spawn", asked);
+        let Told::Ended(Ok(answer)) = told else { panic!("{told:?}") };
+        assert_eq!((&answer["usd"], &answer["deep"]), (&json!(given), &json!("3")));
+        assert_eq!(lines, ["meanwhile"]);
+    }
+    // What waits ends when the session does, and its access is closed after that.
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| ask_to_start(&starter, "wait", Some(1.0)));
+        while *access.session.calls() == 0 {
+            std::thread::yield_now();
+        }
+        access.close();
+        assert!(matches!(waiting.join().unwrap().0, Told::Ended(Ok(_))));
+    });
+    assert_eq!(ask_to_start(&starter, "spawn", None).0, Told::Refused);
 }

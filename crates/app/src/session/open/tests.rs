@@ -11,7 +11,7 @@ use spore_tools::remote::{Ask, Remote, Told};
 use super::*;
 use crate::Update;
 use crate::session::agent_choice::AgentChoice;
-use crate::session::confinement::SessionConfinement;
+use crate::session::confinement::{OwnHold, SessionConfinement};
 use crate::session::nesting::Nesting;
 use crate::session::plan::{SessionPosition, SessionTools};
 use crate::session::roles::RoleTerms;
@@ -103,7 +103,7 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
 #[test]
 fn a_session_has_variables_tools_and_a_model_and_no_secret_however_it_is_held() {
     let not_held = Enforcement { held: false, root: false, layers: false, notes: Vec::new() };
-    for confinement in [SessionConfinement::OwnDirectory, SessionConfinement::Checkout(not_held)] {
+    for is_own in [true, false] {
         let garden = Garden::planted();
         let variables = [("DEPLOY_KEY".to_owned(), KEY.to_owned())];
         let credentials = crate::Credentials::of(&variables, &garden.root());
@@ -112,6 +112,17 @@ fn a_session_has_variables_tools_and_a_model_and_no_secret_however_it_is_held() 
         let config = workspace.config(&around, &[]).unwrap();
         let journal = workspace.journal(&config).unwrap();
         let agent = Arc::new(Looker::default());
+        let held = |settings: &str| {
+            let origin = spore_config::SettingsOrigin::Flag("test".into());
+            let text = settings.to_owned();
+            spore_config::Config::load(&[spore_config::SettingsLayer { origin, text }]).unwrap()
+        };
+        let off = held("sandbox.mode = \"off\"").config;
+        let own = OwnHold::find(&around, &off, "looker", &garden.root()).unwrap();
+        let confinement = match is_own {
+            true => SessionConfinement::OwnDirectory(own),
+            false => SessionConfinement::Checkout(not_held.clone()),
+        };
         let plan = plan(&garden, Arc::clone(&agent), confinement);
         let (run, now) = (plan.row.run, around.clock.now());
         journal.create_run(&Run::begin(run, RunKind::Spawn, "look", now), &[]).unwrap();

@@ -8,7 +8,7 @@ use spore_effects::session::{LayeredPlace, SandboxRoot, StandIn};
 
 use super::places::SandboxPlaces;
 use crate::base::workspace::fnv1a;
-use crate::{Result, Surroundings, Workspace};
+use crate::{Surroundings, Workspace};
 
 /// What a session's root is made for.
 pub(super) struct RootWanted<'a> {
@@ -40,13 +40,15 @@ pub(super) fn new_root(
     workspace: &Workspace,
     config: &Config,
     wanted: &RootWanted<'_>,
-) -> Result<SandboxRoot> {
+) -> SandboxRoot {
     let places = SandboxPlaces::new(around);
     let mut show = places.all(&config.sandbox.show);
     show.extend(on_path(around, workspace));
     show.extend(name_servers());
     show.push(around.exe.clone());
-    show.extend(objects(workspace)?);
+    if let Ok(repository) = workspace.project_repository() {
+        show.extend(borrowed_objects(repository.git_dir()));
+    }
     show.extend(wanted.shown.iter().cloned());
     let home = around.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let empty = vec![workspace.root().to_owned(), around.state_home.clone()];
@@ -72,7 +74,7 @@ pub(super) fn new_root(
         }
         root.layered.push(wanted.layered(at));
     }
-    Ok(root)
+    root
 }
 
 impl RootWanted<'_> {
@@ -131,20 +133,21 @@ fn name_servers() -> Option<PathBuf> {
     Path::new("/etc/resolv.conf").canonicalize().ok().filter(|real| !real.starts_with("/etc"))
 }
 
-/// Returns the stores of objects that a checkout borrows from: the user's own, and those that the
-/// user's borrows from.
-fn objects(workspace: &Workspace) -> Result<Vec<PathBuf>> {
+/// Returns the stores of objects of a repository: its own, and those that it borrows from.
+pub(super) fn borrowed_objects(git_dir: &Path) -> Vec<PathBuf> {
     /// Git follows no more than five
     /// (<https://git-scm.com/docs/gitrepository-layout>, and `alt_odb_usable` in its sources).
     const DEPTH: usize = 5;
-    let mut found = vec![workspace.project_repository()?.git_dir().join("objects")];
+    let mut found = vec![git_dir.join("objects")];
     let mut next = 0;
     while let Some(store) = found.get(next).filter(|_| next < DEPTH) {
         let borrowed = std::fs::read_to_string(store.join("info/alternates")).unwrap_or_default();
         let store = store.clone();
         let borrowed = borrowed.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        found.extend(borrowed.map(|line| store.join(line)));
+        // A file may name anything: a store is known by how it is laid out.
+        let is_store = |place: &PathBuf| place.join("pack").is_dir() && place.join("info").is_dir();
+        found.extend(borrowed.map(|line| store.join(line)).filter(is_store));
         next += 1;
     }
-    Ok(found)
+    found
 }

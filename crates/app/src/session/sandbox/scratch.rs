@@ -27,7 +27,16 @@ impl Scratch {
     pub(crate) fn make(around: &Surroundings, state: &Path, token: &SessionToken) -> Result<Self> {
         let parent = home(around, state);
         let dir = parent.join(format!("{:08x}", fnv1a(token.as_str().as_bytes()) >> 32));
-        let made = make_ours(&parent).and_then(|()| make_private(&dir));
+        let mut made = make_in(&parent, &dir);
+        // Another session of the run that ends now removes the parent, if it finds it empty.
+        for _ in 0..TRIES {
+            match &made {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    made = make_in(&parent, &dir);
+                }
+                _ => break,
+            }
+        }
         made.map_err(|source| Error::io(format!("cannot create {}", dir.display()), source))?;
         Ok(Self { seen_at: dir.clone(), dir })
     }
@@ -71,6 +80,13 @@ impl Drop for Scratch {
         // Only the last one to go succeeds.
         let _ = self.dir.parent().map(std::fs::remove_dir);
     }
+}
+
+/// How often a directory is made again that went away in between.
+const TRIES: u32 = 100;
+
+fn make_in(parent: &Path, dir: &Path) -> io::Result<()> {
+    make_ours(parent).and_then(|()| make_private(dir))
 }
 
 /// By a hash: names in a shared directory are for all to see.

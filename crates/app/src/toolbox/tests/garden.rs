@@ -109,6 +109,7 @@ impl Garden {
             state_home: self.dir.path().join("state"),
             credentials: crate::base::credentials::Credentials::default(),
             interrupt: Interrupt::default(),
+            starter: None,
         }
     }
 }

@@ -148,7 +148,7 @@ fn open_sources(confinement: &Confinement, root: &SandboxRoot) -> Made<Vec<Place
     for at in &root.empty {
         add(at, PlacedKind::Empty, &[])?;
     }
-    for at in confinement.read.iter().filter(|at| at.exists()) {
+    for at in confinement.read.iter().chain(&confinement.keep).filter(|at| at.exists()) {
         add(at, PlacedKind::ReadOnly, &[at])?;
     }
     for (number, layered) in root.layered.iter().enumerate() {

@@ -33,18 +33,22 @@ impl SandboxRules {
             .filter(|abi| *abi >= SOUND_LANDLOCK)
             .ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
         let handled = Handled::of(abi, wanted.no_tcp);
-        let granter = Granter {
+        let mut granter = Granter {
             ruleset: Ruleset::new(handled)?,
             handled: handled.files,
-            hidden: wanted.hide.iter().filter_map(|path| path.canonicalize().ok()).collect(),
+            hidden: real(&wanted.hide),
         };
         granter.grant_around(Path::new("/"), READ)?;
         for place in &wanted.read {
             granter.grant_around(place, READ)?;
         }
+        for place in &wanted.list {
+            granter.grant(place, READ_DIR)?;
+        }
         for place in &wanted.devices {
             granter.grant(place, DEVICE)?;
         }
+        granter.hidden.extend(real(&wanted.keep));
         for place in &wanted.write {
             // A device would be a door to any disk, for root.
             granter.grant_around(place, handled.files & !(MAKE_CHAR | MAKE_BLOCK))?;
@@ -63,10 +67,14 @@ impl SandboxRules {
     }
 }
 
+fn real(places: &[PathBuf]) -> Vec<PathBuf> {
+    places.iter().filter_map(|path| path.canonicalize().ok()).collect()
+}
+
 struct Granter {
     ruleset: Ruleset,
     handled: u64,
-    /// By their real paths.
+    /// By their real paths: what the grants pass over.
     hidden: Vec<PathBuf>,
 }
 
