@@ -5,13 +5,13 @@
 //! person's own directory is not: Spore's state may be a part of that directory, and the
 //! session may start others. Home and caches are the user's own in both.
 
+use std::path::PathBuf;
+
 use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_model::{Fault, SessionToken};
 
-use crate::session::sandbox::{
-    ConfinedPlace, Enforcement, Sandboxes, Scratch, SessionHold, SignIn,
-};
+use crate::session::sandbox::{ConfinedPlace, Enforcement, Sandboxes, Scratch, SessionHold};
 use crate::{Error, Result};
 
 /// Said and recorded, because runs in a checkout are held.
@@ -26,12 +26,12 @@ pub(crate) enum SessionConfinement {
     OwnDirectory,
 }
 
-/// A session's confinement, made and ready. Dropping it removes the temporary directory, and
-/// what the agent was signed in with.
+/// A session's confinement, made and ready. Dropping it removes the temporary directory.
 pub(crate) struct Confined {
     pub(crate) sandbox: SessionSandbox,
     scratch: Option<Scratch>,
-    _sign_in: Option<SignIn>,
+    /// Its own home, where it has one.
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl SessionConfinement {
@@ -54,12 +54,12 @@ impl SessionConfinement {
     ) -> Result<Confined> {
         match self {
             Self::Checkout(enforcement) => {
-                let SessionHold { sandbox, scratch, sign_in } =
+                let SessionHold { sandbox, scratch, home } =
                     sandboxes.of_session(enforcement, backend, place, token)?;
-                Ok(Confined { sandbox, scratch, _sign_in: sign_in })
+                Ok(Confined { sandbox, scratch, home })
             }
             Self::OwnDirectory => {
-                Ok(Confined { sandbox: SessionSandbox::None, scratch: None, _sign_in: None })
+                Ok(Confined { sandbox: SessionSandbox::None, scratch: None, home: None })
             }
         }
     }

@@ -13,7 +13,6 @@
 mod new_root;
 mod places;
 mod scratch;
-mod sign_in;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -30,7 +29,6 @@ use crate::{Error, Result, Surroundings, Workspace};
 use new_root::{RootWanted, SessionHome, new_root};
 use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
-pub(crate) use sign_in::SignIn;
 
 /// What a run is held to, as it is written down with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -74,7 +72,8 @@ pub(crate) struct ConfinedPlace<'a> {
 pub(crate) struct SessionHold {
     pub(crate) sandbox: SessionSandbox,
     pub(crate) scratch: Option<Scratch>,
-    pub(crate) sign_in: Option<SignIn>,
+    /// Its own home, as we see it; nothing where it has the user's.
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl Enforcement {
@@ -128,13 +127,13 @@ impl Sandboxes<'_> {
         if !enforcement.held {
             let sandbox =
                 if backend == "codex" { SessionSandbox::Own } else { SessionSandbox::None };
-            return Ok(SessionHold { sandbox, scratch: None, sign_in: None });
+            return Ok(SessionHold { sandbox, scratch: None, home: None });
         }
         // The commands of this backend are its only processes; the model is asked by us.
         let no_tcp = backend == "api" && denies_network(self.config);
         let scratch = self.scratch(token)?;
         if enforcement.root {
-            return self.rooted_session(enforcement, backend, place, scratch, no_tcp);
+            return self.rooted_session(enforcement, place, scratch, no_tcp);
         }
         let places = SandboxPlaces::new(self.around);
         let ConfinedPlace { dir, access, files, .. } = place;
@@ -147,7 +146,7 @@ impl Sandboxes<'_> {
         confinement.read.push(files.to_owned());
         confinement.no_tcp = no_tcp;
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
-        Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: None })
+        Ok(SessionHold { sandbox, scratch: Some(scratch), home: None })
     }
 
     /// The sandbox of all gates of one check in `dir`, which need these programs; nothing where
@@ -203,7 +202,6 @@ impl Sandboxes<'_> {
     fn rooted_session(
         &self,
         enforcement: &Enforcement,
-        backend: &str,
         place: ConfinedPlace<'_>,
         mut scratch: Scratch,
         no_tcp: bool,
@@ -229,10 +227,8 @@ impl Sandboxes<'_> {
             CheckoutAccess::Write => confinement.write.push(place.dir.to_owned()),
         }
         confinement.read.push(place.files.to_owned());
-        let sign_in = SignIn::give(&home, &self.signed_in_with(backend))
-            .map_err(|source| Error::io("cannot copy what the agent is signed in with", source))?;
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
-        Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: Some(sign_in) })
+        Ok(SessionHold { sandbox, scratch: Some(scratch), home: Some(home) })
     }
 
     /// Returns what a session needs besides the system.
@@ -246,7 +242,7 @@ impl Sandboxes<'_> {
     }
 
     /// Returns the files that an agent of `backend` is signed in with, and their names in a home.
-    fn signed_in_with(&self, backend: &str) -> Vec<(PathBuf, PathBuf)> {
+    pub(crate) fn signed_in_with(&self, backend: &str) -> Vec<(PathBuf, PathBuf)> {
         let Some(home) = self.around.variable("HOME") else { return Vec::new() };
         let files = self.config.sandbox.agents.get(backend);
         let files = files.map_or(&[][..], |state| &state.sign_in);
