@@ -50,6 +50,7 @@ mod search;
 mod sentinel;
 mod sessions;
 mod setup;
+mod sign_in;
 mod spawn;
 mod verdict_forgery;
 mod verified_run;

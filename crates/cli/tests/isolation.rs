@@ -8,7 +8,7 @@ use spore_testkit::TestEnv;
 use crate::scenes;
 
 /// A machine where no root can be made anew promises less.
-fn is_skipped(env: &TestEnv) -> bool {
+pub(crate) fn is_skipped(env: &TestEnv) -> bool {
     let doctor = env.spore(&["doctor", "--json"]).json();
     let findings = doctor["findings"].as_array().unwrap().iter();
     let held = findings.clone().any(|one| one["name"] == "sandbox" && one["ok"] == true);
@@ -49,7 +49,7 @@ fn scene(coder: &str, verifier: &str, again: &str, check: &str) -> TestEnv {
 }
 
 /// Whether each command of a session went well.
-fn went_well(env: &TestEnv, session: &str) -> Vec<bool> {
+pub(crate) fn went_well(env: &TestEnv, session: &str) -> Vec<bool> {
     let text = scenes::artefact(env, &format!("{session}/transcript.jsonl"));
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let results = events.filter(|event| event["type"] == "tool_result");

@@ -255,3 +255,10 @@ pub(crate) fn path_without_git(env: &TestEnv) -> String {
     }
     bin.display().to_string()
 }
+
+/// Goes on with the newest run, if there is one that is not over, to its end.
+#[track_caller]
+pub(crate) fn resumed(env: &TestEnv) {
+    let output = env.spore(&["resume"]);
+    assert!(matches!(output.code, 0 | 64..=69), "{}", output.render());
+}

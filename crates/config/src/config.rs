@@ -242,6 +242,10 @@ pub struct SandboxConfig {
     pub hide: Vec<String>,
     pub caches: Vec<String>,
     pub devices: Vec<String>,
+    /// For how long a token must be good beyond the longest that its session may take.
+    pub sign_in_margin: Duration,
+    /// How long an agent's own program may take to renew a token.
+    pub renew_timeout: Duration,
     /// Where each agent keeps its own state, by backend.
     pub agents: BTreeMap<String, AgentState>,
 }
@@ -251,6 +255,17 @@ pub struct SandboxConfig {
 pub struct AgentState {
     /// Files that it is signed in with.
     pub sign_in: Vec<String>,
+    /// Where in them the tokens are, and when the first of them expires: names from the
+    /// outermost to the innermost, `*` for any one.
+    pub access_token: String,
+    pub refresh_token: String,
+    pub expires: String,
+    /// What else changes in them when the agent renews its tokens.
+    pub renewed_with: Vec<String>,
+    /// The command by which its own program renews them; none where there is none.
+    pub renew: Vec<String>,
+    /// Variables with a key that it uses instead of these files.
+    pub instead: Vec<String>,
     /// What it writes where its home is the user's.
     pub write: Vec<String>,
 }

@@ -78,7 +78,16 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
     },
     OpenTable {
         prefix: "sandbox.agents",
-        fields: &[("sign_in", ValueKind::List), ("write", ValueKind::List)],
+        fields: &[
+            ("sign_in", ValueKind::List),
+            ("access_token", ValueKind::Text),
+            ("refresh_token", ValueKind::Text),
+            ("expires", ValueKind::Text),
+            ("renewed_with", ValueKind::List),
+            ("renew", ValueKind::List),
+            ("instead", ValueKind::List),
+            ("write", ValueKind::List),
+        ],
         of_models: false,
     },
     OpenTable {

@@ -395,13 +395,27 @@ impl Entries<'_> {
             hide: self.list("sandbox.hide")?,
             caches: self.list("sandbox.caches")?,
             devices: self.list("sandbox.devices")?,
-            agents: self.members("sandbox.agents", |all, path| {
-                let list = |key: &str| {
-                    let key = format!("{path}.{key}");
-                    if all.0.contains_key(&key) { all.list(&key) } else { Ok(Vec::new()) }
-                };
-                Ok(AgentState { sign_in: list("sign_in")?, write: list("write")? })
-            })?,
+            sign_in_margin: self.time("sandbox.sign_in_margin")?,
+            renew_timeout: self.time("sandbox.renew_timeout")?,
+            agents: self.members("sandbox.agents", Self::agent_state)?,
+        })
+    }
+
+    fn agent_state(self, path: &str) -> Result<AgentState, ConfigError> {
+        let list = |key: &str| self.list_if_set(&format!("{path}.{key}"));
+        let text = |key: &str| {
+            let key = format!("{path}.{key}");
+            if self.0.contains_key(&key) { self.text(&key) } else { Ok(String::new()) }
+        };
+        Ok(AgentState {
+            sign_in: list("sign_in")?,
+            access_token: text("access_token")?,
+            refresh_token: text("refresh_token")?,
+            expires: text("expires")?,
+            renewed_with: list("renewed_with")?,
+            renew: list("renew")?,
+            instead: list("instead")?,
+            write: list("write")?,
         })
     }
 

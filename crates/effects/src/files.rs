@@ -82,7 +82,7 @@ pub fn paths_in(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// An exclusive claim on a file, given up when dropped or when the process dies.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 /// Why a lock was not had.
@@ -105,7 +105,7 @@ impl Lock {
         let failed = |source| LockError::Io { path: path.to_owned(), source };
         let file = open_lock(path).map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
+            Ok(()) => Ok(Self { file }),
             Err(fs::TryLockError::WouldBlock) => Err(LockError::Held { path: path.to_owned() }),
             Err(fs::TryLockError::Error(source)) => Err(failed(source)),
         }
@@ -116,7 +116,13 @@ impl Lock {
         let failed = |source| LockError::Io { path: path.to_owned(), source };
         let file = open_lock(path).map_err(failed)?;
         file.lock().map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+
+    /// Returns the locked file for a program that is to keep the lock for as long as it runs,
+    /// whatever becomes of us.
+    pub(crate) fn share(&self) -> io::Result<File> {
+        self.file.try_clone()
     }
 
     /// Returns whether a live process holds the lock; a file that is not there is free.
@@ -127,7 +133,8 @@ impl Lock {
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    // It can be the standard input of a program, which then reads its end.
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 #[cfg(test)]

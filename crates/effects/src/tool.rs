@@ -21,7 +21,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::clock::monotonic;
+use crate::files::Lock;
 use crate::programs;
+
+/// How often a program that is attended is looked at, and how long it has to end when told to.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// A program, its arguments and what it may see.
 #[derive(Clone, Debug)]
@@ -178,6 +183,50 @@ impl Tool {
         Ok(ToolOutput { code, stdout: stdout.map_err(failed)?, stderr: stderr.map_err(failed)? })
     }
 
+    /// Runs a program that must not be cut short because we are: it holds `lock` itself, hears
+    /// nothing of our end, and nothing that it says is read. Returns when it has ended, and ends it
+    /// when `is_done` says so or its time is up; whether `is_done` ever said so.
+    pub fn attend(
+        &self,
+        lock: &Lock,
+        mut is_done: impl FnMut() -> bool,
+    ) -> Result<bool, ToolError> {
+        let program = self.program.to_string_lossy().into_owned();
+        let failed = |source: io::Error| ToolError::Io { program: program.clone(), source };
+        let found =
+            self.found().ok_or_else(|| ToolError::NotInstalled { program: program.clone() })?;
+        let mut command = self.bare_command(&found);
+        command
+            .stdin(lock.share().map_err(failed)?)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut child = command.spawn().map_err(failed)?;
+        let group = Pid::from_raw(-i32::try_from(child.id()).unwrap_or(i32::MAX));
+        let deadline = monotonic() + self.timeout;
+        loop {
+            if child.try_wait().map_err(failed)?.is_some() {
+                return Ok(is_done());
+            }
+            let done = is_done();
+            if done || monotonic() > deadline {
+                for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+                    let _ = kill(group, signal);
+                    let last = monotonic() + END_WITHIN;
+                    while signal == Signal::SIGTERM
+                        && monotonic() < last
+                        && child.try_wait().map_err(failed)?.is_none()
+                    {
+                        std::thread::sleep(LOOK_AGAIN);
+                    }
+                }
+                child.wait().map_err(failed)?;
+                return Ok(done || is_done());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
     /// Returns the file to start.
     fn found(&self) -> Option<PathBuf> {
         if self.program.as_encoded_bytes().contains(&b'/') {
@@ -191,15 +240,9 @@ impl Tool {
     }
 
     #[expect(clippy::disallowed_methods, reason = "one of the two doors to other programs")]
-    #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
-    fn command(&self, program: &Path) -> Command {
+    fn bare_command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        command
-            .args(&self.args)
-            .env("PATH", programs::own_path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(&self.args).env("PATH", programs::own_path());
         if let Some(cwd) = &self.cwd {
             command.current_dir(cwd);
         }
@@ -209,6 +252,13 @@ impl Tool {
                 None => command.env_remove(name),
             };
         }
+        command
+    }
+
+    #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
+    fn command(&self, program: &Path) -> Command {
+        let mut command = self.bare_command(program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let parent = nix::unistd::getpid();
         // SAFETY: between fork and exec only prctl and getppid are called.
         unsafe {
@@ -256,6 +306,42 @@ mod tests {
 
     fn sh(script: &str) -> Tool {
         Tool::new("sh").args(["-c", script])
+    }
+
+    #[test]
+    fn an_attended_program_holds_the_lock_until_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let lock = Lock::try_take(&path).unwrap();
+        // A reader of its input is not kept waiting.
+        let tool = sh("cat > read; echo x > begun; while test ! -e go; do sleep 0.01; done");
+        let tool = tool.cwd(dir.path());
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| tool.attend(&lock, || false));
+            while !dir.path().join("begun").exists() {
+                std::thread::yield_now();
+            }
+            // It is held by both.
+            assert!(Lock::is_held(&path));
+            std::fs::write(dir.path().join("go"), "").unwrap();
+            assert!(!run.join().unwrap().unwrap());
+        });
+        drop(lock);
+        assert!(!Lock::is_held(&path));
+    }
+
+    #[test]
+    fn an_attended_program_ends_with_its_children_when_it_is_done_or_late() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        for is_done in [true, false] {
+            let lock = Lock::try_take(&path).unwrap();
+            let tool = sh("(sleep 100; :) | cat").timeout(Duration::from_millis(50));
+            assert_eq!(tool.attend(&lock, || is_done).unwrap(), is_done);
+            drop(lock);
+            // Its children have the lock, too.
+            Lock::take(&path).unwrap();
+        }
     }
 
     #[test]

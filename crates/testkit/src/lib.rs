@@ -12,6 +12,7 @@
 
 mod env;
 pub mod kill;
+pub mod oauth;
 mod processes;
 
 pub use env::{ProgramOutput, TestEnv};

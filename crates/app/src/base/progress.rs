@@ -43,6 +43,10 @@ pub enum Update {
     },
     /// Another run of this project has the gates' checkout.
     Waiting,
+    /// A session cannot have a token that outlives it, or waits until it can.
+    SignIn {
+        note: String,
+    },
     Session {
         role: String,
         bounce: u32,
@@ -141,7 +145,7 @@ impl fmt::Display for Update {
             Self::Resumed { run, reaped } => {
                 write!(f, "Run {} goes on; {reaped} processes left behind were ended.", run.short())
             }
-            Self::NotHeld { note } => f.write_str(note),
+            Self::NotHeld { note } | Self::SignIn { note } => f.write_str(note),
             Self::Relayed { line } => f.write_str(line),
             Self::Struck { what } => write!(
                 f,

@@ -12,6 +12,7 @@ use crate::run::settings::{RunSettings, settings_of};
 use crate::session::agent_choice::RoleAgents;
 use crate::session::processes::reap;
 use crate::session::sandbox::Sandboxes;
+use crate::session::sign_in::SignIns;
 use crate::{Progress, Result, Surroundings, Update, Workspace};
 
 /// Goes on with a task's run, with `budget` in all where it is given.
@@ -32,6 +33,8 @@ pub(crate) fn go_on(
     let enforcement = RoleAgents::enforcement(around, &config, &settings.agents)?;
     settings.sandbox = Some(enforcement.clone());
     let reaped = reap(&config, &journal, run.id, around)?;
+    // First what a session may have renewed, for what follows removes its home.
+    SignIns { around, config: &config }.bring_back_left();
     Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     reopen(around, &journal, run, &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });

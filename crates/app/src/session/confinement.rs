@@ -13,7 +13,6 @@ use spore_model::SessionToken;
 
 use crate::session::sandbox::{
     ConfinedPlace, Enforcement, OwnDirectory, Sandboxes, Scratch, SessionGround, SessionHold,
-    SignIn,
 };
 use crate::{Result, Surroundings};
 
@@ -36,12 +35,12 @@ pub(crate) struct OwnHold {
     home: Option<PathBuf>,
 }
 
-/// A session's confinement, made and ready. Dropping it removes the temporary directory, and
-/// what the agent was signed in with.
+/// A session's confinement, made and ready. Dropping it removes the temporary directory.
 pub(crate) struct Confined {
     pub(crate) sandbox: SessionSandbox,
     scratch: Option<Scratch>,
-    _sign_in: Option<SignIn>,
+    /// Its own home, where it has one.
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl OwnHold {
@@ -120,8 +119,8 @@ impl SessionConfinement {
                 sandboxes.of_session(&own.enforcement, backend, ground, place, token)?
             }
         };
-        let SessionHold { sandbox, scratch, sign_in } = hold;
-        Ok(Confined { sandbox, scratch, _sign_in: sign_in })
+        let SessionHold { sandbox, scratch, home } = hold;
+        Ok(Confined { sandbox, scratch, home })
     }
 }
 

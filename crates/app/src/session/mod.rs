@@ -23,5 +23,6 @@ pub(crate) mod prices;
 pub(crate) mod processes;
 pub(crate) mod roles;
 pub(crate) mod sandbox;
+pub(crate) mod sign_in;
 pub(crate) mod spawn;
 pub(crate) mod watch;

@@ -21,6 +21,7 @@ use crate::session::plan::SessionPlan;
 use crate::session::prices::cost_of;
 use crate::session::roles::{self, Role};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
+use crate::session::sign_in::{SignIn, SignIns, SignedInSession};
 use crate::session::watch::{SessionWatch, ToolsUsed, idle};
 use crate::{Progress, Result, Surroundings, Update, Workspace};
 
@@ -68,6 +69,7 @@ impl SessionOpener<'_> {
             starts_with: &starts_with,
         };
         let confined = plan.confinement.make(&sandboxes, backend, &plan.dir, place, &token)?;
+        let signed_in = self.sign_in(plan, &sandboxes, &confined, &token, progress)?;
         // The row is the last thing before the agent: one that is open is a session that may
         // have cost something.
         booking::open(self.journal, &self.events(), plan)?;
@@ -90,6 +92,8 @@ impl SessionOpener<'_> {
             files: &plan.files,
         };
         let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
+        // What it renewed is the user's now, and known as a secret.
+        drop(signed_in);
         self.around.credentials.look_again();
         self.strike(&mut report);
         // Its processes are gone, so what it has proposed is all there will be.
@@ -98,6 +102,22 @@ impl SessionOpener<'_> {
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
         let booking = SessionBooking::of(plan, &report, cost);
         Ok(EndedSession { booking, report, proposals })
+    }
+
+    /// Gives a session with a home of its own what its agent is signed in with.
+    fn sign_in(
+        &self,
+        plan: &SessionPlan,
+        sandboxes: &Sandboxes<'_>,
+        confined: &Confined,
+        token: &SessionToken,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<SignIn>> {
+        let Some(home) = &confined.home else { return Ok(None) };
+        let backend = &plan.choice.backend;
+        let session = SignedInSession { backend, home, token, lasts: plan.terms.wall() };
+        let sign_ins = SignIns { around: self.around, config: self.config };
+        sign_ins.give(session, &sandboxes.signed_in_with(backend), progress).map(Some)
     }
 
     /// Takes secrets out of what a session says, whichever way its backend brought it here.

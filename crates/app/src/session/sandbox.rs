@@ -13,7 +13,6 @@ mod new_root;
 mod own_directory;
 mod places;
 mod scratch;
-mod sign_in;
 mod way;
 
 use std::path::{Path, PathBuf};
@@ -32,7 +31,6 @@ use new_root::{RootWanted, SessionHome, new_root};
 pub(crate) use own_directory::OwnDirectory;
 use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
-pub(crate) use sign_in::SignIn;
 
 /// What a run is held to, as it is written down with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -84,13 +82,14 @@ pub(crate) enum SessionGround<'a> {
 pub(crate) struct SessionHold {
     pub(crate) sandbox: SessionSandbox,
     pub(crate) scratch: Option<Scratch>,
-    pub(crate) sign_in: Option<SignIn>,
+    /// Its own home, as we see it; nothing where it has the user's.
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl SessionHold {
     /// Nothing holds the session.
     pub(crate) const fn none() -> Self {
-        Self { sandbox: SessionSandbox::None, scratch: None, sign_in: None }
+        Self { sandbox: SessionSandbox::None, scratch: None, home: None }
     }
 }
 
@@ -170,7 +169,7 @@ impl Sandboxes<'_> {
         confinement.read.push(files.to_owned());
         confinement.no_tcp = no_tcp;
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
-        Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: None })
+        Ok(SessionHold { sandbox, scratch: Some(scratch), home: None })
     }
 
     /// The sandbox of all gates of one check in `dir`, which need these programs; nothing where
@@ -271,10 +270,8 @@ impl Sandboxes<'_> {
         if let Some(of_user) = self.around.variable("HOME").filter(|_| is_kept) {
             way::make_way(&home, Path::new(of_user), &confinement, &signed_in)?;
         }
-        let sign_in = SignIn::give(&home, &signed_in)
-            .map_err(|source| Error::io("cannot copy what the agent is signed in with", source))?;
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
-        Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: Some(sign_in) })
+        Ok(SessionHold { sandbox, scratch: Some(scratch), home: Some(home) })
     }
 
     /// Returns what a session needs besides the system.
@@ -288,7 +285,7 @@ impl Sandboxes<'_> {
     }
 
     /// Returns the files that an agent of `backend` is signed in with, and their names in a home.
-    fn signed_in_with(&self, backend: &str) -> Vec<(PathBuf, PathBuf)> {
+    pub(crate) fn signed_in_with(&self, backend: &str) -> Vec<(PathBuf, PathBuf)> {
         let Some(home) = self.around.variable("HOME") else { return Vec::new() };
         let files = self.config.sandbox.agents.get(backend);
         let files = files.map_or(&[][..], |state| &state.sign_in);

@@ -21,6 +21,7 @@ use crate::base::stores;
 use crate::checks::needs;
 use crate::checks::project;
 use crate::search::model_files;
+use crate::session::sign_in::SignIns;
 use crate::session::{backends, sandbox};
 use crate::{Result, Surroundings, Workspace, counted};
 use programs::{Answer, Answers, version};
@@ -130,6 +131,7 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     if let Ok(config) = &config {
         let support = sandbox::support(around, config);
         findings.extend(held(machine::landlock_abi(), &support));
+        findings.extend(left_sign_ins(SignIns { around, config }.left()));
     }
     findings.push(embeddings(&model_files::model_dir(around)));
     findings.push(languages());
@@ -320,6 +322,16 @@ fn disk(places: &[&Path]) -> DoctorFinding {
     let detail = format!("{} free at {}", size(bytes), spore_plain::path(place));
     let remedy = "runs stop when the disk is full and go on when it is not: free some space";
     finding("disk", bytes >= SCARCE_BYTES, detail, remedy, bytes < TOO_FEW_BYTES)
+}
+
+/// Says whether sessions were killed that had a token in their home.
+fn left_sign_ins(left: usize) -> Option<DoctorFinding> {
+    let detail = format!(
+        "{} left a sign-in in its home",
+        counted(u32::try_from(left).unwrap_or(u32::MAX), "killed session")
+    );
+    let remedy = "tokens that it renewed are not yours yet: any run or resume brings them back";
+    (left > 0).then(|| finding("sign-in", false, detail, remedy, false))
 }
 
 fn size(bytes: u64) -> String {
