@@ -78,11 +78,13 @@ impl Checkout {
         let base = scope.listing;
         let kept = KeptPaths::of(base, scope.exclusions);
         let wanted = self.wanted(base, &kept, scope.exclusions)?;
-        if self.indexed()?.is_empty() {
+        let mut indexed = self.indexed()?;
+        if indexed.is_empty() {
             // It was lost. Without one every file would be new, and count for the caps.
             self.git("read a commit").args(["read-tree", scope.base.as_str()]).run()?;
+            indexed = self.indexed()?;
         }
-        self.correct_index(base, &kept, &wanted)?;
+        self.correct_index(&indexed, base, &kept, &wanted)?;
         let call = |action| {
             let lying = self.attributes_lying(scope, &wanted)?;
             Ok::<_, GitError>(self.git_by(action, scope.base, lying))
@@ -244,11 +246,11 @@ impl Checkout {
     /// Takes out of the index what is not wanted, and puts back what the base keeps.
     fn correct_index(
         &self,
+        indexed: &TreeListing,
         base: &TreeListing,
         kept: &KeptPaths<'_>,
         wanted: &Names,
     ) -> Result<(), GitError> {
-        let indexed = self.indexed()?;
         let mut lines = Vec::new();
         for (name, entry) in indexed.iter() {
             if !wanted.contains(name) && !kept.names.contains(name) {
