@@ -29,6 +29,9 @@ pub(crate) struct AnswerCache {
     pub(crate) listings: Newest<TreeId, TreeListing>,
     /// What differs between two trees, with so many bytes of text.
     pub(crate) diffs: Newest<(TreeId, TreeId, usize), Diff>,
+    /// What a commit of unverified work leads to that the user's repository lacked when it was
+    /// asked first. Later it lacks no more: the base is kept by a ref of the run's.
+    pub(crate) unverified: Newest<CommitId, String>,
     pub(crate) blobs: KeptBlobs,
     /// Where the attributes are that the user has for all repositories, like the settings at the
     /// moment that the repository was found.
