@@ -68,6 +68,16 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Gives a file the time of now.
+pub fn touch(path: &Path) -> io::Result<()> {
+    use nix::sys::stat::{UtimensatFlags, utimensat};
+    use nix::sys::time::TimeSpec;
+
+    let now = TimeSpec::UTIME_NOW;
+    utimensat(nix::fcntl::AT_FDCWD, path, &now, &now, UtimensatFlags::NoFollowSymlink)?;
+    Ok(())
+}
+
 /// Returns the paths of what is in a directory, in their order; none if there is no directory.
 pub fn paths_in(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {

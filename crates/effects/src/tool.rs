@@ -11,12 +11,16 @@
 //! starts others.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -155,32 +159,19 @@ impl Tool {
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        // Both pipes are drained while stdin is fed, so no full pipe can block the program;
-        // the end of stdout is what the deadline waits for.
-        let (sender, ended) = std::sync::mpsc::channel();
-        let output = std::thread::scope(|scope| {
-            scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(&self.stdin)));
-            let errors = scope.spawn(move || read_all(stderr));
-            let answer = scope.spawn(move || {
-                let answer = read_all(stdout);
-                let _ = sender.send(());
-                answer
-            });
-            let in_time = ended.recv_timeout(self.timeout).is_ok();
-            if !in_time {
-                let _ = kill(pid, Signal::SIGKILL);
-            }
-            let answer = answer.join().unwrap_or_else(|_| Ok(Vec::new()));
-            let errors = errors.join().unwrap_or_else(|_| Ok(Vec::new()));
-            (in_time, answer, errors)
-        });
-        let (in_time, stdout, stderr) = output;
+        let deadline = monotonic() + self.timeout;
+        let mut talk = ToolTalk::new(stdin, &self.stdin, (stdout, stderr)).map_err(failed)?;
+        let in_time = talk.finish_by(deadline);
+        if !matches!(in_time, Ok(true)) {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        let [stdout, stderr] = talk.answers;
         let status = wait_until(&mut child, monotonic() + self.timeout).map_err(failed)?;
-        if !in_time {
+        if !in_time.map_err(failed)? {
             return Err(ToolError::TimedOut { program, seconds: self.timeout.as_secs() });
         }
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        Ok(ToolOutput { code, stdout: stdout.map_err(failed)?, stderr: stderr.map_err(failed)? })
+        Ok(ToolOutput { code, stdout, stderr })
     }
 
     /// Runs a program that must not be cut short because we are: it holds `lock` itself, hears
@@ -275,12 +266,83 @@ impl Tool {
     }
 }
 
-fn read_all(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        pipe.read_to_end(&mut bytes)?;
+/// What is said to a program and what it answers, on one thread: a call of git takes about as long
+/// as the start of the three threads that would wait for its pipes.
+struct ToolTalk<'a> {
+    stdin: Option<ChildStdin>,
+    /// What it has not been told yet.
+    untold: &'a [u8],
+    pipes: [Option<PipeReader>; 2],
+    answers: [Vec<u8>; 2],
+}
+
+impl<'a> ToolTalk<'a> {
+    fn new(
+        stdin: Option<ChildStdin>,
+        told: &'a [u8],
+        (stdout, stderr): (Option<ChildStdout>, Option<ChildStderr>),
+    ) -> io::Result<Self> {
+        let pipes = [stdout.map(OwnedFd::from), stderr.map(OwnedFd::from)];
+        let stdin = stdin.filter(|_| !told.is_empty());
+        for pipe in stdin.iter().map(AsFd::as_fd).chain(pipes.iter().flatten().map(AsFd::as_fd)) {
+            let flags = OFlag::from_bits_retain(fcntl(pipe, FcntlArg::F_GETFL)?);
+            fcntl(pipe, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+        }
+        let pipes = pipes.map(|pipe| pipe.map(PipeReader::from));
+        Ok(Self { stdin, untold: told, pipes, answers: [Vec::new(), Vec::new()] })
     }
-    Ok(bytes)
+
+    /// Drains both pipes while stdin is fed, so no full pipe can block the program. Returns
+    /// whether it closed them before the deadline.
+    fn finish_by(&mut self, deadline: Instant) -> io::Result<bool> {
+        while self.pipes.iter().any(Option::is_some) {
+            let stdin = self.stdin.iter().map(|pipe| (pipe.as_fd(), PollFlags::POLLOUT));
+            let pipes = self.pipes.iter().flatten();
+            let pipes = pipes.map(|pipe| (pipe.as_fd(), PollFlags::POLLIN));
+            let mut fds: Vec<PollFd<'_>> =
+                stdin.chain(pipes).map(|(fd, flags)| PollFd::new(fd, flags)).collect();
+            let left = deadline.saturating_duration_since(monotonic());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let left = PollTimeout::try_from(left + Duration::from_millis(1));
+            match poll(&mut fds, left.unwrap_or(PollTimeout::MAX)) {
+                Ok(0) | Err(Errno::EINTR) => continue,
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.tell();
+            self.listen()?;
+        }
+        Ok(true)
+    }
+
+    /// Says what fits. A program that does not want to hear more has its reason.
+    fn tell(&mut self) {
+        while let Some(pipe) = &mut self.stdin {
+            match pipe.write(self.untold) {
+                Ok(count) => self.untold = &self.untold[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.untold = &[],
+            }
+            if self.untold.is_empty() {
+                self.stdin = None;
+            }
+        }
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        for (pipe, answer) in self.pipes.iter_mut().zip(&mut self.answers) {
+            // What was read is kept, also where there is nothing more for now.
+            match pipe.as_mut().map(|pipe| pipe.read_to_end(answer)) {
+                Some(Ok(_)) => *pipe = None,
+                Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Waits for a program that has closed its output and so is about to end.
@@ -288,6 +350,8 @@ fn wait_until(
     child: &mut std::process::Child,
     deadline: Instant,
 ) -> io::Result<std::process::ExitStatus> {
+    // Mostly it takes the kernel a few hundredths of a millisecond.
+    let mut pause = Duration::from_micros(20);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
@@ -296,7 +360,8 @@ fn wait_until(
             child.kill()?;
             return child.wait();
         }
-        std::thread::sleep(Duration::from_micros(200));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(1));
     }
 }
 
@@ -357,6 +422,20 @@ mod tests {
     fn a_full_stderr_pipe_blocks_nobody() {
         let output = sh("head -c 1000000 /dev/zero >&2; echo done").output().unwrap();
         assert_eq!((output.text(), output.stderr.len()), ("done".into(), 1_000_000));
+    }
+
+    #[test]
+    fn a_program_is_heard_while_it_is_told_more_than_a_pipe_holds() {
+        let told = vec![b'x'; 3_000_000];
+        assert_eq!(sh("cat").stdin(told.clone()).output().unwrap().stdout, told);
+        // One that does not listen to the end answers all the same.
+        let output = sh("head -c 1; exec <&-; echo done").stdin(told).output().unwrap();
+        assert_eq!((output.code, output.text()), (0, "xdone".into()));
+    }
+
+    #[test]
+    fn a_program_that_is_told_nothing_finds_nothing() {
+        assert_eq!(sh("cat; echo end").output().unwrap().text(), "end");
     }
 
     #[test]

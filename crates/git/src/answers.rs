@@ -6,9 +6,10 @@
 //! Names of branches are not kept here: they move.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use spore_model::TreeId;
+use spore_model::{CommitId, TreeId};
 
 use crate::listing::TreeListing;
 use crate::{Diff, GitError};
@@ -16,6 +17,9 @@ use crate::{Diff, GitError};
 /// How many answers of a kind are kept: those about the base, the change under judgement, and the
 /// tree in which both are mixed.
 const MAX_KEPT: usize = 3;
+
+/// How many bytes of files are kept together.
+const MAX_BLOB_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct AnswerCache {
@@ -25,6 +29,35 @@ pub(crate) struct AnswerCache {
     pub(crate) listings: Newest<TreeId, TreeListing>,
     /// What differs between two trees, with so many bytes of text.
     pub(crate) diffs: Newest<(TreeId, TreeId, usize), Diff>,
+    /// What a commit of unverified work leads to that the user's repository lacked when it was
+    /// asked first. Later it lacks no more: the base is kept by a ref of the run's.
+    pub(crate) unverified: Newest<CommitId, String>,
+    pub(crate) blobs: KeptBlobs,
+    /// Where the attributes are that the user has for all repositories, like the settings at the
+    /// moment that the repository was found.
+    pub(crate) users_attributes: OnceLock<Option<PathBuf>>,
+}
+
+/// The contents of files that were read last, the newest last.
+#[derive(Debug, Default)]
+pub(crate) struct KeptBlobs(Mutex<VecDeque<(String, Arc<[u8]>)>>);
+
+impl KeptBlobs {
+    pub(crate) fn get(&self, blob: &str) -> Option<Arc<[u8]>> {
+        let kept = held(&self.0);
+        kept.iter().find(|(name, _)| name == blob).map(|(_, content)| Arc::clone(content))
+    }
+
+    pub(crate) fn keep(&self, blob: &str, content: &[u8]) {
+        if content.len() > MAX_BLOB_BYTES || self.get(blob).is_some() {
+            return;
+        }
+        let mut kept = held(&self.0);
+        kept.push_back((blob.to_owned(), content.into()));
+        while kept.iter().map(|(_, content)| content.len()).sum::<usize>() > MAX_BLOB_BYTES {
+            kept.pop_front();
+        }
+    }
 }
 
 /// The answers to questions of a kind that were asked last, the newest last.
@@ -59,6 +92,13 @@ impl<Q: PartialEq, A> Newest<Q, A> {
         Ok(answer)
     }
 
+    /// Returns the newest answer to a question of this sort, if there is one.
+    pub(crate) fn known(&self, is_wanted: impl Fn(&Q) -> bool) -> Option<Arc<A>> {
+        let kept = held(&self.0);
+        let found = kept.iter().rev().find(|(asked, _)| is_wanted(asked));
+        found.map(|(_, answer)| Arc::clone(answer))
+    }
+
     fn take(&self, question: &Q) -> Option<Arc<A>> {
         let mut kept = held(&self.0);
         let at = kept.iter().position(|(asked, _)| asked == question)?;
@@ -77,12 +117,32 @@ impl AnswerCache {
         if !is_fixed(expression) {
             return ask();
         }
-        if let Some(known) = held(&self.peeled).get(expression) {
-            return Ok(known.clone());
+        if let Some(known) = self.known_object(expression) {
+            return Ok(known);
         }
         let object = ask()?;
         held(&self.peeled).insert(expression.to_owned(), object.clone());
         Ok(object)
+    }
+
+    fn known_object(&self, expression: &str) -> Option<String> {
+        held(&self.peeled).get(expression).cloned()
+    }
+
+    /// Remembers what a commit is made of, which the caller knows.
+    pub(crate) fn learn(&self, commit: &CommitId, tree: &TreeId, parent: Option<&CommitId>) {
+        let mut peeled = held(&self.peeled);
+        peeled.insert(format!("{commit}^{{commit}}"), commit.to_string());
+        peeled.insert(format!("{commit}^{{tree}}"), tree.to_string());
+        if let Some(parent) = parent {
+            peeled.insert(format!("{commit}^^{{commit}}"), parent.to_string());
+        }
+    }
+
+    /// Returns the files of a commit, if git was asked for them before.
+    pub(crate) fn known_listing(&self, commit: &CommitId) -> Option<Arc<TreeListing>> {
+        let tree = TreeId::new(self.known_object(&format!("{commit}^{{tree}}"))?).ok()?;
+        self.listings.known(|asked| *asked == tree)
     }
 }
 

@@ -4,12 +4,17 @@
 //! the number of files or commits; the answers are held in memory, so a caller asks for
 //! blobs in portions.
 
+use std::sync::Arc;
+
 use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::command::records;
 use crate::listing::TreeEntry;
 use crate::repository::text;
 use crate::{GitError, Repository};
+
+/// How many blobs at once are a change, which a run reads again; more are a whole tree.
+const MAX_ASKED_AGAIN: usize = 32;
 
 /// A file of a tree; links and submodules are none.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +54,11 @@ impl Repository {
         if blobs.is_empty() {
             return Ok(Vec::new());
         }
+        let known: Option<Vec<u64>> =
+            self.kept(blobs).map(|kept| kept.iter().map(|blob| blob.len() as u64).collect());
+        if let Some(sizes) = known {
+            return Ok(sizes);
+        }
         let action = "read the sizes of files of a tree";
         let call = self.git(action).args(["cat-file", "--batch-check=%(objectsize)"]);
         // Nothing is fetched only to see how large it is.
@@ -85,9 +95,27 @@ impl Repository {
         if blobs.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(kept) = self.kept(blobs) {
+            return Ok(kept.iter().map(|blob| Some(blob.to_vec())).collect());
+        }
         let action = "read files of a tree";
         let answer = self.git(action).args(["cat-file", "--batch"]).stdin(lines(blobs)).run()?;
-        parse_blobs(&answer.stdout).ok_or_else(|| GitError::unreadable(action, &answer.stdout))
+        let read = parse_blobs(&answer.stdout);
+        let read = read.ok_or_else(|| GitError::unreadable(action, &answer.stdout))?;
+        if blobs.len() <= MAX_ASKED_AGAIN {
+            for (blob, content) in blobs.iter().zip(&read) {
+                content.iter().for_each(|content| self.recall().blobs.keep(blob, content));
+            }
+        }
+        Ok(read)
+    }
+
+    /// Returns the contents of these blobs, if all of them were read a short while ago.
+    fn kept(&self, blobs: &[&str]) -> Option<Vec<Arc<[u8]>>> {
+        if blobs.len() > MAX_ASKED_AGAIN {
+            return None;
+        }
+        blobs.iter().map(|blob| self.recall().blobs.get(blob)).collect()
     }
 
     /// Returns the newest commits that can be reached from `tip`, merges left out.

@@ -103,7 +103,7 @@ fn quoted(value: &str) -> String {
 }
 
 fn tags(repository: &Repository) -> Result<Vec<u8>, GitError> {
-    let call = repository.git("list tags");
-    let call = call.args(["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"]);
-    Ok(call.run()?.stdout)
+    let tags = repository.users_refs("refs/tags")?;
+    let line = |(name, object): (String, CommitId)| format!("{object} {name}\n").into_bytes();
+    Ok(tags.into_iter().flat_map(line).collect())
 }

@@ -66,6 +66,14 @@ impl Repository {
         max_bytes: usize,
     ) -> Result<Diff, GitError> {
         let (from, to) = (from.tree(self)?, to.tree(self)?);
+        // Without its text, any comparison of the two is the same.
+        let is_same = |asked: &(TreeId, TreeId, usize)| asked.0 == from && asked.1 == to;
+        if max_bytes == 0
+            && let Some(known) = self.recall().diffs.known(is_same)
+        {
+            let files = known.files.clone();
+            return Ok(Diff { text: String::new(), truncated: !files.is_empty(), files });
+        }
         let question = (from.clone(), to.clone(), max_bytes);
         let answer =
             self.recall().diffs.answer(question, || self.compare(&from, &to, max_bytes))?;

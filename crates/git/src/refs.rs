@@ -1,15 +1,13 @@
 //! The refs Spore adds to the user's repository, and no others; and the one way in which a
 //! branch of the user's is moved, when they asked for that.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use spore_effects::Effect;
 use spore_model::CommitId;
 
 use crate::command::Git;
-use crate::repository::text;
+use crate::ref_files::{NamedRefs, loose, refs_below};
 use crate::unverified::is_unverified;
 use crate::{GitError, Repository};
 
@@ -25,11 +23,11 @@ impl Repository {
         if is_unverified(name) && self.work.is_some() {
             return self.set_work_ref(name, commit);
         }
-        if let Some((target, checked_out)) = self.ref_and_place(name)? {
+        if let Some(target) = self.ref_target(name)? {
             if target == *commit {
                 return Ok(());
             }
-            if let Some(dir) = checked_out {
+            if let Some(dir) = self.work_trees_on(name)?.into_iter().next() {
                 return Err(GitError::CheckedOut { name: name.to_owned(), dir });
             }
         }
@@ -58,8 +56,11 @@ impl Repository {
         if let Some(commit) = loose(dir, name) {
             return Ok(Some(commit));
         }
-        let refs = listed(&self.work_git("list refs", dir), name)?;
-        Ok(refs.into_iter().find(|(found, _)| found == name).map(|(_, commit)| commit))
+        Ok(self
+            .work_refs(dir, name)?
+            .into_iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, commit)| commit))
     }
 
     /// Removes one of Spore's refs that still points at `commit`. One that is gone is fine; one
@@ -144,9 +145,9 @@ impl Repository {
     /// Returns the refs below a prefix of whole parts, such as `refs/spore`, by name: the user's,
     /// and those of unverified work.
     pub fn refs_under(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
-        let mut refs = listed(&self.git("list refs"), prefix)?;
+        let mut refs = self.users_refs(prefix)?;
         if let Some(dir) = self.work().filter(|_| prefix.starts_with("refs/spore")) {
-            let unverified = listed(&self.work_git("list refs", dir), prefix)?;
+            let unverified = self.work_refs(dir, prefix)?;
             refs.retain(|(name, _)| unverified.iter().all(|(other, _)| other != name));
             refs.extend(unverified);
             refs.sort();
@@ -154,31 +155,25 @@ impl Repository {
         Ok(refs)
     }
 
-    /// Returns what a ref points at, and the work tree that has it checked out.
-    fn ref_and_place(&self, name: &str) -> Result<Option<(CommitId, Option<PathBuf>)>, GitError> {
-        let action = "look for a ref";
-        let format = "--format=%(refname)%00%(objectname)%00%(worktreepath)%00";
-        let answer = self.git(action).args(["for-each-ref", format, "--", name]).run()?;
-        let mut fields = answer.stdout.split(|byte| *byte == 0);
-        while let (Some(found), Some(target), Some(dir)) =
-            (fields.next(), fields.next(), fields.next())
-        {
-            // Between two refs is the newline that ends the line of the first.
-            if found.strip_prefix(b"\n").unwrap_or(found) != name.as_bytes() {
-                continue;
-            }
-            let commit = CommitId::new(text(target));
-            let commit = commit.map_err(|_| GitError::unreadable(action, &answer.stdout))?;
-            let dir = (!dir.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(dir)));
-            return Ok(Some((commit, dir)));
-        }
-        Ok(None)
+    /// Returns the refs of the user's repository below a prefix.
+    pub(crate) fn users_refs(&self, prefix: &str) -> Result<NamedRefs, GitError> {
+        // Another store than files has none of what is read there.
+        let store = self.settings().get("extensions.refstorage");
+        let in_files = store.is_none_or(|store| store == "files");
+        let found = in_files.then(|| refs_below(self.git_dir(), prefix)).flatten();
+        found.map_or_else(|| listed(&self.users_git("list refs"), prefix), Ok)
+    }
+
+    /// Returns the refs of unverified work below a prefix.
+    fn work_refs(&self, dir: &Path, prefix: &str) -> Result<NamedRefs, GitError> {
+        let found = refs_below(dir, prefix);
+        found.map_or_else(|| listed(&self.work_git("list refs", dir), prefix), Ok)
     }
 }
 
-fn listed(call: &Git, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
-    let call = call.clone();
-    let call = call.args(["for-each-ref", "--format=%(objectname) %(refname)", "--", prefix]);
+fn listed(call: &Git, prefix: &str) -> Result<NamedRefs, GitError> {
+    let call =
+        call.clone().args(["for-each-ref", "--format=%(objectname) %(refname)", "--", prefix]);
     let parse = |line: &str| {
         let (commit, name) = line.split_once(' ')?;
         Some((name.to_owned(), CommitId::new(commit).ok()?))
@@ -189,31 +184,4 @@ fn listed(call: &Git, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError>
 
 fn is_ours(name: &str) -> bool {
     OURS.iter().any(|ours| name.len() > ours.len() && name.starts_with(ours))
-}
-
-/// Returns the commit that HEAD names, without starting git, where that is as simple as it
-/// mostly is: a branch with a loose or packed ref, or a bare id. `None` is no answer.
-pub fn head_at_a_glance(root: &Path) -> Option<CommitId> {
-    let git = root.join(".git");
-    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
-    let head = head.trim();
-    let Some(name) = head.strip_prefix("ref: ") else { return CommitId::new(head).ok() };
-    match std::fs::symlink_metadata(git.join(name)) {
-        // A file counts, whatever else there is: one that we cannot read is git's affair.
-        Ok(_) => loose(&git, name),
-        Err(_) => packed(&git, name),
-    }
-}
-
-/// Returns what the file of a ref says, which counts whatever else there is. `None` is no answer.
-fn loose(git: &Path, name: &str) -> Option<CommitId> {
-    let is_plain = name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
-    let text = is_plain.then(|| std::fs::read_to_string(git.join(name)).ok()).flatten()?;
-    CommitId::new(text.trim()).ok()
-}
-
-fn packed(git: &Path, name: &str) -> Option<CommitId> {
-    let packed = std::fs::read_to_string(git.join("packed-refs")).ok()?;
-    let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
-    CommitId::new(line.split(' ').next()?).ok()
 }

@@ -86,12 +86,23 @@ impl Repository {
 
     /// Returns the commit the user is on.
     pub fn head(&self) -> Result<CommitId, GitError> {
-        let call = self.at_home("read HEAD").args(["rev-parse", "--verify", "--quiet"]);
-        let answer = call.args(["--end-of-options", "HEAD^{commit}"]).answer()?;
+        let action = "read HEAD";
+        // Its tree as well: that is asked for next.
+        let call = self.at_home(action).args(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]);
+        let answer = call.answer()?;
         if !answer.is_success() {
             return Err(GitError::NoCommits { dir: self.root.clone() });
         }
-        commit_id("read HEAD", &answer)
+        let text = answer.text();
+        let read = |(commit, tree): (&str, &str)| {
+            Some((CommitId::new(commit).ok()?, TreeId::new(tree).ok()?))
+        };
+        let (commit, tree) = text
+            .split_once('\n')
+            .and_then(read)
+            .ok_or_else(|| GitError::unreadable(action, &answer.stdout))?;
+        self.recall.learn(&commit, &tree, None);
+        Ok(commit)
     }
 
     /// Returns the branch the user is on, `None` when HEAD is detached.
@@ -156,16 +167,25 @@ impl Repository {
         if path.is_empty() {
             return Ok(None);
         }
-        let call = self.git("read a file").env("GIT_LITERAL_PATHSPECS", "1");
-        let answer = call.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path]).run();
-        let listing = TreeListing::parse("read a file", answer?.stdout)?;
-        match listing.get(path.as_bytes()) {
-            Some(entry) if entry.is_file() => {
-                let call = self.git("read a file").args(["cat-file", "blob", entry.object]);
-                Ok(Some(call.run()?.stdout))
+        let blob = |listing: &TreeListing| {
+            let entry = listing.get(path.as_bytes()).filter(|entry| entry.is_file())?;
+            Some(entry.object.to_owned())
+        };
+        let blob = match self.recall.known_listing(commit) {
+            Some(listing) => blob(&listing),
+            None => {
+                let call = self.git("read a file").env("GIT_LITERAL_PATHSPECS", "1");
+                let call = call.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path]);
+                blob(&TreeListing::parse("read a file", call.run()?.stdout)?)
             }
-            _ => Ok(None),
+        };
+        let Some(blob) = blob else { return Ok(None) };
+        if let Some(known) = self.recall.blobs.get(&blob) {
+            return Ok(Some(known.to_vec()));
         }
+        let content = self.git("read a file").args(["cat-file", "blob", &blob]).run()?.stdout;
+        self.recall.blobs.keep(&blob, &content);
+        Ok(Some(content))
     }
 
     /// Returns whether the user's ignore rules cover a path of the work tree.
@@ -243,7 +263,10 @@ impl Repository {
             .env("GIT_COMMITTER_DATE", &date)
             .stdin(message);
         let subject = message.lines().next().unwrap_or_default();
-        self.probe.around(Effect::Commit, subject, || commit_id("commit", &call.run()?))
+        let commit =
+            self.probe.around(Effect::Commit, subject, || commit_id("commit", &call.run()?))?;
+        self.recall.learn(&commit, tree, parents.first().copied());
+        Ok(commit)
     }
 
     pub(crate) fn listing(&self, commit: &CommitId) -> Result<Arc<TreeListing>, GitError> {
@@ -277,9 +300,12 @@ impl Repository {
     /// Returns where the attributes are that the user has for all repositories. An old git does
     /// not know: then they are not looked at.
     fn users_attributes(&self) -> Option<PathBuf> {
-        let call = self.git("find the attributes").args(["var", "GIT_ATTR_GLOBAL"]);
-        let answer = call.answer().ok().filter(ToolOutput::is_success)?;
-        Some(PathBuf::from(answer.text()))
+        let ask = || {
+            let call = self.git("find the attributes").args(["var", "GIT_ATTR_GLOBAL"]);
+            let answer = call.answer().ok().filter(ToolOutput::is_success)?;
+            Some(PathBuf::from(answer.text()))
+        };
+        self.recall.users_attributes.get_or_init(ask).clone()
     }
 
     /// Returns the user's configuration as it was when the repository was found.

@@ -78,16 +78,18 @@ impl Checkout {
         let base = scope.listing;
         let kept = KeptPaths::of(base, scope.exclusions);
         let wanted = self.wanted(base, &kept, scope.exclusions)?;
-        if self.indexed()?.is_empty() {
+        let mut indexed = self.indexed()?;
+        if indexed.is_empty() {
             // It was lost. Without one every file would be new, and count for the caps.
             self.git("read a commit").args(["read-tree", scope.base.as_str()]).run()?;
+            indexed = self.indexed()?;
         }
-        self.correct_index(base, &kept, &wanted)?;
+        self.correct_index(&indexed, base, &kept, &wanted)?;
         let call = |action| {
             let lying = self.attributes_lying(scope, &wanted)?;
             Ok::<_, GitError>(self.git_by(action, scope.base, lying))
         };
-        self.hold_to(scope.caps, &wanted, &call)?;
+        self.hold_to(scope.caps, (&indexed, &wanted), &call)?;
         if let Err(error) = self.store(call("store files")?, &wanted) {
             if !self.open_up_files(&wanted) {
                 return Err(error);
@@ -153,24 +155,29 @@ impl Checkout {
     }
 
     /// Refuses what is beyond the caps, before anything of it is stored. As long as all files
-    /// together are within them, which of them changed does not matter.
+    /// together are within them, or all that look changed, which of them changed does not matter.
     fn hold_to(
         &self,
         caps: ChangeCaps,
-        wanted: &Names,
+        (indexed, wanted): (&TreeListing, &Names),
         call: &dyn Fn(&'static str) -> Result<Git, GitError>,
     ) -> Result<(), GitError> {
-        if caps == ChangeCaps::NONE || sized(self.dir(), wanted.iter()).is_within(caps) {
+        if caps == ChangeCaps::NONE || are_all_within(caps, self.dir(), wanted) {
+            return Ok(());
+        }
+        let changed = || {
+            let call = call("look for changes")?;
+            let answer = call.args(["diff-files", "-z", "--name-only", "--diff-filter=d"]).run()?;
+            let touched: Vec<Name> = records(&answer.stdout).map(<[u8]>::to_vec).collect();
+            let untracked = wanted.iter().filter(|name| !indexed.contains(name));
+            Ok::<_, GitError>(sized(self.dir(), untracked.chain(&touched)))
+        };
+        if changed()?.is_within(caps) {
             return Ok(());
         }
         // Looks into files that only look changed, and writes nothing but the index.
         call("look for changes")?.args(["update-index", "-q", "--refresh"]).answer()?;
-        let indexed = self.indexed()?;
-        let untracked = wanted.iter().filter(|name| !indexed.contains(name));
-        let answer = call("look for changes")?;
-        let answer = answer.args(["diff-files", "-z", "--name-only", "--diff-filter=d"]).run()?;
-        let touched: Vec<Name> = records(&answer.stdout).map(<[u8]>::to_vec).collect();
-        let size = sized(self.dir(), untracked.chain(&touched));
+        let size = changed()?;
         if size.is_within(caps) {
             return Ok(());
         }
@@ -244,11 +251,11 @@ impl Checkout {
     /// Takes out of the index what is not wanted, and puts back what the base keeps.
     fn correct_index(
         &self,
+        indexed: &TreeListing,
         base: &TreeListing,
         kept: &KeptPaths<'_>,
         wanted: &Names,
     ) -> Result<(), GitError> {
-        let indexed = self.indexed()?;
         let mut lines = Vec::new();
         for (name, entry) in indexed.iter() {
             if !wanted.contains(name) && !kept.names.contains(name) {
@@ -292,6 +299,18 @@ impl WrittenSize {
     fn is_within(&self, caps: ChangeCaps) -> bool {
         self.files <= caps.files && self.bytes <= caps.bytes
     }
+}
+
+/// Returns whether all of these files together are within the caps. The files of a large project
+/// are looked at until they are not.
+fn are_all_within(caps: ChangeCaps, root: &Path, names: &Names) -> bool {
+    let mut left = (names.len() as u64 <= caps.files).then_some(caps.bytes);
+    for name in names {
+        let Some(bytes) = left else { return false };
+        let size = fs::symlink_metadata(below(root, name)).map_or(0, |found| found.len());
+        left = bytes.checked_sub(size);
+    }
+    left.is_some()
 }
 
 fn sized<'a>(root: &Path, names: impl Iterator<Item = &'a Name>) -> WrittenSize {

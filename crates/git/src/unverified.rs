@@ -21,7 +21,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spore_effects::files::{create_private_dir, remove_all, write_atomic};
+use spore_effects::files::{create_private_dir, remove_all, touch, write_atomic};
 use spore_model::CommitId;
 
 use crate::command::Git;
@@ -94,10 +94,22 @@ impl Repository {
     /// Takes over into the user's repository what a commit leads to and is not there yet. Done
     /// again it changes nothing.
     pub(crate) fn admit(&self, commit: &CommitId) -> Result<(), GitError> {
-        if self.work().is_none() {
-            return Ok(());
-        }
+        let Some(work) = self.work() else { return Ok(()) };
         let action = "take over verified work";
+        let here = work.join("objects");
+        if is_all_loose(&here) {
+            // What is not here is the user's: a commit is taken over after all that it leads to.
+            if !here.join(loose_name(commit.as_str())).exists() {
+                return Ok(());
+            }
+            let list = self.objects_of(action, commit)?;
+            let there = self.git_dir().join("objects");
+            // One that other users share has rights that only git knows to give.
+            let is_shared = self.settings().get("core.sharedrepository").is_some();
+            if !is_shared && link_all(&list, &here, &there).is_ok() {
+                return Ok(());
+            }
+        }
         if let Some(pack) = self.pack_of(action, commit)? {
             let call = Git::new(action, self.git_dir()).env("GIT_DIR", self.git_dir());
             call.args(["unpack-objects", "-q"]).stdin(pack).run()?;
@@ -114,7 +126,7 @@ impl Repository {
         }
         let action = "copy a commit";
         // Almost always each object is a file: to copy those takes no other program.
-        if fs::read_dir(here.join("pack")).is_ok_and(|mut packs| packs.next().is_none()) {
+        if is_all_loose(&here) {
             let list = self.objects_of(action, commit)?;
             for name in list.lines().map(loose_name) {
                 copy_if_there(&here.join(&name), &there.join(&name))
@@ -140,16 +152,19 @@ impl Repository {
         }
         // Without what the user's repository has anyway, reachable there or not.
         let call = self.git(action).args(["pack-objects", "--quiet", "--local", "--stdout"]);
-        let pack = call.stdin(list).run()?.stdout;
+        let pack = call.stdin(list.as_bytes()).run()?.stdout;
         let count = pack.get(8..12).unwrap_or_default();
         Ok(count.iter().any(|byte| *byte != 0).then_some(pack))
     }
 
     /// Returns what a commit leads to and no ref of the user's does, an object a line.
-    fn objects_of(&self, action: &'static str, commit: &CommitId) -> Result<String, GitError> {
-        let list = self.git(action).args(["rev-list", "--objects", "--no-object-names"]);
-        let list = list.args(["--ignore-missing", commit.as_str(), "--not", "--all"]);
-        Ok(list.run()?.text())
+    /// Each comes after what leads to it.
+    fn objects_of(&self, action: &'static str, commit: &CommitId) -> Result<Arc<String>, GitError> {
+        self.recall().unverified.answer(commit.clone(), || {
+            let list = self.git(action).args(["rev-list", "--objects", "--no-object-names"]);
+            let list = list.args(["--ignore-missing", commit.as_str(), "--not", "--all"]);
+            Ok(list.run()?.text())
+        })
     }
 
     /// Forgets the unverified work below a prefix of refs such as `refs/spore/<run>`. What is no
@@ -196,6 +211,34 @@ fn copy_if_there(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from, to).map(drop)
 }
 
+/// Returns whether each object in a directory of objects is a file of its own.
+fn is_all_loose(objects: &Path) -> bool {
+    fs::read_dir(objects.join("pack")).is_ok_and(|mut packs| packs.next().is_none())
+}
+
+/// Gives the objects of a list a second name in another directory of objects, as git's own local
+/// clone does it: no object ever changes. What leads to others comes after them, so that a kill
+/// leaves nothing that is there and not whole; and the ref that is set next is written after all
+/// of it, also to the disk.
+fn link_all(list: &str, here: &Path, there: &Path) -> io::Result<()> {
+    for name in list.lines().rev().map(loose_name) {
+        let (from, to) = (here.join(&name), there.join(&name));
+        if to.exists() || !from.exists() {
+            continue;
+        }
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // The user's git removes what is old and has no ref, and this has none yet.
+        touch(&from)?;
+        match fs::hard_link(&from, &to) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn alternates(dir: &Path) -> PathBuf {
     dir.join("objects/info/alternates")
 }
@@ -233,5 +276,26 @@ mod tests {
         for name in ["refs/spore/RUN/base", "refs/spore/bounce", "refs/heads/spore/RUN", "bounce"] {
             assert!(!is_unverified(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_commit_is_taken_over_after_all_that_it_leads_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+        let objects = ["c0commit", "700tree", "b0blob"];
+        for object in objects {
+            let path = here.join(loose_name(object));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, object).unwrap();
+        }
+        fs::create_dir_all(&there).unwrap();
+        fs::write(there.join("70"), "in the way").unwrap();
+        let list = objects.join("\n");
+        link_all(&list, &here, &there).unwrap_err();
+        let taken = || objects.map(|object| there.join(loose_name(object)).exists());
+        assert_eq!(taken(), [false, false, true]);
+        fs::remove_file(there.join("70")).unwrap();
+        link_all(&list, &here, &there).unwrap();
+        assert_eq!(taken(), [true; 3]);
     }
 }

@@ -141,3 +141,61 @@ fn files_are_read_as_the_commit_has_them() {
     let blobs = [&files[1].blob, &missing, &files[0].blob].map(String::as_str);
     assert_eq!(repo.blob_sizes(&blobs).unwrap(), [2, 0, 2]);
 }
+
+#[test]
+fn refs_are_those_that_git_lists_however_it_keeps_them() {
+    let world = World::with("echo 1 > a; echo 1 > b");
+    let dir = world.repo_dir();
+    for script in [
+        "git branch spore/one; git tag v1; git tag -a -m two v2; git tag deep/er/v3",
+        "git pack-refs --all",
+        "git commit -q --allow-empty -m more; git branch -f spore/one; git branch spore/two",
+        "git tag -d v1; git branch spore-like; git update-ref refs/spore/RUN/base HEAD~",
+        // What git says of a ref that leads to another, and of one that is half written.
+        "git symbolic-ref refs/heads/spore/three refs/heads/spore/one",
+        "git symbolic-ref -d refs/heads/spore/three; echo > .git/refs/tags/broken.lock",
+        "git pack-refs --all --prune; mkdir -p .git/refs/heads/spore/empty/er",
+    ] {
+        world.sh(&dir, script);
+        for prefix in ["refs/tags", "refs/heads", "refs/heads/spore", "refs/heads/spore/one"] {
+            let list = format!("git for-each-ref --format='%(refname) %(objectname)' {prefix}");
+            let refs = world.repo().refs_under(prefix).unwrap();
+            let lines: Vec<String> =
+                refs.iter().map(|(name, commit)| format!("{name} {commit}")).collect();
+            assert_eq!(lines.join("\n"), world.sh(&dir, &list), "{script}: {prefix}");
+        }
+    }
+}
+
+#[test]
+fn what_was_asked_before_is_answered_as_at_first() {
+    let world = World::with("echo 1 > a; mkdir d; echo 2 > d/b; ln -s a link");
+    let (checkout, base) = world.checkout();
+    world.sh(checkout.dir(), "echo 3 > a; rm -r d; seq 9 > new");
+    let tree = checkout.snapshot(&base, &exclusions()).unwrap();
+    let asked = world.repo();
+    let commit = asked.commit_tree(&tree, &base, "two", Timestamp::from_millis(0)).unwrap();
+    // From here on it knows the files, their content and the comparison.
+    asked.list_files(&base).unwrap();
+    asked.list_files(&commit).unwrap();
+    asked.read_files(&commit, &["a", "new"]).unwrap();
+    asked.diff(&base, &commit, usize::MAX).unwrap();
+    for path in ["a", "d", "d/b", "link", "new", "d/../a", ""] {
+        for at in [&base, &commit] {
+            let first = world.repo().read_file(at, path).unwrap();
+            assert_eq!(asked.read_file(at, path).unwrap(), first, "{path}");
+            assert_eq!(asked.read_file(at, path).unwrap(), first, "{path}");
+        }
+    }
+    let fresh = world.repo();
+    assert_eq!(asked.diff(&base, &commit, 0).unwrap(), fresh.diff(&base, &commit, 0).unwrap());
+    for revision in [format!("{commit}^"), commit.to_string(), base.to_string()] {
+        assert_eq!(asked.resolve(&revision).unwrap(), fresh.resolve(&revision).unwrap());
+    }
+    let files = fresh.tree_files(&tree).unwrap();
+    let blobs: Vec<&str> = files.iter().map(|file| file.blob.as_str()).collect();
+    for _ in 0..2 {
+        assert_eq!(asked.blob_sizes(&blobs).unwrap(), world.repo().blob_sizes(&blobs).unwrap());
+        assert_eq!(asked.read_blobs(&blobs).unwrap(), world.repo().read_blobs(&blobs).unwrap());
+    }
+}

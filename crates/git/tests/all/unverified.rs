@@ -61,22 +61,28 @@ fn a_bounce_adds_nothing_to_the_users_repository() {
 
 #[test]
 fn what_lands_is_whole_in_the_users_repository() {
-    let world = World::with("echo 1 > a; echo 1 > b");
-    let repo = repo(&world);
-    let (base, commit) = bounce(&world, &repo);
-    let result = repo
-        .commit_tree(&repo.tree_of(&commit).unwrap(), &base, "result", Timestamp::from_millis(0))
-        .unwrap();
-    for _ in 0..2 {
-        repo.set_ref("refs/spore/RUN/result", &result).unwrap();
-        repo.set_ref("refs/heads/spore/RUN", &result).unwrap();
+    for (dir, prepared) in [
+        ("repo", "true"),
+        ("work.git", "git repack -q -a -d -l; test -n \"$(ls objects/pack)\""),
+        ("repo", "git config core.sharedRepository group"),
+    ] {
+        let world = World::with("echo 1 > a; echo 1 > b");
+        let (base, commit) = bounce(&world, &repo(&world));
+        world.sh(&world.path(dir), prepared);
+        let repo = repo(&world);
+        let tree = repo.tree_of(&commit).unwrap();
+        let result = repo.commit_tree(&tree, &base, "result", Timestamp::from_millis(0)).unwrap();
+        for _ in 0..2 {
+            repo.set_ref("refs/spore/RUN/result", &result).unwrap();
+            repo.set_ref("refs/heads/spore/RUN", &result).unwrap();
+        }
+        assert!(repo.move_branch("refs/heads/main", &base, &result, "spore").unwrap());
+        std::fs::remove_dir_all(world.path("work.git")).unwrap();
+        world.sh(&world.repo_dir(), "git fsck --strict --no-dangling");
+        assert_eq!(world.sh(&world.repo_dir(), "git show spore/RUN:a"), "2", "{prepared}");
+        let bounce = world.sh(&world.repo_dir(), &format!("git cat-file -e {commit} || echo none"));
+        assert_eq!(bounce, "none", "{prepared}");
     }
-    assert!(repo.move_branch("refs/heads/main", &base, &result, "spore").unwrap());
-    std::fs::remove_dir_all(world.path("work.git")).unwrap();
-    world.sh(&world.repo_dir(), "git fsck --strict --no-dangling");
-    assert_eq!(world.sh(&world.repo_dir(), "git show spore/RUN:a"), "2");
-    let bounce = world.sh(&world.repo_dir(), &format!("git cat-file -e {commit} || echo none"));
-    assert_eq!(bounce, "none");
 }
 
 #[test]
