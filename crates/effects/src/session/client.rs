@@ -6,7 +6,7 @@
 //! to its grace.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use nix::libc;
 use spore_model::SessionToken;
 
 use super::processes::kill_by_token;
+use super::sandbox::HandedFile;
 use super::wire::{Channel, Order, Received, ShimPlan, ShimReport, send};
 use super::{Enforced, ProcessIdentity, RootSupport, SHIM_ARG, SandboxRefusal, TOKEN_VAR};
 use crate::clock::{Clock, SystemClock, monotonic};
@@ -179,7 +180,13 @@ impl Waiting {
             .send(&Order::Go)
             .map_err(|source| SessionError::shim("the shim does not listen", Some(source)))?;
         match self.shim.answer()? {
-            ShimReport::Started { enforced } => Ok(Session::new(self.shim, enforced)),
+            ShimReport::Started { enforced, handed } => {
+                let files = self.shim.channel.take_files(handed.len()).map_err(|source| {
+                    SessionError::shim("the shim's report is not whole", Some(source))
+                })?;
+                let handed = handed.into_iter().zip(files).collect();
+                Ok(Session::new(self.shim, enforced, handed))
+            }
             ShimReport::NotConfined { refusal } => Err(SessionError::NotConfined { refusal }),
             ShimReport::NoDirectory { errno } => Err(SessionError::NoDirectory {
                 cwd: self.cwd,
@@ -219,10 +226,16 @@ pub struct Session {
     code: Option<i32>,
     end: Option<SessionEnd>,
     enforced: Option<Enforced>,
+    /// Opened files from inside; closed with the session.
+    _handed: Vec<(HandedFile, OwnedFd)>,
 }
 
 impl Session {
-    fn new(mut shim: ShimProcess, enforced: Option<Enforced>) -> Self {
+    fn new(
+        mut shim: ShimProcess,
+        enforced: Option<Enforced>,
+        handed: Vec<(HandedFile, OwnedFd)>,
+    ) -> Self {
         Self {
             stdin: shim.child.stdin.take(),
             stdout: shim.child.stdout.take(),
@@ -231,6 +244,7 @@ impl Session {
             code: None,
             end: None,
             enforced,
+            _handed: handed,
         }
     }
 

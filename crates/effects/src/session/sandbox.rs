@@ -68,6 +68,14 @@ pub enum SandboxLayer {
     Network,
 }
 
+/// What a file is that the first process opens for Spore.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HandedFile {
+    /// A socket that listens in the session's own network.
+    Listener,
+}
+
 /// What the kernel has taken on for a session.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Enforced {

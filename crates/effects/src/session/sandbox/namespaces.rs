@@ -19,7 +19,7 @@ use super::filter::CallFilters;
 use super::kernel::{Handled, Ruleset};
 use super::mounts::{Made, SandboxRefusal};
 use super::root::{self, SandboxRoot};
-use super::{Confinement, Enforced, SandboxLayer};
+use super::{Confinement, Enforced, HandedFile, SandboxLayer};
 
 /// What this machine lets a session have. Found out by making one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -162,6 +162,7 @@ pub(in crate::session) fn shut_in(
     Ok(ShutIn {
         enforced: Enforced { layers, ..handled.enforced(abi) },
         rules: ProgramRules(rules),
+        handed: Vec::new(),
     })
 }
 
@@ -169,6 +170,8 @@ pub(in crate::session) fn shut_in(
 pub(in crate::session) struct ShutIn {
     pub(in crate::session) enforced: Enforced,
     pub(in crate::session) rules: ProgramRules,
+    /// Opened files that Spore gets.
+    pub(in crate::session) handed: Vec<(HandedFile, OwnedFd)>,
 }
 
 /// Landlock's scopes, where the kernel has them. The program takes them on and the first process
