@@ -78,7 +78,11 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
     },
     OpenTable {
         prefix: "sandbox.agents",
-        fields: &[("sign_in", ValueKind::List), ("write", ValueKind::List)],
+        fields: &[
+            ("sign_in", ValueKind::List),
+            ("write", ValueKind::List),
+            ("network", ValueKind::List),
+        ],
         of_models: false,
     },
     OpenTable {

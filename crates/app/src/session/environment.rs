@@ -44,7 +44,7 @@ pub(crate) fn install_environment(config: &Config, around: &Surroundings) -> Vec
 }
 
 fn withheld_from_gates(config: &Config, always: &[String]) -> Vec<String> {
-    let network: &[String] = match config.sandbox.network.as_str() {
+    let network: &[String] = match config.sandbox.checks_network.as_str() {
         "deny" => &config.environment.network,
         _ => &[],
     };
@@ -67,6 +67,28 @@ pub(crate) fn session_environment(
     variables.push(("SPORE_ROOT".to_owned(), root.display().to_string()));
     nesting.tell(trace, session, &mut variables);
     variables
+}
+
+/// The variables of a session that say what is on the network.
+#[derive(Default)]
+pub(crate) struct NetworkVariables {
+    /// Those that only this agent sees, among them the address of its model.
+    pub(crate) own: Vec<(String, String)>,
+    /// The ways through the user's proxies.
+    pub(crate) proxies: Vec<(String, String)>,
+}
+
+impl NetworkVariables {
+    pub(crate) fn of(config: &Config, around: &Surroundings, choice: &AgentChoice) -> Self {
+        const PROXIES: [&str; 3] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
+        let patterns = agent_variables(config, around, choice);
+        let mut own = environment(config, around, &patterns, &config.environment.install);
+        let is_proxy = |name: &str| PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
+        let proxies = own.iter().filter(|(name, _)| is_proxy(name)).cloned().collect();
+        let patterns = Patterns::of_names(&patterns);
+        own.retain(|(name, _)| patterns.cover(name) && !is_proxy(name));
+        Self { own, proxies }
+    }
 }
 
 /// Returns the patterns of the variables that only this agent may see.
@@ -171,12 +193,20 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_an_agents_own_or_a_proxy_says_what_is_on_the_network() {
+        let choice = AgentChoice { backend: "claude".to_owned(), model: None };
+        let found = NetworkVariables::of(&config(""), &around(), &choice);
+        assert_eq!(names(found.own), "ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN");
+        assert_eq!(names(found.proxies), "HTTPS_PROXY");
+    }
+
+    #[test]
     fn a_gate_sees_no_key_and_a_token_only_if_it_installs() {
         let around = around();
         let open = config("");
         assert_eq!(names(gate_environment(&open, &around)), "PATH HTTPS_PROXY PIP_INDEX_URL");
         assert_eq!(names(install_environment(&open, &around)), "npm_config__authToken");
-        let shut = config("sandbox.network = \"deny\"");
+        let shut = config("sandbox.checks_network = \"deny\"");
         assert_eq!(names(gate_environment(&shut, &around)), "PATH");
         assert_eq!(names(install_environment(&shut, &around)), "");
     }

@@ -10,6 +10,7 @@
 //! `spore spawn` is not held: it works in the person's own directory, of which Spore's state
 //! may be a part, and the sessions it starts may start sessions themselves.
 
+mod network;
 mod new_root;
 mod places;
 mod scratch;
@@ -22,10 +23,12 @@ use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_effects::files::remove_all;
-use spore_effects::session::{Confinement, Enforced, RootSupport, Shim, enforceable};
+use spore_effects::session::{Confinement, Enforced, RootSupport, SandboxRoot, Shim, enforceable};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
+use crate::session::agent_choice::AgentChoice;
+use crate::session::environment::NetworkVariables;
 use crate::{Error, Result, Surroundings, Workspace};
 use new_root::{RootWanted, SessionHome, new_root};
 use places::SandboxPlaces;
@@ -68,6 +71,8 @@ pub(crate) struct ConfinedPlace<'a> {
     pub(crate) files: &'a Path,
     /// What its agent is started with, and the socket that its tools are served at.
     pub(crate) starts_with: &'a [PathBuf],
+    /// What it sees that says what is on the network.
+    pub(crate) variables: &'a NetworkVariables,
 }
 
 /// A session's sandbox, and what of it ends with the session.
@@ -81,9 +86,17 @@ impl Enforcement {
     /// Finds out what can be held for runs of `backend`. Refuses to go on where a sandbox is
     /// required and cannot be had.
     pub(crate) fn find(around: &Surroundings, config: &Config, backend: &str) -> Result<Self> {
-        let wanted = Confinement { no_tcp: denies_network(config), ..Confinement::default() };
+        let own_network = !network::reaches_everything(config, backend);
+        let root = SandboxRoot { own_network, ..SandboxRoot::default() };
+        let no_tcp = denies_network(config);
+        let wanted = Confinement { no_tcp, root: Some(root), ..Confinement::default() };
         let support = support(around, config);
-        let found = judge(config, backend, enforceable(&wanted, &support), &wanted, &support);
+        let mut found = judge(config, backend, enforceable(&wanted, &support), &wanted, &support);
+        if found.root && own_network {
+            let choice = AgentChoice { backend: backend.to_owned(), model: None };
+            let variables = NetworkVariables::of(config, around, &choice);
+            found.notes.extend(network::unusable(&variables));
+        }
         if !found.held && config.sandbox.mode == "required" {
             return Err(Error::new(Fault::Missing, "a sandbox is required and cannot be enforced")
                 .hint(
@@ -130,11 +143,9 @@ impl Sandboxes<'_> {
                 if backend == "codex" { SessionSandbox::Own } else { SessionSandbox::None };
             return Ok(SessionHold { sandbox, scratch: None, sign_in: None });
         }
-        // The commands of this backend are its only processes; the model is asked by us.
-        let no_tcp = backend == "api" && denies_network(self.config);
         let scratch = self.scratch(token)?;
         if enforcement.root {
-            return self.rooted_session(enforcement, backend, place, scratch, no_tcp);
+            return self.rooted_session(enforcement, backend, place, scratch);
         }
         let places = SandboxPlaces::new(self.around);
         let ConfinedPlace { dir, access, files, .. } = place;
@@ -145,7 +156,8 @@ impl Sandboxes<'_> {
         }
         confinement.write.extend(places.all_made(self.state_of(backend)));
         confinement.read.push(files.to_owned());
-        confinement.no_tcp = no_tcp;
+        // The commands of this backend are its only processes; the model is asked by us.
+        confinement.no_tcp = backend == "api" && denies_network(self.config);
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: None })
     }
@@ -181,7 +193,7 @@ impl Sandboxes<'_> {
                 home: if is_base { SessionHome::Kept } else { SessionHome::OverKept },
                 kept: &kept,
                 shown: &shown,
-                own_network: no_tcp,
+                network: no_tcp.then(Vec::new),
                 layers: enforcement.layers,
             };
             let mut confinement = self.rooted(&wanted)?;
@@ -206,7 +218,6 @@ impl Sandboxes<'_> {
         backend: &str,
         place: ConfinedPlace<'_>,
         mut scratch: Scratch,
-        no_tcp: bool,
     ) -> Result<SessionHold> {
         let mut home = scratch.furnish()?;
         if place.role == "coder" {
@@ -215,12 +226,14 @@ impl Sandboxes<'_> {
             create_private_dir(&home)?;
         }
         let shown = self.shown_to(&place);
+        let given = self.signed_in_with(backend);
+        let settings: Vec<PathBuf> = given.iter().map(|(file, _)| file.clone()).collect();
         let wanted = RootWanted {
             scratch: scratch.dir(),
             home: SessionHome::Own(&home),
             kept: &self.kept(),
             shown: &shown,
-            own_network: no_tcp,
+            network: network::reached(self.config, backend, place.variables, &settings),
             layers: enforcement.layers,
         };
         let mut confinement = self.rooted(&wanted)?;
@@ -229,7 +242,7 @@ impl Sandboxes<'_> {
             CheckoutAccess::Write => confinement.write.push(place.dir.to_owned()),
         }
         confinement.read.push(place.files.to_owned());
-        let sign_in = SignIn::give(&home, &self.signed_in_with(backend))
+        let sign_in = SignIn::give(&home, &given)
             .map_err(|source| Error::io("cannot copy what the agent is signed in with", source))?;
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), sign_in: Some(sign_in) })
@@ -267,7 +280,7 @@ impl Sandboxes<'_> {
             devices: places.all(&settings.devices),
             hide,
             read: Vec::new(),
-            no_tcp: wanted.own_network,
+            no_tcp: wanted.network.as_ref().is_some_and(Vec::is_empty),
             root: Some(new_root(self.around, self.workspace, self.config, wanted)?),
         })
     }
@@ -305,7 +318,7 @@ pub(crate) fn coder_home(workspace: &Workspace, run: RunId) -> PathBuf {
 }
 
 fn denies_network(config: &Config) -> bool {
-    config.sandbox.network == "deny"
+    config.sandbox.checks_network == "deny"
 }
 
 /// Whether a coder may run any command without its agent asking for permission.
@@ -346,8 +359,10 @@ fn judge(
             }
         }
     }
-    if wanted.no_tcp && backend != "api" {
-        notes.push(format!("The network is denied to gates, but not to {backend} itself."));
+    if enforced.is_some() && network::reaches_everything(config, backend) {
+        let said =
+            "The sandbox leaves the machine's network to agents, as `[sandbox] network` says.";
+        notes.push(said.to_owned());
     }
     Enforcement {
         held: enforced.is_some(),
@@ -380,7 +395,10 @@ mod tests {
     #[track_caller]
     fn check(text: &str, backend: &str, possible: Option<Enforced>, notes: &[&str]) {
         let config = config(text);
-        let wanted = Confinement { no_tcp: text.contains("deny"), ..Confinement::default() };
+        let own_network = !text.contains('*');
+        let root = SandboxRoot { own_network, ..SandboxRoot::default() };
+        let no_tcp = text.contains("deny");
+        let wanted = Confinement { no_tcp, root: Some(root), ..Confinement::default() };
         let has_root = possible.as_ref().is_some_and(|found| found.has(SandboxLayer::Root));
         let support = if has_root { RootSupport::default() } else { RootSupport::not_wanted() };
         let found = judge(&config, backend, possible, &wanted, &support);
@@ -392,7 +410,7 @@ mod tests {
     #[test]
     fn what_is_not_held_is_said() {
         use SandboxLayer::{Calls, Network, Processes, Root};
-        let anew = [Root, Processes, Calls];
+        let anew = [Root, Processes, Calls, Network];
         check("", "claude", kernel(&LANDLOCK, &anew), &[]);
         let left = "The sandbox does not hold here: reading what is yours outside of the checkout; \
                     modes, owners and times of files outside of the checkout; \
@@ -400,10 +418,11 @@ mod tests {
                     what is left in the caches of toolchains; \
                     processes that outlive a shim that was killed; \
                     keys of the kernel and sockets to the hypervisor";
-        check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}.")]);
+        let agents = "what agents reach over the network";
+        check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}; {agents}.")]);
         let less = format!(
             "{left}; signals to processes outside of the session; \
-             abstract sockets of processes outside of the session."
+             abstract sockets of processes outside of the session; {agents}."
         );
         check("", "claude", kernel(&["ioctl_dev"], &[]), &[&less]);
         let none =
@@ -411,13 +430,14 @@ mod tests {
         check("", "claude", None, &[none]);
         let off = "No sandbox holds agents and gates: it is switched off.";
         check("sandbox.mode = \"off\"", "claude", kernel(&LANDLOCK, &anew), &[off]);
-        let deny = "sandbox.network = \"deny\"";
-        let all = [Root, Processes, Calls, Network];
-        check(deny, "api", kernel(&LANDLOCK, &all), &[]);
-        let itself = "The network is denied to gates, but not to claude itself.";
-        check(deny, "claude", kernel(&LANDLOCK, &all), &[itself]);
-        let open = "The sandbox does not hold here: TCP connections.";
-        check(deny, "api", kernel(&LANDLOCK[..3], &anew), &[open]);
+        let deny = "sandbox.checks_network = \"deny\"";
+        check(deny, "claude", kernel(&LANDLOCK, &anew), &[]);
+        let open =
+            "The sandbox does not hold here: TCP connections; what agents reach over the network.";
+        check(deny, "api", kernel(&LANDLOCK[..3], &anew[..3]), &[open]);
+        let all =
+            "The sandbox leaves the machine's network to agents, as `[sandbox] network` says.";
+        check("sandbox.network = [\"*\"]", "claude", kernel(&LANDLOCK, &anew[..3]), &[all]);
     }
 
     #[test]

@@ -18,8 +18,9 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
 use spore_model::SessionToken;
 
+use super::forwarder::{Forwarder, InnerListener};
 use super::processes::kill_by_token;
-use super::sandbox::HandedFile;
+use super::sandbox::{HandedFile, Reached};
 use super::wire::{Channel, Order, Received, ShimPlan, ShimReport, send};
 use super::{Enforced, ProcessIdentity, RootSupport, SHIM_ARG, SandboxRefusal, TOKEN_VAR};
 use crate::clock::{Clock, SystemClock, monotonic};
@@ -122,7 +123,14 @@ impl Shim {
         shim.channel.send(plan).map_err(failed)?;
         match shim.answer()? {
             ShimReport::Ready(identity) => {
-                Ok(Waiting { identity, program: plan.program.clone(), cwd: plan.cwd.clone(), shim })
+                let root = plan.confinement.as_ref().and_then(|held| held.root.as_ref());
+                Ok(Waiting {
+                    identity,
+                    program: plan.program.clone(),
+                    cwd: plan.cwd.clone(),
+                    reach: root.map_or_else(Vec::new, |root| root.reach.clone()),
+                    shim,
+                })
             }
             other => Err(unexpected(&other)),
         }
@@ -163,6 +171,8 @@ pub struct Waiting {
     identity: ProcessIdentity,
     program: PathBuf,
     cwd: PathBuf,
+    /// What the session reaches outside of its own network.
+    reach: Vec<Reached>,
 }
 
 impl Waiting {
@@ -184,8 +194,11 @@ impl Waiting {
                 let files = self.shim.channel.take_files(handed.len()).map_err(|source| {
                     SessionError::shim("the shim's report is not whole", Some(source))
                 })?;
-                let handed = handed.into_iter().zip(files).collect();
-                Ok(Session::new(self.shim, enforced, handed))
+                let forwarder =
+                    forward(&self.reach, handed.into_iter().zip(files)).map_err(|source| {
+                        SessionError::shim("the network cannot be forwarded", Some(source))
+                    })?;
+                Ok(Session::new(self.shim, enforced, forwarder))
             }
             ShimReport::NotConfined { refusal } => Err(SessionError::NotConfined { refusal }),
             ShimReport::NoDirectory { errno } => Err(SessionError::NoDirectory {
@@ -226,16 +239,12 @@ pub struct Session {
     code: Option<i32>,
     end: Option<SessionEnd>,
     enforced: Option<Enforced>,
-    /// Opened files from inside; closed with the session.
-    _handed: Vec<(HandedFile, OwnedFd)>,
+    /// Connects it with what it reaches, until its end.
+    forwarder: Option<Forwarder>,
 }
 
 impl Session {
-    fn new(
-        mut shim: ShimProcess,
-        enforced: Option<Enforced>,
-        handed: Vec<(HandedFile, OwnedFd)>,
-    ) -> Self {
+    fn new(mut shim: ShimProcess, enforced: Option<Enforced>, forwarder: Forwarder) -> Self {
         Self {
             stdin: shim.child.stdin.take(),
             stdout: shim.child.stdout.take(),
@@ -244,7 +253,7 @@ impl Session {
             code: None,
             end: None,
             enforced,
-            _handed: handed,
+            forwarder: Some(forwarder),
         }
     }
 
@@ -303,6 +312,7 @@ impl Session {
                         SessionError::shim("the program ended without an exit code", None)
                     })?;
                     self.shim.finish();
+                    self.forwarder = None;
                     self.end = Some(SessionEnd { code, stopped, swept });
                 }
                 Some(other) => return Err(unexpected(&other)),
@@ -389,6 +399,17 @@ impl Drop for ShimProcess {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// Takes what was opened inside into use.
+fn forward(
+    reach: &[Reached],
+    handed: impl Iterator<Item = (HandedFile, OwnedFd)>,
+) -> io::Result<Forwarder> {
+    let listeners = handed.filter_map(|(HandedFile::Listener { reached }, socket)| {
+        Some(InnerListener { socket, reached: reach.get(reached)?.clone() })
+    });
+    Forwarder::start(listeners.collect())
 }
 
 fn unexpected(report: &ShimReport) -> SessionError {

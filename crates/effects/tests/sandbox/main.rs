@@ -9,5 +9,6 @@
 
 mod kills;
 mod landlock;
+mod network;
 mod root;
 mod stage;

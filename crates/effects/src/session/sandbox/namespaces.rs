@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::filter::CallFilters;
 use super::kernel::{Handled, Ruleset};
 use super::mounts::{Made, SandboxRefusal};
+use super::network;
 use super::root::{self, SandboxRoot};
 use super::{Confinement, Enforced, HandedFile, SandboxLayer};
 
@@ -147,9 +148,7 @@ pub(in crate::session) fn shut_in(
     cwd: &Path,
 ) -> Made<ShutIn> {
     root::enter(confinement, root, cwd)?;
-    if root.own_network {
-        raise_loopback()?;
-    }
+    let handed = if root.own_network { network::open(&root.reach)? } else { Vec::new() };
     join_keyring();
     no_more_privileges()?;
     let abi = crate::machine::landlock_abi().unwrap_or(0);
@@ -162,7 +161,7 @@ pub(in crate::session) fn shut_in(
     Ok(ShutIn {
         enforced: Enforced { layers, ..handled.enforced(abi) },
         rules: ProgramRules(rules),
-        handed: Vec::new(),
+        handed,
     })
 }
 
@@ -226,26 +225,6 @@ fn join_keyring() {
     // SAFETY: numbers and a null pointer, which asks for a keyring without a name. A kernel
     // without keys refuses, and has none to leave.
     unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0, 0, 0, 0) };
-}
-
-/// Brings up the loopback of the network that is the session's own.
-#[expect(unsafe_code, reason = "nix has no wrapper for this ioctl")]
-fn raise_loopback() -> Made<()> {
-    // SAFETY: the kernel makes a descriptor, and reads one structure that outlives the call.
-    let done = unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return Err(SandboxRefusal::last("open a socket"));
-        }
-        let socket = OwnedFd::from_raw_fd(socket as RawFd);
-        let mut request: libc::ifreq = std::mem::zeroed();
-        for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
-            *place = *byte as libc::c_char;
-        }
-        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request)
-    };
-    if done < 0 { Err(SandboxRefusal::last("raise the loopback")) } else { Ok(()) }
 }
 
 /// Finds out what this machine lets a session have, by making a root and nothing in it.
