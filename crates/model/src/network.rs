@@ -17,7 +17,7 @@ impl NetAddress {
     pub fn new(host: &str, port: u16) -> Self {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         // One address has one spelling.
-        let host = host.parse().map_or(host, |ip: IpAddr| ip.to_string());
+        let host = host.parse().map_or(host, |ip: IpAddr| ip.to_canonical().to_string());
         Self { host, port }
     }
 
@@ -45,7 +45,9 @@ impl NetAddress {
         let is_name = self.host.len() <= 253 && self.host.split('.').all(is_label);
         self.port != 0
             && match self.ip() {
-                Some(ip) => !ip.is_multicast() && ip != IpAddr::V4(Ipv4Addr::BROADCAST),
+                Some(IpAddr::V4(ip)) => !ip.is_multicast() && ip != Ipv4Addr::BROADCAST,
+                // One that is local to a link means nothing without the name of the link.
+                Some(IpAddr::V6(ip)) => !ip.is_multicast() && !ip.is_unicast_link_local(),
                 None => is_name,
             }
     }
@@ -87,6 +89,9 @@ mod tests {
             ("a.example.org:443", Some("a.example.org:443")),
             ("A.Example.ORG.:443", Some("a.example.org:443")),
             ("[0:0::1]:1", Some("[::1]:1")),
+            ("[::ffff:127.0.0.1]:1", Some("127.0.0.1:1")),
+            ("[fe80::1]:1", None),
+            ("[ff02::1]:1", None),
             ("10.0.0.1:65535", Some("10.0.0.1:65535")),
             ("a", None),
             ("a:", None),

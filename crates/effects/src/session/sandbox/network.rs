@@ -15,12 +15,20 @@ use super::HandedFile;
 use super::mounts::{Made, SandboxRefusal};
 use super::reach::{FoundAt, Reached, places};
 
+/// How many sockets can be handed over at once, with some room: the kernel lets 253 travel together.
+const MOST_LISTENERS: usize = 240;
+
 /// Brings up the loopback and listens for what is reached.
 pub(super) fn open(reach: &[Reached]) -> Made<Vec<(HandedFile, OwnedFd)>> {
     raise_loopback()?;
     let mut given = Vec::new();
     let mut listeners = Vec::new();
-    for found in places(reach) {
+    let places = places(reach);
+    if places.len() > MOST_LISTENERS {
+        let step = format!("listen at {} addresses, more than {MOST_LISTENERS}", places.len());
+        return Err(SandboxRefusal { step, errno: libc::E2BIG });
+    }
+    for found in places {
         let ip = found.at.ip();
         if found.is_foreign() && !given.contains(&ip) {
             give_address(ip, given.len())?;

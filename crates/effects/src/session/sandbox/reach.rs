@@ -81,7 +81,8 @@ pub(super) fn hosts(reach: &[Reached], machine: &str) -> String {
     text
 }
 
-/// Gives each name an address of the loopback: 127.83.0.1 and on, in their order.
+/// Gives each name an address of the loopback that is not itself listed: 127.83.0.1 and on, in
+/// their order.
 fn addresses_of_names(reach: &[Reached]) -> BTreeMap<&str, Ipv4Addr> {
     let addresses = reach.iter().map(|reached| &reached.address);
     let names = addresses.filter(|address| address.ip().is_none() && address.host != "localhost");
@@ -90,6 +91,9 @@ fn addresses_of_names(reach: &[Reached]) -> BTreeMap<&str, Ipv4Addr> {
         let [high, low] = number.to_be_bytes();
         Ipv4Addr::new(127, 83, high, low)
     });
+    let is_listed =
+        |ip: &Ipv4Addr| reach.iter().any(|reached| reached.address.ip() == Some(IpAddr::V4(*ip)));
+    let addresses = addresses.filter(|ip| !is_listed(ip));
     names.into_iter().zip(addresses).collect()
 }
 
@@ -132,6 +136,11 @@ mod tests {
         );
         // The machine's own name, where it is listed, is what is outside.
         check(&["box:80"], &[("127.83.0.1:80", 0)], "127.83.0.1 box\n");
+        check(
+            &["127.83.0.1:80", "a.example.org:80"],
+            &[("127.83.0.1:80", 0), ("127.83.0.2:80", 1)],
+            "127.0.0.1 box\n127.83.0.2 a.example.org\n",
+        );
         // One place is one thing.
         check(
             &["127.0.0.1:80", "localhost:80"],

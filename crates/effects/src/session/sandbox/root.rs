@@ -310,15 +310,17 @@ fn make_devices(devices: Vec<(PathBuf, OwnedFd)>) -> Made<()> {
     Ok(())
 }
 
-/// Puts the session's own list of names in the place of the machine's, which may be a link. A
-/// system without one has nothing that would read it.
+/// Puts the session's own list of names in the place of the machine's, which may be a link. Where
+/// the machine has none there may be no room for ours: then names are not found.
 fn place_hosts(reach: &[Reached]) -> Made<()> {
     const OWN: &str = "/.hosts";
-    let Ok(at) = Path::new("/etc/hosts").canonicalize() else { return Ok(()) };
+    let at = Path::new("/etc/hosts");
+    let (at, is_there) = at.canonicalize().map_or((at.to_owned(), false), |at| (at, true));
     let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     fs::write(OWN, hosts(reach, machine.trim()))
         .map_err(|error| SandboxRefusal::new("write the list of names", &error))?;
-    bind(&open_tree(Path::new(OWN))?, &at, READ_ONLY)?;
+    let placed = bind(&open_tree(Path::new(OWN))?, &at, READ_ONLY);
+    placed.or_else(|refusal| if is_there { Err(refusal) } else { Ok(()) })?;
     // It is seen at the other place alone.
     fs::remove_file(OWN).map_err(|error| SandboxRefusal::new("place the list of names", &error))
 }
