@@ -13,6 +13,7 @@ use spore_model::{Patterns, RunId, TraceId};
 use crate::Surroundings;
 use crate::session::agent_choice::AgentChoice;
 use crate::session::nesting::Nesting;
+use crate::session::sandbox::NetworkVariables;
 
 /// Returns what every program may see of the user's environment, and `more`.
 fn environment(
@@ -69,26 +70,16 @@ pub(crate) fn session_environment(
     variables
 }
 
-/// The variables of a session that say what is on the network.
-#[derive(Default)]
-pub(crate) struct NetworkVariables {
-    /// Those that only this agent sees, among them the address of its model.
-    pub(crate) own: Vec<(String, String)>,
-    /// The ways through the user's proxies.
-    pub(crate) proxies: Vec<(String, String)>,
-}
-
-impl NetworkVariables {
-    pub(crate) fn of(config: &Config, around: &Surroundings, choice: &AgentChoice) -> Self {
-        const PROXIES: [&str; 3] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
-        let patterns = agent_variables(config, around, choice);
-        let mut own = environment(config, around, &patterns, &config.environment.install);
-        let is_proxy = |name: &str| PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
-        let proxies = own.iter().filter(|(name, _)| is_proxy(name)).cloned().collect();
-        let patterns = Patterns::of_names(&patterns);
-        own.retain(|(name, _)| patterns.cover(name) && !is_proxy(name));
-        Self { own, proxies }
-    }
+/// Returns what a session sees that says what is on the network.
+pub(crate) fn network_variables(
+    config: &Config,
+    around: &Surroundings,
+    choice: &AgentChoice,
+) -> NetworkVariables {
+    let patterns = agent_variables(config, around, choice);
+    let seen = environment(config, around, &patterns, &config.environment.install);
+    let patterns = Patterns::of_names(&patterns);
+    NetworkVariables::among(&seen, |name| patterns.cover(name))
 }
 
 /// Returns the patterns of the variables that only this agent may see.
@@ -195,9 +186,8 @@ mod tests {
     #[test]
     fn only_what_is_an_agents_own_or_a_proxy_says_what_is_on_the_network() {
         let choice = AgentChoice { backend: "claude".to_owned(), model: None };
-        let found = NetworkVariables::of(&config(""), &around(), &choice);
-        assert_eq!(names(found.own), "ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN");
-        assert_eq!(names(found.proxies), "HTTPS_PROXY");
+        let found = network_variables(&config(""), &around(), &choice);
+        assert_eq!(found.names(), ["ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN", "HTTPS_PROXY"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::base::outbox::Events;
 use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals};
 use crate::session::confinement::Confined;
-use crate::session::environment::{NetworkVariables, session_environment};
+use crate::session::environment::{network_variables, session_environment};
 use crate::session::lost::{Lost, set_aside};
 use crate::session::plan::SessionPlan;
 use crate::session::prices::cost_of;
@@ -61,7 +61,7 @@ impl SessionOpener<'_> {
         let sandboxes = self.sandboxes(plan);
         let mut starts_with = plan.agent.starts_with();
         starts_with.push(self.broker.socket());
-        let variables = NetworkVariables::of(self.config, self.around, &plan.choice);
+        let variables = network_variables(self.config, self.around, &plan.choice);
         let place = ConfinedPlace {
             role: &plan.role,
             dir: &plan.dir,

@@ -27,9 +27,8 @@ use spore_effects::session::{Confinement, Enforced, RootSupport, SandboxRoot, Sh
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
-use crate::session::agent_choice::AgentChoice;
-use crate::session::environment::NetworkVariables;
 use crate::{Error, Result, Surroundings, Workspace};
+pub(crate) use network::NetworkVariables;
 use new_root::{RootWanted, SessionHome, new_root};
 use places::SandboxPlaces;
 pub(crate) use scratch::Scratch;
@@ -93,9 +92,7 @@ impl Enforcement {
         let support = support(around, config);
         let mut found = judge(config, backend, enforceable(&wanted, &support), &wanted, &support);
         if found.root && own_network {
-            let choice = AgentChoice { backend: backend.to_owned(), model: None };
-            let variables = NetworkVariables::of(config, around, &choice);
-            found.notes.extend(network::unusable(&variables));
+            found.notes.extend(NetworkVariables::among(&around.variables, |_| false).unusable());
         }
         if !found.held && config.sandbox.mode == "required" {
             return Err(Error::new(Fault::Missing, "a sandbox is required and cannot be enforced")

@@ -11,10 +11,39 @@ use spore_config::{Config, ReachList};
 use spore_effects::session::Reached;
 use spore_model::NetAddress;
 
-use crate::session::environment::NetworkVariables;
-
-/// More than anyone writes into settings by hand.
+/// More than a person writes into settings by hand.
 const LONGEST_SETTINGS: u64 = 1 << 20;
+
+/// The variables of a session that say what is on the network.
+#[derive(Default)]
+pub(crate) struct NetworkVariables {
+    /// Those that only this agent sees, among them the address of its model.
+    own: Vec<(String, String)>,
+    /// The ways through the user's proxies.
+    proxies: Vec<(String, String)>,
+}
+
+impl NetworkVariables {
+    /// Finds them among the variables that a session sees.
+    pub(crate) fn among(seen: &[(String, String)], is_own: impl Fn(&str) -> bool) -> Self {
+        const PROXIES: [&str; 3] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
+        let is_proxy = |name: &str| PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
+        let (proxies, others): (Vec<_>, Vec<_>) =
+            seen.iter().cloned().partition(|(name, _)| is_proxy(name));
+        Self { own: others.into_iter().filter(|(name, _)| is_own(name)).collect(), proxies }
+    }
+
+    /// Says which proxies agents cannot use, a sentence each.
+    pub(super) fn unusable(&self) -> Vec<String> {
+        let refused = self.proxies.iter().filter(|(_, value)| proxy(value).is_err());
+        let say = |name: &String| {
+            format!(
+                "Agents do not reach the proxy in {name}: only one with http:// can be held to a list."
+            )
+        };
+        refused.map(|(name, _)| say(name)).collect()
+    }
+}
 
 /// Returns what a session of `backend` reaches; nothing where it is the machine's own network.
 pub(super) fn reached(
@@ -47,17 +76,6 @@ pub(super) fn reached(
 /// Returns whether agents of `backend` have the machine's own network, by what the settings say.
 pub(super) fn reaches_everything(config: &Config, backend: &str) -> bool {
     config.sandbox.network.everything || own(config, backend).is_some_and(|own| own.everything)
-}
-
-/// Says which proxies agents cannot use, a sentence each.
-pub(super) fn unusable(variables: &NetworkVariables) -> Vec<String> {
-    let refused = variables.proxies.iter().filter(|(_, value)| proxy(value).is_err());
-    let say = |name: &String| {
-        format!(
-            "Agents do not reach the proxy in {name}: only one with http:// can be held to a list."
-        )
-    };
-    refused.map(|(name, _)| say(name)).collect()
 }
 
 fn own<'a>(config: &'a Config, backend: &str) -> Option<&'a ReachList> {
@@ -134,6 +152,15 @@ fn read(file: &Path) -> String {
     let opened = std::fs::File::open(file).ok();
     let _ = opened.map(|file| file.take(LONGEST_SETTINGS).read_to_end(&mut text));
     String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+impl NetworkVariables {
+    /// The names of both kinds.
+    pub(crate) fn names(&self) -> [String; 2] {
+        [&self.own, &self.proxies]
+            .map(|kind| kind.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" "))
+    }
 }
 
 #[cfg(test)]
@@ -232,7 +259,7 @@ mod tests {
             check(settings, "api", &[], &[proxy], "127.0.0.1:5432 a.example.org:443");
         }
         let proxies = pairs(&[("ALL_PROXY", "socks5://x"), ("HTTP_PROXY", "http://x"), ("no", "")]);
-        let said = unusable(&NetworkVariables { own: Vec::new(), proxies });
+        let said = NetworkVariables { own: Vec::new(), proxies }.unusable();
         assert_eq!(
             said,
             [
