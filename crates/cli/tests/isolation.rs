@@ -155,7 +155,65 @@ fn without_namespaces_the_run_says_what_is_not_held() {
     let env = scene("true", "true", "true", "true");
     let off = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &[("SPORE_SANDBOX_ROOT", "off")]);
     let told = off.code(0).stderr;
-    for promise in ["reading what is yours", "modes, owners and times", "sockets and terminals"] {
+    for promise in [
+        "reading what is yours",
+        "modes, owners and times",
+        "sockets and terminals",
+        "what agents reach over the network",
+    ] {
         assert!(told.contains(promise), "{told}");
     }
+}
+
+#[test]
+fn an_agent_reaches_what_is_listed_and_not_the_loopback() {
+    let [listed, other] = [(), ()].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let port = |listener: &std::net::TcpListener| listener.local_addr().unwrap().port();
+    let ask = |port| {
+        format!("python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}), 9)\"")
+    };
+    let tries = format!(
+        "{}\n! {}\ntest -z \"$(getent hosts a.example.org)\"",
+        ask(port(&listed)),
+        ask(port(&other))
+    );
+    let env = scene(&tries, &tries, &tries, "true");
+    if is_skipped(&env) {
+        return;
+    }
+    other.set_nonblocking(true).unwrap();
+    let config = env.repo().join(".spore/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let list = format!("[sandbox]\nnetwork = [\"127.0.0.1:{}\"]\n", port(&listed));
+    env.write(".spore/config.toml", &format!("{text}{list}"));
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    for session in ["bounce-1/coder", "bounce-1/verifier", "bounce-2/coder", "bounce-2/verifier"] {
+        assert_eq!(went_well(&env, session), [true; 3], "{session}\n{}", output.stderr);
+    }
+    assert!(other.accept().is_err());
+}
+
+#[test]
+fn the_machines_network_is_left_to_agents_only_where_that_is_said_and_then_it_is_told() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let tries =
+        format!("python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}), 9)\"");
+    let env = scene(&tries, "true", "true", "true");
+    if is_skipped(&env) {
+        return;
+    }
+    let all = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &[("SPORE_SANDBOX_NETWORK", "*")]);
+    let told = all.code(0).stderr;
+    assert!(told.contains("leaves the machine's network to agents"), "{told}");
+    assert_eq!(went_well(&env, "bounce-1/coder"), [true]);
+}
+
+#[test]
+fn the_word_that_the_network_used_to_be_is_refused_with_what_it_is_now() {
+    let env = scene("true", "true", "true", "true");
+    env.write(".spore/config.toml", "[sandbox]\nnetwork = \"deny\"\n");
+    let told = env.spore(scenes::ORCHESTRATE).code(78).stderr;
+    assert!(told.contains("sandbox.network must be a list"), "{told}");
+    assert!(told.contains("checks_network"), "{told}");
 }

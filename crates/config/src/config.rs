@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use spore_model::{CheckoutAccess, ToolGroups, Usd};
+use spore_model::{CheckoutAccess, NetAddress, ToolGroups, Usd};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -234,7 +234,9 @@ pub struct AgentVariables {
 pub struct SandboxConfig {
     pub mode: String,
     pub free_shell: String,
-    pub network: String,
+    /// What agents reach beside what is their own.
+    pub network: ReachList,
+    pub checks_network: String,
     pub root: String,
     pub show: Vec<String>,
     pub cover: Vec<String>,
@@ -268,6 +270,16 @@ pub struct AgentState {
     pub instead: Vec<String>,
     /// What it writes where its home is the user's.
     pub write: Vec<String>,
+    /// What it reaches.
+    pub network: ReachList,
+}
+
+/// Addresses that may be reached.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReachList {
+    /// All that the machine reaches.
+    pub everything: bool,
+    pub addresses: Vec<NetAddress>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -24,8 +24,8 @@ pub use config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig,
     CommitConfig, Config, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand,
     GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, ModelPrice,
-    OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig,
-    SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
+    OrchestrateConfig, PriceConfig, ReachList, RoleConfig, RoleTable, SandboxConfig, ScanConfig,
+    SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
     SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 pub use distance::distance;

@@ -87,6 +87,7 @@ pub(crate) const OPEN_TABLES: &[OpenTable] = &[
             ("renew", ValueKind::List),
             ("instead", ValueKind::List),
             ("write", ValueKind::List),
+            ("network", ValueKind::List),
         ],
         of_models: false,
     },

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use spore_model::{CheckoutAccess, ToolGroup, ToolGroups};
+use spore_model::{CheckoutAccess, NetAddress, ToolGroup, ToolGroups};
 
 use crate::config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig,
     CommandConfig, CommitConfig, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig,
     GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, MemoryConfig,
-    ModelPrice, OrchestrateConfig, PriceConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig,
-    SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
-    SummaryConfig, TierConfig, ToolConfig, VerdictRules,
+    ModelPrice, OrchestrateConfig, PriceConfig, ReachList, RoleConfig, RoleTable, SandboxConfig,
+    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
+    StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -387,7 +387,8 @@ impl Entries<'_> {
         Ok(SandboxConfig {
             mode: self.word("sandbox.mode", &["auto", "off", "required"])?,
             free_shell: self.word("sandbox.free_shell", &["sandboxed", "always", "never"])?,
-            network: self.word("sandbox.network", &["allow", "deny"])?,
+            network: self.reached("sandbox.network")?,
+            checks_network: self.word("sandbox.checks_network", &["allow", "deny"])?,
             root: self.word("sandbox.root", &["auto", "off", "required"])?,
             show: self.list("sandbox.show")?,
             cover: self.list("sandbox.cover")?,
@@ -416,7 +417,34 @@ impl Entries<'_> {
             renew: list("renew")?,
             instead: list("instead")?,
             write: list("write")?,
+            network: self.reached_if_set(&format!("{path}.network"))?,
         })
+    }
+
+    fn reached_if_set(self, key: &str) -> Result<ReachList, ConfigError> {
+        if self.0.contains_key(key) { self.reached(key) } else { Ok(ReachList::default()) }
+    }
+
+    /// Reads a list of addresses, with or without a port.
+    fn reached(self, key: &str) -> Result<ReachList, ConfigError> {
+        let mut list = ReachList::default();
+        for text in self.list(key)? {
+            match text.as_str() {
+                "*" => list.everything = true,
+                "allow" | "deny" => {
+                    return Err(self.bad(key, format!("has {text:?}, which is no host")));
+                }
+                host => {
+                    let found = read_reached(host);
+                    if found.is_empty() {
+                        let problem = format!("has {host:?}, which is no host and no host:port");
+                        return Err(self.bad(key, problem));
+                    }
+                    list.addresses.extend(found);
+                }
+            }
+        }
+        Ok(list)
     }
 
     fn model_price(self, path: &str) -> Result<ModelPrice, ConfigError> {
@@ -487,6 +515,16 @@ impl Entries<'_> {
         };
         self.list(key)?.iter().map(group).collect()
     }
+}
+
+/// Returns the addresses that are meant: of a host without a port both that the web has.
+fn read_reached(text: &str) -> Vec<NetAddress> {
+    if let Some(address) = NetAddress::read(text) {
+        return vec![address];
+    }
+    let host = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let both = [443, 80].map(|port| NetAddress::new(host, port));
+    both.into_iter().filter(NetAddress::is_sound).collect()
 }
 
 /// Says what is wrong with a word for tools, and which one was probably meant.

@@ -13,11 +13,11 @@ use spore_agent::{
 };
 use spore_effects::programs::links_to;
 use spore_effects::session::{
-    Confinement, Grace, ProcessIdentity, SandboxRoot, SessionError, Shim, enforceable,
+    Confinement, Grace, ProcessIdentity, Reached, SandboxRoot, SessionError, Shim, enforceable,
     find_by_token,
 };
 use spore_effects::{Ids, SystemClock};
-use spore_model::{Usage, Usd};
+use spore_model::{NetAddress, Usage, Usd};
 use spore_scripted_model::{ModelScenario, ModelServer, Turn, VendorRefusal, When};
 
 use crate::echo::{BROKEN, ECHO_ARG};
@@ -159,7 +159,11 @@ impl TrialScene {
             let agent = self.kit.agent(place, watchdog());
             show.extend(agent.starts_with().iter().flat_map(|file| links_to(file)));
             show.push(place.exe.clone());
-            let root = SandboxRoot { show, ..SandboxRoot::default() };
+            // It reaches its model and nothing else.
+            let model = self.model.url();
+            let model = model.split("://").nth(1).and_then(NetAddress::read);
+            let reach = model.map(Reached::plainly).into_iter().collect();
+            let root = SandboxRoot { show, own_network: true, reach, ..SandboxRoot::default() };
             confinement.root = Some(root);
         }
         let is_possible = enforceable(&confinement, &support).is_some();

@@ -16,6 +16,7 @@ mod ids;
 mod ledger;
 mod lesson;
 mod money;
+mod network;
 mod outcome;
 mod patterns;
 pub mod propagation;
@@ -34,6 +35,7 @@ pub use ids::{
 pub use ledger::{LedgerEntry, Usage, token_count};
 pub use lesson::{LESSON_KIND, Lesson, LessonRecord};
 pub use money::{Cost, Usd};
+pub use network::NetAddress;
 pub use outcome::{Fault, Outcome};
 pub use patterns::Patterns;
 pub use role::{CheckoutAccess, ToolGroup, ToolGroups};

@@ -319,7 +319,14 @@ impl From<spore_store::spine::FlushError> for Error {
 
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
-        wrap(Fault::Config, "", error)
+        let hint = match error.key() {
+            Some("sandbox.network") => {
+                "it lists what agents reach, as [\"packages.example.org\"]; whether checks may use \
+                 the network is `[sandbox] checks_network = \"deny\"`"
+            }
+            _ => "",
+        };
+        wrap(Fault::Config, hint, error)
     }
 }
 

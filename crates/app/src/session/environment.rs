@@ -13,6 +13,7 @@ use spore_model::{Patterns, RunId, TraceId};
 use crate::Surroundings;
 use crate::session::agent_choice::AgentChoice;
 use crate::session::nesting::Nesting;
+use crate::session::sandbox::NetworkVariables;
 
 /// Returns what every program may see of the user's environment, and `more`.
 fn environment(
@@ -44,7 +45,7 @@ pub(crate) fn install_environment(config: &Config, around: &Surroundings) -> Vec
 }
 
 fn withheld_from_gates(config: &Config, always: &[String]) -> Vec<String> {
-    let network: &[String] = match config.sandbox.network.as_str() {
+    let network: &[String] = match config.sandbox.checks_network.as_str() {
         "deny" => &config.environment.network,
         _ => &[],
     };
@@ -67,6 +68,18 @@ pub(crate) fn session_environment(
     variables.push(("SPORE_ROOT".to_owned(), root.display().to_string()));
     nesting.tell(trace, session, &mut variables);
     variables
+}
+
+/// Returns what a session sees that says what is on the network.
+pub(crate) fn network_variables(
+    config: &Config,
+    around: &Surroundings,
+    choice: &AgentChoice,
+) -> NetworkVariables {
+    let patterns = agent_variables(config, around, choice);
+    let seen = environment(config, around, &patterns, &config.environment.install);
+    let patterns = Patterns::of_names(&patterns);
+    NetworkVariables::among(&seen, |name| patterns.cover(name))
 }
 
 /// Returns the patterns of the variables that only this agent may see.
@@ -171,12 +184,19 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_an_agents_own_or_a_proxy_says_what_is_on_the_network() {
+        let choice = AgentChoice { backend: "claude".to_owned(), model: None };
+        let found = network_variables(&config(""), &around(), &choice);
+        assert_eq!(found.names(), ["ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN", "HTTPS_PROXY"]);
+    }
+
+    #[test]
     fn a_gate_sees_no_key_and_a_token_only_if_it_installs() {
         let around = around();
         let open = config("");
         assert_eq!(names(gate_environment(&open, &around)), "PATH HTTPS_PROXY PIP_INDEX_URL");
         assert_eq!(names(install_environment(&open, &around)), "npm_config__authToken");
-        let shut = config("sandbox.network = \"deny\"");
+        let shut = config("sandbox.checks_network = \"deny\"");
         assert_eq!(names(gate_environment(&shut, &around)), "PATH");
         assert_eq!(names(install_environment(&shut, &around)), "");
     }

@@ -15,7 +15,7 @@ use crate::base::outbox::Events;
 use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals, SessionAccess, StartsAdmitted};
 use crate::session::confinement::Confined;
-use crate::session::environment::session_environment;
+use crate::session::environment::{network_variables, session_environment};
 use crate::session::lost::{Lost, set_aside};
 use crate::session::plan::SessionPlan;
 use crate::session::prices::cost_of;
@@ -62,11 +62,13 @@ impl SessionOpener<'_> {
         let sandboxes = self.sandboxes(plan);
         let mut starts_with = plan.agent.starts_with();
         starts_with.push(self.broker.socket());
+        let variables = network_variables(self.config, self.around, &plan.choice);
         let place = ConfinedPlace {
             role: &plan.role,
             access: plan.terms.sandbox,
             files: plan.files.dir(),
             starts_with: &starts_with,
+            variables: &variables,
         };
         let confined = plan.confinement.make(&sandboxes, backend, &plan.dir, place, &token)?;
         let signed_in = self.sign_in(plan, &sandboxes, &confined, &token, progress)?;

@@ -9,6 +9,7 @@
 //!
 //! A session in the person's own directory is held in the same way ([`OwnDirectory`]).
 
+mod network;
 mod new_root;
 mod own_directory;
 mod places;
@@ -22,11 +23,12 @@ use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
 use spore_config::Config;
 use spore_effects::files::remove_all;
-use spore_effects::session::{Confinement, Enforced, RootSupport, Shim, enforceable};
+use spore_effects::session::{Confinement, Enforced, RootSupport, SandboxRoot, Shim, enforceable};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
 use crate::{Error, Result, Surroundings, Workspace};
+pub(crate) use network::NetworkVariables;
 use new_root::{RootWanted, SessionHome, new_root};
 pub(crate) use own_directory::OwnDirectory;
 use places::SandboxPlaces;
@@ -66,6 +68,8 @@ pub(crate) struct ConfinedPlace<'a> {
     pub(crate) files: &'a Path,
     /// What its agent is started with, and the socket that its tools are served at.
     pub(crate) starts_with: &'a [PathBuf],
+    /// What it sees that says what is on the network.
+    pub(crate) variables: &'a NetworkVariables,
 }
 
 /// What a session works on.
@@ -97,9 +101,15 @@ impl Enforcement {
     /// Finds out what can be held for runs of `backend`. Refuses to go on where a sandbox is
     /// required and cannot be had.
     pub(crate) fn find(around: &Surroundings, config: &Config, backend: &str) -> Result<Self> {
-        let wanted = Confinement { no_tcp: denies_network(config), ..Confinement::default() };
+        let own_network = !network::reaches_everything(config, backend);
+        let root = SandboxRoot { own_network, ..SandboxRoot::default() };
+        let no_tcp = denies_network(config);
+        let wanted = Confinement { no_tcp, root: Some(root), ..Confinement::default() };
         let support = support(around, config);
-        let found = judge(config, backend, enforceable(&wanted, &support), &wanted, &support);
+        let mut found = judge(config, backend, enforceable(&wanted, &support), &wanted, &support);
+        if found.root && own_network {
+            found.notes.extend(NetworkVariables::among(&around.variables, |_| false).unusable());
+        }
         if !found.held && config.sandbox.mode == "required" {
             return Err(Error::new(Fault::Missing, "a sandbox is required and cannot be enforced")
                 .hint(
@@ -147,11 +157,9 @@ impl Sandboxes<'_> {
                 if backend == "codex" { SessionSandbox::Own } else { SessionSandbox::None };
             return Ok(SessionHold { sandbox, ..SessionHold::none() });
         }
-        // The commands of this backend are its only processes; the model is asked by us.
-        let no_tcp = backend == "api" && denies_network(self.config);
         let scratch = self.scratch(token)?;
         if enforcement.root {
-            return self.rooted_session(enforcement, backend, ground, place, scratch, no_tcp);
+            return self.rooted_session(enforcement, backend, ground, place, scratch);
         }
         let places = SandboxPlaces::new(self.around);
         let ConfinedPlace { access, files, .. } = place;
@@ -167,7 +175,8 @@ impl Sandboxes<'_> {
         }
         confinement.write.extend(places.all_made(self.state_of(backend)));
         confinement.read.push(files.to_owned());
-        confinement.no_tcp = no_tcp;
+        // The commands of this backend are its only processes; the model is asked by us.
+        confinement.no_tcp = backend == "api" && denies_network(self.config);
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), home: None })
     }
@@ -203,7 +212,7 @@ impl Sandboxes<'_> {
                 home: if is_base { SessionHome::Kept } else { SessionHome::OverKept },
                 kept: &kept,
                 shown: &shown,
-                own_network: no_tcp,
+                network: no_tcp.then(Vec::new),
                 layers: enforcement.layers,
             };
             let mut confinement = self.rooted(&wanted);
@@ -230,7 +239,6 @@ impl Sandboxes<'_> {
         ground: SessionGround<'_>,
         place: ConfinedPlace<'_>,
         mut scratch: Scratch,
-        no_tcp: bool,
     ) -> Result<SessionHold> {
         let mut home = scratch.furnish()?;
         let kept = match ground {
@@ -247,12 +255,14 @@ impl Sandboxes<'_> {
             home = kept;
         }
         let shown = self.shown_to(&place);
+        let given = self.signed_in_with(backend);
+        let settings: Vec<PathBuf> = given.iter().map(|(file, _)| file.clone()).collect();
         let wanted = RootWanted {
             scratch: scratch.dir(),
             home: SessionHome::Own(&home),
             kept: &self.kept(),
             shown: &shown,
-            own_network: no_tcp,
+            network: network::reached(self.config, backend, place.variables, &settings),
             layers: enforcement.layers,
         };
         let mut confinement = self.rooted(&wanted);
@@ -266,9 +276,8 @@ impl Sandboxes<'_> {
             }
         }
         confinement.read.push(place.files.to_owned());
-        let signed_in = self.signed_in_with(backend);
         if let Some(of_user) = self.around.variable("HOME").filter(|_| is_kept) {
-            way::make_way(&home, Path::new(of_user), &confinement, &signed_in)?;
+            way::make_way(&home, Path::new(of_user), &confinement, &given)?;
         }
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), home: Some(home) })
@@ -305,7 +314,7 @@ impl Sandboxes<'_> {
             write: places.all_made(&settings.write),
             devices: places.all(&settings.devices),
             hide,
-            no_tcp: wanted.own_network,
+            no_tcp: wanted.network.as_ref().is_some_and(Vec::is_empty),
             root: Some(new_root(self.around, self.workspace, self.config, wanted)),
             ..Confinement::default()
         }
@@ -344,7 +353,7 @@ pub(crate) fn coder_home(workspace: &Workspace, run: RunId) -> PathBuf {
 }
 
 fn denies_network(config: &Config) -> bool {
-    config.sandbox.network == "deny"
+    config.sandbox.checks_network == "deny"
 }
 
 /// Whether a coder may run any command without its agent asking for permission.
@@ -385,8 +394,10 @@ fn judge(
             }
         }
     }
-    if wanted.no_tcp && backend != "api" {
-        notes.push(format!("The network is denied to gates, but not to {backend} itself."));
+    if enforced.is_some() && network::reaches_everything(config, backend) {
+        let said =
+            "The sandbox leaves the machine's network to agents, as `[sandbox] network` says.";
+        notes.push(said.to_owned());
     }
     Enforcement {
         held: enforced.is_some(),
@@ -419,7 +430,10 @@ mod tests {
     #[track_caller]
     fn check(text: &str, backend: &str, possible: Option<Enforced>, notes: &[&str]) {
         let config = config(text);
-        let wanted = Confinement { no_tcp: text.contains("deny"), ..Confinement::default() };
+        let own_network = !text.contains('*');
+        let root = SandboxRoot { own_network, ..SandboxRoot::default() };
+        let no_tcp = text.contains("deny");
+        let wanted = Confinement { no_tcp, root: Some(root), ..Confinement::default() };
         let has_root = possible.as_ref().is_some_and(|found| found.has(SandboxLayer::Root));
         let support = if has_root { RootSupport::default() } else { RootSupport::not_wanted() };
         let found = judge(&config, backend, possible, &wanted, &support);
@@ -431,7 +445,7 @@ mod tests {
     #[test]
     fn what_is_not_held_is_said() {
         use SandboxLayer::{Calls, Network, Processes, Root, Sight};
-        let anew = [Root, Processes, Sight, Calls];
+        let anew = [Root, Processes, Sight, Calls, Network];
         check("", "claude", kernel(&LANDLOCK, &anew), &[]);
         let left = "The sandbox does not hold here: reading what is yours outside of the checkout; \
                     modes, owners and times of files outside of the checkout; \
@@ -442,10 +456,11 @@ mod tests {
                     limits and priorities of other processes; \
                     processes that outlive a shim that was killed; \
                     keys of the kernel and sockets to the hypervisor";
-        check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}.")]);
+        let agents = "what agents reach over the network";
+        check("", "claude", kernel(&LANDLOCK, &[]), &[&format!("{left}; {agents}.")]);
         let less = format!(
             "{left}; signals to processes outside of the session; \
-             abstract sockets of processes outside of the session."
+             abstract sockets of processes outside of the session; {agents}."
         );
         check("", "claude", kernel(&["ioctl_dev"], &[]), &[&less]);
         let none =
@@ -453,14 +468,15 @@ mod tests {
         check("", "claude", None, &[none]);
         let off = "No sandbox holds agents and gates: it is switched off.";
         check("sandbox.mode = \"off\"", "claude", kernel(&LANDLOCK, &anew), &[off]);
-        let deny = "sandbox.network = \"deny\"";
-        let all = [Root, Processes, Sight, Calls, Network];
-        check(deny, "api", kernel(&LANDLOCK, &all), &[]);
-        let itself = "The network is denied to gates, but not to claude itself.";
-        check(deny, "claude", kernel(&LANDLOCK, &all), &[itself]);
+        let deny = "sandbox.checks_network = \"deny\"";
+        check(deny, "claude", kernel(&LANDLOCK, &anew), &[]);
         let open = "The sandbox does not hold here: TCP connections; \
-                    datagrams and other traffic that is not TCP.";
-        check(deny, "api", kernel(&LANDLOCK[..3], &anew), &[open]);
+                    datagrams and other traffic that is not TCP; \
+                    what agents reach over the network.";
+        check(deny, "api", kernel(&LANDLOCK[..3], &anew[..4]), &[open]);
+        let all =
+            "The sandbox leaves the machine's network to agents, as `[sandbox] network` says.";
+        check("sandbox.network = [\"*\"]", "claude", kernel(&LANDLOCK, &anew[..4]), &[all]);
     }
 
     #[test]

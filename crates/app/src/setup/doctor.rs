@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::Serialize;
 use spore_config::Config;
 use spore_effects::machine;
-use spore_effects::session::{Confinement, RootSupport, enforceable};
+use spore_effects::session::{Confinement, RootSupport, SandboxRoot, enforceable};
 use spore_git::Repository;
 use spore_index::{Language, Tier};
 use spore_model::RunId;
@@ -347,7 +347,8 @@ fn held(abi: Option<u32>, support: &RootSupport) -> Vec<DoctorFinding> {
         Some(abi) => format!("the kernel has Landlock, version {abi}"),
         None => "the kernel has no Landlock, or it is switched off".to_owned(),
     };
-    let wanted = Confinement { no_tcp: true, ..Confinement::default() };
+    let root = SandboxRoot { own_network: true, ..SandboxRoot::default() };
+    let wanted = Confinement { no_tcp: true, root: Some(root), ..Confinement::default() };
     let Some(enforced) = enforceable(&wanted, support) else {
         let remedy = "nothing that agents do can be held by the kernel: use Linux 6.2 or later with \
                       Landlock, and allow user namespaces";

@@ -6,7 +6,7 @@
 //! to its grace.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,10 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
 use spore_model::SessionToken;
 
+use super::forwarder::{Forwarder, InnerListener};
 use super::processes::kill_by_token;
 use super::recording::Recorder;
+use super::sandbox::{HandedFile, Reached};
 use super::wire::{Channel, Order, Received, ShimPlan, ShimReport, send};
 use super::{
     Enforced, ProcessIdentity, Recording, RecordingPlan, RootSupport, SHIM_ARG, SandboxRefusal,
@@ -146,8 +148,15 @@ impl Shim {
         shim.channel.send(plan).map_err(failed)?;
         match shim.answer()? {
             ShimReport::Ready(identity) => {
-                let (program, cwd) = (plan.program.clone(), plan.cwd.clone());
-                Ok(Waiting { identity, program, cwd, shim, recorded })
+                let root = plan.confinement.as_ref().and_then(|held| held.root.as_ref());
+                Ok(Waiting {
+                    identity,
+                    program: plan.program.clone(),
+                    cwd: plan.cwd.clone(),
+                    reach: root.map_or_else(Vec::new, |root| root.reach.clone()),
+                    shim,
+                    recorded,
+                })
             }
             other => Err(unexpected(&other)),
         }
@@ -199,6 +208,8 @@ pub struct Waiting {
     cwd: PathBuf,
     /// Where the record's listener will come from.
     recorded: Option<(RecordingPlan, UnixStream)>,
+    /// What the session reaches outside of its own network.
+    reach: Vec<Reached>,
 }
 
 impl Waiting {
@@ -227,7 +238,16 @@ impl Waiting {
             .send(&Order::Go)
             .map_err(|source| SessionError::shim("the shim does not listen", Some(source)))?;
         match self.shim.answer()? {
-            ShimReport::Started { enforced } => Ok(Session::new(self.shim, enforced)),
+            ShimReport::Started { enforced, handed } => {
+                let files = self.shim.channel.take_files(handed.len()).map_err(|source| {
+                    SessionError::shim("the shim's report is not whole", Some(source))
+                })?;
+                let forwarder =
+                    forward(&self.reach, handed.into_iter().zip(files)).map_err(|source| {
+                        SessionError::shim("the network cannot be forwarded", Some(source))
+                    })?;
+                Ok(Session::new(self.shim, enforced, forwarder))
+            }
             ShimReport::NotConfined { refusal } => Err(SessionError::NotConfined { refusal }),
             ShimReport::NoDirectory { errno } => Err(SessionError::NoDirectory {
                 cwd: self.cwd,
@@ -268,10 +288,12 @@ pub struct Session {
     code: Option<i32>,
     end: Option<SessionEnd>,
     enforced: Option<Enforced>,
+    /// Connects it with what it reaches, until its end.
+    forwarder: Option<Forwarder>,
 }
 
 impl Session {
-    fn new(mut shim: ShimProcess, enforced: Option<Enforced>) -> Self {
+    fn new(mut shim: ShimProcess, enforced: Option<Enforced>, forwarder: Forwarder) -> Self {
         Self {
             stdin: shim.child.stdin.take(),
             stdout: shim.child.stdout.take(),
@@ -281,6 +303,7 @@ impl Session {
             code: None,
             end: None,
             enforced,
+            forwarder: Some(forwarder),
         }
     }
 
@@ -349,6 +372,7 @@ impl Session {
                         SessionError::shim("the program ended without an exit code", None)
                     })?;
                     self.shim.finish();
+                    self.forwarder = None;
                     self.end = Some(SessionEnd { code, stopped, swept });
                 }
                 Some(other) => return Err(unexpected(&other)),
@@ -435,6 +459,17 @@ impl Drop for ShimProcess {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// Takes what was opened inside into use.
+fn forward(
+    reach: &[Reached],
+    handed: impl Iterator<Item = (HandedFile, OwnedFd)>,
+) -> io::Result<Forwarder> {
+    let listeners = handed.filter_map(|(HandedFile::Listener { reached }, socket)| {
+        Some(InnerListener { socket, reached: reach.get(reached)?.clone() })
+    });
+    Forwarder::start(listeners.collect())
 }
 
 fn unexpected(report: &ShimReport) -> SessionError {

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -11,7 +12,7 @@ use nix::libc;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout};
 use serde::{Deserialize, Serialize};
 
-use super::sandbox::{ProgramRules, SandboxRefusal, ShutIn, shut_in, start_namespaces};
+use super::sandbox::{HandedFile, ProgramRules, SandboxRefusal, ShutIn, shut_in, start_namespaces};
 use super::wire::{Channel, ShimPlan};
 use super::{Confinement, Enforced, SandboxRoot};
 
@@ -19,8 +20,10 @@ use super::{Confinement, Enforced, SandboxRoot};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FirstReport {
+    /// The program runs. What the files are that come with it.
     Started {
         enforced: Enforced,
+        handed: Vec<HandedFile>,
     },
     NotConfined {
         refusal: SandboxRefusal,
@@ -63,7 +66,7 @@ fn live(
     channel: &Channel,
     start: impl FnOnce(&ShimPlan, ProgramRules) -> io::Result<i32>,
 ) -> io::Result<()> {
-    let ShutIn { enforced, rules } = match shut_in(confinement, root, &plan.cwd) {
+    let ShutIn { enforced, rules, handed } = match shut_in(confinement, root, &plan.cwd) {
         Ok(shut_in) => shut_in,
         Err(refusal) => return channel.send(&FirstReport::NotConfined { refusal }),
     };
@@ -76,7 +79,10 @@ fn live(
     };
     // The pipes are the program's alone, and close when it closes them.
     let _ = dup2_stdin(null).and(dup2_stdout(null)).and(dup2_stderr(null));
-    channel.send(&FirstReport::Started { enforced })?;
+    let (handed, files): (Vec<HandedFile>, Vec<OwnedFd>) = handed.into_iter().unzip();
+    let lent: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
+    channel.send_with(&FirstReport::Started { enforced, handed }, &lent)?;
+    drop(files);
     reap(program, channel)
 }
 

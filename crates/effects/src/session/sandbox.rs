@@ -20,6 +20,8 @@ mod ids;
 mod kernel;
 mod mounts;
 mod namespaces;
+mod network;
+mod reach;
 mod root;
 mod rules;
 
@@ -30,6 +32,7 @@ use serde::{Deserialize, Serialize};
 pub use mounts::SandboxRefusal;
 pub use namespaces::RootSupport;
 pub(super) use namespaces::{ProgramRules, ShutIn, shut_in, start as start_namespaces, support};
+pub use reach::Reached;
 pub use root::{LayeredPlace, SandboxRoot, StandIn};
 pub(super) use rules::SandboxRules;
 
@@ -62,6 +65,12 @@ pub struct Confinement {
     pub root: Option<SandboxRoot>,
 }
 
+impl Confinement {
+    fn has_own_network(&self) -> bool {
+        self.root.as_ref().is_some_and(|root| root.own_network)
+    }
+}
+
 /// One thing that holds a session as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,8 +83,17 @@ pub enum SandboxLayer {
     Sight,
     /// System calls that no namespace holds are refused.
     Calls,
-    /// It has a network of its own, with nothing in it.
+    /// It has a network of its own, with nothing in it but what it is to reach.
     Network,
+}
+
+/// What a file is that the first process opens for Spore.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HandedFile {
+    /// A socket that listens in the session's own network, for what is at this place in the list
+    /// of what it reaches.
+    Listener { reached: usize },
 }
 
 /// What the kernel has taken on for a session.
@@ -106,6 +124,7 @@ impl Enforced {
         let (files, processes) = (self.has(SandboxLayer::Root), self.has(SandboxLayer::Processes));
         let network = self.has(SandboxLayer::Network);
         let sight = self.has(SandboxLayer::Sight);
+        let own_network = wanted.has_own_network();
         let all = [
             (files, "reading what is yours outside of the checkout"),
             (files, "modes, owners and times of files outside of the checkout"),
@@ -120,11 +139,13 @@ impl Enforced {
             (files || self.holds("ioctl_dev"), "the control of devices that may be opened"),
             (processes || self.holds("signal"), "signals to processes outside of the session"),
             (
-                network || self.holds("abstract_unix_socket"),
+                // Without it sessions of one kind, agents or checks, may share the machine's.
+                network && wanted.no_tcp && own_network || self.holds("abstract_unix_socket"),
                 "abstract sockets of processes outside of the session",
             ),
             (!wanted.no_tcp || network || self.holds("connect_tcp"), "TCP connections"),
             (!wanted.no_tcp || network, "datagrams and other traffic that is not TCP"),
+            (!own_network || network, "what agents reach over the network"),
         ];
         all.iter().filter(|(held, _)| !held).map(|(_, clause)| *clause).collect()
     }
@@ -137,7 +158,8 @@ pub fn enforceable(wanted: &Confinement, support: &RootSupport) -> Option<Enforc
     if support.refused.is_none() {
         let layers = vec![SandboxLayer::Root, SandboxLayer::Processes];
         let sight = (!support.no_proc).then_some(SandboxLayer::Sight);
-        let network = wanted.no_tcp.then_some(SandboxLayer::Network);
+        let is_meant = wanted.no_tcp || wanted.has_own_network();
+        let network = is_meant.then_some(SandboxLayer::Network);
         let abi = abi.unwrap_or(0);
         let scopes = kernel::Handled::scopes(abi, false).enforced(abi);
         let layers = layers.into_iter().chain(sight).chain(filter).chain(network).collect();

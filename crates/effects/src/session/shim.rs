@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -30,7 +30,7 @@ use super::client::SUPPORT_ARG;
 use super::first_process::{FirstProcess, FirstReport, exit_code};
 use super::processes::{descendants, signal};
 use super::recording::RecordedStart;
-use super::sandbox::{SandboxRules, support};
+use super::sandbox::{HandedFile, SandboxRules, support};
 use super::wire::{Channel, Grace, Order, Received, ShimPlan, ShimReport, timeout_until};
 use super::{Enforced, ProcessIdentity, SandboxRefusal, TOKEN_VAR};
 use crate::clock::monotonic;
@@ -79,7 +79,7 @@ fn attend(mut channel: Channel, recorded: Option<RecordedStart>) -> io::Result<(
     if let Err(error) = std::env::set_current_dir(&plan.cwd) {
         return channel.send(&ShimReport::NoDirectory { errno: errno_of(&error) });
     }
-    let Started { program, first, enforced } =
+    let Started { program, first, enforced, handed } =
         match start_session(&plan, &null, &signals, recorded)? {
             Ok(started) => started,
             Err(refused) => return channel.send(&refused),
@@ -87,7 +87,11 @@ fn attend(mut channel: Channel, recorded: Option<RecordedStart>) -> io::Result<(
     let mut watch = ShimWatch::new(program, first, plan.grace, channel, signals);
     // Only now are the pipes the program's alone, and close when it closes them.
     let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
-    watch.report(&ShimReport::Started { enforced });
+    let (handed, files): (Vec<HandedFile>, Vec<OwnedFd>) = handed.into_iter().unzip();
+    let lent: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
+    watch.report_with(&ShimReport::Started { enforced, handed }, &lent);
+    // They are Spore's alone, and closed when it closes them.
+    drop(files);
     watch.run()
 }
 
@@ -159,6 +163,15 @@ struct Started {
     program: i32,
     first: Option<Channel>,
     enforced: Option<Enforced>,
+    /// Opened files from inside, for Spore.
+    handed: Vec<(HandedFile, OwnedFd)>,
+}
+
+impl Started {
+    /// A program in the machine's own root.
+    fn plain(program: i32, enforced: Option<Enforced>) -> Self {
+        Self { program, first: None, enforced, handed: Vec::new() }
+    }
 }
 
 /// Starts the program as the plan wants it held. The inner error is what Spore is told.
@@ -171,7 +184,7 @@ fn start_session(
     let not_started = |errno| ShimReport::NotStarted { errno };
     let Some(confinement) = &plan.confinement else {
         let started = start(plan, recorded, || Ok(()));
-        let started = started.map(|program| Started { program, first: None, enforced: None });
+        let started = started.map(|program| Started::plain(program, None));
         return Ok(started.map_err(|error| not_started(errno_of(&error))));
     };
     let Some(root) = &confinement.root else {
@@ -185,7 +198,7 @@ fn start_session(
         };
         let enforced = Some(rules.enforced.clone());
         let started = start(plan, recorded, move || rules.take_on());
-        let started = started.map(|program| Started { program, first: None, enforced });
+        let started = started.map(|program| Started::plain(program, enforced));
         return Ok(started.map_err(|error| not_started(errno_of(&error))));
     };
     let first = FirstProcess::start(plan, (confinement, root), null, |plan, rules| {
@@ -196,8 +209,10 @@ fn start_session(
         Err(refusal) => return Ok(Err(ShimReport::NotConfined { refusal })),
     };
     Ok(match wait_for(&mut channel, signals)? {
-        Some(FirstReport::Started { enforced }) => {
-            Ok(Started { program: pid, first: Some(channel), enforced: Some(enforced) })
+        Some(FirstReport::Started { enforced, handed }) => {
+            let files = channel.take_files(handed.len())?;
+            let handed = handed.into_iter().zip(files).collect();
+            Ok(Started { program: pid, first: Some(channel), enforced: Some(enforced), handed })
         }
         Some(FirstReport::NotStarted { errno }) => Err(not_started(errno)),
         Some(FirstReport::NotConfined { refusal }) => Err(ShimReport::NotConfined { refusal }),
@@ -339,8 +354,12 @@ impl ShimWatch {
 
     /// Sends a report to Spore. That Spore is gone shows at the next read, so a failure is ignored.
     fn report(&mut self, report: &ShimReport) {
+        self.report_with(report, &[]);
+    }
+
+    fn report_with(&mut self, report: &ShimReport, files: &[BorrowedFd<'_>]) {
         if let Some(channel) = &self.channel {
-            let _ = channel.send(report);
+            let _ = channel.send_with(report, files);
         }
     }
 

@@ -4,10 +4,13 @@
 //! arguments in `/proc` (<https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html>) and a
 //! plan holds an agent's keys. The end of the stream is a message too: it tells the side that
 //! reads it that the other side is gone.
+//!
+//! Opened files travel with a message (`SCM_RIGHTS`): they come with its first byte, so they are there
+//! when the message is whole. The message itself says how many they are and what each is.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -15,10 +18,12 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_model::SessionToken;
 
+use super::sandbox::HandedFile;
 use super::{Confinement, Enforced, ProcessIdentity, SandboxRefusal};
 use crate::clock::monotonic;
 
@@ -60,9 +65,10 @@ pub(super) enum Order {
 #[serde(rename_all = "snake_case")]
 pub(super) enum ShimReport {
     Ready(ProcessIdentity),
-    /// The program runs, held to this.
+    /// The program runs, held to this. What the files are that come with it.
     Started {
         enforced: Option<Enforced>,
+        handed: Vec<HandedFile>,
     },
     /// The kernel does not hold what the plan asks for, so nothing was started.
     NotConfined {
@@ -96,6 +102,9 @@ pub(super) enum Received<M> {
 /// Far above what the kernel lets arguments and environment take together.
 const LONGEST_LINE: usize = 16 << 20;
 
+/// What the kernel lets one message carry: `SCM_MAX_FD`.
+pub(super) const MOST_FILES: usize = 253;
+
 /// One end of the socket pair.
 #[derive(Debug)]
 pub(super) struct Channel {
@@ -103,15 +112,47 @@ pub(super) struct Channel {
     unread: Vec<u8>,
     /// How much of `unread` is known to hold no end of line.
     searched: usize,
+    /// Files that have come and were not taken, in the order in which they were sent.
+    files: Vec<OwnedFd>,
 }
 
 impl Channel {
     pub(super) fn new(stream: UnixStream) -> Self {
-        Self { stream: Arc::new(stream), unread: Vec::new(), searched: 0 }
+        Self { stream: Arc::new(stream), unread: Vec::new(), searched: 0, files: Vec::new() }
     }
 
     pub(super) fn send(&self, message: &impl Serialize) -> io::Result<()> {
         send(&self.stream, message)
+    }
+
+    /// Sends `message`, and `files` with it. The other side gets copies of its own.
+    pub(super) fn send_with(
+        &self,
+        message: &impl Serialize,
+        files: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        if files.is_empty() {
+            return self.send(message);
+        }
+        let line = line_of(message)?;
+        let raw: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
+        let control = [ControlMessage::ScmRights(&raw)];
+        let sent = loop {
+            let (fd, parts) = (self.stream.as_raw_fd(), [IoSlice::new(&line)]);
+            match sendmsg::<()>(fd, &parts, &control, MsgFlags::MSG_NOSIGNAL, None) {
+                Err(Errno::EINTR) => {}
+                sent => break sent?,
+            }
+        };
+        (&*self.stream).write_all(&line[sent..])
+    }
+
+    /// Takes the `count` files that came with the message that was just received.
+    pub(super) fn take_files(&mut self, count: usize) -> io::Result<Vec<OwnedFd>> {
+        if self.files.len() < count {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "files are missing"));
+        }
+        Ok(self.files.drain(..count).collect())
     }
 
     /// Returns the sending half, which does not keep the channel open.
@@ -139,7 +180,7 @@ impl Channel {
                 return Ok(Received::Late);
             }
             let mut chunk = [0; 1 << 14];
-            match (&*self.stream).read(&mut chunk) {
+            match self.read(&mut chunk) {
                 Ok(0) => return Ok(Received::Closed),
                 Ok(count) => self.unread.extend_from_slice(&chunk[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -150,6 +191,21 @@ impl Channel {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Reads bytes, and keeps the files that come with them.
+    #[expect(unsafe_code, reason = "a received file is a plain number until it is owned")]
+    fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+        let mut space = nix::cmsg_space!([RawFd; MOST_FILES]);
+        let (fd, mut parts) = (self.stream.as_raw_fd(), [IoSliceMut::new(chunk)]);
+        let got = recvmsg::<()>(fd, &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
+        for message in got.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(files) = message {
+                // SAFETY: the kernel has just made them for us alone.
+                self.files.extend(files.iter().map(|fd| unsafe { OwnedFd::from_raw_fd(*fd) }));
+            }
+        }
+        Ok(got.bytes)
     }
 
     fn take_line(&mut self) -> Option<Vec<u8>> {
@@ -182,9 +238,13 @@ impl AsFd for Channel {
 }
 
 pub(super) fn send(mut stream: &UnixStream, message: &impl Serialize) -> io::Result<()> {
+    stream.write_all(&line_of(message)?)
+}
+
+fn line_of(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    stream.write_all(&line)
+    Ok(line)
 }
 
 /// Rounds up: a wait that ends just before its deadline would spin.
@@ -253,6 +313,51 @@ mod tests {
         channel.send(&Order::Go).unwrap();
         drop(theirs);
         assert_eq!(receive(&mut channel), "closed");
+    }
+
+    /// An opened file that holds `text`.
+    fn file(text: &str) -> OwnedFd {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+        reader.into()
+    }
+
+    fn texts(channel: &mut Channel, count: usize) -> Vec<String> {
+        let files = channel.take_files(count).unwrap();
+        files.into_iter().map(|fd| io::read_to_string(std::fs::File::from(fd)).unwrap()).collect()
+    }
+
+    #[test]
+    fn files_come_with_their_message_in_order() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut channel, sender) = (Channel::new(ours), Channel::new(theirs));
+        let files = ["one", "two", "three"].map(file);
+        let [one, two, three] = files.each_ref().map(AsFd::as_fd);
+        // What the kernel hands over together is told apart.
+        sender.send(&Order::Go).unwrap();
+        sender.send_with(&Order::Stop, &[one, two]).unwrap();
+        sender.send(&Order::Go).unwrap();
+        sender.send_with(&Order::Stop, &[three]).unwrap();
+        drop(files);
+        assert_eq!([receive(&mut channel), receive(&mut channel)], ["Go", "Stop"]);
+        assert_eq!(texts(&mut channel, 2), ["one", "two"]);
+        assert_eq!([receive(&mut channel), receive(&mut channel)], ["Go", "Stop"]);
+        assert_eq!(texts(&mut channel, 1), ["three"]);
+        assert_eq!(channel.take_files(1).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn as_many_files_travel_as_the_kernel_lets_and_no_more() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut channel, sender) = (Channel::new(ours), Channel::new(theirs));
+        let one = file("same");
+        // Longer than a socket's buffer is read at once, so it comes in pieces.
+        let long = "x".repeat(1 << 16);
+        sender.send_with(&long, &vec![one.as_fd(); MOST_FILES]).unwrap();
+        let received: Received<String> = channel.receive(Some(monotonic())).unwrap();
+        assert!(matches!(received, Received::Message(text) if text == long));
+        assert_eq!(channel.take_files(MOST_FILES).unwrap().len(), MOST_FILES);
+        sender.send_with(&Order::Go, &vec![one.as_fd(); MOST_FILES + 1]).unwrap_err();
     }
 
     #[test]

@@ -10,6 +10,7 @@
 mod attempts;
 mod kills;
 mod landlock;
+mod network;
 mod recording;
 mod root;
 mod stage;

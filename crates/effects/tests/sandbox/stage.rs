@@ -96,6 +96,7 @@ impl Stage {
             layered: Vec::new(),
             empty: vec![self.path("repo")],
             own_network: true,
+            reach: Vec::new(),
         };
         Confinement {
             write: vec![self.path("checkout"), self.path("tmp")],

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use spore_config::Config;
-use spore_effects::session::{LayeredPlace, SandboxRoot, StandIn};
+use spore_effects::session::{LayeredPlace, Reached, SandboxRoot, StandIn};
 
 use super::places::SandboxPlaces;
 use crate::base::workspace::fnv1a;
@@ -19,7 +19,8 @@ pub(super) struct RootWanted<'a> {
     pub(super) kept: &'a Path,
     /// What it is shown besides: its broker's socket, the program of its agent.
     pub(super) shown: &'a [PathBuf],
-    pub(super) own_network: bool,
+    /// What it reaches over a network of its own; nothing where it has the machine's.
+    pub(super) network: Option<Vec<Reached>>,
     /// Whether the machine can layer directories.
     pub(super) layers: bool,
 }
@@ -52,8 +53,9 @@ pub(super) fn new_root(
     show.extend(wanted.shown.iter().cloned());
     let home = around.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let empty = vec![workspace.root().to_owned(), around.state_home.clone()];
-    let own_network = wanted.own_network;
-    let mut root = SandboxRoot { show, empty, own_network, ..SandboxRoot::default() };
+    let own_network = wanted.network.is_some();
+    let reach = wanted.network.clone().unwrap_or_default();
+    let mut root = SandboxRoot { show, empty, own_network, reach, ..SandboxRoot::default() };
     root.stand_ins.push(StandIn { at: "/tmp".into(), dir: wanted.scratch.join("tmp") });
     if let Some(home) = &home {
         wanted.place_home(home.clone(), &mut root);

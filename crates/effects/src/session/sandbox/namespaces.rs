@@ -7,7 +7,7 @@
 //! (<https://man7.org/linux/man-pages/man7/pid_namespaces.7.html>).
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -18,8 +18,9 @@ use super::filter::CallFilters;
 use super::ids::map_ids;
 use super::kernel::{Handled, Ruleset};
 use super::mounts::{Made, SandboxRefusal};
+use super::network;
 use super::root::{self, SandboxRoot};
-use super::{Confinement, Enforced, SandboxLayer};
+use super::{Confinement, Enforced, HandedFile, SandboxLayer};
 
 /// What this machine lets a session have. Found out by making one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -121,9 +122,7 @@ pub(in crate::session) fn shut_in(
     cwd: &Path,
 ) -> Made<ShutIn> {
     let is_own_proc = root::enter(confinement, root, cwd)?;
-    if root.own_network {
-        raise_loopback()?;
-    }
+    let handed = if root.own_network { network::open(&root.reach)? } else { Vec::new() };
     join_keyring();
     no_more_privileges()?;
     let abi = crate::machine::landlock_abi().unwrap_or(0);
@@ -138,6 +137,7 @@ pub(in crate::session) fn shut_in(
     Ok(ShutIn {
         enforced: Enforced { layers, ..handled.enforced(abi) },
         rules: ProgramRules(rules),
+        handed,
     })
 }
 
@@ -145,6 +145,8 @@ pub(in crate::session) fn shut_in(
 pub(in crate::session) struct ShutIn {
     pub(in crate::session) enforced: Enforced,
     pub(in crate::session) rules: ProgramRules,
+    /// Opened files that Spore gets.
+    pub(in crate::session) handed: Vec<(HandedFile, OwnedFd)>,
 }
 
 /// Landlock's scopes, where the kernel has them. The program takes them on and the first process
@@ -202,26 +204,6 @@ fn join_keyring() {
     // SAFETY: numbers and a null pointer, which asks for a keyring without a name. A kernel
     // without keys refuses, and has none to leave.
     unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0, 0, 0, 0) };
-}
-
-/// Brings up the loopback of the network that is the session's own.
-#[expect(unsafe_code, reason = "nix has no wrapper for this ioctl")]
-fn raise_loopback() -> Made<()> {
-    // SAFETY: the kernel makes a descriptor, and reads one structure that outlives the call.
-    let done = unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return Err(SandboxRefusal::last("open a socket"));
-        }
-        let socket = OwnedFd::from_raw_fd(socket as RawFd);
-        let mut request: libc::ifreq = std::mem::zeroed();
-        for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
-            *place = *byte as libc::c_char;
-        }
-        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request)
-    };
-    if done < 0 { Err(SandboxRefusal::last("raise the loopback")) } else { Ok(()) }
 }
 
 /// Finds out what this machine lets a session have, by making a root and nothing in it.

@@ -20,6 +20,7 @@ use super::mounts::{
     Made, NO_DEVICES, NO_SUID, READ_ONLY, SandboxRefusal, attach, detach, make_private, mount,
     open_tree, pivot_root, restrict, restrict_alone,
 };
+use super::reach::{Reached, hosts};
 
 /// What a new root holds beside what a [`Confinement`] names, which is there too: what may be
 /// written, what may be read, and the devices.
@@ -36,6 +37,9 @@ pub struct SandboxRoot {
     pub empty: Vec<PathBuf>,
     /// Whether it has a network of its own, with nothing but a loopback.
     pub own_network: bool,
+    /// What it reaches outside of a network of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reach: Vec<Reached>,
 }
 
 /// A directory that is seen in the place of another one. It is made where it is missing.
@@ -111,6 +115,9 @@ pub(super) fn enter(confinement: &Confinement, root: &SandboxRoot, cwd: &Path) -
         sealed.extend(place(root, placed)?);
     }
     name_plain_user()?;
+    if root.own_network {
+        place_hosts(&root.reach)?;
+    }
     detach(Path::new(LAYERS))?;
     for dir in [OLD_ROOT, LAYERS] {
         let _ = fs::remove_dir(dir);
@@ -349,6 +356,21 @@ fn make_devices(devices: Vec<(PathBuf, OwnedFd)>) -> Made<()> {
             .map_err(|error| SandboxRefusal::new(format!("link /dev/{name}"), &error))?;
     }
     Ok(())
+}
+
+/// Puts the session's own list of names in the place of the machine's, which may be a link. Where
+/// the machine has none there may be no room for ours: then names are not found.
+fn place_hosts(reach: &[Reached]) -> Made<()> {
+    const OWN: &str = "/.hosts";
+    let at = Path::new("/etc/hosts");
+    let (at, is_there) = at.canonicalize().map_or((at.to_owned(), false), |at| (at, true));
+    let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    fs::write(OWN, hosts(reach, machine.trim()))
+        .map_err(|error| SandboxRefusal::new("write the list of names", &error))?;
+    let placed = bind(&open_tree(Path::new(OWN))?, &at, READ_ONLY);
+    placed.or_else(|refusal| if is_there { Err(refusal) } else { Ok(()) })?;
+    // It is seen at the other place alone.
+    fs::remove_file(OWN).map_err(|error| SandboxRefusal::new("place the list of names", &error))
 }
 
 /// Opens what is mounted at `path` now, whatever is mounted there later.
