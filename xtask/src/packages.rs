@@ -34,7 +34,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("rmcp", &["spore-mcp"]),
     ("rusqlite", &["spore-store"]),
     ("tokio", &["spore-mcp"]),
-    ("tree-sitter", &["spore-index"]),
+    ("tree-sitter", &["spore-index", "spore-proof"]),
     ("ureq", &["spore-agent"]),
 ];
 

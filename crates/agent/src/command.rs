@@ -107,16 +107,23 @@ impl CommandAgent {
         watch: &mut dyn AgentWatch,
     ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
         let mut answer = String::new();
+        let mut is_cut = false;
         let mut on_line = |watch: &mut dyn AgentWatch, line: &str| {
             watch.event(&AgentEvent::Text { text: line.to_owned() });
-            if answer.len() + line.len() < ANSWER_BYTES {
+            if !is_cut && answer.len() + line.len() < ANSWER_BYTES {
                 answer.push_str(line);
                 answer.push('\n');
+            } else {
+                is_cut = true;
             }
             LineMeaning::GoOn
         };
         let ending = control::run(&self.shim, dialogue, watch, &mut on_line)?;
         answer.truncate(answer.trim_end().len());
+        if is_cut {
+            // What was said first must not pass for the last word.
+            answer.push_str("\n[… the rest of the answer is in the transcript]");
+        }
         let spoke = !answer.is_empty();
         let failed = ending.end.code != 0;
         let stillborn = ending.by == EndedBy::Itself && failed && !spoke;

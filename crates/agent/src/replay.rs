@@ -18,6 +18,9 @@ use crate::{
     SessionReport, Watchdog,
 };
 
+/// Stands in a final message for the nonce that the session's prompt asks a verdict to carry.
+const NONCE: &str = "$NONCE";
+
 /// `argv[1]` of our own binary in the player's mode.
 pub const REPLAY_ARG: &str = "__replay";
 
@@ -102,18 +105,24 @@ fn try_play(
             return Ok(code);
         }
     }
-    say(out, &AgentEvent::Result(last_word(part)))?;
+    say(out, &AgentEvent::Result(last_word(part, &asked)))?;
     Ok(0)
 }
 
-fn last_word(part: &SessionScript) -> ResultEvent {
+fn last_word(part: &SessionScript, prompt: &str) -> ResultEvent {
     ResultEvent {
-        text: part.final_text.clone(),
+        text: part.final_text.replace(NONCE, nonce(prompt).unwrap_or(NONCE)),
         session_id: Some(format!("replay-{}-{}", part.role, part.bounce)),
         turns: part.turns,
         usage: part.usage,
         cost_usd: part.cost(),
     }
+}
+
+/// Returns the nonce that the prompt of a verifier ends with.
+fn nonce(prompt: &str) -> Option<&str> {
+    let (_, after) = prompt.rsplit_once("<verdict>{\"nonce\": \"")?;
+    after.split_once('"').map(|(nonce, _)| nonce)
 }
 
 /// Performs one step; a code ends the session with it.

@@ -114,7 +114,7 @@ steps = [
 role = "verifier"
 bounce = 2
 cost_usd = 0.1
-final = '''<verdict>{"verdict":"supports"}</verdict>'''
+final = '''<verdict>{"nonce":"$NONCE","verdict":"supports"}</verdict>'''
 "#;
     let env = scene(&files, config, scenario);
     let output = orchestrate(&env, &[]).code(0);
@@ -159,12 +159,51 @@ fn a_checkout_of_the_gates_that_cannot_be_put_in_order_is_made_anew() {
     let env = scene(&[("a", "")], config, &scenes::one_bounce(WRITE_42));
     let _ = orchestrate(&env, &[]).code(0);
     let state = env.dir().join("state/spore");
-    let project = std::fs::read_dir(state).unwrap().next().unwrap().unwrap().path();
-    let gates = project.join("gates");
+    let mut kept = std::fs::read_dir(state).unwrap().map(|entry| entry.unwrap().path());
+    let gates =
+        kept.find_map(|dir| Some(dir.join("gates")).filter(|gates| gates.is_dir())).unwrap();
     let copy = gates.join("cache/files/node_modules/x");
     std::fs::remove_file(&copy).unwrap();
     std::fs::write(gates.join("checkout/node_modules/x"), "planted\n").unwrap();
     let again = orchestrate(&env, &[]).code(0);
     assert!(!again.stderr.contains("cannot keep build output in order"), "{}", again.stderr);
     assert!(gates.join("checkout/node_modules/x").exists());
+}
+
+/// What a check says is worth something only if it was of the files that would be committed. A
+/// change whose own code mends them while the check runs, and undoes it afterwards, is turned down
+/// with an agreeing verifier; one that writes what the project says its checks write is not.
+#[test]
+fn a_check_that_rewrites_the_tree_has_not_checked_it() {
+    let files = [
+        ("answer.txt", "42\n"),
+        ("make.sh", "true\n"),
+        ("log.txt", "\n"),
+        ("run.sh", "sh make.sh; grep -q 42 answer.txt || exit 1; sh make.sh undo\n"),
+    ];
+    let run = "[gates.commands.check]\nrun = \"sh run.sh\"\n";
+    let ruins = |script: &str| {
+        let step = format!(r#"{{ write = "make.sh", content = {script:?} }}"#);
+        scenes::one_bounce(&format!(r#"{{ write = "answer.txt", content = "43\n" }}, {step}"#))
+    };
+    for script in [
+        "echo 42 > answer.txt\n",
+        "if test -n \"$1\"; then echo 43 > answer.txt; else echo 42 > answer.txt; fi\n",
+        "if test -n \"$1\"; then mv kept answer.txt; else mv answer.txt kept; echo 42 > answer.txt; fi\n",
+        "cp -p answer.txt x; echo 42 > y; mv y answer.txt; test -z \"$1\" || mv x answer.txt\n",
+    ] {
+        let env = scene(&files, run, &ruins(script));
+        let output = orchestrate(&env, &["--max-bounces", "1"]).code(11);
+        let told = "tracked files were rewritten while it ran";
+        assert!(output.stderr.contains(told), "{script}: {}", output.stderr);
+        assert!(output.stderr.contains("answer.txt"), "{script}: {}", output.stderr);
+    }
+    let writes = scenes::one_bounce(r#"{ write = "make.sh", content = "date >> log.txt\n" }"#);
+    let env = scene(&files, run, &writes);
+    let _ = orchestrate(&env, &["--max-bounces", "1"]).code(11);
+    let env = scene(&files, &format!("[gates]\noutputs = [\"log.txt\"]\n{run}"), &writes);
+    let _ = orchestrate(&env, &[]).code(0);
+    let files = [("answer.txt", "42\n"), ("log.txt", "\n"), ("run.sh", "date >> log.txt\n")];
+    let env = scene(&files, run, &scenes::one_bounce(r#"{ write = "more.txt", content = "x\n" }"#));
+    let _ = orchestrate(&env, &[]).code(0);
 }

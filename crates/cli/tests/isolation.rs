@@ -38,7 +38,12 @@ fn scene(coder: &str, verifier: &str, again: &str, check: &str) -> TestEnv {
             r#"<verdict>{"verdict":"contradicts","reason":"no"}</verdict>"#,
         ),
         session("coder", 2, &format!("{} {}", run(again), write("42")), "done"),
-        session("verifier", 2, &run(verifier), r#"<verdict>{"verdict":"supports"}</verdict>"#),
+        session(
+            "verifier",
+            2,
+            &run(verifier),
+            r#"<verdict>{"nonce":"$NONCE","verdict":"supports"}</verdict>"#,
+        ),
     ];
     let env = scenes::with_scenario(&scenario.concat()).with_variable("SPORE_SANDBOX_WRITE", "");
     env.write(".spore/config.toml", &format!("[gates.commands.check]\nrun = '''{check}'''\n"));

@@ -249,7 +249,7 @@ steps = [{{ expect = "word-reason [secret DEPLOY_KEY] [secret codex sign-in]" }}
 role = "verifier"
 bounce = 2
 cost_usd = 0.25
-final = '''<verdict>{{"verdict":"supports","confidence":0.9,"reason":"word-support {KEY}"}}</verdict>'''
+final = '''<verdict>{{"nonce":"$NONCE","verdict":"supports","confidence":0.9,"reason":"word-support {KEY}"}}</verdict>'''
 [[session]]
 role = "summarizer"
 cost_usd = 0.125

@@ -16,7 +16,7 @@ fn two_bounces(odd: &str, words: &str, mend: &str) -> TestEnv {
     let first = coder(1, &format!("{WRITE_42}, {{ run = '''{odd}''' }}"));
     let second = coder(2, &format!("{{ expect = '''{words}''' }}, {{ run = '''{mend}''' }}"));
     let verifier = "[[session]]\nrole = \"verifier\"\nbounce = 2\ncost_usd = 0.25\n\
-                    final = '''<verdict>{\"verdict\":\"supports\"}</verdict>'''\n";
+                    final = '''<verdict>{\"nonce\":\"$NONCE\",\"verdict\":\"supports\"}</verdict>'''\n";
     scenes::with_scenario(&[&first, &second, verifier].concat())
 }
 

@@ -173,7 +173,10 @@ fn a_session_keeps_on_record_what_it_was_held_to() {
     let text = std::fs::read_to_string(dir.join("bounce-1/coder/sandbox.json")).unwrap();
     let record: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(record["rights"].as_array().unwrap().contains(&"signal".into()), "{record}");
-    assert_eq!(record["layers"], serde_json::json!(["root", "processes", "calls", "network"]));
+    assert_eq!(
+        record["layers"],
+        serde_json::json!(["root", "processes", "sight", "calls", "network"])
+    );
     let report = std::fs::read_to_string(dir.join("report.json")).unwrap();
     assert!(report.contains("\"held\": true"), "{report}");
 }

@@ -87,7 +87,7 @@ steps = [
 role = "verifier"
 bounce = 3
 cost_usd = 0.125
-final = '''<verdict>{"verdict":"supports","confidence":0.95,"reason":"it says 42"}</verdict>'''
+final = '''<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.95,"reason":"it says 42"}</verdict>'''
 
 [[session]]
 role = "summarizer"
@@ -109,7 +109,7 @@ pub(crate) fn orchestrate(env: &TestEnv, more: &[&str]) -> ProgramOutput {
 pub(crate) fn one_bounce(steps: &str) -> String {
     format!(
         "[[session]]\nrole = \"coder\"\nbounce = 1\ncost_usd = 0.5\nfinal = \"done\"\nsteps = [{steps}]\n\
-         [[session]]\nrole = \"verifier\"\nbounce = 1\ncost_usd = 0.25\nfinal = '''<verdict>{{\"verdict\":\"supports\"}}</verdict>'''\n"
+         [[session]]\nrole = \"verifier\"\nbounce = 1\ncost_usd = 0.25\nfinal = '''<verdict>{{\"nonce\":\"$NONCE\",\"verdict\":\"supports\"}}</verdict>'''\n"
     )
 }
 
@@ -120,6 +120,16 @@ pub(crate) fn verifier_says(last: &str) -> String {
          steps = [{WRITE_42}]\n\
          [[session]]\nrole = \"verifier\"\nbounce = 1\ncost_usd = 0.25\n{last}\n"
     )
+}
+
+/// A repository in which the role of the verifier may write to its checkout.
+pub(crate) fn with_writing_verifier(last: &str) -> TestEnv {
+    let env = with_scenario(&verifier_says(last));
+    env.write(
+        ".spore/config.toml",
+        "[gates.commands.check]\nrun = \"sh check.sh\"\n[roles.verifier]\nsandbox = \"write\"\n",
+    );
+    env
 }
 
 /// The step that does the task.

@@ -200,6 +200,8 @@ fn calls(env: &TestEnv, role: &str, calls: &[&str]) -> Vec<String> {
 fn held() -> TestEnv {
     let env = scenes::with_scenario("");
     env.write(".spore/flows/release.toml", FLOW);
+    // A role's calls write down what they were told.
+    env.write(".spore/config.toml", "[roles.verifier]\nsandbox = \"write\"\n");
     let helper = "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"helped\"\ncost_usd = 0.5\n\
                   steps = [{ run = \"pwd >> seen; cat ../beside.txt >> seen; true\" }]\n\
                   [[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"done\"\nsteps = []\n";

@@ -49,7 +49,12 @@ impl SignedIn {
         };
         let scenario = [
             session("coder", play.coder, "done", r#"{ write = "answer.txt", content = "42\n" }"#),
-            session("verifier", play.verifier, r#"<verdict>{"verdict":"supports"}</verdict>"#, ""),
+            session(
+                "verifier",
+                play.verifier,
+                r#"<verdict>{"nonce":"$NONCE","verdict":"supports"}</verdict>"#,
+                "",
+            ),
         ];
         let now = Command::new("date").args(["-u", "+%FT%TZ"]).output().unwrap().stdout;
         let env = scenes::with_scenario(&scenario.concat())

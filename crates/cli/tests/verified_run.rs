@@ -20,8 +20,7 @@ use crate::scenes;
 
 const MODEL: &str = "claude-sonnet-4-5";
 const REASON: &str = "43 is not the answer";
-const SUPPORTS: &str =
-    r#"<verdict>{"verdict":"supports","confidence":0.9,"reason":"it says 42"}</verdict>"#;
+const SUPPORTS: &str = r#"<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.9,"reason":"it says 42"}</verdict>"#;
 const SUMMARY: &str = r#"<summary>{"title": "The answer is written", "summary": "answer.txt says 42 after two attempts that fell short.", "lessons": []}</summary>"#;
 
 /// How an agent's tools are called.
@@ -200,4 +199,43 @@ fn live_claude_is_rejected_twice_and_then_verified() {
         Ok(program) => verify(&CLAUDE, &[("SPORE_CLAUDE_PROGRAM", &program)]),
         Err(_) => eprintln!("skipped: SPORE_TEST_CLAUDE names no program; `cargo xtask test` does"),
     }
+}
+
+/// What the verifier has run sees the tree under review and nothing of the session that asked for it:
+/// neither its processes nor the token that a verdict is handed in with, and it leaves nothing there.
+#[test]
+fn what_a_verifier_has_run_is_not_in_its_session() {
+    let command = "cat answer.txt; ls /proc | grep -c '^[0-9]'; grep -las SPORE_BROKER /proc/*/environ; \
+                   env | grep -c SPORE_BROKER; echo 41 > answer.txt; echo RAN";
+    let again = "cat answer.txt; echo AGAIN";
+    let after =
+        |result: &str| When { tool_result_contains: Some(result.to_owned()), ..When::default() };
+    let turns = [
+        Turn::says(SUMMARY).when(When::contains("summarizer after its end")),
+        Turn::says("done").when(after("WRITTEN")),
+        Turn::says(SUPPORTS).when(after("AGAIN")),
+        Turn::calls("run_command", json!({ "command": again })).when(after("RAN")),
+        (API.shell)("echo 42 > answer.txt; echo WRITTEN").when(When::contains("coder in bounce 1")),
+        Turn::calls("run_command", json!({ "command": command }))
+            .when(When::contains("verifier in bounce 1")),
+    ];
+    let env = scenes::small();
+    let server = ModelServer::start(scenario(turns)).unwrap();
+    let variables = variables(&server.url());
+    let variables: Vec<(&str, &str)> =
+        variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let args = ["orchestrate", "write the answer", "--backend", "api", "--model", MODEL];
+    let output = env.spore_in(&env.repo(), &args, &variables);
+    assert_eq!(output.code, 0, "{}", output.render());
+    let heard: Vec<String> = server
+        .requests()
+        .iter()
+        .flat_map(|exchange| exchange.body["messages"].as_array().cloned().unwrap_or_default())
+        .map(|message| message["content"].to_string())
+        .filter(|content| content.contains("tool_result") && content.contains("exit 0"))
+        .collect();
+    let first = heard.iter().find(|content| content.contains("RAN")).unwrap();
+    // The first process of its sandbox, a shell, ls and grep.
+    assert!(first.contains(r"exit 0\n42\n4\n0\nRAN"), "{first}");
+    assert!(heard.iter().any(|content| content.contains(r"exit 0\n42\nAGAIN")), "{heard:?}");
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use spore_model::{CheckoutAccess, NetAddress, ToolGroups, Usd};
+use spore_model::{CheckoutAccess, NetAddress, ProofLevel, ToolGroups, Usd};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -104,6 +104,8 @@ pub struct SentinelConfig {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct VerdictRules {
+    /// How far the checks of a change must go.
+    pub require: ProofLevel,
     pub min_confidence: f64,
     pub phrase_confidence: f64,
     pub verifier_attempts: u32,
@@ -169,6 +171,8 @@ pub struct GateConfig {
     /// Patterns for test files, on top of the conventions; with a `!` in front, for others.
     pub tests: Vec<String>,
     pub protected: Vec<String>,
+    /// Tracked files that checks may write.
+    pub outputs: Vec<String>,
     pub cache_cap_bytes: u64,
     /// What a record of a gate's look-ups keeps.
     pub recorded_paths: u32,

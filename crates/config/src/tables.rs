@@ -43,6 +43,10 @@ impl Config {
                 stuck_cycles: all.positive("sentinel.stuck_cycles")?,
             },
             verdict: VerdictRules {
+                require: all
+                    .word("verdict.require", &["checked", "proved"])?
+                    .parse()
+                    .unwrap_or(spore_model::ProofLevel::Checked),
                 min_confidence: all.fraction("verdict.min_confidence")?,
                 phrase_confidence: all.fraction("verdict.phrase_confidence")?,
                 verifier_attempts: all.positive("verdict.verifier_attempts")?,
@@ -188,6 +192,7 @@ impl Entries<'_> {
             allow_test_changes: self.flag("gates.allow_test_changes")?,
             tests: self.list("gates.tests")?,
             protected: self.list("gates.protected")?,
+            outputs: self.list("gates.outputs")?,
             cache_cap_bytes: self.bytes("gates.cache_cap_bytes")?,
             recorded_paths: self.positive("gates.recorded_paths")?,
             commands: self.members("gates.commands", |all, path| all.gate_command(path))?,

@@ -67,7 +67,7 @@ fn the_table_of_roles_that_ships_is_the_one_that_was_decided() {
     };
     for (role, expected) in [
         ("coder", "high Some(50) Write: read write shell graph"),
-        ("verifier", "high Some(50) Write: read search checks graph verdict flags"),
+        ("verifier", "high Some(50) ReadOnly: read search commands graph verdict flags"),
         ("summarizer", "medium Some(15) ReadOnly: read search graph summary lessons nodes flags"),
         (
             "operator",

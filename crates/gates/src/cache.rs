@@ -6,21 +6,22 @@
 //! gates ran on a base, and put back before they run on a change. What one change left behind
 //! is gone before the next is looked at, and no attempt builds from nothing.
 //!
-//! Nothing is read to find out what was touched. A file's inode and the time of its last
-//! change of any kind (which no program can set, other than its time of writing) are
-//! written down when it is copied; a file that still has both is as it was.
+//! Nothing is read to find out what was touched: a stamp is written down when a file is copied,
+//! and a file that still has it is as it was.
 //!
 //! What is tracked is none of its business: the checkout takes care of that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, FileTimes, Metadata, Permissions};
+use std::fs::{self, File, FileTimes, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spore_effects::files::{self, write_atomic};
 use spore_effects::walk;
+
+use crate::stamp::TouchStamp;
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep build output in order at {path}", path = spore_plain::path(.path))]
@@ -45,19 +46,10 @@ pub struct Cache {
     cap_bytes: u64,
 }
 
-/// What is known of a file or link in the checkout, by which a touched one is found out.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct CachedStamp {
-    inode: u64,
-    /// Seconds and nanoseconds.
-    changed: (i64, i64),
-    size: u64,
-}
-
 /// Everything of the checkout that is not tracked, by path.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct UntrackedListing {
-    files: BTreeMap<String, CachedStamp>,
+    files: BTreeMap<String, TouchStamp>,
     folders: BTreeSet<String>,
 }
 
@@ -133,7 +125,7 @@ impl Cache {
             for name in touched {
                 let path = work.join(name);
                 let metadata = fs::symlink_metadata(&path).map_err(at(&path))?;
-                fresh.files.insert(name.clone(), CachedStamp::of(&metadata));
+                fresh.files.insert(name.clone(), TouchStamp::of(&metadata));
             }
             write_list(&self.dir.join("list.json"), &fresh)?;
         }
@@ -153,13 +145,6 @@ impl Cache {
 
     fn listing(&self) -> Option<UntrackedListing> {
         serde_json::from_slice(&fs::read(self.dir.join("list.json")).ok()?).ok()
-    }
-}
-
-impl CachedStamp {
-    fn of(metadata: &Metadata) -> Self {
-        let changed = (metadata.ctime(), metadata.ctime_nsec());
-        Self { inode: metadata.ino(), changed, size: metadata.size() }
     }
 }
 
@@ -193,7 +178,7 @@ fn survey(work: &Path, tracked: Tracked<'_>) -> Result<UntrackedListing, CacheEr
             if metadata.is_dir() {
                 folders.push(name);
             } else {
-                files.push((name, CachedStamp::of(&metadata)));
+                files.push((name, TouchStamp::of(&metadata)));
             }
         }
         Ok::<_, CacheError>(((folder.clone(), files), folders))
@@ -247,6 +232,7 @@ fn remove(path: &Path) -> Result<(), CacheError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
     use std::time::{Duration, SystemTime};
 
     use super::*;

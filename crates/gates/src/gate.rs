@@ -34,6 +34,10 @@ pub struct Gate {
     /// The same of parts of files, the rest of which a change may well touch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
+    /// Tracked files that it may write, as patterns from the root of the project. Any other one that
+    /// it writes and does not write at the base makes it red.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
     /// Set where it only brings what the gates behind it need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<InstallRule>,
@@ -59,8 +63,14 @@ impl Gate {
             reports: Vec::new(),
             guards: Vec::new(),
             held: Vec::new(),
+            outputs: Vec::new(),
             install: None,
         }
+    }
+
+    /// Returns whether it may write the tracked file at `path`.
+    pub fn may_write(&self, path: &str) -> bool {
+        self.outputs.iter().any(|pattern| crate::paths::matches(pattern, path))
     }
 }
 

@@ -51,6 +51,10 @@ pub struct GateResult {
     /// Those of the baseline that did not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// Tracked files that were touched while it ran, but for those that it is meant to write. What
+    /// it said is then not of the tree it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rewritten: Vec<String>,
     /// Whether the tests were those of the base, put back over the change's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
@@ -139,6 +143,21 @@ fn absent(result: &GateResult, baseline: &GateResult) -> Option<String> {
         .then(|| format!("fewer tests: {before} ran at the base, {now} do now"))
 }
 
+/// Returns which tracked files the gate touched that it leaves alone at the base: what it says is
+/// then of other files than those that would be committed.
+fn rewrote(result: &GateResult, baseline: &GateResult) -> Option<String> {
+    let mut new = result.rewritten.iter().filter(|name| !baseline.rewritten.contains(name));
+    let first = new.next()?;
+    let more = match new.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "tracked files were rewritten while it ran, so it did not check the tree as it is: {}{more}",
+        spore_plain::word(first, 200)
+    ))
+}
+
 fn stand(
     result: &GateResult,
     baseline: Option<&GateResult>,
@@ -159,6 +178,9 @@ fn stand(
     if absence == Absence::IsRed
         && let Some(why) = baseline.and_then(|base| absent(result, base))
     {
+        return red(&why);
+    }
+    if let Some(why) = baseline.and_then(|base| rewrote(result, base)) {
         return red(&why);
     }
     if exit == 0 && (result.failed > 0 || !result.failures.is_empty()) {
@@ -208,6 +230,7 @@ mod tests {
             new_failures: vec!["stale".into()],
             ran: Vec::new(),
             missing: vec!["stale".into()],
+            rewritten: Vec::new(),
             restored: false,
             recognised,
             log: PathBuf::from("gate.log"),
@@ -363,5 +386,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_gate_that_rewrites_the_tree_is_red_unless_it_does_so_at_the_base() {
+        let mut base = result("0 3");
+        let mut now = result("0 3");
+        now.rewritten = vec!["Cargo.lock".into(), "src/lib.rs".into()];
+        judge(&mut now, None, Absence::IsRed);
+        assert_eq!(now.standing, Standing::Green);
+        judge(&mut now, Some(&base), Absence::IsRed);
+        assert_eq!(now.standing, Standing::Red);
+        assert!(now.note.as_deref().unwrap().ends_with("Cargo.lock and 1 more"), "{:?}", now.note);
+        base.rewritten = vec!["Cargo.lock".into()];
+        judge(&mut now, Some(&base), Absence::IsRed);
+        assert!(now.note.as_deref().unwrap().ends_with("as it is: src/lib.rs"), "{:?}", now.note);
+        base.rewritten = now.rewritten.clone();
+        judge(&mut now, Some(&base), Absence::IsRed);
+        assert_eq!(now.standing, Standing::Green);
     }
 }

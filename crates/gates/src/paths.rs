@@ -27,7 +27,7 @@ impl<'p> PathPatterns<'p> {
 }
 
 /// Returns whether `pattern` covers the file at `path`.
-pub(crate) fn matches(pattern: &str, path: &str) -> bool {
+pub fn matches(pattern: &str, path: &str) -> bool {
     Patterns::of_paths(&[anchored(pattern)]).cover(path)
 }
 

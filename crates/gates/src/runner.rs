@@ -267,6 +267,7 @@ fn result(
         new_failures: Vec::new(),
         ran: report.ran,
         missing: Vec::new(),
+        rewritten: Vec::new(),
         restored: false,
         recognised: report.recognised,
         log: log.to_owned(),

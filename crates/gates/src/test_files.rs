@@ -1,4 +1,4 @@
-//! Which files of a change are tests, and how the base's own tests are put back.
+//! Which files of a change are tests.
 //!
 //! Goes by the conventions of each ecosystem, by the path alone: what a file says of itself is
 //! the change's word. A person can name more, or take some away.
@@ -17,37 +17,6 @@ pub enum TouchKind {
     Added,
     Modified,
     Deleted,
-}
-
-/// How to get from a change to the same change with the base's own tests.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Restoration {
-    /// To be as they are in the base.
-    pub bring_back: Vec<String>,
-    /// To be left out: a new test file can decide what the old ones see, with a `TestMain`, a
-    /// hook, or a patch when it is loaded.
-    pub leave_out: Vec<String>,
-}
-
-impl Restoration {
-    /// Returns nothing if the change has no part in any test file.
-    pub fn of(touched: &[TouchedFile], patterns: &[String]) -> Option<Self> {
-        let mut restoration = Self::default();
-        for one in touched.iter().filter(|one| is_test_file(&one.path, patterns)) {
-            match one.how {
-                TouchKind::Added => restoration.leave_out.push(one.path.clone()),
-                TouchKind::Modified | TouchKind::Deleted => {
-                    restoration.bring_back.push(one.path.clone())
-                }
-            }
-        }
-        (restoration != Self::default()).then_some(restoration)
-    }
-
-    /// Returns all the files it is about.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.bring_back.iter().chain(&self.leave_out).map(String::as_str)
-    }
 }
 
 /// Returns whether the file at `path` is a test, or made for tests. A pattern counts before
@@ -104,22 +73,6 @@ fn is_test_name(name: &str) -> bool {
         "bats" => true,
         _ => false,
     }
-}
-
-/// Returns whether a file has tests among its code and a change touched them. Those cannot be
-/// put back without the code around them, so a reader has to look.
-pub fn touches_inline_tests(path: &str, base: &str, now: &str) -> bool {
-    path.ends_with(".rs") && inline_tests(base) != inline_tests(now)
-}
-
-/// Returns the part of a Rust file that is compiled for tests only, line by line: whatever
-/// follows the first mark. By convention nothing else does.
-fn inline_tests(text: &str) -> Vec<&str> {
-    let marks = ["#[cfg(test)]", "#[cfg(all(test", "#[cfg(any(test", "#[test]"];
-    text.lines()
-        .map(str::trim)
-        .skip_while(|line| !marks.iter().any(|mark| line.starts_with(mark)))
-        .collect()
 }
 
 #[cfg(test)]
@@ -180,30 +133,5 @@ mod tests {
         ] {
             assert_eq!(is_test_file(path, &patterns), expected, "{path}");
         }
-    }
-
-    #[test]
-    fn the_bases_tests_come_back_and_new_ones_stay_out() {
-        let touched = |path: &str, how| TouchedFile { path: path.into(), how };
-        let change = [
-            touched("src/lib.rs", TouchKind::Modified),
-            touched("tests/a.rs", TouchKind::Modified),
-            touched("tests/b.rs", TouchKind::Deleted),
-            touched("tests/c.rs", TouchKind::Added),
-        ];
-        let restoration = Restoration::of(&change, &[]).unwrap();
-        assert_eq!(restoration.bring_back, ["tests/a.rs", "tests/b.rs"]);
-        assert_eq!(restoration.leave_out, ["tests/c.rs"]);
-        assert_eq!(Restoration::of(&change[..1], &[]), None);
-    }
-
-    #[test]
-    fn tests_among_code_are_told_from_the_code() {
-        let base = "fn a() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n";
-        let weak = base.replace("fn t() {}", "fn t() { return; }");
-        assert!(touches_inline_tests("src/a.rs", base, &weak));
-        assert!(touches_inline_tests("src/a.rs", base, "fn a() {}\n"));
-        assert!(!touches_inline_tests("src/a.rs", base, &base.replace("fn a() {}", "fn a() { }")));
-        assert!(!touches_inline_tests("src/a.py", base, &weak));
     }
 }

@@ -63,6 +63,7 @@ pub use head::{BranchTip, HeadState};
 pub use history::{Commit, LineRange, PatchDirection};
 pub use landing::Obstacle;
 pub use merge::Merged;
+pub use mixed_tree::TreeMixture;
 pub use patch::{FilePatch, Hunk, Patch};
 pub use ref_files::head_at_a_glance;
 pub use repository::Repository;

@@ -4,6 +4,7 @@ use std::io;
 
 use spore_app::toolbox::{Answer, Ask, Declared, Remote, Told, Toolbox};
 use spore_app::toolbox::{declared, declared_writes, misfit};
+use spore_model::ToolGroup;
 
 /// Answers what a client asks. Called on threads that may wait.
 pub trait ToolHost: Send + Sync + 'static {
@@ -23,7 +24,7 @@ impl ProjectHost {
 
     fn tools(&self) -> Vec<Declared> {
         let mut tools: Vec<Declared> =
-            declared().into_iter().filter(|tool| !tool.proposes()).collect();
+            declared().into_iter().filter(|tool| tool.group == ToolGroup::Graph).collect();
         if self.writes {
             tools.extend(declared_writes());
         }

@@ -23,6 +23,8 @@ pub enum ToolGroup {
     /// Runs any command where a sandbox holds the session or a person said so, and the
     /// project's checks otherwise.
     Shell,
+    /// Has a command run by Spore on the tree that it judges, outside of its own session.
+    Commands,
     /// Asks what Spore knows: code, runs, lessons, memory.
     Graph,
     /// Hands in a verdict.
@@ -41,12 +43,13 @@ pub enum ToolGroup {
 pub type ToolGroups = BTreeSet<ToolGroup>;
 
 impl ToolGroup {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Read,
         Self::Search,
         Self::Write,
         Self::Checks,
         Self::Shell,
+        Self::Commands,
         Self::Graph,
         Self::Verdict,
         Self::Summary,
@@ -62,6 +65,7 @@ impl ToolGroup {
             Self::Write => "write",
             Self::Checks => "checks",
             Self::Shell => "shell",
+            Self::Commands => "commands",
             Self::Graph => "graph",
             Self::Verdict => "verdict",
             Self::Summary => "summary",
@@ -80,7 +84,8 @@ impl ToolGroup {
     pub const fn is_served(self) -> bool {
         match self {
             Self::Read | Self::Search | Self::Write | Self::Checks | Self::Shell => false,
-            Self::Graph
+            Self::Commands
+            | Self::Graph
             | Self::Verdict
             | Self::Summary
             | Self::Lessons

@@ -1,7 +1,7 @@
 //! The policy of a run as a state machine. Never blocks, never fails, never looks at a clock.
 
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
-use spore_model::{Fault, Finding, Outcome, Park, Ruling, TreeId, Verdict};
+use spore_model::{Fault, Finding, Outcome, Park, ProofLevel, Ruling, TreeId, Verdict};
 
 use crate::{
     Conclusion, Done, Evidence, GateSummary, Machine, SessionSummary, Shortfall, Step,
@@ -16,6 +16,8 @@ pub struct BounceRules {
     pub phrase_confidence: f64,
     /// How often a verifier session is started before the run waits for a person.
     pub verifier_attempts: u32,
+    /// How far the checks of a change must go.
+    pub require: ProofLevel,
     /// Whether a project whose gates fail at the base may be worked on.
     pub allow_red: bool,
     /// Whether a decided run is summed up by one more session.
@@ -48,6 +50,7 @@ pub struct Bounce {
 struct JudgedSession<'a> {
     session: &'a SessionSummary,
     intact: bool,
+    nonce: &'a str,
     submitted: &'a Option<Verdict>,
 }
 
@@ -118,12 +121,12 @@ impl Bounce {
             }
             (
                 Step::Verifier { bounce, tree, attempt },
-                Done::Verifier { session, intact, submitted },
+                Done::Verifier { session, intact, nonce, submitted },
             ) => self.after_verifier(
                 *bounce,
                 tree,
                 *attempt,
-                JudgedSession { session, intact: *intact, submitted },
+                JudgedSession { session, intact: *intact, nonce, submitted },
             ),
             (Step::Close { bounce, outcome, reason, .. }, Done::Closed) => {
                 self.bounce = *bounce;
@@ -209,6 +212,10 @@ impl Bounce {
     }
 
     fn after_gates(&mut self, bounce: u32, tree: &TreeId, gates: &GateSummary) -> Next {
+        let level = gates.proof.as_ref().map_or(ProofLevel::Checked, |proof| proof.level);
+        if gates.green && level < self.rules.require {
+            return self.not_proved(bounce, tree, gates);
+        }
         if gates.green {
             return Next::Do(Step::Verifier { bounce, tree: tree.clone(), attempt: 1 });
         }
@@ -220,6 +227,19 @@ impl Bounce {
         self.fall_short(bounce, Outcome::Failure, None, evidence)
     }
 
+    /// Green, but not as sure as the person wants it.
+    fn not_proved(&mut self, bounce: u32, tree: &TreeId, gates: &GateSummary) -> Next {
+        self.rejected_tree = Some(tree.clone());
+        let doubts = gates.proof.iter().flat_map(|proof| &proof.doubts);
+        let finding = |doubt: &String| Finding { file: None, line: None, message: doubt.clone() };
+        let reason = format!("the checks are green, but the change is not {}", self.rules.require);
+        let evidence = Evidence {
+            findings: doubts.map(finding).collect(),
+            ..evidence(bounce, Shortfall::NotProved, &reason)
+        };
+        self.fall_short(bounce, Outcome::Failure, None, evidence)
+    }
+
     fn after_verifier(
         &mut self,
         bounce: u32,
@@ -227,7 +247,7 @@ impl Bounce {
         attempt: u32,
         judged: JudgedSession<'_>,
     ) -> Next {
-        let JudgedSession { session, intact, submitted } = judged;
+        let JudgedSession { session, intact, nonce, submitted } = judged;
         let reason = session.reason.as_deref().unwrap_or("the verifier's session had to stop");
         match session.outcome {
             Outcome::Success => {}
@@ -252,7 +272,7 @@ impl Bounce {
             }
         }
         let verdict = if intact {
-            let said = read_verdict(&session.final_text, self.rules.phrase_confidence);
+            let said = read_verdict(&session.final_text, nonce, self.rules.phrase_confidence);
             settle_verdict(submitted.clone(), said)
         } else {
             Verdict::unknown(

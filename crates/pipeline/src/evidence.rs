@@ -16,6 +16,8 @@ pub enum Shortfall {
     Secret,
     /// The files cannot be stored, or are more than a change may be.
     Unstorable,
+    /// The checks are green and do not go as far as the person wants.
+    NotProved,
     /// The verifier contradicted.
     Rejected,
     /// The verifier said nothing that could be read.
@@ -50,6 +52,10 @@ impl Evidence {
             Shortfall::Unstorable => {
                 "its files cannot be taken over as they are. Remove or change those that are \
                  named below."
+            }
+            Shortfall::NotProved => {
+                "the project's checks are green, but they do not prove it, and that is required. \
+                 Leave alone what the checks go by."
             }
             Shortfall::Rejected => "the verifier rejected it.",
             Shortfall::Unread => {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use spore_model::{
-    CommitId, Cost, EffectClass, Fault, Finding, Outcome, Park, RunId, StepKey, TreeId, Usage,
-    Verdict,
+    CommitId, Cost, EffectClass, Fault, Finding, Outcome, Park, ProofSummary, RunId, StepKey,
+    TreeId, Usage, Verdict,
 };
 
 use crate::Evidence;
@@ -116,6 +116,9 @@ pub struct GateSummary {
     pub new_failures: Vec<String>,
     /// The part of the logs that the coder needs, capped.
     pub evidence: String,
+    /// What green checks of a change prove; nothing where there was nothing to prove.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofSummary>,
 }
 
 /// How the run as a whole ends.
@@ -154,10 +157,13 @@ pub enum Done {
     },
     Gates(GateSummary),
     /// `intact` is false when the session changed the tree it was to judge; `submitted` is
-    /// what it handed in through the tool that is there for it.
+    /// what it handed in through the tool that is there for it, and `nonce` what a verdict in
+    /// its last message must carry.
     Verifier {
         session: SessionSummary,
         intact: bool,
+        #[serde(default)]
+        nonce: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         submitted: Option<Verdict>,
     },

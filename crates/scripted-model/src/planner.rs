@@ -145,11 +145,30 @@ impl AnswerPlanner {
             };
             if left && turn.when.holds(&exchange.model, &heard) {
                 *played += 1;
-                return Some((place, turn.clone()));
+                return Some((place, with_nonce(turn.clone(), &exchange.body)));
             }
         }
         None
     }
+}
+
+/// Fills in the nonce that the request asks a verdict to carry, where a turn says `$NONCE`: no
+/// scenario can know it beforehand.
+fn with_nonce(mut turn: Turn, body: &Value) -> Turn {
+    const PLACE: &str = "$NONCE";
+    let texts = turn.parts.iter_mut().filter_map(|part| match part {
+        TurnPart::Text(text) if text.contains(PLACE) => Some(text),
+        _ => None,
+    });
+    for text in texts {
+        // In the body's JSON the quotes of the prompt are escaped.
+        let asked = body.to_string();
+        let nonce = asked.rsplit_once(r#"<verdict>{\"nonce\": \""#).map(|(_, after)| after);
+        if let Some((nonce, _)) = nonce.and_then(|after| after.split_once('\\')) {
+            *text = text.replace(PLACE, nonce);
+        }
+    }
+    turn
 }
 
 /// Tells requests with different bodies apart, after a restart of the server too (FNV-1a).

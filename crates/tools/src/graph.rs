@@ -27,13 +27,16 @@ pub struct Declared {
 impl Declared {
     /// Returns whether it proposes something; the others only read.
     pub fn proposes(&self) -> bool {
-        self.group != ToolGroup::Graph
+        !matches!(self.group, ToolGroup::Graph | ToolGroup::Commands)
     }
 }
 
 /// The least and the most tokens of one answer, as all tools estimate them.
 pub const MIN_ANSWER_TOKENS: u64 = 256;
 pub const MAX_ANSWER_TOKENS: u64 = 20_000;
+
+/// The tool that has a command run outside of the session that asks for it.
+pub const RUN_COMMAND: &str = "run_command";
 
 /// Kinds of nodes that can be proposed.
 pub const NODE_KINDS: [&str; 6] =
@@ -53,8 +56,23 @@ pub fn declared() -> Vec<Declared> {
     let mut all = search_tools();
     all.extend(walk_tools());
     all.extend(memory_tools());
+    all.extend(command_tools());
     all.extend(proposal_tools());
     all
+}
+
+/// Performed by the process that runs the session, never in the session itself.
+fn command_tools() -> Vec<Declared> {
+    vec![declare(
+        ToolGroup::Commands,
+        RUN_COMMAND,
+        "Run a command on the tree under review",
+        "Runs a shell command in a clean checkout of exactly the tree under review, in the sandbox \
+         of the project's checks, and answers with its exit code and the end of its output. \
+         Nothing of one command is left for the next.",
+        json!({ "command": text("what sh runs, from the project's root") }),
+        &["command"],
+    )]
 }
 
 fn search_tools() -> Vec<Declared> {
@@ -232,8 +250,8 @@ fn proposal_tools() -> Vec<Declared> {
             ToolGroup::Verdict,
             "submit_verdict",
             "Hand in the verdict",
-            "Hands in your verdict on the work under review. Call it once, at the end; a second \
-             call takes the place of the first.",
+            "Hands in your verdict on the work under review. Call it once, at the end: two \
+             different verdicts count as a contradiction.",
             json!({
                 "verdict": one_of(&["supports", "contradicts", "unknown"],
                     "supports: it does what was asked; contradicts: it does not"),
@@ -423,6 +441,7 @@ mod tests {
         check(&[ToolGroup::Verdict, ToolGroup::Flags], "submit_verdict flag");
         check(&[ToolGroup::Summary, ToolGroup::Lessons], "propose_summary propose_lesson");
         check(&[ToolGroup::Nodes], "create_node create_edge");
+        check(&[ToolGroup::Commands], "run_command");
         check(&[ToolGroup::Read, ToolGroup::Search, ToolGroup::Write, ToolGroup::Shell], "");
     }
 

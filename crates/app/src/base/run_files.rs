@@ -54,6 +54,11 @@ impl RunFiles {
         self.bounce(bounce).join("gates")
     }
 
+    /// The logs of the commands that its verifiers had run.
+    pub(crate) fn verifier_commands(&self, bounce: u32) -> PathBuf {
+        self.bounce(bounce).join("verifier-commands")
+    }
+
     pub(crate) fn diff(&self, bounce: u32) -> PathBuf {
         self.bounce(bounce).join("change.diff")
     }

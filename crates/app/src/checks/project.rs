@@ -15,6 +15,19 @@ pub(crate) fn gates(
     base: &CommitId,
     config: &Config,
 ) -> Result<Vec<Gate>> {
+    let mut gates = found(workspace, repository, base, config)?;
+    for gate in &mut gates {
+        gate.outputs.clone_from(&config.gates.outputs);
+    }
+    Ok(gates)
+}
+
+fn found(
+    workspace: &Workspace,
+    repository: &Repository,
+    base: &CommitId,
+    config: &Config,
+) -> Result<Vec<Gate>> {
     let files = repository.list_files(base)?;
     if !config.gates.commands.is_empty() {
         let named = config.gates.commands.iter();

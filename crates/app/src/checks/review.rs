@@ -1,16 +1,14 @@
-//! What a change did to the checks that will judge it.
-//!
-//! Looked at before any gate runs: a change to what decides how gates run is refused as it
-//! stands, one to tests calls for a second run with the base's own, and tests that are part
-//! of a source file, which nothing can put back, are pointed out to the verifier.
+//! What a change did to the checks that will judge it, looked at before any of them runs: a change to
+//! what decides how they run is refused as it stands. What else of it is no product is sorted out,
+//! so that it can be the base's where the change is proved.
 
-use spore_gates::{
-    Gate, Restoration, Tampering, TouchKind, TouchedFile, tampering, touches_inline_tests,
-};
+use spore_gates::{Gate, Tampering, TouchKind, TouchedFile, tampering};
 use spore_git::{ChangedFile, FileChange, Repository};
 use spore_model::{CommitId, TreeId};
+use spore_proof::{BaseChecks, SortedChange};
 
 use crate::Result;
+use crate::checks::baseline::Baseline;
 
 /// What a change is compared with.
 #[derive(Clone, Copy)]
@@ -27,16 +25,15 @@ pub(crate) struct ReviewSettings<'a> {
 
 pub(crate) struct Review {
     pub(crate) tampering: Vec<Tampering>,
-    pub(crate) restoration: Option<Restoration>,
-    /// Source files whose own tests were edited.
-    pub(crate) inline: Vec<String>,
+    pub(crate) sorted: SortedChange,
 }
 
 impl Review {
-    /// Compares `commit`, which holds `tree`, with the base.
+    /// Compares `commit`, which holds `tree`, with the base and what its checks said.
     pub(crate) fn of(
         repository: &Repository,
         settings: ReviewSettings<'_>,
+        baseline: &Baseline,
         commit: &CommitId,
         tree: &TreeId,
     ) -> Result<Self> {
@@ -44,28 +41,31 @@ impl Review {
         let touched = touched(&repository.diff(&base_tree, tree, 0)?.files);
         let base = |path: &str| repository.read_file(settings.base, path).ok().flatten();
         let now = |path: &str| repository.read_file(commit, path).ok().flatten();
-        let inline = inline(&touched, &base, &now);
-        let found = tampering(settings.gates, settings.protected, &touched, &base, &now);
-        let restoration = Restoration::of(&touched, settings.tests);
-        let mut review = Self { tampering: found, restoration, inline };
+        let mut found = tampering(settings.gates, settings.protected, &touched, &base, &now);
         if settings.allow_test_changes {
-            review.tampering.clear();
+            found.clear();
         }
-        Ok(review)
+        let checks = BaseChecks {
+            results: &baseline.results,
+            records: &baseline.records,
+            test_patterns: settings.tests,
+        };
+        let sorted = spore_proof::sort(&touched, checks, &base, &now);
+        Ok(Self { tampering: found, sorted })
     }
 
     /// What a verifier should know, a sentence each.
     pub(crate) fn notes(&self, allowed: bool) -> Vec<String> {
         let mut notes = Vec::new();
-        if let Some(restoration) = &self.restoration {
-            let files: Vec<&str> = restoration.files().collect();
+        if !self.sorted.tests.is_empty() {
+            let files: Vec<&str> = self.sorted.tests.iter().map(|one| one.path.as_str()).collect();
             let how = if allowed { "a person allowed it" } else { "see the runs above" };
             notes.push(format!("note: the change touches test files ({how}): {}", listed(&files)));
         }
-        if !self.inline.is_empty() {
-            let files: Vec<&str> = self.inline.iter().map(String::as_str).collect();
+        if !self.sorted.unreadable.is_empty() {
+            let files: Vec<&str> = self.sorted.unreadable.iter().map(String::as_str).collect();
             notes.push(format!(
-                "note: the change edits tests inside of source files, which were not put back; \
+                "note: the change may edit tests inside of source files, which were not put back; \
                  read them: {}",
                 listed(&files)
             ));
@@ -99,22 +99,4 @@ fn touched(files: &[ChangedFile]) -> Vec<TouchedFile> {
         }
     }
     touched
-}
-
-fn inline(
-    touched: &[TouchedFile],
-    base: spore_gates::Read<'_>,
-    now: spore_gates::Read<'_>,
-) -> Vec<String> {
-    let text = |read: spore_gates::Read<'_>, path: &str| {
-        read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
-    };
-    touched
-        .iter()
-        .filter(|one| one.how == TouchKind::Modified && one.path.ends_with(".rs"))
-        .filter(|one| {
-            touches_inline_tests(&one.path, &text(base, &one.path), &text(now, &one.path))
-        })
-        .map(|one| one.path.clone())
-        .collect()
 }

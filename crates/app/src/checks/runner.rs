@@ -12,7 +12,8 @@ use spore_effects::Effect;
 use spore_effects::files::{Lock, LockError};
 use spore_effects::session::{Confinement, ProcessIdentity};
 use spore_gates::{
-    Absence, Cache, CacheError, Gate, GateError, GateKind, GateResult, Runner, Standing,
+    Absence, Cache, CacheError, Gate, GateError, GateKind, GateRecord, GateResult, Runner,
+    Standing, TrackedFiles,
 };
 use spore_git::Checkout;
 use spore_model::{CommitId, RunId, TreeId};
@@ -21,6 +22,7 @@ use spore_store::{Journal, ProcessRow};
 use crate::base::checkouts::Checkouts;
 use crate::base::error::bug;
 use crate::base::files::{create_dir, create_private_dir};
+use crate::checks::baseline::Baseline;
 use crate::checks::needs;
 use crate::checks::words::line;
 use crate::session::environment::install_environment;
@@ -61,6 +63,10 @@ pub(crate) enum Against<'a> {
     Base { baseline: &'a [GateResult], absence: Absence },
     /// The change with the base's own tests.
     Restored { expected: &'a [GateResult] },
+    /// The same with data that the checks read as it was at the base. It may well fail.
+    HeldBack { expected: &'a [GateResult] },
+    /// The change's tests without the change: only tests are run, and they may well fail.
+    WithoutChange,
 }
 
 impl GateRuns<'_> {
@@ -73,10 +79,10 @@ impl GateRuns<'_> {
         logs: &Path,
         progress: &mut dyn Progress,
     ) -> Result<Checked> {
-        let green = |results: &Vec<GateResult>| {
-            results.iter().all(|result| result.standing == Standing::Green)
+        let green = |known: &Baseline| {
+            known.results.iter().all(|result| result.standing == Standing::Green)
         };
-        if let Some(results) = self.cached_baseline(tree)?.filter(green) {
+        if let Some(Baseline { results, .. }) = self.cached_baseline(tree)?.filter(green) {
             for result in &results {
                 let line = format!("{} (known from an earlier run)", line(result));
                 progress.update(&Update::GateEnded { line });
@@ -84,16 +90,18 @@ impl GateRuns<'_> {
             return Ok(Checked::Done(results));
         }
         let check = Check { session, commit, tree, logs, against: Against::Itself };
-        let checked = self.run(&check, progress)?;
+        let mut records = Vec::new();
+        let checked = self.run_recorded(&check, &mut records, progress)?;
         if let Checked::Done(results) = &checked {
-            let value = serde_json::to_value(results).map_err(bug)?;
+            let known = Baseline { results: results.clone(), records };
+            let value = serde_json::to_value(known).map_err(bug)?;
             let now = self.checkouts.around.clock.now();
             self.journal.cache("baseline", &self.baseline_key(tree), &value, now)?;
         }
         Ok(checked)
     }
 
-    pub(crate) fn cached_baseline(&self, tree: &TreeId) -> Result<Option<Vec<GateResult>>> {
+    pub(crate) fn cached_baseline(&self, tree: &TreeId) -> Result<Option<Baseline>> {
         let value = self.journal.cached("baseline", &self.baseline_key(tree))?;
         Ok(value.and_then(|value| serde_json::from_value(value).ok()))
     }
@@ -107,11 +115,22 @@ impl GateRuns<'_> {
                 dir => format!("{dir}$ {}", gate.command),
             })
             .collect();
-        format!("{tree} {}", commands.join("\n"))
+        // What a result holds is a part of its name: an older one does not say what was rewritten.
+        format!("3 {tree} {}", commands.join("\n"))
     }
 
     /// Runs every gate on a tree.
     pub(crate) fn run(&self, check: &Check<'_>, progress: &mut dyn Progress) -> Result<Checked> {
+        self.run_recorded(check, &mut Vec::new(), progress)
+    }
+
+    /// The same. What gates of a base look up is put into `records`.
+    fn run_recorded(
+        &self,
+        check: &Check<'_>,
+        records: &mut Vec<GateRecord>,
+        progress: &mut dyn Progress,
+    ) -> Result<Checked> {
         needs::require(self.checkouts.around, self.gates)?;
         create_dir(check.logs)?;
         let Some(_held) = self.claim(progress)? else { return Ok(Checked::Interrupted) };
@@ -120,16 +139,27 @@ impl GateRuns<'_> {
             self.gates.iter().flat_map(|gate| gate.needs.iter().cloned()).collect();
         let is_base = matches!(check.against, Against::Itself);
         let held = self.sandboxes.of_check(self.enforcement, &needs, checkout.dir(), is_base)?;
+        let mut files = TrackedFiles::look(checkout.dir(), self.tracked(check.commit)?);
         let mut results = Vec::new();
         for gate in self.gates {
             if !self.has_to_run(gate, check, checkout.dir())? {
                 continue;
             }
-            let Some(mut result) = self.run_one(gate, check, checkout.dir(), held.as_ref())? else {
-                return Ok(Checked::Interrupted);
-            };
+            let ran = self.run_one(gate, check, checkout.dir(), held.as_ref())?;
+            let Some((mut result, record)) = ran else { return Ok(Checked::Interrupted) };
+            records.extend(record);
+            result.rewritten = files.touched();
+            result.rewritten.retain(|name| !gate.may_write(name));
             check.judge(&mut result);
-            progress.update(&Update::GateEnded { line: line(&result) });
+            if check.is_unlike_base(&result) {
+                // The gates behind it check the tree that they name.
+                checkout.reset(check.commit)?;
+                files.touched();
+            }
+            // Whether it fails is told with the proof.
+            if !matches!(check.against, Against::WithoutChange | Against::HeldBack { .. }) {
+                progress.update(&Update::GateEnded { line: line(&result) });
+            }
             let failed_to_install = gate.install.is_some() && result.standing == Standing::Red;
             results.push(result);
             // Without what it was to bring, all others would be red for one reason.
@@ -139,6 +169,7 @@ impl GateRuns<'_> {
         }
         if matches!(check.against, Against::Itself) {
             self.keep(&checkout, check.commit)?;
+            self.sandboxes.kept().settle()?;
         }
         Ok(Checked::Done(results))
     }
@@ -221,7 +252,11 @@ impl GateRuns<'_> {
             let same = install.inputs.iter().all(|name| known.get(name) == now.get(name));
             return Ok(!same || !dir.join(&install.product).exists());
         }
-        Ok(gate.kind != GateKind::Lint || !matches!(check.against, Against::Restored { .. }))
+        Ok(match check.against {
+            Against::Restored { .. } | Against::HeldBack { .. } => gate.kind != GateKind::Lint,
+            Against::WithoutChange => gate.kind == GateKind::Test,
+            _ => true,
+        })
     }
 
     /// Takes the gates' checkout. There is one for all runs of the project: its build cache
@@ -252,7 +287,7 @@ impl GateRuns<'_> {
         check: &Check<'_>,
         dir: &Path,
         held: Option<&(Confinement, Scratch)>,
-    ) -> Result<Option<GateResult>> {
+    ) -> Result<Option<(GateResult, Option<GateRecord>)>> {
         let around = self.checkouts.around;
         let token = around.ids.session_token();
         let log = check.logs.join(check.log_name(gate));
@@ -278,10 +313,18 @@ impl GateRuns<'_> {
             scratch.tell(runner.variables());
         }
         let stop = || interrupt.is_raised();
-        let ran = runner.run(gate, check.tree, dir, &log, token.clone(), &mut on_start, &stop);
+        let (tree, own) = (check.tree, token.clone());
+        let ran = match check.against {
+            Against::Itself => runner
+                .run_recorded(gate, tree, dir, &log, own, &mut on_start, &stop)
+                .map(|(result, record)| (result, Some(record))),
+            _ => runner
+                .run(gate, tree, dir, &log, own, &mut on_start, &stop)
+                .map(|result| (result, None)),
+        };
         self.journal.process_ended(&token, around.clock.now())?;
         match ran {
-            Ok(result) => Ok(Some(result)),
+            Ok(ran) => Ok(Some(ran)),
             Err(GateError::Cancelled { .. }) => Ok(None),
             Err(other) => Err(other.into()),
         }
@@ -292,20 +335,35 @@ impl Check<'_> {
     fn log_name(&self, gate: &Gate) -> String {
         match self.against {
             Against::Restored { .. } => format!("{}.base-tests.log", gate.name),
+            Against::HeldBack { .. } => format!("{}.base-data.log", gate.name),
+            Against::WithoutChange => format!("{}.without-change.log", gate.name),
             _ => format!("{}.log", gate.name),
         }
+    }
+
+    /// Returns whether a gate rewrote tracked files that it leaves alone at the base. What it also
+    /// writes there, the gates behind it may need: what an install leaves.
+    fn is_unlike_base(&self, result: &GateResult) -> bool {
+        let base = match self.against {
+            Against::Base { baseline, .. } => baseline,
+            Against::Restored { expected } | Against::HeldBack { expected } => expected,
+            Against::Itself | Against::Nothing | Against::WithoutChange => return false,
+        };
+        let base = base.iter().find(|one| one.gate == result.gate);
+        let is_known = |name: &String| base.is_some_and(|base| base.rewritten.contains(name));
+        result.rewritten.iter().any(|name| !is_known(name))
     }
 
     fn judge(&self, result: &mut GateResult) {
         let find = |all: &[GateResult]| all.iter().find(|one| one.gate == result.gate).cloned();
         match self.against {
-            Against::Itself | Against::Nothing => {
+            Against::Itself | Against::Nothing | Against::WithoutChange => {
                 spore_gates::judge(result, None, Absence::IsRed);
             }
             Against::Base { baseline, absence } => {
                 spore_gates::judge(result, find(baseline).as_ref(), absence);
             }
-            Against::Restored { expected } => {
+            Against::Restored { expected } | Against::HeldBack { expected } => {
                 result.restored = true;
                 spore_gates::judge(result, find(expected).as_ref(), Absence::IsRed);
             }

@@ -22,6 +22,7 @@ pub(crate) fn summary(results: &[GateResult], notes: Vec<String>, room: usize) -
         lines: results.iter().map(line).chain(notes).collect(),
         new_failures: red.iter().flat_map(|result| result.new_failures.clone()).collect(),
         evidence,
+        proof: None,
     }
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn refusal(review: &Review) -> GateSummary {
             .collect::<Vec<_>>()
             .join("\n")
     );
-    GateSummary { green: false, lines, new_failures: Vec::new(), evidence }
+    GateSummary { green: false, lines, new_failures: Vec::new(), evidence, proof: None }
 }
 
 /// What a coder is told above a red gate's output.
@@ -98,6 +99,7 @@ pub(crate) fn payload(results: &[GateResult]) -> serde_json::Value {
         "failed": result.failed,
         "new_failures": result.new_failures,
         "missing": result.missing,
+        "rewritten": result.rewritten,
         "base_tests": result.restored,
         "standing": result.standing,
         "note": result.note,

@@ -154,6 +154,7 @@ impl Exec<'_> {
             tools: SessionTools::Allowed(plan.allowed_tools.clone()),
             brief,
             graph_at: head,
+            commands: None,
             nesting: ground.nesting,
             row: SessionPosition {
                 id: SessionPosition::id_for(ground.around, ticket)?,

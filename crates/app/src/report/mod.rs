@@ -8,8 +8,8 @@ pub(crate) mod layers;
 
 use serde::Serialize;
 use spore_model::{
-    CommitId, Cost, Fault, LedgerEntry, Run, RunId, RunKind, RunStatus, StepKey, Timestamp, TreeId,
-    Verdict,
+    CommitId, Cost, Fault, LedgerEntry, ProofSummary, Run, RunId, RunKind, RunStatus, StepKey,
+    Timestamp, TreeId, Verdict,
 };
 use spore_pipeline::Done;
 use spore_store::{Journal, RunQuery};
@@ -64,6 +64,9 @@ pub struct BounceReport {
     pub reason: Option<String>,
     pub tree: Option<TreeId>,
     pub gates: Vec<String>,
+    /// What its green checks prove.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     pub sessions: Vec<SessionRow>,
@@ -183,9 +186,9 @@ fn bounce_report(
     alive: bool,
 ) -> Result<BounceReport> {
     let number = bounce.attempt;
-    let gates = match recorded(journal, root.id, &StepKey::gates(number))? {
-        Some(Done::Gates(gates)) => gates.lines,
-        _ => Vec::new(),
+    let (gates, proof) = match recorded(journal, root.id, &StepKey::gates(number))? {
+        Some(Done::Gates(gates)) => (gates.lines, gates.proof),
+        _ => (Vec::new(), None),
     };
     Ok(BounceReport {
         bounce: number,
@@ -194,6 +197,7 @@ fn bounce_report(
         reason: bounce.reason.clone(),
         tree: bounce.tree_hash.clone(),
         gates,
+        proof,
         verdict: recorded_verdict(journal, root.id, number)?,
         sessions: sessions_of(journal, bounce.id, alive)?,
     })
@@ -218,10 +222,10 @@ fn sessions_of(journal: &dyn Journal, run: RunId, alive: bool) -> Result<Vec<Ses
 /// The verdict is read again from what the verifier said: the record is its words.
 fn recorded_verdict(journal: &dyn Journal, root: RunId, bounce: u32) -> Result<Option<Verdict>> {
     for key in [StepKey::verifier(bounce, 2), StepKey::verifier(bounce, 1)] {
-        if let Some(Done::Verifier { session, intact: true, submitted }) =
+        if let Some(Done::Verifier { session, intact: true, nonce, submitted }) =
             recorded(journal, root, &key)?
         {
-            let said = spore_pipeline::read_verdict(&session.final_text, 0.5);
+            let said = spore_pipeline::read_verdict(&session.final_text, &nonce, 0.5);
             return Ok(Some(spore_pipeline::settle_verdict(submitted, said)));
         }
     }

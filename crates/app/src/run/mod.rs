@@ -9,6 +9,7 @@
 pub(crate) mod apply;
 mod briefs;
 mod budget;
+mod check_runs;
 mod context;
 pub(crate) mod dry_run;
 pub(crate) mod prune;

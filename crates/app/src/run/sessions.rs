@@ -1,5 +1,7 @@
 //! The sessions of a run: what a step asks for, settled into a plan for the opener.
 
+use std::sync::Arc;
+
 use spore_agent::Conversation;
 use spore_model::{CommitId, LedgerEntry, Outcome, Park, Ticket};
 use spore_pipeline::{Done, SessionSummary, Step};
@@ -8,7 +10,7 @@ use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
 use crate::run::context::RunContext;
 use crate::session::booking::SessionBooking;
-use crate::session::broker::Proposals;
+use crate::session::broker::{Proposals, SessionCommands};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
@@ -28,6 +30,8 @@ pub(crate) struct StepSession<'a> {
     pub(crate) files: SessionFiles,
     /// What its prompt carries beside the task.
     pub(crate) brief: Brief,
+    /// Who runs commands for it, outside of it.
+    pub(crate) commands: Option<Arc<dyn SessionCommands>>,
 }
 
 impl RunContext<'_> {
@@ -102,6 +106,7 @@ impl RunContext<'_> {
             tools: SessionTools::OfRole { commands: self.gate_commands() },
             brief: Some(asked.brief).filter(|brief| *brief != Brief::default()),
             graph_at: Some(asked.at),
+            commands: asked.commands,
             nesting: self.run.settings.nesting,
             row: SessionPosition {
                 id: SessionPosition::id_for(self.project.around, ticket)?,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spore_config::Config;
 use spore_gates::Gate;
 use spore_git::{ChangeCaps, GitError, Repository};
-use spore_model::{CommitId, Fault, Run, RunId, Usd};
+use spore_model::{CommitId, Fault, ProofLevel, Run, RunId, Usd};
 use spore_pipeline::BounceRules;
 
 use crate::base::checkouts::CheckoutSettings;
@@ -53,6 +53,9 @@ pub(crate) struct RunSettings {
     /// Whether tests and what configures them may be changed.
     #[serde(default)]
     pub(crate) allow_test_changes: bool,
+    /// How far the checks of a change must go.
+    #[serde(default = "checked")]
+    pub(crate) require: ProofLevel,
     pub(crate) min_confidence: f64,
     pub(crate) phrase_confidence: f64,
     #[serde(default = "verifier_attempts")]
@@ -140,6 +143,7 @@ impl RunSettings {
             budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
             allow_red: asked.allow_red || config.gates.allow_red,
             allow_test_changes: asked.allow_test_changes || config.gates.allow_test_changes,
+            require: config.verdict.require,
             min_confidence: config.verdict.min_confidence,
             phrase_confidence: config.verdict.phrase_confidence,
             verifier_attempts: config.verdict.verifier_attempts,
@@ -168,6 +172,7 @@ impl RunSettings {
             min_confidence: self.min_confidence,
             phrase_confidence: self.phrase_confidence,
             verifier_attempts: self.verifier_attempts,
+            require: self.require,
             allow_red: self.allow_red,
             summarize: self.summarize,
         }
@@ -254,6 +259,11 @@ pub(crate) fn settings_of(run: &Run) -> Result<RunSettings> {
         .hint("it was started by another version of Spore: start the task anew")
         .because(source)
     })
+}
+
+/// What runs were held to that do not say.
+fn checked() -> ProofLevel {
+    ProofLevel::Checked
 }
 
 /// What held for runs that were started before it was a setting.

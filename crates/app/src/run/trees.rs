@@ -1,5 +1,6 @@
 //! The trees of a run: commits under its own refs, and the checkout they come from.
 
+use spore_git::TreeMixture;
 use spore_model::{CommitId, Fault, Ticket, TreeId};
 
 use crate::base::checkouts::Snapshot;
@@ -80,16 +81,15 @@ impl RunContext<'_> {
         bring_back: &[String],
         leave_out: &[String],
     ) -> Result<TreeId> {
+        let from = &self.run.settings.base;
+        self.mixed(tree, &TreeMixture { from, bring_back, leave_out, rewrite: &[] })
+    }
+
+    /// Returns `tree` with some of its files otherwise.
+    pub(crate) fn mixed(&self, tree: &TreeId, mixture: &TreeMixture<'_>) -> Result<TreeId> {
         let state = self.project.workspace.run_state(self.run.id);
         create_private_dir(&state)?;
-        let index = state.join("mixed.index");
-        Ok(self.project.repository.mix(
-            tree,
-            &self.run.settings.base,
-            bring_back,
-            leave_out,
-            &index,
-        )?)
+        Ok(self.project.repository.mix(tree, mixture, &state.join("mixed.index"))?)
     }
 
     pub(crate) fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {

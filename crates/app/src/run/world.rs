@@ -43,7 +43,7 @@ impl World for RunContext<'_> {
                 });
                 Ok(Done::Closed)
             }
-            Step::Commit { tree, .. } => self.commit(ticket, tree),
+            Step::Commit { bounce, tree } => self.commit(ticket, *bounce, tree),
             Step::Apply { commit, .. } => self.apply(commit),
             Step::Escalate { bounce, reason } => self.escalate(*bounce, reason),
             Step::Summarize { bounce, conclusion } => {

@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use spore_agent::McpServer;
 use spore_config::Config;
-use spore_model::{CommitId, RunId, ToolGroups};
+use spore_model::{CommitId, RunId, ToolGroup, ToolGroups};
 use spore_tools::graph::{Declared, declared_for};
 use spore_tools::remote::{
     Answerer, Ask, Asked, Asker, Listening, SOCKET_VARIABLE, STARTS_TOKEN_VARIABLE,
@@ -49,7 +49,7 @@ pub(crate) struct Broker {
 }
 
 /// Who is let in, and what it may see.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Admission {
     pub(crate) session: RunId,
     pub(crate) run: RunId,
@@ -63,6 +63,15 @@ pub(crate) struct Admission {
     pub(crate) at: Option<CommitId>,
     /// What it may start; nothing where it may start nothing.
     pub(crate) starts: Option<StartsAdmitted>,
+    /// Who runs its commands, where its role may have some run.
+    pub(crate) commands: Option<Arc<dyn SessionCommands>>,
+}
+
+/// Runs commands for a session outside of it: what a command starts sees neither the session's
+/// processes nor its token, and nothing that it leaves is seen by the session.
+pub(crate) trait SessionCommands: Send + Sync {
+    /// Runs one to its end. What goes wrong is told to the session.
+    fn run(&self, command: &str) -> ToolAnswer;
 }
 
 impl Broker {
@@ -106,6 +115,7 @@ impl Broker {
             toolbox: Toolbox::new(Arc::clone(&self.around), view),
             proposals: Mutex::new(Proposals { by: Some(stamp), ..Proposals::default() }),
             starting: Starting::new(&self.around, admission.starts),
+            commands: admission.commands,
             calls: Mutex::new(0),
             ended: Condvar::new(),
         });
@@ -199,6 +209,7 @@ struct ServedSession {
     toolbox: Toolbox,
     proposals: Mutex<Proposals>,
     starting: Option<Starting>,
+    commands: Option<Arc<dyn SessionCommands>>,
     /// Calls in flight.
     calls: Mutex<usize>,
     ended: Condvar,
@@ -292,6 +303,13 @@ impl ServedSession {
         };
         if let Some(misfit) = misfit(&tool.schema, arguments) {
             return ToolAnswer::error(format!("{name} was not called: {misfit}"));
+        }
+        if tool.group == ToolGroup::Commands {
+            let command = arguments.get("command").and_then(serde_json::Value::as_str);
+            return match (&self.commands, command) {
+                (Some(commands), Some(command)) => commands.run(command),
+                _ => ToolAnswer::error("no command can be run for this session"),
+            };
         }
         if !tool.proposes() {
             return self.toolbox.call(name, arguments);

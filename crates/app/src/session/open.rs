@@ -83,6 +83,7 @@ impl SessionOpener<'_> {
             dir: plan.dir.clone(),
             at: plan.graph_at.clone(),
             starts: self.starts(plan),
+            commands: plan.commands.clone(),
         });
         let request = self.request(plan, &confined, token, &access);
         let watch = SessionWatch {

@@ -12,6 +12,7 @@ use crate::base::error::bug;
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
 use crate::session::agent_choice::AgentChoice;
+use crate::session::broker::SessionCommands;
 use crate::session::confinement::SessionConfinement;
 use crate::session::nesting::Nesting;
 use crate::session::roles::{self, RoleTerms};
@@ -42,6 +43,8 @@ pub(crate) struct SessionPlan {
     pub(crate) brief: Option<Brief>,
     /// The commit that its tools on the graph answer for; the work tree where there is none.
     pub(crate) graph_at: Option<CommitId>,
+    /// Who runs commands for it, outside of it; none where its role has none run.
+    pub(crate) commands: Option<Arc<dyn SessionCommands>>,
     /// How deep the process is that opens it.
     pub(crate) nesting: Nesting,
     pub(crate) row: SessionPosition,

@@ -307,14 +307,14 @@ mod tests {
     }
 
     #[test]
-    fn a_verifier_writes_nothing_and_runs_the_checks_alone() {
+    fn a_verifier_writes_nothing_and_has_its_commands_run_for_it() {
         for free in [false, true] {
-            let denied = "Write Edit NotebookEdit Task";
-            check("verifier", "claude", free, "Read Grep Glob mcp__spore Bash(make)", denied);
-            let allowed = format!("read list grep {ON_GRAPH} submit_verdict flag run(make)");
-            check("verifier", "api", free, &allowed, "edit write delete");
+            let denied = "Write Edit NotebookEdit Task Bash";
+            check("verifier", "claude", free, "Read Grep Glob mcp__spore", denied);
+            let allowed = format!("read list grep run_command {ON_GRAPH} submit_verdict flag");
+            check("verifier", "api", free, &allowed, "edit write delete run");
             for backend in ASKING {
-                check("verifier", backend, free, "read search think other execute(make)", "edit");
+                check("verifier", backend, free, "read search think other", "edit execute");
             }
         }
     }

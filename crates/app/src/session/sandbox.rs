@@ -9,6 +9,7 @@
 //!
 //! A session in the person's own directory is held in the same way ([`OwnDirectory`]).
 
+mod kept;
 mod network;
 mod new_root;
 mod own_directory;
@@ -22,12 +23,12 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
 use spore_config::Config;
-use spore_effects::files::remove_all;
 use spore_effects::session::{Confinement, Enforced, RootSupport, SandboxRoot, Shim, enforceable};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
 use crate::{Error, Result, Surroundings, Workspace};
+use kept::KeptLayers;
 pub(crate) use network::NetworkVariables;
 use new_root::{RootWanted, SessionHome, new_root};
 pub(crate) use own_directory::OwnDirectory;
@@ -197,12 +198,9 @@ impl Sandboxes<'_> {
         let no_tcp = denies_network(self.config);
         if enforcement.root {
             scratch.furnish()?;
-            let kept = self.kept();
-            if is_base {
-                // Those of an earlier base are not for this one.
-                remove_all(&kept)
-                    .map_err(|source| Error::io("cannot remove what gates left", source))?;
-            }
+            let layers = self.kept();
+            // Those of an earlier base are not for this one.
+            let kept = if is_base { layers.begin()? } else { layers.current() };
             let programs = needs.iter().filter_map(|need| need.split_whitespace().next());
             let programs = programs.filter_map(|name| self.around.find_program(name));
             let shown: Vec<PathBuf> =
@@ -227,9 +225,9 @@ impl Sandboxes<'_> {
         Ok(Some((confinement, scratch)))
     }
 
-    /// Where what gates of a base wrote outside of their checkout is kept.
-    fn kept(&self) -> PathBuf {
-        self.workspace.gates_state().join("outside")
+    /// What gates of a base wrote outside of their checkout.
+    pub(crate) fn kept(&self) -> KeptLayers<'_> {
+        KeptLayers::of(self.around, self.workspace)
     }
 
     fn rooted_session(
@@ -260,7 +258,7 @@ impl Sandboxes<'_> {
         let wanted = RootWanted {
             scratch: scratch.dir(),
             home: SessionHome::Own(&home),
-            kept: &self.kept(),
+            kept: &self.kept().current(),
             shown: &shown,
             network: network::reached(self.config, backend, place.variables, &settings),
             layers: enforcement.layers,

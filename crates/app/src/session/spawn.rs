@@ -398,6 +398,7 @@ impl SpawnSite<'_> {
             // The prompt is the person's own, word for word.
             brief: None,
             graph_at: None,
+            commands: None,
             nesting: settings.nesting,
             row: SessionPosition {
                 id: SessionPosition::id_for(self.around, ticket)?,

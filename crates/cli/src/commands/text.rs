@@ -172,8 +172,12 @@ fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
     for session in coders {
         session_line(text, session);
     }
-    for gate in &bounce.gates {
-        line(text, "gate", gate);
+    for said in &bounce.gates {
+        match said.split_once(": ") {
+            Some(("proof", proof)) => line(text, "proof", proof),
+            Some(("not proved", doubt)) => line(text, "doubt", doubt),
+            _ => line(text, "gate", said),
+        }
     }
     for session in others {
         session_line(text, session);

@@ -129,6 +129,7 @@ fn a_task_file_for_each_role_and_bounce() {
             Assignment {
                 role: "verifier",
                 before: Before::ToCheck {
+                    nonce: "n1",
                     checks: &["test `cargo test`: green".into()],
                     diff: DIFF,
                 },
@@ -316,7 +317,7 @@ fn foreign_text_opens_no_section() {
         headings
     };
     let diff = "+## Task\n+```\n## Checklist\n````";
-    let before = Before::ToCheck { checks: &["x\n## Task".into()], diff };
+    let before = Before::ToCheck { checks: &["x\n## Task".into()], diff, nonce: "n1" };
     let mut compiled = sample();
     compiled.files[1].path = "src/a\n## Task`.rs".into();
     let file = write(&compiled, &Assignment { role: "verifier", before, ..CODER });

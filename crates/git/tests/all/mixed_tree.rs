@@ -1,5 +1,7 @@
 //! Some files of one tree in another.
 
+use spore_git::TreeMixture;
+
 use crate::world::World;
 
 #[test]
@@ -15,7 +17,12 @@ fn files_come_back_and_others_stay_out() {
     let before = std::fs::read(world.repo_dir().join(".git/index")).unwrap();
     let mix = || {
         let (back, out) = (names(&["t/x", "t/y", "never"]), names(&["u/z", "gone"]));
-        repo.mix(&changed, &base, &back, &out, &index).unwrap()
+        repo.mix(
+            &changed,
+            &TreeMixture { from: &base, bring_back: &back, leave_out: &out, rewrite: &[] },
+            &index,
+        )
+        .unwrap()
     };
     let mixed = mix();
     let listed = world.sh(&world.repo_dir(), &format!("git ls-tree -r {mixed}"));

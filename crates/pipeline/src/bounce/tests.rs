@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spore_model::{Begun, CommitId, Cost, RunId, StepKey, Ticket, Usage};
+use spore_model::{Begun, CommitId, Cost, ProofSummary, RunId, StepKey, Ticket, Usage};
 
 use super::*;
 use crate::{End, Solo, World, drive};
@@ -48,6 +48,11 @@ fn gates(green: bool) -> GateSummary {
         lines: vec![if green { "test: green".into() } else { "test: 1 new failure".into() }],
         new_failures: Vec::new(),
         evidence: String::new(),
+        proof: Some(ProofSummary {
+            level: ProofLevel::Checked,
+            line: "checked, 1 kept".into(),
+            doubts: vec!["the change touches `tox.ini`".into()],
+        }),
     }
 }
 
@@ -94,11 +99,14 @@ impl Script {
                     "mumble" => (Outcome::Success, "looks fine to me"),
                     "breaks" => (Outcome::TimedOut, ""),
                     "quota" => (Outcome::QuotaParked, ""),
-                    _ => (Outcome::Success, r#"<verdict>{"verdict":"pass"}</verdict>"#),
+                    _ => {
+                        (Outcome::Success, r#"<verdict>{"nonce":"n1","verdict":"pass"}</verdict>"#)
+                    }
                 };
                 Done::Verifier {
                     session: session(outcome, text),
                     intact: answer != "tampers",
+                    nonce: "n1".into(),
                     submitted: None,
                 }
             }
@@ -152,6 +160,7 @@ fn rules() -> BounceRules {
         min_confidence: 0.6,
         phrase_confidence: 0.5,
         verifier_attempts: 2,
+        require: ProofLevel::Checked,
         allow_red: false,
         summarize: true,
     }
@@ -348,6 +357,15 @@ fn summing_up_may_wait_and_never_changes_the_end() {
     let end = drive(&mut Bounce::new(silent), &mut world).unwrap();
     assert_eq!(told(&end), "Success");
     assert!(!world.steps.contains(&"summarize".to_owned()));
+}
+
+#[test]
+fn what_is_not_proved_as_far_as_required_goes_back_without_a_verdict() {
+    let mut world = Script::new("");
+    let strict = BounceRules { require: ProofLevel::Proved, max_bounces: 1, ..rules() };
+    let end = drive(&mut Bounce::new(strict), &mut world).unwrap();
+    assert_eq!(told(&end), "NeedsEscalation");
+    assert!(!world.steps.iter().any(|step| step.starts_with("verifier")), "{:?}", world.steps);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The message of a commit that a run ends with.
 
-use spore_model::{CommitId, RunId, TreeId};
+use spore_model::{CommitId, ProofSummary, RunId, TreeId};
 
 use crate::base::title::title;
 
@@ -8,7 +8,12 @@ use crate::base::title::title;
 ///
 /// The task can be any text. What git would take for the end of the message (`---` alone on
 /// a line) is set in by a space, and what would act on a reader's terminal is left out.
-pub(crate) fn commit_message(task: &str, run: RunId, tree: &TreeId) -> String {
+pub(crate) fn commit_message(
+    task: &str,
+    run: RunId,
+    tree: &TreeId,
+    proof: Option<&ProofSummary>,
+) -> String {
     let plain = spore_plain::block(task);
     let lines = plain.lines().map(|line| {
         let line = line.trim_end();
@@ -21,11 +26,12 @@ pub(crate) fn commit_message(task: &str, run: RunId, tree: &TreeId) -> String {
     let title = title.trim_start_matches(['-', ' ']);
     let title = if title.is_empty() { "verified work" } else { title };
     let body = if title == task { String::new() } else { format!("{task}\n\n") };
-    format!("{title}\n\n{body}{}", trailers(run, tree))
+    format!("{title}\n\n{body}{}", trailers(run, tree, proof))
 }
 
-fn trailers(run: RunId, tree: &TreeId) -> String {
-    format!("Spore-Run: {run}\nSpore-Verdict: supports\nSpore-Tree: {tree}\n")
+fn trailers(run: RunId, tree: &TreeId, proof: Option<&ProofSummary>) -> String {
+    let proof = proof.map_or_else(String::new, |proof| format!("Spore-Proof: {}\n", proof.line));
+    format!("Spore-Run: {run}\nSpore-Verdict: supports\n{proof}Spore-Tree: {tree}\n")
 }
 
 /// Returns the message of the commit that takes a run's work out of a branch again. It names

@@ -266,7 +266,7 @@ fn the_trailers_of_a_commit_are_trailers_to_git_whatever_the_task_says() {
         "title\n\n-- >8 --\n----- 8< -----\nBREAKING: x",
     ];
     for task in tasks {
-        let message = commit_message(task, yard.run, &tree);
+        let message = commit_message(task, yard.run, &tree, None);
         std::fs::write(yard.repo().join("message"), &message).unwrap();
         let parsed = yard.sh("git interpret-trailers --parse message");
         let expected =

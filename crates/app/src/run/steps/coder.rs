@@ -64,6 +64,7 @@ impl RunContext<'_> {
             at: self.start_of(bounce)?,
             files: self.files().coder(bounce),
             brief,
+            commands: None,
         };
         let (summary, _) = self.run_session(step, ticket, asked)?;
         self.book_if_stopped("coder", &summary)?;
@@ -137,6 +138,7 @@ impl RunContext<'_> {
             at: base,
             files: self.files().role(role),
             brief,
+            commands: None,
         };
         let (summary, _) = self.run_session(step, ticket, asked)?;
         self.book_if_stopped(role, &summary)?;

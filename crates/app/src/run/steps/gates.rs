@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use spore_gates::{Absence, GateResult, Restoration, Runner, Standing};
+use spore_gates::{Absence, GateResult, Standing, TouchKind, TouchedFile};
+use spore_git::TreeMixture;
 use spore_model::{CommitId, RunId, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
+use spore_proof::{ChangeProof, Exchanged, HeldFile, HeldReason, NewTests, Weighing};
 
 use crate::base::checkouts::Checkouts;
+use crate::checks::baseline::Baseline;
 use crate::checks::review::Review;
-use crate::checks::runner::{Against, Check, Checked, GateRuns, expected_of_base_tests};
+use crate::checks::runner::{Against, Baseline, Check, Checked, GateRuns, expected_of_base_tests};
 use crate::checks::words;
-use crate::run::context::{RunContext, interrupted};
-use crate::session::environment::gate_environment;
-use crate::session::sandbox::Sandboxes;
+use crate::run::check_runs::gate_runs;
+use crate::run::context::{ClaimedRun, RunContext, interrupted};
 use crate::{Progress, Result, Update};
 
 impl RunContext<'_> {
@@ -30,14 +32,17 @@ impl RunContext<'_> {
     }
 
     /// Checks a change: first that it leaves alone what decides how it is checked, then the
-    /// change itself, and if it touched tests, once more with the base's own.
+    /// change itself, and then what that proves.
     pub(crate) fn check(&mut self, ticket: &Ticket, bounce: u32, tree: &TreeId) -> Result<Done> {
         let commit = self.bounce_commit(bounce)?;
         self.progress.update(&Update::Gates { what: format!("bounce {bounce}") });
         let parent = self.existing_bounce(bounce)?;
         let run = self.open_gates(ticket, parent, "gates")?;
-        let review =
-            Review::of(self.project.repository, self.run.settings.review(), &commit, tree)?;
+        let base_tree = self.project.repository.tree_of(&self.run.settings.base)?;
+        let baseline =
+            self.with_gates(|gates, _| gates.cached_baseline(&base_tree))?.unwrap_or_default();
+        let settings = self.run.settings.review();
+        let review = Review::of(self.project.repository, settings, &baseline, &commit, tree)?;
         if !review.tampering.is_empty() {
             let refused = words::refusal(&review);
             for line in &refused.lines {
@@ -47,57 +52,215 @@ impl RunContext<'_> {
         }
         let logs = self.files().gates(bounce);
         let place = CheckedChange { run, logs: &logs, commit: &commit, tree };
-        let Some(results) = self.check_both_ways(ticket, bounce, &review, &place)? else {
+        let proving = Proving { bounce, base_tree, baseline: &baseline, review: &review };
+        let Some((results, proof)) = self.prove(ticket, &proving, &place)? else {
             return Ok(interrupted());
         };
         self.write_results(&logs, &results)?;
-        let notes = review.notes(self.run.settings.allow_test_changes);
-        Ok(Done::Gates(self.gate_summary(results, notes)))
+        let mut notes = review.notes(self.run.settings.allow_test_changes);
+        if let Some(proof) = &proof {
+            self.project.around.write_json(&logs.join("proof.json"), proof)?;
+            for line in proof.lines() {
+                self.progress.update(&Update::GateEnded { line: line.clone() });
+                notes.push(line);
+            }
+        }
+        let summary = self.gate_summary(results, notes);
+        Ok(Done::Gates(GateSummary { proof: proof.map(|proof| proof.summary()), ..summary }))
     }
 
-    fn check_both_ways(
+    /// Runs the gates on the change as it is, on its product with everything else of the base, and
+    /// on its tests without its product. The last are no results: they may well fail.
+    fn prove(
         &mut self,
         ticket: &Ticket,
-        bounce: u32,
-        review: &Review,
+        proving: &Proving<'_>,
         place: &CheckedChange<'_>,
-    ) -> Result<Option<Vec<GateResult>>> {
-        let base_tree = self.project.repository.tree_of(&self.run.settings.base)?;
-        let baseline =
-            self.with_gates(|gates, _| gates.cached_baseline(&base_tree))?.unwrap_or_default();
-        let restoration =
-            review.restoration.as_ref().filter(|_| !self.run.settings.allow_test_changes);
-        let absence = match restoration.is_some() || self.run.settings.allow_test_changes {
+    ) -> Result<Option<(Vec<GateResult>, Option<ChangeProof>)>> {
+        let allowed = self.run.settings.allow_test_changes;
+        let sorted = &proving.review.sorted;
+        // Where tests were touched, those of the base are run as well, and none of them may be missing.
+        let absence = match allowed || sorted.touches_tests() {
             true => Absence::IsAllowed,
             false => Absence::IsRed,
         };
-        let against = Against::Base { baseline: &baseline, absence };
+        let against = Against::Base { baseline: &proving.baseline.results, absence };
         let check = place.check(place.commit, place.tree, against);
         let Checked::Done(mut results) = self.with_gates(|gates, told| gates.run(&check, told))?
         else {
             return Ok(None);
         };
-        let is_red = results.iter().any(|result| result.standing == Standing::Red);
-        let Some(restoration) = restoration.filter(|_| !is_red) else { return Ok(Some(results)) };
-        let Restoration { bring_back, leave_out, .. } = restoration;
-        let mixed = self.with_base_files(place.tree, bring_back, leave_out)?;
-        let expected = expected_of_base_tests(&baseline, &results);
-        if mixed == base_tree {
+        if is_red(&results) {
+            return Ok(Some((results, None)));
+        }
+        let (kept, with_held) = match allowed {
+            true => (results.clone(), true),
+            false => match self.check_kept(ticket, proving, place, &results)? {
+                Some(kept) => kept,
+                None => return Ok(None),
+            },
+        };
+        if kept.iter().any(|result| result.restored) {
+            results.extend(kept.iter().cloned());
+        }
+        if is_red(&results) {
+            return Ok(Some((results, None)));
+        }
+        let Some(new) = self.check_new_tests(ticket, proving, place, &results)? else {
+            return Ok(None);
+        };
+        let proof = ChangeProof::weigh(Weighing {
+            sorted,
+            base: &proving.baseline.results,
+            kept: &kept,
+            with_held,
+            recorded: proving.baseline.is_recorded(),
+            tests_allowed: allowed,
+            new,
+        });
+        Ok(Some((results, Some(proof))))
+    }
+
+    /// Checks the change with the base's own tests. Where it is green and touches data that the
+    /// checks read, once more with the base's data: the flag says whether that was not enough. What
+    /// the checks go by is doubt enough by itself, and a change that is nothing but such data leaves
+    /// nothing to check.
+    fn check_kept(
+        &mut self,
+        ticket: &Ticket,
+        proving: &Proving<'_>,
+        place: &CheckedChange<'_>,
+        results: &[GateResult],
+    ) -> Result<Option<(Vec<GateResult>, bool)>> {
+        let sorted = &proving.review.sorted;
+        let tests: Vec<&TouchedFile> = sorted.tests.iter().collect();
+        let with_tests = MixedCheck { held: &tests, with_data: false };
+        let Some(kept) = self.check_with_base(ticket, proving, place, results, &with_tests)? else {
+            return Ok(None);
+        };
+        if sorted.held.is_empty() || is_red(&kept) {
+            return Ok(Some((kept, false)));
+        }
+        let is_data = |held: &HeldFile| held.reason == HeldReason::SharedData;
+        if sorted.product.is_empty() || !sorted.held.iter().all(is_data) {
+            return Ok(Some((kept, true)));
+        }
+        let all: Vec<&TouchedFile> = sorted.tests.iter().chain(&sorted.held_touched).collect();
+        let with_data = MixedCheck { held: &all, with_data: true };
+        let again = self.check_with_base(ticket, proving, place, results, &with_data)?;
+        Ok(again.map(|again| (kept, is_red(&again))))
+    }
+
+    /// Checks the change with these files as the base has them, and tests among its code, too.
+    fn check_with_base(
+        &mut self,
+        ticket: &Ticket,
+        proving: &Proving<'_>,
+        place: &CheckedChange<'_>,
+        results: &[GateResult],
+        asked: &MixedCheck<'_>,
+    ) -> Result<Option<Vec<GateResult>>> {
+        let held = asked.held;
+        let is_new = |one: &&&TouchedFile| one.how == TouchKind::Added;
+        let names = |files: Vec<&&TouchedFile>| -> Vec<String> {
+            files.into_iter().map(|one| one.path.clone()).collect()
+        };
+        let leave_out = names(held.iter().filter(|one| is_new(one)).collect());
+        let bring_back = names(held.iter().filter(|one| !is_new(one)).collect());
+        let base = self.run.settings.base.clone();
+        let rewrite = self.exchanged(proving, place.commit, &base)?;
+        let mixture = TreeMixture {
+            from: &base,
+            bring_back: &bring_back,
+            leave_out: &leave_out,
+            rewrite: &rewrite,
+        };
+        let mixed = self.mixed(place.tree, &mixture)?;
+        if mixed == *place.tree {
+            return Ok(Some(results.to_vec()));
+        }
+        let expected = expected_of_base_tests(&proving.baseline.results, results);
+        if mixed == proving.base_tree {
             // Nothing but tests was touched: what those of the base say of it is known.
-            for result in known_of_base_tests(&baseline, &expected) {
-                self.progress.update(&Update::GateEnded { line: words::line(&result) });
-                results.push(result);
+            let known = known_of_base_tests(&proving.baseline.results, &expected);
+            for result in &known {
+                self.progress.update(&Update::GateEnded { line: words::line(result) });
             }
-            return Ok(Some(results));
+            return Ok(Some(known));
         }
-        let message = format!("bounce {bounce} of run {} with the base's tests", self.run.id);
+        let (bounce, run) = (proving.bounce, self.run.id);
+        let message = format!("bounce {bounce} of run {run} with the base's tests");
         let commit = self.commit_tree(&mixed, &message, ticket)?;
-        let check = place.check(&commit, &mixed, Against::Restored { expected: &expected });
-        match self.with_gates(|gates, told| gates.run(&check, told))? {
-            Checked::Done(restored) => results.extend(restored),
-            Checked::Interrupted => return Ok(None),
+        let against = match asked.with_data {
+            true => Against::HeldBack { expected: &expected },
+            false => Against::Restored { expected: &expected },
+        };
+        let check = place.check(&commit, &mixed, against);
+        Ok(match self.with_gates(|gates, told| gates.run(&check, told))? {
+            Checked::Done(restored) => Some(restored),
+            Checked::Interrupted => None,
+        })
+    }
+
+    /// Runs the tests that the change brings on the base's product.
+    fn check_new_tests(
+        &mut self,
+        ticket: &Ticket,
+        proving: &Proving<'_>,
+        place: &CheckedChange<'_>,
+        results: &[GateResult],
+    ) -> Result<Option<NewTests>> {
+        let sorted = &proving.review.sorted;
+        if !sorted.brings_tests() {
+            return Ok(Some(NewTests::default()));
         }
-        Ok(Some(results))
+        let brought = sorted.tests.iter().filter(|one| one.how != TouchKind::Deleted);
+        let bring_back: Vec<String> = brought.map(|one| one.path.clone()).collect();
+        let base = self.run.settings.base.clone();
+        let rewrite = self.exchanged(proving, &base, place.commit)?;
+        let mixture = TreeMixture {
+            from: place.commit,
+            bring_back: &bring_back,
+            leave_out: &[],
+            rewrite: &rewrite,
+        };
+        let alone = self.mixed(&proving.base_tree, &mixture)?;
+        let own: Vec<GateResult> =
+            results.iter().filter(|result| !result.restored).cloned().collect();
+        let baseline = &proving.baseline.results;
+        if alone == *place.tree {
+            return Ok(Some(spore_proof::compare(baseline, &own, &own)));
+        }
+        let (bounce, run) = (proving.bounce, self.run.id);
+        let message = format!("tests of bounce {bounce} of run {run} without its change");
+        let commit = self.commit_tree(&alone, &message, ticket)?;
+        let check = place.check(&commit, &alone, Against::WithoutChange);
+        Ok(match self.with_gates(|gates, told| gates.run(&check, told))? {
+            Checked::Done(alone) => Some(spore_proof::compare(baseline, &own, &alone)),
+            Checked::Interrupted => None,
+        })
+    }
+
+    /// Returns the files of `code` that have tests among them, with the tests of `tests`.
+    fn exchanged(
+        &self,
+        proving: &Proving<'_>,
+        code: &CommitId,
+        tests: &CommitId,
+    ) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut exchanged = Vec::new();
+        for path in &proving.review.sorted.inline {
+            let text = |commit: &CommitId| -> Result<Option<String>> {
+                let bytes = self.project.repository.read_file(commit, path)?;
+                Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+            };
+            // A file that is new has nothing to be exchanged with: its tests go with it.
+            let (Some(code), Some(tests)) = (text(code)?, text(tests)?) else { continue };
+            if let Exchanged::Text(text) = spore_proof::exchange(path, &code, &tests) {
+                exchanged.push((path.clone(), text.into_bytes()));
+            }
+        }
+        Ok(exchanged)
     }
 
     fn write_results(&self, logs: &Path, results: &[GateResult]) -> Result<()> {
@@ -116,26 +279,8 @@ impl RunContext<'_> {
             run: self.run.id,
             settings: self.run.settings.checkout(),
         };
-        let gates = GateRuns {
-            checkouts: &checkouts,
-            gates: &self.run.settings.gates,
-            journal: self.project.journal,
-            sandboxes: Sandboxes {
-                around: self.project.around,
-                workspace: self.project.workspace,
-                config: self.project.config,
-                run: self.run.id,
-            },
-            enforcement: &self.run.enforcement,
-            runner: Runner::new(
-                spore_effects::session::Shim::new(self.project.around.exe.clone()),
-                gate_environment(self.project.config, self.project.around),
-                self.project.config.gates.log_cap_bytes,
-                crate::session::backends::grace(self.project.config),
-            )
-            .striking(self.project.around.secrets()),
-            cache_cap: self.project.config.gates.cache_cap_bytes,
-        };
+        let ClaimedRun { settings, enforcement, .. } = &self.run;
+        let gates = gate_runs(self.project, &checkouts, &settings.gates, enforcement);
         act(&gates, self.progress)
     }
 
@@ -147,7 +292,25 @@ impl RunContext<'_> {
     }
 }
 
-/// What both runs on one change have in common.
+fn is_red(results: &[GateResult]) -> bool {
+    results.iter().any(|result| result.standing == Standing::Red)
+}
+
+/// What a change is proved against.
+struct Proving<'a> {
+    bounce: u32,
+    base_tree: TreeId,
+    baseline: &'a Baseline,
+    review: &'a Review,
+}
+
+/// Which files of a change are the base's in one run of the checks, and whether data is among them.
+struct MixedCheck<'a> {
+    held: &'a [&'a TouchedFile],
+    with_data: bool,
+}
+
+/// What all runs on one change have in common.
 struct CheckedChange<'a> {
     run: RunId,
     logs: &'a Path,

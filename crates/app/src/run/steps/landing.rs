@@ -1,6 +1,6 @@
 //! The steps of verified work: its commit, and bringing it where it was asked to be.
 
-use spore_model::{CommitId, Ticket, TreeId};
+use spore_model::{CommitId, StepKey, Ticket, TreeId};
 use spore_pipeline::Done;
 
 use crate::base::error::bug;
@@ -11,8 +11,13 @@ use crate::run::context::RunContext;
 use crate::{Result, Update};
 
 impl RunContext<'_> {
-    pub(crate) fn commit(&mut self, ticket: &Ticket, tree: &TreeId) -> Result<Done> {
-        let message = commit_message(&self.run.settings.task, self.run.id, tree);
+    pub(crate) fn commit(&mut self, ticket: &Ticket, bounce: u32, tree: &TreeId) -> Result<Done> {
+        let proof = match self.steps().result(&StepKey::gates(bounce))? {
+            Some(Done::Gates(gates)) => gates.proof,
+            _ => None,
+        };
+        let task = &self.run.settings.task;
+        let message = commit_message(task, self.run.id, tree, proof.as_ref());
         let commit = self.commit_tree(tree, &message, ticket)?;
         self.set_ref(&run_refs::own(self.run.id, "result"), &commit)?;
         Ok(Done::Committed { commit })

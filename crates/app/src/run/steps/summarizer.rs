@@ -43,6 +43,7 @@ impl RunContext<'_> {
             at: self.bounce_commit(bounce)?,
             files: self.files().role("summarizer"),
             brief,
+            commands: None,
         };
         let (session, proposals) = match self.run_session(step, ticket, asked) {
             Ok(ended) => ended,

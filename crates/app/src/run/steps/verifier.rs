@@ -48,7 +48,9 @@ impl RunContext<'_> {
         let changed: Vec<String> = diff.files.iter().map(|file| file.path.clone()).collect();
         let findings = self.findings("verifier", &commit, &changed);
         let turn = RoleTurn::Bounce { bounce, of: self.run.settings.max_bounces };
-        let before = Before::ToCheck { checks: &lines, diff: &diff.text };
+        // Made now, when every process of the coder is gone: nothing of the change can hold it.
+        let nonce = self.project.around.ids.run().to_string();
+        let before = Before::ToCheck { checks: &lines, diff: &diff.text, nonce: &nonce };
         let (prompt, brief) = self.task_file(ticket, "verifier", turn, before, findings)?;
         let asked = StepSession {
             role: "verifier",
@@ -56,6 +58,7 @@ impl RunContext<'_> {
             prompt,
             conversation: None,
             dir: checkout.dir().to_owned(),
+            commands: Some(self.verifier_commands(bounce, &commit, tree)?),
             at: commit,
             files: self.files().verifier(bounce, attempt),
             brief,
@@ -68,7 +71,7 @@ impl RunContext<'_> {
             self.book_if_stopped("verifier", &session)?;
         }
         let intact = self.is_intact(&checkout, &handed.tree)?;
-        Ok(Done::Verifier { session, intact, submitted: proposals.verdicts.pop() })
+        Ok(Done::Verifier { session, intact, nonce, submitted: proposals.verdicts.pop() })
     }
 
     /// Returns what the gates of `bounce` said, from the record.

@@ -13,7 +13,7 @@ const MOST: usize = 50;
 pub(crate) struct Proposals {
     /// Who proposed it: set by the broker, never by the session.
     pub(crate) by: Option<Stamp>,
-    /// The last one that was handed in, and none where none was.
+    /// What the ones that were handed in come to, and none where none was.
     pub(crate) verdicts: Vec<Verdict>,
     /// How many were handed in.
     pub(crate) verdicts_given: u32,
@@ -144,13 +144,8 @@ impl Proposals {
     pub(super) fn take(&mut self, proposal: Proposal) -> ToolAnswer {
         let taken = match proposal {
             Proposal::Verdict(verdict) => {
-                let again = self.verdicts_given > 0;
                 self.verdicts_given = self.verdicts_given.saturating_add(1);
-                self.verdicts = vec![verdict];
-                return ToolAnswer::ok(match again {
-                    false => "Taken. Your work is done: end here.",
-                    true => "Taken, in place of your verdict before.",
-                });
+                return self.take_verdict(verdict);
             }
             Proposal::Summary(summary) => push(&mut self.summaries, summary),
             Proposal::Lesson(lesson) => push(&mut self.lessons, lesson),
@@ -162,6 +157,36 @@ impl Proposals {
             true => ToolAnswer::ok("Taken as a proposal."),
             false => ToolAnswer::error(format!("not taken: there are {MOST} of these already")),
         }
+    }
+}
+
+impl Proposals {
+    /// Keeps a verdict. Another one than before is no correction: whatever asked for the second
+    /// may have been the change, so the two together are a contradiction.
+    fn take_verdict(&mut self, verdict: Verdict) -> ToolAnswer {
+        let before = self.verdicts.pop();
+        let differs = before.as_ref().is_some_and(|before| before.ruling != verdict.ruling);
+        let answer = match (&before, differs) {
+            (None, _) => "Taken. Your work is done: end here.",
+            (Some(_), false) => "Taken, in place of your verdict before.",
+            (Some(_), true) => {
+                "Taken. It differs from your verdict before: the two count as a contradiction."
+            }
+        };
+        let kept = match before.filter(|_| differs) {
+            None => verdict,
+            Some(before) => Verdict {
+                ruling: Ruling::Contradicts,
+                reason: format!(
+                    "two different verdicts were handed in; the first: {}; the second: {}",
+                    before.reason, verdict.reason
+                ),
+                findings: [before.findings, verdict.findings].concat(),
+                ..verdict
+            },
+        };
+        self.verdicts.push(kept);
+        ToolAnswer::ok(answer)
     }
 }
 

@@ -39,6 +39,7 @@ impl Scene {
             dir: self.garden.root(),
             at: Some(at),
             starts: None,
+            commands: None,
         })
     }
 }
@@ -79,7 +80,7 @@ fn a_session_reads_through_its_access_and_its_verdict_is_handed_over_once() {
     assert!(found.text.contains("src/lib.rs:9"), "{}", found.text);
     assert!(!answer(call(&remote, "submit_verdict", verdict("supports"))).is_error);
     let again = answer(call(&remote, "submit_verdict", verdict("contradicts")));
-    assert!(again.text.contains("in place of"), "{}", again.text);
+    assert!(again.text.contains("count as a contradiction"), "{}", again.text);
     let proposals = access.close();
     let [last] = proposals.verdicts.as_slice() else { panic!("{proposals:?}") };
     assert_eq!((last.ruling, last.source), (Ruling::Contradicts, VerdictSource::Tool));
@@ -138,7 +139,9 @@ fn a_coder_has_no_tools_that_write_and_only_a_verifier_judges() {
         let (proposing, reading): (Vec<Declared>, Vec<Declared>) =
             tools.into_iter().partition(Declared::proposes);
         let names: Vec<&str> = proposing.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!((names.join(" ").as_str(), reading.len()), (expected, 14), "{role}");
+        // A verifier has its commands run for it.
+        let reads = if role == "verifier" { 15 } else { 14 };
+        assert_eq!((names.join(" ").as_str(), reading.len()), (expected, reads), "{role}");
     }
 }
 
@@ -315,6 +318,7 @@ fn a_token_that_starts_sessions_does_nothing_else_and_no_other_token_starts_any(
         tools: config.roles.of("coder").tools.clone(),
         dir: garden.root(),
         at: None,
+        commands: None,
         starts: Some(starts),
     });
     let mut env = Vec::new();
@@ -340,4 +344,20 @@ fn a_token_that_starts_sessions_does_nothing_else_and_no_other_token_starts_any(
         assert!(matches!(waiting.join().unwrap().0, Told::Ended(Ok(_))));
     });
     assert_eq!(ask_to_start(&starter, "spawn", None).0, Told::Refused);
+}
+
+/// Whatever asked for the second verdict may have been the change.
+#[test]
+fn two_different_verdicts_are_a_contradiction_in_either_order() {
+    let scene = Scene::new();
+    for words in [["supports", "contradicts"], ["contradicts", "supports"], ["unknown", "supports"]]
+    {
+        let access = scene.admit("verifier");
+        let remote = remote(&access);
+        for word in words {
+            assert!(!answer(call(&remote, "submit_verdict", verdict(word))).is_error);
+        }
+        let [last] = access.close().verdicts.try_into().unwrap();
+        assert_eq!(last.ruling, Ruling::Contradicts, "{words:?}");
+    }
 }

@@ -84,6 +84,7 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
         tools: SessionTools::Allowed(Vec::new()),
         brief: None,
         graph_at: None,
+        commands: None,
         nesting: Nesting { depth: 1, limit: 3 },
         row: SessionPosition {
             id,

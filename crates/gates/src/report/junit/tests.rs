@@ -28,6 +28,7 @@ fn standing(report: &TestReport) -> Standing {
         new_failures: Vec::new(),
         ran: report.ran.clone(),
         missing: Vec::new(),
+        rewritten: Vec::new(),
         restored: false,
         recognised: report.recognised,
         log: PathBuf::from("gate.log"),

@@ -1,0 +1,80 @@
+//! How far the checks of a change go.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What is known of a verified change beside its verifier's word, the least first. Each includes
+/// those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProofLevel {
+    /// The project's own checks are green.
+    Checked,
+    /// They are so with everything but the product as it was at the base, and nothing that they go
+    /// by was touched.
+    Proved,
+    /// And every part of the change is noticed by one of them.
+    Seen,
+    /// And so are checks that the coder never saw.
+    HeldOut,
+}
+
+impl ProofLevel {
+    pub const ALL: [Self; 4] = [Self::Checked, Self::Proved, Self::Seen, Self::HeldOut];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Checked => "checked",
+            Self::Proved => "proved",
+            Self::Seen => "seen",
+            Self::HeldOut => "held-out",
+        }
+    }
+}
+
+impl fmt::Display for ProofLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for ProofLevel {
+    type Err = UnknownLevel;
+
+    fn from_str(word: &str) -> Result<Self, UnknownLevel> {
+        Self::ALL.into_iter().find(|level| level.as_str() == word).ok_or(UnknownLevel)
+    }
+}
+
+/// A word that names no level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a level of proof is one of checked, proved, seen, held-out")]
+pub struct UnknownLevel;
+
+/// What the checks of one change prove, as a run keeps it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProofSummary {
+    pub level: ProofLevel,
+    /// In one line, as a commit says it: `proved, 41 kept, 3 new`.
+    pub line: String,
+    /// Why the level is not higher, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_an_order_and_a_word() {
+        assert!(ProofLevel::ALL.is_sorted());
+        for level in ProofLevel::ALL {
+            assert_eq!(level.as_str().parse(), Ok(level));
+            assert_eq!(serde_json::to_value(level).unwrap(), level.as_str());
+        }
+        assert_eq!("sure".parse::<ProofLevel>(), Err(UnknownLevel));
+    }
+}

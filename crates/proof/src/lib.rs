@@ -1,0 +1,24 @@
+//! What green checks prove about a change, without trust in the agent or its verifier.
+//!
+//! A check is evidence only as far as the change had no hand in it. So a change is taken apart:
+//! [`sort`] says which of its files are the product, which are tests, and which are read by the
+//! checks themselves. Two more trees are then checked beside the change as it is. On the *kept* one
+//! everything but the product is the base's: tests that passed before pass with the new product. On
+//! the *new* one only tests are the change's: those that it adds fail without the product's change,
+//! or prove nothing. Files that hold both are exchanged item by item ([`exchange`]).
+//!
+//! [`ChangeProof::weigh`] sums up how far that goes. *Refused* and *not proved* differ: a red check
+//! and tampering refuse, and are decided elsewhere; doubt only lowers the level, and is named.
+//!
+//! Pure: files are handed in by name, with a way to read them.
+
+mod exchange;
+mod manifest;
+mod new_tests;
+mod sorting;
+mod weighing;
+
+pub use exchange::{Exchanged, exchange};
+pub use new_tests::{NewTests, compare};
+pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};
+pub use weighing::{ChangeProof, KeptTests, Weighing};

@@ -1,0 +1,116 @@
+use spore_effects::session::{Recording, RecordingMethod};
+
+use super::*;
+
+/// What the base's check looked up: `read a`, `missed b`, `ran test`, a line each.
+fn checks(script: &str) -> (Vec<GateResult>, Vec<GateRecord>) {
+    let mut recording =
+        Recording { method: RecordingMethod::Watched, complete: true, ..Recording::default() };
+    let mut ran = Vec::new();
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (word, rest) = line.split_once(' ').unwrap();
+        match word {
+            "read" => drop(recording.read.insert(rest.to_owned())),
+            "missed" => drop(recording.missed.insert(rest.to_owned())),
+            "ran" => ran.push(rest.to_owned()),
+            _ => panic!("{line}"),
+        }
+    }
+    let result = serde_json::json!({
+        "gate": "test", "command": "test", "tree": "0".repeat(40), "exit": 0, "passed": ran.len(),
+        "failed": 0, "skipped": 0, "failures": [], "new_failures": [], "ran": ran,
+        "recognised": true, "log": "/log", "log_bytes": 0, "duration_ms": 1, "standing": "green",
+    });
+    let record = GateRecord { gate: "test".into(), command: "test".into(), recording };
+    (vec![serde_json::from_value(result).unwrap()], vec![record])
+}
+
+/// Sorts `touched`, a path a word with `+` for an added and `-` for a deleted one.
+#[track_caller]
+fn check(script: &str, touched: &str, expected: &str) {
+    let (results, records) = checks(script);
+    let touched: Vec<TouchedFile> = touched
+        .split_whitespace()
+        .map(|word| {
+            let how = match word.chars().next() {
+                Some('+') => TouchKind::Added,
+                Some('-') => TouchKind::Deleted,
+                _ => TouchKind::Modified,
+            };
+            TouchedFile { path: word.trim_start_matches(['+', '-']).to_owned(), how }
+        })
+        .collect();
+    let checks = BaseChecks { results: &results, records: &records, test_patterns: &[] };
+    let sorted = sort(&touched, checks, &|_| Some(b"a".to_vec()), &|_| Some(b"b".to_vec()));
+    let paths = |files: &[TouchedFile]| -> String {
+        files.iter().map(|file| format!(" {}", file.path)).collect()
+    };
+    let held: String =
+        sorted.held.iter().map(|held| format!(" {}={:?}", held.path, held.reason)).collect();
+    let said =
+        format!("product{} tests{} held{held}", paths(&sorted.product), paths(&sorted.tests));
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_runner_says_which_files_are_tests() {
+    check(
+        "ran testcalc.Calc.test_add
+         ran test_add (testcalc.Calc.test_add)
+         ran checks/sum.py::test_sum
+         ran src/odd.ts > works",
+        "testcalc.py checks/sum.py src/odd.ts src/calc.py tests/test_b.py",
+        "product src/calc.py tests testcalc.py checks/sum.py src/odd.ts tests/test_b.py held",
+    );
+}
+
+#[test]
+fn what_runners_shells_and_build_tools_read_is_held() {
+    check(
+        "read ci/check.sh",
+        "ci/check.sh tox.ini sub/conftest.py +x.dist-info/entry_points.txt rules.mk +lib.pth \
+         build.rs .cargo/config.toml jest.config.js other.sh src/a.rs",
+        "product other.sh src/a.rs tests held ci/check.sh=DecidesChecks tox.ini=DecidesChecks \
+         sub/conftest.py=DecidesChecks x.dist-info/entry_points.txt=DecidesChecks \
+         rules.mk=DecidesChecks lib.pth=DecidesChecks build.rs=DecidesChecks \
+         .cargo/config.toml=DecidesChecks jest.config.js=DecidesChecks"
+            .replace("sub/conftest.py=DecidesChecks ", "")
+            .replace("tests held", "tests sub/conftest.py held")
+            .as_str(),
+    );
+}
+
+#[test]
+fn a_file_where_the_checks_looked_and_found_nothing_is_held() {
+    check(
+        "missed argparse.py
+         missed src/util.ts",
+        "+argparse.py +src/util.ts +src/new.py",
+        "product src/new.py tests held argparse.py=TakesAPlace src/util.ts=TakesAPlace",
+    );
+}
+
+#[test]
+fn data_that_the_checks_read_may_be_the_tests() {
+    check(
+        "read data/rates.json
+         read src/a.py",
+        "data/rates.json README.md src/a.py golden/out.txt",
+        "product README.md src/a.py golden/out.txt tests held data/rates.json=SharedData",
+    );
+}
+
+#[test]
+fn a_name_of_a_test_tells_its_file() {
+    for (name, file) in [
+        ("tests/test_a.py::TestX::test_y", Some("tests/test_a.py")),
+        ("test_y (tests.test_a.Case.test_y)", Some("tests/test_a.py")),
+        ("test_y (test_a.Case)", Some("test_a.py")),
+        ("test_y (pkg.test_a.test_y)", Some("pkg/test_a.py")),
+        ("src/a.test.ts > group > works", Some("src/a.test.ts")),
+        ("tests::adds", None),
+        ("works", None),
+    ] {
+        assert_eq!(file_of_test(name).as_deref(), file, "{name}");
+    }
+}
