@@ -6,6 +6,7 @@ mod agents;
 mod bad_input;
 mod briefs;
 mod bystander;
+mod canaries;
 mod checkup;
 mod collect;
 mod config;

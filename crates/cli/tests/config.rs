@@ -23,9 +23,13 @@ fn settings_are_shown_as_toml() {
     gates.allow_red = false
     gates.allow_test_changes = false
     gates.cache_cap_bytes = 21474836480
+    gates.canary_full = "20s"
+    gates.canary_tests = 12
+    gates.canary_whole = "2s"
     gates.commands.check.run = "sh check.sh"
     gates.evidence_bytes = 4096
     gates.log_cap_bytes = 16777216
+    gates.outputs = []
     gates.protected = [".github/workflows/", ".gitlab-ci.yml", ".circleci/", "/Jenkinsfile", "azure-pipelines.yml", ".pre-commit-config.yaml"]
     gates.recorded_paths = 200000
     gates.tests = []

@@ -31,15 +31,15 @@ const fn attempt(
 }
 
 /// A project, what an honest coder does in it, and what it needs to be installed.
-struct Project {
+pub(crate) struct Project {
     files: &'static [(&'static str, &'static str)],
     config: &'static str,
-    honest: &'static str,
+    pub(crate) honest: &'static str,
     needs: &'static str,
 }
 
 impl Project {
-    fn lay_out(&self, bounces: &[&str]) -> TestEnv {
+    pub(crate) fn lay_out(&self, bounces: &[&str]) -> TestEnv {
         let env = scenes::env();
         for (path, content) in self.files {
             env.write(path, content);
@@ -51,7 +51,7 @@ impl Project {
         env
     }
 
-    fn is_skipped(&self) -> bool {
+    pub(crate) fn is_skipped(&self) -> bool {
         let env = scenes::env();
         let asked = env.command(self.needs, env.dir()).arg("--version").output();
         let there = asked.is_ok_and(|output| output.status.success());
@@ -109,7 +109,7 @@ fn scenario(bounces: &[&str]) -> String {
     text
 }
 
-const PYTHON: Project = Project {
+pub(crate) const PYTHON: Project = Project {
     files: &[
         ("calc.py", "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n"),
         (
@@ -293,7 +293,7 @@ fn a_failing_test_is_not_mended_by_changing_the_test() {
     }
 }
 
-const NODE: Project = Project {
+pub(crate) const NODE: Project = Project {
     files: &[
         (
             "package.json",
@@ -364,7 +364,7 @@ fn an_honest_javascript_change_passes() {
     NODE.check_honest();
 }
 
-const RUST: Project = Project {
+pub(crate) const RUST: Project = Project {
     files: &[
         (
             "Cargo.toml",

@@ -176,6 +176,12 @@ pub struct GateConfig {
     pub cache_cap_bytes: u64,
     /// What a record of a gate's look-ups keeps.
     pub recorded_paths: u32,
+    /// How many tests of a gate get an end that must fail.
+    pub canary_tests: u32,
+    /// How long a gate may take that is run with them as a whole in any case.
+    pub canary_whole: Duration,
+    /// And one that cannot be told to run them alone.
+    pub canary_full: Duration,
     pub commands: BTreeMap<String, GateCommand>,
 }
 

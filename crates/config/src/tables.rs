@@ -195,6 +195,9 @@ impl Entries<'_> {
             outputs: self.list("gates.outputs")?,
             cache_cap_bytes: self.bytes("gates.cache_cap_bytes")?,
             recorded_paths: self.positive("gates.recorded_paths")?,
+            canary_tests: self.count("gates.canary_tests")?,
+            canary_whole: self.time("gates.canary_whole")?,
+            canary_full: self.time("gates.canary_full")?,
             commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
         })
     }

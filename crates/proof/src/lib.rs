@@ -7,17 +7,25 @@
 //! the *new* one only tests are the change's: those that it adds fail without the product's change,
 //! or prove nothing. Files that hold both are exchanged item by item ([`exchange`]).
 //!
+//! Because the product runs in the process that judges it, tests that must fail are put among the
+//! base's on the kept tree ([`place`]): a report in which they do not is not about these tests.
+//!
 //! [`ChangeProof::weigh`] sums up how far that goes. *Refused* and *not proved* differ: a red check
 //! and tampering refuse, and are decided elsewhere; doubt only lowers the level, and is named.
 //!
 //! Pure: files are handed in by name, with a way to read them.
 
+mod canary;
 mod exchange;
 mod manifest;
 mod new_tests;
 mod sorting;
 mod weighing;
 
+pub use canary::{
+    CanaryTest, Ending, GateCanary, PlacedCanaries, choose_copied, may_hold_tests, place, shuffled,
+    suitable,
+};
 pub use exchange::{Exchanged, exchange};
 pub use new_tests::{NewTests, compare};
 pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};

@@ -45,6 +45,8 @@ pub struct Weighing<'a> {
     pub recorded: bool,
     /// Set where tests of the base were not run on the change: a person allowed it.
     pub tests_allowed: bool,
+    /// Checks whose tests have no canary among them that was right.
+    pub without_canary: &'a [String],
     pub new: NewTests,
 }
 
@@ -156,6 +158,10 @@ fn doubts(seen: &Weighing<'_>, kept: &KeptTests) -> Vec<String> {
     if !seen.recorded {
         doubts.push("what the checks read is not on record on this machine".to_owned());
     }
+    for gate in seen.without_canary {
+        let gate = spore_plain::code(gate, 200);
+        doubts.push(format!("no canary could be placed among the tests of {gate}"));
+    }
     doubts
 }
 
@@ -185,6 +191,7 @@ mod tests {
                 with_held: false,
                 recorded,
                 tests_allowed: false,
+                without_canary: &[],
                 new: NewTests { failed: vec!["c".into()], ..NewTests::default() },
             })
         };

@@ -17,6 +17,7 @@ use spore_gates::{
 };
 use spore_git::Checkout;
 use spore_model::{CommitId, RunId, TreeId};
+use spore_proof::GateCanary;
 use spore_store::{Journal, ProcessRow};
 
 use crate::base::checkouts::Checkouts;
@@ -67,6 +68,8 @@ pub(crate) enum Against<'a> {
     HeldBack { expected: &'a [GateResult] },
     /// The change's tests without the change: only tests are run, and they may well fail.
     WithoutChange,
+    /// A tree with tests in it that must fail.
+    Canaries,
 }
 
 impl GateRuns<'_> {
@@ -104,6 +107,22 @@ impl GateRuns<'_> {
     pub(crate) fn cached_baseline(&self, tree: &TreeId) -> Result<Option<Baseline>> {
         let value = self.journal.cached("baseline", &self.baseline_key(tree))?;
         Ok(value.and_then(|value| serde_json::from_value(value).ok()))
+    }
+
+    /// Returns the canaries among the tests of a base, if they were placed in an earlier run.
+    pub(crate) fn cached_canaries(&self, tree: &TreeId) -> Result<Option<Vec<GateCanary>>> {
+        let value = self.journal.cached("canaries", &self.canary_key(tree))?;
+        Ok(value.and_then(|value| serde_json::from_value(value).ok()))
+    }
+
+    pub(crate) fn cache_canaries(&self, tree: &TreeId, canaries: &[GateCanary]) -> Result<()> {
+        let value = serde_json::to_value(canaries).map_err(bug)?;
+        let now = self.checkouts.around.clock.now();
+        Ok(self.journal.cache("canaries", &self.canary_key(tree), &value, now)?)
+    }
+
+    fn canary_key(&self, tree: &TreeId) -> String {
+        format!("{} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
     }
 
     /// The tree, and what was run on it: other commands are another baseline.
@@ -157,7 +176,10 @@ impl GateRuns<'_> {
                 files.touched();
             }
             // Whether it fails is told with the proof.
-            if !matches!(check.against, Against::WithoutChange | Against::HeldBack { .. }) {
+            if !matches!(
+                check.against,
+                Against::WithoutChange | Against::HeldBack { .. } | Against::Canaries
+            ) {
                 progress.update(&Update::GateEnded { line: line(&result) });
             }
             let failed_to_install = gate.install.is_some() && result.standing == Standing::Red;
@@ -337,6 +359,7 @@ impl Check<'_> {
             Against::Restored { .. } => format!("{}.base-tests.log", gate.name),
             Against::HeldBack { .. } => format!("{}.base-data.log", gate.name),
             Against::WithoutChange => format!("{}.without-change.log", gate.name),
+            Against::Canaries => format!("{}.canaries.log", gate.name),
             _ => format!("{}.log", gate.name),
         }
     }
@@ -357,7 +380,7 @@ impl Check<'_> {
     fn judge(&self, result: &mut GateResult) {
         let find = |all: &[GateResult]| all.iter().find(|one| one.gate == result.gate).cloned();
         match self.against {
-            Against::Itself | Against::Nothing | Against::WithoutChange => {
+            Against::Itself | Against::Nothing | Against::WithoutChange | Against::Canaries => {
                 spore_gates::judge(result, None, Absence::IsRed);
             }
             Against::Base { baseline, absence } => {

@@ -1,5 +1,7 @@
 //! The steps that run the project's own checks.
 
+mod canaries;
+
 use std::path::Path;
 
 use spore_gates::{Absence, GateResult, Standing, TouchKind, TouchedFile};
@@ -8,14 +10,14 @@ use spore_model::{CommitId, RunId, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
 use spore_proof::{ChangeProof, Exchanged, HeldFile, HeldReason, NewTests, Weighing};
 
-use crate::base::checkouts::Checkouts;
 use crate::checks::baseline::Baseline;
 use crate::checks::review::Review;
-use crate::checks::runner::{Against, Baseline, Check, Checked, GateRuns, expected_of_base_tests};
+use crate::checks::runner::{Against, Check, Checked, expected_of_base_tests};
 use crate::checks::words;
-use crate::run::check_runs::gate_runs;
-use crate::run::context::{ClaimedRun, RunContext, interrupted};
-use crate::{Progress, Result, Update};
+use crate::run::context::{RunContext, interrupted};
+use crate::{Result, Update};
+
+use canaries::{CanaryFindings, CanaryGround};
 
 impl RunContext<'_> {
     pub(crate) fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
@@ -28,6 +30,11 @@ impl RunContext<'_> {
             .with_gates(|gates, progress| gates.baseline(run, (&base, &tree), &logs, progress))?;
         let Checked::Done(results) = checked else { return Ok(interrupted()) };
         self.write_results(&logs, &results)?;
+        let known = self.with_gates(|gates, _| gates.cached_baseline(&tree))?.unwrap_or_default();
+        let ground = CanaryGround { run, logs: &logs, commit: &base, tree: &tree };
+        if !self.place_canaries(ticket, ground, &known)? {
+            return Ok(interrupted());
+        }
         Ok(Done::Baseline(self.gate_summary(results, Vec::new())))
     }
 
@@ -106,6 +113,15 @@ impl RunContext<'_> {
         if is_red(&results) {
             return Ok(Some((results, None)));
         }
+        let Some(canaries) = self.check_kept_canaries(ticket, proving, place)? else {
+            return Ok(None);
+        };
+        for line in canaries.mark(&mut results) {
+            self.progress.update(&Update::GateEnded { line });
+        }
+        if is_red(&results) {
+            return Ok(Some((results, None)));
+        }
         let Some(new) = self.check_new_tests(ticket, proving, place, &results)? else {
             return Ok(None);
         };
@@ -116,9 +132,32 @@ impl RunContext<'_> {
             with_held,
             recorded: proving.baseline.is_recorded(),
             tests_allowed: allowed,
+            without_canary: &canaries.without(proving.baseline),
             new,
         });
         Ok(Some((results, Some(proof))))
+    }
+
+    /// Asks the canaries on the tree with the base's own tests.
+    fn check_kept_canaries(
+        &mut self,
+        ticket: &Ticket,
+        proving: &Proving<'_>,
+        place: &CheckedChange<'_>,
+    ) -> Result<Option<CanaryFindings>> {
+        let tests: Vec<&TouchedFile> = proving.review.sorted.tests.iter().collect();
+        // Where a person allowed other tests, those that are asked may not be there.
+        if self.run.settings.allow_test_changes {
+            return Ok(Some(CanaryFindings::default()));
+        }
+        let tree = self.kept_tree(proving, place, &tests)?;
+        let commit = match tree == *place.tree {
+            true => place.commit.clone(),
+            false => self.commit_tree(&tree, "with the base's tests", ticket)?,
+        };
+        let ground =
+            CanaryGround { run: place.run, logs: place.logs, commit: &commit, tree: &tree };
+        self.check_canaries(ticket, ground, &proving.base_tree, proving.baseline)
     }
 
     /// Checks the change with the base's own tests. Where it is green and touches data that the
@@ -151,16 +190,14 @@ impl RunContext<'_> {
         Ok(again.map(|again| (kept, is_red(&again))))
     }
 
-    /// Checks the change with these files as the base has them, and tests among its code, too.
-    fn check_with_base(
-        &mut self,
-        ticket: &Ticket,
+    /// Returns the tree of the change with these files as the base has them, and tests among its code,
+    /// too.
+    fn kept_tree(
+        &self,
         proving: &Proving<'_>,
         place: &CheckedChange<'_>,
-        results: &[GateResult],
-        asked: &MixedCheck<'_>,
-    ) -> Result<Option<Vec<GateResult>>> {
-        let held = asked.held;
+        held: &[&TouchedFile],
+    ) -> Result<TreeId> {
         let is_new = |one: &&&TouchedFile| one.how == TouchKind::Added;
         let names = |files: Vec<&&TouchedFile>| -> Vec<String> {
             files.into_iter().map(|one| one.path.clone()).collect()
@@ -175,7 +212,19 @@ impl RunContext<'_> {
             leave_out: &leave_out,
             rewrite: &rewrite,
         };
-        let mixed = self.mixed(place.tree, &mixture)?;
+        self.mixed(place.tree, &mixture)
+    }
+
+    /// Checks the change with these files as the base has them, and tests among its code, too.
+    fn check_with_base(
+        &mut self,
+        ticket: &Ticket,
+        proving: &Proving<'_>,
+        place: &CheckedChange<'_>,
+        results: &[GateResult],
+        asked: &MixedCheck<'_>,
+    ) -> Result<Option<Vec<GateResult>>> {
+        let mixed = self.kept_tree(proving, place, asked.held)?;
         if mixed == *place.tree {
             return Ok(Some(results.to_vec()));
         }
@@ -265,23 +314,6 @@ impl RunContext<'_> {
 
     fn write_results(&self, logs: &Path, results: &[GateResult]) -> Result<()> {
         self.project.around.write_json(&logs.join("results.json"), &results)
-    }
-
-    /// Runs `act` with the gates and, apart from them, the progress.
-    fn with_gates<T>(
-        &mut self,
-        act: impl FnOnce(&GateRuns<'_>, &mut dyn Progress) -> Result<T>,
-    ) -> Result<T> {
-        let checkouts = Checkouts {
-            around: self.project.around,
-            workspace: self.project.workspace,
-            repository: self.project.repository,
-            run: self.run.id,
-            settings: self.run.settings.checkout(),
-        };
-        let ClaimedRun { settings, enforcement, .. } = &self.run;
-        let gates = gate_runs(self.project, &checkouts, &settings.gates, enforcement);
-        act(&gates, self.progress)
     }
 
     fn gate_summary(&mut self, results: Vec<GateResult>, notes: Vec<String>) -> GateSummary {

@@ -1,0 +1,279 @@
+//! Tests that must fail, put among the base's own, to see whether the runner still tells the truth.
+//!
+//! The product runs in the process that judges it. It can leave early with a good exit code, patch
+//! the runner or the functions that assert, choose which tests are run, return values that are equal
+//! to everything, or print a report of its own. No list of such tricks is ever whole. So the runner
+//! is asked about tests whose answer is known: some of the base's tests get an end that must fail,
+//! under their own names, so that no name gives them away and a trick that is meant for one test is
+//! met as well; and a copy of one of them, under a name that was never there before, must pass. A
+//! report that says otherwise is not about these tests.
+//!
+//! An end is inverted by syntax: the last assertion asks for a value that was drawn by lot, so that
+//! it goes through the same function with the same product's value ([`Ending::Inverted`]). Where
+//! that is not to be had, something is thrown behind the last statement ([`Ending::Thrown`]).
+//!
+//! What the base's tree says of these tests is the measure ([`GateCanary::placed`]): only what is red
+//! there has to be red with a change ([`GateCanary::holds`]).
+
+mod javascript;
+mod limit;
+mod python;
+mod rust;
+mod syntax;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use spore_gates::{Gate, GateResult, Parser};
+
+use limit::limited;
+
+/// A test of the base that can be given another end.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct CanaryTest {
+    pub path: String,
+    /// Where it is in the file, with what it is inside of: one of its kind there.
+    pub place: String,
+    /// As it is written there. What a report calls it has this in it.
+    pub name: String,
+}
+
+/// How a test is made to fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Its last assertion asks for something else.
+    Inverted,
+    /// Something is thrown behind it. It compiles where the other may not.
+    Thrown,
+}
+
+/// The canaries of one gate, as the base's tree answered to them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GateCanary {
+    pub gate: String,
+    pub tests: Vec<CanaryTest>,
+    pub ending: Ending,
+    /// The one that is copied.
+    pub copied: CanaryTest,
+    /// The names of those that failed at the base, as the report spells them.
+    pub red: Vec<String>,
+    /// Whether the gate ends with an error where tests fail.
+    pub exits_red: bool,
+}
+
+/// What one run with canaries is made of.
+pub struct PlacedCanaries {
+    /// The files with their new texts.
+    pub texts: Vec<(String, String)>,
+    /// What the names of copies end with.
+    pub suffix: String,
+}
+
+/// Returns whether tests of a gate with this parser may be in the file at `path`.
+pub fn may_hold_tests(parser: Parser, path: &str) -> bool {
+    let Some(language) = TestLanguage::of(path) else { return false };
+    match parser {
+        Parser::Cargo => language == TestLanguage::Rust,
+        Parser::Pytest | Parser::Unittest => language == TestLanguage::Python,
+        Parser::Jest | Parser::Vitest | Parser::Mocha | Parser::Tap => {
+            !matches!(language, TestLanguage::Rust | TestLanguage::Python)
+        }
+        Parser::Auto | Parser::Junit => true,
+        Parser::Go | Parser::Ctest | Parser::Dotnet | Parser::Plain => false,
+    }
+}
+
+/// Returns the tests of a file that can be given another end.
+pub fn suitable(path: &str, text: &str) -> Vec<CanaryTest> {
+    let found = find(path, text, Ending::Thrown, "");
+    let test =
+        |one: FoundTest| CanaryTest { path: path.to_owned(), place: one.place, name: one.name };
+    found.into_iter().map(test).collect()
+}
+
+/// Chooses by lot: returns `all` in an order that `nonce` decides.
+pub fn shuffled<T: AsRef<str>>(mut all: Vec<T>, nonce: &str) -> Vec<T> {
+    all.sort_by_cached_key(|one| drawn(nonce, one.as_ref()));
+    all
+}
+
+/// A number that follows from both (FNV-1a): who does not know the nonce cannot tell the order.
+fn drawn(nonce: &str, text: &str) -> u64 {
+    let bytes = nonce.bytes().chain([0]).chain(text.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Returns the test to be copied, by lot.
+pub fn choose_copied(tests: &[CanaryTest], nonce: &str) -> Option<CanaryTest> {
+    tests.iter().min_by_key(|one| drawn(nonce, &format!("{}\n{}", one.path, one.place))).cloned()
+}
+
+/// Puts other ends to the tests of these canaries, and copies beside those that are copied. `texts`
+/// holds each of their files. Nothing if one of the tests is not there.
+pub fn place(
+    canaries: &[GateCanary],
+    texts: &BTreeMap<String, String>,
+    nonce: &str,
+) -> Option<PlacedCanaries> {
+    let (suffix, mark) = nonce.split_at_checked(6)?;
+    let mut asked = canaries.iter().flat_map(|one| one.tests.iter().chain([&one.copied]));
+    if !asked.all(|test| texts.contains_key(&test.path)) {
+        return None;
+    }
+    let mut placed = Vec::new();
+    for (path, text) in texts {
+        // Ends before copies: behind its last statement a test has both in one place.
+        let (mut edits, mut copies): (Vec<TextEdit>, Vec<TextEdit>) = (Vec::new(), Vec::new());
+        for canary in canaries {
+            let found = find(path, text, canary.ending, mark);
+            let of = |test: &CanaryTest| found.iter().find(|one| one.place == test.place);
+            for test in canary.tests.iter().filter(|test| test.path == *path) {
+                edits.push(of(test)?.end.clone());
+            }
+            if canary.copied.path == *path {
+                copies.push(of(&canary.copied)?.copy(text, suffix));
+            }
+        }
+        edits.extend(copies);
+        edits.sort_by_key(|edit| (edit.start, edit.end));
+        // Gates may have tests in common.
+        edits.dedup();
+        if edits.is_empty() {
+            continue;
+        }
+        let mut edited = text.clone();
+        for edit in edits.iter().rev() {
+            edited.replace_range(edit.start..edit.end, &edit.text);
+        }
+        TestLanguage::of(path)?.parse(&edited)?;
+        placed.push((path.clone(), edited));
+    }
+    Some(PlacedCanaries { texts: placed, suffix: suffix.to_owned() })
+}
+
+impl GateCanary {
+    /// Returns the gate with nothing to run but the canaries, where its runner can be told so.
+    pub fn limited(&self, gate: &Gate) -> Option<Gate> {
+        let mut names: Vec<&str> = self.tests.iter().map(|test| test.name.as_str()).collect();
+        names.push(&self.copied.name);
+        names.sort_unstable();
+        names.dedup();
+        Some(Gate { command: limited(&gate.command, gate.parser, &names)?, ..gate.clone() })
+    }
+
+    /// Returns it with what the base's tree answered; nothing if the answer is not fit to be a
+    /// measure. `base` is the gate's result without canaries.
+    #[must_use]
+    pub fn placed(self, said: &GateResult, suffix: &str, base: &GateResult) -> Option<Self> {
+        let is_ours = |name: &&String| {
+            !name.contains(suffix)
+                && !base.failures.contains(name)
+                && self.tests.iter().any(|test| name.contains(&test.name))
+        };
+        let red: Vec<String> = said.failures.iter().filter(is_ours).cloned().collect();
+        let exits_red = said.exit != Some(0);
+        let placed = Self { red, exits_red, ..self };
+        (!placed.red.is_empty() && placed.holds(said, suffix)).then_some(placed)
+    }
+
+    /// Returns whether a run with canaries said what it has to.
+    pub fn holds(&self, said: &GateResult, suffix: &str) -> bool {
+        let red = self.red.iter().all(|name| said.failures.contains(name));
+        let copied = |name: &&String| name.contains(&self.copied.name) && name.contains(suffix);
+        let green = said.ran.iter().any(|name| copied(&name))
+            && !said.failures.iter().any(|name| copied(&name));
+        let ended = said.exit.is_some_and(|code| (code != 0) == self.exits_red);
+        red && green && ended && said.recognised
+    }
+}
+
+/// A test by its syntax.
+struct FoundTest {
+    name: String,
+    place: String,
+    /// What makes it fail.
+    end: TextEdit,
+    /// The whole of it with what belongs to it, as bytes of the file.
+    start: usize,
+    stop: usize,
+    /// Where in the file its name ends, and what joins a name with a word behind it.
+    name_stop: usize,
+    joint: &'static str,
+}
+
+impl FoundTest {
+    /// A copy of it behind it, with another name.
+    fn copy(&self, text: &str, suffix: &str) -> TextEdit {
+        let line = text[..self.start].rfind('\n').map_or(0, |at| at + 1);
+        let indent: String =
+            text[line..self.start].chars().take_while(|c| c.is_whitespace()).collect();
+        let (before, behind) =
+            (&text[self.start..self.name_stop], &text[self.name_stop..self.stop]);
+        let copy = format!("\n\n{indent}{before}{}{suffix}{behind}", self.joint);
+        TextEdit { start: self.stop, end: self.stop, text: copy }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct TextEdit {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TestLanguage {
+    Python,
+    JavaScript,
+    TypeScript,
+    Tsx,
+    Rust,
+}
+
+impl TestLanguage {
+    fn of(path: &str) -> Option<Self> {
+        Some(match path.rsplit_once('.')?.1 {
+            "py" => Self::Python,
+            "js" | "mjs" | "cjs" | "jsx" => Self::JavaScript,
+            "ts" | "mts" | "cts" => Self::TypeScript,
+            "tsx" => Self::Tsx,
+            "rs" => Self::Rust,
+            _ => return None,
+        })
+    }
+
+    fn parse(self, text: &str) -> Option<tree_sitter::Tree> {
+        let language = match self {
+            Self::Python => tree_sitter_python::LANGUAGE,
+            Self::JavaScript => tree_sitter_javascript::LANGUAGE,
+            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
+            Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX,
+            Self::Rust => tree_sitter_rust::LANGUAGE,
+        };
+        let mut parser = tree_sitter::Parser::new();
+        parser.set_language(&language.into()).ok()?;
+        parser.parse(text, None).filter(|tree| !tree.root_node().has_error())
+    }
+}
+
+/// Returns the tests of a file, each with an end that fails. Of two in one place neither is told.
+fn find(path: &str, text: &str, ending: Ending, mark: &str) -> Vec<FoundTest> {
+    let Some(language) = TestLanguage::of(path) else { return Vec::new() };
+    let Some(tree) = language.parse(text) else { return Vec::new() };
+    let source = syntax::Source { text, ending, mark };
+    let root = tree.root_node();
+    let found = match language {
+        TestLanguage::Python => python::tests(&source, root),
+        TestLanguage::Rust => rust::tests(&source, root),
+        _ => javascript::tests(&source, root),
+    };
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    found.iter().for_each(|one| *times.entry(one.place.clone()).or_default() += 1);
+    found.into_iter().filter(|one| times[&one.place] == 1).collect()
+}
