@@ -40,6 +40,7 @@ mod own_directory;
 mod package_managers;
 mod plain;
 mod planted_programs;
+mod probes;
 mod resume;
 mod rollback;
 mod run_base;

@@ -30,6 +30,8 @@ fn settings_are_shown_as_toml() {
     gates.evidence_bytes = 4096
     gates.log_cap_bytes = 16777216
     gates.outputs = []
+    gates.probe = "off"
+    gates.probe_hunks = 50
     gates.protected = [".github/workflows/", ".gitlab-ci.yml", ".circleci/", "/Jenkinsfile", "azure-pipelines.yml", ".pre-commit-config.yaml"]
     gates.recorded_paths = 200000
     gates.tests = []

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use spore_model::{CheckoutAccess, NetAddress, ProofLevel, ToolGroups, Usd};
+use spore_model::{CheckoutAccess, NetAddress, ProbeTime, ProofLevel, ToolGroups, Usd};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -174,6 +174,9 @@ pub struct GateConfig {
     /// Tracked files that checks may write.
     pub outputs: Vec<String>,
     pub cache_cap_bytes: u64,
+    /// How long parts of a change are taken back, and how many at most.
+    pub probe: ProbeTime,
+    pub probe_hunks: u32,
     /// What a record of a gate's look-ups keeps.
     pub recorded_paths: u32,
     /// How many tests of a gate get an end that must fail.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use spore_model::{CheckoutAccess, NetAddress, ToolGroup, ToolGroups};
+use spore_model::{CheckoutAccess, NetAddress, ProbeTime, ToolGroup, ToolGroups};
 
 use crate::config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig,
@@ -44,7 +44,7 @@ impl Config {
             },
             verdict: VerdictRules {
                 require: all
-                    .word("verdict.require", &["checked", "proved"])?
+                    .word("verdict.require", &["checked", "proved", "seen"])?
                     .parse()
                     .unwrap_or(spore_model::ProofLevel::Checked),
                 min_confidence: all.fraction("verdict.min_confidence")?,
@@ -198,7 +198,21 @@ impl Entries<'_> {
             canary_tests: self.count("gates.canary_tests")?,
             canary_whole: self.time("gates.canary_whole")?,
             canary_full: self.time("gates.canary_full")?,
+            probe: self.probe_time("gates.probe")?,
+            probe_hunks: self.positive("gates.probe_hunks")?,
             commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
+        })
+    }
+
+    fn probe_time(self, key: &str) -> Result<ProbeTime, ConfigError> {
+        let text = self.text(key)?;
+        Ok(match text.as_str() {
+            "off" => ProbeTime::Off,
+            "auto" => ProbeTime::Auto,
+            "all" => ProbeTime::All,
+            time => ProbeTime::For(crate::parse_duration(time).map_err(|_| {
+                self.bad(key, format!("must be off, auto, all or a time such as 5m, not {time:?}"))
+            })?),
         })
     }
 

@@ -58,6 +58,12 @@ impl Ids {
         SessionToken::new(format!("{random:032x}")).expect("hex digits make a token")
     }
 
+    /// Returns hex digits that no text written before can hold.
+    pub fn nonce(&self) -> String {
+        let drawn = self.lock().draw() & RANDOM_BITS;
+        format!("{drawn:020x}")
+    }
+
     fn next(&self) -> (u64, u128) {
         let millis = u64::try_from(self.clock.now().as_millis()).unwrap_or(0);
         let mut state = self.lock();

@@ -12,12 +12,14 @@ mod language;
 mod parse;
 mod places;
 mod reader;
+mod remarks;
 mod resolution;
 
 pub use facts::{
     Access, FileFacts, Import, Item, ItemKind, ItemLines, Reference, ReferenceKind, Visibility,
 };
 pub use language::{Language, Tier};
+pub use remarks::comments;
 pub use resolution::{
     CandidateItem, Meaning, Namesakes, ReferenceSite, SURE, file_name, imported_file_names,
     resolve, resolve_import, subject_of_test, tested_name,

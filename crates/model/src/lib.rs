@@ -39,7 +39,7 @@ pub use money::{Cost, Usd};
 pub use network::NetAddress;
 pub use outcome::{Fault, Outcome};
 pub use patterns::Patterns;
-pub use proof::{ProofLevel, ProofSummary, UnknownLevel};
+pub use proof::{ProbeTime, ProofLevel, ProofSummary, UnknownLevel};
 pub use role::{CheckoutAccess, ToolGroup, ToolGroups};
 pub use run::{Park, Run, RunCost, RunKind, RunMark, RunState, RunStatus};
 pub use step::{Begun, EffectClass, Ticket};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,47 @@ impl FromStr for ProofLevel {
     }
 }
 
+/// How long the parts of a change are taken back one by one, to see whether a check notices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeTime {
+    /// They are not.
+    #[default]
+    Off,
+    /// In proportion to what the checks of the change took.
+    Auto,
+    /// As long as it takes.
+    All,
+    For(Duration),
+}
+
+impl ProbeTime {
+    /// However long the checks take, probes have no more by themselves.
+    const MOST: Duration = Duration::from_secs(300);
+    /// However short they are, this is nothing beside an agent's session.
+    const LEAST: Duration = Duration::from_secs(10);
+
+    /// Returns the limit where the checks of the change took `checks`; nothing where there is none.
+    pub fn limit(self, checks: Duration) -> Option<Duration> {
+        match self {
+            Self::Off => Some(Duration::ZERO),
+            Self::Auto => Some(checks.saturating_mul(2).clamp(Self::LEAST, Self::MOST)),
+            Self::All => None,
+            Self::For(time) => Some(time),
+        }
+    }
+
+    /// Returns it for one who insists that every part is seen: what was left to Spore takes as long
+    /// as it takes.
+    #[must_use]
+    pub const fn insisted(self) -> Self {
+        match self {
+            Self::Off | Self::Auto => Self::All,
+            named => named,
+        }
+    }
+}
+
 /// A word that names no level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a level of proof is one of checked, proved, seen, held-out")]
@@ -67,6 +109,17 @@ pub struct ProofSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn probes_take_no_longer_than_twice_the_checks_unless_a_person_says_so() {
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+        assert_eq!(ProbeTime::Auto.limit(second), Some(ProbeTime::LEAST));
+        assert_eq!(ProbeTime::Auto.limit(second * 60), Some(second * 120));
+        assert_eq!(ProbeTime::Auto.limit(hour), Some(ProbeTime::MOST));
+        assert_eq!(ProbeTime::For(hour).limit(second), Some(hour));
+        assert_eq!(ProbeTime::Auto.insisted().limit(second), None);
+        assert_eq!(ProbeTime::For(second).insisted().limit(hour), Some(second));
+    }
 
     #[test]
     fn levels_have_an_order_and_a_word() {

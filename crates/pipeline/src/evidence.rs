@@ -55,7 +55,8 @@ impl Evidence {
             }
             Shortfall::NotProved => {
                 "the project's checks are green, but they do not prove it, and that is required. \
-                 Leave alone what the checks go by."
+                 Leave alone what the checks go by. Where no check notices a part of it, add \
+                 a test that does, or leave that part out."
             }
             Shortfall::Rejected => "the verifier rejected it.",
             Shortfall::Unread => {

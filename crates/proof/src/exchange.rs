@@ -49,7 +49,7 @@ pub fn exchange(path: &str, code: &str, tests: &str) -> Exchanged {
 
 /// Returns where the topmost items are that only tests compile, with their attributes; nothing for
 /// a text that is not whole.
-fn test_items(text: &str) -> Option<Vec<(usize, usize)>> {
+pub(crate) fn test_items(text: &str) -> Option<Vec<(usize, usize)>> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_rust::LANGUAGE.into()).ok()?;
     let tree = parser.parse(text, None)?;

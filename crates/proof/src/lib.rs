@@ -5,7 +5,8 @@
 //! checks themselves. Two more trees are then checked beside the change as it is. On the *kept* one
 //! everything but the product is the base's: tests that passed before pass with the new product. On
 //! the *new* one only tests are the change's: those that it adds fail without the product's change,
-//! or prove nothing. Files that hold both are exchanged item by item ([`exchange`]).
+//! or prove nothing. Files that hold both are exchanged item by item ([`exchange`]). Then the parts of
+//! the product's change are taken back one at a time ([`Hunks`]): one that no check misses is unseen.
 //!
 //! Because the product runs in the process that judges it, tests that must fail are put among the
 //! base's on the kept tree ([`place`]): a report in which they do not is not about these tests.
@@ -17,8 +18,10 @@
 
 mod canary;
 mod exchange;
+mod hunks;
 mod manifest;
 mod new_tests;
+mod probes;
 mod sorting;
 mod weighing;
 
@@ -27,6 +30,8 @@ pub use canary::{
     suitable,
 };
 pub use exchange::{Exchanged, exchange};
+pub use hunks::{ChangeHunk, CommentsOf, FileVersions, HunkPlace, Hunks, TakenBack};
 pub use new_tests::{NewTests, compare};
+pub use probes::{HunkReport, Noticed, ProbedHunk, notice};
 pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};
 pub use weighing::{ChangeProof, KeptTests, Weighing};

@@ -53,9 +53,31 @@ pub fn compare(base: &[GateResult], change: &[GateResult], alone: &[GateResult])
 }
 
 /// Returns whether a failure is of the test that ran. Runners spell the name of a failed test otherwise
-/// at times: with its place before it.
+/// at times: with its place before it, or, as Cargo does, with what runs its target again.
 pub(crate) fn is_same(failed: &str, ran: &str) -> bool {
-    failed == ran || failed.ends_with(ran) || ran.ends_with(failed)
+    failed == ran || failed.ends_with(ran) || ran.ends_with(failed) || is_of_cargo(failed, ran)
+}
+
+/// Returns whether `-p a --lib tests::works` is `a src/lib.rs tests::works`.
+fn is_of_cargo(failed: &str, ran: &str) -> bool {
+    let (mut rest, mut target, mut is_doc) = (failed, None, false);
+    while let Some((flag, more)) = rest.split_once(' ').filter(|(flag, _)| flag.starts_with('-')) {
+        rest = more;
+        match flag {
+            "--doc" => is_doc = true,
+            "--lib" => {}
+            _ => {
+                let Some((name, more)) = more.split_once(' ') else { return false };
+                // The name of the target, which follows, is worth more than that of its package.
+                (target, rest) = (Some(name.replace('-', "_")), more);
+            }
+        }
+    }
+    let Some(place) = ran.strip_suffix(rest).filter(|_| rest != failed) else { return false };
+    let Some((name, source)) = place.trim_end().split_once(' ') else { return false };
+    let is_library = target.is_some() || !source.starts_with("tests/");
+    let is_place = !source.contains(' ') && is_doc == (source == "doc");
+    target.is_none_or(|target| target == name) && is_library && is_place
 }
 
 #[cfg(test)]
@@ -82,6 +104,24 @@ mod tests {
         let found = compare(&result(base), &result(change), &result(alone));
         let said = [found.failed, found.unbuilt, found.passed].map(|names| names.join(" "));
         assert_eq!(said, expected.map(str::to_owned));
+    }
+
+    #[test]
+    fn a_failure_of_cargo_is_the_test_that_ran() {
+        for (failed, ran, expected) in [
+            ("--lib tests::works", "demo src/lib.rs tests::works", true),
+            ("-p demo --lib tests::works", "demo src/lib.rs tests::works", true),
+            ("-p other --lib tests::works", "demo src/lib.rs tests::works", false),
+            ("--test it-works a", "it_works tests/it-works.rs a", true),
+            ("-p demo --test it a", "it tests/it.rs a", true),
+            ("--test it a", "other tests/other.rs a", false),
+            ("--lib a", "other tests/other.rs a", false),
+            ("--doc src/lib.rs - f", "demo doc src/lib.rs - f", true),
+            ("--lib f", "demo doc src/lib.rs - f", false),
+            ("--lib tests::a", "demo src/lib.rs tests::b", false),
+        ] {
+            assert_eq!(is_same(failed, ran), expected, "{failed} / {ran}");
+        }
     }
 
     #[test]

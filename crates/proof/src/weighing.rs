@@ -5,6 +5,7 @@ use spore_gates::{GateResult, Standing};
 use spore_model::{ProofLevel, ProofSummary};
 
 use crate::new_tests::{NewTests, is_same};
+use crate::probes::HunkReport;
 use crate::sorting::SortedChange;
 
 /// Tests of the base that pass with the product of the change and nothing else of it.
@@ -26,7 +27,10 @@ pub struct ChangeProof {
     pub kept: KeptTests,
     #[serde(default)]
     pub new: NewTests,
-    /// Why the level is not higher, a sentence each.
+    /// Whether the checks notice each part of the change; nothing where they were not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<HunkReport>,
+    /// Why it is not proved, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
 }
@@ -56,15 +60,26 @@ impl ChangeProof {
         let kept = kept(seen.base, seen.kept);
         let doubts = doubts(&seen, &kept);
         let level = if doubts.is_empty() { ProofLevel::Proved } else { ProofLevel::Checked };
-        Self { level, kept, new: seen.new, doubts }
+        Self { level, kept, new: seen.new, hunks: None, doubts }
+    }
+
+    /// Adds whether the checks notice each part of the change. What is proved and has no part that
+    /// may go unnoticed is seen.
+    #[must_use]
+    pub fn with_hunks(self, hunks: HunkReport) -> Self {
+        let is_seen = self.level == ProofLevel::Proved && hunks.is_all_seen();
+        let level = if is_seen { ProofLevel::Seen } else { self.level };
+        Self { level, hunks: Some(hunks), ..self }
     }
 
     /// Returns what a run keeps of it.
     pub fn summary(&self) -> ProofSummary {
-        ProofSummary { level: self.level, line: self.trailer(), doubts: self.doubts.clone() }
+        let mut doubts = self.doubts.clone();
+        doubts.extend(self.hunks.iter().flat_map(HunkReport::doubts));
+        ProofSummary { level: self.level, line: self.trailer(), doubts }
     }
 
-    /// Returns it in one line, for a commit: `proved, 41 kept, 3 new`.
+    /// Returns it in one line, for a commit: `proved, 41 kept, 3 new, 2 of 5 hunks seen`.
     pub fn trailer(&self) -> String {
         let mut text = self.level.to_string();
         if self.kept.passed > 0 {
@@ -79,6 +94,9 @@ impl ChangeProof {
         }
         if silent > 0 {
             text.push_str(&format!(", {silent} new that pass without the change"));
+        }
+        if let Some(seen) = self.hunks.as_ref().and_then(HunkReport::words) {
+            text.push_str(&format!(", {seen}"));
         }
         text
     }
@@ -97,6 +115,7 @@ impl ChangeProof {
             ));
         }
         lines.extend(self.doubts.iter().map(|doubt| format!("not proved: {doubt}")));
+        lines.extend(self.hunks.iter().flat_map(HunkReport::lines));
         lines
     }
 }
@@ -197,6 +216,20 @@ mod tests {
         };
         let proof = weigh(&sorted, &base, true);
         assert_eq!(proof.trailer(), "proved, 2 kept, 1 new");
+        let hunks = |noticed| HunkReport {
+            hunks: vec![crate::ProbedHunk {
+                place: crate::HunkPlace { path: "a.py".into(), line: 1, lines: 1 },
+                noticed,
+            }],
+        };
+        let seen = proof.clone().with_hunks(hunks(crate::Noticed::Seen));
+        assert_eq!(seen.trailer(), "seen, 2 kept, 1 new, 1 of 1 hunks seen");
+        for not in [crate::Noticed::Unseen, crate::Noticed::Unbuilt, crate::Noticed::NotTried] {
+            let proof = proof.clone().with_hunks(hunks(not));
+            assert_eq!((proof.level, proof.summary().doubts.len()), (ProofLevel::Proved, 1));
+        }
+        let doubted = weigh(&sorted, &base, false).with_hunks(hunks(crate::Noticed::Seen));
+        assert_eq!(doubted.level, ProofLevel::Checked);
         assert_eq!(weigh(&sorted, &base, false).level, ProofLevel::Checked);
         assert_eq!(weigh(&sorted, &[result(2, &[])], true).level, ProofLevel::Checked);
         let held =

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use spore_effects::Effect;
 use spore_effects::files::{Lock, LockError};
@@ -70,6 +71,43 @@ pub(crate) enum Against<'a> {
     WithoutChange,
     /// A tree with tests in it that must fail.
     Canaries,
+    /// The change without a part of it. Nothing is run behind the first check that minds, and
+    /// nothing goes on when the time for it is over.
+    WithoutPart { number: usize, change: &'a [GateResult], until: Option<Instant> },
+}
+
+impl Against<'_> {
+    /// Returns whether a failure is told with the proof, and not as it happens.
+    fn may_fail(&self) -> bool {
+        matches!(
+            self,
+            Self::WithoutChange | Self::HeldBack { .. } | Self::WithoutPart { .. } | Self::Canaries
+        )
+    }
+
+    /// Returns the gate as it runs on this tree. Without a part of the change it may never end, and
+    /// how long it takes with it is known.
+    fn paced(&self, gate: &Gate) -> Gate {
+        const SLACK: Duration = Duration::from_secs(5);
+        let mut gate = gate.clone();
+        if let Self::WithoutPart { change, .. } = self
+            && let Some(known) = change.iter().find(|one| one.gate == gate.name)
+        {
+            let most = Duration::from_millis(known.duration_ms).saturating_mul(3) + SLACK;
+            gate.timeout = gate.timeout.min(most);
+        }
+        gate
+    }
+
+    /// Returns whether gates behind this result have nothing more to say.
+    fn is_settled_by(&self, result: &GateResult) -> bool {
+        match self {
+            Self::WithoutPart { change, .. } => {
+                change.iter().any(|one| one.gate == result.gate && one.exit != result.exit)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl GateRuns<'_> {
@@ -176,16 +214,14 @@ impl GateRuns<'_> {
                 files.touched();
             }
             // Whether it fails is told with the proof.
-            if !matches!(
-                check.against,
-                Against::WithoutChange | Against::HeldBack { .. } | Against::Canaries
-            ) {
+            if !check.against.may_fail() {
                 progress.update(&Update::GateEnded { line: line(&result) });
             }
             let failed_to_install = gate.install.is_some() && result.standing == Standing::Red;
+            let is_settled = check.against.is_settled_by(&result);
             results.push(result);
             // Without what it was to bring, all others would be red for one reason.
-            if failed_to_install {
+            if failed_to_install || is_settled {
                 break;
             }
         }
@@ -275,7 +311,9 @@ impl GateRuns<'_> {
             return Ok(!same || !dir.join(&install.product).exists());
         }
         Ok(match check.against {
-            Against::Restored { .. } | Against::HeldBack { .. } => gate.kind != GateKind::Lint,
+            Against::Restored { .. } | Against::HeldBack { .. } | Against::WithoutPart { .. } => {
+                gate.kind != GateKind::Lint
+            }
             Against::WithoutChange => gate.kind == GateKind::Test,
             _ => true,
         })
@@ -334,8 +372,14 @@ impl GateRuns<'_> {
             runner = runner.confined(Some(confinement.clone()));
             scratch.tell(runner.variables());
         }
-        let stop = || interrupt.is_raised();
+        let until = match check.against {
+            Against::WithoutPart { until, .. } => until,
+            _ => None,
+        };
+        let is_over = || until.is_some_and(|until| around.clock.monotonic() >= until);
+        let stop = || interrupt.is_raised() || is_over();
         let (tree, own) = (check.tree, token.clone());
+        let gate = &check.against.paced(gate);
         let ran = match check.against {
             Against::Itself => runner
                 .run_recorded(gate, tree, dir, &log, own, &mut on_start, &stop)
@@ -360,6 +404,7 @@ impl Check<'_> {
             Against::HeldBack { .. } => format!("{}.base-data.log", gate.name),
             Against::WithoutChange => format!("{}.without-change.log", gate.name),
             Against::Canaries => format!("{}.canaries.log", gate.name),
+            Against::WithoutPart { number, .. } => format!("{}.probe-{number}.log", gate.name),
             _ => format!("{}.log", gate.name),
         }
     }
@@ -370,7 +415,11 @@ impl Check<'_> {
         let base = match self.against {
             Against::Base { baseline, .. } => baseline,
             Against::Restored { expected } | Against::HeldBack { expected } => expected,
-            Against::Itself | Against::Nothing | Against::WithoutChange => return false,
+            Against::Itself
+            | Against::Nothing
+            | Against::WithoutChange
+            | Against::WithoutPart { .. }
+            | Against::Canaries => return false,
         };
         let base = base.iter().find(|one| one.gate == result.gate);
         let is_known = |name: &String| base.is_some_and(|base| base.rewritten.contains(name));
@@ -380,7 +429,11 @@ impl Check<'_> {
     fn judge(&self, result: &mut GateResult) {
         let find = |all: &[GateResult]| all.iter().find(|one| one.gate == result.gate).cloned();
         match self.against {
-            Against::Itself | Against::Nothing | Against::WithoutChange | Against::Canaries => {
+            Against::Itself
+            | Against::Nothing
+            | Against::WithoutChange
+            | Against::WithoutPart { .. }
+            | Against::Canaries => {
                 spore_gates::judge(result, None, Absence::IsRed);
             }
             Against::Base { baseline, absence } => {

@@ -26,6 +26,8 @@ pub struct Orchestrate {
     pub timeout: Option<Duration>,
     pub allow_red: bool,
     pub allow_test_changes: bool,
+    /// Beside what the configuration requires: every part of the change is noticed by a check.
+    pub require_seen: bool,
     pub summarize: Option<bool>,
     pub apply: Option<Apply>,
     pub in_place: bool,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use spore_model::{Fault, RunKind, Usd};
+use spore_model::{Fault, ProofLevel, RunKind, Usd};
 
 use crate::report::{self, RunReport};
 use crate::run::request::Orchestrate;
@@ -25,6 +25,8 @@ pub struct Retry {
     /// Beside what the earlier run allowed.
     pub allow_red: bool,
     pub allow_test_changes: bool,
+    /// Beside what the earlier run required.
+    pub require_seen: bool,
 }
 
 /// Starts the task of an earlier run anew.
@@ -60,6 +62,7 @@ pub fn retry(
         timeout: asked.timeout.or(old.wall_ms.map(Duration::from_millis)),
         allow_red: old.allow_red || asked.allow_red,
         allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
+        require_seen: old.require >= ProofLevel::Seen || asked.require_seen,
         summarize: Some(old.summarize),
         apply: Some(old.apply),
         in_place: old.in_place,

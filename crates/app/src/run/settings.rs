@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spore_config::Config;
 use spore_gates::Gate;
 use spore_git::{ChangeCaps, GitError, Repository};
-use spore_model::{CommitId, Fault, ProofLevel, Run, RunId, Usd};
+use spore_model::{CommitId, Fault, ProbeTime, ProofLevel, Run, RunId, Usd};
 use spore_pipeline::BounceRules;
 
 use crate::base::checkouts::CheckoutSettings;
@@ -56,6 +56,11 @@ pub(crate) struct RunSettings {
     /// How far the checks of a change must go.
     #[serde(default = "checked")]
     pub(crate) require: ProofLevel,
+    /// How long parts of a change are taken back, and how many at most.
+    #[serde(default)]
+    pub(crate) probe: ProbeTime,
+    #[serde(default)]
+    pub(crate) probe_hunks: u32,
     pub(crate) min_confidence: f64,
     pub(crate) phrase_confidence: f64,
     #[serde(default = "verifier_attempts")]
@@ -123,6 +128,10 @@ impl RunSettings {
                 Error::new(Fault::Config, format!("orchestrate.apply: {error}"))
             })?,
         };
+        let require = match asked.require_seen {
+            true => ProofLevel::Seen.max(config.verdict.require),
+            false => config.verdict.require,
+        };
         let agents = agents(config, asked);
         let terms = |role: &String| {
             (role.clone(), RoleTerms::settle(config, role, asked.max_turns, asked.timeout))
@@ -143,7 +152,12 @@ impl RunSettings {
             budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
             allow_red: asked.allow_red || config.gates.allow_red,
             allow_test_changes: asked.allow_test_changes || config.gates.allow_test_changes,
-            require: config.verdict.require,
+            require,
+            probe: match require >= ProofLevel::Seen {
+                true => config.gates.probe.insisted(),
+                false => config.gates.probe,
+            },
+            probe_hunks: config.gates.probe_hunks,
             min_confidence: config.verdict.min_confidence,
             phrase_confidence: config.verdict.phrase_confidence,
             verifier_attempts: config.verdict.verifier_attempts,

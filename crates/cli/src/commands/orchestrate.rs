@@ -59,6 +59,9 @@ pub(crate) struct OrchestrateArgs {
     /// Let the change touch tests and what configures them
     #[arg(long)]
     allow_test_changes: bool,
+    /// Pass nothing of which a part could be taken back without a check noticing
+    #[arg(long)]
+    require_seen: bool,
     /// Spend no session on summing up and on lessons
     #[arg(long)]
     no_summarize: bool,
@@ -107,6 +110,7 @@ impl OrchestrateArgs {
             timeout: self.timeout,
             allow_red: self.allow_red,
             allow_test_changes: self.allow_test_changes,
+            require_seen: self.require_seen,
             summarize: self.no_summarize.then_some(false),
             apply: self.apply,
             in_place: self.in_place,

@@ -37,6 +37,9 @@ pub(crate) struct RetryArgs {
     /// Let the change touch tests and what configures them
     #[arg(long)]
     allow_test_changes: bool,
+    /// Pass nothing of which a part could be taken back without a check noticing
+    #[arg(long)]
+    require_seen: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Result<u8> {
@@ -49,6 +52,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Resul
         timeout: args.timeout,
         allow_red: args.allow_red,
         allow_test_changes: args.allow_test_changes,
+        require_seen: args.require_seen,
     };
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::retry(around, &asked, ui)?;

@@ -1,6 +1,7 @@
 //! The steps that run the project's own checks.
 
 mod canaries;
+mod probes;
 
 use std::path::Path;
 
@@ -18,6 +19,8 @@ use crate::run::context::{RunContext, interrupted};
 use crate::{Result, Update};
 
 use canaries::{CanaryFindings, CanaryGround};
+
+use probes::Probed;
 
 impl RunContext<'_> {
     pub(crate) fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
@@ -135,6 +138,11 @@ impl RunContext<'_> {
             without_canary: &canaries.without(proving.baseline),
             new,
         });
+        let proof = match self.probe(ticket, proving, place, &results)? {
+            Probed::Off => proof,
+            Probed::Done(hunks) => proof.with_hunks(hunks),
+            Probed::Interrupted => return Ok(None),
+        };
         Ok(Some((results, Some(proof))))
     }
 

@@ -15,7 +15,8 @@ use spore_model::{CommitId, RunId, Ticket, TreeId};
 use spore_proof::{CanaryTest, Ending, GateCanary, PlacedCanaries};
 
 use crate::Result;
-use crate::checks::runner::{Against, Baseline, Check, Checked};
+use crate::checks::baseline::Baseline;
+use crate::checks::runner::{Against, Check, Checked};
 use crate::checks::words;
 use crate::run::context::RunContext;
 
