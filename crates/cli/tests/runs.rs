@@ -103,6 +103,8 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
     Bounce 1  parked:budget
       coder       finished, 1 turn, $0.50
       gate        check `sh check.sh`: green
+      proof       checked
+      doubt       no check names its tests, so one that is gone would not be missed
     --- stderr
     ");
 }

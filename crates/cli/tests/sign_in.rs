@@ -78,8 +78,10 @@ impl SignedIn {
                 words.join(", ")
             )
         });
+        // The server is reached without Spore: it is stopped in the middle of a session.
         let config = format!(
             "[gates.commands.check]\nrun = \"sh check.sh\"\n\
+             [sandbox]\nnetwork = [\"*\"]\n\
              [sandbox.agents.replay]\nsign_in = [\"~/.replay/auth.json\"]\n\
              access_token = \"access_token\"\nrefresh_token = \"refresh_token\"\n\
              expires = \"expiry_date\"\n{renew}"

@@ -154,7 +154,7 @@ fn rewrote(result: &GateResult, baseline: &GateResult) -> Option<String> {
     };
     Some(format!(
         "tracked files were rewritten while it ran, so it did not check the tree as it is: {}{more}",
-        spore_plain::word(first, 200)
+        spore_plain::line_within(first, 200)
     ))
 }
 

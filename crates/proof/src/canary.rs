@@ -9,12 +9,13 @@
 //! report that says otherwise is not about these tests.
 //!
 //! An end is inverted by syntax: the last assertion asks for a value that was drawn by lot, so that
-//! it goes through the same function with the same product's value ([`Ending::Inverted`]). Where
-//! that is not to be had, something is thrown behind the last statement ([`Ending::Thrown`]).
+//! it goes through the same function with the same product's value ([`CanaryEnding::Inverted`]). Where
+//! that is not to be had, something is thrown behind the last statement ([`CanaryEnding::Thrown`]).
 //!
 //! What the base's tree says of these tests is the measure ([`GateCanary::placed`]): only what is red
 //! there has to be red with a change ([`GateCanary::holds`]).
 
+mod edits;
 mod javascript;
 mod limit;
 mod python;
@@ -29,6 +30,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use spore_gates::{Gate, GateResult, Parser};
 
+pub use edits::CanaryEnding;
+use edits::{FoundTest, TextEdit};
 use limit::limited;
 
 /// A test of the base that can be given another end.
@@ -41,22 +44,12 @@ pub struct CanaryTest {
     pub name: String,
 }
 
-/// How a test is made to fail.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Its last assertion asks for something else.
-    Inverted,
-    /// Something is thrown behind it. It compiles where the other may not.
-    Thrown,
-}
-
 /// The canaries of one gate, as the base's tree answered to them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GateCanary {
     pub gate: String,
     pub tests: Vec<CanaryTest>,
-    pub ending: Ending,
+    pub ending: CanaryEnding,
     /// The one that is copied.
     pub copied: CanaryTest,
     /// The names of those that failed at the base, as the report spells them.
@@ -89,7 +82,7 @@ pub fn may_hold_tests(parser: Parser, path: &str) -> bool {
 
 /// Returns the tests of a file that can be given another end.
 pub fn suitable(path: &str, text: &str) -> Vec<CanaryTest> {
-    let found = find(path, text, Ending::Thrown, "");
+    let found = find(path, text, CanaryEnding::Thrown, "");
     let test =
         |one: FoundTest| CanaryTest { path: path.to_owned(), place: one.place, name: one.name };
     found.into_iter().map(test).collect()
@@ -193,40 +186,6 @@ impl GateCanary {
     }
 }
 
-/// A test by its syntax.
-struct FoundTest {
-    name: String,
-    place: String,
-    /// What makes it fail.
-    end: TextEdit,
-    /// The whole of it with what belongs to it, as bytes of the file.
-    start: usize,
-    stop: usize,
-    /// Where in the file its name ends, and what joins a name with a word behind it.
-    name_stop: usize,
-    joint: &'static str,
-}
-
-impl FoundTest {
-    /// A copy of it behind it, with another name.
-    fn copy(&self, text: &str, suffix: &str) -> TextEdit {
-        let line = text[..self.start].rfind('\n').map_or(0, |at| at + 1);
-        let indent: String =
-            text[line..self.start].chars().take_while(|c| c.is_whitespace()).collect();
-        let (before, behind) =
-            (&text[self.start..self.name_stop], &text[self.name_stop..self.stop]);
-        let copy = format!("\n\n{indent}{before}{}{suffix}{behind}", self.joint);
-        TextEdit { start: self.stop, end: self.stop, text: copy }
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct TextEdit {
-    start: usize,
-    end: usize,
-    text: String,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TestLanguage {
     Python,
@@ -263,7 +222,7 @@ impl TestLanguage {
 }
 
 /// Returns the tests of a file, each with an end that fails. Of two in one place neither is told.
-fn find(path: &str, text: &str, ending: Ending, mark: &str) -> Vec<FoundTest> {
+fn find(path: &str, text: &str, ending: CanaryEnding, mark: &str) -> Vec<FoundTest> {
     let Some(language) = TestLanguage::of(path) else { return Vec::new() };
     let Some(tree) = language.parse(text) else { return Vec::new() };
     let source = syntax::Source { text, ending, mark };

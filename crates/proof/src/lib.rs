@@ -5,7 +5,7 @@
 //! checks themselves. Two more trees are then checked beside the change as it is. On the *kept* one
 //! everything but the product is the base's: tests that passed before pass with the new product. On
 //! the *new* one only tests are the change's: those that it adds fail without the product's change,
-//! or prove nothing. Files that hold both are exchanged item by item ([`exchange`]). Then the parts of
+//! or prove nothing. Files that hold both are exchanged item by item ([`exchange()`]). Then the parts of
 //! the product's change are taken back one at a time ([`Hunks`]): one that no check misses is unseen.
 //!
 //! Because the product runs in the process that judges it, tests that must fail are put among the
@@ -26,8 +26,8 @@ mod sorting;
 mod weighing;
 
 pub use canary::{
-    CanaryTest, Ending, GateCanary, PlacedCanaries, choose_copied, may_hold_tests, place, shuffled,
-    suitable,
+    CanaryEnding, CanaryTest, GateCanary, PlacedCanaries, choose_copied, may_hold_tests, place,
+    shuffled, suitable,
 };
 pub use exchange::{Exchanged, exchange};
 pub use hunks::{ChangeHunk, CommentsOf, FileVersions, HunkPlace, Hunks, TakenBack};

@@ -335,7 +335,8 @@ fn foreign_text_opens_no_section() {
             "## Call Graph",
             "## Lessons from Past Runs",
             "## Memory",
-            "## Checklist"
+            "## Checklist",
+            "## Verdict",
         ]
     );
 }

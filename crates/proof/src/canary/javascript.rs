@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
+use super::edits::{CanaryEnding, FoundTest, TextEdit};
 use super::syntax::{Source, at, children, expected, instead};
-use super::{Ending, FoundTest, TextEdit};
 
 /// Functions that compare two values, or one with what stands before them.
 const COMPARING: [&str; 14] = [
@@ -82,8 +82,8 @@ impl<'a, 't> NamedCall<'a, 't> {
             return None;
         }
         let end = match source.ending {
-            Ending::Inverted => self.inverted(source).or_else(|| self.thrown(source)),
-            Ending::Thrown => self.thrown(source),
+            CanaryEnding::Inverted => self.inverted(source).or_else(|| self.thrown(source)),
+            CanaryEnding::Thrown => self.thrown(source),
         }?;
         Some(FoundTest {
             name: name.to_owned(),

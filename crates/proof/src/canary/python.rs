@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
+use super::edits::{CanaryEnding, FoundTest, TextEdit};
 use super::syntax::{Source, at, children, expected, instead};
-use super::{Ending, FoundTest, TextEdit};
 
 /// Methods that compare two values.
 const COMPARING: [&str; 11] = [
@@ -63,8 +63,8 @@ fn test(source: &Source<'_>, item: Node<'_>, class: &str) -> Option<FoundTest> {
     }
     let last = *children(body).last()?;
     let end = match source.ending {
-        Ending::Inverted => inverted(source, last).or_else(|| thrown(source, first, last)),
-        Ending::Thrown => thrown(source, first, last),
+        CanaryEnding::Inverted => inverted(source, last).or_else(|| thrown(source, first, last)),
+        CanaryEnding::Thrown => thrown(source, first, last),
     }?;
     Some(FoundTest {
         name: name.to_owned(),

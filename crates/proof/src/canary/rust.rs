@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
+use super::edits::{CanaryEnding, FoundTest, TextEdit};
 use super::syntax::{Source, at, children, instead};
-use super::{Ending, FoundTest, TextEdit};
 
 pub(super) fn tests(source: &Source<'_>, root: Node<'_>) -> Vec<FoundTest> {
     let mut found = Vec::new();
@@ -51,8 +51,8 @@ fn test(
     }
     let body = function.child_by_field_name("body")?;
     let end = match source.ending {
-        Ending::Inverted => inverted(source, body).or_else(|| thrown(source, body)),
-        Ending::Thrown => thrown(source, body),
+        CanaryEnding::Inverted => inverted(source, body).or_else(|| thrown(source, body)),
+        CanaryEnding::Thrown => thrown(source, body),
     }?;
     let name = function.child_by_field_name("name")?;
     Some(FoundTest {

@@ -2,12 +2,12 @@
 
 use tree_sitter::Node;
 
-use super::{Ending, TextEdit};
+use super::edits::{CanaryEnding, TextEdit};
 
 /// A text and what is wanted of it.
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
-    pub(super) ending: Ending,
+    pub(super) ending: CanaryEnding,
     /// A word that no value of the product's is equal to.
     pub(super) mark: &'a str,
 }

@@ -4,7 +4,7 @@ const NONCE: &str = "0a1b2c3d4e5f60718293";
 
 /// Puts canaries among the tests of one file: all of them fail, and the first is copied.
 #[track_caller]
-fn placed(path: &str, text: &str, ending: Ending) -> String {
+fn placed(path: &str, text: &str, ending: CanaryEnding) -> String {
     let tests = suitable(path, text);
     let copied = tests.first().expect("a test").clone();
     let canary =
@@ -72,7 +72,7 @@ class TestCalc(unittest.TestCase):
 
 #[test]
 fn python_tests_get_another_end_under_their_own_names() {
-    insta::assert_snapshot!(placed("tests/test_a.py", PYTHON, Ending::Inverted));
+    insta::assert_snapshot!(placed("tests/test_a.py", PYTHON, CanaryEnding::Inverted));
 }
 
 const SCRIPT: &str = r#"const test = require('node:test');
@@ -112,13 +112,13 @@ test.skip('later', () => {});
 
 #[test]
 fn calls_of_test_and_it_get_another_end() {
-    insta::assert_snapshot!(placed("a.test.js", SCRIPT, Ending::Inverted));
+    insta::assert_snapshot!(placed("a.test.js", SCRIPT, CanaryEnding::Inverted));
 }
 
 #[test]
 fn typed_scripts_are_read_as_such() {
     let text = "it('adds', (): void => {\n  const got: number = sum(2, 3) as number;\n  expect<number>(got).toBe(5);\n});\n";
-    insta::assert_snapshot!(placed("a.test.ts", text, Ending::Inverted), @r"
+    insta::assert_snapshot!(placed("a.test.ts", text, CanaryEnding::Inverted), @r"
     it('adds', (): void => {
       const got: number = sum(2, 3) as number;
       expect<number>(got).toBe('3d4e5f60718293');
@@ -131,7 +131,7 @@ fn typed_scripts_are_read_as_such() {
     ");
     let text =
         "it('shows', () => {\n  render(<App a={1} />);\n  expect(screen.text).toEqual('x');\n});\n";
-    insta::assert_snapshot!(placed("a.test.tsx", text, Ending::Inverted), @r"
+    insta::assert_snapshot!(placed("a.test.tsx", text, CanaryEnding::Inverted), @r"
     it('shows', () => {
       render(<App a={1} />);
       expect(screen.text).toEqual('3d4e5f60718293');
@@ -208,13 +208,13 @@ mod tests {
 
 #[test]
 fn rust_tests_get_another_end() {
-    insta::assert_snapshot!(placed("src/lib.rs", RUST, Ending::Inverted));
+    insta::assert_snapshot!(placed("src/lib.rs", RUST, CanaryEnding::Inverted));
 }
 
 #[test]
 fn an_end_can_be_thrown_where_none_can_be_inverted() {
     let text = "def test_a(self):\n    self.assertEqual(1, 1)\n";
-    insta::assert_snapshot!(placed("test_a.py", text, Ending::Thrown), @r#"
+    insta::assert_snapshot!(placed("test_a.py", text, CanaryEnding::Thrown), @r#"
     def test_a(self):
         self.assertEqual(1, 1)
         raise AssertionError("3d4e5f60718293")
@@ -222,7 +222,7 @@ fn an_end_can_be_thrown_where_none_can_be_inverted() {
     def test_a_0a1b2c(self):
         self.assertEqual(1, 1)
     "#);
-    insta::assert_snapshot!(placed("a.rs", "#[test]\nfn a() {\n    assert!(true);\n}\n", Ending::Thrown), @r#"
+    insta::assert_snapshot!(placed("a.rs", "#[test]\nfn a() {\n    assert!(true);\n}\n", CanaryEnding::Thrown), @r#"
     #[test]
     fn a() {
         assert!(true);
@@ -234,7 +234,7 @@ fn an_end_can_be_thrown_where_none_can_be_inverted() {
         assert!(true);
     }
     "#);
-    insta::assert_snapshot!(placed("a.js", "it('a', async () => check());\n", Ending::Thrown), @r"
+    insta::assert_snapshot!(placed("a.js", "it('a', async () => check());\n", CanaryEnding::Thrown), @r"
     it('a', async () => { await (check()); throw new Error('3d4e5f60718293'); });
 
     it('a 0a1b2c', async () => check());
@@ -261,7 +261,7 @@ fn a_test_that_is_gone_is_not_asked_for() {
         gate: "test".into(),
         copied: tests[0].clone(),
         tests,
-        ending: Ending::Inverted,
+        ending: CanaryEnding::Inverted,
         red: Vec::new(),
         exits_red: true,
     };
@@ -315,7 +315,7 @@ fn only_an_answer_with_every_red_one_and_a_new_green_one_holds() {
         gate: "test".into(),
         copied: tests[0].clone(),
         tests,
-        ending: Ending::Inverted,
+        ending: CanaryEnding::Inverted,
         red: Vec::new(),
         exits_red: true,
     };

@@ -1,24 +1,25 @@
 //! The steps that run the project's own checks.
 
 mod canaries;
+mod ground;
 mod probes;
 
 use std::path::Path;
 
 use spore_gates::{Absence, GateResult, Standing, TouchKind, TouchedFile};
 use spore_git::TreeMixture;
-use spore_model::{CommitId, RunId, Ticket, TreeId};
+use spore_model::{CommitId, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
 use spore_proof::{ChangeProof, Exchanged, HeldFile, HeldReason, NewTests, Weighing};
 
-use crate::checks::baseline::Baseline;
 use crate::checks::review::Review;
-use crate::checks::runner::{Against, Check, Checked, expected_of_base_tests};
+use crate::checks::runner::{Against, Checked, expected_of_base_tests};
 use crate::checks::words;
 use crate::run::context::{RunContext, interrupted};
 use crate::{Result, Update};
 
 use canaries::{CanaryFindings, CanaryGround};
+use ground::{CheckedChange, Proving};
 
 use probes::Probed;
 
@@ -336,32 +337,10 @@ fn is_red(results: &[GateResult]) -> bool {
     results.iter().any(|result| result.standing == Standing::Red)
 }
 
-/// What a change is proved against.
-struct Proving<'a> {
-    bounce: u32,
-    base_tree: TreeId,
-    baseline: &'a Baseline,
-    review: &'a Review,
-}
-
 /// Which files of a change are the base's in one run of the checks, and whether data is among them.
 struct MixedCheck<'a> {
     held: &'a [&'a TouchedFile],
     with_data: bool,
-}
-
-/// What all runs on one change have in common.
-struct CheckedChange<'a> {
-    run: RunId,
-    logs: &'a Path,
-    commit: &'a CommitId,
-    tree: &'a TreeId,
-}
-
-impl<'a> CheckedChange<'a> {
-    fn check(&self, commit: &'a CommitId, tree: &'a TreeId, against: Against<'a>) -> Check<'a> {
-        Check { session: self.run, commit, tree, logs: self.logs, against }
-    }
 }
 
 /// Returns the base's own results, held to what a change's would be.

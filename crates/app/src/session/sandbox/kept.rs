@@ -2,14 +2,17 @@
 //! comes after.
 //!
 //! A check of another base makes a new one while sessions of other runs still look through the one
-//! before. So it is made aside, becomes the current one when the check is over, and the one before
-//! it stays until there is a next.
+//! before. So it is made aside and becomes the current one when the check is over; some before it
+//! stay. Most checks write nothing there, and then there is none.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spore_effects::files::remove_all;
 
 use crate::{Error, Result, Surroundings, Workspace};
+
+/// How many layers before the current one sessions may still look through.
+const KEPT: u64 = 3;
 
 /// The layers of one project.
 pub(crate) struct KeptLayers<'a> {
@@ -37,12 +40,17 @@ impl<'a> KeptLayers<'a> {
 
     /// Makes what a check of a base has made the current one.
     pub(crate) fn settle(&self) -> Result<()> {
-        let number = self.number();
-        if !self.numbered(number + 1).is_dir() {
+        let number = self.number() + 1;
+        let made = self.numbered(number);
+        if !made.is_dir() {
             return Ok(());
         }
-        self.around.write_file(&self.dir.join("current"), (number + 1).to_string().as_bytes())?;
-        if let Some(older) = number.checked_sub(1) {
+        if !holds_files(&made) {
+            remove_all(&made)
+                .map_err(|source| Error::io("cannot remove what gates left", source))?;
+        }
+        self.around.write_file(&self.dir.join("current"), number.to_string().as_bytes())?;
+        if let Some(older) = number.checked_sub(KEPT + 1) {
             // One that cannot be removed is in nothing's way.
             let _ = remove_all(&self.numbered(older));
         }
@@ -56,5 +64,31 @@ impl<'a> KeptLayers<'a> {
     fn number(&self) -> u64 {
         let text = spore_effects::files::read_text(self.dir.join("current"));
         text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    }
+}
+
+/// Returns whether there is anything but directories. What cannot be looked into counts.
+fn holds_files(dir: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(dir) else { return true };
+    // Beside what was written the kernel keeps a directory of its own, which it closes.
+    let is_layer = dir.join("upper").is_dir();
+    entries.flatten().any(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() && is_layer && entry.file_name() == "work" => false,
+        Ok(kind) if kind.is_dir() => holds_files(&entry.path()),
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_alone_are_no_files() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("a/upper/b")).unwrap();
+        assert!(!holds_files(dir.path()));
+        std::fs::write(dir.path().join("a/upper/b/c"), "").unwrap();
+        assert!(holds_files(dir.path()));
     }
 }

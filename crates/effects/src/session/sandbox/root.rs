@@ -361,16 +361,16 @@ fn make_devices(devices: Vec<(PathBuf, OwnedFd)>) -> Made<()> {
 /// Puts the session's own list of names in the place of the machine's, which may be a link. Where
 /// the machine has none there may be no room for ours: then names are not found.
 fn place_hosts(reach: &[Reached]) -> Made<()> {
-    const OWN: &str = "/.hosts";
+    // Not removed, but detached with the layers: nothing can be mounted on a file that was removed,
+    // and a root inside of this one has a list of its own.
+    let own = Path::new(LAYERS).join("hosts");
     let at = Path::new("/etc/hosts");
     let (at, is_there) = at.canonicalize().map_or((at.to_owned(), false), |at| (at, true));
     let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    fs::write(OWN, hosts(reach, machine.trim()))
+    fs::write(&own, hosts(reach, machine.trim()))
         .map_err(|error| SandboxRefusal::new("write the list of names", &error))?;
-    let placed = bind(&open_tree(Path::new(OWN))?, &at, READ_ONLY);
-    placed.or_else(|refusal| if is_there { Err(refusal) } else { Ok(()) })?;
-    // It is seen at the other place alone.
-    fs::remove_file(OWN).map_err(|error| SandboxRefusal::new("place the list of names", &error))
+    let placed = bind(&open_tree(&own)?, &at, READ_ONLY);
+    placed.or_else(|refusal| if is_there { Err(refusal) } else { Ok(()) })
 }
 
 /// Opens what is mounted at `path` now, whatever is mounted there later.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use spore_gates::{Gate, GateKind, GateResult, Standing};
 use spore_git::TreeMixture;
 use spore_model::{CommitId, RunId, Ticket, TreeId};
-use spore_proof::{CanaryTest, Ending, GateCanary, PlacedCanaries};
+use spore_proof::{CanaryEnding, CanaryTest, GateCanary, PlacedCanaries};
 
 use crate::Result;
 use crate::checks::baseline::Baseline;
@@ -101,7 +101,7 @@ impl RunContext<'_> {
             return Ok(true);
         }
         let mut placed: Vec<GateCanary> = Vec::new();
-        for ending in [Ending::Inverted, Ending::Thrown] {
+        for ending in [CanaryEnding::Inverted, CanaryEnding::Thrown] {
             let open: Vec<Gate> = self.open_test_gates(baseline, &placed);
             if open.is_empty() {
                 break;
@@ -183,7 +183,7 @@ impl RunContext<'_> {
         gate: &Gate,
         baseline: &Baseline,
         nonce: &str,
-        ending: Ending,
+        ending: CanaryEnding,
     ) -> Result<Option<GateCanary>> {
         let base = &self.run.settings.base;
         let record = baseline.records.iter().find(|one| one.gate == gate.name);
@@ -198,7 +198,7 @@ impl RunContext<'_> {
             spore_proof::may_hold_tests(gate.parser, path) && is_below(path) && is_looked_up(path)
         });
         let most = usize::try_from(self.project.config.gates.canary_tests).unwrap_or(usize::MAX);
-        let most = if ending == Ending::Thrown { most.min(2) } else { most };
+        let most = if ending == CanaryEnding::Thrown { most.min(2) } else { most };
         // Each file has some before one has more.
         let (mut tests, mut more): (Vec<CanaryTest>, Vec<CanaryTest>) = (Vec::new(), Vec::new());
         let mut taken = 0;

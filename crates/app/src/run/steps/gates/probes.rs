@@ -8,7 +8,7 @@ use spore_git::TreeMixture;
 use spore_model::{ProbeTime, Ticket, TreeId};
 use spore_proof::{FileVersions, HunkReport, Hunks, Noticed, ProbedHunk};
 
-use super::{CheckedChange, Proving};
+use super::ground::{CheckedChange, Proving};
 use crate::checks::runner::{Against, Checked};
 use crate::run::context::RunContext;
 use crate::{Result, Update};

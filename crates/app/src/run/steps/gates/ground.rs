@@ -1,0 +1,36 @@
+//! What all runs of the checks on one change have in common.
+
+use std::path::Path;
+
+use spore_model::{CommitId, RunId, TreeId};
+
+use crate::checks::baseline::Baseline;
+use crate::checks::review::Review;
+use crate::checks::runner::{Against, Check};
+
+/// What a change is proved against.
+pub(super) struct Proving<'a> {
+    pub(super) bounce: u32,
+    pub(super) base_tree: TreeId,
+    pub(super) baseline: &'a Baseline,
+    pub(super) review: &'a Review,
+}
+
+/// What all runs on one change have in common.
+pub(super) struct CheckedChange<'a> {
+    pub(super) run: RunId,
+    pub(super) logs: &'a Path,
+    pub(super) commit: &'a CommitId,
+    pub(super) tree: &'a TreeId,
+}
+
+impl<'a> CheckedChange<'a> {
+    pub(super) fn check(
+        &self,
+        commit: &'a CommitId,
+        tree: &'a TreeId,
+        against: Against<'a>,
+    ) -> Check<'a> {
+        Check { session: self.run, commit, tree, logs: self.logs, against }
+    }
+}
