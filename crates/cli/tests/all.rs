@@ -35,6 +35,7 @@ mod mcp_live;
 mod memory;
 mod memory_kills;
 mod odd_files;
+mod offline_caches;
 mod orchestrate;
 mod own_directory;
 mod package_managers;

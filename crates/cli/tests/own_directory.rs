@@ -1,14 +1,18 @@
 //! Sessions in the person's own directory: they may write what the person works on, and nothing
 //! that is the person's besides, nothing of git's own and nothing of Spore's.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use serde_json::json;
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, When};
 use spore_testkit::{ProgramOutput, TestEnv};
 
+use crate::isolation::is_skipped;
 use crate::scenes::{self, told};
 
 /// Each must fail where it is held. Each undoes what it did, so that the next one can be tried.
@@ -84,17 +88,6 @@ fn scene() -> TestEnv {
     env
 }
 
-/// A machine where no root can be made anew promises less.
-fn is_skipped(env: &TestEnv) -> bool {
-    let doctor = env.spore(&["doctor", "--json"]).json();
-    let findings = doctor["findings"].as_array().unwrap().iter();
-    let held = findings.clone().any(|one| one["name"] == "sandbox" && one["ok"] == true);
-    if !held {
-        println!("skipped: no root can be made anew here");
-    }
-    !held
-}
-
 /// All files below a directory, with what they hold.
 fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
@@ -148,6 +141,45 @@ fn a_session_in_your_own_directory_reaches_nothing_else() {
         );
         assert!(!output.stderr.contains("hold"), "{}", output.stderr);
     }
+}
+
+/// The same with a real agent: its own shell plays the tricks, and what it needs works.
+#[test]
+fn live_claude_in_your_own_directory_reaches_nothing_else() {
+    let Some(program) = live_claude() else { return };
+    let after = When { tool_result_contains: Some("PLAYED".to_owned()), ..When::default() };
+    let script = Turn::calls("Bash", json!({ "command": "sh tricks.sh; echo PLAYED" }));
+    let model = ModelScenario::new()
+        .turn(Turn::says("It is done.").when(after).sticky())
+        .turn(script.when(When::contains("play the tricks")));
+    let server = ModelServer::start(model).unwrap();
+    let env = scene()
+        .with_variable("ANTHROPIC_BASE_URL", &server.url())
+        .with_variable("ANTHROPIC_API_KEY", "no-key-at-all")
+        .with_variable("DISABLE_TELEMETRY", "1")
+        .with_variable("SPORE_CLAUDE_PROGRAM", &program);
+    if is_skipped(&env) {
+        return;
+    }
+    let _ = env.spore(&["init"]).code(0);
+    let kept = || (files(&env.dir().join("home")), files(&env.repo().join(".git")));
+    let before = kept();
+    let typed =
+        ["spawn", "--prompt", "play the tricks", "--backend", "claude", "--model", "sonnet"];
+    let _socket = UnixListener::bind(env.dir().join("socket")).unwrap();
+    let output = env.spore(&typed).code(0);
+    assert_eq!(output.stdout.trim(), "It is done.", "{}", output.render());
+    assert_eq!(told_by(&env, "got out"), Vec::<String>::new());
+    assert_eq!(told_by(&env, "worked"), NEEDS);
+    assert!(before == kept(), "something of the home or of .git has changed");
+}
+
+fn live_claude() -> Option<String> {
+    let program = std::env::var("SPORE_TEST_CLAUDE").ok();
+    if program.is_none() {
+        println!("skipped: SPORE_TEST_CLAUDE names no program; `cargo xtask test` does");
+    }
+    program
 }
 
 #[test]

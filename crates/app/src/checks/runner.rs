@@ -27,7 +27,7 @@ use crate::base::files::{create_dir, create_private_dir};
 use crate::checks::baseline::Baseline;
 use crate::checks::needs;
 use crate::checks::words::line;
-use crate::session::environment::install_environment;
+use crate::session::environment::{install_environment, store_variables};
 use crate::session::sandbox::{Enforcement, Sandboxes, Scratch};
 use crate::{Error, Progress, Result, Update};
 
@@ -198,6 +198,7 @@ impl GateRuns<'_> {
         let held = self.sandboxes.of_check(self.enforcement, &needs, checkout.dir(), is_base)?;
         let mut files = TrackedFiles::look(checkout.dir(), self.tracked(check.commit)?);
         let mut results = Vec::new();
+        let mut is_installed = true;
         for gate in self.gates {
             if !self.has_to_run(gate, check, checkout.dir())? {
                 continue;
@@ -221,11 +222,13 @@ impl GateRuns<'_> {
             let is_settled = check.against.is_settled_by(&result);
             results.push(result);
             // Without what it was to bring, all others would be red for one reason.
+            is_installed &= !failed_to_install;
             if failed_to_install || is_settled {
                 break;
             }
         }
-        if matches!(check.against, Against::Itself) {
+        // What an install left that failed is nothing to go on with: the next check installs anew.
+        if matches!(check.against, Against::Itself) && is_installed {
             self.keep(&checkout, check.commit)?;
             self.sandboxes.kept().settle()?;
         }
@@ -369,6 +372,9 @@ impl GateRuns<'_> {
             runner.variables().extend(install_environment(self.sandboxes.config, around));
         }
         if let Some((confinement, scratch)) = &held {
+            if confinement.root.is_some() {
+                runner.variables().extend(store_variables(around, &gate.needs));
+            }
             runner = runner.confined(Some(confinement.clone()));
             scratch.tell(runner.variables());
         }

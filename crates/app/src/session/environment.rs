@@ -44,6 +44,29 @@ pub(crate) fn install_environment(config: &Config, around: &Surroundings) -> Vec
     variables
 }
 
+/// Returns what a gate is told that needs these programs and runs in a root made anew.
+///
+/// pnpm takes packages from its store by links. Nothing can be linked from one mount into another, so
+/// pnpm would look for a store beside the checkout and find none: it is told where its own is, and copies.
+pub(crate) fn store_variables(around: &Surroundings, needs: &[String]) -> Vec<(String, String)> {
+    let mut programs = needs.iter().filter_map(|need| need.split_whitespace().next());
+    if !programs.any(|program| program == "pnpm") {
+        return Vec::new();
+    }
+    let below = |name: &str, rest: &str| {
+        around.variable(name).filter(|dir| !dir.is_empty()).map(|dir| Path::new(dir).join(rest))
+    };
+    // The first name is for pnpm before its version 11.
+    let names = ["npm_config_store_dir", "pnpm_config_store_dir"];
+    let store = names.iter().find_map(|name| below(name, ""));
+    let store = store
+        .or_else(|| below("PNPM_HOME", "store"))
+        .or_else(|| below("XDG_DATA_HOME", "pnpm/store"))
+        .or_else(|| below("HOME", ".local/share/pnpm/store"));
+    let store = store.map(|store| store.display().to_string());
+    store.iter().flat_map(|store| names.map(|name| (name.to_owned(), store.clone()))).collect()
+}
+
 fn withheld_from_gates(config: &Config, always: &[String]) -> Vec<String> {
     let network: &[String] = match config.sandbox.checks_network.as_str() {
         "deny" => &config.environment.network,
@@ -188,6 +211,26 @@ mod tests {
         let choice = AgentChoice { backend: "claude".to_owned(), model: None };
         let found = network_variables(&config(""), &around(), &choice);
         assert_eq!(found.names(), ["ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN", "HTTPS_PROXY"]);
+    }
+
+    #[test]
+    fn a_gate_of_pnpm_is_told_where_its_store_is() {
+        let told = |variables: &[(&str, &str)], needs: &str| {
+            let all =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let around = Surroundings { variables: all.collect(), ..around() };
+            let told = store_variables(&around, &[needs.to_owned()]);
+            told.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+        };
+        let both = |dir: &str| {
+            ["npm_config_store_dir", "pnpm_config_store_dir"].map(|name| format!("{name}={dir}"))
+        };
+        let home = ("HOME", "/h");
+        assert_eq!(told(&[home], "pnpm"), both("/h/.local/share/pnpm/store"));
+        assert_eq!(told(&[home, ("XDG_DATA_HOME", "/d")], "pnpm"), both("/d/pnpm/store"));
+        assert_eq!(told(&[home, ("PNPM_HOME", "/p")], "pnpm"), both("/p/store"));
+        assert_eq!(told(&[home, ("npm_config_store_dir", "/own")], "pnpm"), both("/own/"));
+        assert!(told(&[home], "npm").is_empty());
     }
 
     #[test]

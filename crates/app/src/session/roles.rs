@@ -141,17 +141,19 @@ pub(crate) fn tools(
 }
 
 /// Returns the tools of a session in the person's own directory, where no gates are known: those
-/// that were `asked` for, else what the agent itself lets run there. The api agent has no rules of
-/// its own, so it goes by the role.
+/// that were `asked` for, else those of the role where a sandbox holds it (`free`). Where none does,
+/// the agent itself says what it lets run there; the api agent has no rules of its own, so it
+/// goes by the role.
 pub(crate) fn tools_outside(
     backend: &str,
     groups: &ToolGroups,
     asked: &[String],
     free: bool,
 ) -> ToolPolicy {
-    match backend {
-        "api" if asked.is_empty() => tools(backend, groups, &[], free),
-        _ => allowed(backend, asked),
+    let takes_words = AgentWords::of(backend).is_some();
+    match asked.is_empty() && takes_words && (free || backend == "api") {
+        true => tools(backend, groups, &[], free),
+        false => allowed(backend, asked),
     }
 }
 
@@ -357,6 +359,21 @@ mod tests {
             check(role, "replay", true, "", "");
             check(role, "command", true, "", "");
         }
+    }
+
+    #[test]
+    fn in_your_own_directory_the_role_says_what_it_may_do_where_it_is_held() {
+        let all = [ToolGroup::Read, ToolGroup::Write, ToolGroup::Shell].into_iter().collect();
+        let held = tools_outside("claude", &all, &[], true);
+        assert!(held.skip_permissions && held.allow.contains(&"Bash".to_owned()));
+        let reads = [ToolGroup::Read].into_iter().collect();
+        let reader = tools_outside("claude", &reads, &[], true);
+        assert!(!reader.skip_permissions && reader.deny.contains(&"Write".to_owned()));
+        // Nothing holds it: the agent's own rules do.
+        assert_eq!(tools_outside("claude", &all, &[], false), ToolPolicy::default());
+        let asked = tools_outside("claude", &all, &["Read".to_owned()], true);
+        assert!(!asked.skip_permissions && !asked.allow.contains(&"Bash".to_owned()));
+        assert_eq!(tools_outside("replay", &all, &[], true), ToolPolicy::default());
     }
 
     #[test]

@@ -4,13 +4,13 @@
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's time and environment")]
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
-use spore_effects::session::{Grace, ProcessIdentity, find_by_token};
+use spore_effects::session::{Grace, ProcessIdentity, ShimPlan, find_by_token};
 use spore_effects::{Ids, SystemClock};
 
 use crate::stage::{NOBODY, Stage, shim, support};
@@ -29,7 +29,7 @@ const CROWD: &str = "
     while :; do sleep 1; done";
 
 /// How often each is tried: `SPORE_KILLS=all` asks for a hundred times.
-fn times() -> u32 {
+pub(crate) fn times() -> u32 {
     if std::env::var("SPORE_KILLS").is_ok_and(|asked| asked == "all") { 100 } else { 3 }
 }
 
@@ -47,14 +47,7 @@ fn kill_one(stage: &Stage, user: u32, killed: Killed, after: Duration) -> usize 
     let mut plan = stage.plan(CROWD, Some(stage.rooted()), token);
     // What hears no signal is killed at once: the time that it is left is not what is tried.
     plan.grace = Grace { interrupt_ms: 20, terminate_ms: 20 };
-    let mut spore = Command::new(shim(user));
-    let spore = spore.arg("go").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut spore = spore.spawn().unwrap();
-    let plan_text = serde_json::to_string(&plan).unwrap();
-    writeln!(spore.stdin.take().unwrap(), "{plan_text}").unwrap();
-    let mut told = String::new();
-    BufReader::new(spore.stdout.as_mut().unwrap()).read_line(&mut told).unwrap();
-    let shim: ProcessIdentity = serde_json::from_str(&told).unwrap();
+    let (mut spore, shim) = start_spore(user, &plan);
     std::thread::sleep(after);
     if killed != Killed::Shim {
         spore.kill().unwrap();
@@ -70,6 +63,18 @@ fn kill_one(stage: &Stage, user: u32, killed: Killed, after: Duration) -> usize 
         std::thread::sleep(Duration::from_millis(5));
     }
     left()
+}
+
+/// Starts a process that stands for Spore and runs this session, and says who its shim is.
+pub(crate) fn start_spore(user: u32, plan: &ShimPlan) -> (Child, ProcessIdentity) {
+    let mut spore = Command::new(shim(user));
+    let spore = spore.arg("go").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut spore = spore.spawn().unwrap();
+    let plan_text = serde_json::to_string(plan).unwrap();
+    writeln!(spore.stdin.take().unwrap(), "{plan_text}").unwrap();
+    let mut told = String::new();
+    BufReader::new(spore.stdout.as_mut().unwrap()).read_line(&mut told).unwrap();
+    (spore, serde_json::from_str(&told).unwrap())
 }
 
 /// Returns how many processes have `name` in their command line.

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::unistd::geteuid;
-use spore_effects::session::{Confinement, Reached, SandboxLayer, Shim};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
+use spore_effects::session::{Confinement, Grace, Reached, SandboxLayer, Shim, find_by_token};
 use spore_effects::{Ids, SystemClock};
 use spore_model::NetAddress;
 
+use crate::kills;
 use crate::stage::{NOBODY, Stage, shim, support};
 
 /// A service outside that says `hi` to each client, and counts them.
@@ -259,6 +261,45 @@ fn the_forwarder_ends_with_its_session_and_leaves_nothing() {
             std::thread::yield_now();
         }
         assert_eq!(held(), before);
+    }
+}
+
+#[test]
+fn a_killed_spore_leaves_no_connection_that_it_forwarded() {
+    for user in users() {
+        for number in 0..kills::times() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let stage = Stage::new(user);
+            // Both ends are silent while they are open, and nothing inside hears a signal.
+            let script = format!(
+                "trap '' TERM INT; python3 -c 'import socket, time\nc = [socket.create_connection((\"127.0.0.1\", {port})) for _ in range(8)]\ntime.sleep(600)' & wait; sleep 600"
+            );
+            let token = Ids::random(Arc::new(SystemClock)).session_token();
+            let confinement = reaching(&stage, &[NetAddress::new("127.0.0.1", port)]);
+            let mut plan = stage.plan(&script, Some(confinement), token);
+            plan.grace = Grace { interrupt_ms: 20, terminate_ms: 20 };
+            let (mut spore, shim) = kills::start_spore(user, &plan);
+            let mut open: Vec<_> = (0..8).map(|_| listener.accept().unwrap().0).collect();
+            spore.kill().unwrap();
+            if number % 2 == 1 {
+                // One whose Spore is gone may be gone, too.
+                let _ = kill(Pid::from_raw(shim.pid), Signal::SIGKILL);
+            }
+            spore.wait().unwrap();
+            for connection in &mut open {
+                connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+                let ended = connection.read(&mut [0]);
+                let is_cut =
+                    matches!(&ended, Err(error) if error.kind() == ErrorKind::ConnectionReset);
+                assert!(is_cut || ended.as_ref().is_ok_and(|count| *count == 0), "{ended:?}");
+            }
+            let until = Instant::now() + Duration::from_secs(10);
+            while !find_by_token(&plan.token).is_empty() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(find_by_token(&plan.token).len(), 0, "as user {user}");
+        }
     }
 }
 
