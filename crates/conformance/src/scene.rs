@@ -115,7 +115,8 @@ impl TrialScene {
             program: subject.program.clone().unwrap_or_default(),
             dir: root,
         };
-        for made in [&place.home, &place.checkout.join(".git"), &tmp(&place), &outside(&place)] {
+        let made = [&place.home, &place.checkout.join(".git"), &tmp(&place), &outside(&place)];
+        for made in made.into_iter().chain([&transcript(&place).with_file_name("")]) {
             std::fs::create_dir_all(made)?;
         }
         let model = ModelServer::start(scenario(kit, &place, steps))?;
@@ -150,6 +151,8 @@ impl TrialScene {
         let support = Shim::new(place.exe.clone()).support(&tmp(place));
         let mut confinement = Confinement {
             write: vec![place.checkout.clone(), place.home.clone(), tmp(place)],
+            // What the session is told in files lies beside its transcript.
+            read: self.request.transcript.parent().map(Path::to_owned).into_iter().collect(),
             devices: DEVICES.iter().map(PathBuf::from).collect(),
             ..Confinement::default()
         };
@@ -298,6 +301,10 @@ fn request(kit: &dyn Kit, place: &SessionPlace, env: Vec<(String, String)>) -> R
         resume: None,
         limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
         token: Ids::random(Arc::new(SystemClock)).session_token(),
-        transcript: Path::join(&place.dir, "session/transcript.jsonl"),
+        transcript: transcript(place),
     }
+}
+
+fn transcript(place: &SessionPlace) -> PathBuf {
+    place.dir.join("session/transcript.jsonl")
 }

@@ -78,6 +78,11 @@ fn tells_what_it_does(pinned: &Pinned) {
 }
 
 #[test]
+fn claude_does_what_matters_most() {
+    conforms(&CLAUDE, QUICK);
+}
+
+#[test]
 #[ignore = "a minute; its own live tests show more"]
 fn claude_does_what_the_table_says() {
     conforms(&CLAUDE, &[]);
