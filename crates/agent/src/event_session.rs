@@ -55,7 +55,7 @@ impl<'a> EventSession<'a> {
             AgentEvent::Text { .. } | AgentEvent::Thinking { .. } | AgentEvent::Usage { .. } => {
                 self.active = true;
             }
-            AgentEvent::Raw { .. } => {}
+            AgentEvent::Raw { .. } | AgentEvent::ToolRefused { .. } => {}
         }
         if self.tools_running > 0 { LineMeaning::Busy } else { LineMeaning::GoOn }
     }
@@ -119,7 +119,12 @@ pub(crate) fn conclude(ending: &SessionEnding, is_whole: bool) -> SessionReport 
         }
     };
     let exit = (ending.by == EndedBy::Itself).then_some(code);
-    SessionReport { exit, ..SessionReport::ended(outcome, ending.by.reason().or(fallback)) }
+    let exit_code = exit;
+    SessionReport {
+        exit,
+        exit_code,
+        ..SessionReport::ended(outcome, ending.by.reason().or(fallback))
+    }
 }
 
 #[cfg(test)]

@@ -102,7 +102,8 @@ pub(crate) fn judge(signs: &Signs, exit: &Exit) -> SessionReport {
         }
         _ => judge_turn(signs, exit),
     };
-    SessionReport { swept: exit.swept, ..report }
+    let exit_code = exit.stopped.is_none().then_some(exit.code);
+    SessionReport { swept: exit.swept, exit_code, ..report }
 }
 
 fn judge_turn(signs: &Signs, exit: &Exit) -> SessionReport {

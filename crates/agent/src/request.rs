@@ -217,6 +217,8 @@ pub struct SessionReport {
     /// What the program exited with by itself, where that may mean something: programs that
     /// speak our own event format and plain commands may use the exit codes of Spore.
     pub exit: Option<i32>,
+    /// What the program exited with by itself, whatever that means.
+    pub exit_code: Option<i32>,
     /// From the call to the answer; the caller of [`Agent::run`] fills it in.
     pub duration: Duration,
 }
@@ -239,6 +241,7 @@ impl SessionReport {
             resets_at: None,
             swept: 0,
             exit: None,
+            exit_code: None,
             duration: Duration::ZERO,
         }
     }

@@ -4,11 +4,11 @@
 //! finding the run, and telling about it, is the same for all.
 
 use spore_model::{Fault, Run, RunKind, RunStatus, Usd};
-use spore_store::Journal;
+use spore_runs::RunReport;
+use spore_store::{Journal, RunQuery};
 
 use crate::base::run_lock::is_claimed;
-use crate::base::run_refs::branch;
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::run::settings::settings_of;
 use crate::{Error, Progress, Result, Surroundings, Workspace};
 
@@ -97,7 +97,9 @@ fn is_over(run: &Run) -> Error {
     let (id, status) = (run.id.short(), run.status(false));
     let error = Error::new(Fault::BadInput, format!("run {id} is over: {status}"));
     match (status, run.kind) {
-        (RunStatus::Verified, _) => error.hint(format!("its work is on branch {}", branch(run.id))),
+        (RunStatus::Verified, _) => {
+            error.hint(format!("`spore runs show {id}` tells where its work is"))
+        }
         (_, RunKind::Orchestrate) => error.hint(format!(
             "`spore runs show {id}` tells why; `spore retry {id}` starts the task anew"
         )),
@@ -106,7 +108,7 @@ fn is_over(run: &Run) -> Error {
 }
 
 fn newest_open(workspace: &Workspace, journal: &dyn Journal) -> Result<Run> {
-    let query = spore_store::RunQuery { roots_only: true, open_only: true, limit: None };
+    let query = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
     journal
         .runs(&query)?
         .into_iter()

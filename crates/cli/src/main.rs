@@ -7,6 +7,7 @@
 
 mod commands;
 mod error;
+mod local_time;
 mod surroundings;
 mod ui;
 

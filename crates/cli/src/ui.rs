@@ -6,16 +6,20 @@
 //! program and says what there was; [`shown_json`] only sees to its spelling. Neither
 //! holds any of the user's credentials: what is printed ends up in logs of other programs.
 
+mod live;
+
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use spore_app::{Credentials, Progress, Update};
+use spore_app::{Credentials, Live, Progress, Update};
 use spore_plain::{block, line};
 
 use crate::commands::{Global, ProgressStyle};
 use crate::error;
+use live::LiveLines;
 
 pub(crate) struct Ui {
     json: bool,
@@ -23,20 +27,23 @@ pub(crate) struct Ui {
     verbose: bool,
     style: ProgressStyle,
     credentials: Credentials,
+    /// What is going on, at the bottom of a terminal.
+    live: Option<LiveLines>,
     /// Why a part of the answer could not be written.
     lost: Option<std::io::Error>,
 }
 
 impl Ui {
     pub(crate) fn new(global: &Global) -> Self {
+        let is_auto = global.progress == ProgressStyle::Auto;
+        let on_terminal = std::io::stderr().is_terminal();
+        // With `--json` a program listens: what it reads on stderr is an error or nothing,
+        // unless it asked for progress.
+        let quiet = global.quiet || global.json && is_auto && !on_terminal;
         Self {
             json: global.json,
-            // With `--json` a program listens: what it reads on stderr is an error or nothing,
-            // unless it asked for progress.
-            quiet: global.quiet
-                || global.json
-                    && global.progress == ProgressStyle::Auto
-                    && !std::io::stderr().is_terminal(),
+            quiet,
+            live: (is_auto && on_terminal && !quiet).then(LiveLines::new),
             verbose: global.verbose,
             style: global.progress,
             credentials: Credentials::default(),
@@ -55,12 +62,44 @@ impl Ui {
 
     fn put(&mut self, answer: &str) {
         let answer = self.struck(answer);
-        let mut out = std::io::stdout();
-        let written = writeln!(out, "{answer}").and_then(|()| out.flush());
+        let mut written = Ok(());
+        self.above(|| {
+            let mut out = std::io::stdout();
+            written = writeln!(out, "{answer}").and_then(|()| out.flush());
+        });
         // A reader such as `head` may close the pipe early: that is no error of ours.
         self.lost = self.lost.take().or_else(|| {
             written.err().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
         });
+    }
+
+    /// Writes something while the lines of what is going on are away.
+    fn above(&self, write: impl FnOnce()) {
+        match &self.live {
+            Some(live) => live.above(write),
+            None => write(),
+        }
+    }
+
+    /// Does without lines that are written over: this terminal cannot.
+    pub(crate) fn on_plain_terminal(&mut self) {
+        self.live = None;
+    }
+
+    /// Shows just these as going on, each with how long it has been.
+    pub(crate) fn show_live<'l>(&mut self, now: impl Iterator<Item = (&'l Live, Duration)>) {
+        let now: Vec<(Live, Duration)> =
+            now.map(|(live, elapsed)| (self.struck_live(live), elapsed)).collect();
+        let Some(lines) = &mut self.live else { return };
+        lines.keep(&now.iter().map(|(live, _)| live.id).collect::<Vec<_>>());
+        for (live, elapsed) in &now {
+            lines.set(live, *elapsed);
+        }
+    }
+
+    fn struck_live(&self, live: &Live) -> Live {
+        let doing = live.doing.as_deref().map(|doing| self.struck(doing).into_owned());
+        Live { doing, ..live.clone() }
     }
 
     /// Returns the exit code: an answer that could not be written is no success.
@@ -131,7 +170,7 @@ impl Ui {
     /// Tells a person something that is not the answer.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", self.struck(&shown(text)));
+            self.tell(&shown(text));
         }
     }
 
@@ -141,8 +180,15 @@ impl Ui {
         } else {
             error::within(&shown(&error::as_text(error))).into_owned()
         };
-        let _ = writeln!(std::io::stderr(), "{}", self.struck(&text));
+        self.tell(&text);
         error.exit_code()
+    }
+
+    fn tell(&self, line: &str) {
+        let line = self.struck(line);
+        self.above(|| {
+            let _ = writeln!(std::io::stderr(), "{line}");
+        });
     }
 
     /// Returns whether a person is looking.
@@ -164,7 +210,18 @@ pub(crate) fn shown_json(document: &str) -> String {
 
 impl Progress for Ui {
     fn update(&mut self, update: &Update) {
-        if self.quiet || update.is_detail() && !self.verbose && self.style != ProgressStyle::Json {
+        match update {
+            Update::Live { live } => {
+                let live = self.struck_live(live);
+                let elapsed = live.updated.since(live.started);
+                return self.live.iter_mut().for_each(|lines| lines.set(&live, elapsed));
+            }
+            Update::LiveEnded { id } => {
+                return self.live.iter_mut().for_each(|lines| lines.remove(*id));
+            }
+            _ => {}
+        }
+        if self.quiet || update.is_talk() && !self.verbose && self.style != ProgressStyle::Json {
             return;
         }
         let told = update.to_string();
@@ -175,6 +232,6 @@ impl Progress for Ui {
             _ if update.is_detail() => format!("  {told}"),
             _ => told.into_owned(),
         };
-        let _ = writeln!(std::io::stderr(), "{}", self.struck(&line));
+        self.tell(&line);
     }
 }

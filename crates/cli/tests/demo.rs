@@ -11,7 +11,10 @@ fn the_demo_goes_from_a_failing_test_to_a_verified_commit() {
     // What it says to look at is there.
     let shown = env.spore_in(&root, &["runs", "list", "--json"], &[]).code(0).json();
     assert_eq!(shown[0]["status"], "verified");
-    let branch = format!("spore/{}", shown[0]["id"].as_str().unwrap());
+    let id = shown[0]["id"].as_str().unwrap();
+    let branch = env.spore_in(&root, &["runs", "show", id, "--json"], &[]).code(0).json();
+    let branch = branch["branch"].as_str().unwrap().to_owned();
+    assert!(branch.starts_with("spore/make-split-bill-share-the-cents"), "{branch}");
     let place = root.display().to_string();
     let change = env.git(&["-C", &place, "show", "--format=", &branch]);
     assert!(change.contains("+    share, rest = divmod(cents, people)"), "{change}");

@@ -282,7 +282,7 @@ final = '''<summary>{{"title": "word-title {KEY}", "summary": "word-summary {KEY
         "word-tool",
     ];
     nothing_leaks(&env, &[&run, &shown, &events], &words);
-    let message = env.git(&["log", "-1", "--format=%B", &format!("spore/{id}")]);
+    let message = env.git(&["log", "-1", "--format=%B", &scenes::branch_of(&env, &id)]);
     assert!(message.contains("[secret DEPLOY_KEY] and [secret git credentials]"), "{message}");
 
     let seen = std::fs::read_to_string(env.dir().join("home/agent-env.txt")).unwrap();

@@ -71,7 +71,7 @@ impl Drop for SmallDisk<'_> {
 }
 
 fn result(env: &TestEnv) -> String {
-    let branch = format!("spore/{}", scenes::newest_id(env));
+    let branch = scenes::newest_branch(env);
     env.git(&["diff", "main", &branch])
 }
 

@@ -25,7 +25,7 @@ fn a_task_is_worked_on_until_it_is_verified() {
     let (env, output) = check(scenes::THREE_BOUNCES, &[], 0);
     insta::assert_snapshot!(told(&output));
     let base = env.git(&["rev-parse", "main"]);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["rev-parse", &format!("{branch}^")]), base);
     assert_eq!(env.git(&["rev-list", "--count", &format!("main..{branch}")]), "1");
     assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
@@ -47,7 +47,7 @@ fn a_task_is_worked_on_until_it_is_verified() {
 fn the_trailers_of_a_commit_name_the_run_and_the_tree() {
     let (env, _) = check(&scenes::one_bounce(WRITE_42), &[], 0);
     let id = scenes::newest_id(&env);
-    let branch = format!("spore/{id}");
+    let branch = scenes::newest_branch(&env);
     let tree = env.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
     let trailers = env.git(&["show", "-s", "--format=%(trailers:unfold)", &branch]);
     assert_eq!(
@@ -167,7 +167,7 @@ fn what_a_verifier_builds_does_not_void_its_verdict() {
         steps = [{ write = "build/out.txt", content = "made\n" }]"#;
     let env = scenes::with_writing_verifier(builds);
     let _ = orchestrate(&env, ONCE).code(0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "answer.txt");
 }
 
@@ -352,7 +352,7 @@ fn what_must_not_be_committed_is_in_no_commit() {
         { write = ".claude/settings.json", content = "{}" },
         { write = "more.txt", content = "more\n" },"#;
     let (env, _) = check(&scenes::one_bounce(&format!("{litter} {WRITE_42}")), &[], 0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "answer.txt\nmore.txt");
     let files = env.git(&["ls-tree", "-r", "--name-only", &branch]);
     assert!(!files.contains(".env"), "{files}");

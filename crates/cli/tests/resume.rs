@@ -39,7 +39,7 @@ fn stop(env: &TestEnv, name: &str) -> ProgramOutput {
 /// The result of a run, without what a pause may rightly add.
 fn result(env: &TestEnv) -> Value {
     let shown = scenes::newest(env);
-    let branch = format!("spore/{}", shown["run"]["id"].as_str().unwrap());
+    let branch = scenes::branch_of(env, shown["run"]["id"].as_str().unwrap());
     let bounces: Vec<Value> = shown["bounces"]
         .as_array()
         .unwrap()
@@ -301,6 +301,6 @@ fn a_run_goes_on_with_what_it_was_started_with() {
     env.commit_all("the user goes on");
     env.write(".spore/config.toml", "[gates.commands.check]\nrun = \"false\"\n");
     let _ = env.spore(&["resume"]).code(0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "main~1", &branch]), "answer.txt\nnotes/new.txt");
 }

@@ -67,7 +67,7 @@ fn a_merge_that_is_in_the_way_of_nobody_but_the_user_is_left_to_them() {
     assert!(output.stdout.contains("answer.txt has uncommitted changes"), "{}", output.stdout);
     assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "mine\n");
     assert_eq!(scenes::newest(&env)["status"], "verified");
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
 }
 

@@ -113,8 +113,8 @@ impl Bounce {
                 let evidence = evidence(*bounce, Shortfall::Unstorable, why);
                 self.fall_short(*bounce, Outcome::Failure, None, evidence)
             }
-            (Step::Snapshot { bounce }, Done::Snapshot { tree, secrets, .. }) => {
-                self.after_snapshot(*bounce, tree, secrets)
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, secrets, left_out, .. }) => {
+                self.after_snapshot(*bounce, tree, secrets, left_out)
             }
             (Step::Gates { bounce, tree }, Done::Gates(gates)) => {
                 self.after_gates(*bounce, tree, gates)
@@ -172,7 +172,13 @@ impl Bounce {
         }
     }
 
-    fn after_snapshot(&mut self, bounce: u32, tree: &TreeId, secrets: &[Finding]) -> Next {
+    fn after_snapshot(
+        &mut self,
+        bounce: u32,
+        tree: &TreeId,
+        secrets: &[Finding],
+        left_out: &[String],
+    ) -> Next {
         let untouched = self.base_tree.as_ref() == Some(tree);
         // After a bounce it began with the tree that was rejected.
         let as_before = untouched || self.rejected_tree.as_ref() == Some(tree);
@@ -181,22 +187,34 @@ impl Bounce {
             && as_before
         {
             let reason = coder.reason.as_deref().unwrap_or("no reason given");
+            let refused = match &coder.notes.refused {
+                none if none.is_empty() => String::new(),
+                refused => format!("; {refused}"),
+            };
             return finish(conclusion(
                 Outcome::Failure,
-                &format!("the coder failed and changed nothing: {reason}"),
+                &format!("the coder failed and changed nothing: {reason}{refused}"),
             ));
         }
         if as_before {
-            let reason = if untouched {
-                "the coder changed nothing"
-            } else {
-                "the coder handed in the rejected tree again"
+            let reason = match (untouched, left_out) {
+                (true, []) => "the coder changed nothing".to_owned(),
+                (true, files) => format!(
+                    "the coder changed nothing but files that no commit takes: {}",
+                    files.join(", ")
+                ),
+                (false, _) => "the coder handed in the rejected tree again".to_owned(),
+            };
+            let refused = self.coder.as_ref().map(|coder| &coder.notes.refused);
+            let reason = match refused.filter(|refused| !refused.is_empty()) {
+                Some(refused) => format!("{reason}; {refused}"),
+                None => reason,
             };
             return self.fall_short(
                 bounce,
                 Outcome::Failure,
                 None,
-                evidence(bounce, Shortfall::NoChange, reason),
+                evidence(bounce, Shortfall::NoChange, &reason),
             );
         }
         if !secrets.is_empty() {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use spore_model::{
-    CommitId, Cost, EffectClass, Fault, Finding, Outcome, Park, ProofSummary, RunId, StepKey,
-    TreeId, Usage, Verdict,
+    CommitId, Cost, EffectClass, Fault, Finding, Outcome, Park, ProofSummary, RunId, SessionNotes,
+    StepKey, TreeId, Usage, Verdict,
 };
 
 use crate::Evidence;
@@ -104,6 +104,14 @@ pub struct SessionSummary {
     pub turns: u32,
     pub usage: Usage,
     pub cost: Cost,
+    /// What it was not let do, and until when it has to wait.
+    #[serde(default, skip_serializing_if = "SessionNotes::is_empty")]
+    pub notes: SessionNotes,
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// What its program exited with by itself, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
 }
 
 /// The result of the gates, as far as the loop needs it.
@@ -147,6 +155,7 @@ pub enum Done {
     Coder(SessionSummary),
     /// `secrets` are places in the change that look like one, never the text itself. Where the
     /// files could not be stored, `refused` says why, and `tree` is the one the bounce began with.
+    /// `left_out` are files that were edited and that no commit takes.
     Snapshot {
         tree: TreeId,
         changed_files: u32,
@@ -154,6 +163,8 @@ pub enum Done {
         secrets: Vec<Finding>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
     Gates(GateSummary),
     /// `intact` is false when the session changed the tree it was to judge; `submitted` is

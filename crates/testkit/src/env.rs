@@ -191,6 +191,7 @@ impl TestEnv {
             .env("XDG_CONFIG_HOME", self.dir().join("config"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SPORE_TEST_CLOCK", clock(count))
             .env("SPORE_TEST_SEED", count.to_string())

@@ -295,6 +295,8 @@ impl AcpSession {
                 let mut events = self.upsert(&question.tool_call);
                 let allowed = self.allows(&question.tool_call);
                 if !allowed {
+                    let tool = self.tool_of(&question.tool_call.tool_call_id);
+                    events.push(AgentEvent::ToolRefused { tool });
                     // Not every agent sends an update for a call that was refused.
                     events.extend(self.over(&question.tool_call.tool_call_id, false));
                 }
@@ -310,7 +312,7 @@ impl AcpSession {
             }
             "fs/write_text_file" => {
                 self.say.push(rpc::refuse(id, rpc::REFUSED, "this role may not write"));
-                Vec::new()
+                vec![AgentEvent::ToolRefused { tool: "edit".to_owned() }]
             }
             _ => {
                 self.say.push(rpc::refuse(id, rpc::NO_SUCH_METHOD, "that is not offered here"));
@@ -434,8 +436,11 @@ impl AcpSession {
             return None;
         }
         self.is_answering = false;
-        let tool = self.calls.get(id).map(AnnouncedCall::tool).unwrap_or_default();
-        Some(AgentEvent::ToolResult { tool, ok })
+        Some(AgentEvent::ToolResult { tool: self.tool_of(id), ok })
+    }
+
+    fn tool_of(&self, id: &str) -> String {
+        self.calls.get(id).map(AnnouncedCall::tool).unwrap_or_default()
     }
 
     /// Passes on what was said in pieces, now that it is whole.

@@ -222,6 +222,10 @@ impl ToolLoop<'_> {
             self.notes.secrets.strike_json(&mut handed_in);
             self.progress.structured = Some(handed_in);
         }
+        if answer.is_refused {
+            let tool = self.notes.mask(&call.name);
+            self.notes.add(watch, &AgentEvent::ToolRefused { tool }, &[]);
+        }
         let text = self.notes.mask(&answer.text);
         let done = AgentEvent::ToolResult { tool: call.name.clone(), ok: !answer.is_error };
         self.notes.add(watch, &done, &[("text", Value::from(text.as_str()))]);

@@ -114,6 +114,7 @@ pub(super) fn conclude(stream: &ClaudeStream, exit: &Exit) -> SessionReport {
         mcp: stream.mcp.clone(),
         resets_at: finding.resets_at,
         swept: exit.swept,
+        exit_code: exit.stopped.is_none().then_some(exit.code),
         ..SessionReport::ended(finding.outcome, finding.reason)
     }
 }

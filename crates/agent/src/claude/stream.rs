@@ -328,8 +328,12 @@ impl ClaudeStream {
             usage: result.tokens(),
             cost_usd: result.cost(),
         };
+        // Only now it says which of the failed calls were refused.
+        let refused = result.permission_denials.iter();
+        let refused = refused.map(|one| AgentEvent::ToolRefused { tool: one.tool_name.clone() });
+        let events = refused.chain([AgentEvent::Result(event)]).collect();
         self.result = Some(result);
-        vec![AgentEvent::Result(event)]
+        events
     }
 }
 

@@ -106,9 +106,10 @@ impl CodexSession {
         match RpcMessage::read(text) {
             Some(RpcMessage::Answer { id, answer }) => self.answered(id, answer),
             Some(RpcMessage::Question { id, method, params }) => {
-                let line = self.reply(&id, &method, &params);
+                let (line, refused) = self.reply(&id, &method, &params);
                 self.say.push(line);
-                Vec::new()
+                let told = refused.map(|tool| AgentEvent::ToolRefused { tool: tool.to_owned() });
+                told.into_iter().collect()
             }
             Some(RpcMessage::Notice { method, params }) => match self.notice(&method, &params) {
                 Some(events) => events,
@@ -210,27 +211,30 @@ impl CodexSession {
         self.turn = Some(id.to_owned());
     }
 
-    /// Answers a question by the role's policy. One that we do not know gets a no.
-    fn reply(&self, id: &Value, method: &str, params: &Value) -> String {
-        let decide = |allowed: bool| {
+    /// Answers a question by the role's policy, and names the kind of deed where that is a no. A
+    /// question that we do not know gets one, too.
+    fn reply(&self, id: &Value, method: &str, params: &Value) -> (String, Option<&'static str>) {
+        let decide = |allowed: bool, kind: &'static str| {
             let decision = if allowed { "accept" } else { "decline" };
-            rpc::answer(id, &json!({ "decision": decision }))
+            let line = rpc::answer(id, &json!({ "decision": decision }));
+            (line, (!allowed).then_some(kind))
         };
         match method {
             "item/commandExecution/requestApproval" => {
                 let command = params["command"].as_str().map(unwrapped);
                 let place = params["cwd"].as_str().is_none_or(|cwd| cwd.starts_with(&self.dir));
-                decide(place && self.policy.allows("execute", command.as_deref()))
+                decide(place && self.policy.allows("execute", command.as_deref()), "execute")
             }
             "item/fileChange/requestApproval" => {
                 // No role may write outside of the checkout, which `grantRoot` asks for.
                 let wider = params["grantRoot"].is_string();
-                decide(!wider && self.policy.allows("edit", None))
+                decide(!wider && self.policy.allows("edit", None), "edit")
             }
             "mcpServer/elicitation/request" => {
-                rpc::answer(id, &json!({ "action": "decline", "content": null, "_meta": null }))
+                let no = json!({ "action": "decline", "content": null, "_meta": null });
+                (rpc::answer(id, &no), None)
             }
-            _ => rpc::refuse(id, rpc::NO_SUCH_METHOD, "nobody is here to answer"),
+            _ => (rpc::refuse(id, rpc::NO_SUCH_METHOD, "nobody is here to answer"), None),
         }
     }
 

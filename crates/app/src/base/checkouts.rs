@@ -109,6 +109,21 @@ impl Checkouts<'_> {
         }
     }
 
+    /// Returns the first of the files that were edited since the base and that snapshots leave
+    /// out; a directory that is new for itself. To be asked right after a snapshot.
+    pub(crate) fn left_out(&self, checkout: &Checkout) -> Result<Vec<String>> {
+        const MOST: usize = 20;
+        let mut files = checkout.left_out(&self.exclusions())?;
+        // Spore itself brought these.
+        files.retain(|file| !self.settings.copy.iter().any(|copied| copied == file));
+        if !self.settings.setup.is_empty() {
+            // What the set-up's commands installed is not told apart from what a coder made.
+            files.retain(|file| !file.ends_with('/'));
+        }
+        files.truncate(MOST);
+        Ok(files)
+    }
+
     fn open(&self, place: &Path) -> Option<Checkout> {
         Checkout::open(&self.by_base(), place)
     }

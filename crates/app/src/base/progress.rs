@@ -3,7 +3,8 @@
 use std::fmt;
 
 use spore_agent::AgentEvent;
-use spore_model::{Cost, RunId, Usd};
+use spore_model::{Cost, Finding, RefusedCalls, RunId, Usd};
+use spore_runs::Live;
 
 /// Receives updates; a terminal, a log or a stream of JSON.
 pub trait Progress {
@@ -63,6 +64,28 @@ pub enum Update {
         turns: u32,
         cost: Cost,
     },
+    /// What a session or a check does now. For those who look on; no line of its own.
+    Live {
+        live: Live,
+    },
+    /// That is over.
+    LiveEnded {
+        id: RunId,
+    },
+    /// Files that a coder edited and that no commit takes.
+    LeftOut {
+        files: Vec<String>,
+    },
+    /// What looks like a secret turns a change down.
+    Secrets {
+        found: Vec<Finding>,
+    },
+    /// What a session was not let do, and what would let it.
+    Refused {
+        role: String,
+        calls: RefusedCalls,
+        cure: String,
+    },
     OverBudget {
         usd: Usd,
     },
@@ -120,9 +143,25 @@ impl Update {
         Self::Layer { layer, stage: stage.to_owned(), status, detail }
     }
 
-    /// Returns whether only `-v` shows it.
+    /// Returns whether it is one of many lines about what an agent does, set in below the rest.
     pub fn is_detail(&self) -> bool {
         matches!(self, Self::Agent { .. })
+    }
+
+    /// Returns whether only `-v` shows it: what an agent says and thinks. What it does is told
+    /// as it happens.
+    pub fn is_talk(&self) -> bool {
+        match self {
+            Self::Agent { event, .. } => {
+                !matches!(event, AgentEvent::ToolUse { .. } | AgentEvent::ToolRefused { .. })
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether it is about this moment alone, and worth no line.
+    pub fn is_live(&self) -> bool {
+        matches!(self, Self::Live { .. } | Self::LiveEnded { .. })
     }
 }
 
@@ -162,6 +201,20 @@ impl fmt::Display for Update {
             Self::SessionEnded { role, outcome, turns, cost } => {
                 write!(f, "{role}: {outcome}, {}, {cost}", counted(*turns, "turn"))
             }
+            Self::Live { live } => f.write_str(&live.name),
+            Self::LiveEnded { id } => write!(f, "{id}"),
+            Self::LeftOut { files } => {
+                write!(
+                    f,
+                    "left out of the commit: {}; `[commit] allow` lets paths in",
+                    files.join(", ")
+                )
+            }
+            Self::Secrets { found } => {
+                let places: Vec<String> = found.iter().map(ToString::to_string).collect();
+                write!(f, "turned down for secrets: {}; {ALLOW_SECRETS}", places.join(", "))
+            }
+            Self::Refused { role, calls, cure } => write!(f, "{role}: {calls}; {cure}"),
             Self::OverBudget { usd } => write!(f, "the session cost {usd} more than was left"),
             Self::Waiting => write!(f, "waiting for another run's gates"),
             Self::CheckoutLost => write!(
@@ -194,6 +247,14 @@ impl fmt::Display for Update {
     }
 }
 
+/// How secrets that are meant to be there are let through.
+pub const ALLOW_SECRETS: &str = "`spore config set commit.allow_secrets PATH` lets a path through";
+
+/// Returns one thing that an agent did as one line.
+pub(crate) fn agent_line(event: &AgentEvent) -> String {
+    AgentLine(event).to_string()
+}
+
 struct AgentLine<'a>(&'a AgentEvent);
 
 impl fmt::Display for AgentLine<'_> {
@@ -205,6 +266,7 @@ impl fmt::Display for AgentLine<'_> {
             AgentEvent::ToolUse { tool, summary, .. } => {
                 write!(f, "{tool} {}", first_line(summary))
             }
+            AgentEvent::ToolRefused { tool } => write!(f, "{tool} refused"),
             AgentEvent::ToolResult { tool, ok: true } => write!(f, "{tool} ok"),
             AgentEvent::ToolResult { tool, ok: false } => write!(f, "{tool} failed"),
             AgentEvent::Usage { usage } => {

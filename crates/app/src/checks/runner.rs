@@ -19,6 +19,7 @@ use spore_gates::{
 use spore_git::Checkout;
 use spore_model::{CommitId, RunId, TreeId};
 use spore_proof::GateCanary;
+use spore_runs::{Live, LiveKind};
 use spore_store::{Journal, ProcessRow};
 
 use crate::base::checkouts::Checkouts;
@@ -28,6 +29,7 @@ use crate::checks::baseline::Baseline;
 use crate::checks::needs;
 use crate::checks::words::line;
 use crate::session::environment::{install_environment, store_variables};
+use crate::session::live::LiveFile;
 use crate::session::sandbox::{Enforcement, Sandboxes, Scratch};
 use crate::{Error, Progress, Result, Update};
 
@@ -199,10 +201,12 @@ impl GateRuns<'_> {
         let mut files = TrackedFiles::look(checkout.dir(), self.tracked(check.commit)?);
         let mut results = Vec::new();
         let mut is_installed = true;
+        let mut live = LiveGates::new(self, check.session, progress);
         for gate in self.gates {
             if !self.has_to_run(gate, check, checkout.dir())? {
                 continue;
             }
+            live.begin(gate);
             let ran = self.run_one(gate, check, checkout.dir(), held.as_ref())?;
             let Some((mut result, record)) = ran else { return Ok(Checked::Interrupted) };
             records.extend(record);
@@ -216,7 +220,7 @@ impl GateRuns<'_> {
             }
             // Whether it fails is told with the proof.
             if !check.against.may_fail() {
-                progress.update(&Update::GateEnded { line: line(&result) });
+                live.ended(&line(&result));
             }
             let failed_to_install = gate.install.is_some() && result.standing == Standing::Red;
             let is_settled = check.against.is_settled_by(&result);
@@ -227,6 +231,7 @@ impl GateRuns<'_> {
                 break;
             }
         }
+        drop(live);
         // What an install left that failed is nothing to go on with: the next check installs anew.
         if matches!(check.against, Against::Itself) && is_installed {
             self.keep(&checkout, check.commit)?;
@@ -399,6 +404,45 @@ impl GateRuns<'_> {
             Ok(ran) => Ok(Some(ran)),
             Err(GateError::Cancelled { .. }) => Ok(None),
             Err(other) => Err(other.into()),
+        }
+    }
+}
+
+/// The checks of one tree while they run, for those who look on.
+struct LiveGates<'a> {
+    file: Option<LiveFile<'a>>,
+    progress: &'a mut dyn Progress,
+}
+
+impl<'a> LiveGates<'a> {
+    fn new(runs: &GateRuns<'a>, id: RunId, progress: &'a mut dyn Progress) -> Self {
+        let Checkouts { around, workspace, .. } = *runs.checkouts;
+        let state = Live::new(id, LiveKind::Gates, "gates", around.clock.now());
+        Self { file: Some(LiveFile::new(around, workspace, runs.sandboxes.run, state)), progress }
+    }
+
+    fn begin(&mut self, gate: &Gate) {
+        if let Some(file) = &mut self.file {
+            file.state.name = format!("gates: {}", gate.name);
+            file.state.doing = Some(spore_plain::headline(&gate.command, 120));
+            file.state.started = file.now();
+            file.show(self.progress);
+        }
+    }
+
+    fn ended(&mut self, line: &str) {
+        self.progress.update(&Update::GateEnded { line: line.to_owned() });
+        if let Some(file) = &mut self.file {
+            file.state.tell(line);
+            file.show(self.progress);
+        }
+    }
+}
+
+impl Drop for LiveGates<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            file.end(self.progress);
         }
     }
 }

@@ -14,8 +14,9 @@ mod scan;
 mod update;
 
 use spore_model::{Fault, Run};
+use spore_runs::RunReport;
 
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::{Error, Result, Surroundings, Workspace};
 use passes::Pass;
 use requests::PassSettings;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spore_model::{CommitId, Usd};
+use spore_runs::Apply;
 
-use crate::report::applied::Apply;
 use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
 use crate::run::start::refuse_empty;

@@ -43,7 +43,7 @@ impl RunContext<'_> {
             }
             (
                 Step::Snapshot { bounce },
-                Done::Snapshot { tree, changed_files, secrets, refused },
+                Done::Snapshot { tree, changed_files, secrets, refused, left_out },
             ) => {
                 let run = match &self.run.settings.solo {
                     Some(_) => self.run.id,
@@ -55,6 +55,9 @@ impl RunContext<'_> {
                     json!({ "tree": tree, "files": changed_files, "secrets": secrets.len() });
                 if let Some(refused) = refused {
                     payload["refused"] = json!(refused);
+                }
+                if !left_out.is_empty() {
+                    payload["left_out"] = json!(left_out);
                 }
                 entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spore_model::{RunId, Usd};
 
-use crate::report::applied::Apply;
+use spore_runs::Apply;
 
 /// What a person asks for with a task. What is left out comes from the configuration.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use spore_model::{Run, RunState, SourceKind, Usd};
+use spore_runs::RunReport;
 use spore_store::{Journal, RunChange};
 
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
-use crate::report::RunReport;
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::settings::{RunSettings, settings_of};
 use crate::session::agent_choice::RoleAgents;

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use spore_model::{Fault, ProofLevel, RunKind, Usd};
+use spore_runs::RunReport;
 
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::run::request::Orchestrate;
 use crate::run::settings::settings_of;
 use crate::run::start::orchestrate;
@@ -64,7 +65,8 @@ pub fn retry(
         allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
         require_seen: old.require >= ProofLevel::Seen || asked.require_seen,
         summarize: Some(old.summarize),
-        apply: Some(old.apply),
+        // A role that worked alone was asked for a place, or it was not.
+        apply: Some(old.apply).filter(|_| old.solo.is_none() || old.solo_lands && !old.in_place),
         in_place: old.in_place,
         agent: old.solo.clone(),
         experiment: old.experiment,

@@ -14,6 +14,7 @@ use crate::session::broker::{Proposals, SessionCommands};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
+use crate::session::roles;
 use crate::{Result, Update};
 
 /// One session that a step asks for.
@@ -65,6 +66,14 @@ impl RunContext<'_> {
             turns: report.turns,
             cost: booking.cost,
         });
+        let calls = &booking.notes.refused;
+        if !calls.is_empty() {
+            self.progress.update(&Update::Refused {
+                role: booking.role.clone(),
+                calls: calls.clone(),
+                cure: roles::cure(&booking.role),
+            });
+        }
         let summary = SessionSummary {
             run: booking.session,
             outcome: report.outcome,
@@ -75,6 +84,9 @@ impl RunContext<'_> {
             turns: report.turns,
             usage: report.usage,
             cost: booking.cost,
+            notes: booking.notes.clone(),
+            duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+            exit_code: report.exit_code,
         };
         Ok((summary, proposals))
     }
@@ -171,6 +183,7 @@ impl RunContext<'_> {
             turns: summary.turns,
             usage: summary.usage,
             cost: summary.cost,
+            notes: summary.notes.clone(),
         }
     }
 }

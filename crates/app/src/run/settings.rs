@@ -11,11 +11,11 @@ use spore_gates::Gate;
 use spore_git::{ChangeCaps, GitError, Repository};
 use spore_model::{CommitId, Fault, ProbeTime, ProofLevel, Run, RunId, Usd};
 use spore_pipeline::BounceRules;
+use spore_runs::{Apply, UnknownApply};
 
 use crate::base::checkouts::CheckoutSettings;
 use crate::checks::project::{gates, refuse_submodules};
 use crate::checks::review::ReviewSettings;
-use crate::report::applied::{Apply, UnknownApply};
 use crate::run::request::Orchestrate;
 use crate::session::agent_choice::{AgentChoice, ROLES, Wishes};
 use crate::session::nesting::Nesting;
@@ -75,6 +75,9 @@ pub(crate) struct RunSettings {
     /// The only role that works, where a person asked for one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) solo: Option<String>,
+    /// What that role does is brought where the person asked for it, although no one judges it.
+    #[serde(default)]
+    pub(crate) solo_lands: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) experiment: Option<String>,
     /// The run whose task this one tries again.
@@ -166,6 +169,8 @@ impl RunSettings {
             apply,
             in_place: asked.in_place,
             solo: asked.agent.clone(),
+            solo_lands: asked.agent.is_some()
+                && (asked.in_place || asked.apply.is_some_and(|how| how != Apply::None)),
             experiment: asked.experiment.clone(),
             retry_of: asked.retry_of,
             tests: config.gates.tests.clone(),

@@ -4,11 +4,12 @@ use serde_json::json;
 use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{Fault, Run, RunId, RunKind, SourceKind, TraceId};
+use spore_runs::RunReport;
 use spore_store::Journal;
 
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::request::Orchestrate;
 use crate::run::resume;

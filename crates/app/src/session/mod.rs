@@ -14,6 +14,7 @@ pub(crate) mod booking;
 pub(crate) mod broker;
 pub(crate) mod confinement;
 pub(crate) mod environment;
+pub(crate) mod live;
 pub(crate) mod lost;
 pub(crate) mod nesting;
 pub(crate) mod open;

@@ -5,9 +5,11 @@
 //! record the same way. Booking is the caller's, together with the step's result, so that a
 //! session is never booked without counting.
 
+use std::cell::RefCell;
+
 use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
 use spore_config::Config;
-use spore_model::{CheckoutAccess, SessionToken, ToolGroup, TraceId};
+use spore_model::{CheckoutAccess, Outcome, SessionToken, ToolGroup, TraceId};
 use spore_store::{Journal, RunChange};
 
 use crate::base::error::bug;
@@ -16,9 +18,10 @@ use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals, SessionAccess, StartsAdmitted};
 use crate::session::confinement::Confined;
 use crate::session::environment::{network_variables, session_environment};
+use crate::session::live::{LiveFile, LiveSession};
 use crate::session::lost::{Lost, set_aside};
-use crate::session::plan::SessionPlan;
-use crate::session::prices::cost_of;
+use crate::session::plan::{SessionPlan, SessionTools};
+use crate::session::prices::{cost_of, cost_so_far};
 use crate::session::roles::{self, Role};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::sign_in::{SignIn, SignIns, SignedInSession};
@@ -93,6 +96,7 @@ impl SessionOpener<'_> {
             root: plan.row.root,
             session: plan.row.id,
             files: &plan.files,
+            live: RefCell::new(self.live(plan)),
         };
         let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
         // What it renewed is the user's now, and known as a secret.
@@ -101,10 +105,20 @@ impl SessionOpener<'_> {
         self.strike(&mut report);
         // Its processes are gone, so what it has proposed is all there will be.
         let proposals = self.struck(access.close())?;
+        judge(&plan.tools, &tools, &mut report);
         self.keep(plan, &report, &tools, &proposals)?;
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
-        let booking = SessionBooking::of(plan, &report, cost);
+        let booking = SessionBooking::of(plan, &report, cost, tools.refused);
         Ok(EndedSession { booking, report, proposals })
+    }
+
+    fn live(&self, plan: &SessionPlan) -> LiveSession<'_> {
+        let (config, around) = (self.config, self.around);
+        let state = LiveSession::live(plan.row.id, &plan.name, around.clock.now());
+        let file = LiveFile::new(around, self.workspace, plan.row.root, state);
+        let model = plan.choice.model.clone();
+        let price = move |usage| cost_so_far(config, model.as_deref(), usage);
+        LiveSession::new(file, Box::new(price))
     }
 
     /// Gives a session with a home of its own what its agent is signed in with.
@@ -256,6 +270,16 @@ impl SessionOpener<'_> {
 
     fn events(&self) -> Events<'_> {
         Events { around: self.around, trace: self.trace.clone() }
+    }
+}
+
+/// Holds a session in the person's own directory to what it tried: one that was let change
+/// nothing has not done its work, whatever it says. In a checkout the files decide.
+fn judge(tools: &SessionTools, used: &ToolsUsed, report: &mut SessionReport) {
+    let is_own = matches!(tools, SessionTools::Allowed(_));
+    if is_own && report.outcome == Outcome::Success && used.changed_nothing_it_tried() {
+        report.outcome = Outcome::Failure;
+        report.reason = Some(format!("it was let change nothing: {}", used.refused));
     }
 }
 

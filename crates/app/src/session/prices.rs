@@ -86,6 +86,13 @@ pub(crate) fn cost_of(
     Ok(if is_sure { Cost::exact(usd) } else { Cost::estimated(usd) })
 }
 
+/// What a session that goes on has cost so far; no more than an estimate.
+pub(crate) fn cost_so_far(config: &Config, model: Option<&str>, usage: Usage) -> Cost {
+    let price = model.and_then(|model| prices(config).ok()?.of(model));
+    let usage = usage.with_impossible_as(WINDOW);
+    Cost::estimated(price.map_or_else(|| fallback(config, usage), |price| price.of(usage)))
+}
+
 fn fallback(config: &Config, usage: Usage) -> Usd {
     let prices = &config.prices;
     let dollars = usage.read_tokens() as f64 * prices.fallback_input_usd_per_million / 1e6

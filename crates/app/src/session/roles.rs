@@ -60,6 +60,11 @@ impl RoleTerms {
     }
 }
 
+/// Says what lets a session of `role` use more tools.
+pub(crate) fn cure(role: &str) -> String {
+    format!("`[roles.{role}] tools` says what it may use")
+}
+
 /// Looks `role` up: the project's own file, then the agent's native one in `dir`, then ours.
 /// A role without a description gets no instructions. `{turns}` in a text of the project's
 /// or of ours is the turns that the session has.

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use spore_agent::{Agent, Conversation};
 use spore_config::Config;
 use spore_model::{
-    Begun, Cost, EffectClass, Fault, Outcome, Run, RunId, RunKind, RunState, SourceKind, StepKey,
-    Ticket, TraceId, Usage, Usd,
+    Begun, Cost, EffectClass, Fault, Outcome, RefusedCalls, Run, RunId, RunKind, RunState,
+    SourceKind, StepKey, Ticket, TraceId, Usage, Usd,
 };
 use spore_store::{Journal, RunChange, RunQuery, StepEntry};
 
@@ -77,6 +77,9 @@ pub struct Spawned {
     pub cost: Cost,
     pub duration_ms: u64,
     pub directory: String,
+    /// What it was not let do.
+    #[serde(default, skip_serializing_if = "RefusedCalls::is_empty")]
+    pub refused: RefusedCalls,
 }
 
 /// What a spawned session was started with, as it is written down with its run. The prompt is
@@ -341,6 +344,7 @@ impl SpawnSite<'_> {
             cost: booking.cost,
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
             directory: format!(".spore/runs/{id}"),
+            refused: booking.notes.refused,
         })
     }
 
@@ -419,7 +423,7 @@ impl SpawnSite<'_> {
 /// Returns the run that had a conversation, by the agent's own id of it: its home holds what the
 /// agent remembers.
 fn run_of(journal: &dyn Journal, had: &str) -> Option<RunId> {
-    let query = RunQuery { roots_only: true, open_only: false, limit: None };
+    let query = RunQuery { roots_only: true, ..RunQuery::default() };
     let spawned = journal.runs(&query).ok()?.into_iter().filter(|run| run.kind == RunKind::Spawn);
     let settings = spawned.filter_map(|run| {
         let settings: SpawnSettings = serde_json::from_value(run.settings).ok()?;

@@ -11,7 +11,7 @@ use super::page::ToolFindings;
 use super::question::ToolRequest;
 use super::view::ProjectView;
 use crate::knowledge::brief::lesson_rules;
-use crate::{Error, Result, RunReport, show_run};
+use crate::{Error, Result, RunFilter, RunReport, show_run};
 
 impl Toolbox {
     pub(super) fn lessons(&self, asked: &ToolRequest<'_>, config: &Config) -> Result<ToolFindings> {
@@ -43,10 +43,12 @@ impl Toolbox {
         let named = asked.text("run").map(str::to_owned).or(own);
         let report = match named {
             Some(run) => show_run(&self.around, &run)?,
-            None => match crate::list_runs(&self.around, Some(1))?.first() {
-                Some(newest) => show_run(&self.around, &newest.run.id.to_string())?,
-                None => return Ok(ToolFindings::new("", Vec::new()).or("There is no run yet.")),
-            },
+            None => {
+                match crate::list_runs(&self.around, &RunFilter::default(), Some(1))?.rows.first() {
+                    Some(newest) => show_run(&self.around, &newest.run.id.to_string())?,
+                    None => return Ok(ToolFindings::new("", Vec::new()).or("There is no run yet.")),
+                }
+            }
         };
         Ok(told(&report))
     }

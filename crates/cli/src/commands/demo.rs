@@ -37,7 +37,7 @@ pub(crate) fn run(ui: &mut Ui, around: Surroundings, args: &DemoArgs) -> Result<
     ui.answer(&report, || {
         format!(
             "{}\nLook around:\n  cd {}\n  git show {}\n  spore runs show {}\n",
-            text::run_in_full(&report),
+            text::run_in_full(&report, around.clock.now()),
             spore_plain::path(&root),
             report.branch.as_deref().unwrap_or("HEAD"),
             report.run.id.short()

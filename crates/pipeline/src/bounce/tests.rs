@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spore_model::{Begun, CommitId, Cost, ProofSummary, RunId, StepKey, Ticket, Usage};
+use spore_model::{
+    Begun, CommitId, Cost, ProofSummary, RunId, SessionNotes, StepKey, Ticket, Usage,
+};
 
 use super::*;
 use crate::{End, Solo, World, drive};
@@ -39,6 +41,9 @@ fn session(outcome: Outcome, text: &str) -> SessionSummary {
         turns: 1,
         usage: Usage::default(),
         cost: Cost::default(),
+        notes: SessionNotes::default(),
+        duration_ms: 0,
+        exit_code: None,
     }
 }
 
@@ -88,7 +93,13 @@ impl Script {
                     _ => Vec::new(),
                 };
                 let refused = (answer == "refused").then(|| "too large".to_owned());
-                Done::Snapshot { tree: tree(letter), changed_files: 1, secrets, refused }
+                Done::Snapshot {
+                    tree: tree(letter),
+                    changed_files: 1,
+                    secrets,
+                    refused,
+                    left_out: Vec::new(),
+                }
             }
             Step::Gates { .. } => Done::Gates(gates(answer != "red")),
             Step::Verifier { .. } => {

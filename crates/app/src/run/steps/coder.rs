@@ -73,8 +73,13 @@ impl RunContext<'_> {
 
     pub(crate) fn snapshot(&mut self, ticket: &Ticket, bounce: u32) -> Result<Done> {
         let checkout = self.coder_checkout(bounce)?;
-        let (tree, refused) = match self.checkouts().snapshot(&checkout)? {
-            Snapshot::Taken(tree) => (tree, None),
+        let mut left_out = Vec::new();
+        let taken = self.checkouts().snapshot(&checkout)?;
+        let (tree, refused) = match taken {
+            Snapshot::Taken(tree) => {
+                left_out = self.left_out(&checkout)?;
+                (tree, None)
+            }
             // What the bounce began with stays the last state that can be gone back to.
             Snapshot::Refused(why) => {
                 let start = self.start_of(bounce)?;
@@ -107,7 +112,21 @@ impl RunContext<'_> {
             file: Some(self.struck(&secret.file)),
             line: secret.line,
         });
-        Ok(Done::Snapshot { tree, changed_files, secrets: secrets.collect(), refused })
+        let secrets: Vec<Finding> = secrets.collect();
+        if !secrets.is_empty() {
+            self.progress.update(&Update::Secrets { found: secrets.clone() });
+        }
+        Ok(Done::Snapshot { tree, changed_files, secrets, refused, left_out })
+    }
+
+    /// Names what was edited in the checkout and that no commit takes, and tells it.
+    fn left_out(&mut self, checkout: &spore_git::Checkout) -> Result<Vec<String>> {
+        let files = self.checkouts().left_out(checkout)?;
+        let files: Vec<String> = files.iter().map(|name| self.struck(name)).collect();
+        if !files.is_empty() {
+            self.progress.update(&Update::LeftOut { files: files.clone() });
+        }
+        Ok(files)
     }
 
     /// Returns a name without secrets, whichever kind they are.
@@ -160,7 +179,7 @@ impl Talk<'_> {
 fn again(evidence: &Evidence) -> String {
     format!(
         "{}\nThe task and the checks are as before, and the files are as you left them. Mend what \
-         fell short, then end with a short account.\n",
+         fell short, then end with a short account of the whole change as it is now.\n",
         evidence.to_markdown()
     )
 }

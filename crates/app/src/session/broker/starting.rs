@@ -136,6 +136,8 @@ struct TellAsker<'a>(&'a Asker<'a>);
 
 impl Progress for TellAsker<'_> {
     fn update(&mut self, update: &Update) {
-        self.0.tell(&update.to_string());
+        if !update.is_live() {
+            self.0.tell(&update.to_string());
+        }
     }
 }

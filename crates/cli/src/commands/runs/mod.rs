@@ -4,6 +4,7 @@ mod list;
 mod prune;
 mod rollback;
 mod show;
+mod watch;
 
 use spore_app::{Result, Surroundings};
 
@@ -14,6 +15,7 @@ use crate::ui::Ui;
 pub(crate) enum RunsCommand {
     List(list::RunsListArgs),
     Show(show::RunsShowArgs),
+    Watch(watch::RunsWatchArgs),
     Rollback(rollback::RollbackArgs),
     Prune(prune::PruneArgs),
 }
@@ -22,6 +24,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &RunsCommand) -> 
     match command {
         RunsCommand::List(args) => list::run(ui, around, args),
         RunsCommand::Show(args) => show::run(ui, around, args),
+        RunsCommand::Watch(args) => watch::run(ui, around, args),
         RunsCommand::Rollback(args) => rollback::run(ui, around, args),
         RunsCommand::Prune(args) => prune::run(ui, around, args),
     }

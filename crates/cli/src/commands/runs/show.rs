@@ -12,6 +12,7 @@ pub(crate) struct RunsShowArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsShowArgs) -> Result<u8> {
     let report = spore_app::show_run(around, &args.run)?;
-    ui.answer(&report, || text::run_in_full(&report));
+    let now = around.clock.now();
+    ui.answer(&report, || text::run_in_full(&report, now));
     Ok(0)
 }

@@ -5,7 +5,8 @@ use spore_model::NodeClass;
 use spore_model::graph::{Analysis, DegreeBand, NodeName, Staleness, Topology, WeakPoints};
 
 use super::{columns, field, line, percent, title};
-use crate::commands::text::{many, minute};
+use crate::commands::text::many;
+use crate::local_time::minute;
 
 pub(crate) fn status(status: &Status, all: bool) -> String {
     let mut text = String::new();
