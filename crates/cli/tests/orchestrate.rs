@@ -32,7 +32,7 @@ fn a_task_is_worked_on_until_it_is_verified() {
     let commit = env.git(&["show", "--format=%an <%ae>%n%n%B", &branch]);
     insta::assert_snapshot!("the_commit_of_a_verified_run", scenes::plain(&commit));
     insta::assert_snapshot!(scenes::added_refs(&env).join("\n"), @"
-    refs/heads/spore/RUNID-001
+    refs/heads/spore/write-the-answer-RUN-0001
     refs/spore/RUNID-001/base
     refs/spore/RUNID-001/result
     ");
@@ -102,10 +102,37 @@ fn a_change_that_never_holds_is_escalated_and_kept() {
 
     A person is needed: not verified by bounce 2, the last: check `sh check.sh`: red, exit 1
 
+    ## What was tried
+
+    ### Bounce 1: rejected
+
+    - check 'sh check.sh': red, exit 1
+
+    The last of what failed:
+
+    ```
+    $ sh check.sh
+    ```
+
+    ### Bounce 2: rejected
+
+    - check 'sh check.sh': red, exit 1
+
+    The last of what failed:
+
+    ```
+    $ sh check.sh
+    ```
+
+    ## What to do
+
+    - Take over: the last state is in `git --git-dir=.spore/work.git diff hash-0000001 refs/spore/RUNID-002/bounce/2`.
+    - Let it try anew, perhaps with a clearer task: `spore retry RUN-0002`.
+
     ## What is kept
 
     - The task files, transcripts, diffs and gate logs of every bounce: this directory.
-    - The files as each bounce left them, but for secrets, as git refs: `git --git-dir=.spore/work.git diff hash-0000001 refs/spore/RUNID-002/bounce/2` shows the last.
+    - The files as each bounce left them, but for secrets, as git refs, like the one above.
 
     `spore runs show RUN-0002` tells the whole story.
     ");
@@ -181,6 +208,8 @@ fn a_coder_that_fails_and_changes_nothing_fails_the_run() {
     Run RUN-0001 failed: the coder failed and changed nothing: it exited with code 3 and no final message
     It cost ~$1.00. To see what was tried:
       spore runs show RUN-0001
+    Mend what it failed for, or let it try anew:
+      spore retry RUN-0001
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
@@ -222,15 +251,15 @@ fn a_verifier_that_breaks_down_twice_waits_for_a_person() {
     insta::assert_snapshot!(told(&resumed), @"
     exit code: 0
     --- stdout
-    Verified after 1 bounce for ~$2.75. The work is on branch spore/RUNID-001:
-      git diff HEAD...spore/RUNID-001
-      git merge spore/RUNID-001
+    Verified after 1 bounce for ~$2.75. The work is on branch spore/write-the-answer-RUN-0001:
+      git diff HEAD...spore/write-the-answer-RUN-0001
+      git merge spore/write-the-answer-RUN-0001
     --- stderr
     Run RUN-0001 goes on.
     bounce 1/3: verifier (replay)
     verifier: done, 1 turn, $0.25
     bounce 1 holds
-    committed hash-0000002: on branch spore/RUNID-001
+    committed hash-0000002: on branch spore/write-the-answer-RUN-0001
     ");
     let roles: Vec<String> = scenes::newest(&env)["ledger"]
         .as_array()
@@ -299,7 +328,8 @@ fn a_run_that_has_spent_its_budget_waits_and_goes_on_with_more() {
     insta::assert_snapshot!(told(&again), @"
     exit code: 3
     --- stdout
-    Run RUN-0001 waits for budget: its budget of $0.40 is spent. To go on:
+    Run RUN-0001 waits for budget: its budget of $0.40 is spent
+    Give it more to spend:
       spore resume RUN-0001 --budget +5
     --- stderr
     Run RUN-0001 goes on.
@@ -319,6 +349,8 @@ fn a_coder_that_hangs_is_ended_when_its_time_is_over() {
     Run RUN-0001 failed: the coder failed and changed nothing: its time was over
     It cost ~$1.00. To see what was tried:
       spore runs show RUN-0001
+    Mend what it failed for, or let it try anew:
+      spore retry RUN-0001
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
@@ -474,6 +506,7 @@ fn a_single_role_is_recorded_and_judged_by_nobody() {
     Run RUN-0001 starts from hash-0000002.
     reading the code for the first time
     operator (replay)
+      operator: write notes.txt
     operator: done, 1 turn, $0.25
     1 file changed
     ");

@@ -137,7 +137,7 @@ fn a_session_that_was_let_write_nothing_is_no_success() {
 
     let output = env.spore(&["exec", "e", "WRITE", "it"]).code(1);
     let cure = "`allowed_tools` of the executor e lets them through";
-    assert!(output.stdout.contains(cure), "{}", output.stdout);
+    assert!(output.stderr.contains(cure), "{}", output.stderr);
 
     // One that got through is a success, and what was refused is told all the same.
     let env = speaking(&[WRITE, REFUSED, WRITE], flow);

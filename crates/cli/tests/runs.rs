@@ -46,11 +46,11 @@ fn runs_are_listed_newest_first_with_what_became_of_them() {
     insta::assert_snapshot!(told(&output), @"
     exit code: 0
     --- stdout
-    RUN       STATUS         STARTED                COST  TASK
-    RUN-0001  parked:budget  2026-01-02 03:12      $0.50  spend too much
-    RUN-0002  failed         2026-01-02 03:10     ~$1.00  give up
-    RUN-0003  escalated      2026-01-02 03:08      $0.50  do nothing well
-    RUN-0004  verified       2026-01-02 03:06      $0.75  write the answer
+    RUN       STATUS         STARTED                    COST  TASK
+    RUN-0001  parked:budget  2026-01-02 03:12 UTC      $0.50  spend too much
+    RUN-0002  failed         2026-01-02 03:10 UTC     ~$1.00  give up
+    RUN-0003  escalated      2026-01-02 03:08 UTC      $0.50  do nothing well
+    RUN-0004  verified       2026-01-02 03:06 UTC      $0.75  write the answer
     --- stderr
     ");
     let json = env.spore(&["runs", "list", "--json", "--limit", "2"]).code(0).json();
@@ -78,10 +78,12 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
     Run RUNID-001  failed
       task        give up
       base        hash-0000002
-      started     2026-01-02 03:10, took 0.0 s
+      started     2026-01-02 03:10 UTC, took 0.0 s
       cost        ~$1.00 in 1 session
       reason      the coder failed and changed nothing: it exited with code 3 and no final message
       files       .spore/runs/RUNID-001
+      next        Mend what it failed for, or let it try anew:
+                    spore retry RUN-0001
 
     Bounce 1  rejected
       coder       failed, 0 turns, ~$1.00, it exited with code 3 and no final message

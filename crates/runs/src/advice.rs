@@ -43,7 +43,7 @@ pub(crate) fn next_step(
         RunStatus::ParkedHuman if reason.contains("it reached its budget") => {
             step("give it more to spend", format!("{resume} --budget +5"))
         }
-        RunStatus::ParkedHuman => step("see to what it waits for", resume),
+        RunStatus::ParkedHuman => step("when that is fixed", resume),
         RunStatus::Interrupted if run.is_open() => step("nothing recorded is lost", resume),
         RunStatus::Failed | RunStatus::Escalated if run.kind == RunKind::Orchestrate => {
             let retry = format!("spore retry {id}");

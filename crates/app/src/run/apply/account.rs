@@ -28,7 +28,10 @@ pub(super) fn checked_account(said: &str, changed: &[String]) -> String {
         if is_code || lines.len() == MOST_LINES {
             continue;
         }
-        let line = line.trim_end().trim_start_matches('#').trim_start_matches('>');
+        let line = match line.trim_end() {
+            marked if marked.starts_with(['#', '>']) => marked.trim_start_matches(['#', '>', ' ']),
+            plain => plain,
+        };
         let indent = line.len() - line.trim_start().len();
         let kept: Vec<&str> =
             sentences(line.trim_start()).filter(|one| is_borne_out(one, changed)).collect();
