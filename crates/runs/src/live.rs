@@ -2,7 +2,7 @@
 //!
 //! The process that attends it writes this down a few times a second, in a file of its own that
 //! another process can read at any time. It is no part of the record: it may be lost, it is gone
-//! when the session ends, and nothing is ever decided by it. Whoever reads it holds it against the
+//! when the session ends, and nothing is ever decided by it. A reader holds it against the
 //! journal first: of a session that is not on record as running nothing is believed.
 
 use serde::{Deserialize, Serialize};

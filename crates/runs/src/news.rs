@@ -1,7 +1,7 @@
-//! What is new about a run since it was looked at last, for someone who watches from elsewhere.
+//! What is new about a run since it was looked at last, for a watcher in another process.
 //!
-//! Pure: two reports in a row make the news. Whoever begins to watch is first told what happened
-//! so far, then what happens, each thing once, and at last that the run is over or waits.
+//! Pure: two reports in a row make the news. A watcher is first told what happened so
+//! far, then what happens, each thing once, and at last that the run is over or waits.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -42,7 +42,7 @@ impl<'a> LiveFile<'a> {
         self.around.clock.now()
     }
 
-    /// Tells what changed to whoever is here at once, and to others when it is time.
+    /// Tells the progress at once what changed, and other processes when it is time.
     pub(crate) fn show(&mut self, progress: &mut dyn Progress) {
         self.state.updated = self.now();
         self.is_behind = true;

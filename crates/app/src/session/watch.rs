@@ -86,10 +86,10 @@ const TOOL_PATH_CHARS: usize = 300;
 
 impl ToolsUsed {
     fn note(&mut self, tool: &str, path: Option<&str>) {
-        match CallKind::of(tool) {
-            CallKind::Edit => self.edits += 1,
-            CallKind::Command => self.commands += 1,
-            CallKind::Other => {}
+        match CallReach::of(tool) {
+            CallReach::Edit => self.edits += 1,
+            CallReach::Command => self.commands += 1,
+            CallReach::Other => {}
         }
         let short = |text: &str| text.chars().take(TOOL_PATH_CHARS).collect::<String>();
         let key = (short(tool), path.map(short));
@@ -121,23 +121,23 @@ impl ToolsUsed {
     /// themselves that only look.
     pub(crate) fn changed_nothing_it_tried(&self) -> bool {
         let refused = |kind| -> u32 {
-            let tools = self.refused.tools().filter(|one| CallKind::of(&one.tool) == kind);
+            let tools = self.refused.tools().filter(|one| CallReach::of(&one.tool) == kind);
             tools.map(|one| one.times).sum()
         };
-        let (edits, commands) = (refused(CallKind::Edit), refused(CallKind::Command));
+        let (edits, commands) = (refused(CallReach::Edit), refused(CallReach::Command));
         edits > 0 && edits >= self.edits && (commands > 0 || self.commands == 0)
     }
 }
 
 /// What a call of a tool may do, by its name with whichever agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CallKind {
+enum CallReach {
     Edit,
     Command,
     Other,
 }
 
-impl CallKind {
+impl CallReach {
     fn of(tool: &str) -> Self {
         const EDITS: [&str; 7] = ["write", "edit", "patch", "replace", "delete", "move", "create"];
         const COMMANDS: [&str; 4] = ["bash", "shell", "exec", "run"];

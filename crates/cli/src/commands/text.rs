@@ -265,12 +265,17 @@ pub(super) fn last_lines(output: &str) -> String {
     const LINES: usize = 12;
     let lines: Vec<&str> = output.trim_end().lines().collect();
     let from = lines.len().saturating_sub(LINES);
-    let mut told: Vec<String> =
-        lines[from..].iter().map(|line| plain::ends_within(line, 160)).collect();
+    let mut told: Vec<String> = lines[from..].iter().map(|line| indented(line, 160)).collect();
     if from > 0 {
         told.insert(0, "…".to_owned());
     }
     told.join("\n")
+}
+
+/// A line of a program's output, whose indentation says something.
+fn indented(line: &str, most: usize) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    format!("{}{}", " ".repeat(indent.min(16)), plain::ends_within(line, most))
 }
 
 /// What a session was not let do, and what would let it.

@@ -21,8 +21,8 @@ pub(crate) struct CommitStory<'a> {
 pub(crate) enum CommitJudge<'a> {
     /// A verifier, and what the checks prove.
     Verifier { proof: Option<&'a ProofSummary> },
-    /// Nobody: a role worked alone.
-    Nobody { role: &'a str },
+    /// No verifier: a role worked alone.
+    Unjudged { role: &'a str },
 }
 
 /// Names of files that a body lists.
@@ -62,7 +62,7 @@ fn trailers(story: &CommitStory<'_>) -> String {
             let proof = proof.map(|proof| format!("Spore-Proof: {}\n", proof.line));
             format!("Spore-Verdict: supports\n{}", proof.unwrap_or_default())
         }
-        CommitJudge::Nobody { role } => {
+        CommitJudge::Unjudged { role } => {
             format!("Spore-Verdict: none, by {} alone\n", spore_plain::word(role, 40))
         }
     };

@@ -31,7 +31,7 @@ impl RunContext<'_> {
             said: &said,
             changed: &changed,
             judged: match &settings.solo {
-                Some(role) => CommitJudge::Nobody { role },
+                Some(role) => CommitJudge::Unjudged { role },
                 None => CommitJudge::Verifier { proof: proof.as_ref() },
             },
         });
