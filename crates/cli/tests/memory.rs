@@ -164,12 +164,12 @@ fn evidence_goes_from_event_to_edit_and_back() {
     insta::assert_snapshot!(told(&env.spore(&["runs", "list"]).code(0)), @"
     exit code: 0
     --- stdout
-    RUN       STATUS         STARTED                COST  TASK
-    RUN-0001  finished       2026-01-02 03:14      $0.00  memory undo
-    RUN-0002  finished       2026-01-02 03:13      $0.00  memory update
-    RUN-0003  finished       2026-01-02 03:12      $0.00  memory update
-    RUN-0004  finished       2026-01-02 03:08      $0.00  memory crystallize
-    RUN-0005  finished       2026-01-02 03:07      $0.00  memory scan
+    RUN       STATUS         STARTED                    COST  TASK
+    RUN-0001  finished       2026-01-02 03:14 UTC      $0.00  memory undo
+    RUN-0002  finished       2026-01-02 03:13 UTC      $0.00  memory update
+    RUN-0003  finished       2026-01-02 03:12 UTC      $0.00  memory update
+    RUN-0004  finished       2026-01-02 03:08 UTC      $0.00  memory crystallize
+    RUN-0005  finished       2026-01-02 03:07 UTC      $0.00  memory scan
     --- stderr
     ");
 }

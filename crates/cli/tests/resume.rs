@@ -84,8 +84,8 @@ fn a_run_stopped_by_ctrl_c_parks_and_ends_as_if_nothing_had_happened() {
     insta::assert_snapshot!(told(&listed), @"
     exit code: 0
     --- stdout
-    RUN       STATUS         STARTED                COST  TASK
-    RUN-0001  interrupted    2026-01-02 03:06     ~$1.50  write the answer
+    RUN       STATUS         STARTED                    COST  TASK
+    RUN-0001  interrupted    2026-01-02 03:06 UTC     ~$1.50  write the answer
     --- stderr
     ");
     let resumed = env.spore(&["resume"]).code(0);

@@ -97,10 +97,12 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
     Run RUNID-001  parked:budget
       task        spend too much
       base        hash-0000002
-      started     2026-01-02 03:12
+      started     2026-01-02 03:12 UTC
       cost        $0.50 in 1 session
       reason      its budget of $0.10 is spent
       files       .spore/runs/RUNID-001
+      next        Give it more to spend:
+                    spore resume RUN-0001 --budget +5
 
     Bounce 1  parked:budget
       coder       finished, 1 turn, $0.50
