@@ -254,7 +254,7 @@ impl Exec<'_> {
         }
         let cure =
             format!("`allowed_tools` of the executor {} lets them through", self.plan.executor);
-        let reason = reason.map_or_else(|| refused.to_string(), |reason| reason);
+        let reason = reason.unwrap_or_else(|| refused.to_string());
         (outcome, Some(format!("{reason}; {cure}")))
     }
 
