@@ -5,6 +5,7 @@
 //! and never reads the environment by itself. What it has to say while it works goes to a
 //! [`Progress`] the caller hands in.
 
+mod abandon;
 mod base;
 mod checks;
 mod events;
@@ -24,6 +25,7 @@ mod setup;
 mod starts;
 pub mod toolbox;
 
+pub use abandon::{Abandoned, abandon};
 pub use base::credentials::Credentials;
 pub use base::cutoff::{BadSince, parse_since};
 pub use base::error::{Error, Result};

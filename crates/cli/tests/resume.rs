@@ -66,11 +66,97 @@ fn undisturbed(scenario: &str) -> Value {
 fn a_session_that_is_started_again_is_told_the_same_to_the_byte() {
     let env = scenes::with_scenario(&second_bounce_waits());
     let _ = stop(&env, "KILL");
-    let _ = env.spore(&["resume"]).code(0);
+    let resumed = env.spore(&["resume"]).code(0);
     // Every command of a scene has a later time: the task file's is that of the first attempt.
     let task = |session: &str| scenes::artefact(&env, &format!("bounce-2/{session}/task.md"));
-    assert_eq!(task("coder"), task("coder.lost-1"));
-    assert!(task("coder").contains(" UTC.\n"), "{}", task("coder"));
+    let again = task("coder");
+    let (same, left) = again.split_once("\n\n## Left behind\n").unwrap();
+    assert_eq!(same, task("coder.lost-1").trim_end());
+    assert!(same.contains(" UTC."), "{same}");
+    // An agent that cannot go on with a conversation is told what was left, and so is the user.
+    assert!(left.contains("+++ b/half.txt\n@@ -0,0 +1 @@\n+half\n"), "{left}");
+    let kept = format!("refs/spore/{}/left/2-1", scenes::newest_id(&env));
+    assert!(resumed.stderr.contains(&kept), "{}", resumed.stderr);
+    assert_eq!(env.work_git(&["show", &format!("{kept}:half.txt")]), "half");
+}
+
+#[test]
+fn where_several_runs_wait_a_person_says_which() {
+    let env = scenes::with_scenario(&second_bounce_waits());
+    for task in ["first task", "second task"] {
+        let args = ["orchestrate", task, "--backend", "replay", "--scenario", "../scenario.toml"];
+        let point = [("SPORE_KILL_AT", "before:row:begin coder/1")];
+        let _ = env.spore_in(&env.repo(), &args, &point).code(137);
+    }
+    let several = env.spore(&["resume"]).code(65);
+    insta::assert_snapshot!(told(&several), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: 2 runs wait to be resumed
+      try: say which one, or give one up with `spore runs abandon`:
+        spore resume RUN-0001  interrupted: second task
+        spore resume RUN-0002  interrupted: first task
+    ");
+    let id = scenes::newest_id(&env);
+    let abandoned = env.spore(&["runs", "abandon", &id]).code(0);
+    assert!(abandoned.stdout.contains("is cancelled: second task"), "{}", abandoned.render());
+    assert_eq!(scenes::newest(&env)["status"], "cancelled");
+    let over = env.spore(&["resume", &id]).code(65);
+    assert!(over.stderr.contains("is over: cancelled"), "{}", over.render());
+    // Now there is one to go on with.
+    env.write_at(&env.dir().join("home/waits"), "");
+    let _ = env.spore(&["resume"]).code(0);
+}
+
+#[test]
+fn a_run_that_is_given_up_keeps_its_work_and_is_booked() {
+    let env = scenes::with_scenario(&second_bounce_waits());
+    let _ = stop(&env, "KILL");
+    let id = scenes::newest_id(&env);
+    let abandoned = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();
+    let left = abandoned["left"].as_str().unwrap();
+    assert_eq!(env.work_git(&["show", &format!("{left}:half.txt")]), "half");
+    let shown = scenes::newest(&env);
+    assert_eq!(shown["status"], "cancelled");
+    assert_eq!(shown["ledger"].as_array().unwrap().len(), 2, "{shown:#}");
+    assert_eq!(shown["ledger"][1]["interrupted"], true);
+    assert_eq!(shown["cost"], abandoned["cost"]);
+    let events = env.spore(&["events", "tail", "--limit", "1000"]).code(0).stdout;
+    assert_eq!(events.matches("run.cancelled").count(), 1, "{events}");
+    // Giving it up twice is a mistake, and pruning takes what a ref keeps.
+    let _ = env.spore(&["runs", "abandon", &id]).code(65);
+    let pruned = env.spore(&["runs", "prune", "--json"]).code(0).json();
+    assert_eq!(pruned["runs"].as_array().unwrap().len(), 1, "{pruned}");
+}
+
+#[test]
+fn a_session_that_was_never_started_costs_nothing() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let point = [("SPORE_KILL_AT", "after:row:amend coder/1")];
+    let _ = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &point).code(137);
+    let _ = env.spore(&["resume"]).code(0);
+    let ledger = scenes::newest(&env)["ledger"].clone();
+    assert_eq!(ledger[0]["interrupted"], true, "{ledger:#}");
+    assert_eq!(ledger[0]["cost"], json!({ "usd": 0.0, "estimated": false }), "{ledger:#}");
+}
+
+#[test]
+fn a_retry_keeps_the_model_and_takes_another() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let _ = scenes::orchestrate(&env, &["--model", "large", "--apply", "none"]).code(0);
+    let model = |env: &TestEnv| {
+        let ledger = scenes::newest(env)["ledger"].clone();
+        ledger.as_array().unwrap().iter().map(|row| row["model"].to_string()).collect::<Vec<_>>()
+    };
+    let id = scenes::newest_id(&env);
+    let _ = env.spore(&["retry", &id]).code(0);
+    assert_eq!(model(&env), [r#""large""#, r#""large""#]);
+    let again = ["retry", &id, "--model", "small", "--backend", "replay", "--apply", "branch"];
+    let _ = env.spore(&[&again[..], &["--budget", "7"]].concat()).code(0);
+    assert_eq!(model(&env), [r#""small""#, r#""small""#]);
+    let branch = format!("refs/heads/spore/{}", scenes::newest_id(&env));
+    assert!(!env.git(&["for-each-ref", &branch]).is_empty());
 }
 
 #[test]

@@ -118,6 +118,7 @@ pub struct VerdictRules {
 pub struct SessionLimits {
     pub first_output: Duration,
     pub idle: Duration,
+    pub require_tools: bool,
     pub exit_deadline: Duration,
     pub start_retry_pause: Duration,
     pub interrupt_grace: Duration,

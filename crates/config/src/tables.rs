@@ -157,6 +157,7 @@ impl Entries<'_> {
         Ok(SessionLimits {
             first_output: self.time("session.first_output")?,
             idle: self.time("session.idle")?,
+            require_tools: self.flag("session.require_tools")?,
             exit_deadline: self.time("session.exit_deadline")?,
             start_retry_pause: self.time("session.start_retry_pause")?,
             interrupt_grace: self.time("session.interrupt_grace")?,

@@ -21,7 +21,7 @@ use crate::control::ProtocolTurn;
 use crate::health::{self, ServerRefusal, ServerTrouble, Signs, one_line};
 use crate::policy::Policy;
 use crate::rpc::{self, Complaint, RpcMessage};
-use crate::{AgentEvent, Request, ResultEvent, SessionReport};
+use crate::{AgentEvent, CallsCounted, Request, ResultEvent, SessionReport};
 
 /// How Gemini and qwen-code begin the text of an answer that never was one.
 const API_ERROR: &str = "[API Error:";
@@ -171,6 +171,7 @@ impl AcpSession {
             turns: self.turns(),
             usage,
             usage_bounds,
+            counted: self.counted(usage_bounds.is_none()),
             cost: self.tally.cost,
             ..health::judge(&self.signs, exit)
         }
@@ -181,8 +182,26 @@ impl AcpSession {
         if self.tally.counted_calls > 0 { self.tally.counted_calls } else { self.turns }
     }
 
+    /// A session that said nothing before it was prompted, or that the model refused, cost
+    /// nothing.
+    fn made_no_call(&self) -> bool {
+        let is_refused = self.signs.trouble.is_some() && self.is_finished();
+        !self.is_prompted || (self.turns() == 0 && is_refused)
+    }
+
+    fn counted(&self, is_exact: bool) -> CallsCounted {
+        match (self.made_no_call(), self.is_finished() && is_exact) {
+            (true, _) => CallsCounted::NoneMade,
+            (_, true) => CallsCounted::All,
+            _ => CallsCounted::InDoubt,
+        }
+    }
+
     /// What was used, and the bounds of it where that is an estimate.
     fn usage(&self) -> (Usage, Option<(Usage, Usage)>) {
+        if self.made_no_call() {
+            return (Usage::default(), None);
+        }
         self.tally.usage(self.turns(), self.preset.counts_last_call_only)
     }
 

@@ -15,7 +15,7 @@ use crate::control::ProtocolTurn;
 use crate::health::{self, ServerRefusal, ServerTrouble, Signs, estimated_tokens, usage_of};
 use crate::policy::Policy;
 use crate::rpc::{self, Complaint, RpcMessage};
-use crate::{AgentEvent, Request, ResultEvent, SessionReport};
+use crate::{AgentEvent, CallsCounted, Request, ResultEvent, SessionReport};
 
 #[derive(Debug)]
 pub struct CodexSession {
@@ -163,6 +163,7 @@ impl CodexSession {
             session_id: self.thread.clone(),
             turns: self.turns,
             usage: self.usage(),
+            counted: self.calls_counted(),
             mcp: self.mcp.clone(),
             ..health::judge(&signs, exit)
         }
@@ -172,6 +173,20 @@ impl CodexSession {
     fn usage(&self) -> Usage {
         let counted: Usage = self.meters.values().map(Meter::used).sum();
         counted + Usage { output_tokens: self.uncounted, ..Usage::default() }
+    }
+
+    /// Codex counts a call when it is over. Before a turn has begun there is none, nor where the
+    /// model refused.
+    fn calls_counted(&self) -> CallsCounted {
+        let was_refused = self.signs.trouble.is_some() && self.is_finished();
+        let is_silent = self.turns == 0 && self.uncounted == 0;
+        if is_silent && (self.turn.is_none() || was_refused) {
+            CallsCounted::NoneMade
+        } else if self.is_finished() && self.uncounted == 0 {
+            CallsCounted::All
+        } else {
+            CallsCounted::InDoubt
+        }
     }
 
     fn structured(&self) -> Option<Value> {

@@ -68,6 +68,17 @@ pub enum Update {
     },
     /// The coder's checkout was removed while the run was waiting.
     CheckoutLost,
+    /// A session that was cut off goes on in its conversation and with its files, which a ref
+    /// keeps as well.
+    GoesOn {
+        role: String,
+        left: Option<String>,
+    },
+    /// A session that was cut off cannot be gone on with; a ref keeps what it left.
+    BeginsAnew {
+        role: String,
+        left: String,
+    },
     Snapshot {
         files: u32,
     },
@@ -167,6 +178,18 @@ impl fmt::Display for Update {
             Self::CheckoutLost => write!(
                 f,
                 "the coder's checkout is gone, and with it what was not handed in: going on from the last bounce"
+            ),
+            Self::GoesOn { role, left: None } => {
+                write!(f, "{role}: goes on in its own conversation")
+            }
+            Self::GoesOn { role, left: Some(left) } => write!(
+                f,
+                "{role}: goes on in its own conversation, with its files as they were (also kept: {left})"
+            ),
+            Self::BeginsAnew { role, left } => write!(
+                f,
+                "{role}: its conversation cannot be gone on with; the new session is told what the \
+                 one before left, which is kept: {left}"
             ),
             Self::Snapshot { files } => write!(f, "{} changed", counted(*files, "file")),
             Self::Closed { bounce, held: true, .. } => write!(f, "bounce {bounce} holds"),

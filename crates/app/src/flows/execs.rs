@@ -146,6 +146,8 @@ impl Exec<'_> {
             agent,
             prompt,
             conversation: None,
+            fresh: None,
+            keeps_home: false,
             system_prompt: None,
             dir: root.to_owned(),
             files: SessionFiles::new(ground.dir().join(&self.place.dir).join("session")),

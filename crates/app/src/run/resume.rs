@@ -29,6 +29,7 @@ pub(crate) fn go_on(
     let _lock = claim(workspace, run.id)?;
     let mut settings = settings_of(run)?;
     settings.budget = budget.unwrap_or(settings.budget);
+    repository.complete(&settings.base)?;
     let agents = RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
     let enforcement = RoleAgents::enforcement(around, &config, &settings.agents)?;
     settings.sandbox = Some(enforcement.clone());

@@ -13,7 +13,7 @@ use crate::session::booking::SessionBooking;
 use crate::session::broker::{Proposals, SessionCommands};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{EndedSession, SessionOpener};
-use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
+use crate::session::plan::{FreshStart, SessionPlan, SessionPosition, SessionTools};
 use crate::{Result, Update};
 
 /// One session that a step asks for.
@@ -24,6 +24,10 @@ pub(crate) struct StepSession<'a> {
     pub(crate) prompt: String,
     /// The conversation to go on with, where there is one worth it.
     pub(crate) conversation: Option<Conversation>,
+    /// What is done where that conversation turns out to be lost.
+    pub(crate) fresh: Option<FreshStart>,
+    /// Whether its home is kept, for a session that goes on with its conversation.
+    pub(crate) keeps_home: bool,
     pub(crate) dir: std::path::PathBuf,
     /// The commit that the tools on the graph answer for.
     pub(crate) at: CommitId,
@@ -98,6 +102,8 @@ impl RunContext<'_> {
             agent,
             prompt: asked.prompt,
             conversation: asked.conversation,
+            fresh: asked.fresh,
+            keeps_home: asked.keeps_home,
             system_prompt: None,
             dir: asked.dir,
             files: asked.files,

@@ -33,6 +33,11 @@ pub(crate) struct RunSettings {
     pub(crate) base: CommitId,
     /// Of the roles that have none of their own.
     pub(crate) backend: String,
+    /// The models as they were typed, for another run of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) coder_model: Option<String>,
     /// The agent of each role.
     #[serde(default, alias = "cast")]
     pub(crate) agents: BTreeMap<String, AgentChoice>,
@@ -113,6 +118,7 @@ impl RunSettings {
         asked: &Orchestrate,
     ) -> Result<Self> {
         let base = base(repository, asked)?;
+        repository.complete(&base)?;
         refuse_submodules(repository, &base, config)?;
         let gates = match &asked.agent {
             Some(role) => {
@@ -145,6 +151,8 @@ impl RunSettings {
             terms: agents.keys().map(terms).collect(),
             agents,
             backend,
+            model: asked.model.clone(),
+            coder_model: asked.coder_model.clone(),
             scenario: asked.scenario.as_deref().map(absolute).transpose()?,
             max_bounces: asked.max_bounces.unwrap_or(config.orchestrate.max_bounces).max(1),
             max_turns: asked.max_turns,

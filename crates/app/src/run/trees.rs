@@ -3,7 +3,6 @@
 use spore_git::TreeMixture;
 use spore_model::{CommitId, Fault, Ticket, TreeId};
 
-use crate::base::checkouts::Snapshot;
 use crate::base::error::bug;
 use crate::base::files::create_private_dir;
 use crate::base::run_refs;
@@ -54,23 +53,6 @@ impl RunContext<'_> {
         } else {
             self.bounce_commit(bounce - 1)
         }
-    }
-
-    pub(crate) fn salvage(
-        &self,
-        checkout: &spore_git::Checkout,
-        bounce: u32,
-        attempt: u32,
-    ) -> Result<()> {
-        let Snapshot::Taken(tree) = self.checkouts().snapshot(checkout)? else {
-            // There is nothing to keep it by, and the reset that follows clears it away.
-            return Ok(());
-        };
-        let message = format!("left behind in bounce {bounce} of run {}", self.run.id);
-        let now = self.project.around.clock.now();
-        let commit =
-            self.project.repository.commit_tree(&tree, &self.run.settings.base, &message, now)?;
-        self.set_ref(&run_refs::left(self.run.id, bounce, attempt - 1), &commit)
     }
 
     /// Returns `tree` with the files `bring_back` as the base has them, and without the files

@@ -7,7 +7,7 @@
 
 use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
 use spore_config::Config;
-use spore_model::{CheckoutAccess, SessionToken, ToolGroup, TraceId};
+use spore_model::{CheckoutAccess, Run, SessionToken, ToolGroup, TraceId};
 use spore_store::{Journal, RunChange};
 
 use crate::base::error::bug;
@@ -16,7 +16,7 @@ use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals, SessionAccess, StartsAdmitted};
 use crate::session::confinement::Confined;
 use crate::session::environment::{network_variables, session_environment};
-use crate::session::lost::{Lost, set_aside};
+use crate::session::lost::{Lost, set_aside, told_by};
 use crate::session::plan::SessionPlan;
 use crate::session::prices::cost_of;
 use crate::session::roles::{self, Role};
@@ -64,7 +64,7 @@ impl SessionOpener<'_> {
         starts_with.push(self.broker.socket());
         let variables = network_variables(self.config, self.around, &plan.choice);
         let place = ConfinedPlace {
-            role: &plan.role,
+            keeps_home: plan.keeps_home,
             access: plan.terms.sandbox,
             files: plan.files.dir(),
             starts_with: &starts_with,
@@ -93,6 +93,8 @@ impl SessionOpener<'_> {
             root: plan.row.root,
             session: plan.row.id,
             files: &plan.files,
+            fresh: plan.fresh.as_ref(),
+            served: Some(&access).filter(|_| self.config.session.require_tools),
         };
         let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
         // What it renewed is the user's now, and known as a secret.
@@ -144,11 +146,15 @@ impl SessionOpener<'_> {
 
     /// Closes and books an earlier attempt whose end was not seen: it may have cost something.
     fn close_lost(&self, plan: &SessionPlan) -> Result<()> {
+        // Only the session of this very step can have been lost: its files are where the next one's
+        // will be.
+        let told = |_: &Run| told_by(plan.agent.as_ref(), &plan.files, self.config);
         let lost = Lost {
             journal: self.journal,
             config: self.config,
             events: self.events(),
             root: plan.row.root,
+            told: &told,
         };
         lost.close_below(plan.row.parent)
     }

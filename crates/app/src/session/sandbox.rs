@@ -63,7 +63,8 @@ pub(crate) struct Sandboxes<'a> {
 /// Where a session works.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfinedPlace<'a> {
-    pub(crate) role: &'a str,
+    /// Whether its home outlives it.
+    pub(crate) keeps_home: bool,
     pub(crate) access: CheckoutAccess,
     /// Where what it says and is told is kept.
     pub(crate) files: &'a Path,
@@ -240,8 +241,9 @@ impl Sandboxes<'_> {
     ) -> Result<SessionHold> {
         let mut home = scratch.furnish()?;
         let kept = match ground {
-            // Its conversation is gone on with in the next bounce. No other role sees it.
-            SessionGround::Checkout(_) if place.role == "coder" => {
+            // Its conversation is gone on with, in the next bounce or after a crash. No other role
+            // sees it.
+            SessionGround::Checkout(_) if place.keeps_home => {
                 Some(coder_home(self.workspace, self.run))
             }
             SessionGround::Checkout(_) => None,

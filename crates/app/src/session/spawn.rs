@@ -389,6 +389,8 @@ impl SpawnSite<'_> {
             agent,
             prompt,
             conversation,
+            fresh: None,
+            keeps_home: false,
             system_prompt: settings.system_prompt.clone(),
             dir: settings.dir.clone(),
             files: self.workspace.run_files(self.id).alone(),

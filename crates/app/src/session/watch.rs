@@ -3,14 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use spore_agent::{Agent, AgentError, AgentEvent, AgentWatch, BoxError, Request, SessionReport};
 use spore_config::Config;
 use spore_effects::session::{Enforced, ProcessIdentity};
-use spore_model::{RunId, SessionToken};
+use spore_model::{Outcome, RunId, SessionToken};
 use spore_store::{Journal, ProcessRow};
 
 use crate::base::run_files::SessionFiles;
+use crate::session::broker::{SERVER_NAME, SessionAccess};
+use crate::session::plan::FreshStart;
 use crate::{Error, Progress, Result, Surroundings, Update};
 
 /// Watches over one session.
@@ -22,7 +25,15 @@ pub(crate) struct SessionWatch<'a> {
     pub(crate) root: RunId,
     pub(crate) session: RunId,
     pub(crate) files: &'a SessionFiles,
+    /// What is done where the conversation that it goes on with is lost.
+    pub(crate) fresh: Option<&'a FreshStart>,
+    /// The tools that it is worthless without; nothing where it may go on without them.
+    pub(crate) served: Option<&'a SessionAccess>,
 }
+
+/// How long after its first word an agent may take to start the servers that it was to start
+/// before.
+const SERVER_GRACE: Duration = Duration::from_secs(10);
 
 impl SessionWatch<'_> {
     /// Lets the agent work until it is done; tells which tools it used.
@@ -33,17 +44,26 @@ impl SessionWatch<'_> {
     ) -> Result<(SessionReport, ToolsUsed)> {
         let (journal, clock) = (self.journal, &self.around.clock);
         let token = request.token.clone();
+        let served = self.served.filter(|served| served.is_needed());
         let mut watch = Watcher {
             session: self,
             token: token.clone(),
             role: request.role.clone(),
             tools: ToolsUsed::default(),
+            failed: None,
+            // Of one that does not start them for sure, a missing server says nothing.
+            silent: served.filter(|_| agent.starts_servers()),
+            spoke: None,
         };
         let started = clock.monotonic();
         let ran = agent.run(request, &mut watch);
         journal.process_ended(&token, clock.now())?;
         let tools = std::mem::take(&mut watch.tools);
-        let timed = |report| (SessionReport { duration: started.elapsed(), ..report }, tools);
+        let unserved = watch.unserved(true);
+        let timed = |report| {
+            let report = SessionReport { duration: started.elapsed(), ..report };
+            (refused_unserved(report, unserved), tools)
+        };
         ran.map(timed).map_err(|error| match error {
             // What refused the start was the journal, and its error says more.
             AgentError::Refused(source) => match source.downcast::<Error>() {
@@ -61,6 +81,22 @@ struct Watcher<'a> {
     token: SessionToken,
     role: String,
     tools: ToolsUsed,
+    /// What the agent said of our server, where that is not good.
+    failed: Option<String>,
+    /// The tools of an agent that says nothing of servers.
+    silent: Option<&'a SessionAccess>,
+    /// When the model's first word was heard.
+    spoke: Option<Instant>,
+}
+
+/// Refuses the good end of a session that had none of the tools it needs.
+fn refused_unserved(report: SessionReport, unserved: Option<String>) -> SessionReport {
+    match unserved {
+        Some(reason) if report.outcome == Outcome::Success => {
+            SessionReport { outcome: Outcome::Failure, reason: Some(reason), ..report }
+        }
+        _ => report,
+    }
 }
 
 /// Which tools a session used, on which paths, and how often.
@@ -96,6 +132,27 @@ impl ToolsUsed {
 }
 
 impl Watcher<'_> {
+    /// Says why the session is worthless: the tools that its role needs are not there. The broker
+    /// knows it of an agent that does not say; `is_over` is a session that had all its time.
+    fn unserved(&self, is_over: bool) -> Option<String> {
+        if let Some(status) = &self.failed {
+            return Some(format!("the MCP server {SERVER_NAME} is needed and is {status}"));
+        }
+        let silent = self.silent.filter(|served| !served.is_reached())?;
+        let spoke = self.spoke?;
+        let is_late = spoke.elapsed() > SERVER_GRACE;
+        (silent.is_needed() && (is_over || is_late))
+            .then(|| format!("the MCP server {SERVER_NAME} is needed and was not started"))
+    }
+
+    fn hear_of_server(&mut self, server: &str, status: &str) {
+        let is_ours = server == SERVER_NAME;
+        if self.session.served.is_some_and(|served| is_ours && served.is_needed()) {
+            let is_good = ["connected", "pending"].contains(&status);
+            self.failed = (!is_good).then(|| spore_plain::line_within(status, 40));
+        }
+    }
+
     /// Thoughts are for people who look into a run later; losing one ends no session.
     fn keep_thought(&self, text: &str) {
         let line = format!("{text}\n");
@@ -134,12 +191,36 @@ impl AgentWatch for Watcher<'_> {
         if let AgentEvent::ToolUse { tool, path, .. } = event {
             self.tools.note(tool, path.as_deref());
         }
+        match event {
+            AgentEvent::McpStatus { server, status } => self.hear_of_server(server, status),
+            AgentEvent::Text { .. } | AgentEvent::Thinking { .. } | AgentEvent::ToolUse { .. } => {
+                self.spoke.get_or_insert_with(|| self.session.around.clock.monotonic());
+            }
+            _ => {}
+        }
         let update = Update::Agent { role: self.role.clone(), event: event.clone() };
         self.session.progress.update(&update);
     }
 
+    /// Puts the checkout back to where the session began, and tells that it begins anew.
+    fn afresh(&mut self) -> std::result::Result<(), BoxError> {
+        let Some(fresh) = self.session.fresh else { return Ok(()) };
+        fresh
+            .checkout
+            .reset(&fresh.start)
+            .map_err(|error| Box::new(Error::from(error)) as BoxError)?;
+        if let Some(left) = fresh.left.clone() {
+            self.session.progress.update(&Update::BeginsAnew { role: self.role.clone(), left });
+        }
+        Ok(())
+    }
+
     fn cancelled(&self) -> bool {
         self.session.around.interrupt.is_raised()
+    }
+
+    fn worthless(&self) -> Option<String> {
+        self.unserved(false)
     }
 }
 

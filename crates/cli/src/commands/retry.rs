@@ -1,4 +1,4 @@
-use spore_app::{Result, Retry, Surroundings};
+use spore_app::{Apply, Result, Retry, Surroundings};
 use spore_model::Usd;
 
 use super::{exit_code, orchestrate, text};
@@ -11,7 +11,7 @@ use crate::ui::Ui;
 /// run is linked to it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore retry 7QX2\n  spore retry 7QX2 --max-bounces 5 --max-turns 80"
+    after_help = "Examples:\n  spore retry 7QX2\n  spore retry 7QX2 --max-bounces 5 --max-turns 80\n  spore retry 7QX2 --backend codex --model high --apply merge"
 )]
 pub(crate) struct RetryArgs {
     /// Any unique beginning or end of the run's id
@@ -19,6 +19,15 @@ pub(crate) struct RetryArgs {
     /// Start from this commit in place of HEAD: a branch, a tag, an id
     #[arg(long, value_name = "REV")]
     base: Option<String>,
+    /// The agent to use in place of the earlier run's
+    #[arg(long, value_name = "NAME")]
+    backend: Option<String>,
+    /// The model of every role in place of the earlier run's
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// What becomes of verified work: branch, merge, patch or none
+    #[arg(long, value_name = "HOW")]
+    apply: Option<Apply>,
     /// How often the coder may try
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_bounces: Option<u32>,
@@ -46,6 +55,9 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Resul
     let asked = Retry {
         run: args.run.clone(),
         base: args.base.clone(),
+        backend: args.backend.clone(),
+        model: args.model.clone(),
+        apply: args.apply,
         max_bounces: args.max_bounces,
         max_turns: args.max_turns,
         budget: args.budget,

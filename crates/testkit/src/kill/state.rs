@@ -31,8 +31,8 @@ pub(super) fn canonical(
         "bounces": bounces(&shown),
         "parts": parts(&shown, &lost),
         "refs": refs(env, &run),
-        "ledger": in_order(traits, ledger(&shown, point, tally)),
-        "events": in_order(traits, events(env, &run, &lost, point, tally)),
+        "ledger": in_order(traits, ledger(&shown, traits, point, tally)),
+        "events": in_order(traits, events(env, &run, traits, &lost, point, tally)),
         "graph": graph(env, &run),
         "work_tree": env.git(&["status", "--porcelain"]),
         "files": files(env, traits, &run),
@@ -100,7 +100,10 @@ fn refs(env: &TestEnv, run: &str) -> Vec<String> {
         .collect()
 }
 
-fn ledger(shown: &Value, point: &str, tally: &mut KillTally) -> Vec<Value> {
+/// What each session cost that has an end. A real agent goes on with a conversation that was cut
+/// off, so that its calls are spread over two sessions: what they come to is for a test that knows
+/// the model.
+fn ledger(shown: &Value, traits: CommandTraits, point: &str, tally: &mut KillTally) -> Vec<Value> {
     let rows = shown["ledger"].as_array().unwrap();
     let mut seen = BTreeSet::new();
     for row in rows {
@@ -110,7 +113,12 @@ fn ledger(shown: &Value, point: &str, tally: &mut KillTally) -> Vec<Value> {
     }
     rows.iter()
         .filter(|row| row["interrupted"] == false)
-        .map(|row| json!([row["role"], row["backend"], row["turns"], row["usage"], row["cost"]]))
+        .map(|row| match traits.foreign {
+            true => json!([row["role"], row["backend"]]),
+            false => {
+                json!([row["role"], row["backend"], row["turns"], row["usage"], row["cost"]])
+            }
+        })
         .collect()
 }
 
@@ -119,6 +127,7 @@ fn ledger(shown: &Value, point: &str, tally: &mut KillTally) -> Vec<Value> {
 fn events(
     env: &TestEnv,
     run: &str,
+    traits: CommandTraits,
     lost: &BTreeSet<String>,
     point: &str,
     tally: &mut KillTally,
@@ -145,7 +154,11 @@ fn events(
             }
             *keys.entry(format!("{kind} of {about}")).or_default() += 1;
             let payload = plain(&event["payload"].to_string().replace(run, "RUN"));
-            kept.push(json!([event["source"], kind, without_commit(&payload)]));
+            let mut payload = without_commit(&payload);
+            if let Some(fields) = payload.as_object_mut().filter(|_| traits.foreign) {
+                fields.retain(|name, _| !["turns", "usage", "cost", "tools"].contains(&&name[..]));
+            }
+            kept.push(json!([event["source"], kind, payload]));
         }
     }
     for (key, count) in keys {
@@ -209,6 +222,11 @@ fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, St
             let content = match name.as_str() {
                 ".live-report" => sorted(&content),
                 "landing.json" | "in-place.json" => without_commit(&content).to_string(),
+                // What a session is told that another one left before it was cut off.
+                _ if name.ends_with("task.md") => {
+                    let told = content.split("\n## Left behind\n").next().unwrap_or_default();
+                    told.trim_end().to_owned()
+                }
                 _ => content,
             };
             found.insert(name, content);

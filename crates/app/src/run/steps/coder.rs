@@ -8,6 +8,7 @@ use spore_pipeline::{Done, Evidence, Step};
 use crate::base::checkouts::Snapshot;
 use crate::base::run_refs;
 use crate::run::context::RunContext;
+use crate::run::left::BegunSession;
 use crate::run::sessions::StepSession;
 use crate::secrets::secrets_in;
 use crate::{Result, Update};
@@ -38,13 +39,16 @@ impl RunContext<'_> {
         if let Some(stop) = self.out_of_budget() {
             return Ok(stop);
         }
-        let checkout = self.coder_checkout(bounce)?;
-        if ticket.attempt > 1 {
-            // What an attempt left behind whose end is not on record is not a state to go on
-            // from. It stays in the object store, under the run's own refs.
-            self.salvage(&checkout, bounce, ticket.attempt)?;
-            checkout.reset(&self.start_of(bounce)?)?;
-        }
+        let begun = BegunSession {
+            role: "coder",
+            bounce,
+            was_there: self.checkouts().has_coder(),
+            checkout: self.coder_checkout(bounce)?,
+            start: self.start_of(bounce)?,
+            files: self.files().coder(bounce),
+            earlier: talk.resumed(),
+        };
+        let footing = self.footing(ticket, &begun)?;
         let at = self.run.settings.base.clone();
         let evidence = talk.evidence.map(Evidence::to_markdown);
         let before = match &evidence {
@@ -57,12 +61,13 @@ impl RunContext<'_> {
         let asked = StepSession {
             role: "coder",
             bounce,
-            prompt,
-            // A session that was lost may have said anything in that conversation.
-            conversation: talk.resumed().filter(|_| ticket.attempt == 1),
-            dir: checkout.dir().to_owned(),
-            at: self.start_of(bounce)?,
-            files: self.files().coder(bounce),
+            conversation: footing.conversation(&prompt),
+            prompt: footing.prompt(prompt),
+            fresh: footing.fresh_start(),
+            keeps_home: true,
+            dir: begun.checkout.dir().to_owned(),
+            at: begun.start,
+            files: begun.files,
             brief,
             commands: None,
         };
@@ -120,23 +125,30 @@ impl RunContext<'_> {
         if let Some(stop) = self.out_of_budget() {
             return Ok(stop);
         }
-        let checkout = self.coder_checkout(1)?;
         let base = self.run.settings.base.clone();
-        if ticket.attempt > 1 {
-            self.salvage(&checkout, 1, ticket.attempt)?;
-            checkout.reset(&base)?;
-        }
+        let begun = BegunSession {
+            role,
+            bounce: 1,
+            was_there: self.checkouts().has_coder(),
+            checkout: self.coder_checkout(1)?,
+            start: base.clone(),
+            files: self.files().role(role),
+            earlier: None,
+        };
+        let footing = self.footing(ticket, &begun)?;
         let findings = self.findings(role, &base, &[]);
         let (turn, before) = (RoleTurn::Alone, Before::Nothing);
         let (prompt, brief) = self.task_file(ticket, role, turn, before, findings)?;
         let asked = StepSession {
             role,
             bounce: 0,
-            prompt,
-            conversation: None,
-            dir: checkout.dir().to_owned(),
+            conversation: footing.conversation(&prompt),
+            prompt: footing.prompt(prompt),
+            fresh: footing.fresh_start(),
+            keeps_home: true,
+            dir: begun.checkout.dir().to_owned(),
             at: base,
-            files: self.files().role(role),
+            files: begun.files,
             brief,
             commands: None,
         };

@@ -39,6 +39,8 @@ impl RunContext<'_> {
             bounce: 0,
             prompt,
             conversation: None,
+            fresh: None,
+            keeps_home: false,
             dir: checkout.dir().to_owned(),
             at: self.bounce_commit(bounce)?,
             files: self.files().role("summarizer"),

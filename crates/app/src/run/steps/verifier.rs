@@ -57,6 +57,8 @@ impl RunContext<'_> {
             bounce,
             prompt,
             conversation: None,
+            fresh: None,
+            keeps_home: false,
             dir: checkout.dir().to_owned(),
             commands: Some(self.verifier_commands(bounce, &commit, tree)?),
             at: commit,
