@@ -46,6 +46,7 @@ pub use knowledge::context::{
     ContextAnswer, ContextAsked, Explained, MIN_TOKENS, context, explain_context,
 };
 pub use report::applied::{Applied, Apply, UnknownApply};
+pub use report::diff::{RunDiff, diff_run};
 pub use report::layers::PartRow;
 pub use report::{BounceReport, RunReport, RunRow, SessionRow, list_runs, show_run};
 pub use resume::{Resume, resume};
@@ -64,7 +65,10 @@ pub use session::roles::RoleTerms;
 pub use session::spawn::{Spawn, Spawned, spawn};
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use setup::doctor::{Checkup, DoctorFinding, doctor};
-pub use setup::settings::{Setting, SettingChanged, SettingsFile, change_setting, show_settings};
+pub use setup::settings::{
+    Setting, SettingChanged, SettingExplained, SettingRemoved, SettingsFile, change_setting,
+    explain_setting, remove_setting, show_settings,
+};
 pub use spore_investigate as investigation;
 pub use spore_store::spine::Cursor;
 pub use starts::Starts;

@@ -7,6 +7,7 @@
 
 mod commands;
 mod error;
+mod screen;
 mod surroundings;
 mod ui;
 

@@ -16,6 +16,7 @@ use spore_plain::{block, line};
 
 use crate::commands::{Global, ProgressStyle};
 use crate::error;
+use crate::screen::Screen;
 
 pub(crate) struct Ui {
     json: bool,
@@ -23,6 +24,9 @@ pub(crate) struct Ui {
     verbose: bool,
     style: ProgressStyle,
     credentials: Credentials,
+    /// How text for people is written to each.
+    stdout: Screen,
+    stderr: Screen,
     /// Why a part of the answer could not be written.
     lost: Option<std::io::Error>,
 }
@@ -40,6 +44,8 @@ impl Ui {
             verbose: global.verbose,
             style: global.progress,
             credentials: Credentials::default(),
+            stdout: Screen::stdout(),
+            stderr: Screen::stderr(),
             lost: None,
         }
     }
@@ -53,8 +59,11 @@ impl Ui {
         self.credentials.known().strike(text)
     }
 
-    fn put(&mut self, answer: &str) {
+    /// Writes to stdout. What is for people is set for the terminal last: a credential that was
+    /// broken into two lines would not be found.
+    fn put(&mut self, answer: &str, set: fn(Screen, &str) -> String) {
         let answer = self.struck(answer);
+        let answer = if self.json { answer.into_owned() } else { set(self.stdout, &answer) };
         let mut out = std::io::stdout();
         let written = writeln!(out, "{answer}").and_then(|()| out.flush());
         // A reader such as `head` may close the pipe early: that is no error of ours.
@@ -80,7 +89,17 @@ impl Ui {
         } else {
             shown(&text())
         };
-        self.put(&answer);
+        self.put(&answer, Screen::render);
+    }
+
+    /// Prints an answer whose lines are as other programs read them.
+    pub(crate) fn answer_as_is(&mut self, data: &impl Serialize, text: impl FnOnce() -> String) {
+        let answer = if self.json {
+            shown_json(&serde_json::to_string_pretty(data).unwrap_or_default())
+        } else {
+            shown(&text())
+        };
+        self.put(&answer, Screen::render_diff);
     }
 
     /// Returns whether a program reads the answer.
@@ -100,7 +119,7 @@ impl Ui {
         } else {
             shown(&text())
         };
-        self.put(&line);
+        self.put(&line, Screen::render);
     }
 
     /// Returns whether progress is not to be shown.
@@ -131,7 +150,8 @@ impl Ui {
     /// Tells a person something that is not the answer.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", self.struck(&shown(text)));
+            let text = self.stderr.render(&self.struck(&shown(text)));
+            let _ = writeln!(std::io::stderr(), "{text}");
         }
     }
 
@@ -141,7 +161,9 @@ impl Ui {
         } else {
             error::within(&shown(&error::as_text(error))).into_owned()
         };
-        let _ = writeln!(std::io::stderr(), "{}", self.struck(&text));
+        let text = self.struck(&text);
+        let text = if self.json { text.into_owned() } else { self.stderr.render(&text) };
+        let _ = writeln!(std::io::stderr(), "{text}");
         error.exit_code()
     }
 
@@ -171,10 +193,15 @@ impl Progress for Ui {
         let told = line(&told);
         let line = match self.style {
             ProgressStyle::Json => shown_json(&json!({ "progress": update }).to_string()),
-            _ if self.on_terminal() && update.is_detail() => format!("\x1b[2m  {told}\x1b[0m"),
             _ if update.is_detail() => format!("  {told}"),
             _ => told.into_owned(),
         };
-        let _ = writeln!(std::io::stderr(), "{}", self.struck(&line));
+        let line = self.struck(&line);
+        let line = match self.style {
+            ProgressStyle::Json => line.into_owned(),
+            _ if update.is_detail() => self.stderr.dim(&line),
+            _ => self.stderr.render(&line),
+        };
+        let _ = writeln!(std::io::stderr(), "{line}");
     }
 }

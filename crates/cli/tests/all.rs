@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod agent_choice;
 mod agents;
 mod bad_input;
 mod briefs;
@@ -42,6 +43,8 @@ mod package_managers;
 mod plain;
 mod planted_programs;
 mod probes;
+mod readme;
+mod red_base;
 mod resume;
 mod rollback;
 mod run_base;

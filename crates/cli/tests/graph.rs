@@ -531,3 +531,19 @@ fn a_run_killed_where_it_learns_something_knows_it_once() {
         assert_eq!(lines(&env), whole, "{point}");
     }
 }
+
+#[test]
+fn a_path_is_read_from_where_the_command_is_called() {
+    let env = scenes::small();
+    env.write("src/deep/a.py", "def one():\n    return 1\n");
+    env.commit_all("code");
+    let _ = env.spore(&["index"]).code(0);
+    let deep = env.repo().join("src/deep");
+    let shown = env.spore_in(&deep, &["graph", "show", "a.py", "--json"], &[]).code(0).json();
+    let from_root = env.spore(&["graph", "show", "src/deep/a.py", "--json"]).code(0).json();
+    assert_eq!(shown, from_root);
+    let status = env.spore(&["graph", "status"]).code(0).stdout;
+    assert!(status.contains("code        ") && !status.contains("not indexed"), "{status}");
+    let analysis = env.spore(&["graph", "analyze", "--json"]).code(0).stdout;
+    assert!(!analysis.contains("1970-"), "{analysis}");
+}

@@ -130,11 +130,11 @@ fn a_run_that_fills_the_disk_of_the_repository_goes_on_when_there_is_room() {
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    No sandbox holds agents and gates: it is switched off.
-    gates: checking the base commit
-    gates: check `sh check.sh`: green
+    No sandbox holds agents and checks: it is switched off.
+    checks: the base commit
+    checks: check `sh check.sh`: green
     reading the code for the first time
-    bounce 1/3: coder (replay)
+    attempt 1/3: coder (replay)
     error: the disk is full
       because: database or disk is full
       try: free some disk space, then try again; a run that was under way goes on with `spore resume`

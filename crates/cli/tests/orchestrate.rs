@@ -100,7 +100,7 @@ fn a_change_that_never_holds_is_escalated_and_kept() {
     insta::assert_snapshot!(scenes::plain(&scenes::artefact(&env, "escalation.md")), @"
     # Escalated: write the answer
 
-    A person is needed: not verified by bounce 2, the last: check `sh check.sh`: red, exit 1
+    A person is needed: not verified by attempt 2, the last: check `sh check.sh`: red, exit 1
 
     ## What is kept
 
@@ -184,10 +184,10 @@ fn a_coder_that_fails_and_changes_nothing_fails_the_run() {
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    gates: checking the base commit
-    gates: check `sh check.sh`: green
+    checks: the base commit
+    checks: check `sh check.sh`: green
     reading the code for the first time
-    bounce 1/3: coder (replay)
+    attempt 1/3: coder (replay)
     coder: it exited with code 3 and no final message, 0 turns, ~$1.00
     0 files changed
     ");
@@ -222,14 +222,14 @@ fn a_verifier_that_breaks_down_twice_waits_for_a_person() {
     insta::assert_snapshot!(told(&resumed), @"
     exit code: 0
     --- stdout
-    Verified after 1 bounce for ~$2.75. The work is on branch spore/RUNID-001:
+    Verified after 1 attempt for ~$2.75. The work is on branch spore/RUNID-001:
       git diff HEAD...spore/RUNID-001
       git merge spore/RUNID-001
     --- stderr
     Run RUN-0001 goes on.
-    bounce 1/3: verifier (replay)
+    attempt 1/3: verifier (replay)
     verifier: done, 1 turn, $0.25
-    bounce 1 holds
+    attempt 1 passes
     committed hash-0000002: on branch spore/RUNID-001
     ");
     let roles: Vec<String> = scenes::newest(&env)["ledger"]
@@ -256,18 +256,19 @@ fn a_project_whose_own_checks_fail_is_refused_unless_allowed() {
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    gates: checking the base commit
-    gates: check `sh check.sh`: red, exit 1
+    checks: the base commit
+    checks: check `sh check.sh`: red, exit 1
     error: the project's own checks already fail at the base commit
-      try: mend them and commit, or add `--allow-red` to go on all the same; what they said is in .spore/runs/RUNID-001/baseline/
+      $ sh check.sh
+      try: mend them and commit; `--fix-red` makes mending them the task, and `--allow-red` goes on all the same where tests have names; what they said is in .spore/runs/RUNID-001/baseline/
     ");
     assert_eq!(refused.stdout, "");
     assert_eq!(scenes::newest(&env)["ledger"], serde_json::json!([]));
     no_branch(&env);
     let json = orchestrate(&env, &["--json"]).code(65);
     assert_eq!(json.stdout, "");
-    insta::assert_snapshot!(scenes::plain(&json.stderr), @r#"{"error":{"causes":[],"exit_code":65,"fault":"bad_input","hint":"mend them and commit, or add `--allow-red` to go on all the same; what they said is in .spore/runs/RUNID-001/baseline/","message":"the project's own checks already fail at the base commit"}}"#);
-    let allowed = orchestrate(&env, &["--allow-red"]).code(0);
+    insta::assert_snapshot!(scenes::plain(&json.stderr), @r#"{"error":{"causes":[],"exit_code":65,"fault":"bad_input","hint":"mend them and commit; `--fix-red` makes mending them the task, and `--allow-red` goes on all the same where tests have names; what they said is in .spore/runs/RUNID-001/baseline/","message":"the project's own checks already fail at the base commit\n$ sh check.sh"}}"#);
+    let allowed = orchestrate(&env, &["--fix-red"]).code(0);
     insta::assert_snapshot!("a_red_project_worked_on_all_the_same", told(&allowed));
 }
 
@@ -322,10 +323,10 @@ fn a_coder_that_hangs_is_ended_when_its_time_is_over() {
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    gates: checking the base commit
-    gates: check `sh check.sh`: green
+    checks: the base commit
+    checks: check `sh check.sh`: green
     reading the code for the first time
-    bounce 1/3: coder (replay)
+    attempt 1/3: coder (replay)
     coder: its time was over, 0 turns, ~$1.00
     0 files changed
     ");
@@ -412,7 +413,7 @@ fn progress_as_json_is_one_object_a_line() {
 fn a_quiet_run_says_nothing_on_stderr() {
     let (_, output) = check(&scenes::one_bounce(WRITE_42), &["-q"], 0);
     assert_eq!(output.stderr, "");
-    assert!(output.stdout.starts_with("Verified after 1 bounce"), "{}", output.stdout);
+    assert!(output.stdout.starts_with("Verified after 1 attempt"), "{}", output.stdout);
 }
 
 #[test]
@@ -446,10 +447,10 @@ fn a_dry_run_tells_the_plan_and_does_nothing() {
       coder       replay, 50 turns in 6000 s
       summarizer  replay, 15 turns in 1800 s
       verifier    replay, 50 turns in 6000 s
-      gate        sh check.sh
-      limits      3 bounces, $20.00 in all
+      check       sh check.sh
+      limits      3 attempts, $20.00 in all
       result      applied as patch, summed up
-      sandbox     the kernel confines agents and gates
+      sandbox     the kernel confines agents and checks
     Nothing was done.
     --- stderr
     ");

@@ -133,7 +133,7 @@ fn a_run_killed_while_a_gate_runs_checks_again() {
     let _ = stop(&env, "KILL").code(137);
     assert_eq!(scenes::newest(&env)["status"], "interrupted");
     let resumed = env.spore(&["resume"]).code(0);
-    assert!(resumed.stderr.contains("gates: checking bounce 1"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("checks: attempt 1"), "{}", resumed.stderr);
     assert!(!resumed.stderr.contains("coder (replay)"), "paid twice: {}", resumed.stderr);
     let calm = scene();
     calm.write_at(&calm.dir().join("home/waits"), "");

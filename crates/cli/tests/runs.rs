@@ -83,7 +83,7 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
       reason      the coder failed and changed nothing: it exited with code 3 and no final message
       files       .spore/runs/RUNID-001
 
-    Bounce 1  rejected
+    Attempt 1  rejected
       coder       failed, 0 turns, ~$1.00, it exited with code 3 and no final message
       reason      the coder failed and changed nothing: it exited with code 3 and no final message
     --- stderr
@@ -100,13 +100,33 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
       reason      its budget of $0.10 is spent
       files       .spore/runs/RUNID-001
 
-    Bounce 1  parked:budget
+    Attempt 1  parked:budget
       coder       finished, 1 turn, $0.50
-      gate        check `sh check.sh`: green
+      check       check `sh check.sh`: green
       proof       checked
       doubt       no check names its tests, so one that is gone would not be missed
     --- stderr
     ");
+}
+
+#[test]
+fn any_part_of_the_short_form_names_a_run_and_no_id_means_the_newest() {
+    let (env, ids) = history();
+    let shown = |args: &[&str]| {
+        let all = [&["runs", "show", "--json"], args].concat();
+        env.spore(&all).code(0).json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(shown(&[]), ids[3]);
+    for id in &ids {
+        assert_eq!(shown(&[&id[19..25]]), *id);
+        assert_eq!(shown(&[&id[18..22].to_lowercase()]), *id);
+    }
+    let diff = env.spore(&["runs", "diff", &ids[0][18..], "-q"]).code(0).stdout;
+    assert!(diff.contains("\n-41\n+42"), "{diff}");
+    let newest = env.spore(&["runs", "diff", "--json"]).code(0).json();
+    assert_eq!((&newest["run"], &newest["bounce"]), (&ids[3].clone().into(), &1.into()));
+    let nothing = env.spore(&["runs", "diff", &ids[2][18..]]).code(65).stderr;
+    assert!(nothing.contains("handed in no change"), "{nothing}");
 }
 
 #[test]

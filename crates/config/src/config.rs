@@ -166,6 +166,8 @@ pub struct GateConfig {
     pub timeout: Duration,
     pub log_cap_bytes: u64,
     pub evidence_bytes: u64,
+    /// Whether the gates that people name are all there are.
+    pub only: bool,
     pub allow_red: bool,
     pub allow_test_changes: bool,
     /// Patterns for test files, on top of the conventions; with a `!` in front, for others.
@@ -425,13 +427,14 @@ pub struct ScanConfig {
     pub listed: u32,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SearchConfig {
     pub limit: u32,
     pub refresh_files: u32,
     pub embed_for: Duration,
     pub near: u32,
     pub near_of_some: u32,
+    pub least_nearness: f64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

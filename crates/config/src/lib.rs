@@ -14,6 +14,7 @@ mod edit;
 mod entries;
 mod environment;
 mod error;
+mod explain;
 mod layer;
 mod schema;
 mod tables;
@@ -29,9 +30,10 @@ pub use config::{
     SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 pub use distance::distance;
-pub use edit::set;
-pub use environment::{RESERVED, env_layers};
+pub use edit::{set, unset};
+pub use environment::{RESERVED, env_layers, variable};
 pub use error::{ConfigError, Position, SettingPlace};
+pub use explain::explain;
 pub use layer::{Loaded, Origins, SettingEntry, SettingsLayer, SettingsOrigin};
 pub use time::{BadDuration, parse_duration};
 pub use value::Value;

@@ -188,6 +188,7 @@ impl Entries<'_> {
             timeout: self.time("gates.timeout")?,
             log_cap_bytes: self.bytes("gates.log_cap_bytes")?,
             evidence_bytes: self.bytes("gates.evidence_bytes")?,
+            only: self.flag("gates.only")?,
             allow_red: self.flag("gates.allow_red")?,
             allow_test_changes: self.flag("gates.allow_test_changes")?,
             tests: self.list("gates.tests")?,
@@ -340,6 +341,7 @@ impl Entries<'_> {
             embed_for: self.time("search.embed_for")?,
             near: self.count("search.near")?,
             near_of_some: self.count("search.near_of_some")?,
+            least_nearness: self.fraction("search.least_nearness")?,
         })
     }
 

@@ -72,6 +72,10 @@ pub enum Before<'a> {
     FellShort {
         evidence: &'a str,
     },
+    /// The checks fail before anything was tried; the evidence is of the same kind.
+    FailsAlready {
+        evidence: &'a str,
+    },
     /// There is a change to judge, and the project's checks were run on it. A verdict that is
     /// said, and not handed in with the tool, must carry the nonce.
     ToCheck {
@@ -265,6 +269,9 @@ fn before(assignment: &Assignment<'_>, most: usize) -> String {
         Before::Nothing => String::new(),
         Before::FellShort { evidence } => {
             format!("\n## Previous Bounce\n\n{}", cut(evidence, most))
+        }
+        Before::FailsAlready { evidence } => {
+            format!("\n## What Fails Already\n\n{}", cut(evidence, most))
         }
         Before::ToCheck { checks, diff, .. } => format!(
             "{}\n## Implementation to Check\n\nThe checkout you are in holds exactly this change. \

@@ -20,6 +20,8 @@ pub struct BounceRules {
     pub require: ProofLevel,
     /// Whether a project whose gates fail at the base may be worked on.
     pub allow_red: bool,
+    /// Whether mending what fails there is the task.
+    pub fix_red: bool,
     /// Whether a decided run is summed up by one more session.
     pub summarize: bool,
 }
@@ -145,16 +147,34 @@ impl Bounce {
     }
 
     fn after_baseline(&self, gates: &GateSummary) -> Next {
-        if gates.green || self.rules.allow_red {
-            return Next::Do(Step::Coder { bounce: 1, evidence: None, conversation: None });
-        }
-        finish(Conclusion {
-            fault: Some(Fault::BadInput),
-            ..conclusion(
-                Outcome::Failure,
+        let rules = &self.rules;
+        let coder = |evidence| Next::Do(Step::Coder { bounce: 1, evidence, conversation: None });
+        let unstarted = gates.nameless.iter().any(|gate| gate.unstarted);
+        match gates.green {
+            true if rules.fix_red => {
+                refuse("every check is green at the base commit, so there is nothing to mend")
+            }
+            true => coder(None),
+            false if rules.fix_red && !unstarted => coder(Some(Evidence {
+                output: gates.evidence.clone(),
+                ..evidence(0, Shortfall::RedBase, &gates.lines.join("\n"))
+            })),
+            false if rules.fix_red => refuse(&with_tails(
+                "a check cannot even be started at the base commit, which no change mends",
+                gates,
+            )),
+            // What is red without naming a test would be red after any change.
+            false if rules.allow_red && gates.nameless.is_empty() => coder(None),
+            false if rules.allow_red => refuse(&with_tails(
+                "a check fails at the base commit without naming a test, so that old failures \
+                 cannot be told from new ones",
+                gates,
+            )),
+            false => refuse(&with_tails(
                 "the project's own checks already fail at the base commit",
-            )
-        })
+                gates,
+            )),
+        }
     }
 
     fn after_coder(&mut self, bounce: u32, session: &SessionSummary) -> Next {
@@ -330,11 +350,11 @@ impl Bounce {
             }
             Action::Raise(outcome) => finish(conclusion(
                 outcome,
-                &format!("nobody could say whether bounce {bounce} holds: {reason}"),
+                &format!("nobody could say whether attempt {bounce} passes: {reason}"),
             )),
             _ => Next::Do(Step::Escalate {
                 bounce,
-                reason: format!("not verified by bounce {bounce}, the last: {reason}"),
+                reason: format!("not verified by attempt {bounce}, the last: {reason}"),
             }),
         }
     }
@@ -367,6 +387,23 @@ fn evidence(bounce: u32, shortfall: Shortfall, reason: &str) -> Evidence {
 
 pub(crate) fn conclusion(outcome: Outcome, reason: &str) -> Conclusion {
     Conclusion { outcome, fault: None, reason: reason.into(), commit: None, tree: None }
+}
+
+/// Ends a run that could not rightly begin.
+fn refuse(reason: &str) -> Next {
+    finish(Conclusion { fault: Some(Fault::BadInput), ..conclusion(Outcome::Failure, reason) })
+}
+
+/// Adds the last lines of the gates that say nothing else.
+fn with_tails(reason: &str, gates: &GateSummary) -> String {
+    let mut told = reason.to_owned();
+    for gate in &gates.nameless {
+        told.push_str(&format!("\n$ {}", gate.command));
+        for line in gate.tail.lines() {
+            told.push_str(&format!("\n  {line}"));
+        }
+    }
+    told
 }
 
 pub(crate) fn finish(conclusion: Conclusion) -> Next {

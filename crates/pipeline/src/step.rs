@@ -119,6 +119,20 @@ pub struct GateSummary {
     /// What green checks of a change prove; nothing where there was nothing to prove.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofSummary>,
+    /// Red gates that name no failing test: no later failure of theirs can be told from an
+    /// earlier one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nameless: Vec<NamelessGate>,
+}
+
+/// A gate that is red and names no test that failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NamelessGate {
+    pub command: String,
+    /// Its program or script could not even be started.
+    pub unstarted: bool,
+    /// Its last lines.
+    pub tail: String,
 }
 
 /// How the run as a whole ends.

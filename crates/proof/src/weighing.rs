@@ -86,7 +86,7 @@ impl ChangeProof {
             text.push_str(&format!(", {} kept", self.kept.passed));
         }
         if self.kept.mended > 0 {
-            text.push_str(&format!(", {} mended", self.kept.mended));
+            text.push_str(&format!(", {} fixed", self.kept.mended));
         }
         let (telling, silent) = (self.new.telling(), self.new.passed.len());
         if telling > 0 {

@@ -42,7 +42,8 @@ pub trait Journal: Send + Sync {
     /// Returns the runs that `query` asks for, newest first.
     fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, JournalError>;
 
-    /// Returns every run whose id begins or ends with `typed`, in either case, by id. One
+    /// Returns every run whose id begins or ends with `typed`, or whose short form has it in it,
+    /// in either case, by id. One
     /// candidate is an answer, several are a question to the person; the empty text names
     /// nothing. No character of `typed` is a wildcard.
     fn find_runs(&self, typed: &str) -> Result<Vec<Run>, JournalError>;

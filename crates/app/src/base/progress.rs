@@ -19,6 +19,10 @@ pub enum Update {
     NotInBase {
         files: u32,
     },
+    /// No agent was chosen, and one alone is ready.
+    AgentChosen {
+        backend: String,
+    },
     Started {
         run: RunId,
         base: String,
@@ -135,6 +139,9 @@ impl fmt::Display for Update {
                 let files = counted(*files, "uncommitted file");
                 write!(f, "{files} {are} not part of this run: it starts from HEAD.")
             }
+            Self::AgentChosen { backend } => {
+                write!(f, "Using {backend}, the only agent that is installed and signed in here.")
+            }
             Self::Started { run, base } => {
                 write!(f, "Run {} starts from {}.", run.short(), &base[..12.min(base.len())])
             }
@@ -152,26 +159,26 @@ impl fmt::Display for Update {
                 "There is a secret in {what}: it was struck, so no agent gets it and it is kept \
                  nowhere."
             ),
-            Self::Gates { what } => write!(f, "gates: checking {what}"),
-            Self::GateEnded { line } => write!(f, "gates: {line}"),
+            Self::Gates { what } => write!(f, "checks: {what}"),
+            Self::GateEnded { line } => write!(f, "checks: {line}"),
             Self::Session { role, bounce: 0, backend, .. } => write!(f, "{role} ({backend})"),
             Self::Session { role, bounce, max_bounces, backend } => {
-                write!(f, "bounce {bounce}/{max_bounces}: {role} ({backend})")
+                write!(f, "attempt {bounce}/{max_bounces}: {role} ({backend})")
             }
             Self::Agent { role, event } => write!(f, "{role}: {}", AgentLine(event)),
             Self::SessionEnded { role, outcome, turns, cost } => {
                 write!(f, "{role}: {outcome}, {}, {cost}", counted(*turns, "turn"))
             }
             Self::OverBudget { usd } => write!(f, "the session cost {usd} more than was left"),
-            Self::Waiting => write!(f, "waiting for another run's gates"),
+            Self::Waiting => write!(f, "waiting for another run's checks"),
             Self::CheckoutLost => write!(
                 f,
-                "the coder's checkout is gone, and with it what was not handed in: going on from the last bounce"
+                "the coder's checkout is gone, and with it what was not handed in: going on from the last attempt"
             ),
             Self::Snapshot { files } => write!(f, "{} changed", counted(*files, "file")),
-            Self::Closed { bounce, held: true, .. } => write!(f, "bounce {bounce} holds"),
+            Self::Closed { bounce, held: true, .. } => write!(f, "attempt {bounce} passes"),
             Self::Closed { bounce, held: false, reason } => {
-                write!(f, "bounce {bounce} does not hold: {}", first_line(reason))
+                write!(f, "attempt {bounce} does not pass: {}", first_line(reason))
             }
             Self::Reading => write!(f, "reading the code for the first time"),
             Self::LessContext { why } => write!(f, "{why}"),

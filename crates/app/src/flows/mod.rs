@@ -49,6 +49,7 @@ use crate::session::confinement::OwnHold;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::processes::reap;
+use crate::session::ready;
 use crate::session::sandbox::Sandboxes;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -174,8 +175,14 @@ fn start(
     let workspace = Workspace::find_for_run(around)?;
     refuse_inside(around, &workspace)?;
     let config = workspace.config(around, &[])?;
+    let only = ready::only(around, &config, options.backend.as_deref());
+    let backend = options.backend.clone().or_else(|| only.clone());
+    let options = &FlowOptions { backend, ..options.clone() };
     let planned =
         plan(&requests::Ready { around, workspace: &workspace, config: &config, options })?;
+    if let Some(backend) = only.filter(|_| planned.starts_sessions()) {
+        progress.update(&Update::AgentChosen { backend });
+    }
     let backend = options.backend.as_deref().unwrap_or(&config.orchestrate.backend);
     let notes = match planned.kind() {
         // Its checks work in a checkout, and say what holds them.

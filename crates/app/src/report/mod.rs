@@ -4,6 +4,7 @@
 //! read off the journal alone: nothing here writes, and nothing here knows how a run is performed.
 
 pub(crate) mod applied;
+pub(crate) mod diff;
 pub(crate) mod layers;
 
 use serde::Serialize;
@@ -99,14 +100,26 @@ pub fn list_runs(around: &Surroundings, limit: Option<u32>) -> Result<Vec<RunRow
         .collect())
 }
 
-/// Shows one run, named by any unique part of its id's beginning or end.
-pub fn show_run(around: &Surroundings, typed: &str) -> Result<RunReport> {
+/// Shows one run, named by any unique part of its id; the newest if none is named.
+pub fn show_run(around: &Surroundings, typed: Option<&str>) -> Result<RunReport> {
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);
-    let run = find_run(&journal, typed)?;
+    let run = named_or_newest(&journal, typed)?;
     report(&workspace, &journal, run.id)
+}
+
+/// Finds the run that a person names, or the newest where none is named.
+pub(crate) fn named_or_newest(journal: &dyn Journal, typed: Option<&str>) -> Result<Run> {
+    if let Some(typed) = typed {
+        return find_run(journal, typed);
+    }
+    let query = RunQuery { roots_only: true, open_only: false, limit: Some(1) };
+    journal.runs(&query)?.into_iter().next().ok_or_else(|| {
+        Error::new(Fault::BadInput, "there are no runs yet")
+            .hint("`spore orchestrate TASK` starts one")
+    })
 }
 
 pub(crate) fn find_run(journal: &dyn Journal, typed: &str) -> Result<Run> {
@@ -114,6 +127,12 @@ pub(crate) fn find_run(journal: &dyn Journal, typed: &str) -> Result<Run> {
     // A child answers to its id too; where both are possible, the root is meant.
     if found.iter().any(|run| run.parent.is_none()) {
         found.retain(|run| run.parent.is_none());
+    }
+    // Of the parts of a short form its beginning is what people type.
+    let typed_first = typed.to_ascii_uppercase();
+    let begins = |run: &Run| run.id.short().starts_with(&typed_first);
+    if found.iter().any(begins) {
+        found.retain(begins);
     }
     match found.as_slice() {
         [run] => Ok(run.clone()),

@@ -25,6 +25,8 @@ pub struct Orchestrate {
     pub budget: Option<Usd>,
     pub timeout: Option<Duration>,
     pub allow_red: bool,
+    /// What is red at the base is the task, and must be green.
+    pub fix_red: bool,
     pub allow_test_changes: bool,
     /// Beside what the configuration requires: every part of the change is noticed by a check.
     pub require_seen: bool,

@@ -61,6 +61,7 @@ pub fn retry(
         budget: asked.budget.or(Some(old.budget)),
         timeout: asked.timeout.or(old.wall_ms.map(Duration::from_millis)),
         allow_red: old.allow_red || asked.allow_red,
+        fix_red: old.fix_red,
         allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
         require_seen: old.require >= ProofLevel::Seen || asked.require_seen,
         summarize: Some(old.summarize),

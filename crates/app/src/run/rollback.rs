@@ -41,7 +41,7 @@ use plan::{RollbackPlan, Undoing};
 /// Which run to take back.
 #[derive(Clone, Debug, Default)]
 pub struct Rollback {
-    /// Any unique beginning or end of the run's id.
+    /// Any unique part of the run's id as it is shown.
     pub run: String,
     /// Only tell what would be done.
     pub dry_run: bool,

@@ -50,6 +50,9 @@ pub(crate) struct RunSettings {
     pub(crate) terms: BTreeMap<String, RoleTerms>,
     pub(crate) budget: Usd,
     pub(crate) allow_red: bool,
+    /// Whether mending what is red at the base is the task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) fix_red: bool,
     /// Whether tests and what configures them may be changed.
     #[serde(default)]
     pub(crate) allow_test_changes: bool,
@@ -151,6 +154,7 @@ impl RunSettings {
             wall_ms: asked.timeout.map(millis),
             budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
             allow_red: asked.allow_red || config.gates.allow_red,
+            fix_red: asked.fix_red,
             allow_test_changes: asked.allow_test_changes || config.gates.allow_test_changes,
             require,
             probe: match require >= ProofLevel::Seen {
@@ -188,6 +192,7 @@ impl RunSettings {
             verifier_attempts: self.verifier_attempts,
             require: self.require,
             allow_red: self.allow_red,
+            fix_red: self.fix_red,
             summarize: self.summarize,
         }
     }

@@ -17,6 +17,7 @@ use crate::secrets::without_keys;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::refuse_inside;
+use crate::session::ready;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// The run that a task belongs to, and the id that it was planned with: asked for again after
@@ -96,6 +97,9 @@ fn start(
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     refuse_empty(&asked.task)?;
+    let mut config = config.clone();
+    ready::choose(around, &mut config, asked.backend.as_deref(), progress);
+    let config = &config;
     let task = without_keys(around, &asked.task, "the task", progress);
     let asked = &Orchestrate { task, ..asked.clone() };
     let repository = workspace.repository(around)?;

@@ -68,9 +68,13 @@ impl RunProject<'_> {
 fn could_not_begin(fault: Fault, reason: &str, run: RunId) -> Error {
     let error = Error::new(fault, reason);
     match fault {
+        Fault::BadInput if reason.contains("nothing to mend") => {
+            error.hint("leave `--fix-red` out, and say what is to be done")
+        }
         Fault::BadInput => error.hint(format!(
-            "mend them and commit, or add `--allow-red` to go on all the same; what they said is \
-             in .spore/runs/{run}/baseline/"
+            "mend them and commit; `--fix-red` makes mending them the task, and `--allow-red` goes \
+             on all the same where tests have names; what they said is in \
+             .spore/runs/{run}/baseline/"
         )),
         _ => error,
     }

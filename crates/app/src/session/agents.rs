@@ -4,20 +4,26 @@
 //! that are there: a key in the environment, a file at home. Where neither says so, only a
 //! session can show it, and the listing says that it is not known.
 
-mod known;
-
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serde::Serialize;
-use spore_agent::Capabilities;
+use spore_agent::acp::{AcpAgent, Preset};
+use spore_agent::claude::ClaudeAgent;
+use spore_agent::codex::CodexAgent;
+use spore_agent::command::{CommandAgent, CommandOutput, Template};
+use spore_agent::replay::ReplayAgent;
+use spore_agent::{Agent, Capabilities};
 use spore_config::Config;
+use spore_effects::session::Shim;
 use spore_effects::{Tool, ToolError};
+use spore_model::Fault;
 
+use crate::session::backends::{backend, watchdog};
+use crate::session::known::{KNOWN, Known};
 use crate::session::sandbox::Enforcement;
-use crate::{Result, Surroundings, Workspace};
-use known::{KNOWN, Known};
+use crate::{Error, Result, Surroundings, Workspace};
 
 /// Agents that are scripts take a while to wake up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -109,7 +115,7 @@ fn listing(
         (true, _) => String::new(),
     };
     let Capabilities { resume, structured_output, tool_limits, cost, usage, .. } =
-        known.capabilities(around, config)?;
+        capabilities(known, around, config)?;
     let permissions = tool_limits;
     Ok(AgentListing {
         name: known.name.to_owned(),
@@ -122,6 +128,36 @@ fn listing(
         can: Abilities { resume, permissions, structured_output, usage, cost, mcp: known.mcp },
         sandbox: sandbox(around, config, known.name),
         remedy,
+    })
+}
+
+/// What its sessions can be relied on for.
+fn capabilities(known: &Known, around: &Surroundings, config: &Config) -> Result<Capabilities> {
+    let (shim, watchdog) = (Shim::new(around.exe.clone()), watchdog(config));
+    let nowhere = PathBuf::new;
+    Ok(match known.name {
+        "claude" => {
+            let attempts = config.claude.sign_in_attempts;
+            ClaudeAgent::new(nowhere(), shim, watchdog, attempts).capabilities()
+        }
+        "codex" => CodexAgent::new(nowhere(), shim, watchdog).capabilities(),
+        "api" => backend(around, config, known.name, None)?.capabilities(),
+        "replay" => ReplayAgent::new(nowhere(), nowhere(), watchdog).capabilities(),
+        "command" => {
+            let output = match config.command.output.as_str() {
+                "events" => CommandOutput::Events,
+                _ => CommandOutput::Text,
+            };
+            let args = config.command.args.clone();
+            let template = Template { program: nowhere(), args, output };
+            let command = CommandAgent::new(template, shim, watchdog);
+            let wrong = |error| Error::new(Fault::Config, format!("[command] args: {error}"));
+            command.map_err(wrong)?.capabilities()
+        }
+        name => match Preset::named(name) {
+            Some(preset) => AcpAgent::new(preset, shim, watchdog).capabilities(),
+            None => Capabilities::default(),
+        },
     })
 }
 

@@ -16,6 +16,8 @@ use spore_effects::session::{Grace, Shim};
 use spore_model::Fault;
 
 use crate::base::workspace::refuse_unless_text;
+use crate::session::known::known;
+use crate::session::ready::refuse_unchosen;
 use crate::{Error, Result, Surroundings};
 
 /// The names that `--backend` takes.
@@ -42,12 +44,13 @@ pub(crate) fn backend(
     scenario: Option<&Path>,
 ) -> Result<Arc<dyn Agent>> {
     scenario.map_or(Ok(()), |path| refuse_unless_text(path, Fault::Usage))?;
+    refuse_unchosen(around, config, name)?;
     match (name, scenario) {
         ("replay", Some(scenario)) => replay(around, config, scenario),
         ("replay", None) => Err(Error::new(Fault::Usage, "the replay agent needs a scenario")
             .hint("add `--scenario FILE`; `spore demo` shows one at work")),
         ("claude", _) => {
-            let program = installed(around, config.claude.program.as_ref())?;
+            let program = installed(around, name, config.claude.program.as_ref())?;
             let attempts = config.claude.sign_in_attempts;
             Ok(Arc::new(ClaudeAgent::new(program, shim(around), watchdog(config), attempts)))
         }
@@ -59,25 +62,58 @@ pub(crate) fn backend(
         ))),
         ("command", _) => command(around, config),
         ("codex", _) => {
-            let program = installed(around, config.codex.program.as_ref())?;
+            let program = installed(around, name, config.codex.program.as_ref())?;
             Ok(Arc::new(CodexAgent::new(program, shim(around), watchdog(config))))
         }
         (name, _) if preset(config, name)?.is_some() => acp(around, config, name),
-        ("", _) => Err(Error::new(Fault::Missing, "no agent is chosen").hint(format!(
-            "add `--backend NAME` ({}), or set `[orchestrate] backend`",
-            NAMES.join(", ")
-        ))),
-        (other, _) => Err(Error::new(Fault::Usage, format!("there is no agent backend {other:?}"))
-            .hint(format!("this version knows: {}", NAMES.join(", ")))),
+        (other, _) => Err(no_such_backend(config, other)),
     }
 }
 
 /// Returns the program as it was named, if it is there to be started. Which one it is in a
 /// session is for the session's own PATH to say.
-fn installed(around: &Surroundings, program: &Path) -> Result<PathBuf> {
-    match program.to_str().and_then(|name| around.find_program(name)) {
-        Some(_) => Ok(program.to_owned()),
-        None => Err(AgentError::NotInstalled { program: program.to_owned() }.into()),
+fn installed(around: &Surroundings, name: &str, program: &Path) -> Result<PathBuf> {
+    if program.to_str().and_then(|name| around.find_program(name)).is_some() {
+        return Ok(program.to_owned());
+    }
+    let error = Error::from(AgentError::NotInstalled { program: program.to_owned() });
+    Err(match known(name).filter(|known| known.has_program()) {
+        Some(known) => {
+            let then = match known.sign_in {
+                "" => String::new(),
+                sign_in => format!("; then {sign_in}"),
+            };
+            error.hint(format!(
+                "{}{then}\n`spore agents list` says which agents are here",
+                known.install
+            ))
+        }
+        None => error,
+    })
+}
+
+/// Says which names there are, and for `acp:NAME` how to give one a meaning.
+pub(crate) fn no_such_backend(config: &Config, name: &str) -> Error {
+    let error = Error::new(Fault::Usage, format!("there is no agent {name:?}"));
+    if let Some(own) = name.strip_prefix("acp:") {
+        return error.hint(format!(
+            "say how it is started: spore config set acp.{own}.command PROGRAM,ARGUMENT"
+        ));
+    }
+    if config.acp.contains_key(name) {
+        return error.hint(format!("an agent of your own is called by its whole name: acp:{name}"));
+    }
+    let nearest = NAMES.iter().min_by_key(|known| spore_config::distance(name, known));
+    let meant = nearest.filter(|known| spore_config::distance(name, known) <= 2);
+    let meant = meant.map(|known| format!("did you mean {known}? ")).unwrap_or_default();
+    error.hint(format!("{meant}these can be used: {}", NAMES.join(", ")))
+}
+
+/// Returns whether `--backend` takes `name` with these settings, installed or not.
+pub(crate) fn is_backend(config: &Config, name: &str) -> bool {
+    match name.strip_prefix("acp:") {
+        Some(own) => config.acp.contains_key(own) || Preset::named(own).is_some(),
+        None => NAMES.contains(&name),
     }
 }
 
@@ -102,10 +138,10 @@ fn preset(config: &Config, name: &str) -> Result<Option<Preset>> {
 fn acp(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Agent>> {
     match preset(config, name)? {
         Some(preset) => {
-            installed(around, &preset.program)?;
+            installed(around, name, &preset.program)?;
             Ok(Arc::new(AcpAgent::new(preset, shim(around), watchdog(config))))
         }
-        None => Err(Error::new(Fault::Usage, format!("there is no agent backend {name:?}"))),
+        None => Err(no_such_backend(config, name)),
     }
 }
 
@@ -167,7 +203,7 @@ fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
         _ => CommandOutput::Text,
     };
     let template = Template {
-        program: installed(around, config.command.program.as_ref())?,
+        program: installed(around, "command", config.command.program.as_ref())?,
         args: config.command.args.clone(),
         output,
     };

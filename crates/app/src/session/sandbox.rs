@@ -380,7 +380,7 @@ fn judge(
                 "off" => "it is switched off",
                 _ => "the kernel has no Landlock of version 3 or later",
             };
-            notes.push(format!("No sandbox holds agents and gates: {why}."));
+            notes.push(format!("No sandbox holds agents and checks: {why}."));
         }
         Some(enforced) => {
             let gaps = enforced.gaps(wanted);
@@ -462,9 +462,9 @@ mod tests {
         );
         check("", "claude", kernel(&["ioctl_dev"], &[]), &[&less]);
         let none =
-            "No sandbox holds agents and gates: the kernel has no Landlock of version 3 or later.";
+            "No sandbox holds agents and checks: the kernel has no Landlock of version 3 or later.";
         check("", "claude", None, &[none]);
-        let off = "No sandbox holds agents and gates: it is switched off.";
+        let off = "No sandbox holds agents and checks: it is switched off.";
         check("sandbox.mode = \"off\"", "claude", kernel(&LANDLOCK, &anew), &[off]);
         let deny = "sandbox.checks_network = \"deny\"";
         check(deny, "claude", kernel(&LANDLOCK, &anew), &[]);

@@ -35,6 +35,7 @@ use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
 use crate::session::processes::reap;
+use crate::session::ready;
 use crate::session::roles::RoleTerms;
 use crate::session::sandbox::{Sandboxes, coder_home};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -133,7 +134,8 @@ pub(crate) fn spawn_within(
     let asked = &bounds.map_or_else(|| Ok(asked.clone()), |bounds| asked.within(around, bounds))?;
     let workspace = Workspace::find_for_run(around)?;
     refuse_inside(around, &workspace)?;
-    let config = workspace.config(around, &[])?;
+    let mut config = workspace.config(around, &[])?;
+    ready::choose(around, &mut config, asked.backend.as_deref(), progress);
     let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
     let mut settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
     settings.shown = bounds.map(|bounds| bounds.dir.clone());

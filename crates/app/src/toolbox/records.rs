@@ -42,9 +42,9 @@ impl Toolbox {
         };
         let named = asked.text("run").map(str::to_owned).or(own);
         let report = match named {
-            Some(run) => show_run(&self.around, &run)?,
+            Some(run) => show_run(&self.around, Some(&run))?,
             None => match crate::list_runs(&self.around, Some(1))?.first() {
-                Some(newest) => show_run(&self.around, &newest.run.id.to_string())?,
+                Some(newest) => show_run(&self.around, Some(&newest.run.id.to_string()))?,
                 None => return Ok(ToolFindings::new("", Vec::new()).or("There is no run yet.")),
             },
         };
@@ -62,13 +62,13 @@ impl Toolbox {
 
     /// The report of a run as one text.
     pub(super) fn report(&self, run: &str) -> Result<String> {
-        let found = told(&show_run(&self.around, run)?);
+        let found = told(&show_run(&self.around, Some(run))?);
         Ok(format!("{}\n{}\n", found.heading, found.entries.join("\n")))
     }
 
     /// The task of a run, as the user wrote it.
     pub(super) fn task_of(&self, run: &str) -> Result<String> {
-        let report = show_run(&self.around, run)?;
+        let report = show_run(&self.around, Some(run))?;
         report.run.task.ok_or_else(|| {
             Error::new(spore_model::Fault::BadInput, format!("run {run} has no task of its own"))
         })

@@ -34,14 +34,9 @@ fn list(ui: &mut Ui, around: &Surroundings) -> Result<u8> {
     Ok(0)
 }
 
-const COLUMNS: [&str; 6] = ["RESUME", "PERMISSIONS", "STRUCTURED", "USAGE", "COST", "MCP"];
-
 fn table(agents: &[AgentListing], verbose: bool) -> String {
-    let mut text = format!("{:10}  {:12}  {:9}  {:7}", "AGENT", "VERSION", "SIGNED IN", "SANDBOX");
-    for column in COLUMNS {
-        text.push_str(&format!("  {column}"));
-    }
-    text.push('\n');
+    let mut text =
+        format!("{:10}  {:12}  {:9}  {:7}  CAN\n", "AGENT", "VERSION", "SIGNED IN", "SANDBOX");
     for agent in agents {
         text.push_str(line(agent).trim_end());
         text.push('\n');
@@ -73,13 +68,17 @@ fn line(agent: &AgentListing) -> String {
         Some(false) => "no",
         None => "-",
     };
-    let mut text = format!("{:10}  {version:12}  {signed_in:9}  {:7}", agent.name, agent.sandbox);
     let can = agent.can;
-    let abilities =
-        [can.resume, can.permissions, can.structured_output, can.usage, can.cost, can.mcp];
-    for (column, able) in COLUMNS.iter().zip(abilities) {
-        let word = if able { "yes" } else { "-" };
-        text.push_str(&format!("  {word:width$}", width = column.len()));
-    }
-    text
+    let abilities = [
+        ("resume", can.resume),
+        ("permissions", can.permissions),
+        ("structured", can.structured_output),
+        ("usage", can.usage),
+        ("cost", can.cost),
+        ("mcp", can.mcp),
+    ];
+    let able: Vec<&str> =
+        abilities.into_iter().filter_map(|(word, able)| able.then_some(word)).collect();
+    let able = able.join(" ");
+    format!("{:10}  {version:12}  {signed_in:9}  {:7}  {able}", agent.name, agent.sandbox)
 }

@@ -6,7 +6,7 @@ use super::{exit_code, text};
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
-/// Watch a whole run, offline: a failing test, three bounces, a verdict, a commit
+/// Watch a whole run, offline: a failing test, three attempts, a verdict, a commit
 ///
 /// Makes a small repository and gives it to an agent that plays a script. The checks, the
 /// checkouts, the journal and the commit are the real ones.

@@ -12,7 +12,7 @@ use crate::ui::Ui;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore resume\n  spore resume 7QX2 --budget +5")]
 pub(crate) struct ResumeArgs {
-    /// Any unique beginning or end of the run's id; the newest open run if left out
+    /// Any unique part of the run's id as it is shown; the newest open run if left out
     run: Option<String>,
     /// Raise the run's budget by this many US dollars
     #[arg(long, value_name = "+USD", value_parser = orchestrate::dollars)]

@@ -14,7 +14,7 @@ use crate::ui::Ui;
     after_help = "Examples:\n  spore retry 7QX2\n  spore retry 7QX2 --max-bounces 5 --max-turns 80"
 )]
 pub(crate) struct RetryArgs {
-    /// Any unique beginning or end of the run's id
+    /// Any unique part of the run's id as it is shown
     run: String,
     /// Start from this commit in place of HEAD: a branch, a tag, an id
     #[arg(long, value_name = "REV")]

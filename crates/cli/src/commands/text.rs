@@ -49,7 +49,7 @@ pub(super) fn ending(report: &RunReport) -> String {
 }
 
 fn verified(report: &RunReport, applied: &Applied) -> String {
-    let after = many(report.bounces.len(), "bounce");
+    let after = many(report.bounces.len(), "attempt");
     let mut text = format!("Verified after {after} for {}. ", report.cost);
     let in_files = report.run.settings["in_place"] == true;
     match (&applied.how, &applied.branch) {
@@ -80,21 +80,28 @@ pub(super) fn plan(plan: &RunPlan) -> String {
         let model = choice.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         let turns = spore_app::counted(terms.turns, "turn");
         let seconds = terms.wall_ms / 1000;
-        line(&mut text, role, &format!("{}{model}, {turns} in {seconds} s", choice.backend));
+        let agent = match choice.backend.as_str() {
+            "" => "no agent yet",
+            backend => backend,
+        };
+        line(&mut text, role, &format!("{agent}{model}, {turns} in {seconds} s"));
     }
     for gate in &plan.gates {
-        line(&mut text, "gate", gate);
+        line(&mut text, "check", gate);
     }
-    let bounces = spore_app::counted(plan.max_bounces, "bounce");
+    let bounces = spore_app::counted(plan.max_bounces, "attempt");
     let limits = format!("{bounces}, {} in all", plan.budget_usd);
     line(&mut text, "limits", &limits);
     let summed = if plan.summarize { "summed up" } else { "not summed up" };
     let laid = if plan.in_place { " and put into your files" } else { "" };
     line(&mut text, "result", &format!("applied as {}{laid}, {summed}", plan.apply));
-    let held = if plan.sandboxed { "the kernel confines agents and gates" } else { "none" };
+    let held = if plan.sandboxed { "the kernel confines agents and checks" } else { "none" };
     line(&mut text, "sandbox", held);
     for note in &plan.not_held {
         line(&mut text, "", note);
+    }
+    if let Some(missing) = &plan.missing {
+        line(&mut text, "missing", missing);
     }
     text.push_str("Nothing was done.\n");
     text
@@ -166,7 +173,7 @@ fn part_line(text: &mut String, part: &PartRow) {
 }
 
 fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
-    text.push_str(&format!("\nBounce {}  {}\n", bounce.bounce, bounce.status));
+    text.push_str(&format!("\nAttempt {}  {}\n", bounce.bounce, bounce.status));
     let (coders, others): (Vec<_>, Vec<_>) =
         bounce.sessions.iter().partition(|session| session.role == "coder");
     for session in coders {
@@ -176,7 +183,7 @@ fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
         match said.split_once(": ") {
             Some(("proof", proof)) => line(text, "proof", proof),
             Some(("not proved", doubt)) => line(text, "doubt", doubt),
-            _ => line(text, "gate", said),
+            _ => line(text, "check", said),
         }
     }
     for session in others {

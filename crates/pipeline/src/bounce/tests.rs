@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use spore_model::{Begun, CommitId, Cost, ProofSummary, RunId, StepKey, Ticket, Usage};
 
 use super::*;
-use crate::{End, Solo, World, drive};
+use crate::{End, NamelessGate, Solo, World, drive};
 
 /// Plays answers by step name: `coder/1 ok`, `gates/1 red`, `verifier/2 pass`, … What the
 /// script does not mention goes well; trees are named by a letter.
@@ -53,6 +53,7 @@ fn gates(green: bool) -> GateSummary {
             line: "checked, 1 kept".into(),
             doubts: vec!["the change touches `tox.ini`".into()],
         }),
+        nameless: Vec::new(),
     }
 }
 
@@ -72,7 +73,21 @@ impl Script {
             Step::Prepare => {
                 Done::Prepared { base: CommitId::new("0".repeat(40)).unwrap(), tree: tree('0') }
             }
-            Step::Baseline => Done::Baseline(gates(answer != "red")),
+            Step::Baseline => {
+                let nameless = |unstarted| {
+                    vec![NamelessGate {
+                        command: "make test".into(),
+                        unstarted,
+                        tail: "make: nothing\nmake: stop".into(),
+                    }]
+                };
+                let nameless = match answer {
+                    "silent" => nameless(false),
+                    "unstarted" => nameless(true),
+                    _ => Vec::new(),
+                };
+                Done::Baseline(GateSummary { nameless, ..gates(answer.is_empty()) })
+            }
             Step::Coder { .. } => match answer {
                 "fails" => Done::Coder(session(Outcome::Failure, "")),
                 "quota" => Done::Coder(session(Outcome::QuotaParked, "")),
@@ -162,6 +177,7 @@ fn rules() -> BounceRules {
         verifier_attempts: 2,
         require: ProofLevel::Checked,
         allow_red: false,
+        fix_red: false,
         summarize: true,
     }
 }
@@ -311,6 +327,47 @@ fn a_verifier_that_breaks_is_started_once_more_and_then_a_person_is_asked() {
 #[test]
 fn a_red_baseline_is_refused() {
     check("baseline red", "prepare baseline finish", "fault BadInput");
+}
+
+/// The rules of a run, the base's checks, and how far it gets: to its first coder or not.
+#[track_caller]
+fn check_base(rules: BounceRules, baseline: &str, coded: bool, told: &str) {
+    let mut world = Script::new(&format!("baseline {baseline}"));
+    let end = drive(&mut Bounce::new(rules), &mut world).unwrap();
+    assert_eq!(world.steps.iter().any(|step| step == "coder/1"), coded, "{baseline}");
+    let End::Concluded(conclusion) = end else { panic!("{end:?}") };
+    assert!(conclusion.reason.contains(told), "{baseline}: {}", conclusion.reason);
+    assert_eq!(conclusion.fault.is_none(), coded, "{baseline}");
+}
+
+#[test]
+fn a_red_base_is_worked_on_where_old_failures_can_be_told_from_new_ones() {
+    let allowed = || BounceRules { allow_red: true, ..rules() };
+    check_base(allowed(), "red", true, "verified");
+    check_base(allowed(), "silent", false, "without naming a test");
+    check_base(allowed(), "silent", false, "\n$ make test\n  make: nothing\n  make: stop");
+    check_base(allowed(), "unstarted", false, "make: stop");
+    check_base(rules(), "silent", false, "make: stop");
+}
+
+#[test]
+fn what_is_red_at_the_base_can_be_the_task() {
+    let fix = || BounceRules { fix_red: true, ..rules() };
+    check_base(fix(), "red", true, "verified");
+    check_base(fix(), "silent", true, "verified");
+    check_base(fix(), "unstarted", false, "cannot even be started");
+    check_base(fix(), "", false, "nothing to mend");
+    let mut machine = Bounce::new(fix());
+    let red = Done::Baseline(GateSummary { evidence: "assert 1 == 2".into(), ..gates(false) });
+    let Next::Do(Step::Coder { evidence: Some(told), .. }) = machine.apply(&Step::Baseline, &red)
+    else {
+        panic!("no coder was told what fails")
+    };
+    let text = told.to_markdown();
+    assert!(
+        text.contains("mending that is the task") && text.contains("> assert 1 == 2"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -196,12 +196,16 @@ fn a_run_is_found_by_either_end_of_its_id(journal: &dyn Journal) {
         journal.create_run(&full_run(number, None), &[]).unwrap();
     }
     let found = |typed: &str| ids(&journal.find_runs(typed).unwrap());
+    let ids_with = |part: &str| -> Vec<RunId> {
+        [1, 2, 33].map(run_id).into_iter().filter(|id| id.short().contains(part)).collect()
+    };
     let whole = run_id(33).to_string();
     assert_eq!(found(&whole), [run_id(33)]);
     assert_eq!(found(&whole.to_lowercase()), [run_id(33)]);
     assert_eq!(found(&run_id(33).short()), [run_id(33)]);
     assert_eq!(found(&whole[..8]), [1, 2, 33].map(run_id));
     assert_eq!(found("02"), [run_id(2)]);
+    assert_eq!(found(&run_id(33).short()[2..7]), ids_with(&run_id(33).short()[2..7]));
     for nothing in ["", "%", "_", "%2", "0_", "*", "' OR 1 --", "ü", &format!("0{whole}")] {
         assert_eq!(found(nothing), [], "{nothing}");
     }

@@ -88,7 +88,8 @@ impl Journal for SqliteJournal {
         // Reads every id, out of the index alone: a person types this, no loop does.
         let sql = "SELECT * FROM run WHERE id IN (
                  SELECT id FROM run
-                 WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1)
+                 WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
+                    OR instr(substr(id, -8), ?1) > 0)
              ORDER BY id";
         self.read(|connection| all(connection, sql, [typed], rows::run))
     }

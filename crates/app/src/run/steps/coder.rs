@@ -3,7 +3,7 @@
 use spore_agent::Conversation;
 use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{Finding, Ticket};
-use spore_pipeline::{Done, Evidence, Step};
+use spore_pipeline::{Done, Evidence, Shortfall, Step};
 
 use crate::base::checkouts::Snapshot;
 use crate::base::run_refs;
@@ -47,7 +47,9 @@ impl RunContext<'_> {
         }
         let at = self.run.settings.base.clone();
         let evidence = talk.evidence.map(Evidence::to_markdown);
+        let red_base = talk.evidence.is_some_and(|one| one.shortfall == Shortfall::RedBase);
         let before = match &evidence {
+            Some(evidence) if red_base => Before::FailsAlready { evidence },
             Some(evidence) => Before::FellShort { evidence },
             None => Before::Nothing,
         };

@@ -46,7 +46,7 @@ impl RunContext<'_> {
     /// change itself, and then what that proves.
     pub(crate) fn check(&mut self, ticket: &Ticket, bounce: u32, tree: &TreeId) -> Result<Done> {
         let commit = self.bounce_commit(bounce)?;
-        self.progress.update(&Update::Gates { what: format!("bounce {bounce}") });
+        self.progress.update(&Update::Gates { what: format!("attempt {bounce}") });
         let parent = self.existing_bounce(bounce)?;
         let run = self.open_gates(ticket, parent, "gates")?;
         let base_tree = self.project.repository.tree_of(&self.run.settings.base)?;
@@ -101,6 +101,11 @@ impl RunContext<'_> {
         else {
             return Ok(None);
         };
+        if self.run.settings.fix_red {
+            for line in refuse_old_failures(&mut results) {
+                self.progress.update(&Update::GateEnded { line });
+            }
+        }
         if is_red(&results) {
             return Ok(Some((results, None)));
         }
@@ -331,6 +336,18 @@ impl RunContext<'_> {
         self.gate_results = results;
         summary
     }
+}
+
+/// Turns down what is red only as it was at the base, where mending that is the task; returns a
+/// line for each.
+fn refuse_old_failures(results: &mut [GateResult]) -> Vec<String> {
+    let old = results.iter_mut().filter(|result| result.standing == Standing::OldRed);
+    let refused = old.map(|result| {
+        result.standing = Standing::Red;
+        result.note = Some(format!("still failing: {}", result.failures.join(", ")));
+        words::line(result)
+    });
+    refused.collect()
 }
 
 fn is_red(results: &[GateResult]) -> bool {

@@ -1,5 +1,6 @@
 //! What happened so far.
 
+mod diff;
 mod list;
 mod prune;
 mod rollback;
@@ -14,6 +15,7 @@ use crate::ui::Ui;
 pub(crate) enum RunsCommand {
     List(list::RunsListArgs),
     Show(show::RunsShowArgs),
+    Diff(diff::RunsDiffArgs),
     Rollback(rollback::RollbackArgs),
     Prune(prune::PruneArgs),
 }
@@ -22,6 +24,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &RunsCommand) -> 
     match command {
         RunsCommand::List(args) => list::run(ui, around, args),
         RunsCommand::Show(args) => show::run(ui, around, args),
+        RunsCommand::Diff(args) => diff::run(ui, around, args),
         RunsCommand::Rollback(args) => rollback::run(ui, around, args),
         RunsCommand::Prune(args) => prune::run(ui, around, args),
     }
