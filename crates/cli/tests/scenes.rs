@@ -181,6 +181,12 @@ pub(crate) fn newest_id(env: &TestEnv) -> String {
     listed[0]["id"].as_str().unwrap().to_owned()
 }
 
+/// Returns what `runs show` says of the newest run.
+#[track_caller]
+pub(crate) fn shown(env: &TestEnv) -> Value {
+    env.spore(&["runs", "show", &newest_id(env), "--json"]).code(0).json()
+}
+
 /// Returns a file that the newest run left.
 #[track_caller]
 pub(crate) fn artefact(env: &TestEnv, name: &str) -> String {

@@ -177,6 +177,8 @@ pub struct GateConfig {
     /// How long parts of a change are taken back, and how many at most.
     pub probe: ProbeTime,
     pub probe_hunks: u32,
+    /// Whether a tester writes tests that the coder never sees.
+    pub hold_out: bool,
     /// What a record of a gate's look-ups keeps.
     pub recorded_paths: u32,
     /// How many tests of a gate get an end that must fail.

@@ -200,6 +200,7 @@ impl Entries<'_> {
             canary_full: self.time("gates.canary_full")?,
             probe: self.probe_time("gates.probe")?,
             probe_hunks: self.positive("gates.probe_hunks")?,
+            hold_out: self.flag("gates.hold_out")?,
             commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
         })
     }

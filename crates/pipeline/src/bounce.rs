@@ -5,7 +5,7 @@ use spore_model::{Fault, Finding, Outcome, Park, ProofLevel, Ruling, TreeId, Ver
 
 use crate::{
     Conclusion, Done, Evidence, GateSummary, Machine, SessionSummary, Shortfall, Step,
-    read_verdict, settle_verdict,
+    WrittenTests, read_verdict, settle_verdict,
 };
 
 /// What the person and the configuration decided beforehand.
@@ -20,6 +20,8 @@ pub struct BounceRules {
     pub require: ProofLevel,
     /// Whether a project whose gates fail at the base may be worked on.
     pub allow_red: bool,
+    /// Whether a tester writes tests before the coder begins, which the coder never sees.
+    pub hold_out: bool,
     /// Whether a decided run is summed up by one more session.
     pub summarize: bool,
 }
@@ -106,6 +108,9 @@ impl Bounce {
     fn within(&mut self, step: &Step, done: &Done) -> Next {
         match (step, done) {
             (Step::Baseline, Done::Baseline(gates)) => self.after_baseline(gates),
+            (Step::Tester, Done::Tester { session, tests }) => {
+                self.after_tester(session.as_ref(), tests)
+            }
             (Step::Coder { bounce, .. }, Done::Coder(session)) => {
                 self.after_coder(*bounce, session)
             }
@@ -146,7 +151,10 @@ impl Bounce {
 
     fn after_baseline(&self, gates: &GateSummary) -> Next {
         if gates.green || self.rules.allow_red {
-            return Next::Do(Step::Coder { bounce: 1, evidence: None, conversation: None });
+            return match self.rules.hold_out {
+                true => Next::Do(Step::Tester),
+                false => first_coder(),
+            };
         }
         finish(Conclusion {
             fault: Some(Fault::BadInput),
@@ -155,6 +163,29 @@ impl Bounce {
                 "the project's own checks already fail at the base commit",
             )
         })
+    }
+
+    /// Whatever becomes of the tester, the task is the coder's: only a person who interrupts, a limit
+    /// that will pass, and one who insists on its tests hold the run up.
+    fn after_tester(&self, session: Option<&SessionSummary>, tests: &WrittenTests) -> Next {
+        if let Some(session) = session {
+            let reason = session.reason.as_deref().unwrap_or("the tester's session had to stop");
+            match session.outcome {
+                outcome @ (Outcome::Interrupted | Outcome::QuotaParked | Outcome::NeedsHuman) => {
+                    return Next::Park { outcome, park: park_of(outcome), reason: reason.into() };
+                }
+                Outcome::DepthExceeded => return finish(conclusion(session.outcome, reason)),
+                _ => {}
+            }
+        }
+        match &tests.failure {
+            Some(why) if self.rules.require >= ProofLevel::HeldOut => Next::Park {
+                outcome: Outcome::NeedsHuman,
+                park: Park::Human,
+                reason: format!("there are no held-out tests, which are required: {why}"),
+            },
+            _ => first_coder(),
+        }
     }
 
     fn after_coder(&mut self, bounce: u32, session: &SessionSummary) -> Next {
@@ -353,6 +384,10 @@ impl Bounce {
             budget: true,
         }
     }
+}
+
+fn first_coder() -> Next {
+    Next::Do(Step::Coder { bounce: 1, evidence: None, conversation: None })
 }
 
 fn evidence(bounce: u32, shortfall: Shortfall, reason: &str) -> Evidence {

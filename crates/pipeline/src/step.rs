@@ -16,6 +16,9 @@ pub enum Step {
     Prepare,
     /// Run the gates on the base, so that old failures are not the coder's.
     Baseline,
+    /// One session that writes tests for the task before there is a change. The coder never sees
+    /// them.
+    Tester,
     /// One coder session, with what was wrong with the bounce before. `conversation` is the
     /// one that bounce ended well in, to go on with.
     Coder { bounce: u32, evidence: Option<Evidence>, conversation: Option<String> },
@@ -48,6 +51,7 @@ impl Step {
         match self {
             Self::Prepare => StepKey::prepare(),
             Self::Baseline => StepKey::baseline(),
+            Self::Tester => StepKey::tester(),
             Self::Coder { bounce, .. } => StepKey::coder(*bounce),
             Self::Snapshot { bounce } => StepKey::snapshot(*bounce),
             Self::Gates { bounce, .. } => StepKey::gates(*bounce),
@@ -64,7 +68,8 @@ impl Step {
 
     pub const fn class(&self) -> EffectClass {
         match self {
-            Self::Coder { .. }
+            Self::Tester
+            | Self::Coder { .. }
             | Self::Verifier { .. }
             | Self::Summarize { .. }
             | Self::Solo { .. } => EffectClass::Paid,
@@ -121,6 +126,18 @@ pub struct GateSummary {
     pub proof: Option<ProofSummary>,
 }
 
+/// What a tester left for the change to be held to.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct WrittenTests {
+    /// The base with them, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    pub files: Vec<String>,
+    /// Why there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
 /// How the run as a whole ends.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Conclusion {
@@ -144,6 +161,12 @@ pub enum Done {
         tree: TreeId,
     },
     Baseline(GateSummary),
+    /// `session` is missing where none could be started.
+    Tester {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionSummary>,
+        tests: WrittenTests,
+    },
     Coder(SessionSummary),
     /// `secrets` are places in the change that look like one, never the text itself. Where the
     /// files could not be stored, `refused` says why, and `tree` is the one the bounce began with.

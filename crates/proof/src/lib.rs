@@ -18,6 +18,8 @@
 
 mod canary;
 mod exchange;
+mod flaky;
+mod held_out;
 mod hunks;
 mod manifest;
 mod new_tests;
@@ -30,8 +32,12 @@ pub use canary::{
     shuffled, suitable,
 };
 pub use exchange::{Exchanged, exchange};
+pub use flaky::{doubtful_gates, flaky_tests};
+pub use held_out::{
+    AssertionOf, HeldOutReport, HeldOutRuns, RejectingTest, held_out_files, judge_held_out,
+};
 pub use hunks::{ChangeHunk, CommentsOf, FileVersions, HunkPlace, Hunks, TakenBack};
-pub use new_tests::{NewTests, compare};
+pub use new_tests::{NewTests, compare, is_same};
 pub use probes::{HunkReport, Noticed, ProbedHunk, notice};
 pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};
 pub use weighing::{ChangeProof, KeptTests, Weighing};

@@ -1,4 +1,4 @@
-//! The three kinds of checkout of a run: the coder's, the gates', the verifier's.
+//! The kinds of checkout of a run: the coder's, the gates', the verifier's, the tester's.
 
 use std::path::{Path, PathBuf};
 
@@ -70,6 +70,17 @@ impl Checkouts<'_> {
             self.retire(&self.place(&format!("verifier-{bounce}")))?;
         }
         Ok(())
+    }
+
+    /// Lays out a clean checkout of the base for a tester; what an earlier one left is removed.
+    pub(crate) fn tester(&self) -> Result<Checkout> {
+        self.discard_tester()?;
+        self.lay_out(&self.place("tester"), self.settings.base)
+    }
+
+    /// Removes the tester's checkout. No other is made of it: what it holds is for no other role.
+    pub(crate) fn discard_tester(&self) -> Result<()> {
+        self.remove(&self.place("tester"))
     }
 
     /// Gives up the coder's checkout: all that was judged is kept by refs.

@@ -32,6 +32,11 @@ pub(crate) fn left(run: RunId, bounce: u32, attempt: u32) -> String {
     own(run, &format!("left/{bounce}-{attempt}"))
 }
 
+/// Returns the ref of the tests that are kept from the coder.
+pub(crate) fn held_out(run: RunId) -> String {
+    own(run, "held-out")
+}
+
 /// Returns the ref of the files that a cycle of a sentinel checked.
 pub(crate) fn sentinel(run: RunId, cycle: u32) -> String {
     own(run, &format!("sentinel/{cycle}"))

@@ -61,8 +61,9 @@ pub(crate) enum Against<'a> {
     Itself,
     /// The results are not compared with any earlier ones.
     Nothing,
-    /// The change as it is. Tests may be missing if another run looks at those of the base.
-    Base { baseline: &'a [GateResult], absence: Absence },
+    /// The change as it is. Tests may be missing if another run looks at those of the base. What its
+    /// checks look up is put on record where parts of it will be taken back.
+    Base { baseline: &'a [GateResult], absence: Absence, recorded: bool },
     /// The change with the base's own tests.
     Restored { expected: &'a [GateResult] },
     /// The same with data that the checks read as it was at the base. It may well fail.
@@ -71,6 +72,11 @@ pub(crate) enum Against<'a> {
     WithoutChange,
     /// A tree with tests in it that must fail.
     Canaries,
+    /// The base itself once more, to see whether it says the same.
+    BaseAgain,
+    /// A tree with tests in it that the coder never saw; the base with them, or a change. They may well
+    /// fail, and are told of without their names.
+    HeldOut { at_base: bool },
     /// The change without a part of it. Nothing is run behind the first check that minds, and
     /// nothing goes on when the time for it is over.
     WithoutPart { number: usize, change: &'a [GateResult], until: Option<Instant> },
@@ -79,10 +85,7 @@ pub(crate) enum Against<'a> {
 impl Against<'_> {
     /// Returns whether a failure is told with the proof, and not as it happens.
     fn may_fail(&self) -> bool {
-        matches!(
-            self,
-            Self::WithoutChange | Self::HeldBack { .. } | Self::WithoutPart { .. } | Self::Canaries
-        )
+        !matches!(self, Self::Itself | Self::Nothing | Self::Base { .. } | Self::Restored { .. })
     }
 
     /// Returns the gate as it runs on this tree. Without a part of the change it may never end, and
@@ -134,12 +137,16 @@ impl GateRuns<'_> {
         let mut records = Vec::new();
         let checked = self.run_recorded(&check, &mut records, progress)?;
         if let Checked::Done(results) = &checked {
-            let known = Baseline { results: results.clone(), records };
-            let value = serde_json::to_value(known).map_err(bug)?;
-            let now = self.checkouts.around.clock.now();
-            self.journal.cache("baseline", &self.baseline_key(tree), &value, now)?;
+            let known = Baseline { results: results.clone(), records, flaky: Vec::new() };
+            self.cache_baseline(tree, &known)?;
         }
         Ok(checked)
+    }
+
+    pub(crate) fn cache_baseline(&self, tree: &TreeId, known: &Baseline) -> Result<()> {
+        let value = serde_json::to_value(known).map_err(bug)?;
+        let now = self.checkouts.around.clock.now();
+        Ok(self.journal.cache("baseline", &self.baseline_key(tree), &value, now)?)
     }
 
     pub(crate) fn cached_baseline(&self, tree: &TreeId) -> Result<Option<Baseline>> {
@@ -181,8 +188,8 @@ impl GateRuns<'_> {
         self.run_recorded(check, &mut Vec::new(), progress)
     }
 
-    /// The same. What gates of a base look up is put into `records`.
-    fn run_recorded(
+    /// The same. What gates look up is put into `records`, where it is to be recorded.
+    pub(crate) fn run_recorded(
         &self,
         check: &Check<'_>,
         records: &mut Vec<GateRecord>,
@@ -314,9 +321,10 @@ impl GateRuns<'_> {
             return Ok(!same || !dir.join(&install.product).exists());
         }
         Ok(match check.against {
-            Against::Restored { .. } | Against::HeldBack { .. } | Against::WithoutPart { .. } => {
-                gate.kind != GateKind::Lint
-            }
+            Against::Restored { .. }
+            | Against::HeldBack { .. }
+            | Against::HeldOut { .. }
+            | Against::WithoutPart { .. } => gate.kind != GateKind::Lint,
             Against::WithoutChange => gate.kind == GateKind::Test,
             _ => true,
         })
@@ -387,7 +395,7 @@ impl GateRuns<'_> {
         let (tree, own) = (check.tree, token.clone());
         let gate = &check.against.paced(gate);
         let ran = match check.against {
-            Against::Itself => runner
+            Against::Itself | Against::Base { recorded: true, .. } => runner
                 .run_recorded(gate, tree, dir, &log, own, &mut on_start, &stop)
                 .map(|(result, record)| (result, Some(record))),
             _ => runner
@@ -410,6 +418,9 @@ impl Check<'_> {
             Against::HeldBack { .. } => format!("{}.base-data.log", gate.name),
             Against::WithoutChange => format!("{}.without-change.log", gate.name),
             Against::Canaries => format!("{}.canaries.log", gate.name),
+            Against::BaseAgain => format!("{}.base-again.log", gate.name),
+            Against::HeldOut { at_base: true } => format!("{}.held-out-base.log", gate.name),
+            Against::HeldOut { at_base: false } => format!("{}.held-out.log", gate.name),
             Against::WithoutPart { number, .. } => format!("{}.probe-{number}.log", gate.name),
             _ => format!("{}.log", gate.name),
         }
@@ -425,6 +436,8 @@ impl Check<'_> {
             | Against::Nothing
             | Against::WithoutChange
             | Against::WithoutPart { .. }
+            | Against::BaseAgain
+            | Against::HeldOut { .. }
             | Against::Canaries => return false,
         };
         let base = base.iter().find(|one| one.gate == result.gate);
@@ -439,10 +452,12 @@ impl Check<'_> {
             | Against::Nothing
             | Against::WithoutChange
             | Against::WithoutPart { .. }
+            | Against::BaseAgain
+            | Against::HeldOut { .. }
             | Against::Canaries => {
                 spore_gates::judge(result, None, Absence::IsRed);
             }
-            Against::Base { baseline, absence } => {
+            Against::Base { baseline, absence, .. } => {
                 spore_gates::judge(result, find(baseline).as_ref(), absence);
             }
             Against::Restored { expected } | Against::HeldBack { expected } => {

@@ -21,7 +21,7 @@ use crate::knowledge::brief::{Brief, Briefing, Findings, task_file_limits};
 use crate::knowledge::run_keys::Keys;
 use crate::run::budget::RunBudget;
 use crate::run::settings::RunSettings;
-use crate::session::agent_choice::RoleAgents;
+use crate::session::agent_choice::{RoleAgents, TESTER};
 use crate::session::broker::Broker;
 use crate::session::sandbox::Enforcement;
 use crate::{Progress, Result, Surroundings, Workspace};
@@ -121,7 +121,10 @@ impl RunContext<'_> {
         findings: Findings,
     ) -> Result<(String, Brief)> {
         // A role that works alone is judged by a person, and the other two change nothing.
-        let checks = if role == "coder" { self.gate_commands() } else { Vec::new() };
+        let checks = match role {
+            "coder" | TESTER => self.gate_commands(),
+            _ => Vec::new(),
+        };
         let time = ticket.time().map_err(bug)?;
         Ok(findings.write(&Assignment {
             role,

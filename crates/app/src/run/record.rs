@@ -11,6 +11,7 @@ use crate::base::error::bug;
 use crate::base::totals;
 use crate::checks::words;
 use crate::run::context::RunContext;
+use crate::session::agent_choice::TESTER;
 
 impl RunContext<'_> {
     /// Returns all that is to be recorded with the result of `step`.
@@ -19,6 +20,9 @@ impl RunContext<'_> {
         match (step, done) {
             (Step::Coder { .. }, Done::Coder(session)) => {
                 self.enter_session(&mut entry, "coder", session)
+            }
+            (Step::Tester, Done::Tester { session: Some(session), .. }) => {
+                self.enter_session(&mut entry, TESTER, session);
             }
             (Step::Verifier { .. }, Done::Verifier { session, .. }) => {
                 self.enter_session(&mut entry, "verifier", session);

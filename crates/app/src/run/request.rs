@@ -28,6 +28,8 @@ pub struct Orchestrate {
     pub allow_test_changes: bool,
     /// Beside what the configuration requires: every part of the change is noticed by a check.
     pub require_seen: bool,
+    /// Whether a tester writes tests that the coder never sees.
+    pub hold_out: bool,
     pub summarize: Option<bool>,
     pub apply: Option<Apply>,
     pub in_place: bool,

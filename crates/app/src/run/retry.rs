@@ -27,6 +27,8 @@ pub struct Retry {
     pub allow_test_changes: bool,
     /// Beside what the earlier run required.
     pub require_seen: bool,
+    /// Beside what the earlier run had.
+    pub hold_out: bool,
 }
 
 /// Starts the task of an earlier run anew.
@@ -63,6 +65,7 @@ pub fn retry(
         allow_red: old.allow_red || asked.allow_red,
         allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
         require_seen: old.require >= ProofLevel::Seen || asked.require_seen,
+        hold_out: old.hold_out || asked.hold_out,
         summarize: Some(old.summarize),
         apply: Some(old.apply),
         in_place: old.in_place,

@@ -17,7 +17,7 @@ use crate::checks::project::{gates, refuse_submodules};
 use crate::checks::review::ReviewSettings;
 use crate::report::applied::{Apply, UnknownApply};
 use crate::run::request::Orchestrate;
-use crate::session::agent_choice::{AgentChoice, ROLES, Wishes};
+use crate::session::agent_choice::{AgentChoice, ROLES, TESTER, Wishes};
 use crate::session::nesting::Nesting;
 use crate::session::roles::{self, RoleTerms};
 use crate::session::sandbox::Enforcement;
@@ -61,6 +61,9 @@ pub(crate) struct RunSettings {
     pub(crate) probe: ProbeTime,
     #[serde(default)]
     pub(crate) probe_hunks: u32,
+    /// Whether a tester writes tests that the coder never sees.
+    #[serde(default)]
+    pub(crate) hold_out: bool,
     pub(crate) min_confidence: f64,
     pub(crate) phrase_confidence: f64,
     #[serde(default = "verifier_attempts")]
@@ -132,7 +135,9 @@ impl RunSettings {
             true => ProofLevel::Seen.max(config.verdict.require),
             false => config.verdict.require,
         };
-        let agents = agents(config, asked);
+        let hold_out = asked.agent.is_none()
+            && (asked.hold_out || config.gates.hold_out || require >= ProofLevel::HeldOut);
+        let agents = agents(config, asked, hold_out);
         let terms = |role: &String| {
             (role.clone(), RoleTerms::settle(config, role, asked.max_turns, asked.timeout))
         };
@@ -158,6 +163,7 @@ impl RunSettings {
                 false => config.gates.probe,
             },
             probe_hunks: config.gates.probe_hunks,
+            hold_out,
             min_confidence: config.verdict.min_confidence,
             phrase_confidence: config.verdict.phrase_confidence,
             verifier_attempts: config.verdict.verifier_attempts,
@@ -188,6 +194,7 @@ impl RunSettings {
             verifier_attempts: self.verifier_attempts,
             require: self.require,
             allow_red: self.allow_red,
+            hold_out: self.hold_out,
             summarize: self.summarize,
         }
     }
@@ -285,7 +292,7 @@ fn verifier_attempts() -> u32 {
     2
 }
 
-fn agents(config: &Config, asked: &Orchestrate) -> BTreeMap<String, AgentChoice> {
+fn agents(config: &Config, asked: &Orchestrate, hold_out: bool) -> BTreeMap<String, AgentChoice> {
     let wishes = Wishes {
         backend: asked.backend.as_deref(),
         model: asked.model.as_deref(),
@@ -293,7 +300,7 @@ fn agents(config: &Config, asked: &Orchestrate) -> BTreeMap<String, AgentChoice>
     };
     let roles: Vec<&str> = match &asked.agent {
         Some(role) => vec![role],
-        None => ROLES.to_vec(),
+        None => ROLES.into_iter().chain(hold_out.then_some(TESTER)).collect(),
     };
     let play = |role: &str| (role.to_owned(), AgentChoice::settle(config, role, wishes));
     roles.into_iter().map(play).collect()

@@ -19,6 +19,9 @@ use crate::{Error, Result, Surroundings};
 /// The roles of a judged run.
 pub(crate) const ROLES: [&str; 3] = ["coder", "verifier", "summarizer"];
 
+/// The one that a person may add to them.
+pub(crate) const TESTER: &str = "tester";
+
 /// One role's agent: which program, with which model.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AgentChoice {

@@ -285,7 +285,7 @@ mod tests {
         let lists = (policy.allow.join(" "), policy.deny.join(" "));
         let expected = (allow.to_owned(), deny.to_owned());
         assert_eq!(lists, expected, "{role} on {backend}, free: {free}");
-        let may_be_free = matches!(role, "coder" | "operator");
+        let may_be_free = matches!(role, "coder" | "operator" | "tester");
         let takes_lists = !matches!(backend, "replay" | "command");
         assert_eq!(policy.skip_permissions, free && may_be_free && takes_lists, "{role}");
     }
@@ -338,6 +338,14 @@ mod tests {
                 check(role, backend, true, "read search think other", "edit execute");
             }
         }
+    }
+
+    #[test]
+    fn a_tester_writes_and_searches_and_hands_nothing_in() {
+        check("tester", "claude", true, "Read Grep Glob Write Edit mcp__spore Bash", "Task");
+        let all = format!("read list grep edit write delete {ON_GRAPH}");
+        check("tester", "api", true, &format!("{all} run"), "");
+        check("tester", "api", false, &format!("{all} run(make)"), "");
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub(crate) struct OrchestrateArgs {
     /// Pass nothing of which a part could be taken back without a check noticing
     #[arg(long)]
     require_seen: bool,
+    /// Let a tester write tests first, which the coder never sees and the change must pass
+    #[arg(long)]
+    hold_out: bool,
     /// Spend no session on summing up and on lessons
     #[arg(long)]
     no_summarize: bool,
@@ -111,6 +114,7 @@ impl OrchestrateArgs {
             allow_red: self.allow_red,
             allow_test_changes: self.allow_test_changes,
             require_seen: self.require_seen,
+            hold_out: self.hold_out,
             summarize: self.no_summarize.then_some(false),
             apply: self.apply,
             in_place: self.in_place,

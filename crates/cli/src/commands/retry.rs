@@ -40,6 +40,9 @@ pub(crate) struct RetryArgs {
     /// Pass nothing of which a part could be taken back without a check noticing
     #[arg(long)]
     require_seen: bool,
+    /// Let a tester write tests first, which the coder never sees and the change must pass
+    #[arg(long)]
+    hold_out: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Result<u8> {
@@ -53,6 +56,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Resul
         allow_red: args.allow_red,
         allow_test_changes: args.allow_test_changes,
         require_seen: args.require_seen,
+        hold_out: args.hold_out,
     };
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::retry(around, &asked, ui)?;

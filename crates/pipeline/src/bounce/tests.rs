@@ -73,6 +73,19 @@ impl Script {
                 Done::Prepared { base: CommitId::new("0".repeat(40)).unwrap(), tree: tree('0') }
             }
             Step::Baseline => Done::Baseline(gates(answer != "red")),
+            Step::Tester => {
+                let outcome = match answer {
+                    "quota" => Outcome::QuotaParked,
+                    "interrupted" => Outcome::Interrupted,
+                    "too-deep" => Outcome::DepthExceeded,
+                    "fails" => Outcome::Failure,
+                    _ => Outcome::Success,
+                };
+                let failure = matches!(answer, "fails" | "nothing").then(|| answer.to_owned());
+                let tests = crate::WrittenTests { failure, ..crate::WrittenTests::default() };
+                let session = (answer != "unstarted").then(|| session(outcome, ""));
+                Done::Tester { session, tests }
+            }
             Step::Coder { .. } => match answer {
                 "fails" => Done::Coder(session(Outcome::Failure, "")),
                 "quota" => Done::Coder(session(Outcome::QuotaParked, "")),
@@ -162,6 +175,7 @@ fn rules() -> BounceRules {
         verifier_attempts: 2,
         require: ProofLevel::Checked,
         allow_red: false,
+        hold_out: false,
         summarize: true,
     }
 }
@@ -192,6 +206,33 @@ fn work_that_holds_at_once_is_committed() {
         "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize finish",
         "Success",
     );
+}
+
+#[test]
+fn a_tester_works_before_the_coder_and_its_failure_is_not_the_runs() {
+    let rest = "coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize finish";
+    let checked = BounceRules { hold_out: true, ..rules() };
+    let required = BounceRules { require: ProofLevel::HeldOut, ..checked.clone() };
+    for (rules, answer, behind, end) in [
+        (&checked, "ok", rest, "Success"),
+        (&checked, "fails", rest, "Success"),
+        (&checked, "nothing", rest, "Success"),
+        (&checked, "unstarted", rest, "Success"),
+        (&checked, "quota", "", "parked Quota"),
+        (&checked, "interrupted", "", "parked Interrupt"),
+        (&checked, "too-deep", "finish", "DepthExceeded"),
+        (&required, "nothing", "", "parked Human"),
+        (&required, "fails", "", "parked Human"),
+    ] {
+        let mut world = Script::new(&format!("tester {answer}"));
+        let ended = drive(&mut Bounce::new(rules.clone()), &mut world).unwrap();
+        let steps = format!("prepare baseline tester {behind}");
+        assert_eq!(world.steps.join(" "), steps.trim_end(), "{answer}");
+        assert_eq!(told(&ended), end, "{answer}");
+        // What has to wait is done again.
+        let is_parked = end.starts_with("parked");
+        assert_eq!(world.recorded.contains_key(&StepKey::tester()), !is_parked, "{answer}");
+    }
 }
 
 #[test]

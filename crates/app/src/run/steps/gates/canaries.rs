@@ -5,7 +5,7 @@
 //! change's product, by another lot. An answer that is wrong is asked for once more: a test that
 //! fails now and then is no attempt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -235,13 +235,15 @@ impl RunContext<'_> {
         baseline: &Baseline,
     ) -> Result<Option<CanaryAnswer>> {
         let nothing = CanaryAnswer { results: Vec::new(), suffix: String::new() };
-        let mut texts = BTreeMap::new();
-        for test in canaries.iter().flat_map(|one| one.tests.iter().chain([&one.copied])) {
-            if !texts.contains_key(&test.path) {
-                let text = self.text_at(ground.commit, &test.path)?;
-                texts.extend(text.map(|text| (test.path.clone(), text)));
-            }
-        }
+        let tests = canaries.iter().flat_map(|one| one.tests.iter().chain([&one.copied]));
+        let paths: Vec<&str> =
+            tests.map(|test| test.path.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
+        let read = self.project.repository.read_files(ground.commit, &paths)?;
+        let texts: BTreeMap<String, String> = paths
+            .into_iter()
+            .zip(read)
+            .filter_map(|(path, bytes)| Some((path.to_owned(), as_text(bytes?)?)))
+            .collect();
         let nonce = self.project.around.ids.nonce();
         // One gate's tests that are not there any more do not keep the others from being asked.
         let can_be_placed = |one: &&GateCanary| {
@@ -298,10 +300,12 @@ impl RunContext<'_> {
 
     /// Returns what a file says, if it is text and not too much of it.
     fn text_at(&self, commit: &CommitId, path: &str) -> Result<Option<String>> {
-        let bytes = self.project.repository.read_file(commit, path)?;
-        let bytes = bytes.filter(|bytes| bytes.len() <= LARGEST_FILE);
-        Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+        Ok(self.project.repository.read_file(commit, path)?.and_then(as_text))
     }
+}
+
+fn as_text(bytes: Vec<u8>) -> Option<String> {
+    (bytes.len() <= LARGEST_FILE).then(|| String::from_utf8(bytes).ok()).flatten()
 }
 
 /// Returns whether every gate with tests has canaries.
