@@ -28,6 +28,7 @@ fn settings_are_shown_as_toml() {
     gates.canary_whole = "2s"
     gates.commands.check.run = "sh check.sh"
     gates.evidence_bytes = 4096
+    gates.hold_out = false
     gates.log_cap_bytes = 16777216
     gates.outputs = []
     gates.probe = "off"

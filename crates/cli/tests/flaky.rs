@@ -3,11 +3,12 @@
 
 use crate::scenes;
 
-/// One test is steady. The other passes where nothing was left behind by a run before, which is so
+/// Two tests are steady. The third passes where nothing was left behind by a run before, which is so
 /// in the first run of a base and never again: what a base's checks leave is there for all others.
 const TESTS: &str = "import os, sys, unittest\n\
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))\nimport calc\n\n\n\
     class Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(calc.add(2, 3), 5)\n\n    \
+    def test_adds_nothing(self):\n        self.assertEqual(calc.add(2, 0), 2)\n\n    \
     def test_moody(self):\n        left = os.path.exists('left.state')\n        open('left.state', 'w').close()\n        \
     self.assertFalse(left)\n";
 

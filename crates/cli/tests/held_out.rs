@@ -74,7 +74,7 @@ fn held_out_tests_are_kept_from_the_coder_and_reject_by_what_they_assert() {
         return;
     }
     let (head, tail) = MARKER.split_at(4);
-    let word = format!("m={head}; m=$m{tail}");
+    let word = format!("m={head}\"\"{tail}");
     let look = format!(
         r#"{{ run = '''{word}; ! grep -rqs $m . ~ /tmp /dev/shm''' }},
            {{ run = '''{word}; ! git cat-file --batch-all-objects --batch | grep -aqs $m''' }},

@@ -44,7 +44,7 @@ impl Config {
             },
             verdict: VerdictRules {
                 require: all
-                    .word("verdict.require", &["checked", "proved", "seen"])?
+                    .word("verdict.require", &["checked", "proved", "seen", "held-out"])?
                     .parse()
                     .unwrap_or(spore_model::ProofLevel::Checked),
                 min_confidence: all.fraction("verdict.min_confidence")?,

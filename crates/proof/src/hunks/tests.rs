@@ -155,7 +155,7 @@ fn a_part_of_a_file_that_no_check_looks_up_needs_no_question() {
     let record = |complete: bool, read: &[&str]| -> GateRecord {
         let recording = serde_json::json!({
             "method": "nothing", "read": read, "seen": [], "listed": [], "missed": [], "run": [],
-            "complete": complete,
+            "complete": complete, "why": [],
         });
         serde_json::from_value(
             serde_json::json!({ "gate": "test", "command": "test", "recording": recording }),
