@@ -9,7 +9,8 @@ use crate::{isolation, scenes};
 const LOAD: &str = "import os, sys, unittest\n\
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))\nimport calc\n\n\n";
 
-/// In the tests that are held out and nowhere else. Its parts are put together by the shell.
+/// In the tests that are held out and nowhere else, but for the scenario that the agent plays. Its parts are
+/// put together by the shell.
 const MARKER: &str = "kestrel_9f3";
 
 /// One test that fails at the base, and one that guards what is there.
@@ -76,7 +77,7 @@ fn held_out_tests_are_kept_from_the_coder_and_reject_by_what_they_assert() {
     let (head, tail) = MARKER.split_at(4);
     let word = format!("m={head}\"\"{tail}");
     let look = format!(
-        r#"{{ run = '''{word}; ! grep -rqs $m . ~ /tmp /dev/shm''' }},
+        r#"{{ run = '''{word}; ! grep -rqs --exclude=scenario.toml $m . ~ /tmp /dev/shm''' }},
            {{ run = '''{word}; ! git cat-file --batch-all-objects --batch | grep -aqs $m''' }},
            {{ run = '''{word}; ! env | grep -qs $m''' }},
            {{ run = '''{word}; ! grep -rqs $m {}/''' }},"#,
@@ -98,7 +99,8 @@ fn held_out_tests_are_kept_from_the_coder_and_reject_by_what_they_assert() {
     let output = scenes::orchestrate(&env, &[]).code(0);
     for bounce in ["bounce-1", "bounce-2"] {
         let looks = isolation::went_well(&env, &format!("{bounce}/coder"));
-        assert!(looks.len() >= 4 && looks.iter().all(|ok| *ok), "{bounce}: {}", output.render());
+        let transcript = scenes::artefact(&env, &format!("{bounce}/coder/transcript.jsonl"));
+        assert!(looks.len() >= 4 && looks.iter().all(|ok| *ok), "{bounce}: {transcript}");
         let task = scenes::artefact(&env, &format!("{bounce}/coder/task.md"));
         assert!(!task.contains(MARKER) && !task.contains("test_guard"), "{task}");
         assert!(!task.contains("test_held"), "{task}");
