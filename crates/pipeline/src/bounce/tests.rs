@@ -212,7 +212,7 @@ fn work_that_holds_at_once_is_committed() {
 fn a_tester_works_before_the_coder_and_its_failure_is_not_the_runs() {
     let rest = "coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize finish";
     let checked = BounceRules { hold_out: true, ..rules() };
-    let required = BounceRules { require: ProofLevel::HeldOut, ..checked.clone() };
+    let required = BounceRules { require: ProofLevel::HeldOut, ..checked };
     for (rules, answer, behind, end) in [
         (&checked, "ok", rest, "Success"),
         (&checked, "fails", rest, "Success"),
