@@ -6,7 +6,7 @@ use serde_json::Value;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{ToolGroup, ToolGroups};
 
-use crate::{CommandRunner, Root, SchemaError, change, files, graph, grep, run, schema};
+use crate::{CommandRunner, Root, SchemaError, change, files, graph, grep, run, schema, written};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -147,6 +147,15 @@ impl Registry {
 
     pub fn retain(&mut self, keep: impl FnMut(&ModelTool) -> bool) {
         self.tools.retain(keep);
+    }
+
+    /// Leaves of each description its first sentence, and of each schema what restricts: for
+    /// models that can read little at once.
+    pub fn shorten(&mut self) {
+        for tool in &mut self.tools {
+            tool.description = written::sentence(tool).to_owned();
+            tool.schema = written::short_schema(&tool.schema);
+        }
     }
 
     pub fn tools(&self) -> &[ModelTool] {
