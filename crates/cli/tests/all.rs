@@ -28,6 +28,7 @@ mod isolation;
 mod kill_matrix;
 mod killed_writes;
 mod known_secrets;
+mod local_models;
 mod machine;
 mod mcp;
 mod mcp_install;

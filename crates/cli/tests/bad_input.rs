@@ -248,14 +248,14 @@ fn an_agent_must_be_one_that_exists() {
     --- stdout
     --- stderr
     error: there is no agent backend "hal9000"
-      try: this version knows: claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay
+      try: this version knows: claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, ollama, llama-server, lmstudio, command, replay
     "#);
     insta::assert_snapshot!(told(&refused(&env, &["orchestrate", "x"], 69)), @"
     exit code: 69
     --- stdout
     --- stderr
     error: no agent is chosen
-      try: add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay), or set `[orchestrate] backend`
+      try: add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, ollama, llama-server, lmstudio, command, replay), or set `[orchestrate] backend`
     ");
     let none = ["orchestrate", "x", "--backend", "replay"];
     insta::assert_snapshot!(told(&refused(&env, &none, 64)), @"
@@ -372,7 +372,7 @@ fn every_kind_of_error_is_one_object_for_machines() {
         "causes": [],
         "exit_code": 69,
         "fault": "missing",
-        "hint": "add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay), or set `[orchestrate] backend`",
+        "hint": "add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, ollama, llama-server, lmstudio, command, replay), or set `[orchestrate] backend`",
         "message": "no agent is chosen"
       }
     }

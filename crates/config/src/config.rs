@@ -21,6 +21,7 @@ pub struct Config {
     /// Commands of agents that speak ACP, by name.
     pub acp: BTreeMap<String, Vec<String>>,
     pub api: ApiConfig,
+    pub local: LocalConfig,
     pub command: CommandConfig,
     pub gates: GateConfig,
     pub commit: CommitConfig,
@@ -151,6 +152,40 @@ pub struct ApiConfig {
     pub command_output_bytes: u64,
     pub line_cap_bytes: u64,
     pub idle: Duration,
+    /// `native`, `text`, `auto` or `schema`.
+    pub tools: String,
+    pub mends: u32,
+    pub small_window: u64,
+}
+
+/// Servers of models on the person's own machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalConfig {
+    pub first_output: Duration,
+    pub ollama: LocalServerConfig,
+    pub llama_server: LocalServerConfig,
+    pub lmstudio: LocalServerConfig,
+}
+
+impl LocalConfig {
+    /// Returns the settings of a backend, by its name.
+    pub fn of(&self, backend: &str) -> Option<&LocalServerConfig> {
+        match backend {
+            "ollama" => Some(&self.ollama),
+            "llama-server" => Some(&self.llama_server),
+            "lmstudio" => Some(&self.lmstudio),
+            _ => None,
+        }
+    }
+}
+
+/// One server on the person's own machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalServerConfig {
+    pub address: String,
+    pub context_window: u64,
+    pub max_output_tokens: u32,
+    pub tools: String,
 }
 
 /// Any program as an agent; without a program there is none.

@@ -8,10 +8,11 @@ use spore_model::{CheckoutAccess, NetAddress, ProbeTime, ToolGroup, ToolGroups};
 use crate::config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig,
     CommandConfig, CommitConfig, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig,
-    GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, MemoryConfig,
-    ModelPrice, OrchestrateConfig, PriceConfig, ReachList, RoleConfig, RoleTable, SandboxConfig,
-    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
-    StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
+    GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
+    LocalServerConfig, MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig, ReachList,
+    RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits,
+    ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig,
+    VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -23,6 +24,7 @@ const TIERS: &[&str] = &["low", "medium", "high"];
 /// The member of the table of roles that says what a role has that is not named, and what a
 /// named one leaves out.
 const OTHER_ROLES: &str = "default";
+const CALL_FORMS: &[&str] = &["native", "text", "auto", "schema"];
 const GATE_KINDS: &[&str] = &["build", "test", "lint"];
 const PARSERS: &[&str] = &[
     "cargo", "pytest", "unittest", "jest", "vitest", "mocha", "tap", "go", "ctest", "dotnet",
@@ -61,6 +63,7 @@ impl Config {
             codex: CodexConfig { program: all.text("codex.program")? },
             acp: all.members("acp", |all, path| all.list(&format!("{path}.command")))?,
             api: all.api()?,
+            local: all.local()?,
             command: CommandConfig {
                 program: all.text("command.program")?,
                 args: all.list("command.args")?,
@@ -180,6 +183,33 @@ impl Entries<'_> {
             command_output_bytes: self.bytes("api.command_output_bytes")?,
             line_cap_bytes: self.bytes("api.line_cap_bytes")?,
             idle: self.time("api.idle")?,
+            tools: self.word("api.tools", CALL_FORMS)?,
+            mends: self.count("api.mends")?,
+            small_window: self.count("api.small_window")?.into(),
+        })
+    }
+
+    fn local(self) -> Result<LocalConfig, ConfigError> {
+        Ok(LocalConfig {
+            first_output: self.time("local.first_output")?,
+            ollama: self.local_server("ollama")?,
+            llama_server: self.local_server("llama_server")?,
+            lmstudio: self.local_server("lmstudio")?,
+        })
+    }
+
+    fn local_server(self, name: &str) -> Result<LocalServerConfig, ConfigError> {
+        let key = |field: &str| format!("local.{name}.{field}");
+        let address = self.text(&key("address"))?;
+        if !address.starts_with("http://") && !address.starts_with("https://") {
+            let why = format!("must be an address such as http://127.0.0.1:8080, not {address:?}");
+            return Err(self.bad(&key("address"), why));
+        }
+        Ok(LocalServerConfig {
+            address,
+            context_window: self.positive(&key("context_window"))?.into(),
+            max_output_tokens: self.positive(&key("max_output_tokens"))?,
+            tools: self.word(&key("tools"), CALL_FORMS)?,
         })
     }
 

@@ -317,6 +317,9 @@ pub fn instructions(tools: &Registry) -> String {
              their place\n{REPLACE}\n```\n"
         ));
     }
+    if tools.get("write").is_some() {
+        text.push_str("\nBegin with a block: look at the files first.");
+    }
     text.push_str("\nWhen all is done, answer without any block.\n");
     text
 }

@@ -22,6 +22,7 @@ use crate::knowledge::run_keys::Keys;
 use crate::run::budget::RunBudget;
 use crate::run::settings::RunSettings;
 use crate::session::agent_choice::RoleAgents;
+use crate::session::backends::TellingRoom;
 use crate::session::broker::Broker;
 use crate::session::sandbox::Enforcement;
 use crate::{Progress, Result, Surroundings, Workspace};
@@ -128,12 +129,14 @@ impl RunContext<'_> {
             occasion: Some(Occasion { run: &self.run.id.short(), turn, time }),
             before,
             checks: &checks,
-            budget: TaskFileBudget {
-                context: self.project.config.context.tokens as usize,
-                whole: None,
-            },
+            budget: TaskFileBudget { context: self.room_of(role).context_tokens, whole: None },
             limits: task_file_limits(self.project.config),
         }))
+    }
+
+    /// Returns how much a session of `role` may be told.
+    pub(crate) fn room_of(&self, role: &str) -> TellingRoom {
+        TellingRoom::of(self.project.config, &self.run.settings.choice(role).backend)
     }
 
     pub(crate) fn gate_commands(&self) -> Vec<String> {

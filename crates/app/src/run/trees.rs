@@ -93,8 +93,17 @@ impl RunContext<'_> {
     }
 
     pub(crate) fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {
-        let base = self.project.repository.tree_of(&self.run.settings.base)?;
         let cap = usize::try_from(self.project.config.diff.cap_bytes).unwrap_or(usize::MAX);
+        self.diff_within(tree, cap)
+    }
+
+    /// Returns as much of a change as a session of `role` may be told.
+    pub(crate) fn diff_for(&self, role: &str, tree: &TreeId) -> Result<spore_git::Diff> {
+        self.diff_within(tree, self.room_of(role).diff_bytes)
+    }
+
+    fn diff_within(&self, tree: &TreeId, cap: usize) -> Result<spore_git::Diff> {
+        let base = self.project.repository.tree_of(&self.run.settings.base)?;
         Ok(self.project.repository.diff(&base, tree, cap)?)
     }
 }

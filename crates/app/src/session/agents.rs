@@ -1,6 +1,6 @@
 //! `spore agents list`: which agents can be used, what each can do, and how to get it.
 //!
-//! Nothing is called but `--version`. Whether the user is signed in is told from credentials
+//! Nothing is called but `--version`, and servers on this machine are asked which models they have. Whether the user is signed in is told from credentials
 //! that are there: a key in the environment, a file at home. Where neither says so, only a
 //! session can show it, and the listing says that it is not known.
 
@@ -15,6 +15,8 @@ use spore_agent::Capabilities;
 use spore_config::Config;
 use spore_effects::{Tool, ToolError};
 
+use crate::session::agent_choice::LOCAL_PATIENCE;
+use crate::session::backends::local_server;
 use crate::session::sandbox::Enforcement;
 use crate::{Result, Surroundings, Workspace};
 use known::{KNOWN, Known};
@@ -37,6 +39,11 @@ pub struct AgentListing {
     pub version: Option<String>,
     /// `None` where it cannot be told without a call.
     pub signed_in: Option<bool>,
+    /// It works with models of a server on this machine, at no cost.
+    pub local: bool,
+    /// The models that the server on this machine has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     pub can: Abilities,
     /// Who holds its sessions to a checkout here: `kernel`, `own` (the agent's), `none`.
     pub sandbox: &'static str,
@@ -67,9 +74,12 @@ pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
             let program = known.program(&config);
             let path = program.as_deref().and_then(|program| around.find_program(program));
             let (sender, answer) = channel();
+            // Not joined: both end by themselves when their time is up.
             if let Some(path) = path.clone() {
-                // Not joined: the tool ends by itself when its time is up.
-                std::thread::spawn(move || sender.send(version(&path)));
+                std::thread::spawn(move || sender.send(AgentWord::Version(version(&path))));
+            } else if let Some(server) = local_server(&config, known.name) {
+                let ask = move || server.models(LOCAL_PATIENCE).ok();
+                std::thread::spawn(move || sender.send(AgentWord::Models(ask())));
             }
             (known, program, path, answer)
         })
@@ -78,8 +88,8 @@ pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
     let deadline = around.clock.monotonic() + PATIENCE + Duration::from_secs(1);
     let listings = asked.into_iter().map(|(known, program, path, answer)| {
         let left = deadline.saturating_duration_since(around.clock.monotonic());
-        let version = path.as_ref().and_then(|_| answer.recv_timeout(left).ok()).flatten();
-        listing(around, &config, known, program, path, version)
+        let word = answer.recv_timeout(left).unwrap_or(AgentWord::Version(None));
+        listing(around, &config, known, program, path, word)
     });
     listings.collect()
 }
@@ -90,7 +100,16 @@ pub fn find_agent(around: &Surroundings, name: &str) -> Result<Option<AgentListi
     let config = Workspace::find(around)?.config(around, &[])?;
     let program = known.program(&config);
     let path = program.as_deref().and_then(|program| around.find_program(program));
-    listing(around, &config, known, program, path, None).map(Some)
+    let models = local_server(&config, name).map(|server| server.models(LOCAL_PATIENCE).ok());
+    let word = models.map_or(AgentWord::Version(None), AgentWord::Models);
+    listing(around, &config, known, program, path, word).map(Some)
+}
+
+/// What an agent was asked, and its answer if there was one.
+enum AgentWord {
+    Version(Option<String>),
+    /// The models of a server on this machine.
+    Models(Option<Vec<String>>),
 }
 
 fn listing(
@@ -99,9 +118,13 @@ fn listing(
     known: &Known,
     program: Option<String>,
     path: Option<PathBuf>,
-    version: Option<String>,
+    word: AgentWord,
 ) -> Result<AgentListing> {
-    let found = known.is_built_in() || path.is_some();
+    let (version, models, answers) = match word {
+        AgentWord::Version(version) => (version, Vec::new(), false),
+        AgentWord::Models(models) => (None, models.clone().unwrap_or_default(), models.is_some()),
+    };
+    let found = known.is_built_in() || path.is_some() || answers;
     let signed_in = known.signed_in(around, config);
     let remedy = match (found, signed_in) {
         (false, _) => known.install.to_owned(),
@@ -119,6 +142,8 @@ fn listing(
         found,
         version,
         signed_in,
+        local: local_server(config, known.name).is_some(),
+        models,
         can: Abilities { resume, permissions, structured_output, usage, cost, mcp: known.mcp },
         sandbox: sandbox(around, config, known.name),
         remedy,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spore_agent::acp::{AcpAgent, Preset};
-use spore_agent::api::{ApiAgent, ApiSettings, Protocol, Retries};
+use spore_agent::api::{
+    ApiAgent, ApiSettings, CallForm, LocalPreset, LocalServer, Protocol, Retries,
+};
 use spore_agent::claude::ClaudeAgent;
 use spore_agent::codex::CodexAgent;
 use spore_agent::command::{CommandAgent, CommandOutput, Template};
 use spore_agent::replay::ReplayAgent;
-use spore_agent::{Agent, AgentError, Scenario, Watchdog};
+use spore_agent::{Agent, AgentError, PriceList, Scenario, Watchdog};
 use spore_config::Config;
 use spore_effects::session::{Grace, Shim};
 use spore_model::Fault;
@@ -30,6 +32,9 @@ pub(crate) const NAMES: &[&str] = &[
     "codex-acp",
     "acp:NAME",
     "api",
+    "ollama",
+    "llama-server",
+    "lmstudio",
     "command",
     "replay",
 ];
@@ -57,6 +62,7 @@ pub(crate) fn backend(
             watchdog(config),
             api_settings(config)?,
         ))),
+        (name, _) if LocalPreset::named(name).is_some() => local(around, config, name),
         ("command", _) => command(around, config),
         ("codex", _) => {
             let program = installed(around, config.codex.program.as_ref())?;
@@ -136,6 +142,67 @@ fn shim(around: &Surroundings) -> Shim {
     Shim::new(around.exe.clone())
 }
 
+/// Returns the server on this machine that `backend` stands for.
+pub(crate) fn local_server(config: &Config, backend: &str) -> Option<LocalServer> {
+    let preset = LocalPreset::named(backend)?;
+    let address = config.local.of(backend)?.address.clone();
+    Some(LocalServer { preset, address })
+}
+
+/// How much of each kind a session may be told in its task file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TellingRoom {
+    /// Estimated tokens of what code, lessons and memory know.
+    pub(crate) context_tokens: usize,
+    pub(crate) evidence_bytes: usize,
+    pub(crate) diff_bytes: usize,
+}
+
+impl TellingRoom {
+    /// As the settings say, but of a small window about a sixteenth, an eighth and a third.
+    pub(crate) fn of(config: &Config, backend: &str) -> Self {
+        let window = match backend {
+            "api" => Some(config.api.context_window),
+            local => config.local.of(local).map(|local| local.context_window),
+        };
+        let window = window.filter(|window| *window <= config.api.small_window);
+        let least = |set: u64, share: Option<u64>| {
+            usize::try_from(share.map_or(set, |share| set.min(share))).unwrap_or(usize::MAX)
+        };
+        Self {
+            context_tokens: least(config.context.tokens.into(), window.map(|window| window / 16)),
+            evidence_bytes: least(config.gates.evidence_bytes, window.map(|window| window / 2)),
+            diff_bytes: least(config.diff.cap_bytes, window),
+        }
+    }
+}
+
+fn local(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Agent>> {
+    let missing = || Error::new(Fault::Bug, format!("no server is known for {name:?}"));
+    let server = local_server(config, name).ok_or_else(missing)?;
+    let own = config.local.of(name).ok_or_else(missing)?;
+    let settings = ApiSettings {
+        protocol: Protocol::Chat,
+        call_form: call_form(&own.tools),
+        local: Some(server),
+        context_window: own.context_window,
+        max_output_tokens: own.max_output_tokens,
+        prices: PriceList::free(),
+        ..api_settings(config)?
+    };
+    let watchdog = Watchdog { first_output: config.local.first_output, ..watchdog(config) };
+    Ok(Arc::new(ApiAgent::new(shim(around), Arc::clone(&around.clock), watchdog, settings)))
+}
+
+fn call_form(word: &str) -> CallForm {
+    match word {
+        "native" => CallForm::Native,
+        "text" => CallForm::Text,
+        "schema" => CallForm::Held,
+        _ => CallForm::Auto,
+    }
+}
+
 fn api_settings(config: &Config) -> Result<ApiSettings> {
     let api = &config.api;
     Ok(ApiSettings {
@@ -144,6 +211,10 @@ fn api_settings(config: &Config) -> Result<ApiSettings> {
             "chat" => Protocol::Chat,
             _ => Protocol::Messages,
         },
+        call_form: call_form(&api.tools),
+        mends: api.mends,
+        small_window: api.small_window,
+        local: None,
         context_window: api.context_window,
         context_share: api.context_share,
         max_output_tokens: api.max_output_tokens,

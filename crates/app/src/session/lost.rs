@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use spore_agent::api::LocalPreset;
 use spore_config::Config;
 use spore_model::{
     Cost, LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind, Usage, Usd,
@@ -39,7 +40,9 @@ impl Lost<'_> {
     fn close(&self, session: &Run) -> Result<()> {
         let now = self.events.around.clock.now();
         let price = Usd::from_dollars(self.config.prices.lost_session_usd).unwrap_or_default();
-        let cost = Cost::estimated(price);
+        let is_free =
+            session.backend.as_deref().is_some_and(|name| LocalPreset::named(name).is_some());
+        let cost = if is_free { Cost::exact(Usd::ZERO) } else { Cost::estimated(price) };
         self.journal.book(&LedgerEntry {
             session: session.id,
             root: self.root,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spore_agent::ToolPolicy;
 use spore_agent::acp::Preset;
+use spore_agent::api::is_own_loop;
 use spore_config::Config;
 use spore_model::{CheckoutAccess, Fault, ToolGroup, ToolGroups};
 
@@ -151,7 +152,7 @@ pub(crate) fn tools_outside(
     free: bool,
 ) -> ToolPolicy {
     let takes_words = AgentWords::of(backend).is_some();
-    match asked.is_empty() && takes_words && (free || backend == "api") {
+    match asked.is_empty() && takes_words && (free || is_own_loop(backend)) {
         true => tools(backend, groups, &[], free),
         false => allowed(backend, asked),
     }
@@ -194,7 +195,7 @@ impl AgentWords {
                 served: Some(GRAPH),
                 shell: "Bash",
             }),
-            "api" => Some(Self {
+            own if is_own_loop(own) => Some(Self {
                 allowed: spore_tools::names_of,
                 denied: spore_tools::names_of,
                 always: &[],
@@ -302,6 +303,7 @@ mod tests {
         let plain = format!("read list edit write delete {ON_GRAPH}");
         check("coder", "api", false, &format!("{plain} run(make)"), "grep");
         check("coder", "api", true, &format!("{plain} run"), "grep");
+        check("coder", "ollama", true, &format!("{plain} run"), "grep");
         for backend in ASKING {
             check("coder", backend, false, "read edit think other execute(make)", "search");
             check("coder", backend, true, "read edit think other execute", "search");

@@ -22,6 +22,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
+use spore_agent::api::is_own_loop;
 use spore_config::Config;
 use spore_effects::session::{Confinement, Enforced, RootSupport, SandboxRoot, Shim, enforceable};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
@@ -177,7 +178,7 @@ impl Sandboxes<'_> {
         confinement.write.extend(places.all_made(self.state_of(backend)));
         confinement.read.push(files.to_owned());
         // The commands of this backend are its only processes; the model is asked by us.
-        confinement.no_tcp = backend == "api" && denies_network(self.config);
+        confinement.no_tcp = is_own_loop(backend) && denies_network(self.config);
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), home: None })
     }

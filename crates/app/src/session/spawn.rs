@@ -25,7 +25,7 @@ use crate::base::starts::StartBounds;
 use crate::base::step::Steps;
 use crate::base::totals;
 use crate::secrets::without_keys;
-use crate::session::agent_choice::AgentChoice;
+use crate::session::agent_choice::{AgentChoice, refuse_unless_served};
 use crate::session::backends::{backend, model};
 use crate::session::booking::SessionBooking;
 use crate::session::broker::Broker;
@@ -231,6 +231,7 @@ impl SpawnSettings {
     }
 
     fn find_agent(&self, around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
+        refuse_unless_served(config, "session", &self.agent)?;
         backend(around, config, &self.agent.backend, self.scenario.as_deref())
     }
 }

@@ -9,6 +9,7 @@ mod programs;
 use std::path::Path;
 
 use serde::Serialize;
+use spore_agent::api::LOCAL_PRESETS;
 use spore_config::Config;
 use spore_effects::machine;
 use spore_effects::session::{Confinement, RootSupport, SandboxRoot, enforceable};
@@ -21,6 +22,8 @@ use crate::base::stores;
 use crate::checks::needs;
 use crate::checks::project;
 use crate::search::model_files;
+use crate::session::agent_choice::LOCAL_PATIENCE;
+use crate::session::backends::local_server;
 use crate::session::sign_in::SignIns;
 use crate::session::{backends, sandbox};
 use crate::{Result, Surroundings, Workspace, counted};
@@ -141,6 +144,9 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     for one in &AGENTS {
         findings.push(agent(one, answers.of(one.program)));
     }
+    if let Ok(config) = &config {
+        findings.push(local_models(config));
+    }
     Ok(Checkup { root: workspace.root().display().to_string(), findings })
 }
 
@@ -183,6 +189,35 @@ fn agent(one: &Optional, answer: Answer) -> DoctorFinding {
         return DoctorFinding { ok: false, remedy: remedy.to_owned(), ..found };
     }
     found
+}
+
+/// Says which servers of models on this machine answer.
+fn local_models(config: &Config) -> DoctorFinding {
+    let servers = LOCAL_PRESETS.iter().filter_map(|preset| local_server(config, preset.name));
+    let asked: Vec<_> = servers
+        .map(|server| {
+            let for_thread = server.clone();
+            let asking = std::thread::spawn(move || for_thread.models(LOCAL_PATIENCE));
+            (server, asking)
+        })
+        .collect();
+    let (mut answering, mut silent) = (Vec::new(), Vec::new());
+    for (server, asking) in asked {
+        let place = format!("{} at {}", server.preset.name, server.address);
+        match asking.join() {
+            Ok(Ok(models)) if models.len() == 1 => answering.push(format!("{place} with 1 model")),
+            Ok(Ok(models)) => answering.push(format!("{place} with {} models", models.len())),
+            Ok(Err(_)) | Err(_) => silent.push(place),
+        }
+    }
+    let ok = !answering.is_empty();
+    let detail = match ok {
+        true => format!("{} answers", answering.join(", ")),
+        false => format!("no answer from {}", silent.join(", ")),
+    };
+    let remedy =
+        "only models on this machine need one: `spore agents list` says how each is started";
+    finding("local models", ok, detail, remedy, false)
 }
 
 fn repository(root: &Path) -> DoctorFinding {

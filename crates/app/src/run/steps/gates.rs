@@ -326,7 +326,7 @@ impl RunContext<'_> {
     }
 
     fn gate_summary(&mut self, results: Vec<GateResult>, notes: Vec<String>) -> GateSummary {
-        let room = usize::try_from(self.project.config.gates.evidence_bytes).unwrap_or(4096);
+        let room = self.room_of("coder").evidence_bytes;
         let summary = words::summary(&results, notes, room);
         self.gate_results = results;
         summary

@@ -73,7 +73,8 @@ impl RunContext<'_> {
         conclusion: &Conclusion,
         carried: &[NodeId],
     ) -> Result<(String, Brief)> {
-        let diff = self.diff(&self.project.repository.tree_of(&self.bounce_commit(bounce)?)?)?;
+        let tree = self.project.repository.tree_of(&self.bounce_commit(bounce)?)?;
+        let diff = self.diff_for("summarizer", &tree)?;
         let report = report::report(self.project.workspace, self.project.journal, self.run.id)?;
         let bounces: Vec<BounceTrail> = report
             .bounces

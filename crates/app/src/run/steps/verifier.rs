@@ -38,7 +38,7 @@ impl RunContext<'_> {
             return Ok(interrupted());
         }
         let commit = self.bounce_commit(bounce)?;
-        let diff = self.diff(tree)?;
+        let diff = self.diff_for("verifier", tree)?;
         let handed = self.handed(ticket, &commit, tree, &diff.files)?;
         let checkout = self.checkouts().verifier(bounce, &handed.commit)?;
         let mut lines = self.recorded_gate_lines(bounce)?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use spore_agent::acp::{AcpAgent, Preset};
+use spore_agent::api::is_own_loop;
 use spore_agent::claude::ClaudeAgent;
 use spore_agent::codex::CodexAgent;
 use spore_agent::command::{CommandAgent, CommandOutput, Template};
@@ -113,6 +114,27 @@ pub(super) const KNOWN: &[Known] = &[
         ..NOTHING
     },
     Known {
+        name: "ollama",
+        what: "models of Ollama on this machine, at no cost",
+        mcp: false,
+        install: "start it with `ollama serve`, and get a model with `ollama pull NAME`",
+        ..NOTHING
+    },
+    Known {
+        name: "llama-server",
+        what: "a model in llama.cpp's server on this machine, at no cost",
+        mcp: false,
+        install: "start it with `llama-server -m MODEL.gguf --jinja`",
+        ..NOTHING
+    },
+    Known {
+        name: "lmstudio",
+        what: "models of LM Studio on this machine, at no cost",
+        mcp: false,
+        install: "start it with `lms server start`, and load a model in LM Studio",
+        ..NOTHING
+    },
+    Known {
         name: "command",
         what: "any program, as set in [command]",
         mcp: false,
@@ -166,7 +188,7 @@ impl Known {
                 ClaudeAgent::new(nowhere(), shim, watchdog, attempts).capabilities()
             }
             "codex" => CodexAgent::new(nowhere(), shim, watchdog).capabilities(),
-            "api" => backend(around, config, self.name, None)?.capabilities(),
+            own if is_own_loop(own) => backend(around, config, self.name, None)?.capabilities(),
             "replay" => ReplayAgent::new(nowhere(), nowhere(), watchdog).capabilities(),
             "command" => {
                 let output = match config.command.output.as_str() {
