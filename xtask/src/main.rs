@@ -19,6 +19,8 @@ cargo xtask rooms [CRATE [--dot]]
                     how the modules of a crate depend on each other, for people or Graphviz
 cargo xtask conformance
                     play the conformance suite on every pinned agent and write its table
+cargo xtask live install|run|cases|table|serve
+                    Spore with a real, small model on this machine: see bench/live/README.md
 ";
 
 fn main() -> ExitCode {
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Some("lint") => lint(),
         Some("rooms") => rooms::show(&root(), &words[1..]).and_then(|text| print(&text)),
         Some("conformance") => conformance(),
+        Some("live") => live(&words[1..]),
         Some("help" | "--help" | "-h") | None => {
             say(HELP);
             Ok(())
@@ -93,6 +96,16 @@ fn lint() -> Result<(), String> {
         .current_dir(root())
         .args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
         .env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Runs the live suite, which nothing else runs: it downloads a gigabyte and takes hours.
+fn live(args: &[String]) -> Result<(), String> {
+    cargo(&["build", "--quiet", "--package", "spore-cli"])?;
+    run(Command::new("python3")
+        .arg(root().join("bench/live/live.py"))
+        .args(args)
+        .env("SPORE_LIVE_SPORE", root().join("target/debug/spore"))
+        .env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
 /// Plays the conformance suite on every pinned agent and writes its table, also when a case failed.
