@@ -56,6 +56,7 @@ fn test(args: &[String]) -> Result<(), String> {
         ("the embedding model's wheel", "SPORE_TEST_WHEEL", test_wheel()),
     ];
     tools.push(("the MCP SDK for JavaScript", "SPORE_TEST_MCP_SDK", test_mcp_sdk()));
+    tools.push(("mocha", "SPORE_TEST_MOCHA", test_mocha()));
     tools.extend(package_managers());
     tools.extend(agents());
     let nextest = Command::new("cargo").args(["nextest", "--version"]).output();
@@ -193,6 +194,22 @@ fn test_mcp_sdk() -> Option<PathBuf> {
         .ok()?;
     }
     package.exists().then_some(dir)
+}
+
+/// A runner for JavaScript that has all tests in one process, with what reads TypeScript, as a directory
+/// with their modules.
+fn test_mocha() -> Option<PathBuf> {
+    const MOCHA: &str = "10.8.2";
+    let dir = cache()?.join(format!("mocha-{MOCHA}"));
+    let reader = dir.join("node_modules/sucrase/package.json");
+    if !reader.exists() {
+        run(Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&dir)
+            .args([format!("mocha@{MOCHA}").as_str(), "sucrase@3.35.0"]))
+        .ok()?;
+    }
+    reader.exists().then_some(dir)
 }
 
 /// The wheel that `spore setup` is made for.

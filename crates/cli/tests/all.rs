@@ -16,6 +16,7 @@ mod demo;
 mod doctor;
 mod events;
 mod flows;
+mod forgeries;
 mod forgery;
 mod gates;
 mod graph;

@@ -17,21 +17,24 @@
 //! Pure: files are handed in by name, with a way to read them.
 
 mod canary;
+mod examples;
 mod exchange;
 mod hunks;
 mod manifest;
 mod new_tests;
 mod probes;
+mod signs;
 mod sorting;
 mod weighing;
 
 pub use canary::{
-    CanaryEnding, CanaryTest, GateCanary, PlacedCanaries, choose_copied, may_hold_tests, place,
+    CanaryAnswerKind, CanaryEnding, CanaryTest, GateCanary, PlacedCanaries, may_hold_tests, place,
     shuffled, suitable,
 };
 pub use exchange::{Exchanged, exchange};
 pub use hunks::{ChangeHunk, CommentsOf, FileVersions, HunkPlace, Hunks, TakenBack};
 pub use new_tests::{NewTests, compare};
 pub use probes::{HunkReport, Noticed, ProbedHunk, notice};
+pub use signs::ProductSign;
 pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};
 pub use weighing::{ChangeProof, KeptTests, Weighing};

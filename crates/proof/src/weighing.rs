@@ -49,7 +49,7 @@ pub struct Weighing<'a> {
     pub recorded: bool,
     /// Set where tests of the base were not run on the change: a person allowed it.
     pub tests_allowed: bool,
-    /// Checks whose tests have no canary among them that was right.
+    /// Checks whose tests have no canaries among them that were right.
     pub without_canary: &'a [String],
     pub new: NewTests,
 }
@@ -160,6 +160,11 @@ fn doubts(seen: &Weighing<'_>, kept: &KeptTests) -> Vec<String> {
         let path = spore_plain::code(path, 200);
         doubts.push(format!("tests among the code of {path} cannot be told from it"));
     }
+    for path in &seen.sorted.examples {
+        let path = spore_plain::code(path, 200);
+        doubts.push(format!("examples in the documentation of {path} are not as they were"));
+    }
+    doubts.extend(seen.sorted.signs.iter().take(5).map(crate::ProductSign::doubt));
     if seen.tests_allowed && !seen.sorted.tests.is_empty() {
         doubts.push("tests were changed, as a person allowed".to_owned());
     }
@@ -179,7 +184,7 @@ fn doubts(seen: &Weighing<'_>, kept: &KeptTests) -> Vec<String> {
     }
     for gate in seen.without_canary {
         let gate = spore_plain::code(gate, 200);
-        doubts.push(format!("no canary could be placed among the tests of {gate}"));
+        doubts.push(format!("no canary among the tests of {gate} gave the right answer"));
     }
     doubts
 }

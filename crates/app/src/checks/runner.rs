@@ -160,7 +160,7 @@ impl GateRuns<'_> {
     }
 
     fn canary_key(&self, tree: &TreeId) -> String {
-        format!("{} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
+        format!("2 {} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
     }
 
     /// The tree, and what was run on it: other commands are another baseline.
@@ -314,9 +314,7 @@ impl GateRuns<'_> {
             return Ok(!same || !dir.join(&install.product).exists());
         }
         Ok(match check.against {
-            Against::Restored { .. } | Against::HeldBack { .. } | Against::WithoutPart { .. } => {
-                gate.kind != GateKind::Lint
-            }
+            Against::Restored { .. } | Against::WithoutPart { .. } => gate.kind != GateKind::Lint,
             Against::WithoutChange => gate.kind == GateKind::Test,
             _ => true,
         })

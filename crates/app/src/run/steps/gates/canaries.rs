@@ -12,7 +12,7 @@ use std::time::Duration;
 use spore_gates::{Gate, GateKind, GateResult, Standing};
 use spore_git::TreeMixture;
 use spore_model::{CommitId, RunId, Ticket, TreeId};
-use spore_proof::{CanaryEnding, CanaryTest, GateCanary, PlacedCanaries};
+use spore_proof::{CanaryAnswerKind, CanaryEnding, CanaryTest, GateCanary, PlacedCanaries};
 
 use crate::Result;
 use crate::checks::baseline::Baseline;
@@ -143,7 +143,7 @@ impl RunContext<'_> {
             findings.right = open.into_iter().map(|canary| canary.gate).collect();
             return Ok(Some(findings));
         }
-        let mut answered = Vec::new();
+        let mut wrong: Option<Vec<String>> = None;
         for _ in 0..2 {
             if open.is_empty() {
                 break;
@@ -151,19 +151,28 @@ impl RunContext<'_> {
             let Some(answer) = self.ask_canaries(ticket, ground, &open, baseline)? else {
                 return Ok(None);
             };
-            let said =
-                |canary: &GateCanary| answer.results.iter().find(|one| one.gate == canary.gate);
-            let holds = |canary: &GateCanary| {
-                said(canary).is_some_and(|said| canary.holds(said, &answer.suffix))
+            // A test that is not in the tree any more cannot be asked: that is doubt, not tampering.
+            let answered: Vec<(String, CanaryAnswerKind)> = open
+                .iter()
+                .filter_map(|canary| {
+                    let said = answer.results.iter().find(|one| one.gate == canary.gate)?;
+                    Some((canary.gate.clone(), canary.answer(said, &answer.suffix)))
+                })
+                .collect();
+            let is_right = |canary: &GateCanary| {
+                answered.contains(&(canary.gate.clone(), CanaryAnswerKind::Right))
             };
-            answered.extend(answer.results.iter().map(|one| one.gate.clone()));
-            let (right, wrong): (Vec<_>, Vec<_>) = open.into_iter().partition(holds);
+            let (right, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(is_right);
             findings.right.extend(right.into_iter().map(|canary| canary.gate));
-            open = wrong;
+            open = rest;
+            let is_wrong = |gate: &String| {
+                answered.contains(&(gate.clone(), CanaryAnswerKind::Wrong))
+                    && wrong.as_ref().is_none_or(|before| before.contains(gate))
+            };
+            let now = open.iter().map(|canary| canary.gate.clone()).filter(is_wrong).collect();
+            wrong = Some(now);
         }
-        // A test that is not in the tree any more cannot be asked: that is doubt, not tampering.
-        let wrong = open.into_iter().map(|canary| canary.gate);
-        findings.wrong = wrong.filter(|gate| answered.contains(gate)).collect();
+        findings.wrong = wrong.unwrap_or_default();
         Ok(Some(findings))
     }
 
@@ -219,9 +228,12 @@ impl RunContext<'_> {
         }
         tests.extend(more);
         tests.truncate(most);
-        let Some(copied) = spore_proof::choose_copied(&tests, nonce) else { return Ok(None) };
-        let gate = gate.name.clone();
-        Ok(Some(GateCanary { gate, tests, ending, copied, red: Vec::new(), exits_red: true }))
+        if tests.is_empty() {
+            return Ok(None);
+        }
+        let (gate, copied) = (gate.name.clone(), tests.clone());
+        let (red, green) = (Vec::new(), Vec::new());
+        Ok(Some(GateCanary { gate, tests, ending, copied, red, green, exits_red: true }))
     }
 
     /// Runs gates on a tree with canaries among its tests. Gates that cannot be told to run these
@@ -236,7 +248,7 @@ impl RunContext<'_> {
     ) -> Result<Option<CanaryAnswer>> {
         let nothing = CanaryAnswer { results: Vec::new(), suffix: String::new() };
         let mut texts = BTreeMap::new();
-        for test in canaries.iter().flat_map(|one| one.tests.iter().chain([&one.copied])) {
+        for test in canaries.iter().flat_map(|one| one.tests.iter().chain(&one.copied)) {
             if !texts.contains_key(&test.path) {
                 let text = self.text_at(ground.commit, &test.path)?;
                 texts.extend(text.map(|text| (test.path.clone(), text)));
