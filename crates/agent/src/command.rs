@@ -285,7 +285,7 @@ impl Argument {
                 ArgumentPart::Text(text) => Some(text.clone()),
                 ArgumentPart::Hole(Placeholder::PromptFile) => Some(text(prompt_file)),
                 ArgumentPart::Hole(Placeholder::Model) => request.model.clone(),
-                ArgumentPart::Hole(Placeholder::Dir) => Some(text(&request.dir)),
+                ArgumentPart::Hole(Placeholder::Dir) => Some(text(&request.dir_inside())),
                 ArgumentPart::Hole(Placeholder::Session) => {
                     request.resume.as_ref().map(|conversation| conversation.session_id.clone())
                 }

@@ -74,6 +74,7 @@ pub struct Request {
     pub prompt: String,
     /// A model's own name; tiers are resolved before.
     pub model: Option<String>,
+    /// Where it works, as it is called outside of its sandbox.
     pub dir: PathBuf,
     /// The whole environment; nothing is inherited.
     pub env: Vec<(String, String)>,
@@ -123,6 +124,14 @@ pub enum SessionSandbox {
     /// The processes are not confined.
     #[default]
     None,
+}
+
+impl Request {
+    /// Returns the directory that the session works in as it is called there.
+    pub fn dir_inside(&self) -> PathBuf {
+        let confinement = self.sandbox.confinement();
+        confinement.map_or_else(|| self.dir.clone(), |confinement| confinement.inside(&self.dir))
+    }
 }
 
 impl SessionSandbox {

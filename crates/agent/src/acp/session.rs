@@ -77,7 +77,7 @@ impl AcpSession {
             opening: AcpOpening::new(request, preset),
             policy: Policy::new(&request.tools),
             preset: preset.clone(),
-            dir: request.dir.to_string_lossy().into_owned(),
+            dir: request.dir_inside().to_string_lossy().into_owned(),
             limit_of_turns: request.limits.turns,
             limit_of_cost: request.limits.usd,
             session: None,

@@ -74,7 +74,7 @@ impl CodexSession {
         Self {
             opening: CodexOpening::new(request),
             policy: Policy::new(&request.tools),
-            dir: request.dir.to_string_lossy().into_owned(),
+            dir: request.dir_inside().to_string_lossy().into_owned(),
             schema: request.schema.clone(),
             required_servers: required.map(|server| server.name.clone()).collect(),
             limit_of_turns: request.limits.turns,

@@ -5,6 +5,8 @@
 //! record the same way. Booking is the caller's, together with the step's result, so that a
 //! session is never booked without counting.
 
+use std::path::Path;
+
 use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
 use spore_config::Config;
 use spore_model::{CheckoutAccess, SessionToken, ToolGroup, TraceId};
@@ -82,7 +84,7 @@ impl SessionOpener<'_> {
             tools: plan.terms.tools.clone(),
             dir: plan.dir.clone(),
             at: plan.graph_at.clone(),
-            starts: self.starts(plan),
+            starts: self.starts(plan, &confined),
             commands: plan.commands.clone(),
         });
         let request = self.request(plan, &confined, token, &access);
@@ -101,7 +103,7 @@ impl SessionOpener<'_> {
         self.strike(&mut report);
         // Its processes are gone, so what it has proposed is all there will be.
         let proposals = self.struck(access.close())?;
-        self.keep(plan, &report, &tools, &proposals)?;
+        self.keep(plan, &report, (&tools, &request.dir_inside()), &proposals)?;
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
         let booking = SessionBooking::of(plan, &report, cost);
         Ok(EndedSession { booking, report, proposals })
@@ -215,7 +217,9 @@ impl SessionOpener<'_> {
 
     /// Returns what the session may start: one that may run any command and write where it works
     /// gets as much done by others. A verifier judges alone.
-    fn starts(&self, plan: &SessionPlan) -> Option<StartsAdmitted> {
+    fn starts(&self, plan: &SessionPlan, confined: &Confined) -> Option<StartsAdmitted> {
+        let root = confined.sandbox.confinement().and_then(|held| held.root.as_ref());
+        let seen = root.and_then(|root| root.project.clone());
         let terms = &plan.terms;
         let may_start = terms.tools.contains(&ToolGroup::Shell)
             && terms.sandbox == CheckoutAccess::Write
@@ -225,6 +229,7 @@ impl SessionOpener<'_> {
         may_start.then(|| StartsAdmitted {
             ancestry,
             dir: plan.confinement.shown(&plan.dir).to_owned(),
+            seen,
             usd: plan.usd,
             limit: plan.nesting.limit,
         })
@@ -235,10 +240,10 @@ impl SessionOpener<'_> {
         &self,
         plan: &SessionPlan,
         report: &SessionReport,
-        tools: &ToolsUsed,
+        (tools, dir): (&ToolsUsed, &Path),
         proposals: &Proposals,
     ) -> Result<()> {
-        if let Some(payload) = tools.payload(&plan.role, &plan.dir) {
+        if let Some(payload) = tools.payload(&plan.role, dir) {
             let session = plan.row.id;
             let event = booking::event(&self.events(), &plan.role, "tools.used", session, payload);
             self.journal.update_run(session, &RunChange::default(), &[event])?;

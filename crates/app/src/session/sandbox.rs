@@ -23,7 +23,9 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
 use spore_config::Config;
-use spore_effects::session::{Confinement, Enforced, RootSupport, SandboxRoot, Shim, enforceable};
+use spore_effects::session::{
+    Confinement, Enforced, ProjectPlace, RootSupport, SandboxRoot, Shim, enforceable,
+};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
@@ -214,7 +216,7 @@ impl Sandboxes<'_> {
                 layers: enforcement.layers,
             };
             let mut confinement = self.rooted(&wanted);
-            confinement.write.push(dir.to_owned());
+            self.place_checkout(&mut confinement, dir, CheckoutAccess::Write);
             return Ok(Some((confinement, scratch)));
         }
         let places = SandboxPlaces::new(self.around);
@@ -266,11 +268,8 @@ impl Sandboxes<'_> {
         let mut confinement = self.rooted(&wanted);
         match (ground, place.access) {
             (SessionGround::Own(own, _), access) => own.place_in(&mut confinement, access),
-            (SessionGround::Checkout(dir), CheckoutAccess::ReadOnly) => {
-                confinement.read.push(dir.to_owned());
-            }
-            (SessionGround::Checkout(dir), CheckoutAccess::Write) => {
-                confinement.write.push(dir.to_owned());
+            (SessionGround::Checkout(dir), access) => {
+                self.place_checkout(&mut confinement, dir, access);
             }
         }
         confinement.read.push(place.files.to_owned());
@@ -279,6 +278,21 @@ impl Sandboxes<'_> {
         }
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), home: Some(home) })
+    }
+
+    /// Puts a checkout in its place, which is one for all roles of the project: what runs there cannot tell
+    /// by it for whom it does. Commands that set a checkout up know it by its own name, and what they
+    /// wrote may hold that.
+    fn place_checkout(&self, confinement: &mut Confinement, dir: &Path, access: CheckoutAccess) {
+        let read_only = access == CheckoutAccess::ReadOnly;
+        let at = neutral_place(self.around, self.workspace);
+        if at.is_none() || !self.config.checkout.setup.is_empty() {
+            let places = if read_only { &mut confinement.read } else { &mut confinement.write };
+            places.push(dir.to_owned());
+        }
+        if let (Some(at), Some(root)) = (at, &mut confinement.root) {
+            root.project = Some(ProjectPlace { at, dir: dir.to_owned(), read_only });
+        }
     }
 
     /// Returns what a session needs besides the system.
@@ -343,6 +357,15 @@ impl Sandboxes<'_> {
     fn state_of(&self, backend: &str) -> &[String] {
         self.config.sandbox.agents.get(backend).map_or(&[], |state| state.write.as_slice())
     }
+}
+
+/// Returns where every checkout of a project is seen; nothing if there is no such place that is free.
+pub(crate) fn neutral_place(around: &Surroundings, workspace: &Workspace) -> Option<PathBuf> {
+    let name = workspace.root().file_name()?;
+    let above = ["/project", "/projects", "/checkout"].map(Path::new);
+    let own = [workspace.root(), around.state_home.as_path()];
+    let is_free = |place: &&Path| !place.exists() && !own.iter().any(|own| own.starts_with(place));
+    above.into_iter().find(is_free).map(|above| above.join(name))
 }
 
 /// Returns the home of a run's coders, which lives as long as the run.
