@@ -171,10 +171,12 @@ impl<'a> KnownFiles<'a> {
         let path = one.path.as_str();
         match manifest::compare(path, base(path).as_deref(), now(path).as_deref()) {
             ManifestChange::OfTheProduct => return None,
-            ManifestChange::OfTheChecks => return Some(HeldReason::DecidesChecks),
-            ManifestChange::NotOne => {}
+            ManifestChange::OfTheChecks if !self.is_passed_over(one) => {
+                return Some(HeldReason::DecidesChecks);
+            }
+            ManifestChange::OfTheChecks | ManifestChange::NotOne => {}
         }
-        if decides_checks(path) {
+        if decides_checks(path) && !self.is_passed_over(one) {
             return Some(HeldReason::DecidesChecks);
         }
         if one.how == TouchKind::Added {
@@ -186,6 +188,43 @@ impl<'a> KnownFiles<'a> {
         }
         let may_be_read = is_read || !self.is_complete && is_data_of_tests(path);
         (may_be_read && !is_source(path)).then_some(HeldReason::SharedData)
+    }
+
+    /// Returns whether a recipe or a file of Python's packaging, which checks may go by, is one that those of
+    /// the base have nothing to do with: by a whole record nothing read it, or what it was compiled
+    /// to. Not asked of files that a tool may have known by their time alone.
+    fn is_passed_over(&self, one: &TouchedFile) -> bool {
+        const ALWAYS_READ: [&str; 13] = [
+            "pyproject.toml",
+            "setup.py",
+            "setup.cfg",
+            "noxfile.py",
+            "tox.ini",
+            "tox.toml",
+            ".coveragerc",
+            "makefile",
+            "Makefile",
+            "GNUmakefile",
+            "justfile",
+            "Justfile",
+            "Taskfile.yml",
+        ];
+        let (folder, name) = one.path.rsplit_once('/').unwrap_or(("", &one.path));
+        let cache = match folder {
+            "" => "__pycache__/".to_owned(),
+            folder => format!("{folder}/__pycache__/"),
+        };
+        let compiled = format!("{cache}{}.", name.trim_end_matches(".py"));
+        let is_compiled = |paths: &BTreeSet<&str>| {
+            paths.range(compiled.as_str()..).next().is_some_and(|path| path.starts_with(&compiled))
+        };
+        self.is_complete
+            && one.how == TouchKind::Modified
+            && ALWAYS_READ.contains(&name)
+            && !self.read.contains(one.path.as_str())
+            && !self.run.contains(one.path.as_str())
+            && !is_compiled(&self.read)
+            && !is_compiled(&self.missed)
     }
 }
 

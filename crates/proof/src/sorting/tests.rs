@@ -67,7 +67,8 @@ fn a_runner_says_which_files_are_tests() {
 #[test]
 fn what_runners_shells_and_build_tools_read_is_held() {
     check(
-        "read ci/check.sh",
+        "read ci/check.sh
+         read tox.ini",
         "ci/check.sh tox.ini sub/conftest.py +x.dist-info/entry_points.txt rules.mk +lib.pth \
          build.rs .cargo/config.toml jest.config.js other.sh src/a.rs",
         "product other.sh src/a.rs tests held ci/check.sh=DecidesChecks tox.ini=DecidesChecks \
@@ -78,6 +79,23 @@ fn what_runners_shells_and_build_tools_read_is_held() {
             .replace("tests held", "tests sub/conftest.py held")
             .as_str(),
     );
+}
+
+#[test]
+fn recipes_that_no_check_reads_are_the_products() {
+    let unread = "setup.py sub/tox.ini Makefile pyproject.toml";
+    check("read src/a.py", unread, &format!("product {unread} tests held"));
+    check("read Makefile", "Makefile", "product tests held Makefile=DecidesChecks");
+    check(
+        "read pyproject.toml",
+        "pyproject.toml",
+        "product tests held pyproject.toml=DecidesChecks",
+    );
+    check("read setup.py", "setup.py", "product tests held setup.py=DecidesChecks");
+    let compiled = "missed __pycache__/setup.cpython-311.pyc";
+    check(compiled, "setup.py", "product tests held setup.py=DecidesChecks");
+    check("read a.py", "-setup.cfg", "product tests held setup.cfg=DecidesChecks");
+    check("read a.py", "+setup.cfg", "product tests held setup.cfg=DecidesChecks");
 }
 
 #[test]
