@@ -378,7 +378,10 @@ impl Entries<'_> {
             true => self.list(&key(field)),
             false => Ok(Vec::new()),
         };
-        let parser = word("parser", "plain", PARSERS)?;
+        let kind = word("kind", "test", GATE_KINDS)?;
+        // Where no parser reads the names of tests, one that is gone is not missed.
+        let reader = if kind == "test" { "auto" } else { "plain" };
+        let parser = word("parser", reader, PARSERS)?;
         let reports = texts("reports")?;
         if parser == "junit" && reports.is_empty() {
             let problem = "reads files: say which, as in reports = [\"build/**/*.xml\"]";
@@ -386,7 +389,7 @@ impl Entries<'_> {
         }
         Ok(GateCommand {
             run,
-            kind: word("kind", "test", GATE_KINDS)?,
+            kind,
             parser,
             timeout: self.0.contains_key(&timeout).then(|| self.time(&timeout)).transpose()?,
             dir: self.folder(&key("dir"))?,

@@ -152,6 +152,14 @@ fn the_fields_of_one_gate_may_come_from_several_layers() {
 }
 
 #[test]
+fn somebody_reads_what_tests_print_unless_told_otherwise() {
+    for (kind, parser) in [("", "auto"), ("kind = 'test'", "auto"), ("kind = 'lint'", "plain")] {
+        let loaded = load(&[project(&format!("[gates.commands.a]\nrun = 'make'\n{kind}\n"))]);
+        assert_eq!(loaded.config.gates.commands["a"].parser, parser, "{kind}");
+    }
+}
+
+#[test]
 fn a_mistake_is_blamed_on_the_layer_that_made_it() {
     let good = user("[show]\nlimit = 1\n");
     let error = Config::load(&[good, project("[show]\nlimit = -1\n")]).unwrap_err();
