@@ -163,13 +163,13 @@ impl GateRuns<'_> {
         format!("{} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
     }
 
-    /// The tree, and what was run on it: other commands are another baseline.
+    /// The tree, what was run on it and who read what it printed: others are another baseline.
     fn baseline_key(&self, tree: &TreeId) -> String {
         let gates = self.gates.iter();
         let commands: Vec<String> = gates
             .map(|gate| match gate.dir.as_str() {
-                "" => gate.command.clone(),
-                dir => format!("{dir}$ {}", gate.command),
+                "" => format!("{}: {}", gate.parser, gate.command),
+                dir => format!("{}: {dir}$ {}", gate.parser, gate.command),
             })
             .collect();
         // What a result holds is a part of its name: an older one does not say what was rewritten.
