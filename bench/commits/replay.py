@@ -83,8 +83,13 @@ def touches_code(mirror, commit, endings):
 
 def choose(mirrors):
     chosen = []
+    known = lines_of(HERE / "chosen.jsonl")
     for repository in repositories():
         name, wanted = repository["name"], repository["commits"]
+        of_this = [one for one in known if one["repository"] == name]
+        if len(of_this) == wanted:
+            chosen += of_this
+            continue
         mirror = mirrors / name.replace("/", "+") / "repo"
         looked_at = passed_over = 0
         with tempfile.TemporaryDirectory() as place:
@@ -221,7 +226,9 @@ def touched(mirror, commit):
     kinds = {how for path, how in files if TEST.search(path)}
     in_rust = any(path.endswith(".rs") and how == "M" and has_inline_tests(mirror, commit, path) for path, how in files)
     tests = "changed" if kinds - {"A"} or in_rust else "added" if kinds else "none"
-    return {"files": len(files), "tests": tests, "settings": sorted(path for path, _ in files if SETTINGS.search(path))}
+    settings = sorted(path for path, _ in files if SETTINGS.search(path))
+    changed = sorted(path for path, how in files if how != "A" and TEST.search(path))
+    return {"files": len(files), "tests": tests, "settings": settings, "changed_tests": changed}
 
 
 def has_inline_tests(mirror, commit, path):
@@ -278,6 +285,95 @@ def replay(mirrors, probes, only, most):
         print(f"{number}/{len(todo)} {name} {one['commit'][:9]} {found['level']} {found['seconds']} s {what[:200]}", flush=True)
 
 
+# What came of it.
+
+LEVELS = ["refused", "checked", "proved", "seen"]
+
+
+def is_quiet(one):
+    """No test that was there and no setting is touched: a refusal would be a false alarm."""
+    return one["tests"] != "changed" and not one["settings"]
+
+
+def is_named_rightly(one):
+    """Whether the reason of a refusal is something that the commit does: it names a file that the commit
+    touches, or tests of such a file that fail or are missing as they were before."""
+    why = one.get("why", "")
+    if any(path in why for path in one["settings"] + one["changed_tests"]):
+        return True
+    stems = {pathlib.PurePath(path).stem for path in one["changed_tests"]}
+    names_no_files = one["repository"] in ("micromatch/picomatch", "rust-lang/cfg-if")
+    return "with the base's tests" in why and (any(stem in why for stem in stems) or names_no_files and one["tests"] == "changed")
+
+
+def share(part, whole):
+    return f"{part} of {whole}" + (f" ({100 * part / whole:.1f} %)" if whole else "")
+
+
+def row(name, found):
+    counts = collections.Counter(one["level"] for one in found)
+    return f"| {name} | {len(found)} | " + " | ".join(str(counts[level]) for level in LEVELS[:3]) + " |"
+
+
+def ratio(found, of="check_ms", to="gates_ms"):
+    """The median of one time against another, and their sums."""
+    pairs = [(one[of], one[to]) for one in found if one.get(of) and one.get(to)]
+    if not pairs:
+        return "nothing measured"
+    median = statistics.median(a / b for a, b in pairs)
+    return f"{median:.2f} x (in sum {sum(a for a, _ in pairs) / sum(b for _, b in pairs):.2f} x, {len(pairs)} commits)"
+
+
+def kind_of_doubt(doubt):
+    return re.sub(r"`[^`]*`", "…", doubt)
+
+
+def tables():
+    found = [one for one in lines_of(HERE / "results.jsonl") if one["level"] != "error"]
+    chosen = lines_of(HERE / "chosen.jsonl")
+    quiet, loud = [one for one in found if is_quiet(one)], [one for one in found if not is_quiet(one)]
+    refused = [one for one in loud if one["level"] == "refused"]
+    text = ["| commits | | refused | checked | proved |", "|---|---|---|---|---|",
+            row("that leave existing tests and settings alone", quiet), row("that touch some", loud), row("all", found)]
+    short = "\n".join(text)
+    text = [f"{share(len(found), len(chosen))} of the chosen commits were replayed.", "", short, ""]
+    text += ["| repository | | refused | checked | proved |", "|---|---|---|---|---|"]
+    names = list(dict.fromkeys(one["repository"] for one in chosen))
+    text += [row(name, [one for one in found if one["repository"] == name]) for name in names]
+    alarms = sum(one["level"] == "refused" for one in quiet)
+    text += ["", f"- False alarms: {share(alarms, len(quiet))} of those that leave existing tests and settings alone.",
+             f"- Of {len(refused)} refused ones that touch some, the reason is named rightly in {sum(map(is_named_rightly, refused))}.",
+             f"- The whole check against the gates' own time on the change: {ratio([one for one in found if one['tests'] == 'none' and one['level'] != 'refused'])} where no test "
+             f"was touched, {ratio([one for one in found if one['tests'] != 'none' and one['level'] != 'refused'])} where one was."]
+    doubts = collections.Counter(kind_of_doubt(doubt) for one in found for doubt in one.get("doubts", []))
+    text += ["", "Why what is only checked is not proved:", "", "| commits | doubt |", "|---|---|"]
+    text += [f"| {count} | {doubt} |" for doubt, count in doubts.most_common()]
+    probed = [one for one in lines_of(HERE / "probes.jsonl") if one["level"] != "error"]
+    with_hunks = [one for one in probed if one.get("hunks")]
+    if probed:
+        hunks = collections.Counter()
+        for one in with_hunks:
+            hunks.update(one["hunks"])
+        told = ", ".join(f"{kind} {count}" for kind, count in hunks.most_common())
+        text += ["", f"With probes of every hunk, on the first {len(probed)}: {share(sum(one['level'] == 'seen' for one in probed), len(probed))} are *seen*; "
+                 f"{share(hunks['seen'], sum(hunks.values()))} of the hunks ({told}). The whole check takes {ratio(with_hunks)} of the gates' own time on the change."]
+    return short, "\n".join(text)
+
+
+def write_between(path, text):
+    """Replaces what stands between the two marks of a document."""
+    before, rest = path.read_text().split("<!-- commits -->", 1)
+    after = rest.split("<!-- /commits -->", 1)[1]
+    path.write_text(f"{before}<!-- commits -->\n{text}\n<!-- /commits -->{after}")
+
+
+def doubtful():
+    for one in lines_of(HERE / "results.jsonl"):
+        if one["level"] in ("refused", "error") or one.get("doubts"):
+            print(f"{one['repository']} {one['commit'][:10]} {one['level']} tests {one.get('tests')} settings {one.get('settings')}")
+            print("   ", one.get("why") or one.get("said") or "; ".join(one["doubts"]))
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["choose", "run", "table", "doubtful"])
@@ -290,3 +386,9 @@ if __name__ == "__main__":
         choose(asked.mirrors.resolve())
     elif asked.what == "run":
         replay(asked.mirrors.resolve(), asked.probes, asked.only, asked.most)
+    elif asked.what == "table":
+        short, whole = tables()
+        write_between(HERE / "README.md", whole)
+        write_between(ROOT / "README.md", short)
+    else:
+        doubtful()
