@@ -21,6 +21,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -65,15 +66,21 @@ class Suite:
         if tree not in self.known:
             git(self.tree, "checkout", "--quiet", "--force", "--detach", commit)
             git(self.tree, "clean", "--quiet", "-ffd")
-            begun = time.perf_counter()
+            begun = processor_time()
             try:
                 done = subprocess.run(["sh", "-c", self.command], cwd=self.tree, stdin=subprocess.DEVNULL,
-                                      capture_output=True, timeout=3 * LONGEST)
+                                      capture_output=True, timeout=30 * LONGEST)
                 is_green = done.returncode == 0
             except subprocess.TimeoutExpired:
                 is_green = False
-            self.known[tree] = (is_green, time.perf_counter() - begun)
+            self.known[tree] = (is_green, processor_time() - begun)
         return self.known[tree]
+
+
+def processor_time():
+    """Seconds that programs we started used: how busy the machine is does not make a suite slow."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def touches_code(mirror, commit, endings):
@@ -87,31 +94,29 @@ def choose(mirrors):
     for repository in repositories():
         name, wanted = repository["name"], repository["commits"]
         of_this = [one for one in known if one["repository"] == name]
-        if len(of_this) == wanted:
-            chosen += of_this
-            continue
         mirror = mirrors / name.replace("/", "+") / "repo"
         looked_at = passed_over = 0
         with tempfile.TemporaryDirectory() as place:
             suite = Suite(pathlib.Path(place), mirror, repository)
-            of_this = []
             walk = ["rev-list", "--date-order", "--min-parents=1", "--max-parents=1", repository["tip"]]
-            for commit in git(mirror, *walk).split():
-                if len(of_this) == wanted:
+            commits = git(mirror, *walk).split()
+            # What is known is gone on with.
+            for commit in commits[commits.index(of_this[-1]["commit"]) + 1 if of_this else 0:]:
+                if len(of_this) >= wanted:
                     break
                 looked_at += 1
                 if not touches_code(mirror, commit, repository["endings"]):
                     continue
                 (before, at), (after, took) = suite.is_green(f"{commit}^"), suite.is_green(commit)
-                # A suite that took longer only because the machine was busy is not turned down.
-                if not before or not after or min(at, took) > LONGEST:
+                if not before or not after or max(at, took) > LONGEST:
                     passed_over += 1
                     continue
                 of_this.append({"repository": name, "commit": commit, "parent": git(mirror, "rev-parse", f"{commit}^").strip()})
         print(f"{name}: {len(of_this)} of {looked_at} looked at, {passed_over} not green at both", file=sys.stderr, flush=True)
         chosen += of_this
         # One of each repository in turn, so that a part of the list is a part of every repository.
-        ordered = interleaved(chosen)
+        later = [one["name"] for one in repositories()][len({one["repository"] for one in chosen}):]
+        ordered = interleaved(chosen + [one for one in known if one["repository"] in later])
         with open(HERE / "chosen.jsonl", "w") as file:
             file.writelines(json.dumps(one) + "\n" for one in ordered)
 
@@ -183,6 +188,7 @@ class Project:
             found["why"] = closed[0][:1000] if closed else "nothing is said"
         own = [one for one in results if not one.get("restored")]
         found["gates_ms"] = sum(one["duration_ms"] for one in own)
+        found["runs"] = len(list(records.glob("*.log")))
         found["check_ms"] = between(said, "snapshot.taken", "gates.finished")
         found["base_ms"] = sum(one["duration_ms"] for one in read_json(records.parent.parent / "baseline/results.json") or [])
         found["base_step_ms"] = between(said, "run.started", "bounce.started")
@@ -324,6 +330,12 @@ def ratio(found, of="check_ms", to="gates_ms"):
     return f"{median:.2f} x (in sum {sum(a for a, _ in pairs) / sum(b for _, b in pairs):.2f} x, {len(pairs)} commits)"
 
 
+def runs(found, *tests):
+    """How often the suite was run on changes that were not refused."""
+    counts = collections.Counter(one["runs"] for one in found if one["tests"] in tests and one["level"] != "refused" and "runs" in one)
+    return ", ".join(f"{times} times ({count})" for times, count in sorted(counts.items())) or "never"
+
+
 def kind_of_doubt(doubt):
     return re.sub(r"`[^`]*`", "…", doubt)
 
@@ -343,11 +355,14 @@ def tables():
     alarms = sum(one["level"] == "refused" for one in quiet)
     text += ["", f"- False alarms: {share(alarms, len(quiet))} of those that leave existing tests and settings alone.",
              f"- Of {len(refused)} refused ones that touch some, the reason is named rightly in {sum(map(is_named_rightly, refused))}.",
-             f"- The whole check against the gates' own time on the change: {ratio([one for one in found if one['tests'] == 'none' and one['level'] != 'refused'])} where no test "
-             f"was touched, {ratio([one for one in found if one['tests'] != 'none' and one['level'] != 'refused'])} where one was."]
+             f"- What a check runs, the change itself included: the suite {runs(found, 'none')} where no test was touched, "
+             f"{runs(found, 'added', 'changed')} where one was. By the clock the whole check took "
+             f"{ratio([one for one in found if one['tests'] == 'none' and one['level'] != 'refused'])} of the gates' own time on the change "
+             f"where none was, {ratio([one for one in found if one['tests'] != 'none' and one['level'] != 'refused'])} where one was."]
     doubts = collections.Counter(kind_of_doubt(doubt) for one in found for doubt in one.get("doubts", []))
-    text += ["", "Why what is only checked is not proved:", "", "| commits | doubt |", "|---|---|"]
-    text += [f"| {count} | {doubt} |" for doubt, count in doubts.most_common()]
+    if doubts:
+        text += ["", "Why what is only checked is not proved:", "", "| commits | doubt |", "|---|---|"]
+        text += [f"| {count} | {doubt} |" for doubt, count in doubts.most_common()]
     probed = [one for one in lines_of(HERE / "probes.jsonl") if one["level"] != "error"]
     with_hunks = [one for one in probed if one.get("hunks")]
     if probed:
