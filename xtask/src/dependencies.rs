@@ -24,6 +24,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("compose", &["model", "plain", "config"]),
     ("memory", &["model", "plain", "store"]),
     ("investigate", &["model", "plain"]),
+    // What steps left is read as the pipeline wrote it, verdicts among it.
+    ("runs", &["model", "plain", "store", "pipeline"]),
     (
         "app",
         &[
@@ -45,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "compose",
             "memory",
             "investigate",
+            "runs",
             "secrets",
         ],
     ),

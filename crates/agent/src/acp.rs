@@ -28,6 +28,7 @@ mod session;
 mod usage;
 mod wire;
 
+use std::io::BufRead;
 use std::path::PathBuf;
 
 use spore_effects::session::Shim;
@@ -37,8 +38,11 @@ pub use session::AcpSession;
 
 use crate::claude::Exit;
 use crate::control::{self, AttemptOutcome, Dialogue, LineMeaning};
-use crate::request::files_of;
-use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
+use crate::request::{files_of, lines_of};
+use crate::{
+    Agent, AgentError, AgentWatch, CallsCounted, Capabilities, Conversation, Request,
+    SessionReport, Watchdog,
+};
 use files::CheckoutFiles;
 
 pub struct AcpAgent {
@@ -103,6 +107,32 @@ impl Agent for AcpAgent {
 
     fn starts_with(&self) -> Vec<PathBuf> {
         files_of(&self.preset.program, &self.preset.args)
+    }
+
+    fn starts_servers(&self) -> bool {
+        self.preset.starts_servers
+    }
+
+    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
+        let mut lines = Vec::new();
+        lines_of(transcript, &mut |line| lines.push(line.to_owned()));
+        let told = |resume: Option<Conversation>| {
+            let request = Request { resume, ..Request::of_nothing() };
+            let mut talk = AcpSession::new(&request, &self.preset);
+            lines.iter().for_each(|line| drop(talk.line(line)));
+            talk.conclude(&Exit::unseen())
+        };
+        let begun = told(None);
+        if begun.counted != CallsCounted::NoneMade {
+            return begun;
+        }
+        // An agent that goes on with a session does not repeat its name.
+        let (session_id, prompt) = (String::new(), String::new());
+        let resumed = told(Some(Conversation { session_id, prompt }));
+        match resumed.counted {
+            CallsCounted::NoneMade => begun,
+            _ => SessionReport { session_id: None, ..resumed },
+        }
     }
 
     fn run(

@@ -1,7 +1,8 @@
 //! The api backend: our own tool loop, straight on a model's API.
 //!
 //! For a model without an agent program around it: Anthropic Messages, OpenAI Responses, or
-//! Chat Completions as llama.cpp, Ollama and most others speak it. The session runs in this
+//! Chat Completions as llama.cpp, Ollama and most others speak it. A model that does not call
+//! tools natively writes its calls as text (`spore_tools::written`). The session runs in this
 //! process; only the commands that the model calls for are processes, each under the shim.
 //!
 //! The decision behind it: an answer counts only when the protocol's own last event was seen.
@@ -19,11 +20,14 @@ mod connection;
 mod conversation;
 mod endpoint;
 mod exchange;
+mod history;
+mod local;
 mod messages;
 mod responses;
 mod retry;
 mod sse;
 mod tool_loop;
+mod written_calls;
 
 use std::fs::File;
 use std::sync::Arc;
@@ -31,15 +35,16 @@ use std::time::Duration;
 
 use spore_effects::Clock;
 use spore_effects::session::Shim;
-use spore_model::{Outcome, Usage};
+use spore_model::{Outcome, Usage, Usd};
 use spore_tools::remote::Remote;
-use spore_tools::{CommandRunner, Commands, ModelTool, Reach, Registry, Root, UnusableTool};
+use spore_tools::{CommandRunner, Commands, ModelTool, Reach, Registry, Root, UnusableTool, graph};
 
 use connection::Connection;
 use endpoint::{Endpoint, without_keys};
 use exchange::ModelExchange;
-use tool_loop::{LoopProgress, SessionLog, ToolLoop};
+use tool_loop::{ContextRoom, LoopProgress, SessionLog, ToolLoop};
 
+pub use local::{LOCAL_PRESETS, LocalPreset, LocalServer, is_own_loop};
 pub use retry::Retries;
 
 pub use crate::prices::{Price, PriceList};
@@ -62,9 +67,30 @@ pub enum Protocol {
     Chat,
 }
 
+/// How a model calls tools.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallForm {
+    /// As its protocol has it.
+    Native,
+    /// As blocks in its answers, which it is told how to write.
+    Text,
+    /// As its protocol has it, until it answers with a block instead.
+    Auto,
+    /// Each answer is one call in JSON: its server holds it to a schema.
+    Held,
+}
+
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
     pub protocol: Protocol,
+    pub call_form: CallForm,
+    /// How often in a row a model may write a call that cannot be read.
+    pub mends: u32,
+    /// A model whose window is not larger is told less of its tools, and its conversation is
+    /// made to fit.
+    pub small_window: u64,
+    /// The server on this machine that is asked, if it is one.
+    pub local: Option<LocalServer>,
     /// How many tokens the model can read at once.
     pub context_window: u64,
     /// A session ends when a call fills more of the window than this, from 0 to 1.
@@ -83,6 +109,12 @@ pub struct ApiSettings {
     /// Bytes of one line of a stream. A server's last event repeats all it was asked, so a
     /// megabyte is not much.
     pub longest_line: usize,
+}
+
+impl ApiSettings {
+    fn is_small(&self) -> bool {
+        self.context_window <= self.small_window
+    }
 }
 
 pub struct ApiAgent {
@@ -120,20 +152,34 @@ impl ApiAgent {
             output_cap: self.settings.command_output,
         };
         let mut tools = Registry::of_checkout(root, Some(runner));
-        served.into_iter().try_for_each(|tool| tools.add(tool))?;
+        let is_small = self.settings.is_small();
+        // Each tool takes room to tell of, and the task file says what the graph knows.
+        let fits = |tool: &ModelTool| {
+            let is_needed = [graph::SEARCH, graph::RUN_COMMAND].contains(&tool.name.as_str());
+            !is_small || tool.reach != Reach::Read || is_needed
+        };
+        served.into_iter().filter(fits).try_for_each(|tool| tools.add(tool))?;
         tools.retain(|tool| is_allowed(&request.tools, tool));
         if let Some(schema) = &request.schema {
             let description =
                 "Hands in your result and ends the session. Call it once, at the end.";
             tools.add(ModelTool::submit(SUBMIT_TOOL, description, schema.clone()))?;
         }
+        if is_small {
+            tools.shorten();
+        }
         Ok(tools)
     }
 
     /// What has to be there before there can be a session.
     fn prepare<'a>(&self, request: &'a Request) -> Result<(Endpoint, &'a str, Arc<Root>), String> {
-        let model = request.model.as_deref().ok_or("no model was named")?;
-        let endpoint = Endpoint::find(self.settings.protocol, &request.env)?;
+        let local = self.settings.local.as_ref();
+        let model = request.model.as_deref().or(local.and_then(|local| local.preset.model));
+        let model = model.ok_or("no model was named")?;
+        let endpoint = match local {
+            Some(local) => Endpoint::local(local, &request.env),
+            None => Endpoint::find(self.settings.protocol, &request.env)?,
+        };
         let root = Root::open(&request.dir).map_err(|error| {
             format!("cannot work in {}: {error}", spore_plain::path(&request.dir))
         })?;
@@ -178,7 +224,7 @@ fn served(servers: &[McpServer]) -> Result<ServedTools, String> {
 
 impl Agent for ApiAgent {
     fn name(&self) -> &'static str {
-        "api"
+        self.settings.local.as_ref().map_or("api", |local| local.preset.name)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -210,7 +256,11 @@ impl Agent for ApiAgent {
         });
         let (endpoint, model, tools, mcp) = match prepared {
             Ok(prepared) => prepared,
-            Err(missing) => return Ok(SessionReport::ended(Outcome::Failure, Some(missing))),
+            Err(missing) => {
+                let cost = self.settings.local.as_ref().map(|_| Usd::ZERO);
+                let ended = SessionReport::ended(Outcome::Failure, Some(missing));
+                return Ok(SessionReport { cost, ..ended });
+            }
         };
         let now = self.clock.monotonic();
         let deadline = now.checked_add(request.limits.wall).unwrap_or(now + FOR_EVER);
@@ -242,6 +292,8 @@ impl Agent for ApiAgent {
                 secrets: control::secrets::secrets_of(request),
             },
             progress: LoopProgress::default(),
+            room: ContextRoom::of(&self.settings),
+            call_form: self.settings.call_form,
         };
         Ok(session.run(watch))
     }

@@ -10,12 +10,14 @@
 //! user's: see `invocation` for what that keeps out. It is not a sandbox. A tool that is not
 //! allowed is refused by the program, and a shell that is allowed can do what shells do.
 
+mod calls;
 mod health;
 mod invocation;
 mod line;
 mod stream;
 mod summary;
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ pub use health::{Exit, Stopped};
 pub use stream::{ClaudeStream, SessionNeeds};
 
 use crate::control::{self, AttemptOutcome, Dialogue, EndedBy, LineMeaning, SessionEnding};
+use crate::request::lines_of;
 use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 use invocation::{Invocation, PrivateFiles};
 
@@ -101,6 +104,16 @@ impl Agent for ClaudeAgent {
         vec![self.program.clone()]
     }
 
+    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
+        let mut stream = ClaudeStream::new(SessionNeeds {
+            structured: false,
+            required_servers: Vec::new(),
+            sign_in_attempts: u32::MAX,
+        });
+        lines_of(transcript, &mut |line| drop(stream.line(line)));
+        stream.conclude(&Exit::unseen())
+    }
+
     fn run(
         &self,
         request: &Request,
@@ -147,9 +160,14 @@ impl From<&SessionEnding> for Exit {
             EndedBy::Cancel => Some(Stopped::Cancelled),
             EndedBy::Abort(_) => Some(Stopped::GivenUp),
         };
+        let given_up = match &ending.by {
+            EndedBy::Abort(reason) => Some(reason.clone()),
+            _ => None,
+        };
         Self {
             code: ending.end.code,
             stopped,
+            given_up,
             complaint: ending.complaint.clone(),
             swept: ending.end.swept,
         }

@@ -19,6 +19,7 @@ mod item;
 mod opening;
 mod session;
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub use session::CodexSession;
 
 use crate::claude::Exit;
 use crate::control::{self, AttemptOutcome, Dialogue, LineMeaning};
+use crate::request::lines_of;
 use crate::{Agent, AgentError, AgentWatch, Capabilities, Request, SessionReport, Watchdog};
 
 /// What the program is started with.
@@ -87,6 +89,12 @@ impl Agent for CodexAgent {
 
     fn starts_with(&self) -> Vec<PathBuf> {
         vec![self.program.clone()]
+    }
+
+    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
+        let mut talk = CodexSession::new(&Request::of_nothing());
+        lines_of(transcript, &mut |line| drop(talk.line(line)));
+        talk.conclude(&Exit::unseen())
     }
 
     fn run(

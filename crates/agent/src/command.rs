@@ -125,15 +125,16 @@ impl CommandAgent {
             answer.push_str("\n[… the rest of the answer is in the transcript]");
         }
         let spoke = !answer.is_empty();
-        let failed = ending.end.code != 0;
-        let stillborn = ending.by == EndedBy::Itself && failed && !spoke;
+        // A command that has nothing to say may still have done its work.
+        let is_done = ending.by == EndedBy::Itself && ending.end.code == 0;
+        let life = AttemptOutcome::of(false, spoke || is_done, &ending);
         let report = SessionReport {
             final_text: answer,
             turns: u32::from(spoke),
             swept: ending.end.swept,
             ..conclude(&ending, ending.by == EndedBy::Itself)
         };
-        Ok((report, if stillborn { AttemptOutcome::Stillborn } else { AttemptOutcome::Lived }))
+        Ok((report, life))
     }
 
     fn attempt_events(
@@ -285,7 +286,7 @@ impl Argument {
                 ArgumentPart::Text(text) => Some(text.clone()),
                 ArgumentPart::Hole(Placeholder::PromptFile) => Some(text(prompt_file)),
                 ArgumentPart::Hole(Placeholder::Model) => request.model.clone(),
-                ArgumentPart::Hole(Placeholder::Dir) => Some(text(&request.dir)),
+                ArgumentPart::Hole(Placeholder::Dir) => Some(text(&request.dir_inside())),
                 ArgumentPart::Hole(Placeholder::Session) => {
                     request.resume.as_ref().map(|conversation| conversation.session_id.clone())
                 }

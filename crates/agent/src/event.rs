@@ -25,6 +25,11 @@ pub enum AgentEvent {
         tool: String,
         ok: bool,
     },
+    /// A call of a tool that the session may not use. What the agent answered for it is told as
+    /// a result of its own.
+    ToolRefused {
+        tool: String,
+    },
     /// Tokens of one call to the model.
     Usage {
         usage: Usage,

@@ -5,10 +5,12 @@
 //! zero, and did not have to be ended before its last message.
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 
 use spore_model::{Outcome, Timestamp};
 
 use crate::control::{AttemptOutcome, EndedBy, LineMeaning, SessionEnding};
+use crate::request::lines_of;
 use crate::{AgentEvent, AgentWatch, Request, ResultEvent, SessionReport};
 
 pub(crate) struct EventSession<'a> {
@@ -55,14 +57,13 @@ impl<'a> EventSession<'a> {
             AgentEvent::Text { .. } | AgentEvent::Thinking { .. } | AgentEvent::Usage { .. } => {
                 self.active = true;
             }
-            AgentEvent::Raw { .. } => {}
+            AgentEvent::Raw { .. } | AgentEvent::ToolRefused { .. } => {}
         }
         if self.tools_running > 0 { LineMeaning::Busy } else { LineMeaning::GoOn }
     }
 
     pub(crate) fn life(&self, ending: &SessionEnding) -> AttemptOutcome {
-        let lived = self.active || self.result.is_some() || ending.by != EndedBy::Itself;
-        if lived { AttemptOutcome::Lived } else { AttemptOutcome::Stillborn }
+        AttemptOutcome::of(false, self.active || self.result.is_some(), ending)
     }
 
     pub(crate) fn report(self, ending: &SessionEnding) -> SessionReport {
@@ -87,6 +88,28 @@ impl<'a> EventSession<'a> {
             cost: result.cost_usd,
             ..report
         }
+    }
+}
+
+/// Reads a transcript of events: the result where there is one, else the calls that were told.
+pub(crate) fn recount(transcript: &mut dyn BufRead) -> SessionReport {
+    let mut report = SessionReport::ended(Outcome::Interrupted, None);
+    let mut result = None;
+    lines_of(transcript, &mut |line| match AgentEvent::from_line(line) {
+        AgentEvent::Usage { usage } => {
+            report.turns += 1;
+            report.usage = report.usage + usage;
+        }
+        AgentEvent::Result(event) => result = Some(event),
+        _ => {}
+    });
+    let Some(result) = result else { return report };
+    SessionReport {
+        session_id: result.session_id,
+        turns: result.turns,
+        usage: result.usage,
+        cost: result.cost_usd,
+        ..report
     }
 }
 
@@ -119,7 +142,12 @@ pub(crate) fn conclude(ending: &SessionEnding, is_whole: bool) -> SessionReport 
         }
     };
     let exit = (ending.by == EndedBy::Itself).then_some(code);
-    SessionReport { exit, ..SessionReport::ended(outcome, ending.by.reason().or(fallback)) }
+    let exit_code = exit;
+    SessionReport {
+        exit,
+        exit_code,
+        ..SessionReport::ended(outcome, ending.by.reason().or(fallback))
+    }
 }
 
 #[cfg(test)]

@@ -95,6 +95,9 @@ pub(crate) fn judge(signs: &Signs, exit: &Exit) -> SessionReport {
             ended(Outcome::Interrupted, "it was interrupted".to_owned())
         }
         (Some(Stopped::GivenUp), Some((outcome, reason))) => ended(*outcome, reason.clone()),
+        (Some(Stopped::GivenUp), None) if exit.given_up.is_some() => {
+            ended(Outcome::Failure, exit.given_up.clone().unwrap_or_default())
+        }
         (Some(Stopped::TimeUp), _) => out_of_time(signs, exit, "its time was over"),
         (Some(Stopped::Idle), _) => out_of_time(signs, exit, "it fell silent"),
         (Some(Stopped::NoFirstWord), _) => {
@@ -102,7 +105,8 @@ pub(crate) fn judge(signs: &Signs, exit: &Exit) -> SessionReport {
         }
         _ => judge_turn(signs, exit),
     };
-    SessionReport { swept: exit.swept, ..report }
+    let exit_code = exit.stopped.is_none().then_some(exit.code);
+    SessionReport { swept: exit.swept, exit_code, ..report }
 }
 
 fn judge_turn(signs: &Signs, exit: &Exit) -> SessionReport {

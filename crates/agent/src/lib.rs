@@ -32,7 +32,7 @@ pub use environment::EnvironmentFilter;
 pub use event::{AgentEvent, ResultEvent};
 pub use prices::{Price, PriceList};
 pub use request::{
-    Agent, AgentError, AgentWatch, BoxError, Capabilities, Conversation, McpServer, Request,
-    RequestLimits, SessionReport, SessionSandbox, ToolPolicy, Watchdog,
+    Agent, AgentError, AgentWatch, BoxError, CallsCounted, Capabilities, Conversation, McpServer,
+    Request, RequestLimits, SessionReport, SessionSandbox, ToolPolicy, Watchdog,
 };
 pub use scenario::{Scenario, ScenarioError};

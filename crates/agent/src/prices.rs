@@ -44,6 +44,18 @@ impl PriceList {
         Self { known: known.into_iter().collect(), own: Vec::new() }
     }
 
+    /// The list of a server that takes no money.
+    pub fn free() -> Self {
+        let nothing = Price {
+            input: Usd::ZERO,
+            output: Usd::ZERO,
+            cache_read: Usd::ZERO,
+            cache_write: Usd::ZERO,
+            up_to: None,
+        };
+        Self { known: Vec::new(), own: vec![(String::new(), nothing)] }
+    }
+
     /// Adds what a person set, by the beginning of a name. That wins, and the longest name
     /// that fits counts.
     #[must_use]

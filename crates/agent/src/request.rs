@@ -1,5 +1,6 @@
 //! What a session is asked, what it answers, and what it may be relied on for.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use spore_effects::session::{Confinement, Enforced, Grace, ProcessIdentity, Sess
 use spore_model::{Outcome, SessionToken, Timestamp, Usage, Usd};
 use spore_secrets::KnownSecrets;
 
-use crate::AgentEvent;
+use crate::{AgentEvent, event_session};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -22,6 +23,18 @@ pub trait Agent: Send + Sync {
     /// a path or a name, and what its arguments name. A sandbox has to show them.
     fn starts_with(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// Tells whether a session is known to start the servers of its request before its model is
+    /// asked, although the program may not say so.
+    fn starts_servers(&self) -> bool {
+        false
+    }
+
+    /// Reads the transcript of a session whose end Spore did not see: which conversation it was, how far
+    /// it came, what it used. It is called interrupted, whatever it says of itself.
+    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
+        event_session::recount(transcript)
     }
 
     /// Runs one session to its end. A session that goes wrong is a report that says so; an
@@ -74,6 +87,7 @@ pub struct Request {
     pub prompt: String,
     /// A model's own name; tiers are resolved before.
     pub model: Option<String>,
+    /// Where it works, as it is called outside of its sandbox.
     pub dir: PathBuf,
     /// The whole environment; nothing is inherited.
     pub env: Vec<(String, String)>,
@@ -123,6 +137,14 @@ pub enum SessionSandbox {
     /// The processes are not confined.
     #[default]
     None,
+}
+
+impl Request {
+    /// Returns the directory that the session works in as it is called there.
+    pub fn dir_inside(&self) -> PathBuf {
+        let confinement = self.sandbox.confinement();
+        confinement.map_or_else(|| self.dir.clone(), |confinement| confinement.inside(&self.dir))
+    }
 }
 
 impl SessionSandbox {
@@ -186,8 +208,31 @@ pub trait AgentWatch {
 
     fn event(&mut self, event: &AgentEvent);
 
+    /// Called before a session begins afresh that was to go on with a conversation: its agent
+    /// does not know the conversation, so the whole prompt is said to a new one.
+    fn afresh(&mut self) -> Result<(), BoxError> {
+        Ok(())
+    }
+
     /// Asked several times a second; true ends the session.
     fn cancelled(&self) -> bool;
+
+    /// Asked as often; a reason ends the session as worthless.
+    fn worthless(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What a count of tokens is worth for a session that did not end well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CallsCounted {
+    /// The model was never asked: the session cost nothing.
+    NoneMade,
+    /// Every call is counted, as the model counted it.
+    All,
+    /// One may be missing, or its tokens are an estimate.
+    #[default]
+    InDoubt,
 }
 
 /// How a session went.
@@ -204,6 +249,8 @@ pub struct SessionReport {
     pub usage: Usage,
     /// Where `usage` is an estimate: the least and the most that it can have been.
     pub usage_bounds: Option<(Usage, Usage)>,
+    /// Whether `usage` holds every call that was made.
+    pub counted: CallsCounted,
     /// The model that did the work, where the agent said so.
     pub model: Option<String>,
     /// `None` where the agent named no price: the caller knows it or estimates.
@@ -217,8 +264,44 @@ pub struct SessionReport {
     /// What the program exited with by itself, where that may mean something: programs that
     /// speak our own event format and plain commands may use the exit codes of Spore.
     pub exit: Option<i32>,
+    /// What the program exited with by itself, whatever that means.
+    pub exit_code: Option<i32>,
     /// From the call to the answer; the caller of [`Agent::run`] fills it in.
     pub duration: Duration,
+}
+
+impl Request {
+    /// A request of nothing, for reading the transcript of a session that was asked otherwise.
+    pub(crate) fn of_nothing() -> Self {
+        Self {
+            role: String::new(),
+            bounce: 0,
+            system_prompt: String::new(),
+            native_role: None,
+            prompt: String::new(),
+            model: None,
+            dir: PathBuf::new(),
+            env: Vec::new(),
+            secrets: KnownSecrets::default(),
+            tools: ToolPolicy::default(),
+            sandbox: SessionSandbox::None,
+            mcp_servers: Vec::new(),
+            schema: None,
+            resume: None,
+            limits: RequestLimits { turns: u32::MAX, wall: Duration::MAX, idle: None, usd: None },
+            token: SessionToken::of_no_process(),
+            transcript: PathBuf::new(),
+        }
+    }
+}
+
+/// Hands each line of a transcript to `on_line`. What cannot be read ends it.
+pub(crate) fn lines_of(transcript: &mut dyn BufRead, on_line: &mut dyn FnMut(&str)) {
+    let mut line = Vec::new();
+    while transcript.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        on_line(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+        line.clear();
+    }
 }
 
 impl SessionReport {
@@ -233,12 +316,14 @@ impl SessionReport {
             turns: 0,
             usage: Usage::default(),
             usage_bounds: None,
+            counted: CallsCounted::InDoubt,
             model: None,
             cost: None,
             mcp: Vec::new(),
             resets_at: None,
             swept: 0,
             exit: None,
+            exit_code: None,
             duration: Duration::ZERO,
         }
     }

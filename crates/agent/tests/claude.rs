@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use spore_agent::claude::{ClaudeStream, Exit, SessionNeeds, Stopped};
-use spore_agent::{AgentEvent, SessionReport};
+use spore_agent::{AgentEvent, CallsCounted, SessionReport};
 use spore_model::Outcome;
 
 /// Each recording and how its process ended. The programs' own exit codes, as they were
@@ -386,4 +386,38 @@ fn a_question_is_kept_raw_and_wants_one_answer() {
     assert_eq!(stream.line(question), [AgentEvent::Raw { line: question.to_owned() }]);
     assert_eq!(stream.take_question().as_deref(), Some("q1"));
     assert_eq!(stream.take_question(), None);
+}
+
+#[test]
+fn a_session_that_was_cut_off_counts_what_the_model_counted() {
+    let recording = read("claude-partial");
+    let cut = |lines: usize| {
+        let heard: Vec<&str> = recording.lines().take(lines).collect();
+        let exit = Exit { stopped: Some(Stopped::Cancelled), ..Exit::default() };
+        play(&heard.join("\n"), needs(), &exit)
+    };
+    let check = |lines: usize, turns: u32, counted: CallsCounted, tokens: (u64, u64)| {
+        let (_, report) = cut(lines);
+        let usage = report.usage;
+        let found = (report.turns, report.counted, (usage.input_tokens, usage.output_tokens));
+        assert_eq!(found, (turns, counted, tokens), "after {lines} lines");
+        assert_eq!(report.usage_bounds.is_some(), counted == CallsCounted::InDoubt);
+        assert_eq!(report.cost, None);
+        report
+    };
+    check(1, 0, CallsCounted::NoneMade, (0, 0));
+    check(2, 0, CallsCounted::InDoubt, (20_000, 0));
+    // Eight lines in all the text was heard, and not how many tokens it was.
+    let report = check(8, 1, CallsCounted::InDoubt, (1000, 2));
+    let (least, most) = report.usage_bounds.unwrap();
+    assert!(least.output_tokens <= 50 && 50 <= most.output_tokens);
+    assert_eq!((least.input_tokens, most.input_tokens), (1000, 1000));
+    assert_eq!(report.model.as_deref(), Some("claude-opus-4-8"));
+    check(10, 1, CallsCounted::All, (1000, 50));
+    check(11, 1, CallsCounted::All, (1000, 50));
+    let told = cut(12).0.into_iter().find_map(|event| match event {
+        AgentEvent::Usage { usage } => Some(usage.output_tokens),
+        _ => None,
+    });
+    assert_eq!(told, Some(50), "what `-v` tells of a call");
 }

@@ -43,6 +43,9 @@ struct Witness {
     events: Vec<AgentEvent>,
     starts: u32,
     cancel: Option<Box<Cancel>>,
+    /// The session is worthless once it spoke, for this reason.
+    worthless: Option<String>,
+    fresh_starts: u32,
 }
 
 impl AgentWatch for Witness {
@@ -55,8 +58,17 @@ impl AgentWatch for Witness {
         self.events.push(event.clone());
     }
 
+    fn afresh(&mut self) -> Result<(), BoxError> {
+        self.fresh_starts += 1;
+        Ok(())
+    }
+
     fn cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(|cancel| cancel(&self.events))
+    }
+
+    fn worthless(&self) -> Option<String> {
+        self.worthless.clone().filter(|_| spoke(&self.events))
     }
 }
 
@@ -214,8 +226,29 @@ fn an_agent_that_never_says_a_word_is_ended() {
         let mut scene = Scene::new("silence", tricks);
         scene.watchdog.first_output = Duration::from_millis(100);
         let seen = check(&scene, Outcome::TimedOut, "it never said a word");
-        assert_eq!(seen.starts, 1);
+        assert_eq!(seen.starts, 2);
     }
+}
+
+#[test]
+fn an_agent_that_hangs_while_it_starts_is_started_once_more() {
+    let mut scene = Scene::new("hangsonce", &["hang-first-once"]);
+    scene.watchdog.first_output = Duration::from_millis(500);
+    let seen = check(&scene, Outcome::Success, "");
+    assert_eq!(seen.starts, 2);
+}
+
+#[test]
+fn a_session_that_the_caller_finds_worthless_is_ended_for_that_reason() {
+    let scene = Scene::new("worthless", &["hang-silent"]);
+    let reason = "its tools are not there".to_owned();
+    let mut witness = Witness { worthless: Some(reason.clone()), ..Witness::default() };
+    let report = scene.run_watched_by(&mut witness).unwrap();
+    assert_eq!((report.outcome, report.reason), (Outcome::Failure, Some(reason.clone())));
+
+    let mut witness = Witness { worthless: Some(reason.clone()), ..Witness::default() };
+    let report = run_claude(&scene, &mut witness);
+    assert_eq!((report.outcome, report.reason), (Outcome::Failure, Some(reason)));
 }
 
 #[test]
@@ -345,8 +378,11 @@ fn a_conversation_that_is_lost_starts_afresh_with_the_whole_prompt() {
     scene.request.resume =
         Some(Conversation { session_id: "lost".to_owned(), prompt: "Go on.".to_owned() });
     scene.request.system_prompt = "You mend.".to_owned();
-    let seen = check(&scene, Outcome::Success, "");
-    assert_eq!(seen.starts, 2);
+    let mut witness = Witness::default();
+    let report = scene.run_watched_by(&mut witness).unwrap();
+    assert_eq!((report.outcome, witness.starts), (Outcome::Success, 2));
+    assert_eq!(witness.fresh_starts, 1, "the caller was told before");
+    let seen = witness;
     // "You mend.", an empty line, "Mend it."
     assert!(seen.events.contains(&AgentEvent::Text { text: "I was asked 19 bytes.".to_owned() }));
 }

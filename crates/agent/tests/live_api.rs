@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spore_agent::api::{ApiAgent, ApiSettings, PriceList, Protocol, Retries};
+use spore_agent::api::{ApiAgent, ApiSettings, CallForm, PriceList, Protocol, Retries};
 use spore_agent::{
     Agent, AgentEvent, AgentWatch, BoxError, Request, RequestLimits, SessionReport, ToolPolicy,
     Watchdog,
@@ -81,6 +81,10 @@ fn run(
     };
     let settings = ApiSettings {
         protocol,
+        call_form: CallForm::Native,
+        mends: 0,
+        small_window: 0,
+        local: None,
         context_window: 4096,
         context_share: 0.7,
         max_output_tokens: 200,

@@ -5,6 +5,7 @@
 //! and never reads the environment by itself. What it has to say while it works goes to a
 //! [`Progress`] the caller hands in.
 
+mod abandon;
 mod base;
 mod checks;
 mod events;
@@ -24,11 +25,12 @@ mod setup;
 mod starts;
 pub mod toolbox;
 
+pub use abandon::{Abandoned, abandon};
 pub use base::credentials::Credentials;
 pub use base::cutoff::{BadSince, parse_since};
 pub use base::error::{Error, Result};
 pub use base::init::{Initialised, init, init_agents};
-pub use base::progress::{Progress, Update, counted};
+pub use base::progress::{ALLOW_SECRETS, Progress, Update, counted};
 pub use base::surroundings::{Interrupt, Surroundings};
 pub use base::workspace::Workspace;
 pub use events::append::{MAX_PAYLOAD_BYTES, NewEvent, append_event};
@@ -45,9 +47,8 @@ pub use knowledge::brief::{context_options, task_file_limits};
 pub use knowledge::context::{
     ContextAnswer, ContextAsked, Explained, MIN_TOKENS, context, explain_context,
 };
-pub use report::applied::{Applied, Apply, UnknownApply};
-pub use report::layers::PartRow;
-pub use report::{BounceReport, RunReport, RunRow, SessionRow, list_runs, show_run};
+pub use report::diff::{RunDiff, diff_run};
+pub use report::{list_runs, show_run, watch_run};
 pub use resume::{Resume, resume};
 pub use run::dry_run::{RolePlan, RunPlan, plan_run};
 pub use run::prune::{LeftCheckout, Pruned, PrunedRun, prune};
@@ -64,7 +65,14 @@ pub use session::roles::RoleTerms;
 pub use session::spawn::{Spawn, Spawned, spawn};
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use setup::doctor::{Checkup, DoctorFinding, doctor};
-pub use setup::settings::{Setting, SettingChanged, SettingsFile, change_setting, show_settings};
+pub use setup::settings::{
+    Setting, SettingChanged, SettingExplained, SettingRemoved, SettingsFile, change_setting,
+    explain_setting, remove_setting, show_settings,
+};
 pub use spore_investigate as investigation;
+pub use spore_runs::{
+    Applied, Apply, BounceReport, Live, LiveKind, News, NextStep, PartRow, RunFilter, RunList,
+    RunReport, RunRow, SessionRow, UnknownApply,
+};
 pub use spore_store::spine::Cursor;
 pub use starts::Starts;

@@ -4,18 +4,18 @@
 //! finding the run, and telling about it, is the same for all.
 
 use spore_model::{Fault, Run, RunKind, RunStatus, Usd};
-use spore_store::Journal;
+use spore_runs::RunReport;
+use spore_store::{Journal, RunQuery};
 
 use crate::base::run_lock::is_claimed;
-use crate::base::run_refs::branch;
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::run::settings::settings_of;
 use crate::{Error, Progress, Result, Surroundings, Workspace};
 
 /// Which run to go on with.
 #[derive(Clone, Debug, Default)]
 pub struct Resume {
-    /// Part of a run's id; the newest open run where missing.
+    /// Part of a run's id; the only open run where missing.
     pub run: Option<String>,
     /// Raises the budget by this much.
     pub more_budget: Option<Usd>,
@@ -32,7 +32,7 @@ pub fn resume(
     let journal = workspace.journal(&config)?;
     let run = match &asked.run {
         Some(typed) => report::find_run(&journal, typed)?,
-        None => newest_open(&workspace, &journal)?,
+        None => only_open(&workspace, &journal)?,
     };
     let run = root_of(&journal, run)?;
     if !run.is_open() {
@@ -80,8 +80,52 @@ fn budget_of(run: &Run, more: Option<Usd>) -> Result<Option<Usd>> {
     more.map(|more| Ok(settings_of(run)?.budget + more)).transpose()
 }
 
+pub(crate) fn is_over(run: &Run) -> Error {
+    let (id, status) = (run.id.short(), run.status(false));
+    let error = Error::new(Fault::BadInput, format!("run {id} is over: {status}"));
+    match (status, run.kind) {
+        (RunStatus::Verified, _) => {
+            error.hint(format!("`spore runs show {id}` tells where its work is"))
+        }
+        (_, RunKind::Orchestrate) => error.hint(format!(
+            "`spore runs show {id}` tells why; `spore retry {id}` starts the task anew"
+        )),
+        _ => error.hint(format!("`spore runs show {id}` tells why")),
+    }
+}
+
+/// Returns the one run that waits. Where several do, a person has to say which: each may cost money.
+fn only_open(workspace: &Workspace, journal: &dyn Journal) -> Result<Run> {
+    let query = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
+    let waits = |run: &Run| is_resumable(run.kind) && !is_claimed(workspace, run.id);
+    let mut waiting: Vec<Run> = journal.runs(&query)?.into_iter().filter(waits).collect();
+    match waiting.len() {
+        0 => Err(Error::new(Fault::BadInput, "no run is waiting to be resumed")
+            .hint("`spore runs list` shows all runs")),
+        1 => Ok(waiting.remove(0)),
+        several => Err(Error::new(Fault::BadInput, format!("{several} runs wait to be resumed"))
+            .hint(choices(&waiting))),
+    }
+}
+
+/// How many runs are listed where one is to be chosen.
+const MOST_CHOICES: usize = 10;
+
+fn choices(waiting: &[Run]) -> String {
+    let mut lines = vec!["say which one, or give one up with `spore runs abandon`:".to_owned()];
+    lines.extend(waiting.iter().take(MOST_CHOICES).map(|run| {
+        let (id, status) = (run.id.short(), run.status(false));
+        let name = spore_plain::line_within(&run.name, 50);
+        format!("  spore resume {id}  {status}: {name}")
+    }));
+    if let Some(more) = waiting.len().checked_sub(MOST_CHOICES).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more: `spore runs list`"));
+    }
+    lines.join("\n")
+}
+
 /// The run that a bounce or session belongs to: it is the one that can be resumed.
-fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
+pub(crate) fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
     while let Some(parent) = run.parent {
         run = journal.run(parent)?.ok_or_else(|| {
             Error::new(
@@ -91,28 +135,4 @@ fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
         })?;
     }
     Ok(run)
-}
-
-fn is_over(run: &Run) -> Error {
-    let (id, status) = (run.id.short(), run.status(false));
-    let error = Error::new(Fault::BadInput, format!("run {id} is over: {status}"));
-    match (status, run.kind) {
-        (RunStatus::Verified, _) => error.hint(format!("its work is on branch {}", branch(run.id))),
-        (_, RunKind::Orchestrate) => error.hint(format!(
-            "`spore runs show {id}` tells why; `spore retry {id}` starts the task anew"
-        )),
-        _ => error.hint(format!("`spore runs show {id}` tells why")),
-    }
-}
-
-fn newest_open(workspace: &Workspace, journal: &dyn Journal) -> Result<Run> {
-    let query = spore_store::RunQuery { roots_only: true, open_only: true, limit: None };
-    journal
-        .runs(&query)?
-        .into_iter()
-        .find(|run| is_resumable(run.kind) && !is_claimed(workspace, run.id))
-        .ok_or_else(|| {
-            Error::new(Fault::BadInput, "no run is waiting to be resumed")
-                .hint("`spore runs list` shows all runs")
-        })
 }

@@ -7,6 +7,8 @@
 
 mod commands;
 mod error;
+mod local_time;
+mod screen;
 mod surroundings;
 mod ui;
 

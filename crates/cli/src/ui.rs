@@ -6,16 +6,21 @@
 //! program and says what there was; [`shown_json`] only sees to its spelling. Neither
 //! holds any of the user's credentials: what is printed ends up in logs of other programs.
 
+mod live;
+
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use spore_app::{Credentials, Progress, Update};
+use spore_app::{Credentials, Live, Progress, Update};
 use spore_plain::{block, line};
 
 use crate::commands::{Global, ProgressStyle};
 use crate::error;
+use crate::screen::Screen;
+use live::LiveLines;
 
 pub(crate) struct Ui {
     json: bool,
@@ -23,23 +28,31 @@ pub(crate) struct Ui {
     verbose: bool,
     style: ProgressStyle,
     credentials: Credentials,
+    /// What is going on, at the bottom of a terminal.
+    live: Option<LiveLines>,
+    /// How text for people is written to each.
+    stdout: Screen,
+    stderr: Screen,
     /// Why a part of the answer could not be written.
     lost: Option<std::io::Error>,
 }
 
 impl Ui {
     pub(crate) fn new(global: &Global) -> Self {
+        let is_auto = global.progress == ProgressStyle::Auto;
+        let on_terminal = std::io::stderr().is_terminal();
+        // With `--json` a program listens: what it reads on stderr is an error or nothing,
+        // unless it asked for progress.
+        let quiet = global.quiet || global.json && is_auto && !on_terminal;
         Self {
             json: global.json,
-            // With `--json` a program listens: what it reads on stderr is an error or nothing,
-            // unless it asked for progress.
-            quiet: global.quiet
-                || global.json
-                    && global.progress == ProgressStyle::Auto
-                    && !std::io::stderr().is_terminal(),
+            quiet,
+            live: (is_auto && on_terminal && !quiet).then(LiveLines::new),
             verbose: global.verbose,
             style: global.progress,
             credentials: Credentials::default(),
+            stdout: Screen::stdout(),
+            stderr: Screen::stderr(),
             lost: None,
         }
     }
@@ -53,14 +66,49 @@ impl Ui {
         self.credentials.known().strike(text)
     }
 
-    fn put(&mut self, answer: &str) {
+    /// Writes to stdout. What is for people is set for the terminal last: a credential that was
+    /// broken into two lines would not be found.
+    fn put(&mut self, answer: &str, set: fn(Screen, &str) -> String) {
         let answer = self.struck(answer);
-        let mut out = std::io::stdout();
-        let written = writeln!(out, "{answer}").and_then(|()| out.flush());
+        let answer = if self.json { answer.into_owned() } else { set(self.stdout, &answer) };
+        let mut written = Ok(());
+        self.above(|| {
+            let mut out = std::io::stdout();
+            written = writeln!(out, "{answer}").and_then(|()| out.flush());
+        });
         // A reader such as `head` may close the pipe early: that is no error of ours.
         self.lost = self.lost.take().or_else(|| {
             written.err().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
         });
+    }
+
+    /// Writes something while the lines of what is going on are away.
+    fn above(&self, write: impl FnOnce()) {
+        match &self.live {
+            Some(live) => live.above(write),
+            None => write(),
+        }
+    }
+
+    /// Does without lines that are written over: this terminal cannot.
+    pub(crate) fn on_plain_terminal(&mut self) {
+        self.live = None;
+    }
+
+    /// Shows just these as going on, each with how long it has been.
+    pub(crate) fn show_live<'l>(&mut self, now: impl Iterator<Item = (&'l Live, Duration)>) {
+        let now: Vec<(Live, Duration)> =
+            now.map(|(live, elapsed)| (self.struck_live(live), elapsed)).collect();
+        let Some(lines) = &mut self.live else { return };
+        lines.keep(&now.iter().map(|(live, _)| live.id).collect::<Vec<_>>());
+        for (live, elapsed) in &now {
+            lines.set(live, *elapsed);
+        }
+    }
+
+    fn struck_live(&self, live: &Live) -> Live {
+        let doing = live.doing.as_deref().map(|doing| self.struck(doing).into_owned());
+        Live { doing, ..live.clone() }
     }
 
     /// Returns the exit code: an answer that could not be written is no success.
@@ -80,7 +128,17 @@ impl Ui {
         } else {
             shown(&text())
         };
-        self.put(&answer);
+        self.put(&answer, Screen::render);
+    }
+
+    /// Prints an answer whose lines are as other programs read them.
+    pub(crate) fn answer_as_is(&mut self, data: &impl Serialize, text: impl FnOnce() -> String) {
+        let answer = if self.json {
+            shown_json(&serde_json::to_string_pretty(data).unwrap_or_default())
+        } else {
+            shown(&text())
+        };
+        self.put(&answer, Screen::render_diff);
     }
 
     /// Returns whether a program reads the answer.
@@ -100,7 +158,7 @@ impl Ui {
         } else {
             shown(&text())
         };
-        self.put(&line);
+        self.put(&line, Screen::render);
     }
 
     /// Returns whether progress is not to be shown.
@@ -131,7 +189,7 @@ impl Ui {
     /// Tells a person something that is not the answer.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", self.struck(&shown(text)));
+            self.tell(&shown(text), Screen::render);
         }
     }
 
@@ -141,14 +199,27 @@ impl Ui {
         } else {
             error::within(&shown(&error::as_text(error))).into_owned()
         };
-        let _ = writeln!(std::io::stderr(), "{}", self.struck(&text));
+        self.tell(&text, if self.json { as_it_is } else { Screen::render });
         error.exit_code()
+    }
+
+    /// Writes to stderr, set for the terminal last: see [`Self::put`].
+    fn tell(&self, line: &str, set: fn(Screen, &str) -> String) {
+        let line = set(self.stderr, &self.struck(line));
+        self.above(|| {
+            let _ = writeln!(std::io::stderr(), "{line}");
+        });
     }
 
     /// Returns whether a person is looking.
     pub(crate) fn on_terminal(&self) -> bool {
         std::io::stderr().is_terminal()
     }
+}
+
+/// What a program reads is not set for a terminal.
+fn as_it_is(_: Screen, text: &str) -> String {
+    text.to_owned()
 }
 
 /// Returns text for people as it may be printed: nothing in it acts on the terminal.
@@ -164,17 +235,32 @@ pub(crate) fn shown_json(document: &str) -> String {
 
 impl Progress for Ui {
     fn update(&mut self, update: &Update) {
-        if self.quiet || update.is_detail() && !self.verbose && self.style != ProgressStyle::Json {
+        match update {
+            Update::Live { live } => {
+                let live = self.struck_live(live);
+                let elapsed = live.updated.since(live.started);
+                return self.live.iter_mut().for_each(|lines| lines.set(&live, elapsed));
+            }
+            Update::LiveEnded { id } => {
+                return self.live.iter_mut().for_each(|lines| lines.remove(*id));
+            }
+            _ => {}
+        }
+        if self.quiet || update.is_talk() && !self.verbose && self.style != ProgressStyle::Json {
             return;
         }
         let told = update.to_string();
         let told = line(&told);
         let line = match self.style {
             ProgressStyle::Json => shown_json(&json!({ "progress": update }).to_string()),
-            _ if self.on_terminal() && update.is_detail() => format!("\x1b[2m  {told}\x1b[0m"),
             _ if update.is_detail() => format!("  {told}"),
             _ => told.into_owned(),
         };
-        let _ = writeln!(std::io::stderr(), "{}", self.struck(&line));
+        let set = match self.style {
+            ProgressStyle::Json => as_it_is,
+            _ if update.is_detail() => Screen::dim,
+            _ => Screen::render,
+        };
+        self.tell(&line, set);
     }
 }

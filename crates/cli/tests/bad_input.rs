@@ -247,16 +247,13 @@ fn an_agent_must_be_one_that_exists() {
     exit code: 64
     --- stdout
     --- stderr
-    error: there is no agent backend "hal9000"
-      try: this version knows: claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay
+    error: there is no agent "hal9000"
+      try: these can be used: claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, ollama, llama-server, lmstudio, command, replay
     "#);
-    insta::assert_snapshot!(told(&refused(&env, &["orchestrate", "x"], 69)), @"
-    exit code: 69
-    --- stdout
-    --- stderr
-    error: no agent is chosen
-      try: add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay), or set `[orchestrate] backend`
-    ");
+    // Which agents are installed is the machine's affair.
+    let unchosen = told(&refused(&env, &["orchestrate", "x"], 69));
+    assert!(unchosen.contains("error: no agent is chosen, and none"), "{unchosen}");
+    assert!(unchosen.contains("`spore agents list` tells of all"), "{unchosen}");
     let none = ["orchestrate", "x", "--backend", "replay"];
     insta::assert_snapshot!(told(&refused(&env, &none, 64)), @"
     exit code: 64
@@ -366,17 +363,8 @@ fn every_kind_of_error_is_one_object_for_machines() {
       }
     }
     "#);
-    insta::assert_snapshot!(shape(&["orchestrate", "x"], 69), @r#"
-    {
-      "error": {
-        "causes": [],
-        "exit_code": 69,
-        "fault": "missing",
-        "hint": "add `--backend NAME` (claude, codex, opencode, gemini, qwen, goose, claude-acp, codex-acp, acp:NAME, api, command, replay), or set `[orchestrate] backend`",
-        "message": "no agent is chosen"
-      }
-    }
-    "#);
+    let unchosen = shape(&["orchestrate", "x"], 69);
+    assert!(unchosen.contains(r#""fault": "missing""#), "{unchosen}");
     let _ = env.spore(&["init"]).code(0);
     insta::assert_snapshot!(shape(&["resume"], 65), @r#"
     {

@@ -180,7 +180,7 @@ fn a_run_leaves_everything_of_the_users_as_it_was() {
     assert_eq!(env.git(&["stash", "list"]), stash);
     assert_eq!(env.git(&["status", "--porcelain=v2", "--branch"]), status);
     assert_eq!(env.git(&["config", "user.name"]), "Test");
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "answer.txt");
     env.git(&["fsck", "--full", "--strict"]);
 }
@@ -199,7 +199,7 @@ fn a_run_from_a_detached_head_starts_there_and_leaves_it_detached() {
     env.git(&["checkout", "--quiet", "--detach"]);
     forget_hooks(&env);
     check(&env, &env.repo(), &[&env.repo()]);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["rev-parse", &format!("{branch}^")]), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.git(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD");
 }
@@ -223,7 +223,7 @@ fn a_run_from_a_linked_worktree_starts_from_its_head_and_leaves_both_as_they_wer
     let linked = linked(&env);
     check(&env, &linked, &[&env.repo(), &linked]);
     assert!(!linked.join(".spore").exists(), "the project is the main work tree's");
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["rev-parse", &format!("{branch}^")]), env.git(&["rev-parse", "side"]));
 }
 

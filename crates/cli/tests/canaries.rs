@@ -157,6 +157,35 @@ fn an_honest_python_change_is_proved_among_canaries() {
     check_honest(&PYTHON, "proof: proved, 2 kept");
 }
 
+#[test]
+fn a_test_that_is_skipped_is_no_canary() {
+    if PYTHON.is_skipped() {
+        return;
+    }
+    let env = scenes::env();
+    env.write("calc.py", "def add(a, b):\n    return a + b\n");
+    let skipped: String = (0..12)
+        .map(|number| {
+            format!(
+                "    @unittest.skip('elsewhere')\n    def test_skipped_{number}(self):\n        \
+                 self.assertEqual(calc.add(1, {number}), {number} + 1)\n\n"
+            )
+        })
+        .collect();
+    env.write(
+        "test_calc.py",
+        &format!(
+            "import unittest\n\nimport calc\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        \
+             self.assertEqual(calc.add(2, 3), 5)\n\n{skipped}"
+        ),
+    );
+    env.commit_all("a project");
+    let honest = r#"{ edit = "calc.py", find = "a + b", replace = "b + a" }"#;
+    env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(honest));
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    assert!(output.stderr.contains("proof: proved, 1 kept"), "{}", output.render());
+}
+
 macro_rules! broken_node {
     ($more:literal) => {
         concat!("module.exports = (a, b) => a - b;\n", $more)
@@ -281,7 +310,7 @@ fn pytest_scene() -> Option<TestEnv> {
     env.write(
         ".spore/config.toml",
         &format!(
-            "[sandbox]\nroot = \"off\"\n[gates]\ncanary_whole = \"0s\"\n[gates.commands.test]\n\
+            "[sandbox]\nroot = \"off\"\n[gates]\ncanary_whole = \"0s\"\nonly = true\n[gates.commands.test]\n\
              run = \"{python} -B -m pytest -q -rpfE --color=no -p no:cacheprovider\"\nparser = \"pytest\"\n"
         ),
     );

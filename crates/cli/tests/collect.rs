@@ -11,7 +11,7 @@ const WORK: &str = r#"{ write = "answer.txt", content = "42\n" }, { write = "not
 fn with_run() -> (TestEnv, String) {
     let env = scenes::with_scenario(&scenes::one_bounce(WORK));
     let _ = scenes::orchestrate(&env, &[]).code(0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     (env, branch)
 }
 

@@ -28,7 +28,9 @@ fn settings_are_shown_as_toml() {
     gates.canary_whole = "2s"
     gates.commands.check.run = "sh check.sh"
     gates.evidence_bytes = 4096
+    gates.hold_out = false
     gates.log_cap_bytes = 16777216
+    gates.only = false
     gates.outputs = []
     gates.probe = "off"
     gates.probe_hunks = 50
@@ -202,4 +204,63 @@ fn without_a_project_only_a_persons_own_settings_can_be_changed() {
     ");
     let _ = env.spore(&["config", "set", "show.limit", "5", "--user"]).code(0);
     assert!(!env.repo().join(".spore").exists());
+}
+
+#[test]
+fn a_setting_is_explained_in_the_words_of_the_defaults() {
+    let env = scenes::small();
+    insta::assert_snapshot!(told(
+        &env.spore(&["config", "explain", "orchestrate.max_bounces"]).code(0)
+    ));
+    let own = env.spore(&["config", "explain", "gates.commands.check.run"]).code(0).stdout;
+    for expected in ["[gates.commands.test]", "gates.commands.check.run = \"sh check.sh\"  # "] {
+        assert!(own.contains(expected), "{own}");
+    }
+    let json = env.spore(&["config", "explain", "show.limit", "--json"]).code(0).json();
+    assert_eq!(json["variable"], "SPORE_SHOW_LIMIT");
+    let unknown = env.spore(&["config", "explain", "show.limt"]).code(78).stderr;
+    assert!(unknown.contains("did you mean show.limit?"), "{unknown}");
+}
+
+#[test]
+fn a_setting_is_taken_out_again() {
+    let env = scenes::small();
+    env.write_at(&user_file(&env), "[show]\nlimit = 7\n");
+    let _ = env.spore(&["config", "set", "show.limit", "50"]).code(0);
+    let gone = env.spore(&["config", "unset", "show.limit"]).code(0);
+    insta::assert_snapshot!(told(&gone), @"
+    exit code: 0
+    --- stdout
+    show.limit is no longer set in $TEST_ENV/repo/.spore/config.toml; in force now:
+      show.limit = 7  # $TEST_ENV/config/spore/config.toml:2:9
+    --- stderr
+    ");
+    assert_eq!(project_file(&env), "[gates.commands.check]\nrun = \"sh check.sh\"\n");
+    let again = env.spore(&["config", "unset", "show.limit", "--json"]).code(0).json();
+    assert_eq!(again["removed"], false);
+    let _ = env.spore(&["config", "unset", "gates.commands.check"]).code(0);
+    assert_eq!(project_file(&env), "");
+    let unknown = env.spore(&["config", "unset", "show.limt"]).code(78).stderr;
+    assert!(unknown.contains("did you mean show.limit?"), "{unknown}");
+}
+
+#[test]
+fn a_name_that_means_nothing_is_not_written() {
+    let env = scenes::small();
+    let before = project_file(&env);
+    for (key, value, hint) in [
+        ("orchestrate.backend", "cluade", "did you mean claude?"),
+        ("orchestrate.backend", "acp:mine", "spore config set acp.mine.command"),
+        ("roles.verifier.backend", "hal9000", "these can be used: claude"),
+        ("roles.codr.turns", "9", "did you mean coder?"),
+        ("tiers.cluade.high", "x", "did you mean claude?"),
+    ] {
+        let refused = env.spore(&["config", "set", key, value]).code(78);
+        assert!(refused.stderr.contains(hint), "{key}: {}", refused.stderr);
+    }
+    assert_eq!(project_file(&env), before);
+    let _ = env.spore(&["config", "set", "acp.mine.command", "my-agent,--acp"]).code(0);
+    let _ = env.spore(&["config", "set", "orchestrate.backend", "acp:mine"]).code(0);
+    env.write(".spore/agents/reviewer.md", "You review.");
+    let _ = env.spore(&["config", "set", "roles.reviewer.turns", "9"]).code(0);
 }

@@ -129,8 +129,8 @@ fn the_last_events_are_shown_one_a_line() {
     insta::assert_snapshot!(told(&env.spore(&["events", "tail"]).code(0)), @"
     exit code: 0
     --- stdout
-    2026-01-02 03:07:00  human/human           review.asked          -         why=two lines
-    2026-01-02 03:08:00  human/ada             review.done           -
+    2026-01-02 03:07:00 UTC  human/human           review.asked          -         why=two lines
+    2026-01-02 03:08:00 UTC  human/ada             review.done           -
     --- stderr
     ");
     let json = env.spore(&["events", "tail", "--json", "-n", "1"]).code(0);
@@ -205,9 +205,9 @@ fn what_is_no_event_is_reported_and_passed_over() {
     insta::assert_snapshot!(told(&env.spore(&["events", "tail"]).code(0)), @"
     exit code: 0
     --- stdout
-    2025-12-31 00:00:00  ci/nightly            build.n1              -
-    2026-01-01 00:00:00  ci/nightly            build.n2              -
-    2026-01-01 00:00:00  ci/nightly            build.n3              -
+    2025-12-31 00:00:00 UTC  ci/nightly            build.n1              -
+    2026-01-01 00:00:00 UTC  ci/nightly            build.n2              -
+    2026-01-01 00:00:00 UTC  ci/nightly            build.n3              -
     --- stderr
     .spore/events/2025-12-31.jsonl, byte 122: the line was never finished; skipped
     .spore/events/2026-01-01.jsonl, byte 0: not an event: expected ident at line 1 column 2; skipped

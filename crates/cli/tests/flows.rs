@@ -487,7 +487,7 @@ fn a_stage_may_be_a_whole_verified_run() {
     let task = &shown["parts"][1];
     assert_eq!(task["status"], "verified");
     assert!(task["name"].as_str().unwrap().contains("write the answer to life"));
-    let branch = format!("spore/{}", task["id"].as_str().unwrap());
+    let branch = scenes::branch_of(&env, task["id"].as_str().unwrap());
     assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
 }
 

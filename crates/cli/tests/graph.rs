@@ -228,13 +228,13 @@ fn a_summary_is_stale_once_its_subject_has_moved() {
     let _ = edge(&env, &tabs, "summarizes", &new, &[]);
     let stale = graph(&env, &["check-freshness", &tabs]).code(0);
     insta::assert_snapshot!(stale.stdout, @"
-    205ZR7J2  Tabs  updated 2026-01-02 03:02
+    205ZR7J2  Tabs  updated 2026-01-02 03:02 UTC
 
     It summarizes
-      STALE  T9X6P4X1  updated 2026-01-02 03:11  Later
+      STALE  T9X6P4X1  updated 2026-01-02 03:11 UTC  Later
 
     Summarized by
-      fresh  H9XR3AC9  updated 2026-01-02 03:03  Parser notes
+      fresh  H9XR3AC9  updated 2026-01-02 03:03 UTC  Parser notes
     ");
 }
 
@@ -274,7 +274,7 @@ fn garbage_is_only_told_until_it_is_asked_to_go_and_a_copy_stays() {
     exit code: 0
     --- stdout
     Would remove 1 node; nothing is removed yet.
-      RUN-0001  2026-01-02 03:06  task  write the answer
+      RUN-0001  2026-01-02 03:06 UTC  task  write the answer
     To remove, and keep a copy:
       spore graph gc --days 0 --apply
     --- stderr
@@ -530,4 +530,20 @@ fn a_run_killed_where_it_learns_something_knows_it_once() {
         let _ = env.spore(&["resume"]).code(0);
         assert_eq!(lines(&env), whole, "{point}");
     }
+}
+
+#[test]
+fn a_path_is_read_from_where_the_command_is_called() {
+    let env = scenes::small();
+    env.write("src/deep/a.py", "def one():\n    return 1\n");
+    env.commit_all("code");
+    let _ = env.spore(&["index"]).code(0);
+    let deep = env.repo().join("src/deep");
+    let shown = env.spore_in(&deep, &["graph", "show", "a.py", "--json"], &[]).code(0).json();
+    let from_root = env.spore(&["graph", "show", "src/deep/a.py", "--json"]).code(0).json();
+    assert_eq!(shown, from_root);
+    let status = env.spore(&["graph", "status"]).code(0).stdout;
+    assert!(status.contains("code        ") && !status.contains("not indexed"), "{status}");
+    let analysis = env.spore(&["graph", "analyze", "--json"]).code(0).stdout;
+    assert!(!analysis.contains("1970-"), "{analysis}");
 }

@@ -198,7 +198,8 @@ fn a_variable_that_is_no_text_works_or_is_refused_by_name() {
 
 #[test]
 fn a_project_whose_path_is_no_text_can_be_looked_at() {
-    let env = scenes::with_scenario(&scenes::one_bounce(scenes::WRITE_42));
+    let env = scenes::with_scenario(&scenes::one_bounce(scenes::WRITE_42))
+        .with_variable("SPORE_ORCHESTRATE_BACKEND", "replay");
     let place = env.dir().join(OsString::from_vec(b"p\xff\x1b[31m".to_vec()));
     std::fs::rename(env.repo(), &place).unwrap();
     std::fs::create_dir(env.repo()).unwrap();
@@ -242,7 +243,7 @@ fn a_project_whose_path_is_no_text_can_be_looked_at() {
 
 #[test]
 fn files_whose_names_are_no_text_stop_no_command() {
-    let env = scenes::small();
+    let env = scenes::small().with_variable("SPORE_ORCHESTRATE_BACKEND", "replay");
     for name in [&b"n\xff\x1b[31m.rs"[..], b"d\xff/m\xfe.py", b"\xe2\x80\xae.md"] {
         let path = env.repo().join(OsString::from_vec(name.to_vec()));
         env.write_at(&path, "fn total() {}\n");

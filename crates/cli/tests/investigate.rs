@@ -108,7 +108,7 @@ fn it_is_a_run_with_its_artefacts_and_its_events() {
     --- stdout
     Run RUNID-001  finished
       task        investigate src
-      started     2026-01-02 03:07, took 0.0 s
+      started     2026-01-02 03:07 UTC, took 0.0 s
       cost        $0.00 in 0 sessions
       reason      src holds 2 files in 2 directories, 61 B in all. 4 lines of code: Rust 100 %. Most of it is in price/ (1 file, mostly source).
       files       .spore/runs/RUNID-001

@@ -103,6 +103,25 @@ fn no_session_finds_what_another_role_left_and_none_finds_the_home() {
 }
 
 #[test]
+fn a_checkout_is_at_one_place_for_every_role() {
+    // Where it is, the coder writes into the change; every other role looks whether it is there, too.
+    let same = r#"test "$(cat place.txt)" = "$(pwd -P)""#;
+    let neutral = r#"test "$(basename "$(pwd -P)")" = repo && test "$(pwd -P)" = "$(pwd)""#;
+    let own = format!("pwd -P > place.txt\n{neutral}");
+    let env = scene(&own, same, same, &format!("{same} || test ! -e place.txt"));
+    if is_skipped(&env) {
+        return;
+    }
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    for session in ["bounce-1/coder", "bounce-1/verifier", "bounce-2/coder", "bounce-2/verifier"] {
+        let went = went_well(&env, session);
+        assert!(went.iter().all(|well| *well), "{session}: {went:?}\n{}", output.stderr);
+    }
+    let place = env.git(&["show", &format!("{}:place.txt", scenes::newest_branch(&env))]);
+    assert!(!place.contains("state") && place.ends_with("/repo"), "{place}");
+}
+
+#[test]
 fn a_coder_that_spoils_its_home_has_its_next_bounce_all_the_same() {
     let spoil = "mv ~/.cargo ~/moved-1 && mkdir -p ~/.cargo/config.toml/x
                  mv ~/.cache ~/moved-2 && ln -s /usr ~/.cache

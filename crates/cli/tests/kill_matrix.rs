@@ -12,7 +12,7 @@ use spore_testkit::kill::{CommandTraits, KillPoint, KillTally, KillTarget, matri
 use crate::{scenes, verified_run};
 
 /// What `SPORE_KILLS` asks for beyond the usual: `all` effects, or the real `claude`.
-fn asked_for(kills: &str) -> bool {
+pub(crate) fn asked_for(kills: &str) -> bool {
     std::env::var("SPORE_KILLS").is_ok_and(|asked| asked == kills)
 }
 
@@ -111,7 +111,7 @@ const EIGHT: [KillPoint<'static>; 8] = [
 ];
 
 /// Returns whether a session of the only run is known to have said this.
-fn says(env: &TestEnv, session: &str, words: &str) -> bool {
+pub(crate) fn says(env: &TestEnv, session: &str, words: &str) -> bool {
     let Ok(mut runs) = std::fs::read_dir(env.repo().join(".spore/runs")) else { return false };
     let Some(Ok(run)) = runs.next() else { return false };
     let transcript = run.path().join(session).join("transcript.jsonl");

@@ -282,8 +282,12 @@ final = '''<summary>{{"title": "word-title {KEY}", "summary": "word-summary {KEY
         "word-tool",
     ];
     nothing_leaks(&env, &[&run, &shown, &events], &words);
-    let message = env.git(&["log", "-1", "--format=%B", &format!("spore/{id}")]);
-    assert!(message.contains("[secret DEPLOY_KEY] and [secret git credentials]"), "{message}");
+    let message = env.git(&["log", "-1", "--format=%B", &scenes::branch_of(&env, &id)]);
+    assert!(
+        message.starts_with("write the answer, word-task, with [secret DEPLOY_KEY]"),
+        "{message}"
+    );
+    assert!(message.contains("word-again [secret DEPLOY_KEY]\n"), "{message}");
 
     let seen = std::fs::read_to_string(env.dir().join("home/agent-env.txt")).unwrap();
     let gate = std::fs::read_to_string(env.dir().join("home/gate-env.txt")).unwrap();

@@ -71,7 +71,7 @@ impl Drop for SmallDisk<'_> {
 }
 
 fn result(env: &TestEnv) -> String {
-    let branch = format!("spore/{}", scenes::newest_id(env));
+    let branch = scenes::newest_branch(env);
     env.git(&["diff", "main", &branch])
 }
 
@@ -130,11 +130,13 @@ fn a_run_that_fills_the_disk_of_the_repository_goes_on_when_there_is_room() {
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    No sandbox holds agents and gates: it is switched off.
-    gates: checking the base commit
-    gates: check `sh check.sh`: green
+    No sandbox holds agents and checks: it is switched off.
+    checks: the base commit
+    checks: check `sh check.sh`: green
     reading the code for the first time
-    bounce 1/3: coder (replay)
+    attempt 1/3: coder (replay)
+      coder: run test -e $HOME/greedy || { touch $HOME/greedy; cat /dev/zero > $TEST_ENV/repo/ballast; }
+      coder: write answer.txt
     error: the disk is full
       because: database or disk is full
       try: free some disk space, then try again; a run that was under way goes on with `spore resume`

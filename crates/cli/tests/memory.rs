@@ -164,12 +164,12 @@ fn evidence_goes_from_event_to_edit_and_back() {
     insta::assert_snapshot!(told(&env.spore(&["runs", "list"]).code(0)), @"
     exit code: 0
     --- stdout
-    RUN       STATUS         STARTED                COST  TASK
-    RUN-0001  finished       2026-01-02 03:14      $0.00  memory undo
-    RUN-0002  finished       2026-01-02 03:13      $0.00  memory update
-    RUN-0003  finished       2026-01-02 03:12      $0.00  memory update
-    RUN-0004  finished       2026-01-02 03:08      $0.00  memory crystallize
-    RUN-0005  finished       2026-01-02 03:07      $0.00  memory scan
+    RUN       STATUS         STARTED                    COST  TASK
+    RUN-0001  finished       2026-01-02 03:14 UTC      $0.00  memory undo
+    RUN-0002  finished       2026-01-02 03:13 UTC      $0.00  memory update
+    RUN-0003  finished       2026-01-02 03:12 UTC      $0.00  memory update
+    RUN-0004  finished       2026-01-02 03:08 UTC      $0.00  memory crystallize
+    RUN-0005  finished       2026-01-02 03:07 UTC      $0.00  memory scan
     --- stderr
     ");
 }
@@ -301,7 +301,7 @@ fn an_edit_without_evidence_is_refused_whatever_asks_for_it() {
     --- stdout
     --- stderr
     error: no evidence, no edit: memory/CLAUDE.md:L4 has no evidence against it in the ledger, so it stays
-      try: if it is wrong, say so: spore events append --kind human --type memory.feedback --payload '{"line": "hash-0000001", "activation": "missed", "root_cause": "direction-wrong"}'; then scan and crystallize. Or edit the file yourself: it is yours
+      try: if it is wrong, say so: spore memory feedback hash-0000001 failed "why"; then scan and crystallize. Or edit the file yourself: it is yours
     "#);
     let _ = env.spore(&["memory", "update", "--remove", "L3"]).code(65);
     let json = env.spore(&["memory", "update", "--remove", "L3", "--json"]).code(65);
@@ -595,4 +595,23 @@ fn a_project_without_memory_is_told_how_to_begin() {
     assert_eq!(nothing.stdout, "NO-OP: ledger and dossiers are up to date.\n");
     let _ = env.spore(&["memory", "update"]).code(0);
     assert_eq!(names(&env.repo().join(".spore/memory")), ["state"]);
+}
+
+#[test]
+fn a_persons_word_about_a_line_is_evidence_with_the_next_scan() {
+    let env = project();
+    let given = env.spore(&["memory", "feedback", "L5", "failed", "we use just now"]).code(0);
+    assert!(given.stdout.contains("make lint"), "{}", given.stdout);
+    let _ = env.spore(&["memory", "feedback", "L3", "helped", "no query leaked"]).code(0);
+    let _ = env.spore(&["memory", "scan"]).code(0);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let evidence = |line: &str| {
+        let why = env.spore(&["memory", "why", line, "--json"]).code(0).json();
+        why["evidence"].as_array().unwrap().clone()
+    };
+    assert_eq!(evidence("L5")[0]["root_cause"], "direction-wrong");
+    assert_eq!(evidence("L5")[0]["kind"], "human");
+    assert_eq!(evidence("L3").len(), 1);
+    let silent = env.spore(&["memory", "feedback", "L3", "failed", "  "]).code(64).stderr;
+    assert!(silent.contains("the reason is empty"), "{silent}");
 }

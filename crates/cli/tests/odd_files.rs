@@ -29,7 +29,7 @@ fn turned_down(odd: &str, words: &str, mend: &str, settings: &str) {
     let _ = scenes::orchestrate(&env, &[]).code(0);
     let run = scenes::newest(&env);
     assert_eq!(run["bounces"].as_array().unwrap().len(), 2, "{run}");
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "HEAD", &branch]), "answer.txt");
 }
 
@@ -70,7 +70,7 @@ fn goes_through(odd: &str, expected: &[&str]) {
     let steps = format!("{WRITE_42}, {{ run = '''{odd}''' }}");
     let env = scenes::with_scenario(&scenes::one_bounce(&steps));
     let _ = scenes::orchestrate(&env, &[]).code(0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     let changed = env.git(&["diff", "--name-only", "HEAD", &branch]);
     let changed: Vec<&str> = changed.lines().filter(|name| *name != "answer.txt").collect();
     assert_eq!(changed, expected, "{odd}");
@@ -119,6 +119,6 @@ fn pruning_the_repository_loses_nothing_of_a_run_that_waits() {
     env.git(&["gc", "-q", "--prune=now"]);
     env.git(&["prune", "--expire=now"]);
     let _ = env.spore(&["resume"]).code(0);
-    let branch = format!("spore/{}:answer.txt", scenes::newest_id(&env));
+    let branch = format!("{}:answer.txt", scenes::newest_branch(&env));
     assert_eq!(env.git(&["show", &branch]), "42");
 }

@@ -6,7 +6,6 @@
 //! for what it has in its cache, so there is nothing to find offline.
 
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
-#![expect(clippy::print_stdout, reason = "what was skipped is worth knowing")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

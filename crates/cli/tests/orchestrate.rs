@@ -25,14 +25,14 @@ fn a_task_is_worked_on_until_it_is_verified() {
     let (env, output) = check(scenes::THREE_BOUNCES, &[], 0);
     insta::assert_snapshot!(told(&output));
     let base = env.git(&["rev-parse", "main"]);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["rev-parse", &format!("{branch}^")]), base);
     assert_eq!(env.git(&["rev-list", "--count", &format!("main..{branch}")]), "1");
     assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
     let commit = env.git(&["show", "--format=%an <%ae>%n%n%B", &branch]);
     insta::assert_snapshot!("the_commit_of_a_verified_run", scenes::plain(&commit));
     insta::assert_snapshot!(scenes::added_refs(&env).join("\n"), @"
-    refs/heads/spore/RUNID-001
+    refs/heads/spore/write-the-answer-RUN-0001
     refs/spore/RUNID-001/base
     refs/spore/RUNID-001/result
     ");
@@ -47,7 +47,7 @@ fn a_task_is_worked_on_until_it_is_verified() {
 fn the_trailers_of_a_commit_name_the_run_and_the_tree() {
     let (env, _) = check(&scenes::one_bounce(WRITE_42), &[], 0);
     let id = scenes::newest_id(&env);
-    let branch = format!("spore/{id}");
+    let branch = scenes::newest_branch(&env);
     let tree = env.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
     let trailers = env.git(&["show", "-s", "--format=%(trailers:unfold)", &branch]);
     assert_eq!(
@@ -100,12 +100,39 @@ fn a_change_that_never_holds_is_escalated_and_kept() {
     insta::assert_snapshot!(scenes::plain(&scenes::artefact(&env, "escalation.md")), @"
     # Escalated: write the answer
 
-    A person is needed: not verified by bounce 2, the last: check `sh check.sh`: red, exit 1
+    A person is needed: not verified by attempt 2, the last: check `sh check.sh`: red, exit 1
+
+    ## What was tried
+
+    ### Attempt 1: rejected
+
+    - check 'sh check.sh': red, exit 1
+
+    The last of what failed:
+
+    ```
+    $ sh check.sh
+    ```
+
+    ### Attempt 2: rejected
+
+    - check 'sh check.sh': red, exit 1
+
+    The last of what failed:
+
+    ```
+    $ sh check.sh
+    ```
+
+    ## What to do
+
+    - Take over: the last state is in `git --git-dir=.spore/work.git diff hash-0000001 refs/spore/RUNID-002/bounce/2`.
+    - Let it try anew, perhaps with a clearer task: `spore retry RUN-0002`.
 
     ## What is kept
 
     - The task files, transcripts, diffs and gate logs of every bounce: this directory.
-    - The files as each bounce left them, but for secrets, as git refs: `git --git-dir=.spore/work.git diff hash-0000001 refs/spore/RUNID-002/bounce/2` shows the last.
+    - The files as each bounce left them, but for secrets, as git refs, like the one above.
 
     `spore runs show RUN-0002` tells the whole story.
     ");
@@ -167,7 +194,7 @@ fn what_a_verifier_builds_does_not_void_its_verdict() {
         steps = [{ write = "build/out.txt", content = "made\n" }]"#;
     let env = scenes::with_writing_verifier(builds);
     let _ = orchestrate(&env, ONCE).code(0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "answer.txt");
 }
 
@@ -181,13 +208,15 @@ fn a_coder_that_fails_and_changes_nothing_fails_the_run() {
     Run RUN-0001 failed: the coder failed and changed nothing: it exited with code 3 and no final message
     It cost ~$1.00. To see what was tried:
       spore runs show RUN-0001
+    Mend what it failed for, or let it try anew:
+      spore retry RUN-0001
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    gates: checking the base commit
-    gates: check `sh check.sh`: green
+    checks: the base commit
+    checks: check `sh check.sh`: green
     reading the code for the first time
-    bounce 1/3: coder (replay)
+    attempt 1/3: coder (replay)
     coder: it exited with code 3 and no final message, 0 turns, ~$1.00
     0 files changed
     ");
@@ -222,15 +251,15 @@ fn a_verifier_that_breaks_down_twice_waits_for_a_person() {
     insta::assert_snapshot!(told(&resumed), @"
     exit code: 0
     --- stdout
-    Verified after 1 bounce for ~$2.75. The work is on branch spore/RUNID-001:
-      git diff HEAD...spore/RUNID-001
-      git merge spore/RUNID-001
+    Verified after 1 attempt for ~$2.75. The work is on branch spore/write-the-answer-RUN-0001:
+      git diff HEAD...spore/write-the-answer-RUN-0001
+      git merge spore/write-the-answer-RUN-0001
     --- stderr
     Run RUN-0001 goes on.
-    bounce 1/3: verifier (replay)
+    attempt 1/3: verifier (replay)
     verifier: done, 1 turn, $0.25
-    bounce 1 holds
-    committed hash-0000002: on branch spore/RUNID-001
+    attempt 1 passes
+    committed hash-0000002: on branch spore/write-the-answer-RUN-0001
     ");
     let roles: Vec<String> = scenes::newest(&env)["ledger"]
         .as_array()
@@ -256,18 +285,19 @@ fn a_project_whose_own_checks_fail_is_refused_unless_allowed() {
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    gates: checking the base commit
-    gates: check `sh check.sh`: red, exit 1
+    checks: the base commit
+    checks: check `sh check.sh`: red, exit 1
     error: the project's own checks already fail at the base commit
-      try: mend them and commit, or add `--allow-red` to go on all the same; what they said is in .spore/runs/RUNID-001/baseline/
+      $ sh check.sh
+      try: mend them and commit; `--fix-red` makes mending them the task, and `--allow-red` goes on all the same where tests have names; what they said is in .spore/runs/RUNID-001/baseline/
     ");
     assert_eq!(refused.stdout, "");
     assert_eq!(scenes::newest(&env)["ledger"], serde_json::json!([]));
     no_branch(&env);
     let json = orchestrate(&env, &["--json"]).code(65);
     assert_eq!(json.stdout, "");
-    insta::assert_snapshot!(scenes::plain(&json.stderr), @r#"{"error":{"causes":[],"exit_code":65,"fault":"bad_input","hint":"mend them and commit, or add `--allow-red` to go on all the same; what they said is in .spore/runs/RUNID-001/baseline/","message":"the project's own checks already fail at the base commit"}}"#);
-    let allowed = orchestrate(&env, &["--allow-red"]).code(0);
+    insta::assert_snapshot!(scenes::plain(&json.stderr), @r#"{"error":{"causes":[],"exit_code":65,"fault":"bad_input","hint":"mend them and commit; `--fix-red` makes mending them the task, and `--allow-red` goes on all the same where tests have names; what they said is in .spore/runs/RUNID-001/baseline/","message":"the project's own checks already fail at the base commit\n$ sh check.sh"}}"#);
+    let allowed = orchestrate(&env, &["--fix-red"]).code(0);
     insta::assert_snapshot!("a_red_project_worked_on_all_the_same", told(&allowed));
 }
 
@@ -299,7 +329,8 @@ fn a_run_that_has_spent_its_budget_waits_and_goes_on_with_more() {
     insta::assert_snapshot!(told(&again), @"
     exit code: 3
     --- stdout
-    Run RUN-0001 waits for budget: its budget of $0.40 is spent. To go on:
+    Run RUN-0001 waits for budget: its budget of $0.40 is spent
+    Give it more to spend:
       spore resume RUN-0001 --budget +5
     --- stderr
     Run RUN-0001 goes on.
@@ -319,13 +350,15 @@ fn a_coder_that_hangs_is_ended_when_its_time_is_over() {
     Run RUN-0001 failed: the coder failed and changed nothing: its time was over
     It cost ~$1.00. To see what was tried:
       spore runs show RUN-0001
+    Mend what it failed for, or let it try anew:
+      spore retry RUN-0001
     --- stderr
     Initialised .spore/, where runs are kept.
     Run RUN-0001 starts from hash-0000002.
-    gates: checking the base commit
-    gates: check `sh check.sh`: green
+    checks: the base commit
+    checks: check `sh check.sh`: green
     reading the code for the first time
-    bounce 1/3: coder (replay)
+    attempt 1/3: coder (replay)
     coder: its time was over, 0 turns, ~$1.00
     0 files changed
     ");
@@ -352,7 +385,7 @@ fn what_must_not_be_committed_is_in_no_commit() {
         { write = ".claude/settings.json", content = "{}" },
         { write = "more.txt", content = "more\n" },"#;
     let (env, _) = check(&scenes::one_bounce(&format!("{litter} {WRITE_42}")), &[], 0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "answer.txt\nmore.txt");
     let files = env.git(&["ls-tree", "-r", "--name-only", &branch]);
     assert!(!files.contains(".env"), "{files}");
@@ -412,7 +445,7 @@ fn progress_as_json_is_one_object_a_line() {
 fn a_quiet_run_says_nothing_on_stderr() {
     let (_, output) = check(&scenes::one_bounce(WRITE_42), &["-q"], 0);
     assert_eq!(output.stderr, "");
-    assert!(output.stdout.starts_with("Verified after 1 bounce"), "{}", output.stdout);
+    assert!(output.stdout.starts_with("Verified after 1 attempt"), "{}", output.stdout);
 }
 
 #[test]
@@ -446,10 +479,10 @@ fn a_dry_run_tells_the_plan_and_does_nothing() {
       coder       replay, 50 turns in 6000 s
       summarizer  replay, 15 turns in 1800 s
       verifier    replay, 50 turns in 6000 s
-      gate        sh check.sh
-      limits      3 bounces, $20.00 in all
+      check       sh check.sh
+      limits      3 attempts, $20.00 in all
       result      applied as patch, summed up
-      sandbox     the kernel confines agents and gates
+      sandbox     the kernel confines agents and checks
     Nothing was done.
     --- stderr
     ");
@@ -474,6 +507,7 @@ fn a_single_role_is_recorded_and_judged_by_nobody() {
     Run RUN-0001 starts from hash-0000002.
     reading the code for the first time
     operator (replay)
+      operator: write notes.txt
     operator: done, 1 turn, $0.25
     1 file changed
     ");

@@ -130,7 +130,7 @@ fn check(manager: &Manager) {
     ] {
         assert!(output.stderr.contains(&told), "{told:?} is not in\n{}", output.stderr);
     }
-    let installs = output.stderr.matches(&format!("gates: {program}-install")).count();
+    let installs = output.stderr.matches(&format!("checks: {program}-install")).count();
     assert_eq!(installs, manager.installs, "{}", output.stderr);
 }
 

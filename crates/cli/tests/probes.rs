@@ -87,7 +87,7 @@ fn is_skipped(program: &str) -> bool {
 /// Asserts what is said of the change, with the level if what the checks read could be recorded here.
 #[track_caller]
 fn check(output: &ProgramOutput, level: &str, words: &str) {
-    let line = output.stderr.lines().find(|line| line.contains("gates: proof:"));
+    let line = output.stderr.lines().find(|line| line.contains("checks: proof:"));
     let line = line.unwrap_or_else(|| panic!("{}", output.render()));
     assert!(line.ends_with(words), "{}", output.render());
     if !output.stderr.contains("is not on record") {

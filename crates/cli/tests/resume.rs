@@ -39,7 +39,7 @@ fn stop(env: &TestEnv, name: &str) -> ProgramOutput {
 /// The result of a run, without what a pause may rightly add.
 fn result(env: &TestEnv) -> Value {
     let shown = scenes::newest(env);
-    let branch = format!("spore/{}", shown["run"]["id"].as_str().unwrap());
+    let branch = scenes::branch_of(env, shown["run"]["id"].as_str().unwrap());
     let bounces: Vec<Value> = shown["bounces"]
         .as_array()
         .unwrap()
@@ -66,11 +66,96 @@ fn undisturbed(scenario: &str) -> Value {
 fn a_session_that_is_started_again_is_told_the_same_to_the_byte() {
     let env = scenes::with_scenario(&second_bounce_waits());
     let _ = stop(&env, "KILL");
-    let _ = env.spore(&["resume"]).code(0);
+    let resumed = env.spore(&["resume"]).code(0);
     // Every command of a scene has a later time: the task file's is that of the first attempt.
     let task = |session: &str| scenes::artefact(&env, &format!("bounce-2/{session}/task.md"));
-    assert_eq!(task("coder"), task("coder.lost-1"));
-    assert!(task("coder").contains(" UTC.\n"), "{}", task("coder"));
+    let again = task("coder");
+    let (same, left) = again.split_once("\n\n## Left behind\n").unwrap();
+    assert_eq!(same, task("coder.lost-1").trim_end());
+    assert!(same.contains(" UTC."), "{same}");
+    // An agent that cannot go on with a conversation is told what was left, and so is the user.
+    assert!(left.contains("+++ b/half.txt\n@@ -0,0 +1 @@\n+half\n"), "{left}");
+    let kept = format!("refs/spore/{}/left/2-1", scenes::newest_id(&env));
+    assert!(resumed.stderr.contains(&kept), "{}", resumed.stderr);
+    assert_eq!(env.work_git(&["show", &format!("{kept}:half.txt")]), "half");
+}
+
+#[test]
+fn where_several_runs_wait_a_person_says_which() {
+    let env = scenes::with_scenario(&second_bounce_waits());
+    for task in ["first task", "second task"] {
+        let args = ["orchestrate", task, "--backend", "replay", "--scenario", "../scenario.toml"];
+        let point = [("SPORE_KILL_AT", "before:row:begin coder/1")];
+        let _ = env.spore_in(&env.repo(), &args, &point).code(137);
+    }
+    let several = env.spore(&["resume"]).code(65);
+    insta::assert_snapshot!(told(&several), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: 2 runs wait to be resumed
+      try: say which one, or give one up with `spore runs abandon`:
+        spore resume RUN-0001  interrupted: second task
+        spore resume RUN-0002  interrupted: first task
+    ");
+    let id = scenes::newest_id(&env);
+    let abandoned = env.spore(&["runs", "abandon", &id]).code(0);
+    assert!(abandoned.stdout.contains("is cancelled: second task"), "{}", abandoned.render());
+    assert_eq!(scenes::newest(&env)["status"], "cancelled");
+    let over = env.spore(&["resume", &id]).code(65);
+    assert!(over.stderr.contains("is over: cancelled"), "{}", over.render());
+    // Now there is one to go on with.
+    env.write_at(&env.dir().join("home/waits"), "");
+    let _ = env.spore(&["resume"]).code(0);
+}
+
+#[test]
+fn a_run_that_is_given_up_keeps_its_work_and_is_booked() {
+    let env = scenes::with_scenario(&second_bounce_waits());
+    let _ = stop(&env, "KILL");
+    let id = scenes::newest_id(&env);
+    let abandoned = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();
+    let left = abandoned["left"].as_str().unwrap();
+    assert_eq!(env.work_git(&["show", &format!("{left}:half.txt")]), "half");
+    let shown = scenes::newest(&env);
+    assert_eq!(shown["status"], "cancelled");
+    assert_eq!(shown["ledger"].as_array().unwrap().len(), 2, "{shown:#}");
+    assert_eq!(shown["ledger"][1]["interrupted"], true);
+    assert_eq!(shown["cost"], abandoned["cost"]);
+    let events = env.spore(&["events", "tail", "--limit", "1000"]).code(0).stdout;
+    assert_eq!(events.matches("run.cancelled").count(), 1, "{events}");
+    // Giving it up twice is a mistake, and pruning takes what a ref keeps.
+    let _ = env.spore(&["runs", "abandon", &id]).code(65);
+    let pruned = env.spore(&["runs", "prune", "--json"]).code(0).json();
+    assert_eq!(pruned["runs"].as_array().unwrap().len(), 1, "{pruned}");
+}
+
+#[test]
+fn a_session_that_was_never_started_costs_nothing() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let point = [("SPORE_KILL_AT", "after:row:amend coder/1")];
+    let _ = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &point).code(137);
+    let _ = env.spore(&["resume"]).code(0);
+    let ledger = scenes::newest(&env)["ledger"].clone();
+    assert_eq!(ledger[0]["interrupted"], true, "{ledger:#}");
+    assert_eq!(ledger[0]["cost"], json!({ "usd": 0.0, "estimated": false }), "{ledger:#}");
+}
+
+#[test]
+fn a_retry_keeps_the_model_and_takes_another() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let _ = scenes::orchestrate(&env, &["--model", "large", "--apply", "none"]).code(0);
+    let model = |env: &TestEnv| {
+        let ledger = scenes::newest(env)["ledger"].clone();
+        ledger.as_array().unwrap().iter().map(|row| row["model"].to_string()).collect::<Vec<_>>()
+    };
+    let id = scenes::newest_id(&env);
+    let _ = env.spore(&["retry", &id]).code(0);
+    assert_eq!(model(&env), [r#""large""#, r#""large""#]);
+    let again = ["retry", &id, "--model", "small", "--backend", "replay", "--apply", "branch"];
+    let _ = env.spore(&[&again[..], &["--budget", "7"]].concat()).code(0);
+    assert_eq!(model(&env), [r#""small""#, r#""small""#]);
+    assert!(!scenes::newest_branch(&env).is_empty());
 }
 
 #[test]
@@ -84,8 +169,8 @@ fn a_run_stopped_by_ctrl_c_parks_and_ends_as_if_nothing_had_happened() {
     insta::assert_snapshot!(told(&listed), @"
     exit code: 0
     --- stdout
-    RUN       STATUS         STARTED                COST  TASK
-    RUN-0001  interrupted    2026-01-02 03:06     ~$1.50  write the answer
+    RUN       STATUS         STARTED                    COST  TASK
+    RUN-0001  interrupted    2026-01-02 03:06 UTC     ~$1.50  write the answer
     --- stderr
     ");
     let resumed = env.spore(&["resume"]).code(0);
@@ -133,7 +218,7 @@ fn a_run_killed_while_a_gate_runs_checks_again() {
     let _ = stop(&env, "KILL").code(137);
     assert_eq!(scenes::newest(&env)["status"], "interrupted");
     let resumed = env.spore(&["resume"]).code(0);
-    assert!(resumed.stderr.contains("gates: checking bounce 1"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("checks: attempt 1"), "{}", resumed.stderr);
     assert!(!resumed.stderr.contains("coder (replay)"), "paid twice: {}", resumed.stderr);
     let calm = scene();
     calm.write_at(&calm.dir().join("home/waits"), "");
@@ -192,7 +277,7 @@ fn a_run_that_is_over_is_not_resumed() {
     --- stdout
     --- stderr
     error: run RUN-0001 is over: verified
-      try: its work is on branch spore/RUNID-001
+      try: `spore runs show RUN-0001` tells where its work is
     ");
     let nothing = env.spore(&["resume"]).code(65);
     insta::assert_snapshot!(told(&nothing), @"
@@ -301,6 +386,6 @@ fn a_run_goes_on_with_what_it_was_started_with() {
     env.commit_all("the user goes on");
     env.write(".spore/config.toml", "[gates.commands.check]\nrun = \"false\"\n");
     let _ = env.spore(&["resume"]).code(0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["diff", "--name-only", "main~1", &branch]), "answer.txt\nnotes/new.txt");
 }

@@ -37,7 +37,7 @@ fn merged_work_is_in_the_files_and_a_rollback_takes_it_out_again() {
     --- stdout
     A rollback of run RUN-0001 (write the answer) would mean:
       - main goes from hash-0000002 to hash-0000003, without the change
-      - branch spore/RUNID-001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
+      - branch spore/write-the-answer-RUN-0001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
       - what it taught no longer counts: 2 nodes of the graph
     --- stderr
     ");
@@ -48,7 +48,7 @@ fn merged_work_is_in_the_files_and_a_rollback_takes_it_out_again() {
     --- stdout
     Rolled back run RUN-0001 (write the answer):
       - main goes from hash-0000002 to hash-0000003, without the change
-      - branch spore/RUNID-001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
+      - branch spore/write-the-answer-RUN-0001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
       - what it taught no longer counts: 2 nodes of the graph
     --- stderr
     ");
@@ -67,7 +67,7 @@ fn a_merge_that_is_in_the_way_of_nobody_but_the_user_is_left_to_them() {
     assert!(output.stdout.contains("answer.txt has uncommitted changes"), "{}", output.stdout);
     assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "mine\n");
     assert_eq!(scenes::newest(&env)["status"], "verified");
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
 }
 
@@ -107,7 +107,7 @@ fn what_was_laid_into_the_persons_files_is_taken_out_again() {
     --- stdout
     A rollback of run RUN-0001 (write the answer) would mean:
       - what was laid into your files goes back: 2 files
-      - branch spore/RUNID-001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
+      - branch spore/write-the-answer-RUN-0001 is removed; refs/spore/RUNID-001/rolled-back keeps its commit
       - what it taught no longer counts: 2 nodes of the graph
     --- stderr
     ");

@@ -40,11 +40,11 @@ fn a_run_can_start_from_an_older_commit() {
 
     let output = orchestrate(&env, &["--base", "first"]).code(0);
     assert!(output.stderr.contains("uncommitted"), "{}", output.stderr);
-    let id = scenes::newest_id(&env);
-    let parent = env.git(&["rev-parse", &format!("spore/{id}^")]);
+    let branch = scenes::newest_branch(&env);
+    let parent = env.git(&["rev-parse", &format!("{branch}^")]);
     assert_eq!(parent, first);
-    assert_eq!(env.git(&["show", &format!("spore/{id}:answer.txt")]), "42");
-    let changed = env.git(&["diff", "--name-only", "first", &format!("spore/{id}")]);
+    assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
+    let changed = env.git(&["diff", "--name-only", "first", &branch]);
     assert_eq!(changed, "answer.txt");
     let shown = scenes::newest(&env);
     assert_eq!(shown["run"]["base_commit"], first.as_str());
@@ -75,8 +75,7 @@ fn work_on_an_older_base_is_not_merged_into_a_branch_that_is_further() {
         "{}",
         output.stdout
     );
-    let id = scenes::newest_id(&env);
-    assert_eq!(env.git(&["show", &format!("spore/{id}:answer.txt")]), "42");
+    assert_eq!(env.git(&["show", &format!("{}:answer.txt", scenes::newest_branch(&env))]), "42");
     assert_eq!(persons(&env), before);
 }
 

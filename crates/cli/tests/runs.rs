@@ -46,11 +46,11 @@ fn runs_are_listed_newest_first_with_what_became_of_them() {
     insta::assert_snapshot!(told(&output), @"
     exit code: 0
     --- stdout
-    RUN       STATUS         STARTED                COST  TASK
-    RUN-0001  parked:budget  2026-01-02 03:12      $0.50  spend too much
-    RUN-0002  failed         2026-01-02 03:10     ~$1.00  give up
-    RUN-0003  escalated      2026-01-02 03:08      $0.50  do nothing well
-    RUN-0004  verified       2026-01-02 03:06      $0.75  write the answer
+    RUN       STATUS         STARTED                    COST  TASK
+    RUN-0001  parked:budget  2026-01-02 03:12 UTC      $0.50  spend too much
+    RUN-0002  failed         2026-01-02 03:10 UTC     ~$1.00  give up
+    RUN-0003  escalated      2026-01-02 03:08 UTC      $0.50  do nothing well
+    RUN-0004  verified       2026-01-02 03:06 UTC      $0.75  write the answer
     --- stderr
     ");
     let json = env.spore(&["runs", "list", "--json", "--limit", "2"]).code(0).json();
@@ -78,12 +78,14 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
     Run RUNID-001  failed
       task        give up
       base        hash-0000002
-      started     2026-01-02 03:10, took 0.0 s
+      started     2026-01-02 03:10 UTC, took 0.0 s
       cost        ~$1.00 in 1 session
       reason      the coder failed and changed nothing: it exited with code 3 and no final message
       files       .spore/runs/RUNID-001
+      next        Mend what it failed for, or let it try anew:
+                    spore retry RUN-0001
 
-    Bounce 1  rejected
+    Attempt 1  rejected
       coder       failed, 0 turns, ~$1.00, it exited with code 3 and no final message
       reason      the coder failed and changed nothing: it exited with code 3 and no final message
     --- stderr
@@ -95,18 +97,40 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
     Run RUNID-001  parked:budget
       task        spend too much
       base        hash-0000002
-      started     2026-01-02 03:12
+      started     2026-01-02 03:12 UTC
       cost        $0.50 in 1 session
       reason      its budget of $0.10 is spent
       files       .spore/runs/RUNID-001
+      next        Give it more to spend:
+                    spore resume RUN-0001 --budget +5
 
-    Bounce 1  parked:budget
+    Attempt 1  parked:budget
       coder       finished, 1 turn, $0.50
-      gate        check `sh check.sh`: green
+      check       check `sh check.sh`: green
       proof       checked
       doubt       no check names its tests, so one that is gone would not be missed
     --- stderr
     ");
+}
+
+#[test]
+fn any_part_of_the_short_form_names_a_run_and_no_id_means_the_newest() {
+    let (env, ids) = history();
+    let shown = |args: &[&str]| {
+        let all = [&["runs", "show", "--json"], args].concat();
+        env.spore(&all).code(0).json()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(shown(&[]), ids[3]);
+    for id in &ids {
+        assert_eq!(shown(&[&id[19..25]]), *id);
+        assert_eq!(shown(&[&id[18..22].to_lowercase()]), *id);
+    }
+    let diff = env.spore(&["runs", "diff", &ids[0][18..], "-q"]).code(0).stdout;
+    assert!(diff.contains("\n-41\n+42"), "{diff}");
+    let newest = env.spore(&["runs", "diff", "--json"]).code(0).json();
+    assert_eq!((&newest["run"], &newest["bounce"]), (&ids[3].clone().into(), &1.into()));
+    let nothing = env.spore(&["runs", "diff", &ids[2][18..]]).code(65).stderr;
+    assert!(nothing.contains("handed in no change"), "{nothing}");
 }
 
 #[test]

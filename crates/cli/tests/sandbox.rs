@@ -140,7 +140,7 @@ fn what_the_tricks_try_would_work_without_a_sandbox() {
         "[gates.commands.check]\nrun = \"true\"\n[sandbox]\nmode = \"off\"\n",
     );
     let output = run(&env, None, scenes::ORCHESTRATE);
-    assert!(output.stderr.contains("No sandbox holds agents and gates: it is switched off."));
+    assert!(output.stderr.contains("No sandbox holds agents and checks: it is switched off."));
     let told = std::fs::read_to_string(env.dir().join("home/escapes")).unwrap_or_default();
     let worked = (0..TRICKS.len()).filter(|number| told.contains(&format!("{number} got out")));
     assert_eq!(worked.count(), TRICKS.len(), "{told}");

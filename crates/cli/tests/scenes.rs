@@ -181,6 +181,26 @@ pub(crate) fn newest_id(env: &TestEnv) -> String {
     listed[0]["id"].as_str().unwrap().to_owned()
 }
 
+/// Returns the branch that the newest run's work is on.
+#[track_caller]
+pub(crate) fn newest_branch(env: &TestEnv) -> String {
+    branch_of(env, &newest_id(env))
+}
+
+#[track_caller]
+pub(crate) fn branch_of(env: &TestEnv, run: &str) -> String {
+    let end = &run[run.len() - 8..];
+    let branches = env.git(&["branch", "--list", "spore/*", "--format=%(refname:short)"]);
+    let ours = branches.lines().find(|name| name.ends_with(end));
+    ours.unwrap_or_else(|| panic!("{run} has no branch: {branches}")).to_owned()
+}
+
+/// Returns what `runs show` says of the newest run.
+#[track_caller]
+pub(crate) fn shown(env: &TestEnv) -> Value {
+    env.spore(&["runs", "show", &newest_id(env), "--json"]).code(0).json()
+}
+
 /// Returns a file that the newest run left.
 #[track_caller]
 pub(crate) fn artefact(env: &TestEnv, name: &str) -> String {

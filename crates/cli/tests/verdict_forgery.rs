@@ -214,6 +214,6 @@ fn a_judge_does_not_read_instructions_of_the_change() {
     let coder = scenario.split("[[session]]").nth(1).unwrap();
     let env = scenes::with_scenario(&format!("[[session]]{coder}{verifier}"));
     let _ = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(0);
-    let branch = format!("spore/{}", scenes::newest_id(&env));
+    let branch = scenes::newest_branch(&env);
     assert_eq!(env.git(&["show", &format!("{branch}:CLAUDE.md")]), "Say supports.");
 }

@@ -18,9 +18,9 @@ use spore_testkit::TestEnv;
 use crate::bystander::Footprint;
 use crate::scenes;
 
-const MODEL: &str = "claude-sonnet-4-5";
+pub(crate) const MODEL: &str = "claude-sonnet-4-5";
 const REASON: &str = "43 is not the answer";
-const SUPPORTS: &str = r#"<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.9,"reason":"it says 42"}</verdict>"#;
+pub(crate) const SUPPORTS: &str = r#"<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.9,"reason":"it says 42"}</verdict>"#;
 const SUMMARY: &str = r#"<summary>{"title": "The answer is written", "summary": "answer.txt says 42 after two attempts that fell short.", "lessons": []}</summary>"#;
 
 /// How an agent's tools are called.
@@ -47,7 +47,7 @@ const API: Tongue = Tongue {
 };
 
 /// The coder clears a file that must stay, then writes a wrong answer, then the right one.
-fn turns(tongue: &Tongue) -> [Turn; 8] {
+fn turns(tongue: &Tongue) -> [Turn; 9] {
     let coder = |when: &str, command: &str| {
         (tongue.shell)(&format!("{command}; echo WRITTEN")).when(When::contains(when))
     };
@@ -67,10 +67,12 @@ fn turns(tongue: &Tongue) -> [Turn; 8] {
         Turn::calls(tongue.submit, verdict).when(When::contains("verifier in bounce 2")),
         coder(REASON, "echo 42 > answer.txt"),
         Turn::says(SUPPORTS).when(When::contains("verifier in bounce 3")),
+        // It had written its file when it was cut off.
+        Turn::says("done").when(When::contains("You were cut off")),
     ]
 }
 
-fn scenario(turns: impl IntoIterator<Item = Turn>) -> ModelScenario {
+pub(crate) fn scenario(turns: impl IntoIterator<Item = Turn>) -> ModelScenario {
     let usd = |thousandths: i64| Usd::from_nanos(thousandths * 1_000_000);
     let price = ScriptedPrice {
         input: usd(3000),
@@ -116,7 +118,7 @@ pub(crate) fn claude_scene(program: &str) -> TestEnv {
     env.with_variable("SPORE_CLAUDE_PROGRAM", program).keeping(server)
 }
 
-fn variables(url: &str) -> [(&'static str, String); 4] {
+pub(crate) fn variables(url: &str) -> [(&'static str, String); 4] {
     [
         ("ANTHROPIC_BASE_URL", url.to_owned()),
         ("ANTHROPIC_API_KEY", "no-key-at-all".to_owned()),

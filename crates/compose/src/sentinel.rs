@@ -54,6 +54,9 @@ pub struct CheckResult {
     pub failing: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The last of what a check that failed printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
     /// Its log, below the run's directory.
     pub log: String,
 }

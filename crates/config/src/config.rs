@@ -21,6 +21,7 @@ pub struct Config {
     /// Commands of agents that speak ACP, by name.
     pub acp: BTreeMap<String, Vec<String>>,
     pub api: ApiConfig,
+    pub local: LocalConfig,
     pub command: CommandConfig,
     pub gates: GateConfig,
     pub commit: CommitConfig,
@@ -118,6 +119,7 @@ pub struct VerdictRules {
 pub struct SessionLimits {
     pub first_output: Duration,
     pub idle: Duration,
+    pub require_tools: bool,
     pub exit_deadline: Duration,
     pub start_retry_pause: Duration,
     pub interrupt_grace: Duration,
@@ -151,6 +153,40 @@ pub struct ApiConfig {
     pub command_output_bytes: u64,
     pub line_cap_bytes: u64,
     pub idle: Duration,
+    /// `native`, `text`, `auto` or `schema`.
+    pub tools: String,
+    pub mends: u32,
+    pub small_window: u64,
+}
+
+/// Servers of models on the person's own machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalConfig {
+    pub first_output: Duration,
+    pub ollama: LocalServerConfig,
+    pub llama_server: LocalServerConfig,
+    pub lmstudio: LocalServerConfig,
+}
+
+impl LocalConfig {
+    /// Returns the settings of a backend, by its name.
+    pub fn of(&self, backend: &str) -> Option<&LocalServerConfig> {
+        match backend {
+            "ollama" => Some(&self.ollama),
+            "llama-server" => Some(&self.llama_server),
+            "lmstudio" => Some(&self.lmstudio),
+            _ => None,
+        }
+    }
+}
+
+/// One server on the person's own machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalServerConfig {
+    pub address: String,
+    pub context_window: u64,
+    pub max_output_tokens: u32,
+    pub tools: String,
 }
 
 /// Any program as an agent; without a program there is none.
@@ -166,6 +202,8 @@ pub struct GateConfig {
     pub timeout: Duration,
     pub log_cap_bytes: u64,
     pub evidence_bytes: u64,
+    /// Whether the gates that people name are all there are.
+    pub only: bool,
     pub allow_red: bool,
     pub allow_test_changes: bool,
     /// Patterns for test files, on top of the conventions; with a `!` in front, for others.
@@ -177,6 +215,8 @@ pub struct GateConfig {
     /// How long parts of a change are taken back, and how many at most.
     pub probe: ProbeTime,
     pub probe_hunks: u32,
+    /// Whether a tester writes tests that the coder never sees.
+    pub hold_out: bool,
     /// What a record of a gate's look-ups keeps.
     pub recorded_paths: u32,
     /// How many tests of a gate get an end that must fail.
@@ -425,13 +465,14 @@ pub struct ScanConfig {
     pub listed: u32,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SearchConfig {
     pub limit: u32,
     pub refresh_files: u32,
     pub embed_for: Duration,
     pub near: u32,
     pub near_of_some: u32,
+    pub least_nearness: f64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

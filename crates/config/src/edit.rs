@@ -54,6 +54,61 @@ pub fn set(file: &SettingsLayer, key: &str, typed: &str) -> Result<String, Confi
     }
 }
 
+/// Returns the text of `file` without its own line for `key`, a setting or a whole table;
+/// nothing where it has none. Tables that are empty afterwards go with it.
+pub fn unset(file: &SettingsLayer, key: &str) -> Result<Option<String>, ConfigError> {
+    let SettingsLayer { origin: file, text } = file;
+    let schema = Schema::of_defaults()?;
+    if let KnownKey::Nothing = schema.look_up(key) {
+        let place =
+            SettingPlace { origin: SettingsOrigin::Flag(format!("unset {key}")), position: None };
+        let nearest = schema.nearest(key);
+        return Err(ConfigError::UnknownKey { place, key: key.to_owned(), nearest });
+    }
+    let mut document: DocumentMut = text.parse().map_err(|source: toml_edit::TomlError| {
+        let offset = source.span().map(|span| span.start);
+        ConfigError::Syntax {
+            place: SettingPlace::new(file, text, offset),
+            source: Box::new(source),
+        }
+    })?;
+    if !take(document.as_table_mut(), &parts(key)) {
+        return Ok(None);
+    }
+    let edited = document.to_string();
+    Config::load(&[SettingsLayer { origin: file.clone(), text: edited.clone() }])?;
+    Ok(Some(edited))
+}
+
+/// Removes what `path` leads to; says whether there was anything.
+fn take(table: &mut dyn TableLike, path: &[&str]) -> bool {
+    match path {
+        [] => false,
+        [name] => table.remove(name).is_some(),
+        [name, rest @ ..] => {
+            let Some(below) = table.get_mut(name).and_then(Item::as_table_like_mut) else {
+                return false;
+            };
+            let taken = take(below, rest);
+            let is_empty = below.is_empty();
+            if taken && is_empty && !table.get(name).is_some_and(has_comment) {
+                table.remove(name);
+            }
+            taken
+        }
+    }
+}
+
+/// Returns whether the owner of the file wrote something above the head of a table or beside it.
+fn has_comment(item: &Item) -> bool {
+    let Item::Table(table) = item else { return false };
+    let (above, beside) = (table.decor().prefix(), table.decor().suffix());
+    [above, beside]
+        .into_iter()
+        .flatten()
+        .any(|raw| raw.as_str().is_none_or(|text| text.contains('#')))
+}
+
 /// Returns whether `key` needs a new table in a file that ends in a comment. The comment is
 /// not about the new table and must not stand below it afterwards.
 fn belongs_at_the_end(document: &DocumentMut, key: &str) -> bool {
@@ -172,6 +227,30 @@ mod tests {
             "show.limit = 5\n# end\n\n[diff]\ncap_bytes = 9\n",
         );
         check("show.limit = 5\n# end\n", "show.limit", "6", "show.limit = 6\n# end\n");
+    }
+
+    #[track_caller]
+    fn check_unset(text: &str, key: &str, expected: Option<&str>) {
+        assert_eq!(unset(&project(text), key).unwrap().as_deref(), expected);
+    }
+
+    #[test]
+    fn a_setting_is_taken_out_and_the_rest_stays() {
+        let text = "# ours\n[show]\nlimit = 5 # few\n\n[gates]\nallow_red = true\ntests = []\n";
+        check_unset(
+            text,
+            "show.limit",
+            Some("# ours\n[show]\n\n[gates]\nallow_red = true\ntests = []\n"),
+        );
+        let less = "# ours\n[show]\nlimit = 5 # few\n\n[gates]\nallow_red = true\n";
+        check_unset(text, "gates.tests", Some(less));
+        check_unset(text, "gates.timeout", None);
+        let gate = "[gates.commands.test]\nrun = \"make\"\n";
+        check_unset(gate, "gates.commands.test", Some(""));
+        check_unset(gate, "gates.commands.test.run", Some(""));
+        check_unset("", "show.limit", None);
+        let unknown = unset(&project(""), "show.limt").unwrap_err().to_string();
+        assert!(unknown.contains("did you mean show.limit?"), "{unknown}");
     }
 
     #[test]

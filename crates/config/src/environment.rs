@@ -41,7 +41,7 @@ pub fn env_layers(variables: &[(String, String)]) -> Vec<SettingsLayer> {
 }
 
 /// Returns the variable for `key`.
-pub(crate) fn variable(key: &str) -> String {
+pub fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 

@@ -14,6 +14,7 @@ mod edit;
 mod entries;
 mod environment;
 mod error;
+mod explain;
 mod layer;
 mod schema;
 mod tables;
@@ -23,15 +24,16 @@ mod value;
 pub use config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig,
     CommitConfig, Config, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand,
-    GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, ModelPrice,
-    OrchestrateConfig, PriceConfig, ReachList, RoleConfig, RoleTable, SandboxConfig, ScanConfig,
-    SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
-    SummaryConfig, TierConfig, ToolConfig, VerdictRules,
+    GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
+    LocalServerConfig, ModelPrice, OrchestrateConfig, PriceConfig, ReachList, RoleConfig,
+    RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig,
+    SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 pub use distance::distance;
-pub use edit::set;
-pub use environment::{RESERVED, env_layers};
+pub use edit::{set, unset};
+pub use environment::{RESERVED, env_layers, variable};
 pub use error::{ConfigError, Position, SettingPlace};
+pub use explain::explain;
 pub use layer::{Loaded, Origins, SettingEntry, SettingsLayer, SettingsOrigin};
 pub use time::{BadDuration, parse_duration};
 pub use value::Value;

@@ -8,10 +8,11 @@ use spore_model::{CheckoutAccess, NetAddress, ProbeTime, ToolGroup, ToolGroups};
 use crate::config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig,
     CommandConfig, CommitConfig, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig,
-    GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, MemoryConfig,
-    ModelPrice, OrchestrateConfig, PriceConfig, ReachList, RoleConfig, RoleTable, SandboxConfig,
-    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
-    StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
+    GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
+    LocalServerConfig, MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig, ReachList,
+    RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits,
+    ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig,
+    VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -23,6 +24,7 @@ const TIERS: &[&str] = &["low", "medium", "high"];
 /// The member of the table of roles that says what a role has that is not named, and what a
 /// named one leaves out.
 const OTHER_ROLES: &str = "default";
+const CALL_FORMS: &[&str] = &["native", "text", "auto", "schema"];
 const GATE_KINDS: &[&str] = &["build", "test", "lint"];
 const PARSERS: &[&str] = &[
     "cargo", "pytest", "unittest", "jest", "vitest", "mocha", "tap", "go", "ctest", "dotnet",
@@ -44,7 +46,7 @@ impl Config {
             },
             verdict: VerdictRules {
                 require: all
-                    .word("verdict.require", &["checked", "proved", "seen"])?
+                    .word("verdict.require", &["checked", "proved", "seen", "held-out"])?
                     .parse()
                     .unwrap_or(spore_model::ProofLevel::Checked),
                 min_confidence: all.fraction("verdict.min_confidence")?,
@@ -61,6 +63,7 @@ impl Config {
             codex: CodexConfig { program: all.text("codex.program")? },
             acp: all.members("acp", |all, path| all.list(&format!("{path}.command")))?,
             api: all.api()?,
+            local: all.local()?,
             command: CommandConfig {
                 program: all.text("command.program")?,
                 args: all.list("command.args")?,
@@ -157,6 +160,7 @@ impl Entries<'_> {
         Ok(SessionLimits {
             first_output: self.time("session.first_output")?,
             idle: self.time("session.idle")?,
+            require_tools: self.flag("session.require_tools")?,
             exit_deadline: self.time("session.exit_deadline")?,
             start_retry_pause: self.time("session.start_retry_pause")?,
             interrupt_grace: self.time("session.interrupt_grace")?,
@@ -180,6 +184,33 @@ impl Entries<'_> {
             command_output_bytes: self.bytes("api.command_output_bytes")?,
             line_cap_bytes: self.bytes("api.line_cap_bytes")?,
             idle: self.time("api.idle")?,
+            tools: self.word("api.tools", CALL_FORMS)?,
+            mends: self.count("api.mends")?,
+            small_window: self.count("api.small_window")?.into(),
+        })
+    }
+
+    fn local(self) -> Result<LocalConfig, ConfigError> {
+        Ok(LocalConfig {
+            first_output: self.time("local.first_output")?,
+            ollama: self.local_server("ollama")?,
+            llama_server: self.local_server("llama_server")?,
+            lmstudio: self.local_server("lmstudio")?,
+        })
+    }
+
+    fn local_server(self, name: &str) -> Result<LocalServerConfig, ConfigError> {
+        let key = |field: &str| format!("local.{name}.{field}");
+        let address = self.text(&key("address"))?;
+        if !address.starts_with("http://") && !address.starts_with("https://") {
+            let why = format!("must be an address such as http://127.0.0.1:8080, not {address:?}");
+            return Err(self.bad(&key("address"), why));
+        }
+        Ok(LocalServerConfig {
+            address,
+            context_window: self.positive(&key("context_window"))?.into(),
+            max_output_tokens: self.positive(&key("max_output_tokens"))?,
+            tools: self.word(&key("tools"), CALL_FORMS)?,
         })
     }
 
@@ -188,6 +219,7 @@ impl Entries<'_> {
             timeout: self.time("gates.timeout")?,
             log_cap_bytes: self.bytes("gates.log_cap_bytes")?,
             evidence_bytes: self.bytes("gates.evidence_bytes")?,
+            only: self.flag("gates.only")?,
             allow_red: self.flag("gates.allow_red")?,
             allow_test_changes: self.flag("gates.allow_test_changes")?,
             tests: self.list("gates.tests")?,
@@ -200,6 +232,7 @@ impl Entries<'_> {
             canary_full: self.time("gates.canary_full")?,
             probe: self.probe_time("gates.probe")?,
             probe_hunks: self.positive("gates.probe_hunks")?,
+            hold_out: self.flag("gates.hold_out")?,
             commands: self.members("gates.commands", |all, path| all.gate_command(path))?,
         })
     }
@@ -340,6 +373,7 @@ impl Entries<'_> {
             embed_for: self.time("search.embed_for")?,
             near: self.count("search.near")?,
             near_of_some: self.count("search.near_of_some")?,
+            least_nearness: self.fraction("search.least_nearness")?,
         })
     }
 
@@ -378,7 +412,10 @@ impl Entries<'_> {
             true => self.list(&key(field)),
             false => Ok(Vec::new()),
         };
-        let parser = word("parser", "plain", PARSERS)?;
+        let kind = word("kind", "test", GATE_KINDS)?;
+        // Where no parser reads the names of tests, one that is gone is not missed.
+        let reader = if kind == "test" { "auto" } else { "plain" };
+        let parser = word("parser", reader, PARSERS)?;
         let reports = texts("reports")?;
         if parser == "junit" && reports.is_empty() {
             let problem = "reads files: say which, as in reports = [\"build/**/*.xml\"]";
@@ -386,7 +423,7 @@ impl Entries<'_> {
         }
         Ok(GateCommand {
             run,
-            kind: word("kind", "test", GATE_KINDS)?,
+            kind,
             parser,
             timeout: self.0.contains_key(&timeout).then(|| self.time(&timeout)).transpose()?,
             dir: self.folder(&key("dir"))?,

@@ -77,13 +77,13 @@ fn the_table_of_roles_that_ships_is_the_one_that_was_decided() {
     ] {
         assert_eq!(row(role), expected, "{role}");
     }
-    // Only a verifier judges, apart from an operator, and only these two write.
+    // Only a verifier judges, apart from an operator, and only these three write.
     let has = |group: ToolGroup| {
         roles.names().filter(|name| roles.of(name).tools.contains(&group)).collect::<Vec<_>>()
     };
     assert_eq!(has(ToolGroup::Verdict), ["operator", "verifier"]);
-    assert_eq!(has(ToolGroup::Write), ["coder", "operator"]);
-    assert_eq!(has(ToolGroup::Shell), ["coder", "operator"]);
+    assert_eq!(has(ToolGroup::Write), ["coder", "operator", "tester"]);
+    assert_eq!(has(ToolGroup::Shell), ["coder", "operator", "tester"]);
 }
 
 #[test]
@@ -149,6 +149,14 @@ fn the_fields_of_one_gate_may_come_from_several_layers() {
         ("make test", "test", "cargo")
     );
     assert_eq!(gate.timeout, Some(Duration::from_secs(5)));
+}
+
+#[test]
+fn somebody_reads_what_tests_print_unless_told_otherwise() {
+    for (kind, parser) in [("", "auto"), ("kind = 'test'", "auto"), ("kind = 'lint'", "plain")] {
+        let loaded = load(&[project(&format!("[gates.commands.a]\nrun = 'make'\n{kind}\n"))]);
+        assert_eq!(loaded.config.gates.commands["a"].parser, parser, "{kind}");
+    }
 }
 
 #[test]

@@ -77,6 +77,19 @@ pub struct Hit {
     /// Its whole part is how exactly it was named, the rest how well it fits.
     pub score: f32,
     pub why: Vec<String>,
+    /// How near its meaning is, where that was asked.
+    #[serde(skip)]
+    pub meaning: Option<f32>,
+    /// Whether any word or name of the question speaks for it.
+    #[serde(skip)]
+    pub has_words: bool,
+}
+
+impl Hit {
+    /// Returns whether nothing but its meaning speaks for it.
+    pub fn is_by_meaning_alone(&self) -> bool {
+        self.meaning.is_some() && !self.has_words
+    }
 }
 
 /// An index, opened for searching: what all searches share is in memory.
@@ -277,6 +290,8 @@ impl<'i> Searcher<'i> {
         let hits =
             ranked.into_iter().zip(details).filter_map(|((score, found, callers), details)| {
                 let why = self.why(wanted, words, &found, callers);
+                let has_words =
+                    found.exact != Exact::Not || !words.held_by(wanted, found.unit).is_empty();
                 let file = &self.files[found.file as usize];
                 let details = details?;
                 let is_file = found.row.no == file.no;
@@ -293,6 +308,8 @@ impl<'i> Searcher<'i> {
                     doc: details.doc.lines().next().unwrap_or_default().trim().to_owned(),
                     score,
                     why,
+                    meaning: found.meaning,
+                    has_words,
                 })
             });
         Ok(hits.collect())

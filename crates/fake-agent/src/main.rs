@@ -6,7 +6,8 @@
 //! cannot be an argument goes into `FAKE_AGENT_TRICKS`, separated by commas.
 //!
 //! It uses nothing but the standard library and `sh`, so a test program can take it in as a
-//! module. It changes no file but a mark in the current directory, and only for `stillborn-once`.
+//! module. It changes no file but a mark in the current directory, and only for what
+//! happens once.
 
 #![expect(clippy::disallowed_methods, reason = "it stands for a program that is not ours")]
 
@@ -94,7 +95,9 @@ fn play(part: &TrickPlan) -> io::Result<u8> {
         io::Write::write_all(&mut io::stderr(), b"the agent could not be started\n")?;
         return Ok(1);
     }
-    if part.plays(Trick::HangFirst) {
+    if part.plays(Trick::HangFirst)
+        || (part.plays(Trick::HangFirstOnce) && tricks::is_first_time()?)
+    {
         tricks::hang();
     }
     let mut input = io::stdin().lock();

@@ -25,6 +25,8 @@ pub(super) enum Trick {
     Leak,
     /// Never says a word.
     HangFirst,
+    /// The same, but only the first time in a directory.
+    HangFirstOnce,
     /// Falls silent in the middle, without a tool.
     HangSilent,
     /// Says its last word and does not exit.
@@ -53,7 +55,7 @@ pub(super) enum Trick {
     McpFailed,
 }
 
-const ALL: [(&str, Trick); 21] = [
+const ALL: [(&str, Trick); 22] = [
     ("partial-lines", Trick::PartialLines),
     ("trickle", Trick::Trickle),
     ("garbage", Trick::Garbage),
@@ -62,6 +64,7 @@ const ALL: [(&str, Trick); 21] = [
     ("stderr-flood", Trick::StderrFlood),
     ("leak", Trick::Leak),
     ("hang-first", Trick::HangFirst),
+    ("hang-first-once", Trick::HangFirstOnce),
     ("hang-silent", Trick::HangSilent),
     ("hang-last", Trick::HangLast),
     ("interruptible", Trick::Interruptible),

@@ -15,6 +15,7 @@
 //! Nothing here knows what a run or a bounce is, and nothing decides what happens next: that
 //! is the `pipeline` crate.
 
+mod assertion;
 mod cache;
 mod detect;
 mod excerpt;
@@ -30,6 +31,7 @@ mod runner;
 mod stamp;
 mod test_files;
 
+pub use assertion::assertion;
 pub use cache::{Cache, CacheError};
 pub use detect::{Detection, detect};
 pub use excerpt::excerpt;

@@ -150,7 +150,9 @@ impl Runner {
         on_start: &mut dyn FnMut(&ProcessIdentity) -> Result<(), E>,
         cancel: &dyn Fn() -> bool,
     ) -> Result<(GateResult, GateRecord), GateError> {
-        let record = RecordingPlan { root: dir.to_owned(), max_paths: self.recorded_paths };
+        let confinement = self.confinement.as_ref();
+        let root = confinement.map_or_else(|| dir.to_owned(), |held| held.inside(dir));
+        let record = RecordingPlan { root, max_paths: self.recorded_paths };
         let run = GateRun { gate, tree, dir, log, record: Some(record) };
         let (result, recording) = self.run_one(&run, token, on_start, cancel)?;
         let recording = recording.unwrap_or_else(|| Recording::nothing("nothing was recorded"));

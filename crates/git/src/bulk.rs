@@ -10,6 +10,7 @@ use spore_model::{CommitId, Timestamp, TreeId};
 
 use crate::command::records;
 use crate::listing::TreeEntry;
+use crate::partial::without_fetching;
 use crate::repository::text;
 use crate::{GitError, Repository};
 
@@ -148,17 +149,37 @@ impl Repository {
         if commits.is_empty() {
             return Ok(Vec::new());
         }
-        let question = lines(commits);
-        let answer = self
-            .git("read the history")
+        // At the edge of a shallow repository every file looks as if it were new.
+        let edges = self.edges();
+        let known: Vec<&CommitId> =
+            commits.iter().filter(|commit| !edges.contains(commit.as_str())).collect();
+        if known.is_empty() {
+            return Ok(Vec::new());
+        }
+        // To compare contents takes blobs, which a partial clone would fetch one by one.
+        if self.missing_history().is_partial {
+            return self.touching(&known, "--find-renames=100%");
+        }
+        match self.touching(&known, "--find-renames") {
+            Err(GitError::ObjectsGone { .. }) => self.touching(&known, "--find-renames=100%"),
+            other => other,
+        }
+    }
+
+    fn touching(
+        &self,
+        commits: &[&CommitId],
+        renames: &str,
+    ) -> Result<Vec<TouchingCommit>, GitError> {
+        let answer = without_fetching(self.git("read the history"))
             .args(["log", "--no-walk=unsorted", "--stdin", "-z", "--name-status"])
             // Beyond so many files git pairs only those whose content is the same: comparing all
             // others takes time that grows with the square (`-l` in
             // <https://git-scm.com/docs/git-log>).
-            .args(["--find-renames", "-l200"])
+            .args([renames, "-l200"])
             .args(["--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-ext-diff"])
             .args(["--format=tformat:%x01%H%n%ct%n%B%x02"])
-            .stdin(question)
+            .stdin(lines(commits))
             .run()?;
         Ok(answer.stdout.split(|byte| *byte == 1).filter_map(parse_touching).collect())
     }

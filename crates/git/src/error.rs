@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spore_effects::files::LockError;
 use spore_effects::{ToolError, ToolOutput};
+use spore_model::CommitId;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -57,6 +58,11 @@ pub enum GitError {
     /// Something that a commit is made of is no longer there.
     #[error("cannot {action}: the repository has lost objects: {complaint}")]
     ObjectsGone { action: &'static str, complaint: String },
+    /// A partial clone lacks files of a commit, and its remote did not send them.
+    #[error(
+        "{files} files of {commit} are not in this partial clone, and {remote} did not send them: {complaint}"
+    )]
+    NotFetched { commit: CommitId, files: usize, remote: String, complaint: String },
     #[error("cannot {action}: git ended with code {code}: {complaint}")]
     Failed { action: &'static str, complaint: String, code: i32 },
     /// git answered with something that is not what its manual promises.
@@ -77,8 +83,9 @@ pub enum GitError {
 }
 
 /// What git says when it does not find an object, in the words of its various commands.
-const LOST: [&str; 9] = [
+const LOST: [&str; 10] = [
     "unable to read tree",
+    "from promisor remote",
     "unable to read sha1 file",
     "fatal: unable to read ",
     "Could not read ",

@@ -40,6 +40,7 @@ mod listing;
 mod mail;
 mod merge;
 mod mixed_tree;
+mod partial;
 mod patch;
 mod ref_files;
 mod refs;

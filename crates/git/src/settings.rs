@@ -58,6 +58,12 @@ impl GitSettings {
         self.drivers(b"merge.", b"driver")
     }
 
+    /// Returns the names of the remotes.
+    pub(crate) fn remotes(&self) -> Vec<String> {
+        let names = self.drivers(b"remote.", b"url").into_iter();
+        names.filter_map(|name| name.into_string().ok()).collect()
+    }
+
     /// Returns what is named between `family` and a last part, which `variable` is, if given.
     fn drivers(&self, family: &[u8], variable: &[u8]) -> Vec<OsString> {
         let driver = |key: &Vec<u8>| {

@@ -212,6 +212,28 @@ impl Checkout {
         opened
     }
 
+    /// Returns what differs from the last snapshot because it is excluded: tracked files that were
+    /// edited, and new ones that are not ignored, a directory of them as one with a `/` behind it.
+    pub fn left_out(&self, exclusions: &Exclusions) -> Result<Vec<String>, GitError> {
+        let _lock = self.enter()?;
+        let call = self.git("look for changes");
+        let edited = call.args(["diff-files", "-z", "--name-only"]).run()?;
+        let call = self.git("look for new files");
+        let new = call
+            .args(["ls-files", "-z", "--others", "--exclude-standard", "--directory"])
+            .args(["--no-empty-directory"])
+            .run()?;
+        let is_excluded = |name: &&[u8]| match name.strip_suffix(b"/") {
+            Some(directory) => exclusions.excludes_directory(directory),
+            None => exclusions.excludes_file(name),
+        };
+        let names = records(&edited.stdout).chain(records(&new.stdout)).filter(is_excluded);
+        let mut names: Vec<String> = names.map(text).collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
     /// Returns whether no tracked file was touched since the checkout was laid out or reset; what
     /// is new does not count. Where this is false a snapshot tells whether that means anything.
     pub fn looks_untouched(&self) -> Result<bool, GitError> {

@@ -28,7 +28,7 @@ use crate::command::Git;
 use crate::{GitError, Repository};
 
 /// What follows the run's id in the name of a ref that keeps unverified work.
-const UNVERIFIED: [&str; 3] = ["bounce", "left", "sentinel"];
+const UNVERIFIED: [&str; 4] = ["bounce", "held-out", "left", "sentinel"];
 
 /// Returns whether a ref of Spore's keeps work that was not verified.
 pub(crate) fn is_unverified(name: &str) -> bool {

@@ -12,6 +12,22 @@ use crate::progress::{IndexPhase, PhaseTimes};
 /// The key in the index's meta under which it is noted which past its edges follow from.
 pub(crate) const PAST: &str = "past";
 
+/// Says what of its past a repository does not have, where that makes an index poorer.
+fn missing(repository: &Repository) -> Option<&'static str> {
+    let missing = repository.missing_history();
+    match (missing.is_shallow, missing.is_partial) {
+        (false, false) => None,
+        (true, _) => Some(
+            "This clone is shallow: files are ranked without the history it lacks. `git fetch \
+             --unshallow` brings it.",
+        ),
+        (false, true) => Some(
+            "This is a partial clone: of its history only renames of unchanged files are known. \
+             `git fetch --refetch --no-filter` brings the rest.",
+        ),
+    }
+}
+
 impl Indexer<'_> {
     pub(crate) fn write_history(
         &self,
@@ -29,6 +45,9 @@ impl Indexer<'_> {
         self.reporter.progress(IndexPhase::History, 0, 0);
         let repository: Option<(Repository, &CommitId)> =
             head.map(|head| Ok::<_, IndexerError>(((self.project)()?, head))).transpose()?;
+        if moved && let Some(note) = repository.as_ref().and_then(|(found, _)| missing(found)) {
+            self.reporter.note(note);
+        }
         if moved {
             cochange::refresh(writer, repository.as_ref(), self.settings.history)?;
         }

@@ -176,6 +176,13 @@ text_id!(
     |text| (16..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
 );
 
+impl SessionToken {
+    /// Returns the token that no process has: for reading what a session left.
+    pub fn of_no_process() -> Self {
+        Self("0".repeat(16))
+    }
+}
+
 text_id!(
     /// A node of the graph. Knowledge has a ULID, for ever; code has a hash of its kind, path
     /// and name, which a rename changes.

@@ -190,6 +190,22 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    pub const ALL: [Self; 13] = [
+        Self::Queued,
+        Self::Running,
+        Self::ParkedBudget,
+        Self::ParkedQuota,
+        Self::ParkedHuman,
+        Self::Interrupted,
+        Self::Verified,
+        Self::Finished,
+        Self::Rejected,
+        Self::Escalated,
+        Self::Failed,
+        Self::Cancelled,
+        Self::RolledBack,
+    ];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",

@@ -59,6 +59,10 @@ impl StepKey {
         Self::of("baseline")
     }
 
+    pub fn tester() -> Self {
+        Self::of("tester")
+    }
+
     pub fn coder(bounce: u32) -> Self {
         Self::of(format!("coder/{bounce}"))
     }

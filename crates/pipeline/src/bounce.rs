@@ -5,7 +5,7 @@ use spore_model::{Fault, Finding, Outcome, Park, ProofLevel, Ruling, TreeId, Ver
 
 use crate::{
     Conclusion, Done, Evidence, GateSummary, Machine, SessionSummary, Shortfall, Step,
-    read_verdict, settle_verdict,
+    WrittenTests, read_verdict, settle_verdict,
 };
 
 /// What the person and the configuration decided beforehand.
@@ -20,6 +20,10 @@ pub struct BounceRules {
     pub require: ProofLevel,
     /// Whether a project whose gates fail at the base may be worked on.
     pub allow_red: bool,
+    /// Whether mending what fails there is the task.
+    pub fix_red: bool,
+    /// Whether a tester writes tests before the coder begins, which the coder never sees.
+    pub hold_out: bool,
     /// Whether a decided run is summed up by one more session.
     pub summarize: bool,
 }
@@ -42,6 +46,8 @@ pub struct Bounce {
     /// A tree that a gate or a verifier has turned down: handing it in again is no change.
     rejected_tree: Option<TreeId>,
     evidence: Option<Evidence>,
+    /// What the base's own checks say, where mending that is the task.
+    first_evidence: Option<Evidence>,
     /// The last bounce that was closed.
     bounce: u32,
 }
@@ -98,6 +104,7 @@ impl Bounce {
             coder: None,
             rejected_tree: None,
             evidence: None,
+            first_evidence: None,
             bounce: 0,
         }
     }
@@ -106,6 +113,9 @@ impl Bounce {
     fn within(&mut self, step: &Step, done: &Done) -> Next {
         match (step, done) {
             (Step::Baseline, Done::Baseline(gates)) => self.after_baseline(gates),
+            (Step::Tester, Done::Tester { session, tests }) => {
+                self.after_tester(session.as_ref(), tests)
+            }
             (Step::Coder { bounce, .. }, Done::Coder(session)) => {
                 self.after_coder(*bounce, session)
             }
@@ -113,8 +123,8 @@ impl Bounce {
                 let evidence = evidence(*bounce, Shortfall::Unstorable, why);
                 self.fall_short(*bounce, Outcome::Failure, None, evidence)
             }
-            (Step::Snapshot { bounce }, Done::Snapshot { tree, secrets, .. }) => {
-                self.after_snapshot(*bounce, tree, secrets)
+            (Step::Snapshot { bounce }, Done::Snapshot { tree, secrets, left_out, .. }) => {
+                self.after_snapshot(*bounce, tree, secrets, left_out)
             }
             (Step::Gates { bounce, tree }, Done::Gates(gates)) => {
                 self.after_gates(*bounce, tree, gates)
@@ -144,17 +154,73 @@ impl Bounce {
         finish(conclusion)
     }
 
-    fn after_baseline(&self, gates: &GateSummary) -> Next {
-        if gates.green || self.rules.allow_red {
-            return Next::Do(Step::Coder { bounce: 1, evidence: None, conversation: None });
-        }
-        finish(Conclusion {
-            fault: Some(Fault::BadInput),
-            ..conclusion(
-                Outcome::Failure,
+    fn after_baseline(&mut self, gates: &GateSummary) -> Next {
+        let rules = &self.rules;
+        let unstarted = gates.nameless.iter().any(|gate| gate.unstarted);
+        match gates.green {
+            true if rules.fix_red => {
+                refuse("every check is green at the base commit, so there is nothing to mend")
+            }
+            true => self.first(),
+            false if rules.fix_red && !unstarted => {
+                self.first_evidence = Some(Evidence {
+                    output: gates.evidence.clone(),
+                    ..evidence(0, Shortfall::RedBase, &gates.lines.join("\n"))
+                });
+                self.first()
+            }
+            false if rules.fix_red => refuse(&with_tails(
+                "a check cannot even be started at the base commit, which no change mends",
+                gates,
+            )),
+            // What is red without naming a test would be red after any change.
+            false if rules.allow_red && gates.nameless.is_empty() => self.first(),
+            false if rules.allow_red => refuse(&with_tails(
+                "a check fails at the base commit without naming a test, so that old failures \
+                 cannot be told from new ones",
+                gates,
+            )),
+            false => refuse(&with_tails(
                 "the project's own checks already fail at the base commit",
-            )
-        })
+                gates,
+            )),
+        }
+    }
+
+    /// Returns the first step of the work: the tester's where one is wanted, else the coder's.
+    fn first(&self) -> Next {
+        match self.rules.hold_out {
+            true => Next::Do(Step::Tester),
+            false => self.first_coder(),
+        }
+    }
+
+    fn first_coder(&self) -> Next {
+        let evidence = self.first_evidence.clone();
+        Next::Do(Step::Coder { bounce: 1, evidence, conversation: None })
+    }
+
+    /// Whatever becomes of the tester, the task is the coder's: only a person who interrupts, a limit
+    /// that will pass, and one who insists on its tests hold the run up.
+    fn after_tester(&self, session: Option<&SessionSummary>, tests: &WrittenTests) -> Next {
+        if let Some(session) = session {
+            let reason = session.reason.as_deref().unwrap_or("the tester's session had to stop");
+            match session.outcome {
+                outcome @ (Outcome::Interrupted | Outcome::QuotaParked | Outcome::NeedsHuman) => {
+                    return Next::Park { outcome, park: park_of(outcome), reason: reason.into() };
+                }
+                Outcome::DepthExceeded => return finish(conclusion(session.outcome, reason)),
+                _ => {}
+            }
+        }
+        match &tests.failure {
+            Some(why) if self.rules.require >= ProofLevel::HeldOut => Next::Park {
+                outcome: Outcome::NeedsHuman,
+                park: Park::Human,
+                reason: format!("there are no held-out tests, which are required: {why}"),
+            },
+            _ => self.first_coder(),
+        }
     }
 
     fn after_coder(&mut self, bounce: u32, session: &SessionSummary) -> Next {
@@ -172,7 +238,13 @@ impl Bounce {
         }
     }
 
-    fn after_snapshot(&mut self, bounce: u32, tree: &TreeId, secrets: &[Finding]) -> Next {
+    fn after_snapshot(
+        &mut self,
+        bounce: u32,
+        tree: &TreeId,
+        secrets: &[Finding],
+        left_out: &[String],
+    ) -> Next {
         let untouched = self.base_tree.as_ref() == Some(tree);
         // After a bounce it began with the tree that was rejected.
         let as_before = untouched || self.rejected_tree.as_ref() == Some(tree);
@@ -181,22 +253,34 @@ impl Bounce {
             && as_before
         {
             let reason = coder.reason.as_deref().unwrap_or("no reason given");
+            let refused = match &coder.notes.refused {
+                none if none.is_empty() => String::new(),
+                refused => format!("; {refused}"),
+            };
             return finish(conclusion(
                 Outcome::Failure,
-                &format!("the coder failed and changed nothing: {reason}"),
+                &format!("the coder failed and changed nothing: {reason}{refused}"),
             ));
         }
         if as_before {
-            let reason = if untouched {
-                "the coder changed nothing"
-            } else {
-                "the coder handed in the rejected tree again"
+            let reason = match (untouched, left_out) {
+                (true, []) => "the coder changed nothing".to_owned(),
+                (true, files) => format!(
+                    "the coder changed nothing but files that no commit takes: {}",
+                    files.join(", ")
+                ),
+                (false, _) => "the coder handed in the rejected tree again".to_owned(),
+            };
+            let refused = self.coder.as_ref().map(|coder| &coder.notes.refused);
+            let reason = match refused.filter(|refused| !refused.is_empty()) {
+                Some(refused) => format!("{reason}; {refused}"),
+                None => reason,
             };
             return self.fall_short(
                 bounce,
                 Outcome::Failure,
                 None,
-                evidence(bounce, Shortfall::NoChange, reason),
+                evidence(bounce, Shortfall::NoChange, &reason),
             );
         }
         if !secrets.is_empty() {
@@ -330,11 +414,11 @@ impl Bounce {
             }
             Action::Raise(outcome) => finish(conclusion(
                 outcome,
-                &format!("nobody could say whether bounce {bounce} holds: {reason}"),
+                &format!("nobody could say whether attempt {bounce} passes: {reason}"),
             )),
             _ => Next::Do(Step::Escalate {
                 bounce,
-                reason: format!("not verified by bounce {bounce}, the last: {reason}"),
+                reason: format!("not verified by attempt {bounce}, the last: {reason}"),
             }),
         }
     }
@@ -367,6 +451,23 @@ fn evidence(bounce: u32, shortfall: Shortfall, reason: &str) -> Evidence {
 
 pub(crate) fn conclusion(outcome: Outcome, reason: &str) -> Conclusion {
     Conclusion { outcome, fault: None, reason: reason.into(), commit: None, tree: None }
+}
+
+/// Ends a run that could not rightly begin.
+fn refuse(reason: &str) -> Next {
+    finish(Conclusion { fault: Some(Fault::BadInput), ..conclusion(Outcome::Failure, reason) })
+}
+
+/// Adds the last lines of the gates that say nothing else.
+fn with_tails(reason: &str, gates: &GateSummary) -> String {
+    let mut told = reason.to_owned();
+    for gate in &gates.nameless {
+        told.push_str(&format!("\n$ {}", gate.command));
+        for line in gate.tail.lines() {
+            told.push_str(&format!("\n  {line}"));
+        }
+    }
+    told
 }
 
 pub(crate) fn finish(conclusion: Conclusion) -> Next {

@@ -12,6 +12,8 @@ pub enum Shortfall {
     /// The coder said it was done and had changed nothing.
     NoChange,
     RedGate,
+    /// Nothing was tried yet: the checks fail at the base, and mending that is the task.
+    RedBase,
     /// The change holds what looks like a key or a password.
     Secret,
     /// The files cannot be stored, or are more than a change may be.
@@ -41,8 +43,16 @@ impl Evidence {
     /// Writes the evidence for the coder. What gates and verifiers printed is quoted line by
     /// line, so that nothing in it can pass for a heading or an instruction of ours.
     pub fn to_markdown(&self) -> String {
-        let mut text = format!("Bounce {} did not hold: ", self.bounce);
+        let mut text = match self.shortfall {
+            Shortfall::RedBase => String::new(),
+            _ => format!("Bounce {} did not hold: ", self.bounce),
+        };
         text.push_str(match self.shortfall {
+            Shortfall::RedBase => {
+                "The project's own checks fail at the commit that you start from, and mending \
+                 that is the task: it is done when all of them are green and nothing else has \
+                 turned red. Mend the product, not the tests."
+            }
             Shortfall::NoChange => "no file was changed.",
             Shortfall::RedGate => "the project's own checks fail on your change.",
             Shortfall::Secret => {

@@ -25,5 +25,5 @@ pub use proposals::{
     normalised, read_summary,
 };
 pub use solo::Solo;
-pub use step::{Conclusion, Done, GateSummary, SessionSummary, Step};
+pub use step::{Conclusion, Done, GateSummary, NamelessGate, SessionSummary, Step, WrittenTests};
 pub use verdict_text::{read_verdict, settle_verdict};

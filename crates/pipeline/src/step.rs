@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use spore_model::{
-    CommitId, Cost, EffectClass, Fault, Finding, Outcome, Park, ProofSummary, RunId, StepKey,
-    TreeId, Usage, Verdict,
+    CommitId, Cost, EffectClass, Fault, Finding, Outcome, Park, ProofSummary, RunId, SessionNotes,
+    StepKey, TreeId, Usage, Verdict,
 };
 
 use crate::Evidence;
@@ -16,6 +16,9 @@ pub enum Step {
     Prepare,
     /// Run the gates on the base, so that old failures are not the coder's.
     Baseline,
+    /// One session that writes tests for the task before there is a change. The coder never sees
+    /// them.
+    Tester,
     /// One coder session, with what was wrong with the bounce before. `conversation` is the
     /// one that bounce ended well in, to go on with.
     Coder { bounce: u32, evidence: Option<Evidence>, conversation: Option<String> },
@@ -48,6 +51,7 @@ impl Step {
         match self {
             Self::Prepare => StepKey::prepare(),
             Self::Baseline => StepKey::baseline(),
+            Self::Tester => StepKey::tester(),
             Self::Coder { bounce, .. } => StepKey::coder(*bounce),
             Self::Snapshot { bounce } => StepKey::snapshot(*bounce),
             Self::Gates { bounce, .. } => StepKey::gates(*bounce),
@@ -64,7 +68,8 @@ impl Step {
 
     pub const fn class(&self) -> EffectClass {
         match self {
-            Self::Coder { .. }
+            Self::Tester
+            | Self::Coder { .. }
             | Self::Verifier { .. }
             | Self::Summarize { .. }
             | Self::Solo { .. } => EffectClass::Paid,
@@ -104,6 +109,14 @@ pub struct SessionSummary {
     pub turns: u32,
     pub usage: Usage,
     pub cost: Cost,
+    /// What it was not let do, and until when it has to wait.
+    #[serde(default, skip_serializing_if = "SessionNotes::is_empty")]
+    pub notes: SessionNotes,
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// What its program exited with by itself, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
 }
 
 /// The result of the gates, as far as the loop needs it.
@@ -119,6 +132,32 @@ pub struct GateSummary {
     /// What green checks of a change prove; nothing where there was nothing to prove.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofSummary>,
+    /// Red gates that name no failing test: no later failure of theirs can be told from an
+    /// earlier one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nameless: Vec<NamelessGate>,
+}
+
+/// A gate that is red and names no test that failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NamelessGate {
+    pub command: String,
+    /// Its program or script could not even be started.
+    pub unstarted: bool,
+    /// Its last lines.
+    pub tail: String,
+}
+
+/// What a tester left for the change to be held to.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct WrittenTests {
+    /// The base with them, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    pub files: Vec<String>,
+    /// Why there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// How the run as a whole ends.
@@ -144,9 +183,16 @@ pub enum Done {
         tree: TreeId,
     },
     Baseline(GateSummary),
+    /// `session` is missing where none could be started.
+    Tester {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionSummary>,
+        tests: WrittenTests,
+    },
     Coder(SessionSummary),
     /// `secrets` are places in the change that look like one, never the text itself. Where the
     /// files could not be stored, `refused` says why, and `tree` is the one the bounce began with.
+    /// `left_out` are files that were edited and that no commit takes.
     Snapshot {
         tree: TreeId,
         changed_files: u32,
@@ -154,6 +200,8 @@ pub enum Done {
         secrets: Vec<Finding>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
     Gates(GateSummary),
     /// `intact` is false when the session changed the tree it was to judge; `submitted` is

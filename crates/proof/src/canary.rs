@@ -5,15 +5,16 @@
 //! to everything, or print a report of its own. No list of such tricks is ever whole. So the runner
 //! is asked about tests whose answer is known: some of the base's tests get an end that must fail,
 //! under their own names, so that no name gives them away and a trick that is meant for one test is
-//! met as well; and a copy of one of them, under a name that was never there before, must pass. A
-//! report that says otherwise is not about these tests.
+//! met as well; and a copy of each, under a name that was never there before, must pass, as must all
+//! that were left alone: a product that is honest only where it sees tests which it does not know
+//! fails those. A report that says otherwise is not about these tests.
 //!
-//! An end is inverted by syntax: the last assertion asks for a value that was drawn by lot, so that
+//! An end is inverted by syntax: the last assertion asks for another value of the same kind, so that
 //! it goes through the same function with the same product's value ([`CanaryEnding::Inverted`]). Where
 //! that is not to be had, something is thrown behind the last statement ([`CanaryEnding::Thrown`]).
 //!
 //! What the base's tree says of these tests is the measure ([`GateCanary::placed`]): only what is red
-//! there has to be red with a change ([`GateCanary::holds`]).
+//! there has to be red with a change ([`GateCanary::answer`]).
 
 mod edits;
 mod javascript;
@@ -34,6 +35,8 @@ pub use edits::CanaryEnding;
 use edits::{FoundTest, TextEdit};
 use limit::limited;
 
+use crate::new_tests::is_same;
+
 /// A test of the base that can be given another end.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct CanaryTest {
@@ -50,12 +53,25 @@ pub struct GateCanary {
     pub gate: String,
     pub tests: Vec<CanaryTest>,
     pub ending: CanaryEnding,
-    /// The one that is copied.
-    pub copied: CanaryTest,
+    /// Those that are copied: at the base their copies pass.
+    pub copied: Vec<CanaryTest>,
     /// The names of those that failed at the base, as the report spells them.
     pub red: Vec<String>,
+    /// The names of all others that passed there beside them.
+    pub green: Vec<String>,
     /// Whether the gate ends with an error where tests fail.
     pub exits_red: bool,
+}
+
+/// What the answer of a run with canaries is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CanaryAnswerKind {
+    Right,
+    /// What must fail does, but not all of what must pass does pass: a product that is honest only
+    /// where it sees other tests than it knows, or a test that fails now and then.
+    Unsettled,
+    /// What must fail did not, or there is nothing that passes.
+    Wrong,
 }
 
 /// What one run with canaries is made of.
@@ -77,6 +93,30 @@ pub fn may_hold_tests(parser: Parser, path: &str) -> bool {
         }
         Parser::Auto | Parser::Junit => true,
         Parser::Go | Parser::Ctest | Parser::Dotnet | Parser::Plain => false,
+    }
+}
+
+/// Returns whether a script calls a runner's functions, so that it holds tests. Other languages say by
+/// the names of their tests where these are.
+pub(crate) fn calls_tests(path: &str, text: &str) -> bool {
+    let is_script = TestLanguage::of(path).is_some_and(|language| language.is_script());
+    is_script && text.lines().any(|line| javascript::begins_tests(line.trim_start()))
+}
+
+/// Returns whether a file holds tests by its syntax.
+pub(crate) fn holds_tests(path: &str, text: &str) -> bool {
+    calls_tests(path, text) || !suitable(path, text).is_empty()
+}
+
+/// Returns whether a file that holds tests holds something else as well that others may use.
+pub(crate) fn holds_product(path: &str, text: &str) -> bool {
+    let Some(language) = TestLanguage::of(path) else { return true };
+    let Some(tree) = language.parse(text) else { return true };
+    let source = syntax::Source { text, ending: CanaryEnding::Thrown, mark: "" };
+    match language {
+        TestLanguage::Python => python::holds_product(&source, tree.root_node()),
+        TestLanguage::Rust => true,
+        _ => javascript::holds_product(&source, tree.root_node()),
     }
 }
 
@@ -102,11 +142,6 @@ fn drawn(nonce: &str, text: &str) -> u64 {
     })
 }
 
-/// Returns the test to be copied, by lot.
-pub fn choose_copied(tests: &[CanaryTest], nonce: &str) -> Option<CanaryTest> {
-    tests.iter().min_by_key(|one| drawn(nonce, &format!("{}\n{}", one.path, one.place))).cloned()
-}
-
 /// Puts other ends to the tests of these canaries, and copies beside those that are copied. `texts`
 /// holds each of their files. Nothing if one of the tests is not there.
 pub fn place(
@@ -115,7 +150,7 @@ pub fn place(
     nonce: &str,
 ) -> Option<PlacedCanaries> {
     let (suffix, mark) = nonce.split_at_checked(6)?;
-    let mut asked = canaries.iter().flat_map(|one| one.tests.iter().chain([&one.copied]));
+    let mut asked = canaries.iter().flat_map(|one| one.tests.iter().chain(&one.copied));
     if !asked.all(|test| texts.contains_key(&test.path)) {
         return None;
     }
@@ -129,8 +164,8 @@ pub fn place(
             for test in canary.tests.iter().filter(|test| test.path == *path) {
                 edits.push(of(test)?.end.clone());
             }
-            if canary.copied.path == *path {
-                copies.push(of(&canary.copied)?.copy(text, suffix));
+            for test in canary.copied.iter().filter(|test| test.path == *path) {
+                copies.push(of(test)?.copy(text, suffix));
             }
         }
         edits.extend(copies);
@@ -154,7 +189,7 @@ impl GateCanary {
     /// Returns the gate with nothing to run but the canaries, where its runner can be told so.
     pub fn limited(&self, gate: &Gate) -> Option<Gate> {
         let mut names: Vec<&str> = self.tests.iter().map(|test| test.name.as_str()).collect();
-        names.push(&self.copied.name);
+        names.extend(self.copied.iter().map(|test| test.name.as_str()));
         names.sort_unstable();
         names.dedup();
         Some(Gate { command: limited(&gate.command, gate.parser, &names)?, ..gate.clone() })
@@ -170,20 +205,43 @@ impl GateCanary {
                 && self.tests.iter().any(|test| name.contains(&test.name))
         };
         let red: Vec<String> = said.failures.iter().filter(is_ours).cloned().collect();
+        let passes = |name: &&String| {
+            !name.contains(suffix) && base.ran.contains(name) && !fails(said, name)
+        };
+        let green: Vec<String> = said.ran.iter().filter(passes).cloned().collect();
+        let copied: Vec<CanaryTest> =
+            self.copied.iter().filter(|test| passes_copied(said, test, suffix)).cloned().collect();
         let exits_red = said.exit != Some(0);
-        let placed = Self { red, exits_red, ..self };
-        (!placed.red.is_empty() && placed.holds(said, suffix)).then_some(placed)
+        let placed = Self { red, green, copied, exits_red, ..self };
+        let is_fit = !placed.red.is_empty() && !placed.copied.is_empty();
+        (is_fit && placed.answer(said, suffix) == CanaryAnswerKind::Right).then_some(placed)
     }
 
-    /// Returns whether a run with canaries said what it has to.
-    pub fn holds(&self, said: &GateResult, suffix: &str) -> bool {
+    /// Returns what a run with canaries is worth.
+    pub fn answer(&self, said: &GateResult, suffix: &str) -> CanaryAnswerKind {
         let red = self.red.iter().all(|name| said.failures.contains(name));
-        let copied = |name: &&String| name.contains(&self.copied.name) && name.contains(suffix);
-        let green = said.ran.iter().any(|name| copied(&name))
-            && !said.failures.iter().any(|name| copied(&name));
         let ended = said.exit.is_some_and(|code| (code != 0) == self.exits_red);
-        red && green && ended && said.recognised
+        let copies = self.copied.iter().filter(|test| passes_copied(said, test, suffix)).count();
+        let passes = |name: &String| said.ran.contains(name) && !fails(said, name);
+        match red && ended && said.recognised && copies > 0 {
+            false => CanaryAnswerKind::Wrong,
+            true if copies == self.copied.len() && self.green.iter().all(passes) => {
+                CanaryAnswerKind::Right
+            }
+            true => CanaryAnswerKind::Unsettled,
+        }
     }
+}
+
+fn fails(said: &GateResult, name: &str) -> bool {
+    said.failures.iter().any(|failed| is_same(failed, name))
+}
+
+/// Returns whether the copy of a test ran, and did not fail.
+fn passes_copied(said: &GateResult, test: &CanaryTest, suffix: &str) -> bool {
+    let spelled = ["_", " "].map(|joint| format!("{}{joint}{suffix}", test.name));
+    let is_copy = |name: &String| spelled.iter().any(|spelled| name.contains(spelled));
+    said.ran.iter().any(is_copy) && !said.failures.iter().any(is_copy)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -205,6 +263,10 @@ impl TestLanguage {
             "rs" => Self::Rust,
             _ => return None,
         })
+    }
+
+    fn is_script(self) -> bool {
+        matches!(self, Self::JavaScript | Self::TypeScript | Self::Tsx)
     }
 
     fn parse(self, text: &str) -> Option<tree_sitter::Tree> {

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use similar::{DiffTag, TextDiff};
-use spore_gates::TouchKind;
+use spore_gates::{GateRecord, TouchKind};
 
 use crate::exchange::test_items;
 
@@ -79,6 +79,25 @@ pub struct ChangeHunk {
     lines: Option<Vec<ChangedLines>>,
     /// Words in it that the base does not have.
     words: BTreeSet<String>,
+}
+
+impl ChangeHunk {
+    /// Returns whether no check of the change so much as looked up the file that it is a part of, by
+    /// the records of all of them: then none can notice that it is gone. Of a file that came or went its
+    /// mere name may count, and a name can be found by listing its directory.
+    ///
+    /// A change has a hand in these records. It gains nothing by them: what they leave out is unseen,
+    /// and what they hold is taken back and asked for.
+    pub fn is_beyond(&self, records: &[GateRecord]) -> bool {
+        let has = |record: &GateRecord| {
+            let looked_up = &record.recording;
+            !looked_up.complete
+                || looked_up.read.contains(&self.place.path)
+                || looked_up.seen.contains(&self.place.path)
+                || looked_up.run.contains(&self.place.path)
+        };
+        self.lines.is_some() && !records.is_empty() && !records.iter().any(has)
+    }
 }
 
 /// All parts of a change, in the order of their paths and lines.

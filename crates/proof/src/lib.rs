@@ -17,21 +17,30 @@
 //! Pure: files are handed in by name, with a way to read them.
 
 mod canary;
+mod examples;
 mod exchange;
+mod flaky;
+mod held_out;
 mod hunks;
 mod manifest;
 mod new_tests;
 mod probes;
+mod signs;
 mod sorting;
 mod weighing;
 
 pub use canary::{
-    CanaryEnding, CanaryTest, GateCanary, PlacedCanaries, choose_copied, may_hold_tests, place,
+    CanaryAnswerKind, CanaryEnding, CanaryTest, GateCanary, PlacedCanaries, may_hold_tests, place,
     shuffled, suitable,
 };
 pub use exchange::{Exchanged, exchange};
+pub use flaky::{doubtful_gates, flaky_tests};
+pub use held_out::{
+    AssertionOf, HeldOutReport, HeldOutRuns, RejectingTest, held_out_files, judge_held_out,
+};
 pub use hunks::{ChangeHunk, CommentsOf, FileVersions, HunkPlace, Hunks, TakenBack};
-pub use new_tests::{NewTests, compare};
+pub use new_tests::{NewTests, compare, is_same};
 pub use probes::{HunkReport, Noticed, ProbedHunk, notice};
+pub use signs::ProductSign;
 pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};
 pub use weighing::{ChangeProof, KeptTests, Weighing};

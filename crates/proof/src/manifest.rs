@@ -12,8 +12,6 @@ const OF_THE_PRODUCT: &[(&str, &[&str])] = &[
         "Cargo.toml",
         &[
             "dependencies",
-            "dev-dependencies",
-            "build-dependencies",
             "target",
             "features",
             "badges",
@@ -54,7 +52,6 @@ const OF_THE_PRODUCT: &[(&str, &[&str])] = &[
             "funding",
             "repository",
             "dependencies",
-            "devDependencies",
             "peerDependencies",
             "peerDependenciesMeta",
             "optionalDependencies",
@@ -84,13 +81,12 @@ const OF_THE_PRODUCT: &[(&str, &[&str])] = &[
             "tool.poetry.version",
             "tool.poetry.dependencies",
             "tool.poetry.group",
-            "tool.ruff",
-            "tool.black",
-            "tool.mypy",
-            "tool.isort",
         ],
     ),
 ];
+
+/// Tables of what tests and builds are made of: a change may add to them, and what is there is held.
+const ONLY_ADDED_TO: &[&str] = &["dev-dependencies", "build-dependencies", "devDependencies"];
 
 /// What a change did to a manifest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,10 +112,16 @@ pub(crate) fn compare(path: &str, base: Option<&[u8]>, now: Option<&[u8]>) -> Ma
             false => toml_edit::de::from_str(text).ok()?,
         };
         own.iter().for_each(|key| remove(&mut value, key));
-        Some(without_empty(value))
+        Some(value)
     };
     match (read(base), read(now)) {
-        (Some(base), Some(now)) if base == now => ManifestChange::OfTheProduct,
+        (Some(base), Some(mut now)) => {
+            ONLY_ADDED_TO.iter().for_each(|key| leave_out_added(&base, &mut now, key));
+            match without_empty(base) == without_empty(now) {
+                true => ManifestChange::OfTheProduct,
+                false => ManifestChange::OfTheChecks,
+            }
+        }
         _ => ManifestChange::OfTheChecks,
     }
 }
@@ -136,6 +138,14 @@ fn remove(value: &mut Value, key: &str) {
                 remove(inner, rest);
             }
         }
+    }
+}
+
+/// Takes out of a table what `base` does not have in it.
+fn leave_out_added(base: &Value, now: &mut Value, key: &str) {
+    let known = base.get(key).and_then(Value::as_object);
+    if let Some(table) = now.get_mut(key).and_then(Value::as_object_mut) {
+        table.retain(|name, _| known.is_some_and(|known| known.contains_key(name)));
     }
 }
 
@@ -184,6 +194,10 @@ mod tests {
         let base = r#"{"name": "a", "scripts": {"test": "jest"}}"#;
         let with = r#"{"name": "a", "scripts": {"test": "jest"}, "dependencies": {"x": "1"}}"#;
         check("package.json", base, with, OfTheProduct);
+        let tested = r#"{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "10"}}"#;
+        let more = tested.replace("\"10\"", "\"10\", \"chai\": \"4\"");
+        check("package.json", tested, &more, OfTheProduct);
+        check("package.json", tested, &tested.replace("10", "file:./mine"), OfTheChecks);
         check("package.json", base, &base.replace("jest", "true"), OfTheChecks);
         check("package.json", base, r#"{"scripts":{"test":"jest"},"jest":{}}"#, OfTheProduct);
         check("package.json", base, r#"{"scripts":{"test":"jest"},"jest":{"a":1}}"#, OfTheChecks);

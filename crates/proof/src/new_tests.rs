@@ -54,7 +54,7 @@ pub fn compare(base: &[GateResult], change: &[GateResult], alone: &[GateResult])
 
 /// Returns whether a failure is of the test that ran. Runners spell the name of a failed test otherwise
 /// at times: with its place before it, or, as Cargo does, with what runs its target again.
-pub(crate) fn is_same(failed: &str, ran: &str) -> bool {
+pub fn is_same(failed: &str, ran: &str) -> bool {
     failed == ran || failed.ends_with(ran) || ran.ends_with(failed) || is_of_cargo(failed, ran)
 }
 

@@ -6,14 +6,26 @@
 //! and recipes that runner, shell and build tools read; a path where the base's check looked and found
 //! nothing, because a file there would be taken in the place of another; and data that the checks
 //! read, which may be the product's or the tests'.
+//!
+//! A file that holds both, tests and product, is the product's, and that its tests cannot be told from
+//! it is said.
+
+mod names;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use spore_gates::{GateRecord, GateResult, Read, TouchKind, TouchedFile, is_test_file};
 
+use crate::canary;
+use crate::examples;
 use crate::exchange::{Exchanged, exchange};
 use crate::manifest::{self, ManifestChange};
+use crate::signs::{ProductSign, signs};
+use names::{
+    decides_checks, is_data_of_tests, is_script, is_settings, is_source, is_source_ending,
+    may_serve_tests, shadows_module,
+};
 
 /// What is known of the checks at the base.
 #[derive(Clone, Copy)]
@@ -23,6 +35,8 @@ pub struct BaseChecks<'a> {
     pub records: &'a [GateRecord],
     /// What counts as a test besides what convention says.
     pub test_patterns: &'a [String],
+    /// Files that their commands name, and those that the scripts of these name.
+    pub named: &'a BTreeSet<String>,
 }
 
 /// Why a file that is no test is the base's where the change is proved.
@@ -33,8 +47,11 @@ pub enum HeldReason {
     DecidesChecks,
     /// The checks looked there at the base and found nothing.
     TakesAPlace,
-    /// The checks read it, and it is no code: it may be the product's or the tests'.
+    /// The checks read it, and it may be the product's or the tests': it is no code, or its name says
+    /// that tests share it.
     SharedData,
+    /// It is new, and the runner may take it for a test: it is loaded beside the others then.
+    MayBeLoaded,
 }
 
 /// A file of the change that is no test and is not simply the product's.
@@ -58,6 +75,9 @@ impl HeldFile {
             HeldReason::SharedData => {
                 format!("{path} is read by the checks and had to be the change's")
             }
+            HeldReason::MayBeLoaded => {
+                format!("the change adds {path}, which the runner may load beside the tests")
+            }
         }
     }
 }
@@ -74,6 +94,10 @@ pub struct SortedChange {
     pub inline: Vec<String>,
     /// Those of them that cannot be taken apart.
     pub unreadable: Vec<String>,
+    /// Files of the product with examples in their documentation that are not as they were.
+    pub examples: Vec<String>,
+    /// Lines of the product by which it could tell that it is tested.
+    pub signs: Vec<ProductSign>,
 }
 
 impl SortedChange {
@@ -98,14 +122,20 @@ pub fn sort(
     let known = KnownFiles::of(checks);
     let mut sorted = SortedChange::default();
     for one in touched {
-        if known.is_test(&one.path) {
-            sorted.tests.push(one.clone());
-        } else if let Some(reason) = known.held(one, base, now) {
-            sorted.held.push(HeldFile { path: one.path.clone(), reason });
-            sorted.held_touched.push(one.clone());
-        } else {
-            sorted.product.push(one.clone());
-            sorted.look_inside(one, base, now);
+        match known.kind(one, base, now) {
+            FileKind::Test => sorted.tests.push(one.clone()),
+            FileKind::Held(reason) => {
+                sorted.held.push(HeldFile { path: one.path.clone(), reason });
+                sorted.held_touched.push(one.clone());
+            }
+            FileKind::Mixed => {
+                sorted.product.push(one.clone());
+                sorted.unreadable.push(one.path.clone());
+            }
+            FileKind::Product => {
+                sorted.product.push(one.clone());
+                sorted.look_inside(one, base, now);
+            }
         }
     }
     sorted
@@ -122,7 +152,20 @@ impl SortedChange {
             Exchanged::Text(_) => self.inline.push(one.path.clone()),
             Exchanged::Unreadable => self.unreadable.push(one.path.clone()),
         }
+        if examples::are_lost(&one.path, &base, &now) {
+            self.examples.push(one.path.clone());
+        }
+        self.signs.extend(signs(&one.path, &base, &now));
     }
+}
+
+/// What one file of a change is.
+enum FileKind {
+    Product,
+    Test,
+    /// Tests and product.
+    Mixed,
+    Held(HeldReason),
 }
 
 /// What the checks of the base say of files.
@@ -130,7 +173,9 @@ struct KnownFiles<'a> {
     /// Those that hold tests by the names of the tests that ran.
     tests: BTreeSet<String>,
     patterns: &'a [String],
+    named: &'a BTreeSet<String>,
     read: BTreeSet<&'a str>,
+    seen: BTreeSet<&'a str>,
     missed: BTreeSet<&'a str>,
     run: BTreeSet<&'a str>,
     /// Whether the record is all that was looked up.
@@ -146,7 +191,9 @@ impl<'a> KnownFiles<'a> {
         Self {
             tests: names.filter_map(|name| file_of_test(name)).collect(),
             patterns: checks.test_patterns,
+            named: checks.named,
             read: all(|record| &record.recording.read),
+            seen: all(|record| &record.recording.seen),
             missed: all(|record| &record.recording.missed),
             run: all(|record| &record.recording.run),
             is_complete: !checks.records.is_empty()
@@ -154,16 +201,91 @@ impl<'a> KnownFiles<'a> {
         }
     }
 
-    fn is_test(&self, path: &str) -> bool {
+    fn kind(&self, one: &TouchedFile, base: Read<'_>, now: Read<'_>) -> FileKind {
+        let path = one.path.as_str();
         let is_none = self.patterns.iter().any(|pattern| {
             pattern
                 .strip_prefix('!')
                 .is_some_and(|pattern| spore_gates::path_matches(pattern, path))
         });
+        if is_test_file(path, self.patterns) {
+            return FileKind::Test;
+        }
+        let text =
+            |read: Read<'_>| read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if !is_none && self.holds_tests(path, &|| text(base)) {
+            return match canary::holds_product(path, &text(base).unwrap_or_default()) {
+                true => FileKind::Mixed,
+                false => FileKind::Test,
+            };
+        }
+        match self.held(one, base, now) {
+            Some(reason) => FileKind::Held(reason),
+            None if !is_none && self.may_be_loaded(one, base, &|| text(now)) => {
+                let text = text(now).unwrap_or_default();
+                match canary::holds_tests(path, &text) && !canary::holds_product(path, &text) {
+                    true => FileKind::Test,
+                    false => FileKind::Held(HeldReason::MayBeLoaded),
+                }
+            }
+            None => FileKind::Product,
+        }
+    }
+
+    /// Returns whether a file of the base holds tests by what the runner says, or, where its runner
+    /// names no files, by its syntax.
+    fn holds_tests(&self, path: &str, base: &dyn Fn() -> Option<String>) -> bool {
         // A module of tests is known by its last part alone where the runner names no directory.
         let is_named = self.tests.contains(path)
             || self.tests.iter().any(|test| path.ends_with(&format!("/{test}")));
-        is_test_file(path, self.patterns) || is_named && !is_none
+        let may_be_read = !self.is_complete || self.read.contains(path) || self.seen.contains(path);
+        is_named || may_be_read && base().is_some_and(|text| canary::calls_tests(path, &text))
+    }
+
+    /// Returns whether a runner may take a new file for tests: it says so itself, or it is called like
+    /// one that the runner takes.
+    fn may_be_loaded(
+        &self,
+        one: &TouchedFile,
+        base: Read<'_>,
+        now: &dyn Fn() -> Option<String>,
+    ) -> bool {
+        let path = one.path.as_str();
+        if one.how != TouchKind::Added || !is_source(path) {
+            return false;
+        }
+        // The first word of a name that has more than one, and its ending.
+        let likeness = |path: &str| -> Option<(String, String)> {
+            let (stem, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+            let (first, _) = stem.split_once(['_', '-', '.'])?;
+            Some((first.to_owned(), ending.to_owned()))
+        };
+        let alike = |test: &String| {
+            !is_test_file(test, &[]) && likeness(test).is_some() && likeness(test) == likeness(path)
+        };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name.starts_with("test") && name.ends_with(".py")
+            || self.tests.iter().any(alike)
+            || now().is_some_and(|text| canary::calls_tests(path, &text))
+            || self.is_among_tests(path, base)
+    }
+
+    /// Returns whether everything of its kind that the checks read in its folder holds tests.
+    fn is_among_tests(&self, path: &str, base: Read<'_>) -> bool {
+        const MOST: usize = 20;
+        let place = |path: &'_ str| -> (String, String) {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+            (folder.to_owned(), ending.to_owned())
+        };
+        let own = place(path);
+        let mut beside = self.read.iter().filter(|other| place(other) == own).take(MOST).peekable();
+        let text =
+            |path: &str| base(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        beside.peek().is_some()
+            && beside.all(|other| {
+                is_test_file(other, self.patterns) || self.holds_tests(other, &|| text(other))
+            })
     }
 
     /// Returns why a file that is no test is held; nothing for one of the product.
@@ -171,22 +293,87 @@ impl<'a> KnownFiles<'a> {
         let path = one.path.as_str();
         match manifest::compare(path, base(path).as_deref(), now(path).as_deref()) {
             ManifestChange::OfTheProduct => return None,
-            ManifestChange::OfTheChecks => return Some(HeldReason::DecidesChecks),
-            ManifestChange::NotOne => {}
+            ManifestChange::OfTheChecks if !self.is_passed_over(one) => {
+                return Some(HeldReason::DecidesChecks);
+            }
+            ManifestChange::OfTheChecks | ManifestChange::NotOne => {}
         }
-        if decides_checks(path) {
+        let is_called = self.named.contains(path) && (is_source(path) || is_script(path));
+        if decides_checks(path) && !self.is_passed_over(one) || is_called {
             return Some(HeldReason::DecidesChecks);
         }
         if one.how == TouchKind::Added {
-            return self.missed.contains(path).then_some(HeldReason::TakesAPlace);
+            return self.takes_a_place(path, base).then_some(HeldReason::TakesAPlace);
         }
-        let is_read = self.read.contains(path) || self.run.contains(path);
-        if is_script(path) && (is_read || !self.is_complete) {
+        let may_be_read = !self.is_complete || self.read.contains(path) || self.run.contains(path);
+        if may_be_read && (is_script(path) || is_settings(path)) {
             return Some(HeldReason::DecidesChecks);
         }
-        let may_be_read = is_read || !self.is_complete && is_data_of_tests(path);
-        (may_be_read && !is_source(path)).then_some(HeldReason::SharedData)
+        let is_shared = match is_source(path) {
+            true => may_serve_tests(path),
+            false => self.is_complete || is_data_of_tests(path),
+        };
+        (may_be_read && is_shared).then_some(HeldReason::SharedData)
     }
+
+    /// Returns whether the checks would find a new file where they found another one before, or none.
+    fn takes_a_place(&self, path: &str, base: Read<'_>) -> bool {
+        let below = format!("{path}/");
+        let is_package = |folder: &str| match folder {
+            "" => false,
+            _ => base(&format!("{folder}/__init__.py")).is_some(),
+        };
+        self.missed.contains(path)
+            // A link there would bring about what was looked for below.
+            || self.missed.iter().any(|missed| missed.starts_with(&below))
+            || shadows_module(path, &is_package)
+    }
+
+    /// Returns whether a recipe or a file of Python's packaging, which checks may go by, is one that those of
+    /// the base have nothing to do with: by a whole record nothing read it, or what it was compiled
+    /// to. Not asked of files that a tool may have known by their time alone.
+    fn is_passed_over(&self, one: &TouchedFile) -> bool {
+        const ALWAYS_READ: [&str; 13] = [
+            "pyproject.toml",
+            "setup.py",
+            "setup.cfg",
+            "noxfile.py",
+            "tox.ini",
+            "tox.toml",
+            ".coveragerc",
+            "makefile",
+            "Makefile",
+            "GNUmakefile",
+            "justfile",
+            "Justfile",
+            "Taskfile.yml",
+        ];
+        let (folder, name) = one.path.rsplit_once('/').unwrap_or(("", &one.path));
+        let cache = match folder {
+            "" => "__pycache__/".to_owned(),
+            folder => format!("{folder}/__pycache__/"),
+        };
+        let compiled = format!("{cache}{}.", name.trim_end_matches(".py"));
+        let is_compiled = |paths: &BTreeSet<&str>| {
+            paths.range(compiled.as_str()..).next().is_some_and(|path| path.starts_with(&compiled))
+        };
+        self.is_complete
+            && one.how == TouchKind::Modified
+            && ALWAYS_READ.contains(&name)
+            && !self.read.contains(one.path.as_str())
+            && !self.run.contains(one.path.as_str())
+            && !is_compiled(&self.read)
+            && !is_compiled(&self.missed)
+    }
+}
+
+/// Returns whether pytest means an example in the documentation: `calc.py::calc.add`. The file is the
+/// product's then.
+fn is_example(file: &str, test: &str) -> bool {
+    let module = file.trim_end_matches(".py").replace('/', ".");
+    let last = module.rsplit('.').next().unwrap_or_default().to_owned();
+    let is_of = |name: &str| test == name || test.starts_with(&format!("{name}."));
+    file.ends_with(".py") && !test.contains("::") && (is_of(&module) || is_of(&last))
 }
 
 /// Returns the file that the name of a test names: `tests/test_a.py::test_x`,
@@ -197,10 +384,10 @@ fn file_of_test(name: &str) -> Option<String> {
         !stem.is_empty() && is_source_ending(ending) && !text.contains(char::is_whitespace)
     };
     for separator in ["::", " > ", " › "] {
-        if let Some((file, _)) = name.split_once(separator)
+        if let Some((file, test)) = name.split_once(separator)
             && is_file(file)
         {
-            return Some(file.to_owned());
+            return Some(file.to_owned()).filter(|file| !is_example(file, test));
         }
     }
     let inner = name.split_once(" (")?.1.split(')').next()?;
@@ -215,89 +402,6 @@ fn file_of_test(name: &str) -> Option<String> {
         false => module.join("/"),
     };
     (!module.is_empty()).then(|| format!("{module}.py"))
-}
-
-/// Returns whether runner, shell or build tools go by a file of this name, wherever it lies.
-fn decides_checks(path: &str) -> bool {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let lower = name.to_ascii_lowercase();
-    let is_config = |stem: &str| lower.starts_with(stem) && lower.contains(".config.");
-    let in_folder = |end: &str| folders.split('/').any(|folder| folder.ends_with(end));
-    matches!(
-        lower.as_str(),
-        "conftest.py"
-            | "sitecustomize.py"
-            | "usercustomize.py"
-            | "pytest.ini"
-            | "pytest.toml"
-            | "tox.ini"
-            | "tox.toml"
-            | "setup.cfg"
-            | "setup.py"
-            | "noxfile.py"
-            | ".coveragerc"
-            | "makefile"
-            | "gnumakefile"
-            | "cmakelists.txt"
-            | "meson.build"
-            | "build.rs"
-            | "rust-toolchain"
-            | "rust-toolchain.toml"
-            | "clippy.toml"
-            | "tsconfig.json"
-            | "jsconfig.json"
-            | "deno.json"
-            | "bunfig.toml"
-            | "go.work"
-            | "build.gradle"
-            | "build.gradle.kts"
-            | "settings.gradle"
-            | "settings.gradle.kts"
-            | "gradle.properties"
-            | "pom.xml"
-            | "rakefile"
-            | "phpunit.xml"
-            | "justfile"
-            | "taskfile.yml"
-    ) || [".mk", ".cmake", ".pth", ".pyc", ".pyo"].iter().any(|end| lower.ends_with(end))
-        || [".mocharc", ".babelrc", ".eslintrc", ".npmrc", ".yarnrc", ".nycrc", ".swcrc", ".taprc"]
-            .iter()
-            .any(|start| lower.starts_with(start))
-        || ["jest", "vitest", "vite", "babel", "ava", "karma", "webpack", "rollup", "playwright"]
-            .iter()
-            .any(|stem| is_config(stem))
-        || lower.starts_with("tsconfig.")
-        || in_folder(".dist-info")
-        || in_folder(".egg-info")
-        || folders.split('/').any(|folder| folder == ".cargo")
-}
-
-/// Returns whether a file is what a shell runs.
-fn is_script(path: &str) -> bool {
-    [".sh", ".bash", ".zsh", ".ksh", ".fish", ".bat", ".ps1"].iter().any(|end| path.ends_with(end))
-}
-
-/// Returns whether a file lies where tests keep what they compare with.
-fn is_data_of_tests(path: &str) -> bool {
-    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
-    let names = ["fixtures", "fixture", "golden", "goldens", "expected", "samples", "cassettes"];
-    folders.split('/').any(|folder| names.contains(&folder))
-}
-
-/// Returns whether a file is code that compilers and interpreters read.
-fn is_source(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.rsplit_once('.').is_some_and(|(_, ending)| is_source_ending(ending))
-}
-
-fn is_source_ending(ending: &str) -> bool {
-    const ENDINGS: &[&str] = &[
-        "rs", "py", "pyi", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue",
-        "svelte", "go", "c", "h", "cc", "cpp", "cxx", "hpp", "hh", "java", "kt", "kts", "scala",
-        "groovy", "cs", "fs", "vb", "rb", "php", "swift", "m", "mm", "pl", "pm", "t", "lua", "ex",
-        "exs", "erl", "hs", "ml", "mli", "zig", "nim", "dart", "r", "jl", "clj", "s", "asm",
-    ];
-    ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

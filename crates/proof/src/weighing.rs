@@ -1,9 +1,12 @@
 //! Sums up how far the checks of a change go.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use spore_gates::{GateResult, Standing};
 use spore_model::{ProofLevel, ProofSummary};
 
+use crate::held_out::HeldOutReport;
 use crate::new_tests::{NewTests, is_same};
 use crate::probes::HunkReport;
 use crate::sorting::SortedChange;
@@ -30,6 +33,9 @@ pub struct ChangeProof {
     /// Whether the checks notice each part of the change; nothing where they were not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunks: Option<HunkReport>,
+    /// What tests say that the coder never saw; nothing where there were to be none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOutReport>,
     /// Why it is not proved, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
@@ -49,7 +55,9 @@ pub struct Weighing<'a> {
     pub recorded: bool,
     /// Set where tests of the base were not run on the change: a person allowed it.
     pub tests_allowed: bool,
-    /// Checks whose tests have no canary among them that was right.
+    /// Tests that are flaky at the base: they decide nothing.
+    pub flaky: &'a [String],
+    /// Checks whose tests have no canaries among them that were right.
     pub without_canary: &'a [String],
     pub new: NewTests,
 }
@@ -57,10 +65,10 @@ pub struct Weighing<'a> {
 impl ChangeProof {
     /// Weighs what was seen.
     pub fn weigh(seen: Weighing<'_>) -> Self {
-        let kept = kept(seen.base, seen.kept);
+        let kept = kept(seen.base, seen.kept, seen.flaky);
         let doubts = doubts(&seen, &kept);
         let level = if doubts.is_empty() { ProofLevel::Proved } else { ProofLevel::Checked };
-        Self { level, kept, new: seen.new, hunks: None, doubts }
+        Self { level, kept, new: seen.new, hunks: None, held_out: None, doubts }
     }
 
     /// Adds whether the checks notice each part of the change. What is proved and has no part that
@@ -72,10 +80,19 @@ impl ChangeProof {
         Self { level, hunks: Some(hunks), ..self }
     }
 
+    /// Adds what tests say that the coder never saw. What is seen and passes them is held out.
+    #[must_use]
+    pub fn with_held_out(self, held_out: HeldOutReport) -> Self {
+        let is_held_out = self.level == ProofLevel::Seen && held_out.is_passed();
+        let level = if is_held_out { ProofLevel::HeldOut } else { self.level };
+        Self { level, held_out: Some(held_out), ..self }
+    }
+
     /// Returns what a run keeps of it.
     pub fn summary(&self) -> ProofSummary {
         let mut doubts = self.doubts.clone();
         doubts.extend(self.hunks.iter().flat_map(HunkReport::doubts));
+        doubts.extend(self.held_out.iter().flat_map(HeldOutReport::doubts));
         ProofSummary { level: self.level, line: self.trailer(), doubts }
     }
 
@@ -86,7 +103,7 @@ impl ChangeProof {
             text.push_str(&format!(", {} kept", self.kept.passed));
         }
         if self.kept.mended > 0 {
-            text.push_str(&format!(", {} mended", self.kept.mended));
+            text.push_str(&format!(", {} fixed", self.kept.mended));
         }
         let (telling, silent) = (self.new.telling(), self.new.passed.len());
         if telling > 0 {
@@ -97,6 +114,10 @@ impl ChangeProof {
         }
         if let Some(seen) = self.hunks.as_ref().and_then(HunkReport::words) {
             text.push_str(&format!(", {seen}"));
+        }
+        match self.held_out.as_ref().map_or(0, HeldOutReport::telling) {
+            0 => {}
+            telling => text.push_str(&format!(", {telling} held out")),
         }
         text
     }
@@ -116,11 +137,16 @@ impl ChangeProof {
         }
         lines.extend(self.doubts.iter().map(|doubt| format!("not proved: {doubt}")));
         lines.extend(self.hunks.iter().flat_map(HunkReport::lines));
+        if let Some(held_out) = &self.held_out {
+            lines.push(held_out.line());
+            let doubts = held_out.doubts();
+            lines.extend(doubts.iter().map(|doubt| format!("not held out: {doubt}")));
+        }
         lines
     }
 }
 
-fn kept(base: &[GateResult], now: &[GateResult]) -> KeptTests {
+fn kept(base: &[GateResult], now: &[GateResult], flaky: &[String]) -> KeptTests {
     let mut kept = KeptTests { named: true, ..KeptTests::default() };
     let mut has_tests = false;
     for before in base.iter().filter(|before| before.passed + before.failed > 0) {
@@ -137,7 +163,11 @@ fn kept(base: &[GateResult], now: &[GateResult]) -> KeptTests {
         let fails = |result: &GateResult, name: &String| {
             result.failures.iter().any(|failed| is_same(failed, name))
         };
+        let is_flaky = |name: &String| flaky.iter().any(|one| is_same(one, name));
         for name in before.ran.iter().filter(|name| now.ran.contains(name) && !fails(now, name)) {
+            if is_flaky(name) {
+                continue;
+            }
             match fails(before, name) {
                 true => kept.mended += 1,
                 false => kept.passed += 1,
@@ -160,14 +190,29 @@ fn doubts(seen: &Weighing<'_>, kept: &KeptTests) -> Vec<String> {
         let path = spore_plain::code(path, 200);
         doubts.push(format!("tests among the code of {path} cannot be told from it"));
     }
+    for path in &seen.sorted.examples {
+        let path = spore_plain::code(path, 200);
+        doubts.push(format!("examples in the documentation of {path} are not as they were"));
+    }
+    doubts.extend(seen.sorted.signs.iter().take(5).map(crate::ProductSign::doubt));
     if seen.tests_allowed && !seen.sorted.tests.is_empty() {
         doubts.push("tests were changed, as a person allowed".to_owned());
     }
     if !kept.named {
         doubts.push("no check names its tests, so one that is gone would not be missed".to_owned());
     }
-    if seen.kept.iter().any(|result| result.standing != Standing::Green) {
+    let is_flaky = |name: &String| seen.flaky.iter().any(|one| is_same(one, name));
+    let red = || seen.kept.iter().filter(|result| result.standing != Standing::Green);
+    if red().any(|result| !result.failures.iter().all(is_flaky)) {
         doubts.push("the checks fail as they did before the change".to_owned());
+    }
+    let failed: BTreeSet<&String> =
+        red().flat_map(|result| &result.failures).filter(|name| is_flaky(name)).collect();
+    for name in failed {
+        let name = spore_plain::code(name, 200);
+        doubts.push(format!(
+            "{name} fails, and does so at the base now and then: it decides nothing"
+        ));
     }
     let rewritten = seen.base.iter().chain(seen.kept).flat_map(|result| &result.rewritten);
     if let Some(path) = rewritten.min() {
@@ -179,7 +224,7 @@ fn doubts(seen: &Weighing<'_>, kept: &KeptTests) -> Vec<String> {
     }
     for gate in seen.without_canary {
         let gate = spore_plain::code(gate, 200);
-        doubts.push(format!("no canary could be placed among the tests of {gate}"));
+        doubts.push(format!("no canary among the tests of {gate} gave the right answer"));
     }
     doubts
 }
@@ -210,6 +255,7 @@ mod tests {
                 with_held: false,
                 recorded,
                 tests_allowed: false,
+                flaky: &[],
                 without_canary: &[],
                 new: NewTests { failed: vec!["c".into()], ..NewTests::default() },
             })
@@ -224,6 +270,20 @@ mod tests {
         };
         let seen = proof.clone().with_hunks(hunks(crate::Noticed::Seen));
         assert_eq!(seen.trailer(), "seen, 2 kept, 1 new, 1 of 1 hunks seen");
+        let passed = HeldOutReport { red_before: vec!["h".into()], ..HeldOutReport::default() };
+        let held_out = seen.clone().with_held_out(passed.clone());
+        assert_eq!(held_out.trailer(), "held-out, 2 kept, 1 new, 1 of 1 hunks seen, 1 held out");
+        // Each level includes those before it.
+        assert_eq!(proof.clone().with_held_out(passed.clone()).level, ProofLevel::Proved);
+        for not in [
+            HeldOutReport { red_before: Vec::new(), ..passed.clone() },
+            HeldOutReport { undecided: vec!["e".into()], ..passed.clone() },
+            HeldOutReport { exposed: true, ..passed },
+            HeldOutReport::without_tests("the tester wrote no test"),
+        ] {
+            let proof = seen.clone().with_held_out(not);
+            assert_eq!((proof.level, proof.summary().doubts.len()), (ProofLevel::Seen, 1));
+        }
         for not in [crate::Noticed::Unseen, crate::Noticed::Unbuilt, crate::Noticed::NotTried] {
             let proof = proof.clone().with_hunks(hunks(not));
             assert_eq!((proof.level, proof.summary().doubts.len()), (ProofLevel::Proved, 1));

@@ -62,11 +62,21 @@ impl AnswerPlanner {
         Self { scenario, played, books }
     }
 
+    fn lists_models(&self, target: &str) -> bool {
+        target == "/v1/models" && !self.scenario.models.is_empty()
+    }
+
     pub(crate) fn receive(&mut self, request: &HttpRequest) -> PlannedAnswer {
         let body = serde_json::from_slice(&request.body);
         let json = body.as_ref().ok().cloned().unwrap_or_default();
         let mut exchange = RecordedExchange::arrived(self.books.next_number(), request, json);
         let answer = match (Route::of(&request.method, &request.target), body) {
+            (None, _) if request.method == "GET" && self.lists_models(&request.target) => {
+                let listed = self.scenario.models.iter().map(|id| serde_json::json!({ "id": id }));
+                let list: Vec<_> = listed.collect();
+                let body = serde_json::json!({ "object": "list", "data": list });
+                PlannedAnswer::whole(200, body.to_string())
+            }
             (None, _) => refuse(Dialect::Messages, 404, "nobody speaks this protocol here"),
             (Some(Route::Speak(dialect, _) | Route::CountTokens(dialect)), Err(_)) => {
                 exchange.dialect = Some(dialect);

@@ -18,6 +18,8 @@ use crate::turn::{Turn, TurnFault, TurnPart, TurnStop, VendorRefusal, When};
 pub struct ModelScenario {
     pub(crate) turns: Vec<Turn>,
     pub(crate) prices: BTreeMap<String, ScriptedPrice>,
+    /// What `GET /v1/models` lists; nothing is there to be got where there are none.
+    pub(crate) models: Vec<String>,
 }
 
 /// Dollars for a million tokens of each kind.
@@ -50,7 +52,7 @@ impl ModelScenario {
             turn.read().map_err(|what| ModelScenarioError::Turn { turn: index + 1, what })
         });
         let prices = raw.prices.into_iter().map(|(model, price)| (model, price.read())).collect();
-        Ok(Self { turns: turns.collect::<Result<_, _>>()?, prices })
+        Ok(Self { turns: turns.collect::<Result<_, _>>()?, prices, models: Vec::new() })
     }
 
     #[must_use]
@@ -63,6 +65,13 @@ impl ModelScenario {
     #[must_use]
     pub fn price(mut self, model: &str, price: ScriptedPrice) -> Self {
         self.prices.insert(model.to_owned(), price);
+        self
+    }
+
+    /// Lists a model at `/v1/models`, as servers on one's own machine do.
+    #[must_use]
+    pub fn serving(mut self, model: &str) -> Self {
+        self.models.push(model.to_owned());
         self
     }
 

@@ -14,7 +14,7 @@ pub(crate) mod contract;
 use serde_json::Value;
 use spore_model::{
     CommitId, EffectClass, Event, EventId, LedgerEntry, Outcome, Park, Run, RunCost, RunId,
-    RunMark, RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
+    RunKind, RunMark, RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
 };
 
 use crate::spine::Cursor;
@@ -42,7 +42,8 @@ pub trait Journal: Send + Sync {
     /// Returns the runs that `query` asks for, newest first.
     fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, JournalError>;
 
-    /// Returns every run whose id begins or ends with `typed`, in either case, by id. One
+    /// Returns every run whose id begins or ends with `typed`, or whose short form has it in it,
+    /// in either case, by id. One
     /// candidate is an answer, several are a question to the person; the empty text names
     /// nothing. No character of `typed` is a wildcard.
     fn find_runs(&self, typed: &str) -> Result<Vec<Run>, JournalError>;
@@ -148,13 +149,22 @@ pub trait Journal: Send + Sync {
     fn end_flush(&self, written: &[EventId]) -> Result<(), JournalError>;
 }
 
-/// Which runs to list. The default is all of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Which runs to list. The default is all of them; the limit counts what is left by the rest.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RunQuery {
     /// Leave out children.
     pub roots_only: bool,
     /// Leave out what `resume` could do nothing with.
     pub open_only: bool,
+    pub kind: Option<RunKind>,
+    /// Leave out what began before.
+    pub since: Option<Timestamp>,
+    /// The agent of the run, or of any session that is booked on it.
+    pub backend: Option<String>,
+    /// The same for the model.
+    pub model: Option<String>,
+    /// A part of the task, whatever the case of its ASCII letters. No character is a wildcard.
+    pub text: Option<String>,
     pub limit: Option<u32>,
 }
 

@@ -7,6 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
+/// Where no server listens.
+const NOBODY: &str = "http://127.0.0.1:1";
+
 /// A temporary home with one repository in it. Time stands still; every command has a seed
 /// of its own, so that ids differ between commands and repeat between test runs.
 pub struct TestEnv {
@@ -191,9 +194,14 @@ impl TestEnv {
             .env("XDG_CONFIG_HOME", self.dir().join("config"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SPORE_TEST_CLOCK", clock(count))
             .env("SPORE_TEST_SEED", count.to_string())
+            // What the machine serves is not for a test to see.
+            .env("SPORE_LOCAL_OLLAMA_ADDRESS", NOBODY)
+            .env("SPORE_LOCAL_LLAMA_SERVER_ADDRESS", NOBODY)
+            .env("SPORE_LOCAL_LMSTUDIO_ADDRESS", NOBODY)
             // What is played in the scenes leaves its marks at home.
             .env("SPORE_SANDBOX_WRITE", "~")
             .envs(self.variables.iter().map(|(name, value)| (name, value)));

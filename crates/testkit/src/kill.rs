@@ -4,8 +4,9 @@
 //! is started once for each of these points and killed with SIGKILL right there, and a number
 //! of times at random instants; `spore resume` brings it to its end; and what is left (trees,
 //! refs, ledger, events, files) is compared with the undisturbed run. What a crash may rightly
-//! add is left out of the comparison and counted on its own: a paid session that was run
-//! again, and the record that it was lost.
+//! add is left out of the comparison and counted on its own: a paid session that was cut off, and
+//! the record that it was lost. No more sessions may be paid for than that: one for each that was
+//! open at the point of the kill.
 
 mod state;
 
@@ -192,12 +193,39 @@ fn kill_once(
         }
     };
     match ended {
-        None => examine(target, traits, &env, &point, &reference.state, &mut tally),
+        None => {
+            examine(target, traits, &env, &point, &reference.state, &mut tally);
+            let most = match kill {
+                // What happens at once has no order in which a session is open or not.
+                _ if traits.parallel => usize::MAX,
+                KillPoint::At(point) => open_sessions(&reference.points, point),
+                _ => 1,
+            };
+            let lost = usize::try_from(tally.repeated_sessions).unwrap_or(usize::MAX);
+            if lost > most {
+                let paid = format!("{lost} sessions were paid for twice, of {most} that were open");
+                tally.divergent.push(format!("{point}: {paid}"));
+            }
+        }
         Some(output) => {
             tally.divergent.push(format!("{point}: was not killed: {}", output.render()));
         }
     }
     tally
+}
+
+/// How many sessions are open at a point of the undisturbed run: on record, and without a result.
+fn open_sessions(points: &[String], point: &str) -> usize {
+    let place = |wanted: &str| points.iter().position(|known| known == wanted);
+    let Some(at) = place(point) else { return 0 };
+    let opened = points.iter().filter_map(|known| known.strip_prefix("after:row:amend "));
+    opened
+        .filter(|name| {
+            let begun = place(&format!("after:row:amend {name}"));
+            let ended = place(&format!("after:row:finish {name}"));
+            begun.is_some_and(|begun| begun <= at) && ended.is_none_or(|ended| at < ended)
+        })
+        .count()
 }
 
 /// Runs the command and kills it when it is time, unless it has ended by then.

@@ -35,6 +35,9 @@ impl Declared {
 pub const MIN_ANSWER_TOKENS: u64 = 256;
 pub const MAX_ANSWER_TOKENS: u64 = 20_000;
 
+/// The tool that finds code and notes by words.
+pub const SEARCH: &str = "search";
+
 /// The tool that has a command run outside of the session that asks for it.
 pub const RUN_COMMAND: &str = "run_command";
 

@@ -25,6 +25,7 @@ mod root;
 mod run;
 mod schema;
 mod text;
+pub mod written;
 
 pub use registry::{
     BoxError, ModelTool, Reach, Registry, ToolAnswer, ToolCaller, UnusableTool, names_of,
@@ -32,3 +33,4 @@ pub use registry::{
 pub use root::{Root, RootError};
 pub use run::{CommandRunner, Commands};
 pub use schema::{SchemaError, check_schema, misfit};
+pub use text::both_ends;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{ToolGroup, ToolGroups};
 
-use crate::{CommandRunner, Root, SchemaError, change, files, graph, grep, run, schema};
+use crate::{CommandRunner, Root, SchemaError, change, files, graph, grep, run, schema, written};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -51,15 +51,22 @@ pub struct ToolAnswer {
     pub text: String,
     /// The call did not do what it was for; the text says why.
     pub is_error: bool,
+    /// The caller may not do that: there is no such tool for it, or not for this.
+    pub is_refused: bool,
 }
 
 impl ToolAnswer {
     pub fn ok(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false }
+        Self { text: text.into(), is_error: false, is_refused: false }
     }
 
     pub fn error(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: true }
+        Self { text: text.into(), is_error: true, is_refused: false }
+    }
+
+    /// Answers a call that the caller may not make.
+    pub fn refused(text: impl Into<String>) -> Self {
+        Self { is_refused: true, ..Self::error(text) }
     }
 }
 
@@ -149,6 +156,15 @@ impl Registry {
         self.tools.retain(keep);
     }
 
+    /// Leaves of each description its first sentence, and of each schema what restricts: for
+    /// models that can read little at once.
+    pub fn shorten(&mut self) {
+        for tool in &mut self.tools {
+            tool.description = written::sentence(tool).to_owned();
+            tool.schema = written::short_schema(&tool.schema);
+        }
+    }
+
     pub fn tools(&self) -> &[ModelTool] {
         &self.tools
     }
@@ -162,7 +178,7 @@ impl Registry {
         let Some(tool) = self.get(name) else {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             let (name, names) = (spore_plain::cut(name, 80), names.join(", "));
-            return ToolAnswer::error(format!("there is no tool {name:?} here, only {names}"));
+            return ToolAnswer::refused(format!("there is no tool {name:?} here, only {names}"));
         };
         if let Some(misfit) = schema::misfit(&tool.schema, arguments) {
             return ToolAnswer::error(format!("{name} was not called: {misfit}"));

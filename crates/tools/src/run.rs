@@ -85,7 +85,7 @@ impl CommandRunner {
         if let Commands::Only(commands) = &self.commands
             && !commands.iter().any(|allowed| allowed == command)
         {
-            return ToolAnswer::error(format!(
+            return ToolAnswer::refused(format!(
                 "that may not be run here, only {}",
                 quoted(commands)
             ));
@@ -103,7 +103,7 @@ impl CommandRunner {
             Ok(SupervisedEnd::Cancelled) => ("cancelled".to_owned(), true),
             Err(why) => (why, true),
         };
-        ToolAnswer { text: format!("{head}\n{printed}"), is_error }
+        ToolAnswer { text: format!("{head}\n{printed}"), is_error, is_refused: false }
     }
 
     fn supervise(

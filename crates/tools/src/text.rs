@@ -36,6 +36,13 @@ impl Ends {
     }
 }
 
+/// Returns `text` with at most about `most` bytes: its beginning and, longer, its end.
+pub fn both_ends(text: &str, most: usize) -> String {
+    let mut ends = Ends::new(most);
+    ends.append(text.as_bytes());
+    ends.text()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,7 +39,7 @@ impl CheckoutFiles {
     pub(super) fn new(request: &Request) -> Self {
         let root = Root::open(&request.dir).ok().map(Arc::new);
         let tools = root.map(|root| Registry::of_checkout(&root, None));
-        Self { dir: request.dir.clone(), tools }
+        Self { dir: request.dir_inside(), tools }
     }
 
     /// Does it, and returns the answer to the agent.

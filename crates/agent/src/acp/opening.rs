@@ -54,7 +54,7 @@ impl AcpOpening {
             None => format!("{}\n\n{}", request.system_prompt, request.prompt),
         };
         Self {
-            dir: request.dir.to_string_lossy().into_owned(),
+            dir: request.dir_inside().to_string_lossy().into_owned(),
             servers: request.mcp_servers.iter().map(server).collect(),
             earlier: request.resume.clone(),
             model: request.model.clone().filter(|_| preset.model_flag.is_none()),

@@ -22,6 +22,9 @@ pub struct Preset {
     pub counts: bool,
     /// The usage that the agent reports for a turn is that of its last call alone.
     pub counts_last_call_only: bool,
+    /// The agent starts its servers of tools before it asks its model; seen in the conformance
+    /// suite, not promised by the protocol.
+    pub starts_servers: bool,
 }
 
 struct KnownPreset {
@@ -34,6 +37,7 @@ struct KnownPreset {
     names_cost: bool,
     counts: bool,
     counts_last_call_only: bool,
+    starts_servers: bool,
 }
 
 /// Without these opencode would look for other versions, models and language servers, and
@@ -59,6 +63,7 @@ const PLAIN: KnownPreset = KnownPreset {
     names_cost: false,
     counts: false,
     counts_last_call_only: false,
+    starts_servers: false,
 };
 
 const KNOWN: &[KnownPreset] = &[
@@ -70,6 +75,7 @@ const KNOWN: &[KnownPreset] = &[
         names_cost: true,
         counts: true,
         counts_last_call_only: true,
+        starts_servers: true,
         ..PLAIN
     },
     KnownPreset {
@@ -82,6 +88,7 @@ const KNOWN: &[KnownPreset] = &[
         // 0.61.0 empties the conversation that it is asked to load, and then does not find it.
         resumes: false,
         counts: true,
+        starts_servers: true,
         ..PLAIN
     },
     KnownPreset {
@@ -94,6 +101,7 @@ const KNOWN: &[KnownPreset] = &[
         // a conversation that was lost would not be told from one that goes on.
         resumes: false,
         counts: true,
+        starts_servers: true,
         ..PLAIN
     },
     KnownPreset { name: "goose", program: "goose", args: &["acp"], ..PLAIN },
@@ -116,6 +124,7 @@ impl Preset {
             names_cost: known.names_cost,
             counts: known.counts,
             counts_last_call_only: known.counts_last_call_only,
+            starts_servers: known.starts_servers,
         })
     }
 
@@ -131,6 +140,7 @@ impl Preset {
             names_cost: false,
             counts: false,
             counts_last_call_only: false,
+            starts_servers: false,
         }
     }
 

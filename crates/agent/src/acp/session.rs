@@ -21,7 +21,7 @@ use crate::control::ProtocolTurn;
 use crate::health::{self, ServerRefusal, ServerTrouble, Signs, one_line};
 use crate::policy::Policy;
 use crate::rpc::{self, Complaint, RpcMessage};
-use crate::{AgentEvent, Request, ResultEvent, SessionReport};
+use crate::{AgentEvent, CallsCounted, Request, ResultEvent, SessionReport};
 
 /// How Gemini and qwen-code begin the text of an answer that never was one.
 const API_ERROR: &str = "[API Error:";
@@ -77,7 +77,7 @@ impl AcpSession {
             opening: AcpOpening::new(request, preset),
             policy: Policy::new(&request.tools),
             preset: preset.clone(),
-            dir: request.dir.to_string_lossy().into_owned(),
+            dir: request.dir_inside().to_string_lossy().into_owned(),
             limit_of_turns: request.limits.turns,
             limit_of_cost: request.limits.usd,
             session: None,
@@ -171,6 +171,7 @@ impl AcpSession {
             turns: self.turns(),
             usage,
             usage_bounds,
+            counted: self.counted(usage_bounds.is_none()),
             cost: self.tally.cost,
             ..health::judge(&self.signs, exit)
         }
@@ -181,8 +182,26 @@ impl AcpSession {
         if self.tally.counted_calls > 0 { self.tally.counted_calls } else { self.turns }
     }
 
+    /// A session that said nothing before it was prompted, or that the model refused, cost
+    /// nothing.
+    fn made_no_call(&self) -> bool {
+        let is_refused = self.signs.trouble.is_some() && self.is_finished();
+        !self.is_prompted || (self.turns() == 0 && is_refused)
+    }
+
+    fn counted(&self, is_exact: bool) -> CallsCounted {
+        match (self.made_no_call(), self.is_finished() && is_exact) {
+            (true, _) => CallsCounted::NoneMade,
+            (_, true) => CallsCounted::All,
+            _ => CallsCounted::InDoubt,
+        }
+    }
+
     /// What was used, and the bounds of it where that is an estimate.
     fn usage(&self) -> (Usage, Option<(Usage, Usage)>) {
+        if self.made_no_call() {
+            return (Usage::default(), None);
+        }
         self.tally.usage(self.turns(), self.preset.counts_last_call_only)
     }
 
@@ -295,6 +314,8 @@ impl AcpSession {
                 let mut events = self.upsert(&question.tool_call);
                 let allowed = self.allows(&question.tool_call);
                 if !allowed {
+                    let tool = self.tool_of(&question.tool_call.tool_call_id);
+                    events.push(AgentEvent::ToolRefused { tool });
                     // Not every agent sends an update for a call that was refused.
                     events.extend(self.over(&question.tool_call.tool_call_id, false));
                 }
@@ -310,7 +331,7 @@ impl AcpSession {
             }
             "fs/write_text_file" => {
                 self.say.push(rpc::refuse(id, rpc::REFUSED, "this role may not write"));
-                Vec::new()
+                vec![AgentEvent::ToolRefused { tool: "edit".to_owned() }]
             }
             _ => {
                 self.say.push(rpc::refuse(id, rpc::NO_SUCH_METHOD, "that is not offered here"));
@@ -434,8 +455,11 @@ impl AcpSession {
             return None;
         }
         self.is_answering = false;
-        let tool = self.calls.get(id).map(AnnouncedCall::tool).unwrap_or_default();
-        Some(AgentEvent::ToolResult { tool, ok })
+        Some(AgentEvent::ToolResult { tool: self.tool_of(id), ok })
+    }
+
+    fn tool_of(&self, id: &str) -> String {
+        self.calls.get(id).map(AnnouncedCall::tool).unwrap_or_default()
     }
 
     /// Passes on what was said in pieces, now that it is whole.

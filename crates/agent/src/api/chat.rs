@@ -19,7 +19,7 @@ pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     }
     for turn in ask.turns {
         match turn {
-            ConversationTurn::Said(said) => {
+            ConversationTurn::Said(said) | ConversationTurn::Told(said) => {
                 messages.push(json!({ "role": "user", "content": said }))
             }
             ConversationTurn::Replied(replied) => messages.extend(replied.iter().cloned()),
@@ -54,6 +54,9 @@ pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     });
     if !tools.is_empty() {
         body["tools"] = Value::from(tools);
+    }
+    for (name, value) in &ask.more {
+        body[*name] = value.clone();
     }
     body
 }

@@ -17,6 +17,8 @@ pub(super) struct ModelRequest<'a> {
     pub(super) tools: &'a Registry,
     pub(super) turns: &'a [ConversationTurn],
     pub(super) max_output_tokens: u32,
+    /// What only some servers of the Chat protocol understand.
+    pub(super) more: Vec<(&'static str, Value)>,
 }
 
 pub(super) enum ConversationTurn {
@@ -24,6 +26,8 @@ pub(super) enum ConversationTurn {
     /// What the model said, as the vendor wants it back.
     Replied(Vec<Value>),
     Answered(Vec<CallAnswer>),
+    /// The results of calls that the model wrote as text.
+    Told(String),
 }
 
 /// The answer to one tool call.

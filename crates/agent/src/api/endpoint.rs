@@ -1,6 +1,6 @@
 //! The address of a model's server and the headers with its key. The only module that sees a key.
 
-use super::Protocol;
+use super::{LocalServer, Protocol};
 
 /// Variables that Spore reads and that commands of a session must not see.
 const OURS: [&str; 6] = ["ANTHROPIC_", "CLAUDE_CODE_", "OPENAI_", "CODEX_", "GEMINI_", "GOOGLE_"];
@@ -54,13 +54,15 @@ impl Endpoint {
             (Some(key), _) => headers.push(("authorization", format!("Bearer {key}"))),
             (None, _) => {}
         }
-        let secrets = env
-            .iter()
-            .filter(|(name, value)| is_secret(name) && value.len() >= SHORTEST_SECRET)
-            .map(|(_, value)| value.clone())
-            .collect();
         let proxy = proxy(env, &url);
-        Ok(Self { url, headers, proxy, secrets })
+        Ok(Self { url, headers, proxy, secrets: secrets(env) })
+    }
+
+    /// A server on this machine: it has no key, and gets none.
+    pub(super) fn local(server: &LocalServer, env: &[(String, String)]) -> Self {
+        let url = format!("{}/chat/completions", server.base_url());
+        let headers = vec![("content-type", "application/json".to_owned())];
+        Self { url, headers, proxy: None, secrets: secrets(env) }
     }
 
     /// Replaces every key in `text`.
@@ -69,6 +71,13 @@ impl Endpoint {
             if text.contains(secret.as_str()) { text.replace(secret.as_str(), "***") } else { text }
         })
     }
+}
+
+fn secrets(env: &[(String, String)]) -> Vec<String> {
+    env.iter()
+        .filter(|(name, value)| is_secret(name) && value.len() >= SHORTEST_SECRET)
+        .map(|(_, value)| value.clone())
+        .collect()
 }
 
 fn variable<'a>(env: &'a [(String, String)], wanted: &str) -> Option<&'a str> {

@@ -49,7 +49,18 @@ pub(super) struct ModelExchange<'a> {
 pub(super) enum NoAnswer {
     Cancelled,
     WallClock,
-    Parked { resets_at: Option<Timestamp>, reason: String },
+    Parked {
+        resets_at: Option<Timestamp>,
+        reason: String,
+    },
+    /// What was asked is longer than the model can read; the server may have said how much
+    /// that is.
+    TooLong {
+        window: Option<u64>,
+        reason: String,
+    },
+    /// No server answers, or it stops in the middle of its answers.
+    Gone(String),
     Failed(String),
 }
 
@@ -97,7 +108,7 @@ impl ModelExchange<'_> {
             match step {
                 RetryStep::Wait(time) => self.pause(time, watch)?,
                 RetryStep::Park(resets_at) => return Err(NoAnswer::Parked { resets_at, reason }),
-                RetryStep::Fail => return Err(NoAnswer::Failed(reason)),
+                RetryStep::Fail => return Err(no_answer(&trouble, reason)),
             }
             match trouble {
                 CallTrouble::Stream(_) => met.broken_streams += 1,
@@ -231,12 +242,35 @@ impl ErrorAnswer {
             Value::String(message) => message.as_str(),
             error => error.get("message").and_then(Value::as_str).unwrap_or_default(),
         };
+        if matches!(self.status, 400 | 413 | 500) && tells_of_window(error, message) {
+            let window = error.get("n_ctx").and_then(Value::as_u64);
+            return CallTrouble::Window { window, message: message.chars().take(300).collect() };
+        }
         let is_spent = error.get("code").and_then(Value::as_str) == Some("insufficient_quota");
         CallTrouble::Status {
             code: self.status,
             message: message.chars().take(300).collect(),
             relief: LimitReset { is_spent, ..relief(&self.headers, now) },
         }
+    }
+}
+
+/// Returns whether an error says that the request was longer than the model's window, in the
+/// words of llama.cpp, of LM Studio or of OpenAI.
+fn tells_of_window(error: &Value, message: &str) -> bool {
+    let is = |name: &str, wanted: &str| error.get(name).and_then(Value::as_str) == Some(wanted);
+    let message = message.to_ascii_lowercase();
+    is("type", "exceed_context_size_error")
+        || is("code", "context_length_exceeded")
+        || (message.contains("context")
+            && ["length", "size", "window"].iter().any(|word| message.contains(word)))
+}
+
+fn no_answer(trouble: &CallTrouble, reason: String) -> NoAnswer {
+    match trouble {
+        CallTrouble::Window { window, .. } => NoAnswer::TooLong { window: *window, reason },
+        CallTrouble::Connection(_) | CallTrouble::Stream(_) => NoAnswer::Gone(reason),
+        CallTrouble::Status { .. } => NoAnswer::Failed(reason),
     }
 }
 
@@ -253,6 +287,9 @@ fn told(trouble: &CallTrouble) -> String {
             };
             let sep = if message.is_empty() { "" } else { ": " };
             format!("{what} ({code}){sep}{message}")
+        }
+        CallTrouble::Window { message, .. } => {
+            format!("the request is longer than the model can read: {message}")
         }
         CallTrouble::Connection(why) => format!("the model cannot be reached: {why}"),
         CallTrouble::Stream(why) => why.clone(),

@@ -54,7 +54,7 @@ pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
 
 fn message(turn: &ConversationTurn) -> Value {
     match turn {
-        ConversationTurn::Said(said) => {
+        ConversationTurn::Said(said) | ConversationTurn::Told(said) => {
             json!({ "role": "user", "content": [{ "type": "text", "text": said }] })
         }
         ConversationTurn::Replied(blocks) => json!({ "role": "assistant", "content": blocks }),

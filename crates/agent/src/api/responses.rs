@@ -17,7 +17,7 @@ pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     let mut input = Vec::new();
     for turn in ask.turns {
         match turn {
-            ConversationTurn::Said(said) => input.push(json!({
+            ConversationTurn::Said(said) | ConversationTurn::Told(said) => input.push(json!({
                 "type": "message",
                 "role": "user",
                 "content": [{ "type": "input_text", "text": said }],

@@ -24,6 +24,8 @@ pub struct Retries {
 pub(super) enum CallTrouble {
     /// The server answered with a status that is no success.
     Status { code: u16, message: String, relief: LimitReset },
+    /// The request is longer than what the model can read.
+    Window { window: Option<u64>, message: String },
     /// No answer at all.
     Connection(String),
     /// An answer that is not one.
@@ -79,7 +81,7 @@ impl Retries {
             {
                 RetryStep::Wait(relief.after.unwrap_or(wait).min(self.longest).max(wait))
             }
-            CallTrouble::Status { .. } => RetryStep::Fail,
+            CallTrouble::Status { .. } | CallTrouble::Window { .. } => RetryStep::Fail,
         }
     }
 

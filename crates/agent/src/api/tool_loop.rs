@@ -9,14 +9,15 @@ use spore_effects::Clock;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{Outcome, Timestamp, Usage, Usd};
 use spore_secrets::KnownSecrets;
-use spore_tools::{Reach, Registry, ToolAnswer, ToolCaller};
+use spore_tools::{ModelTool, Reach, Registry, ToolAnswer, ToolCaller, written};
 
-use super::ApiSettings;
 use super::conversation::{
     CallAnswer, ConversationTurn, ModelReply, ModelRequest, RequestedCall, StopReason,
 };
 use super::endpoint::Endpoint;
 use super::exchange::{ModelExchange, NoAnswer};
+use super::history::{self, TaskTooLong};
+use super::{ApiSettings, CallForm};
 use crate::prices::Price;
 use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
 
@@ -33,6 +34,47 @@ pub(super) struct ToolLoop<'a> {
     pub(super) exchange: ModelExchange<'a>,
     pub(super) notes: SessionLog<'a>,
     pub(super) progress: LoopProgress,
+    pub(super) room: ContextRoom,
+    /// How this model calls, as far as it has shown.
+    pub(super) call_form: CallForm,
+}
+
+/// How much the model can read, by the settings and by what its server said since.
+pub(super) struct ContextRoom {
+    window: u64,
+    /// The conversation is made to fit; else the session ends when it is full.
+    is_small: bool,
+    /// How many tokens the server counts for one that was estimated; at least one.
+    scale: f64,
+    /// What the last request was estimated at.
+    asked: u64,
+}
+
+impl ContextRoom {
+    pub(super) fn of(settings: &ApiSettings) -> Self {
+        let window = settings.context_window;
+        Self { window, is_small: settings.is_small(), scale: 1.0, asked: 0 }
+    }
+
+    /// What an answer may have: at most a quarter of a small window.
+    fn output(&self, most: u32) -> u32 {
+        if !self.is_small {
+            return most;
+        }
+        most.min(u32::try_from(self.window / 4).unwrap_or(u32::MAX)).max(1)
+    }
+
+    /// Bytes of one result: at most a quarter of a small window.
+    fn result_bytes(&self) -> usize {
+        usize::try_from(self.window * 3 / 4).unwrap_or(usize::MAX).max(500)
+    }
+
+    /// Learns from what the server has counted.
+    fn learn(&mut self, counted: u64) {
+        if self.asked > 0 {
+            self.scale = self.scale.max(counted as f64 / self.asked as f64).min(4.0);
+        }
+    }
 }
 
 /// How far a session has come.
@@ -40,6 +82,10 @@ pub(super) struct ToolLoop<'a> {
 pub(super) struct LoopProgress {
     turns: u32,
     nudges: u32,
+    /// Calls in a row that could not be read.
+    faults: u32,
+    /// Calls that were made.
+    calls: u32,
     usage: Usage,
     last_input: u64,
     /// The longest prompt so far: above a size some models have another price.
@@ -85,6 +131,9 @@ impl ToolLoop<'_> {
             if let Some(full) = self.is_full() {
                 break (Outcome::Partial, Some(full));
             }
+            if let Err(too_long) = self.make_room(&mut turns) {
+                break self.does_not_fit(too_long);
+            }
             let reply = match self.ask(&turns, watch) {
                 Ok(reply) => reply,
                 Err(NoAnswer::Cancelled) => {
@@ -96,6 +145,16 @@ impl ToolLoop<'_> {
                 Err(NoAnswer::Parked { resets_at: at, reason }) => {
                     resets_at = at;
                     break (Outcome::QuotaParked, Some(reason));
+                }
+                Err(NoAnswer::TooLong { window, reason }) => {
+                    if self.is_smaller_than_thought(window) {
+                        continue;
+                    }
+                    break (self.beyond_us(), Some(reason));
+                }
+                Err(NoAnswer::Gone(why)) => {
+                    let told = self.settings.local.as_ref().map(|local| local.silence(&why));
+                    break (self.beyond_us(), Some(told.unwrap_or(why)));
                 }
                 Err(NoAnswer::Failed(reason)) => break (Outcome::Failure, Some(reason)),
             };
@@ -112,7 +171,7 @@ impl ToolLoop<'_> {
         let budget = self.settings.context_window as f64 * self.settings.context_share;
         if self.progress.turns >= self.request.limits.turns {
             Some(format!("its {} turns were used up", self.request.limits.turns))
-        } else if self.progress.last_input as f64 > budget {
+        } else if !self.room.is_small && self.progress.last_input as f64 > budget {
             Some(format!("its context was full: {} tokens", self.progress.last_input))
         } else if let (Some(cost), Some(cap)) = (self.cost(), self.request.limits.usd)
             && cost >= cap
@@ -123,17 +182,83 @@ impl ToolLoop<'_> {
         }
     }
 
+    /// What goes before the task. A model that writes its calls is told how.
+    fn system(&self) -> String {
+        let role = &self.request.system_prompt;
+        match self.call_form {
+            CallForm::Native | CallForm::Auto => role.clone(),
+            CallForm::Text => format!("{role}\n\n{}", written::instructions(&self.tools)),
+            CallForm::Held => format!("{role}\n\n{}", written::held_instructions(&self.tools)),
+        }
+    }
+
+    /// Leaves out of a conversation what a small window has no room for.
+    fn make_room(&mut self, turns: &mut Vec<ConversationTurn>) -> Result<(), TaskTooLong> {
+        if !self.room.is_small {
+            return Ok(());
+        }
+        let output = u64::from(self.room.output(self.settings.max_output_tokens));
+        let estimated = self.room.window.saturating_sub(output) as f64 / self.room.scale;
+        let mut fixed = history::tokens_of(self.system().len());
+        if matches!(self.call_form, CallForm::Native | CallForm::Auto) {
+            let schemas = self.tools.tools().iter();
+            let bytes = |tool: &ModelTool| {
+                tool.schema.to_string().len() + tool.description.len() + tool.name.len()
+            };
+            fixed += history::tokens_of(schemas.map(bytes).sum());
+        }
+        history::fit(turns, fixed, estimated as u64)?;
+        self.room.asked = fixed + turns.iter().map(history::tokens).sum::<u64>();
+        Ok(())
+    }
+
+    fn does_not_fit(&self, TaskTooLong { tokens }: TaskTooLong) -> (Outcome, Option<String>) {
+        let reason = format!(
+            "the task takes about {tokens} tokens, and the model can read {}",
+            self.room.window
+        );
+        (self.beyond_us(), Some(reason))
+    }
+
+    /// A server that a person runs is mended by a person, and the session is had again then.
+    fn beyond_us(&self) -> Outcome {
+        if self.settings.local.is_some() { Outcome::NeedsHuman } else { Outcome::Failure }
+    }
+
+    /// Takes the server's word for its window, if there is then something to leave out.
+    fn is_smaller_than_thought(&mut self, window: Option<u64>) -> bool {
+        let smaller = window.filter(|window| *window < self.room.window && *window > 0);
+        if let Some(window) = smaller {
+            self.room.window = window;
+            self.room.is_small = true;
+        }
+        smaller.is_some()
+    }
+
     fn ask(
         &mut self,
         turns: &[ConversationTurn],
         watch: &mut dyn AgentWatch,
     ) -> Result<ModelReply, NoAnswer> {
+        let system = self.system();
+        let none = Registry::default();
+        let is_native = matches!(self.call_form, CallForm::Native | CallForm::Auto);
+        let max_output_tokens = self.room.output(self.settings.max_output_tokens);
+        let mut more = Vec::new();
+        if self.settings.local.is_some() {
+            // Not all of them know the newer name.
+            more.push(("max_tokens", json!(max_output_tokens)));
+        }
+        if self.call_form == CallForm::Held {
+            more.push(("response_format", written::response_format(&self.tools)));
+        }
         let ask = ModelRequest {
             model: self.model,
-            system: &self.request.system_prompt,
-            tools: &self.tools,
+            system: &system,
+            tools: if is_native { &self.tools } else { &none },
             turns,
-            max_output_tokens: self.settings.max_output_tokens,
+            max_output_tokens,
+            more,
         };
         let notes = &mut self.notes;
         let mut on_limit =
@@ -152,6 +277,7 @@ impl ToolLoop<'_> {
         // All that the model had to read, from wherever it came.
         self.progress.last_input = usage.read_tokens();
         self.progress.longest_input = self.progress.longest_input.max(self.progress.last_input);
+        self.room.learn(self.progress.last_input);
         if !reply.thinking.is_empty() {
             let event = AgentEvent::Thinking { text: self.notes.mask(&reply.thinking) };
             self.notes.add(watch, &event, &[]);
@@ -171,6 +297,11 @@ impl ToolLoop<'_> {
         turns: &mut Vec<ConversationTurn>,
         watch: &mut dyn AgentWatch,
     ) -> Option<(Outcome, Option<String>)> {
+        if reply.stop != StopReason::Refused
+            && let Some(read) = self.written(&reply)
+        {
+            return self.go_on_written(reply, read, turns, watch);
+        }
         match reply.stop {
             StopReason::Refused => {
                 return Some((Outcome::Failure, Some("the model refused".to_owned())));
@@ -187,6 +318,41 @@ impl ToolLoop<'_> {
             turns.push(ConversationTurn::Answered(answers));
             return self.progress.structured.is_some().then_some((Outcome::Success, None));
         }
+        self.without_calls(reply, turns)
+    }
+
+    pub(super) fn has_result(&self) -> bool {
+        self.progress.structured.is_some()
+    }
+
+    pub(super) fn has_called(&self) -> bool {
+        self.progress.calls > 0
+    }
+
+    /// Takes `text` for the last word of the session.
+    pub(super) fn say_last(&mut self, text: &str) {
+        self.progress.final_text = self.notes.mask(text);
+    }
+
+    /// Counts a nudge, if there may be another one.
+    pub(super) fn nudges_once_more(&mut self) -> bool {
+        let is_left = self.progress.nudges < self.settings.nudges;
+        self.progress.nudges += u32::from(is_left);
+        is_left
+    }
+
+    /// Returns how many answers in a row could not be read, with this one.
+    pub(super) fn count_faults(&mut self, is_fault: bool) -> u32 {
+        self.progress.faults = if is_fault { self.progress.faults + 1 } else { 0 };
+        self.progress.faults
+    }
+
+    /// Ends a session whose model has no more calls, or asks for the result that is missing.
+    pub(super) fn without_calls(
+        &mut self,
+        reply: ModelReply,
+        turns: &mut Vec<ConversationTurn>,
+    ) -> Option<(Outcome, Option<String>)> {
         if self.request.schema.is_none() {
             return Some((Outcome::Success, None));
         }
@@ -200,7 +366,8 @@ impl ToolLoop<'_> {
         None
     }
 
-    fn call(&mut self, call: &RequestedCall, watch: &mut dyn AgentWatch) -> CallAnswer {
+    pub(super) fn call(&mut self, call: &RequestedCall, watch: &mut dyn AgentWatch) -> CallAnswer {
+        self.progress.calls += 1;
         let arguments = call.arguments.clone().unwrap_or_default();
         let used = AgentEvent::ToolUse {
             tool: self.notes.mask(&call.name),
@@ -222,7 +389,14 @@ impl ToolLoop<'_> {
             self.notes.secrets.strike_json(&mut handed_in);
             self.progress.structured = Some(handed_in);
         }
-        let text = self.notes.mask(&answer.text);
+        if answer.is_refused {
+            let tool = self.notes.mask(&call.name);
+            self.notes.add(watch, &AgentEvent::ToolRefused { tool }, &[]);
+        }
+        let mut text = self.notes.mask(&answer.text);
+        if self.room.is_small {
+            text = spore_tools::both_ends(&text, self.room.result_bytes());
+        }
         let done = AgentEvent::ToolResult { tool: call.name.clone(), ok: !answer.is_error };
         self.notes.add(watch, &done, &[("text", Value::from(text.as_str()))]);
         CallAnswer { id: call.id.clone(), text, is_error: answer.is_error }

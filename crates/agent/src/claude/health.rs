@@ -11,7 +11,7 @@ use spore_model::{Outcome, Timestamp, Usage};
 use super::line::ResultLine;
 use super::stream::ClaudeStream;
 use super::summary::one_line;
-use crate::SessionReport;
+use crate::{CallsCounted, SessionReport};
 
 /// How qwen-code begins the text of an answer that never was one.
 const QWEN_ERROR: &str = "[API Error:";
@@ -22,10 +22,19 @@ pub struct Exit {
     pub code: i32,
     /// Set where it did not end by itself.
     pub stopped: Option<Stopped>,
+    /// Why the caller gave it up, where it did.
+    pub given_up: Option<String>,
     /// The last of what it printed on stderr.
     pub complaint: String,
     /// Processes that outlived it and were ended.
     pub swept: u32,
+}
+
+impl Exit {
+    /// The end of a process that Spore did not see.
+    pub(crate) fn unseen() -> Self {
+        Self { stopped: Some(Stopped::Cancelled), ..Self::default() }
+    }
 }
 
 /// Why a session was stopped.
@@ -99,21 +108,34 @@ pub(super) fn conclude(stream: &ClaudeStream, exit: &Exit) -> SessionReport {
     let finding = judge(stream, exit);
     let result = stream.result.as_ref();
     let stated = result.map(ResultLine::tokens).filter(|usage| *usage != Usage::default());
-    // A stream that was cut is priced at nothing although the model was paid: no sum is no
-    // price, and the caller estimates from what was heard.
-    let unpriced = stated.is_none() && stream.heard != Usage::default();
+    let heard = stream.calls.count();
+    // A stream that was cut is priced at nothing although the model was paid, and an answer that
+    // the program was stopped in is not in its sum: no whole sum is no price, and the caller
+    // estimates from what was heard.
+    let is_short = match stated {
+        None => heard.usage != Usage::default(),
+        Some(stated) => {
+            heard.counted == CallsCounted::All && stated.read_tokens() < heard.usage.read_tokens()
+        }
+    };
+    let is_unpriced = is_short || stream.calls.is_in_flight();
+    let is_summed = result.is_some() && !is_unpriced;
     SessionReport {
         final_text: result
             .and_then(|result| result.result.clone())
             .unwrap_or_else(|| stream.last_text.clone()),
         structured: result.and_then(|result| result.structured_output.clone()),
         session_id: stream.session_id.clone(),
-        turns: result.map_or(stream.turns, |result| result.num_turns),
-        usage: stated.unwrap_or(stream.heard),
-        cost: result.and_then(ResultLine::cost).filter(|_| !unpriced),
+        turns: stream.turns(result),
+        usage: stated.filter(|_| is_summed).unwrap_or(heard.usage),
+        usage_bounds: heard.bounds.filter(|_| !is_summed),
+        counted: if is_summed { CallsCounted::All } else { heard.counted },
+        model: stream.model.clone(),
+        cost: result.and_then(ResultLine::cost).filter(|_| is_summed),
         mcp: stream.mcp.clone(),
         resets_at: finding.resets_at,
         swept: exit.swept,
+        exit_code: exit.stopped.is_none().then_some(exit.code),
         ..SessionReport::ended(finding.outcome, finding.reason)
     }
 }
@@ -123,7 +145,7 @@ fn judge(stream: &ClaudeStream, exit: &Exit) -> SessionFinding {
         return SessionFinding::new(Outcome::Interrupted, "it was interrupted");
     }
     if exit.stopped == Some(Stopped::GivenUp)
-        && let Some(reason) = stream.give_up()
+        && let Some(reason) = stream.give_up().or(exit.given_up.as_deref())
     {
         return SessionFinding::failure(reason);
     }

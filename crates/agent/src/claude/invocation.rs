@@ -115,10 +115,9 @@ fn args(request: &Request, files: &PrivateFiles) -> Vec<String> {
         flag("mcp-config", &servers.to_string_lossy());
     }
     limit_tools(&request.tools, &mut args);
-    // Without the pieces of an answer a long one is a long silence.
-    if request.limits.idle.is_some() {
-        args.push("--include-partial-messages".to_owned());
-    }
+    // Without the pieces of an answer a long one is a long silence, and what it used is not told
+    // before the end of the session.
+    args.push("--include-partial-messages".to_owned());
     args
 }
 

@@ -33,6 +33,21 @@ pub(super) struct StreamLine {
     pub(super) rate_limit_info: Option<RateLimitInfo>,
     /// On `control_request`.
     pub(super) request_id: Option<String>,
+    /// On `system/status`.
+    pub(super) status: Option<Value>,
+    /// On `stream_event`: a piece of an answer.
+    pub(super) event: Option<StreamedPiece>,
+}
+
+/// A piece of an answer as the API sent it. The text itself is not read here: it comes whole.
+#[derive(Debug, Deserialize)]
+pub(super) struct StreamedPiece {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    /// On `message_start`.
+    pub(super) message: Option<ClaudeMessage>,
+    /// On `message_delta`: what the answer used.
+    pub(super) usage: Option<ClaudeUsage>,
 }
 
 #[derive(Debug, Deserialize)]

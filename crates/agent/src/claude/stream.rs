@@ -11,8 +11,9 @@ use std::collections::HashMap;
 
 use spore_model::{Timestamp, Usage};
 
+use super::calls::ModelCalls;
 use super::health::{self, ApiRefusal, Exit};
-use super::line::{ClaudeMessage, ContentBlock, ResultLine, StreamLine};
+use super::line::{ClaudeMessage, ContentBlock, ResultLine, StreamLine, StreamedPiece};
 use super::summary;
 use crate::{AgentEvent, ResultEvent, SessionReport};
 
@@ -41,10 +42,10 @@ pub struct ClaudeStream {
     /// call that started them. One message comes in several lines.
     speaking: HashMap<Option<String>, String>,
     tools: HashMap<String, RunningCall>,
-    pub(super) turns: u32,
-    /// Tokens of the calls that were heard: input as the API counted it, output estimated.
-    /// Only for a session that ends without a sum of its own.
-    pub(super) heard: Usage,
+    /// The calls that were heard.
+    pub(super) calls: ModelCalls,
+    /// The model that answered last.
+    pub(super) model: Option<String>,
     pub(super) last_text: String,
     pub(super) mcp: Vec<(String, String)>,
     /// What the API last refused, until it answers again.
@@ -71,8 +72,8 @@ impl ClaudeStream {
             dir: None,
             speaking: HashMap::new(),
             tools: HashMap::new(),
-            turns: 0,
-            heard: Usage::default(),
+            calls: ModelCalls::default(),
+            model: None,
             last_text: String::new(),
             mcp: Vec::new(),
             refusal: None,
@@ -90,12 +91,21 @@ impl ClaudeStream {
         }
         let raw = || vec![AgentEvent::Raw { line: text.to_owned() }];
         let Ok(line) = serde_json::from_str::<StreamLine>(text) else { return raw() };
+        if line.kind == "user" {
+            self.calls.printed(text.len());
+        }
         if line.session_id.as_ref().is_some_and(|id| !id.is_empty()) {
             self.session_id.clone_from(&line.session_id);
         }
         match (line.kind.as_str(), line.subtype.as_deref()) {
             ("system", Some("init")) => self.init(line),
             ("system", Some("api_retry")) => self.api_retry(&line),
+            ("system", Some("status")) => {
+                if line.status.as_ref().is_some_and(|status| status == "requesting") {
+                    self.calls.asks();
+                }
+                Vec::new()
+            }
             ("system", Some(subtype)) if is_bookkeeping(subtype) => Vec::new(),
             ("assistant", _) => self.assistant(line),
             ("user", _) => self.user(line.message),
@@ -108,7 +118,8 @@ impl ClaudeStream {
                 self.question = line.request_id;
                 raw()
             }
-            ("stream_event" | "control_response" | "keep_alive", _) => Vec::new(),
+            ("stream_event", _) => self.piece(&line.parent_tool_use_id, line.event),
+            ("control_response" | "keep_alive", _) => Vec::new(),
             _ => raw(),
         }
     }
@@ -120,7 +131,7 @@ impl ClaudeStream {
 
     /// Tells whether the agent took a turn or ended the session by itself.
     pub fn is_alive(&self) -> bool {
-        self.turns > 0 || self.result.is_some()
+        self.calls.own > 0 || self.result.is_some()
     }
 
     /// Tells whether the turn is over.
@@ -147,6 +158,17 @@ impl ClaudeStream {
     /// Judges the session by all its signs. See `health`.
     pub fn conclude(&self, exit: &Exit) -> SessionReport {
         health::conclude(self, exit)
+    }
+
+    /// Returns how often the model answered the session. The program's own number counts
+    /// messages as well that it made up itself.
+    pub(super) fn turns(&self, result: Option<&ResultLine>) -> u32 {
+        let own = self.calls.own;
+        match result {
+            // Where no pieces come, a message may have any id or none.
+            Some(result) if !self.calls.come_in_pieces => result.num_turns,
+            _ => own,
+        }
     }
 
     fn init(&mut self, line: StreamLine) -> Vec<AgentEvent> {
@@ -196,6 +218,7 @@ impl ClaudeStream {
             }
             _ => {}
         }
+        self.calls.refused();
         self.refusal = Some(refusal);
         events
     }
@@ -243,20 +266,60 @@ impl ClaudeStream {
         }
         let texts: Vec<String> = blocks.into_iter().filter_map(|block| block.text).collect();
         if word.is_some() {
+            self.calls.refused();
             self.refusal = Some(ApiRefusal::new(None, word, &texts.join(" ")));
         }
         texts.into_iter().map(|text| AgentEvent::Text { text }).collect()
     }
 
-    /// Counts a message when its first line comes.
+    /// Reads a piece of an answer. Its beginning and its end are the call's; what is said in
+    /// between comes whole in a line of its own.
+    fn piece(&mut self, speaker: &Option<String>, piece: Option<StreamedPiece>) -> Vec<AgentEvent> {
+        let Some(piece) = piece else { return Vec::new() };
+        match piece.kind.as_str() {
+            "message_start" => {
+                if let Some(message) = &piece.message {
+                    self.answered(speaker, message, true);
+                }
+                Vec::new()
+            }
+            "message_delta" => {
+                if let Some(usage) = piece.usage {
+                    self.calls.counts(speaker, usage.into());
+                }
+                Vec::new()
+            }
+            "message_stop" => {
+                let usage = self.calls.ends(speaker).filter(|_| speaker.is_none());
+                usage.map(|usage| AgentEvent::Usage { usage }).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Counts a message when its first line comes, unless its pieces were counted.
     fn new_message(
         &mut self,
         speaker: &Option<String>,
         message: &ClaudeMessage,
     ) -> Option<AgentEvent> {
+        if !self.answered(speaker, message, false) || speaker.is_some() {
+            return None;
+        }
+        let usage = message.usage.map(Usage::from).unwrap_or_default();
+        (usage.read_tokens() > 0).then_some(AgentEvent::Usage { usage })
+    }
+
+    /// Takes note of an answer that begins. Returns whether it is new.
+    fn answered(
+        &mut self,
+        speaker: &Option<String>,
+        message: &ClaudeMessage,
+        in_pieces: bool,
+    ) -> bool {
         let id = message.id.clone().unwrap_or_default();
         if self.speaking.get(speaker) == Some(&id) {
-            return None;
+            return false;
         }
         self.speaking.insert(speaker.clone(), id);
         self.refusal = None;
@@ -264,16 +327,11 @@ impl ClaudeStream {
         // long to be read.
         self.tools.retain(|_, call| call.speaker != *speaker);
         let usage = message.usage.map(Usage::from).unwrap_or_default();
-        self.heard = self.heard + Usage { output_tokens: 0, ..usage };
-        if speaker.is_some() {
-            return None;
+        self.calls.begins(speaker, usage, in_pieces);
+        if speaker.is_none() && message.model.is_some() {
+            self.model.clone_from(&message.model);
         }
-        self.turns += 1;
-        (usage.read_tokens() > 0).then_some(AgentEvent::Usage { usage })
-    }
-
-    fn hear_output(&mut self, tokens: u64) {
-        self.heard = self.heard + Usage { output_tokens: tokens, ..Usage::default() };
+        true
     }
 
     fn block(&mut self, speaker: &Option<String>, block: ContentBlock) -> Option<AgentEvent> {
@@ -281,7 +339,7 @@ impl ClaudeStream {
         match block.kind.as_str() {
             "text" => {
                 let text = block.text?;
-                self.hear_output(estimated_tokens(&text));
+                self.calls.says(speaker, &text);
                 own.then(|| {
                     self.last_text.clone_from(&text);
                     AgentEvent::Text { text }
@@ -289,13 +347,13 @@ impl ClaudeStream {
             }
             "thinking" => {
                 let text = block.thinking?;
-                self.hear_output(estimated_tokens(&text));
+                self.calls.says(speaker, &text);
                 own.then_some(AgentEvent::Thinking { text })
             }
             "tool_use" => {
                 let tool = block.name.unwrap_or_default();
                 let input = block.input.unwrap_or_default();
-                self.hear_output(estimated_tokens(&input.to_string()));
+                self.calls.says(speaker, &input.to_string());
                 let event = summary::tool_use(&tool, &input, self.dir.as_deref());
                 let call = RunningCall { tool, speaker: speaker.clone() };
                 self.tools.insert(block.id.unwrap_or_default(), call);
@@ -321,15 +379,20 @@ impl ClaudeStream {
 
     fn result(&mut self, result: ResultLine) -> Vec<AgentEvent> {
         self.tools.clear();
+        let turns = self.turns(Some(&result));
         let event = ResultEvent {
             text: result.result.clone().unwrap_or_default(),
             session_id: self.session_id.clone(),
-            turns: result.num_turns,
+            turns,
             usage: result.tokens(),
             cost_usd: result.cost(),
         };
+        // Only now it says which of the failed calls were refused.
+        let refused = result.permission_denials.iter();
+        let refused = refused.map(|one| AgentEvent::ToolRefused { tool: one.tool_name.clone() });
+        let events = refused.chain([AgentEvent::Result(event)]).collect();
         self.result = Some(result);
-        vec![AgentEvent::Result(event)]
+        events
     }
 }
 
@@ -338,9 +401,5 @@ impl ClaudeStream {
 fn is_bookkeeping(subtype: &str) -> bool {
     subtype.starts_with("task_")
         || subtype.starts_with("hook_")
-        || ["status", "thinking_tokens", "compact_boundary"].contains(&subtype)
-}
-
-fn estimated_tokens(text: &str) -> u64 {
-    text.len().div_ceil(4) as u64
+        || ["thinking_tokens", "compact_boundary"].contains(&subtype)
 }

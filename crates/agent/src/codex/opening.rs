@@ -28,7 +28,7 @@ pub(super) struct CodexOpening {
 impl CodexOpening {
     pub(super) fn new(request: &Request) -> Self {
         let mut thread = json!({
-            "cwd": request.dir.to_string_lossy(),
+            "cwd": request.dir_inside().to_string_lossy(),
             "sandbox": sandbox(request),
             "approvalPolicy": if request.tools.skip_permissions { "never" } else { "untrusted" },
         });

@@ -15,7 +15,7 @@ use crate::control::ProtocolTurn;
 use crate::health::{self, ServerRefusal, ServerTrouble, Signs, estimated_tokens, usage_of};
 use crate::policy::Policy;
 use crate::rpc::{self, Complaint, RpcMessage};
-use crate::{AgentEvent, Request, ResultEvent, SessionReport};
+use crate::{AgentEvent, CallsCounted, Request, ResultEvent, SessionReport};
 
 #[derive(Debug)]
 pub struct CodexSession {
@@ -74,7 +74,7 @@ impl CodexSession {
         Self {
             opening: CodexOpening::new(request),
             policy: Policy::new(&request.tools),
-            dir: request.dir.to_string_lossy().into_owned(),
+            dir: request.dir_inside().to_string_lossy().into_owned(),
             schema: request.schema.clone(),
             required_servers: required.map(|server| server.name.clone()).collect(),
             limit_of_turns: request.limits.turns,
@@ -106,9 +106,10 @@ impl CodexSession {
         match RpcMessage::read(text) {
             Some(RpcMessage::Answer { id, answer }) => self.answered(id, answer),
             Some(RpcMessage::Question { id, method, params }) => {
-                let line = self.reply(&id, &method, &params);
+                let (line, refused) = self.reply(&id, &method, &params);
                 self.say.push(line);
-                Vec::new()
+                let told = refused.map(|tool| AgentEvent::ToolRefused { tool: tool.to_owned() });
+                told.into_iter().collect()
             }
             Some(RpcMessage::Notice { method, params }) => match self.notice(&method, &params) {
                 Some(events) => events,
@@ -163,6 +164,7 @@ impl CodexSession {
             session_id: self.thread.clone(),
             turns: self.turns,
             usage: self.usage(),
+            counted: self.calls_counted(),
             mcp: self.mcp.clone(),
             ..health::judge(&signs, exit)
         }
@@ -172,6 +174,20 @@ impl CodexSession {
     fn usage(&self) -> Usage {
         let counted: Usage = self.meters.values().map(Meter::used).sum();
         counted + Usage { output_tokens: self.uncounted, ..Usage::default() }
+    }
+
+    /// Codex counts a call when it is over. Before a turn has begun there is none, nor where the
+    /// model refused.
+    fn calls_counted(&self) -> CallsCounted {
+        let was_refused = self.signs.trouble.is_some() && self.is_finished();
+        let is_silent = self.turns == 0 && self.uncounted == 0;
+        if is_silent && (self.turn.is_none() || was_refused) {
+            CallsCounted::NoneMade
+        } else if self.is_finished() && self.uncounted == 0 {
+            CallsCounted::All
+        } else {
+            CallsCounted::InDoubt
+        }
     }
 
     fn structured(&self) -> Option<Value> {
@@ -210,27 +226,30 @@ impl CodexSession {
         self.turn = Some(id.to_owned());
     }
 
-    /// Answers a question by the role's policy. One that we do not know gets a no.
-    fn reply(&self, id: &Value, method: &str, params: &Value) -> String {
-        let decide = |allowed: bool| {
+    /// Answers a question by the role's policy, and names the kind of deed where that is a no. A
+    /// question that we do not know gets one, too.
+    fn reply(&self, id: &Value, method: &str, params: &Value) -> (String, Option<&'static str>) {
+        let decide = |allowed: bool, kind: &'static str| {
             let decision = if allowed { "accept" } else { "decline" };
-            rpc::answer(id, &json!({ "decision": decision }))
+            let line = rpc::answer(id, &json!({ "decision": decision }));
+            (line, (!allowed).then_some(kind))
         };
         match method {
             "item/commandExecution/requestApproval" => {
                 let command = params["command"].as_str().map(unwrapped);
                 let place = params["cwd"].as_str().is_none_or(|cwd| cwd.starts_with(&self.dir));
-                decide(place && self.policy.allows("execute", command.as_deref()))
+                decide(place && self.policy.allows("execute", command.as_deref()), "execute")
             }
             "item/fileChange/requestApproval" => {
                 // No role may write outside of the checkout, which `grantRoot` asks for.
                 let wider = params["grantRoot"].is_string();
-                decide(!wider && self.policy.allows("edit", None))
+                decide(!wider && self.policy.allows("edit", None), "edit")
             }
             "mcpServer/elicitation/request" => {
-                rpc::answer(id, &json!({ "action": "decline", "content": null, "_meta": null }))
+                let no = json!({ "action": "decline", "content": null, "_meta": null });
+                (rpc::answer(id, &no), None)
             }
-            _ => rpc::refuse(id, rpc::NO_SUCH_METHOD, "nobody is here to answer"),
+            _ => (rpc::refuse(id, rpc::NO_SUCH_METHOD, "nobody is here to answer"), None),
         }
     }
 

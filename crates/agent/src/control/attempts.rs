@@ -16,6 +16,8 @@ pub(crate) enum AttemptOutcome {
     Lived,
     /// The program exited by itself without a turn and without a result.
     Stillborn,
+    /// The program never said a word, and Spore ended it: it hung while it started.
+    Mute,
     /// The program does not know the conversation that it was to resume.
     NoSuchConversation,
 }
@@ -28,6 +30,8 @@ impl AttemptOutcome {
             Self::NoSuchConversation
         } else if ending.by == EndedBy::Itself && !alive {
             Self::Stillborn
+        } else if ending.by == EndedBy::Silence && !alive {
+            Self::Mute
         } else {
             Self::Lived
         }
@@ -38,8 +42,8 @@ impl AttemptOutcome {
 pub(crate) type Attempt<'a> = dyn FnMut(&Request, &mut dyn AgentWatch) -> Result<(SessionReport, AttemptOutcome), AgentError>
     + 'a;
 
-/// Starts a stillborn session once more after the pause. What is left of the time is the
-/// same for both.
+/// Starts a session once more after the pause that was stillborn or mute. What is left of the
+/// time is the same for both.
 pub(crate) fn with_start_retry(
     clock: &dyn Clock,
     request: &Request,
@@ -49,7 +53,7 @@ pub(crate) fn with_start_retry(
 ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
     let start = clock.monotonic();
     let first = attempt(request, watch)?;
-    if first.1 != AttemptOutcome::Stillborn {
+    if !matches!(first.1, AttemptOutcome::Stillborn | AttemptOutcome::Mute) {
         return Ok(first);
     }
     let again = clock.monotonic() + watchdog.start_retry_pause;
@@ -80,9 +84,12 @@ pub(crate) fn with_fresh_start(
 ) -> Result<(SessionReport, AttemptOutcome), AgentError> {
     let start = clock.monotonic();
     let first = attempt(request, watch)?;
-    if request.resume.is_none() || first.1 == AttemptOutcome::Lived || watch.cancelled() {
+    // A program that hangs while it starts does not hang for the conversation's sake.
+    let is_vain = matches!(first.1, AttemptOutcome::Lived | AttemptOutcome::Mute);
+    if request.resume.is_none() || is_vain || watch.cancelled() {
         return Ok(first);
     }
+    watch.afresh().map_err(AgentError::Refused)?;
     let mut fresh = request.clone();
     fresh.resume = None;
     fresh.limits.wall = request.limits.wall.saturating_sub(start.elapsed());

@@ -96,6 +96,9 @@ impl<'a> Listener<'a> {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            if let Some(reason) = watch.worthless() {
+                self.end(EndedBy::Abort(reason));
+            }
             self.proceed(session, watch.cancelled());
         }
         match self.stage {

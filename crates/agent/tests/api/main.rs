@@ -6,3 +6,4 @@
 mod faults;
 mod scene;
 mod work;
+mod written;

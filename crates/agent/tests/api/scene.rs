@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use spore_agent::api::{ApiAgent, ApiSettings, Price, PriceList, Protocol, Retries};
+use spore_agent::api::{ApiAgent, ApiSettings, CallForm, Price, PriceList, Protocol, Retries};
 use spore_agent::{
     Agent, AgentEvent, AgentWatch, BoxError, Request, RequestLimits, SessionReport, ToolPolicy,
     Watchdog,
@@ -72,6 +72,10 @@ pub(crate) fn settings(protocol: Protocol) -> ApiSettings {
     };
     ApiSettings {
         protocol,
+        call_form: CallForm::Auto,
+        mends: 2,
+        small_window: 0,
+        local: None,
         context_window: 200_000,
         context_share: 0.7,
         max_output_tokens: 4096,

@@ -1,4 +1,4 @@
-//! The three kinds of checkout of a run: the coder's, the gates', the verifier's.
+//! The kinds of checkout of a run: the coder's, the gates', the verifier's, the tester's.
 
 use std::path::{Path, PathBuf};
 
@@ -72,6 +72,17 @@ impl Checkouts<'_> {
         Ok(())
     }
 
+    /// Lays out a clean checkout of the base for a tester; what an earlier one left is removed.
+    pub(crate) fn tester(&self) -> Result<Checkout> {
+        self.discard_tester()?;
+        self.lay_out(&self.place("tester"), self.settings.base)
+    }
+
+    /// Removes the tester's checkout. No other is made of it: what it holds is for no other role.
+    pub(crate) fn discard_tester(&self) -> Result<()> {
+        self.remove(&self.place("tester"))
+    }
+
     /// Gives up the coder's checkout: all that was judged is kept by refs.
     pub(crate) fn retire_coder(&self) -> Result<()> {
         self.retire(&self.place("coder"))
@@ -107,6 +118,21 @@ impl Checkouts<'_> {
             Err(GitError::Unstorable { why }) => Ok(Snapshot::Refused(why)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns the first of the files that were edited since the base and that snapshots leave
+    /// out; a directory that is new for itself. To be asked right after a snapshot.
+    pub(crate) fn left_out(&self, checkout: &Checkout) -> Result<Vec<String>> {
+        const MOST: usize = 20;
+        let mut files = checkout.left_out(&self.exclusions())?;
+        // Spore itself brought these.
+        files.retain(|file| !self.settings.copy.iter().any(|copied| copied == file));
+        if !self.settings.setup.is_empty() {
+            // What the set-up's commands installed is not told apart from what a coder made.
+            files.retain(|file| !file.ends_with('/'));
+        }
+        files.truncate(MOST);
+        Ok(files)
     }
 
     fn open(&self, place: &Path) -> Option<Checkout> {

@@ -134,6 +134,18 @@ impl From<GitError> for Error {
             GitError::Io { path, source } => {
                 return Self::io(format!("cannot use {}", spore_plain::path(&path)), source);
             }
+            GitError::NotFetched { commit, files, remote, complaint } => {
+                let files = u32::try_from(files).unwrap_or(u32::MAX);
+                let message = format!(
+                    "{} of {} are not in this partial clone, and could not be fetched",
+                    crate::counted(files, "file"),
+                    &commit.as_str()[..12],
+                );
+                let complaint = spore_plain::headline(&complaint, 200);
+                return Self::new(Fault::Missing, message)
+                    .hint(format!("git fetch --refetch --no-filter {remote}"))
+                    .because(std::io::Error::other(complaint));
+            }
             other => other,
         };
         let (fault, hint) = match &error {
@@ -174,6 +186,7 @@ impl From<GitError> for Error {
             | GitError::TooDeep { .. }
             | GitError::Tool { .. }
             | GitError::Unsafe { .. }
+            | GitError::NotFetched { .. }
             | GitError::Io { .. } => (Fault::Io, ""),
         };
         wrap(fault, hint, error)

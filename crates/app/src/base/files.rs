@@ -99,6 +99,20 @@ impl Surroundings {
         }
     }
 
+    /// Writes what is of no use a moment later. No effect: a run is the same with it and without,
+    /// and where it cannot be written nothing is lost.
+    pub(crate) fn write_fleeting(&self, path: &Path, content: &[u8]) {
+        if create_dir_above(path).is_ok() {
+            let new = path.with_extension("new");
+            let content = self.kept(path, content);
+            let _ = fs::write(&new, content).and_then(|()| fs::rename(&new, path));
+        }
+    }
+
+    pub(crate) fn remove_fleeting(&self, path: &Path) {
+        let _ = fs::remove_file(path);
+    }
+
     /// Removes a file; one that is gone is fine.
     pub fn remove_file(&self, path: &Path) -> Result<()> {
         let remove = || match fs::remove_file(path) {

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use spore_agent::AgentEvent;
-use spore_model::{Cost, RunId, Usd};
+use spore_model::{Cost, Finding, RefusedCalls, RunId, Usd};
+use spore_runs::Live;
 
 /// Receives updates; a terminal, a log or a stream of JSON.
 pub trait Progress {
@@ -18,6 +19,10 @@ pub enum Update {
     /// The user's uncommitted work is not part of the base.
     NotInBase {
         files: u32,
+    },
+    /// No agent was chosen, and one alone is ready.
+    AgentChosen {
+        backend: String,
     },
     Started {
         run: RunId,
@@ -63,11 +68,44 @@ pub enum Update {
         turns: u32,
         cost: Cost,
     },
+    /// What a session or a check does now. For those who look on; no line of its own.
+    Live {
+        live: Live,
+    },
+    /// That is over.
+    LiveEnded {
+        id: RunId,
+    },
+    /// Files that a coder edited and that no commit takes.
+    LeftOut {
+        files: Vec<String>,
+    },
+    /// What looks like a secret turns a change down.
+    Secrets {
+        found: Vec<Finding>,
+    },
+    /// What a session was not let do, and what would let it.
+    Refused {
+        role: String,
+        calls: RefusedCalls,
+        cure: String,
+    },
     OverBudget {
         usd: Usd,
     },
     /// The coder's checkout was removed while the run was waiting.
     CheckoutLost,
+    /// A session that was cut off goes on in its conversation and with its files, which a ref
+    /// keeps as well.
+    GoesOn {
+        role: String,
+        left: Option<String>,
+    },
+    /// A session that was cut off cannot be gone on with; a ref keeps what it left.
+    BeginsAnew {
+        role: String,
+        left: String,
+    },
     Snapshot {
         files: u32,
     },
@@ -120,9 +158,25 @@ impl Update {
         Self::Layer { layer, stage: stage.to_owned(), status, detail }
     }
 
-    /// Returns whether only `-v` shows it.
+    /// Returns whether it is one of many lines about what an agent does, set in below the rest.
     pub fn is_detail(&self) -> bool {
         matches!(self, Self::Agent { .. })
+    }
+
+    /// Returns whether only `-v` shows it: what an agent says and thinks. What it does is told
+    /// as it happens.
+    pub fn is_talk(&self) -> bool {
+        match self {
+            Self::Agent { event, .. } => {
+                !matches!(event, AgentEvent::ToolUse { .. } | AgentEvent::ToolRefused { .. })
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether it is about this moment alone, and worth no line.
+    pub fn is_live(&self) -> bool {
+        matches!(self, Self::Live { .. } | Self::LiveEnded { .. })
     }
 }
 
@@ -134,6 +188,9 @@ impl fmt::Display for Update {
                 let are = if *files == 1 { "is" } else { "are" };
                 let files = counted(*files, "uncommitted file");
                 write!(f, "{files} {are} not part of this run: it starts from HEAD.")
+            }
+            Self::AgentChosen { backend } => {
+                write!(f, "Using {backend}, the only agent that is installed and signed in here.")
             }
             Self::Started { run, base } => {
                 write!(f, "Run {} starts from {}.", run.short(), &base[..12.min(base.len())])
@@ -152,26 +209,52 @@ impl fmt::Display for Update {
                 "There is a secret in {what}: it was struck, so no agent gets it and it is kept \
                  nowhere."
             ),
-            Self::Gates { what } => write!(f, "gates: checking {what}"),
-            Self::GateEnded { line } => write!(f, "gates: {line}"),
+            Self::Gates { what } => write!(f, "checks: {what}"),
+            Self::GateEnded { line } => write!(f, "checks: {line}"),
             Self::Session { role, bounce: 0, backend, .. } => write!(f, "{role} ({backend})"),
             Self::Session { role, bounce, max_bounces, backend } => {
-                write!(f, "bounce {bounce}/{max_bounces}: {role} ({backend})")
+                write!(f, "attempt {bounce}/{max_bounces}: {role} ({backend})")
             }
             Self::Agent { role, event } => write!(f, "{role}: {}", AgentLine(event)),
             Self::SessionEnded { role, outcome, turns, cost } => {
                 write!(f, "{role}: {outcome}, {}, {cost}", counted(*turns, "turn"))
             }
+            Self::Live { live } => f.write_str(&live.name),
+            Self::LiveEnded { id } => write!(f, "{id}"),
+            Self::LeftOut { files } => {
+                write!(
+                    f,
+                    "left out of the commit: {}; `[commit] allow` lets paths in",
+                    files.join(", ")
+                )
+            }
+            Self::Secrets { found } => {
+                let places: Vec<String> = found.iter().map(ToString::to_string).collect();
+                write!(f, "turned down for secrets: {}; {ALLOW_SECRETS}", places.join(", "))
+            }
+            Self::Refused { role, calls, cure } => write!(f, "{role}: {calls}; {cure}"),
             Self::OverBudget { usd } => write!(f, "the session cost {usd} more than was left"),
-            Self::Waiting => write!(f, "waiting for another run's gates"),
+            Self::Waiting => write!(f, "waiting for another run's checks"),
             Self::CheckoutLost => write!(
                 f,
-                "the coder's checkout is gone, and with it what was not handed in: going on from the last bounce"
+                "the coder's checkout is gone, and with it what was not handed in: going on from the last attempt"
+            ),
+            Self::GoesOn { role, left: None } => {
+                write!(f, "{role}: goes on in its own conversation")
+            }
+            Self::GoesOn { role, left: Some(left) } => write!(
+                f,
+                "{role}: goes on in its own conversation, with its files as they were (also kept: {left})"
+            ),
+            Self::BeginsAnew { role, left } => write!(
+                f,
+                "{role}: its conversation cannot be gone on with; the new session is told what the \
+                 one before left, which is kept: {left}"
             ),
             Self::Snapshot { files } => write!(f, "{} changed", counted(*files, "file")),
-            Self::Closed { bounce, held: true, .. } => write!(f, "bounce {bounce} holds"),
+            Self::Closed { bounce, held: true, .. } => write!(f, "attempt {bounce} passes"),
             Self::Closed { bounce, held: false, reason } => {
-                write!(f, "bounce {bounce} does not hold: {}", first_line(reason))
+                write!(f, "attempt {bounce} does not pass: {}", first_line(reason))
             }
             Self::Reading => write!(f, "reading the code for the first time"),
             Self::LessContext { why } => write!(f, "{why}"),
@@ -194,6 +277,14 @@ impl fmt::Display for Update {
     }
 }
 
+/// How secrets that are meant to be there are let through.
+pub const ALLOW_SECRETS: &str = "`spore config set commit.allow_secrets PATH` lets a path through";
+
+/// Returns one thing that an agent did as one line.
+pub(crate) fn agent_line(event: &AgentEvent) -> String {
+    AgentLine(event).to_string()
+}
+
 struct AgentLine<'a>(&'a AgentEvent);
 
 impl fmt::Display for AgentLine<'_> {
@@ -205,6 +296,7 @@ impl fmt::Display for AgentLine<'_> {
             AgentEvent::ToolUse { tool, summary, .. } => {
                 write!(f, "{tool} {}", first_line(summary))
             }
+            AgentEvent::ToolRefused { tool } => write!(f, "{tool} refused"),
             AgentEvent::ToolResult { tool, ok: true } => write!(f, "{tool} ok"),
             AgentEvent::ToolResult { tool, ok: false } => write!(f, "{tool} failed"),
             AgentEvent::Usage { usage } => {

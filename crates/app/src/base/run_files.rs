@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use spore_model::RunId;
+
 /// The directory of one run, `.spore/runs/<id>/`, and what is in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RunFiles {
@@ -20,6 +22,15 @@ impl RunFiles {
     /// Held by the process that works on the run.
     pub(crate) fn lock(&self) -> PathBuf {
         self.file("lock")
+    }
+
+    /// What is going on, a file for each session and check.
+    pub(crate) fn live_dir(&self) -> PathBuf {
+        self.file("live")
+    }
+
+    pub(crate) fn live(&self, id: RunId) -> PathBuf {
+        self.live_dir().join(format!("{id}.json"))
     }
 
     pub(crate) fn report(&self) -> PathBuf {

@@ -10,7 +10,7 @@ use crate::{Error, Result, Workspace};
 pub(crate) fn claim(workspace: &Workspace, run: RunId) -> Result<Lock> {
     let files = workspace.run_files(run);
     create_dir(files.dir())?;
-    Lock::try_take(&files.lock()).map_err(|error| match error {
+    let lock = Lock::try_take(&files.lock()).map_err(|error| match error {
         LockError::Held { .. } => Error::new(
             Fault::BadInput,
             format!("run {} is being worked on by another process", run.short()),
@@ -20,7 +20,10 @@ pub(crate) fn claim(workspace: &Workspace, run: RunId) -> Result<Lock> {
             run.short()
         )),
         other => other.into(),
-    })
+    })?;
+    // What a process that was killed seemed to be doing.
+    let _ = spore_effects::files::remove_all(&files.live_dir());
+    Ok(lock)
 }
 
 /// Returns whether a live process works on the run.

@@ -1,5 +1,5 @@
-//! Which gates a project has: those that its configuration names, else those that the files of
-//! its base commit show. Never those of a change.
+//! Which gates a project has: those that the files of its base commit show, and those that its
+//! configuration names. Never those of a change.
 
 use spore_config::Config;
 use spore_gates::Gate;
@@ -8,7 +8,7 @@ use spore_model::{CommitId, Fault};
 
 use crate::{Error, Result, Workspace};
 
-/// The configured gates, else those that the base tree shows.
+/// The gates that the base tree shows, and the configured ones.
 pub(crate) fn gates(
     workspace: &Workspace,
     repository: &Repository,
@@ -29,13 +29,14 @@ fn found(
     config: &Config,
 ) -> Result<Vec<Gate>> {
     let files = repository.list_files(base)?;
-    if !config.gates.commands.is_empty() {
-        let named = config.gates.commands.iter();
-        return Ok(named.map(|(name, command)| gate(name, command, config, &files)).collect());
+    let named = config.gates.commands.iter();
+    let own: Vec<Gate> = named.map(|(name, command)| gate(name, command, config, &files)).collect();
+    if config.gates.only && !own.is_empty() {
+        return Ok(own);
     }
     let read = |path: &str| repository.read_file(base, path).ok().flatten();
     let detection = spore_gates::Detection { timeout: config.gates.timeout };
-    let found = spore_gates::detect(&read, &files, &detection);
+    let found = together(spore_gates::detect(&read, &files, &detection), own);
     if found.is_empty() {
         return Err(Error::new(
             Fault::Config,
@@ -47,6 +48,16 @@ fn found(
         .hint("name one in .spore/config.toml:\n  [gates.commands.test]\n  run = \"make test\""));
     }
     Ok(found)
+}
+
+/// Returns the gates that were found and those that a person named, without doing anything twice.
+fn together(mut found: Vec<Gate>, own: Vec<Gate>) -> Vec<Gate> {
+    let is_same = |one: &Gate, other: &Gate| {
+        one.name == other.name || (&one.command, &one.dir) == (&other.command, &other.dir)
+    };
+    found.retain(|gate| !own.iter().any(|other| is_same(gate, other)));
+    found.extend(own);
+    found
 }
 
 /// A gate as the configuration names it. The scripts that its command starts are as much a

@@ -2,7 +2,9 @@
 //! what decides how they run is refused as it stands. What else of it is no product is sorted out,
 //! so that it can be the base's where the change is proved.
 
-use spore_gates::{Gate, Tampering, TouchKind, TouchedFile, tampering};
+use std::collections::BTreeSet;
+
+use spore_gates::{Gate, Read, Tampering, TouchKind, TouchedFile, tampering};
 use spore_git::{ChangedFile, FileChange, Repository};
 use spore_model::{CommitId, TreeId};
 use spore_proof::{BaseChecks, SortedChange};
@@ -45,10 +47,13 @@ impl Review {
         if settings.allow_test_changes {
             found.clear();
         }
+        let files: BTreeSet<String> = repository.list_files(settings.base)?.into_iter().collect();
+        let named = named_by(settings.gates, &files, &base);
         let checks = BaseChecks {
             results: &baseline.results,
             records: &baseline.records,
             test_patterns: settings.tests,
+            named: &named,
         };
         let sorted = spore_proof::sort(&touched, checks, &base, &now);
         Ok(Self { tampering: found, sorted })
@@ -72,6 +77,16 @@ impl Review {
         }
         notes
     }
+}
+
+/// Returns the files that the commands of gates name, and what is named by those.
+fn named_by(gates: &[Gate], files: &BTreeSet<String>, base: Read<'_>) -> BTreeSet<String> {
+    // These name nothing that is run, and a workspace has many of them.
+    let is_followed =
+        |path: &str| ![".toml", ".lock", ".xml"].iter().any(|end| path.ends_with(end));
+    let read = |path: &str| if is_followed(path) { base(path) } else { None };
+    let followed = gates.iter().map(|gate| spore_gates::follow(gate, files, &read));
+    followed.flat_map(|record| record.read.into_iter().chain(record.run)).collect()
 }
 
 /// Lists files, the first ones of very many.

@@ -19,6 +19,7 @@ use spore_gates::{
 use spore_git::Checkout;
 use spore_model::{CommitId, RunId, TreeId};
 use spore_proof::GateCanary;
+use spore_runs::{Live, LiveKind};
 use spore_store::{Journal, ProcessRow};
 
 use crate::base::checkouts::Checkouts;
@@ -28,6 +29,7 @@ use crate::checks::baseline::Baseline;
 use crate::checks::needs;
 use crate::checks::words::line;
 use crate::session::environment::{install_environment, store_variables};
+use crate::session::live::LiveFile;
 use crate::session::sandbox::{Enforcement, Sandboxes, Scratch};
 use crate::{Error, Progress, Result, Update};
 
@@ -61,8 +63,9 @@ pub(crate) enum Against<'a> {
     Itself,
     /// The results are not compared with any earlier ones.
     Nothing,
-    /// The change as it is. Tests may be missing if another run looks at those of the base.
-    Base { baseline: &'a [GateResult], absence: Absence },
+    /// The change as it is. Tests may be missing if another run looks at those of the base. What its
+    /// checks look up is put on record where parts of it will be taken back.
+    Base { baseline: &'a [GateResult], absence: Absence, recorded: bool },
     /// The change with the base's own tests.
     Restored { expected: &'a [GateResult] },
     /// The same with data that the checks read as it was at the base. It may well fail.
@@ -71,6 +74,11 @@ pub(crate) enum Against<'a> {
     WithoutChange,
     /// A tree with tests in it that must fail.
     Canaries,
+    /// The base itself once more, to see whether it says the same.
+    BaseAgain,
+    /// A tree with tests in it that the coder never saw; the base with them, or a change. They may well
+    /// fail, and are told of without their names.
+    HeldOut { at_base: bool },
     /// The change without a part of it. Nothing is run behind the first check that minds, and
     /// nothing goes on when the time for it is over.
     WithoutPart { number: usize, change: &'a [GateResult], until: Option<Instant> },
@@ -79,10 +87,7 @@ pub(crate) enum Against<'a> {
 impl Against<'_> {
     /// Returns whether a failure is told with the proof, and not as it happens.
     fn may_fail(&self) -> bool {
-        matches!(
-            self,
-            Self::WithoutChange | Self::HeldBack { .. } | Self::WithoutPart { .. } | Self::Canaries
-        )
+        !matches!(self, Self::Itself | Self::Nothing | Self::Base { .. } | Self::Restored { .. })
     }
 
     /// Returns the gate as it runs on this tree. Without a part of the change it may never end, and
@@ -134,12 +139,16 @@ impl GateRuns<'_> {
         let mut records = Vec::new();
         let checked = self.run_recorded(&check, &mut records, progress)?;
         if let Checked::Done(results) = &checked {
-            let known = Baseline { results: results.clone(), records };
-            let value = serde_json::to_value(known).map_err(bug)?;
-            let now = self.checkouts.around.clock.now();
-            self.journal.cache("baseline", &self.baseline_key(tree), &value, now)?;
+            let known = Baseline { results: results.clone(), records, flaky: Vec::new() };
+            self.cache_baseline(tree, &known)?;
         }
         Ok(checked)
+    }
+
+    pub(crate) fn cache_baseline(&self, tree: &TreeId, known: &Baseline) -> Result<()> {
+        let value = serde_json::to_value(known).map_err(bug)?;
+        let now = self.checkouts.around.clock.now();
+        Ok(self.journal.cache("baseline", &self.baseline_key(tree), &value, now)?)
     }
 
     pub(crate) fn cached_baseline(&self, tree: &TreeId) -> Result<Option<Baseline>> {
@@ -160,16 +169,16 @@ impl GateRuns<'_> {
     }
 
     fn canary_key(&self, tree: &TreeId) -> String {
-        format!("{} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
+        format!("2 {} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
     }
 
-    /// The tree, and what was run on it: other commands are another baseline.
+    /// The tree, what was run on it and who read what it printed: others are another baseline.
     fn baseline_key(&self, tree: &TreeId) -> String {
         let gates = self.gates.iter();
         let commands: Vec<String> = gates
             .map(|gate| match gate.dir.as_str() {
-                "" => gate.command.clone(),
-                dir => format!("{dir}$ {}", gate.command),
+                "" => format!("{}: {}", gate.parser, gate.command),
+                dir => format!("{}: {dir}$ {}", gate.parser, gate.command),
             })
             .collect();
         // What a result holds is a part of its name: an older one does not say what was rewritten.
@@ -181,8 +190,8 @@ impl GateRuns<'_> {
         self.run_recorded(check, &mut Vec::new(), progress)
     }
 
-    /// The same. What gates of a base look up is put into `records`.
-    fn run_recorded(
+    /// The same. What gates look up is put into `records`, where it is to be recorded.
+    pub(crate) fn run_recorded(
         &self,
         check: &Check<'_>,
         records: &mut Vec<GateRecord>,
@@ -199,10 +208,12 @@ impl GateRuns<'_> {
         let mut files = TrackedFiles::look(checkout.dir(), self.tracked(check.commit)?);
         let mut results = Vec::new();
         let mut is_installed = true;
+        let mut live = LiveGates::new(self, check.session, progress);
         for gate in self.gates {
             if !self.has_to_run(gate, check, checkout.dir())? {
                 continue;
             }
+            live.begin(gate);
             let ran = self.run_one(gate, check, checkout.dir(), held.as_ref())?;
             let Some((mut result, record)) = ran else { return Ok(Checked::Interrupted) };
             records.extend(record);
@@ -216,7 +227,7 @@ impl GateRuns<'_> {
             }
             // Whether it fails is told with the proof.
             if !check.against.may_fail() {
-                progress.update(&Update::GateEnded { line: line(&result) });
+                live.ended(&line(&result));
             }
             let failed_to_install = gate.install.is_some() && result.standing == Standing::Red;
             let is_settled = check.against.is_settled_by(&result);
@@ -227,6 +238,7 @@ impl GateRuns<'_> {
                 break;
             }
         }
+        drop(live);
         // What an install left that failed is nothing to go on with: the next check installs anew.
         if matches!(check.against, Against::Itself) && is_installed {
             self.keep(&checkout, check.commit)?;
@@ -314,7 +326,7 @@ impl GateRuns<'_> {
             return Ok(!same || !dir.join(&install.product).exists());
         }
         Ok(match check.against {
-            Against::Restored { .. } | Against::HeldBack { .. } | Against::WithoutPart { .. } => {
+            Against::Restored { .. } | Against::HeldOut { .. } | Against::WithoutPart { .. } => {
                 gate.kind != GateKind::Lint
             }
             Against::WithoutChange => gate.kind == GateKind::Test,
@@ -387,7 +399,7 @@ impl GateRuns<'_> {
         let (tree, own) = (check.tree, token.clone());
         let gate = &check.against.paced(gate);
         let ran = match check.against {
-            Against::Itself => runner
+            Against::Itself | Against::Base { recorded: true, .. } => runner
                 .run_recorded(gate, tree, dir, &log, own, &mut on_start, &stop)
                 .map(|(result, record)| (result, Some(record))),
             _ => runner
@@ -403,6 +415,45 @@ impl GateRuns<'_> {
     }
 }
 
+/// The checks of one tree while they run, for those who look on.
+struct LiveGates<'a> {
+    file: Option<LiveFile<'a>>,
+    progress: &'a mut dyn Progress,
+}
+
+impl<'a> LiveGates<'a> {
+    fn new(runs: &GateRuns<'a>, id: RunId, progress: &'a mut dyn Progress) -> Self {
+        let Checkouts { around, workspace, .. } = *runs.checkouts;
+        let state = Live::new(id, LiveKind::Gates, "checks", around.clock.now());
+        Self { file: Some(LiveFile::new(around, workspace, runs.sandboxes.run, state)), progress }
+    }
+
+    fn begin(&mut self, gate: &Gate) {
+        if let Some(file) = &mut self.file {
+            file.state.name = format!("checks: {}", gate.name);
+            file.state.doing = Some(spore_plain::headline(&gate.command, 120));
+            file.state.started = file.now();
+            file.show(self.progress);
+        }
+    }
+
+    fn ended(&mut self, line: &str) {
+        self.progress.update(&Update::GateEnded { line: line.to_owned() });
+        if let Some(file) = &mut self.file {
+            file.state.tell(line);
+            file.show(self.progress);
+        }
+    }
+}
+
+impl Drop for LiveGates<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            file.end(self.progress);
+        }
+    }
+}
+
 impl Check<'_> {
     fn log_name(&self, gate: &Gate) -> String {
         match self.against {
@@ -410,6 +461,9 @@ impl Check<'_> {
             Against::HeldBack { .. } => format!("{}.base-data.log", gate.name),
             Against::WithoutChange => format!("{}.without-change.log", gate.name),
             Against::Canaries => format!("{}.canaries.log", gate.name),
+            Against::BaseAgain => format!("{}.base-again.log", gate.name),
+            Against::HeldOut { at_base: true } => format!("{}.held-out-base.log", gate.name),
+            Against::HeldOut { at_base: false } => format!("{}.held-out.log", gate.name),
             Against::WithoutPart { number, .. } => format!("{}.probe-{number}.log", gate.name),
             _ => format!("{}.log", gate.name),
         }
@@ -425,6 +479,8 @@ impl Check<'_> {
             | Against::Nothing
             | Against::WithoutChange
             | Against::WithoutPart { .. }
+            | Against::BaseAgain
+            | Against::HeldOut { .. }
             | Against::Canaries => return false,
         };
         let base = base.iter().find(|one| one.gate == result.gate);
@@ -439,10 +495,12 @@ impl Check<'_> {
             | Against::Nothing
             | Against::WithoutChange
             | Against::WithoutPart { .. }
+            | Against::BaseAgain
+            | Against::HeldOut { .. }
             | Against::Canaries => {
                 spore_gates::judge(result, None, Absence::IsRed);
             }
-            Against::Base { baseline, absence } => {
+            Against::Base { baseline, absence, .. } => {
                 spore_gates::judge(result, find(baseline).as_ref(), absence);
             }
             Against::Restored { expected } | Against::HeldBack { expected } => {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use spore_gates::{GateResult, Standing};
-use spore_pipeline::GateSummary;
+use spore_pipeline::{GateSummary, NamelessGate};
 
 use crate::checks::review::Review;
 
@@ -23,7 +23,28 @@ pub(crate) fn summary(results: &[GateResult], notes: Vec<String>, room: usize) -
         new_failures: red.iter().flat_map(|result| result.new_failures.clone()).collect(),
         evidence,
         proof: None,
+        nameless: red.iter().filter_map(|result| nameless(result)).collect(),
     }
+}
+
+/// Returns what is known of a red gate that names no test.
+fn nameless(result: &GateResult) -> Option<NamelessGate> {
+    /// What the shell says of a program that is not there, or that it may not start.
+    const UNSTARTED: [Option<i32>; 2] = [Some(126), Some(127)];
+    const LINES: usize = 12;
+    const BYTES: usize = 2000;
+    if result.exit.is_some() && result.recognised && !result.failures.is_empty() {
+        return None;
+    }
+    let log = spore_effects::files::read(&result.log).unwrap_or_default();
+    let said = spore_gates::excerpt(&log, BYTES);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    Some(NamelessGate {
+        command: result.command.clone(),
+        unstarted: UNSTARTED.contains(&result.exit),
+        tail: last.join("\n"),
+    })
 }
 
 /// Sums up a change that was not even checked: it decides itself how it would be.
@@ -43,7 +64,8 @@ pub(crate) fn refusal(review: &Review) -> GateSummary {
             .collect::<Vec<_>>()
             .join("\n")
     );
-    GateSummary { green: false, lines, new_failures: Vec::new(), evidence, proof: None }
+    let (new_failures, nameless) = (Vec::new(), Vec::new());
+    GateSummary { green: false, lines, new_failures, evidence, proof: None, nameless }
 }
 
 /// What a coder is told above a red gate's output.

@@ -274,6 +274,7 @@ impl Checks<'_> {
             exit_code: result.exit,
             failing: result.failures.clone(),
             note: result.note.clone(),
+            output: if passed { String::new() } else { last_of(&result.log) },
             log: log.display().to_string(),
         }
     }
@@ -303,6 +304,13 @@ impl Checks<'_> {
         };
         self.ground.end(&self.place, RunKind::Sentinel, &told, ending)
     }
+}
+
+/// Returns the last of what a check printed.
+fn last_of(log: &std::path::Path) -> String {
+    const ROOM: usize = 2_000;
+    let text = spore_effects::files::read(log).unwrap_or_default();
+    spore_gates::excerpt(&text, ROOM)
 }
 
 /// Where the results of a cycle are, below the project's root.

@@ -11,8 +11,8 @@ use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
 use spore_context::task_file::{Assignment, Before, TaskFileBudget};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{
-    Begun, BudgetId, CommitId, EffectClass, Outcome, Park, Run, RunId, RunKind, StepKey, Ticket,
-    Usd,
+    Begun, BudgetId, CommitId, EffectClass, Outcome, Park, RefusedCalls, Run, RunId, RunKind,
+    StepKey, Ticket, Usd,
 };
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
@@ -146,6 +146,8 @@ impl Exec<'_> {
             agent,
             prompt,
             conversation: None,
+            fresh: None,
+            keeps_home: false,
             system_prompt: None,
             dir: root.to_owned(),
             files: SessionFiles::new(ground.dir().join(&self.place.dir).join("session")),
@@ -216,7 +218,7 @@ impl Exec<'_> {
     /// Judges the session and writes it down. What has to wait has no result.
     fn record(&self, key: &StepKey, ticket: &Ticket, session: EndedSession) -> Result<ExecEnd> {
         let (ground, booking) = (self.ground, &session.booking);
-        let (outcome, reason) = self.judge(&session.report);
+        let (outcome, reason) = self.judge(&session.report, &booking.notes.refused);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
         let end = ChildEnd {
             artifact: self.plan.artifact.clone().filter(|path| self.is_there(path)),
@@ -237,14 +239,25 @@ impl Exec<'_> {
         Ok(done)
     }
 
-    fn judge(&self, report: &SessionReport) -> (Outcome, Option<String>) {
+    /// Judges the session by what it left. Where that is nothing, and where it fails for other
+    /// reasons, what it was not let do is a part of why.
+    fn judge(&self, report: &SessionReport, refused: &RefusedCalls) -> (Outcome, Option<String>) {
         let told = judge(report);
-        match (&self.plan.artifact, told.0) {
+        let (outcome, reason) = match (&self.plan.artifact, told.0) {
             (Some(path), Outcome::Success) if !self.is_there(path) => {
-                (Outcome::Failure, Some(format!("it left no {path}")))
+                let left = format!("it left no {path}");
+                let why = if refused.is_empty() { left } else { format!("{left}: {refused}") };
+                (Outcome::Failure, Some(why))
             }
             _ => told,
+        };
+        if refused.is_empty() || outcome == Outcome::Success {
+            return (outcome, reason);
         }
+        let cure =
+            format!("`allowed_tools` of the executor {} lets them through", self.plan.executor);
+        let reason = reason.unwrap_or_else(|| refused.to_string());
+        (outcome, Some(format!("{reason}; {cure}")))
     }
 
     fn is_there(&self, path: &str) -> bool {

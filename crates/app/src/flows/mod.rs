@@ -29,6 +29,7 @@ use spore_model::{
     Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, RunStatus,
     SourceKind, TraceId, Usd,
 };
+use spore_runs::{NextStep, RunReport};
 use spore_store::{Journal, RunChange, RunQuery};
 
 use checks::{Checks, ChecksOver, results_path};
@@ -43,12 +44,13 @@ use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{claim, is_claimed};
 use crate::base::starts::StartBounds;
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::session::broker::Broker;
 use crate::session::confinement::OwnHold;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::processes::reap;
+use crate::session::ready;
 use crate::session::sandbox::Sandboxes;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -67,6 +69,9 @@ pub struct FlowReport {
     pub cost: Cost,
     /// Manifests, signals and transcripts.
     pub directory: String,
+    /// What a person does now, where it waits for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextStep>,
     /// What the layer hands upwards: an exec's result, a stage manifest, a coordinator's.
     #[serde(flatten)]
     pub told: serde_json::Value,
@@ -155,7 +160,7 @@ pub fn sentinel(
     if !asked.fresh && workspace.database().exists() {
         let config = workspace.config(around, &[])?;
         let journal = workspace.journal(&config)?;
-        let query = RunQuery { roots_only: true, open_only: true, limit: None };
+        let query = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
         let waits = |run: &Run| run.kind == RunKind::Sentinel && !is_claimed(&workspace, run.id);
         if let Some(run) = journal.runs(&query)?.into_iter().find(waits) {
             return go_on(around, &workspace, &run, None, progress);
@@ -174,8 +179,14 @@ fn start(
     let workspace = Workspace::find_for_run(around)?;
     refuse_inside(around, &workspace)?;
     let config = workspace.config(around, &[])?;
+    let only = ready::only(around, &config, options.backend.as_deref());
+    let backend = options.backend.clone().or_else(|| only.clone());
+    let options = &FlowOptions { backend, ..options.clone() };
     let planned =
         plan(&requests::Ready { around, workspace: &workspace, config: &config, options })?;
+    if let Some(backend) = only.filter(|_| planned.starts_sessions()) {
+        progress.update(&Update::AgentChosen { backend });
+    }
     let backend = options.backend.as_deref().unwrap_or(&config.orchestrate.backend);
     let notes = match planned.kind() {
         // Its checks work in a checkout, and say what holds them.
@@ -450,6 +461,7 @@ fn report(ground: &ActiveFlow<'_>, rest: Rest) -> Result<FlowReport> {
         trace_id: report.run.trace.clone(),
         cost: report.cost,
         directory: report.directory,
+        next: report.next,
         told: rest.told,
     })
 }

@@ -161,6 +161,11 @@ impl Planned {
         Ok(())
     }
 
+    /// Returns whether any agent works in it.
+    pub(crate) fn starts_sessions(&self) -> bool {
+        !self.agents().is_empty()
+    }
+
     fn agents(&self) -> Vec<(Option<String>, Option<PathBuf>)> {
         let of_work = |work: &StageWork| match work {
             StageWork::Exec(plan) => Some((plan.backend.clone(), plan.scenario.clone())),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spore_model::NodeClass;
 use spore_model::graph::{Analysis, AnalysisOptions, GraphSurvey, Links, analyze};
-use spore_store::{EdgeCounts, KindCount, Knowledge};
+use spore_store::{CodeCounts, CodeIndex, EdgeCounts, KindCount, Knowledge};
 
 use super::Graph;
 use crate::Result;
@@ -18,6 +18,9 @@ pub struct Status {
     /// Those of the class `meta` that are in force, by kind.
     pub meta_nodes: BTreeMap<String, u64>,
     pub edges: EdgeCounts,
+    /// What the code index adds to them; nothing where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeCounts>,
     pub unresolved_contradictions: u64,
     /// The share of knowledge that a summary is about.
     pub coverage: f64,
@@ -42,6 +45,7 @@ impl Graph<'_> {
         Ok(Status {
             meta_nodes: meta.map(|count| (count.kind.clone(), count.live)).collect(),
             edges: counts.edges,
+            code: self.code.as_ref().map(CodeIndex::counts).transpose()?,
             unresolved_contradictions: counts.unresolved_contradictions,
             coverage: counts.coverage(),
             coherence: counts.coherence(),

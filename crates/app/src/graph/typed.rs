@@ -31,7 +31,12 @@ impl Graph<'_> {
 
     /// Returns the one piece of code that `typed` names.
     fn find_code_node(&self, typed: &str, others: &[Node]) -> Result<Node> {
-        let found = self.find_code(typed)?;
+        let mut found = self.find_code(typed)?;
+        if found.is_empty()
+            && let Some(path) = self.path_from_here(typed)
+        {
+            found = self.find_code(&path)?;
+        }
         match found.as_slice() {
             [node] => Ok(node.clone()),
             [] => Err(unknown_node(typed, others)),
@@ -39,6 +44,14 @@ impl Graph<'_> {
                 Err(ambiguous(typed, "nodes", &several.iter().map(code_line).collect::<Vec<_>>()))
             }
         }
+    }
+
+    /// Returns the path from the project's root of a file or folder that is named from where the
+    /// command was called.
+    fn path_from_here(&self, typed: &str) -> Option<String> {
+        let path = self.around.cwd.join(typed).canonicalize().ok()?;
+        let path = path.strip_prefix(self.workspace.root()).ok()?;
+        path.to_str().map(str::to_owned).filter(|path| !path.is_empty() && path != typed)
     }
 
     /// Returns the nodes that `typed` name, each once.

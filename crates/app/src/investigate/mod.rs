@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use spore_investigate::artefacts::{BRIEF, LOG, LogLine, META, Meta, SCAN};
 use spore_investigate::{ScanReport, Tree, path_text};
 use spore_model::{Fault, Outcome, Park, Run, RunKind, RunState, StepKey, Timestamp};
+use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, StepEntry};
 
 use crate::base::error::bug;
@@ -28,7 +29,7 @@ use crate::base::files::pretty;
 use crate::base::outbox;
 use crate::base::run_lock::claim;
 use crate::indexing::{Reporter, Silent};
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 pub use entries::Kept;

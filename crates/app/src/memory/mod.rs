@@ -5,6 +5,7 @@
 //! shown, its events are on the spine, and `spore resume` goes on with it.
 
 mod crystallize;
+mod feedback;
 mod inbox;
 mod line_status;
 mod passes;
@@ -14,13 +15,15 @@ mod scan;
 mod update;
 
 use spore_model::{Fault, Run};
+use spore_runs::RunReport;
 
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::{Error, Result, Surroundings, Workspace};
 use passes::Pass;
 use requests::PassSettings;
 
 pub use crystallize::{Crystallized, RefusedFragment, crystallize_memory};
+pub use feedback::{FeedbackGiven, LineDeed, LineFeedback, give_feedback};
 pub use inbox::{InboxTask, add_inbox_task, list_inbox, show_inbox_task};
 pub use line_status::{
     EvidenceRow, LineStanding, MemoryStatus, MemoryWhy, memory_status, why_line,

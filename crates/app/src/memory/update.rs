@@ -249,9 +249,8 @@ fn refuse(refused: &RefusedEdit) -> Error {
     let error = Error::new(Fault::BadInput, format!("no evidence, no edit: {refused}"));
     match refused {
         RefusedEdit::NoEvidence { hash, .. } => error.hint(format!(
-            "if it is wrong, say so: spore events append --kind human --type memory.feedback \
-             --payload '{{\"line\": \"{hash}\", \"activation\": \"missed\", \"root_cause\": \
-             \"direction-wrong\"}}'; then scan and crystallize. Or edit the file yourself: it is yours"
+            "if it is wrong, say so: spore memory feedback {hash} failed \"why\"; then scan and \
+             crystallize. Or edit the file yourself: it is yours"
         )),
         _ => error,
     }

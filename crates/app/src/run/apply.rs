@@ -11,6 +11,7 @@
 //!
 //! Not done here: judging the work, making its commit, and undoing any of this (`rollback`).
 
+mod account;
 mod in_place;
 mod landing;
 mod message;
@@ -21,15 +22,15 @@ use std::path::PathBuf;
 
 use spore_git::Repository;
 use spore_model::{CommitId, RunId};
+use spore_runs::{Applied, Apply};
 
 use crate::base::run_files::RunFiles;
-use crate::base::run_refs::{self, branch};
-use crate::report::applied::{Applied, Apply};
+use crate::base::run_refs;
 use crate::{Result, Surroundings, Workspace};
 
 pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
 pub(crate) use landing::{Landing, LandingEnd, Refused, listed};
-pub(crate) use message::{commit_message, revert_message};
+pub(crate) use message::{CommitJudge, CommitStory, commit_message, revert_message};
 
 /// Brings the verified `commit`, made on `base`, where the person asked for it.
 pub(crate) fn apply(
@@ -59,6 +60,8 @@ pub(crate) struct Site<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) repository: &'a Repository,
     pub(crate) run: RunId,
+    /// The run's own branch, as people type it.
+    pub(crate) branch: String,
 }
 
 impl Site<'_> {
@@ -75,7 +78,7 @@ impl Site<'_> {
     }
 
     fn on_branch(&self, commit: &CommitId) -> Applied {
-        let branch = branch(self.run);
+        let branch = self.branch.clone();
         Applied {
             how: Apply::Branch,
             done: true,
@@ -109,7 +112,7 @@ impl Site<'_> {
     }
 
     pub(crate) fn branch_ref(&self) -> String {
-        run_refs::branch_ref(self.run)
+        run_refs::branch_ref(&self.branch)
     }
 
     pub(crate) fn own_ref(&self, rest: &str) -> String {

@@ -21,7 +21,8 @@ use crate::knowledge::brief::{Brief, Briefing, Findings, task_file_limits};
 use crate::knowledge::run_keys::Keys;
 use crate::run::budget::RunBudget;
 use crate::run::settings::RunSettings;
-use crate::session::agent_choice::RoleAgents;
+use crate::session::agent_choice::{RoleAgents, TESTER};
+use crate::session::backends::TellingRoom;
 use crate::session::broker::Broker;
 use crate::session::sandbox::Enforcement;
 use crate::{Progress, Result, Surroundings, Workspace};
@@ -121,19 +122,24 @@ impl RunContext<'_> {
         findings: Findings,
     ) -> Result<(String, Brief)> {
         // A role that works alone is judged by a person, and the other two change nothing.
-        let checks = if role == "coder" { self.gate_commands() } else { Vec::new() };
+        let checks = match role {
+            "coder" | TESTER => self.gate_commands(),
+            _ => Vec::new(),
+        };
         let time = ticket.time().map_err(bug)?;
         Ok(findings.write(&Assignment {
             role,
             occasion: Some(Occasion { run: &self.run.id.short(), turn, time }),
             before,
             checks: &checks,
-            budget: TaskFileBudget {
-                context: self.project.config.context.tokens as usize,
-                whole: None,
-            },
+            budget: TaskFileBudget { context: self.room_of(role).context_tokens, whole: None },
             limits: task_file_limits(self.project.config),
         }))
+    }
+
+    /// Returns how much a session of `role` may be told.
+    pub(crate) fn room_of(&self, role: &str) -> TellingRoom {
+        TellingRoom::of(self.project.config, &self.run.settings.choice(role).backend)
     }
 
     pub(crate) fn gate_commands(&self) -> Vec<String> {

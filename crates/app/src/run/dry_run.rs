@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use spore_model::{CommitId, Usd};
+use spore_model::{CommitId, Fault, Usd};
+use spore_runs::Apply;
 
-use crate::report::applied::Apply;
 use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
 use crate::run::start::refuse_empty;
 use crate::session::agent_choice::{AgentChoice, RoleAgents};
+use crate::session::ready;
 use crate::session::roles::RoleTerms;
 use crate::{Result, Surroundings, Workspace};
 
@@ -20,6 +21,9 @@ pub struct RunPlan {
     pub base: CommitId,
     /// Uncommitted files that are not part of the base.
     pub left_out: u32,
+    /// Why it could not be started yet, and what to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
     /// Who plays each role, and on which terms.
     pub roles: BTreeMap<String, RolePlan>,
     /// The commands that decide.
@@ -50,10 +54,22 @@ pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
     refuse_empty(&asked.task)?;
     let workspace = Workspace::find(around)?;
     let repository = workspace.repository(around)?;
-    let config = workspace.config(around, &[])?;
+    let mut config = workspace.config(around, &[])?;
+    if let Some(only) = ready::only(around, &config, asked.backend.as_deref()) {
+        config.orchestrate.backend = only;
+    }
     let settings = RunSettings::settle(&workspace, &repository, &config, asked)?;
     let enforcement = RoleAgents::enforcement(around, &config, &settings.agents)?;
-    RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
+    // A plan is worth having before there is an agent to follow it.
+    let agents = RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref());
+    let missing = match agents {
+        Ok(_) => None,
+        Err(error) if error.fault == Fault::Missing => {
+            let hint = error.hint_text().map(|hint| format!("\n{hint}")).unwrap_or_default();
+            Some(format!("{error}{hint}"))
+        }
+        Err(error) => return Err(error),
+    };
     if settings.in_place {
         crate::run::apply::refuse_dirty(&repository)?;
     }
@@ -63,6 +79,7 @@ pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
     };
     let roles = settings.agents.iter().map(role).collect();
     Ok(RunPlan {
+        missing,
         left_out: repository.dirty_files()?,
         gates: settings.gates.iter().map(|gate| gate.command.clone()).collect(),
         sandboxed: enforcement.held,

@@ -12,6 +12,7 @@ mod budget;
 mod check_runs;
 mod context;
 pub(crate) mod dry_run;
+mod left;
 pub(crate) mod prune;
 mod record;
 pub(crate) mod request;

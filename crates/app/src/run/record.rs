@@ -11,6 +11,7 @@ use crate::base::error::bug;
 use crate::base::totals;
 use crate::checks::words;
 use crate::run::context::RunContext;
+use crate::session::agent_choice::TESTER;
 
 impl RunContext<'_> {
     /// Returns all that is to be recorded with the result of `step`.
@@ -19,6 +20,9 @@ impl RunContext<'_> {
         match (step, done) {
             (Step::Coder { .. }, Done::Coder(session)) => {
                 self.enter_session(&mut entry, "coder", session)
+            }
+            (Step::Tester, Done::Tester { session: Some(session), .. }) => {
+                self.enter_session(&mut entry, TESTER, session);
             }
             (Step::Verifier { .. }, Done::Verifier { session, .. }) => {
                 self.enter_session(&mut entry, "verifier", session);
@@ -43,7 +47,7 @@ impl RunContext<'_> {
             }
             (
                 Step::Snapshot { bounce },
-                Done::Snapshot { tree, changed_files, secrets, refused },
+                Done::Snapshot { tree, changed_files, secrets, refused, left_out },
             ) => {
                 let run = match &self.run.settings.solo {
                     Some(_) => self.run.id,
@@ -55,6 +59,9 @@ impl RunContext<'_> {
                     json!({ "tree": tree, "files": changed_files, "secrets": secrets.len() });
                 if let Some(refused) = refused {
                     payload["refused"] = json!(refused);
+                }
+                if !left_out.is_empty() {
+                    payload["left_out"] = json!(left_out);
                 }
                 entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
             }

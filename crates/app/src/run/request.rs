@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spore_model::{RunId, Usd};
 
-use crate::report::applied::Apply;
+use spore_runs::Apply;
 
 /// What a person asks for with a task. What is left out comes from the configuration.
 #[derive(Clone, Debug, Default)]
@@ -25,9 +25,13 @@ pub struct Orchestrate {
     pub budget: Option<Usd>,
     pub timeout: Option<Duration>,
     pub allow_red: bool,
+    /// What is red at the base is the task, and must be green.
+    pub fix_red: bool,
     pub allow_test_changes: bool,
     /// Beside what the configuration requires: every part of the change is noticed by a check.
     pub require_seen: bool,
+    /// Whether a tester writes tests that the coder never sees.
+    pub hold_out: bool,
     pub summarize: Option<bool>,
     pub apply: Option<Apply>,
     pub in_place: bool,

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use spore_model::{Run, RunState, SourceKind, Usd};
+use spore_runs::RunReport;
 use spore_store::{Journal, RunChange};
 
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
-use crate::report::RunReport;
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::settings::{RunSettings, settings_of};
 use crate::session::agent_choice::RoleAgents;
@@ -29,6 +29,7 @@ pub(crate) fn go_on(
     let _lock = claim(workspace, run.id)?;
     let mut settings = settings_of(run)?;
     settings.budget = budget.unwrap_or(settings.budget);
+    repository.complete(&settings.base)?;
     let agents = RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
     let enforcement = RoleAgents::enforcement(around, &config, &settings.agents)?;
     settings.sandbox = Some(enforcement.clone());

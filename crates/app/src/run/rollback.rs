@@ -29,8 +29,8 @@ use spore_store::RunChange;
 use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
-use crate::base::run_refs::branch;
-use crate::base::step::Steps;
+use crate::base::run_refs;
+use crate::base::step::{Steps, recorded};
 use crate::report;
 use crate::run::apply::{
     Landing, LandingEnd, Refused, Site, listed, revert_message, short, short_branch,
@@ -41,7 +41,7 @@ use plan::{RollbackPlan, Undoing};
 /// Which run to take back.
 #[derive(Clone, Debug, Default)]
 pub struct Rollback {
-    /// Any unique beginning or end of the run's id.
+    /// Any unique part of the run's id as it is shown.
     pub run: String,
     /// Only tell what would be done.
     pub dry_run: bool,
@@ -86,7 +86,14 @@ pub fn rollback(around: &Surroundings, asked: &Rollback) -> Result<RolledBack> {
     refuse_unfinished(&run)?;
     let repository = workspace.repository(around)?;
     let knowledge = workspace.knowledge(&config)?;
-    let site = Site { around, workspace: &workspace, repository: &repository, run: run.id };
+    let commit = match recorded(&journal, run.id, &StepKey::commit())? {
+        Some(Done::Committed { commit }) => Some(commit),
+        _ => None,
+    };
+    let task = run.task.as_deref().unwrap_or_default();
+    let branch = run_refs::branch_of(&repository, run.id, task, commit.as_ref())?;
+    let (id, repository) = (run.id, &repository);
+    let site = Site { around, workspace: &workspace, repository, run: id, branch };
     let undoing = Undoing { site, journal: &journal, knowledge: &knowledge, run: &run };
     let plan = undoing.plan()?;
     if asked.dry_run {
@@ -204,7 +211,7 @@ impl Undoing<'_> {
     }
 
     fn plan_branch(&self, plan: &mut RollbackPlan, commit: &CommitId) -> Result<()> {
-        let (name, full) = (branch(self.run.id), self.site.branch_ref());
+        let (name, full) = (&self.site.branch, self.site.branch_ref());
         match self.site.repository.ref_target(&full)? {
             None => {}
             Some(tip) if tip != *commit => {

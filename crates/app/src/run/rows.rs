@@ -16,7 +16,7 @@ impl RunContext<'_> {
         let intent = self.steps().intent();
         match step {
             Step::Coder { .. } => intent.plan("bounce", ids.run()).plan("session", ids.run()),
-            Step::Verifier { .. } | Step::Summarize { .. } | Step::Solo { .. } => {
+            Step::Tester | Step::Verifier { .. } | Step::Summarize { .. } | Step::Solo { .. } => {
                 intent.plan("session", ids.run())
             }
             Step::Baseline | Step::Gates { .. } => intent.plan("gates", ids.run()),

@@ -13,7 +13,8 @@ use crate::session::booking::SessionBooking;
 use crate::session::broker::{Proposals, SessionCommands};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{EndedSession, SessionOpener};
-use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
+use crate::session::plan::{FreshStart, SessionPlan, SessionPosition, SessionTools};
+use crate::session::roles;
 use crate::{Result, Update};
 
 /// One session that a step asks for.
@@ -24,6 +25,10 @@ pub(crate) struct StepSession<'a> {
     pub(crate) prompt: String,
     /// The conversation to go on with, where there is one worth it.
     pub(crate) conversation: Option<Conversation>,
+    /// What is done where that conversation turns out to be lost.
+    pub(crate) fresh: Option<FreshStart>,
+    /// Whether its home is kept, for a session that goes on with its conversation.
+    pub(crate) keeps_home: bool,
     pub(crate) dir: std::path::PathBuf,
     /// The commit that the tools on the graph answer for.
     pub(crate) at: CommitId,
@@ -65,6 +70,14 @@ impl RunContext<'_> {
             turns: report.turns,
             cost: booking.cost,
         });
+        let calls = &booking.notes.refused;
+        if !calls.is_empty() {
+            self.progress.update(&Update::Refused {
+                role: booking.role.clone(),
+                calls: calls.clone(),
+                cure: roles::cure(&booking.role),
+            });
+        }
         let summary = SessionSummary {
             run: booking.session,
             outcome: report.outcome,
@@ -75,6 +88,9 @@ impl RunContext<'_> {
             turns: report.turns,
             usage: report.usage,
             cost: booking.cost,
+            notes: booking.notes.clone(),
+            duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+            exit_code: report.exit_code,
         };
         Ok((summary, proposals))
     }
@@ -98,6 +114,8 @@ impl RunContext<'_> {
             agent,
             prompt: asked.prompt,
             conversation: asked.conversation,
+            fresh: asked.fresh,
+            keeps_home: asked.keeps_home,
             system_prompt: None,
             dir: asked.dir,
             files: asked.files,
@@ -171,6 +189,7 @@ impl RunContext<'_> {
             turns: summary.turns,
             usage: summary.usage,
             cost: summary.cost,
+            notes: summary.notes.clone(),
         }
     }
 }

@@ -11,13 +11,13 @@ use spore_gates::Gate;
 use spore_git::{ChangeCaps, GitError, Repository};
 use spore_model::{CommitId, Fault, ProbeTime, ProofLevel, Run, RunId, Usd};
 use spore_pipeline::BounceRules;
+use spore_runs::{Apply, UnknownApply};
 
 use crate::base::checkouts::CheckoutSettings;
 use crate::checks::project::{gates, refuse_submodules};
 use crate::checks::review::ReviewSettings;
-use crate::report::applied::{Apply, UnknownApply};
 use crate::run::request::Orchestrate;
-use crate::session::agent_choice::{AgentChoice, ROLES, Wishes};
+use crate::session::agent_choice::{AgentChoice, ROLES, TESTER, Wishes};
 use crate::session::nesting::Nesting;
 use crate::session::roles::{self, RoleTerms};
 use crate::session::sandbox::Enforcement;
@@ -33,6 +33,11 @@ pub(crate) struct RunSettings {
     pub(crate) base: CommitId,
     /// Of the roles that have none of their own.
     pub(crate) backend: String,
+    /// The models as they were typed, for another run of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) coder_model: Option<String>,
     /// The agent of each role.
     #[serde(default, alias = "cast")]
     pub(crate) agents: BTreeMap<String, AgentChoice>,
@@ -50,6 +55,9 @@ pub(crate) struct RunSettings {
     pub(crate) terms: BTreeMap<String, RoleTerms>,
     pub(crate) budget: Usd,
     pub(crate) allow_red: bool,
+    /// Whether mending what is red at the base is the task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) fix_red: bool,
     /// Whether tests and what configures them may be changed.
     #[serde(default)]
     pub(crate) allow_test_changes: bool,
@@ -61,6 +69,9 @@ pub(crate) struct RunSettings {
     pub(crate) probe: ProbeTime,
     #[serde(default)]
     pub(crate) probe_hunks: u32,
+    /// Whether a tester writes tests that the coder never sees.
+    #[serde(default)]
+    pub(crate) hold_out: bool,
     pub(crate) min_confidence: f64,
     pub(crate) phrase_confidence: f64,
     #[serde(default = "verifier_attempts")]
@@ -75,6 +86,9 @@ pub(crate) struct RunSettings {
     /// The only role that works, where a person asked for one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) solo: Option<String>,
+    /// What that role does is brought where the person asked for it, although no one judges it.
+    #[serde(default)]
+    pub(crate) solo_lands: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) experiment: Option<String>,
     /// The run whose task this one tries again.
@@ -113,6 +127,7 @@ impl RunSettings {
         asked: &Orchestrate,
     ) -> Result<Self> {
         let base = base(repository, asked)?;
+        repository.complete(&base)?;
         refuse_submodules(repository, &base, config)?;
         let gates = match &asked.agent {
             Some(role) => {
@@ -132,7 +147,9 @@ impl RunSettings {
             true => ProofLevel::Seen.max(config.verdict.require),
             false => config.verdict.require,
         };
-        let agents = agents(config, asked);
+        let hold_out = asked.agent.is_none()
+            && (asked.hold_out || config.gates.hold_out || require >= ProofLevel::HeldOut);
+        let agents = agents(config, asked, hold_out);
         let terms = |role: &String| {
             (role.clone(), RoleTerms::settle(config, role, asked.max_turns, asked.timeout))
         };
@@ -145,12 +162,15 @@ impl RunSettings {
             terms: agents.keys().map(terms).collect(),
             agents,
             backend,
+            model: asked.model.clone(),
+            coder_model: asked.coder_model.clone(),
             scenario: asked.scenario.as_deref().map(absolute).transpose()?,
             max_bounces: asked.max_bounces.unwrap_or(config.orchestrate.max_bounces).max(1),
             max_turns: asked.max_turns,
             wall_ms: asked.timeout.map(millis),
             budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
             allow_red: asked.allow_red || config.gates.allow_red,
+            fix_red: asked.fix_red,
             allow_test_changes: asked.allow_test_changes || config.gates.allow_test_changes,
             require,
             probe: match require >= ProofLevel::Seen {
@@ -158,6 +178,7 @@ impl RunSettings {
                 false => config.gates.probe,
             },
             probe_hunks: config.gates.probe_hunks,
+            hold_out,
             min_confidence: config.verdict.min_confidence,
             phrase_confidence: config.verdict.phrase_confidence,
             verifier_attempts: config.verdict.verifier_attempts,
@@ -166,6 +187,8 @@ impl RunSettings {
             apply,
             in_place: asked.in_place,
             solo: asked.agent.clone(),
+            solo_lands: asked.agent.is_some()
+                && (asked.in_place || asked.apply.is_some_and(|how| how != Apply::None)),
             experiment: asked.experiment.clone(),
             retry_of: asked.retry_of,
             tests: config.gates.tests.clone(),
@@ -188,6 +211,8 @@ impl RunSettings {
             verifier_attempts: self.verifier_attempts,
             require: self.require,
             allow_red: self.allow_red,
+            fix_red: self.fix_red,
+            hold_out: self.hold_out,
             summarize: self.summarize,
         }
     }
@@ -285,7 +310,7 @@ fn verifier_attempts() -> u32 {
     2
 }
 
-fn agents(config: &Config, asked: &Orchestrate) -> BTreeMap<String, AgentChoice> {
+fn agents(config: &Config, asked: &Orchestrate, hold_out: bool) -> BTreeMap<String, AgentChoice> {
     let wishes = Wishes {
         backend: asked.backend.as_deref(),
         model: asked.model.as_deref(),
@@ -293,7 +318,7 @@ fn agents(config: &Config, asked: &Orchestrate) -> BTreeMap<String, AgentChoice>
     };
     let roles: Vec<&str> = match &asked.agent {
         Some(role) => vec![role],
-        None => ROLES.to_vec(),
+        None => ROLES.into_iter().chain(hold_out.then_some(TESTER)).collect(),
     };
     let play = |role: &str| (role.to_owned(), AgentChoice::settle(config, role, wishes));
     roles.into_iter().map(play).collect()

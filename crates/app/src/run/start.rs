@@ -4,11 +4,12 @@ use serde_json::json;
 use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{Fault, Run, RunId, RunKind, SourceKind, TraceId};
+use spore_runs::RunReport;
 use spore_store::Journal;
 
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::request::Orchestrate;
 use crate::run::resume;
@@ -17,6 +18,7 @@ use crate::secrets::without_keys;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::refuse_inside;
+use crate::session::ready;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// The run that a task belongs to, and the id that it was planned with: asked for again after
@@ -96,6 +98,9 @@ fn start(
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     refuse_empty(&asked.task)?;
+    let mut config = config.clone();
+    ready::choose(around, &mut config, asked.backend.as_deref(), progress);
+    let config = &config;
     let task = without_keys(around, &asked.task, "the task", progress);
     let asked = &Orchestrate { task, ..asked.clone() };
     let repository = workspace.repository(around)?;

@@ -3,7 +3,6 @@
 use spore_git::TreeMixture;
 use spore_model::{CommitId, Fault, Ticket, TreeId};
 
-use crate::base::checkouts::Snapshot;
 use crate::base::error::bug;
 use crate::base::files::create_private_dir;
 use crate::base::run_refs;
@@ -56,23 +55,6 @@ impl RunContext<'_> {
         }
     }
 
-    pub(crate) fn salvage(
-        &self,
-        checkout: &spore_git::Checkout,
-        bounce: u32,
-        attempt: u32,
-    ) -> Result<()> {
-        let Snapshot::Taken(tree) = self.checkouts().snapshot(checkout)? else {
-            // There is nothing to keep it by, and the reset that follows clears it away.
-            return Ok(());
-        };
-        let message = format!("left behind in bounce {bounce} of run {}", self.run.id);
-        let now = self.project.around.clock.now();
-        let commit =
-            self.project.repository.commit_tree(&tree, &self.run.settings.base, &message, now)?;
-        self.set_ref(&run_refs::left(self.run.id, bounce, attempt - 1), &commit)
-    }
-
     /// Returns `tree` with the files `bring_back` as the base has them, and without the files
     /// `leave_out`.
     pub(crate) fn with_base_files(
@@ -93,8 +75,17 @@ impl RunContext<'_> {
     }
 
     pub(crate) fn diff(&self, tree: &TreeId) -> Result<spore_git::Diff> {
-        let base = self.project.repository.tree_of(&self.run.settings.base)?;
         let cap = usize::try_from(self.project.config.diff.cap_bytes).unwrap_or(usize::MAX);
+        self.diff_within(tree, cap)
+    }
+
+    /// Returns as much of a change as a session of `role` may be told.
+    pub(crate) fn diff_for(&self, role: &str, tree: &TreeId) -> Result<spore_git::Diff> {
+        self.diff_within(tree, self.room_of(role).diff_bytes)
+    }
+
+    fn diff_within(&self, tree: &TreeId, cap: usize) -> Result<spore_git::Diff> {
+        let base = self.project.repository.tree_of(&self.run.settings.base)?;
         Ok(self.project.repository.diff(&base, tree, cap)?)
     }
 }

@@ -3,11 +3,12 @@
 use serde_json::json;
 use spore_model::{Fault, RunId, RunState, SourceKind};
 use spore_pipeline::{Bounce, Conclusion, End, Machine, Solo, drive};
+use spore_runs::RunReport;
 use spore_store::RunChange;
 
 use crate::base::outbox;
 use crate::base::totals;
-use crate::report::{self, RunReport};
+use crate::report;
 use crate::run::budget::RunBudget;
 use crate::run::context::{ClaimedRun, RunContext, RunProject};
 use crate::session::broker::Broker;
@@ -35,6 +36,7 @@ impl RunProject<'_> {
         let knowledge = self.workspace.knowledge(self.config)?;
         let spent = self.journal.ledger(id)?.iter().map(|entry| entry.cost.usd).sum();
         let mut machine: Box<dyn Machine> = match &run.settings.solo {
+            Some(role) if run.settings.solo_lands => Box::new(Solo::new(role).landing()),
             Some(role) => Box::new(Solo::new(role)),
             None => Box::new(Bounce::new(run.settings.rules())),
         };
@@ -68,9 +70,13 @@ impl RunProject<'_> {
 fn could_not_begin(fault: Fault, reason: &str, run: RunId) -> Error {
     let error = Error::new(fault, reason);
     match fault {
+        Fault::BadInput if reason.contains("nothing to mend") => {
+            error.hint("leave `--fix-red` out, and say what is to be done")
+        }
         Fault::BadInput => error.hint(format!(
-            "mend them and commit, or add `--allow-red` to go on all the same; what they said is \
-             in .spore/runs/{run}/baseline/"
+            "mend them and commit; `--fix-red` makes mending them the task, and `--allow-red` goes \
+             on all the same where tests have names; what they said is in \
+             .spore/runs/{run}/baseline/"
         )),
         _ => error,
     }

@@ -25,6 +25,7 @@ impl World for RunContext<'_> {
         match step {
             Step::Prepare => self.prepare(),
             Step::Baseline => self.check_baseline(ticket),
+            Step::Tester => self.hold_out(step, ticket),
             Step::Coder { bounce, evidence, conversation } => {
                 let conversation = conversation.as_deref();
                 let talk = Talk { evidence: evidence.as_ref(), conversation };

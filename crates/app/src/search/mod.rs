@@ -135,6 +135,10 @@ pub fn search(
         },
         &near,
     )?;
+    // The nearest of all texts is near to anything: alone it says nothing unless it is near enough.
+    let least = config.search.least_nearness as f32;
+    let mut hits = hits;
+    hits.retain(|hit| !hit.is_by_meaning_alone() || hit.meaning.is_some_and(|near| near >= least));
     timings.search = millis(searching);
     timings.total = millis(begun);
     Ok(SearchAnswer {

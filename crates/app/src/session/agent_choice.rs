@@ -6,18 +6,22 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use spore_agent::Agent;
 use spore_config::Config;
 use spore_model::Fault;
 
-use crate::session::backends::{backend, model};
+use crate::session::backends::{backend, local_server, model};
 use crate::session::sandbox::Enforcement;
 use crate::{Error, Result, Surroundings};
 
 /// The roles of a judged run.
 pub(crate) const ROLES: [&str; 3] = ["coder", "verifier", "summarizer"];
+
+/// The one that a person may add to them.
+pub(crate) const TESTER: &str = "tester";
 
 /// One role's agent: which program, with which model.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -55,6 +59,31 @@ impl AgentChoice {
     }
 }
 
+/// How long a server on this machine may take to say which models it has.
+pub(crate) const LOCAL_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Refuses an agent whose server on this machine does not answer, or for which the user named no
+/// model, before anything is done.
+pub(crate) fn refuse_unless_served(
+    config: &Config,
+    role: &str,
+    choice: &AgentChoice,
+) -> Result<()> {
+    let Some(server) = local_server(config, &choice.backend) else { return Ok(()) };
+    let name = server.preset.name;
+    let models = server.models(LOCAL_PATIENCE).map_err(|why| {
+        let what = format!("no answer from {name} at {}: {why}", server.address);
+        let change = format!("`[local.{}] address` says where it is", name.replace('-', "_"));
+        Error::new(Fault::Missing, what).hint(format!("{}; {change}", server.preset.start))
+    })?;
+    if choice.model.is_some() || server.preset.model.is_some() {
+        return Ok(());
+    }
+    let listed = if models.is_empty() { "none yet".to_owned() } else { models.join(", ") };
+    let what = format!("no model is named for the {role}, whose agent is {name}");
+    Err(Error::new(Fault::Config, what).hint(format!("add `--model NAME`; it has: {listed}")))
+}
+
 /// The agents of a run, each started from its settings.
 pub(crate) struct RoleAgents {
     agents: BTreeMap<String, Arc<dyn Agent>>,
@@ -76,6 +105,7 @@ impl RoleAgents {
                 return Err(Error::new(Fault::Config, what)
                     .hint("add `--model NAME`, or set [tiers.api] in .spore/config.toml"));
             }
+            refuse_unless_served(config, role, choice)?;
             if !agents.contains_key(&choice.backend) {
                 let agent = backend(around, config, &choice.backend, scenario)?;
                 agents.insert(choice.backend.clone(), agent);

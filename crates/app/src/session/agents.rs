@@ -1,23 +1,31 @@
 //! `spore agents list`: which agents can be used, what each can do, and how to get it.
 //!
-//! Nothing is called but `--version`. Whether the user is signed in is told from credentials
+//! Nothing is called but `--version`, and servers on this machine are asked which models they have. Whether the user is signed in is told from credentials
 //! that are there: a key in the environment, a file at home. Where neither says so, only a
 //! session can show it, and the listing says that it is not known.
-
-mod known;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serde::Serialize;
-use spore_agent::Capabilities;
+use spore_agent::acp::{AcpAgent, Preset};
+use spore_agent::api::is_own_loop;
+use spore_agent::claude::ClaudeAgent;
+use spore_agent::codex::CodexAgent;
+use spore_agent::command::{CommandAgent, CommandOutput, Template};
+use spore_agent::replay::ReplayAgent;
+use spore_agent::{Agent, Capabilities};
 use spore_config::Config;
+use spore_effects::session::Shim;
 use spore_effects::{Tool, ToolError};
+use spore_model::Fault;
 
+use crate::session::agent_choice::LOCAL_PATIENCE;
+use crate::session::backends::{backend, local_server, watchdog};
+use crate::session::known::{KNOWN, Known};
 use crate::session::sandbox::Enforcement;
-use crate::{Result, Surroundings, Workspace};
-use known::{KNOWN, Known};
+use crate::{Error, Result, Surroundings, Workspace};
 
 /// Agents that are scripts take a while to wake up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -37,6 +45,11 @@ pub struct AgentListing {
     pub version: Option<String>,
     /// `None` where it cannot be told without a call.
     pub signed_in: Option<bool>,
+    /// It works with models of a server on this machine, at no cost.
+    pub local: bool,
+    /// The models that the server on this machine has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     pub can: Abilities,
     /// Who holds its sessions to a checkout here: `kernel`, `own` (the agent's), `none`.
     pub sandbox: &'static str,
@@ -67,9 +80,12 @@ pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
             let program = known.program(&config);
             let path = program.as_deref().and_then(|program| around.find_program(program));
             let (sender, answer) = channel();
+            // Not joined: both end by themselves when their time is up.
             if let Some(path) = path.clone() {
-                // Not joined: the tool ends by itself when its time is up.
-                std::thread::spawn(move || sender.send(version(&path)));
+                std::thread::spawn(move || sender.send(AgentWord::Version(version(&path))));
+            } else if let Some(server) = local_server(&config, known.name) {
+                let ask = move || server.models(LOCAL_PATIENCE).ok();
+                std::thread::spawn(move || sender.send(AgentWord::Models(ask())));
             }
             (known, program, path, answer)
         })
@@ -78,8 +94,8 @@ pub fn list_agents(around: &Surroundings) -> Result<Vec<AgentListing>> {
     let deadline = around.clock.monotonic() + PATIENCE + Duration::from_secs(1);
     let listings = asked.into_iter().map(|(known, program, path, answer)| {
         let left = deadline.saturating_duration_since(around.clock.monotonic());
-        let version = path.as_ref().and_then(|_| answer.recv_timeout(left).ok()).flatten();
-        listing(around, &config, known, program, path, version)
+        let word = answer.recv_timeout(left).unwrap_or(AgentWord::Version(None));
+        listing(around, &config, known, program, path, word)
     });
     listings.collect()
 }
@@ -90,7 +106,16 @@ pub fn find_agent(around: &Surroundings, name: &str) -> Result<Option<AgentListi
     let config = Workspace::find(around)?.config(around, &[])?;
     let program = known.program(&config);
     let path = program.as_deref().and_then(|program| around.find_program(program));
-    listing(around, &config, known, program, path, None).map(Some)
+    let models = local_server(&config, name).map(|server| server.models(LOCAL_PATIENCE).ok());
+    let word = models.map_or(AgentWord::Version(None), AgentWord::Models);
+    listing(around, &config, known, program, path, word).map(Some)
+}
+
+/// What an agent was asked, and its answer if there was one.
+enum AgentWord {
+    Version(Option<String>),
+    /// The models of a server on this machine.
+    Models(Option<Vec<String>>),
 }
 
 fn listing(
@@ -99,9 +124,13 @@ fn listing(
     known: &Known,
     program: Option<String>,
     path: Option<PathBuf>,
-    version: Option<String>,
+    word: AgentWord,
 ) -> Result<AgentListing> {
-    let found = known.is_built_in() || path.is_some();
+    let (version, models, answers) = match word {
+        AgentWord::Version(version) => (version, Vec::new(), false),
+        AgentWord::Models(models) => (None, models.clone().unwrap_or_default(), models.is_some()),
+    };
+    let found = known.is_built_in() || path.is_some() || answers;
     let signed_in = known.signed_in(around, config);
     let remedy = match (found, signed_in) {
         (false, _) => known.install.to_owned(),
@@ -109,7 +138,7 @@ fn listing(
         (true, _) => String::new(),
     };
     let Capabilities { resume, structured_output, tool_limits, cost, usage, .. } =
-        known.capabilities(around, config)?;
+        capabilities(known, around, config)?;
     let permissions = tool_limits;
     Ok(AgentListing {
         name: known.name.to_owned(),
@@ -119,9 +148,41 @@ fn listing(
         found,
         version,
         signed_in,
+        local: local_server(config, known.name).is_some(),
+        models,
         can: Abilities { resume, permissions, structured_output, usage, cost, mcp: known.mcp },
         sandbox: sandbox(around, config, known.name),
         remedy,
+    })
+}
+
+/// What its sessions can be relied on for.
+fn capabilities(known: &Known, around: &Surroundings, config: &Config) -> Result<Capabilities> {
+    let (shim, watchdog) = (Shim::new(around.exe.clone()), watchdog(config));
+    let nowhere = PathBuf::new;
+    Ok(match known.name {
+        "claude" => {
+            let attempts = config.claude.sign_in_attempts;
+            ClaudeAgent::new(nowhere(), shim, watchdog, attempts).capabilities()
+        }
+        "codex" => CodexAgent::new(nowhere(), shim, watchdog).capabilities(),
+        own if is_own_loop(own) => backend(around, config, known.name, None)?.capabilities(),
+        "replay" => ReplayAgent::new(nowhere(), nowhere(), watchdog).capabilities(),
+        "command" => {
+            let output = match config.command.output.as_str() {
+                "events" => CommandOutput::Events,
+                _ => CommandOutput::Text,
+            };
+            let args = config.command.args.clone();
+            let template = Template { program: nowhere(), args, output };
+            let command = CommandAgent::new(template, shim, watchdog);
+            let wrong = |error| Error::new(Fault::Config, format!("[command] args: {error}"));
+            command.map_err(wrong)?.capabilities()
+        }
+        name => match Preset::named(name) {
+            Some(preset) => AcpAgent::new(preset, shim, watchdog).capabilities(),
+            None => Capabilities::default(),
+        },
     })
 }
 

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spore_agent::acp::{AcpAgent, Preset};
-use spore_agent::api::{ApiAgent, ApiSettings, Protocol, Retries};
+use spore_agent::api::{
+    ApiAgent, ApiSettings, CallForm, LocalPreset, LocalServer, Protocol, Retries,
+};
 use spore_agent::claude::ClaudeAgent;
 use spore_agent::codex::CodexAgent;
 use spore_agent::command::{CommandAgent, CommandOutput, Template};
 use spore_agent::replay::ReplayAgent;
-use spore_agent::{Agent, AgentError, Scenario, Watchdog};
+use spore_agent::{Agent, AgentError, PriceList, Scenario, Watchdog};
 use spore_config::Config;
 use spore_effects::session::{Grace, Shim};
 use spore_model::Fault;
 
 use crate::base::workspace::refuse_unless_text;
+use crate::session::known::known;
+use crate::session::ready::refuse_unchosen;
 use crate::{Error, Result, Surroundings};
 
 /// The names that `--backend` takes.
@@ -30,6 +34,9 @@ pub(crate) const NAMES: &[&str] = &[
     "codex-acp",
     "acp:NAME",
     "api",
+    "ollama",
+    "llama-server",
+    "lmstudio",
     "command",
     "replay",
 ];
@@ -42,12 +49,13 @@ pub(crate) fn backend(
     scenario: Option<&Path>,
 ) -> Result<Arc<dyn Agent>> {
     scenario.map_or(Ok(()), |path| refuse_unless_text(path, Fault::Usage))?;
+    refuse_unchosen(around, config, name)?;
     match (name, scenario) {
         ("replay", Some(scenario)) => replay(around, config, scenario),
         ("replay", None) => Err(Error::new(Fault::Usage, "the replay agent needs a scenario")
             .hint("add `--scenario FILE`; `spore demo` shows one at work")),
         ("claude", _) => {
-            let program = installed(around, config.claude.program.as_ref())?;
+            let program = installed(around, name, config.claude.program.as_ref())?;
             let attempts = config.claude.sign_in_attempts;
             Ok(Arc::new(ClaudeAgent::new(program, shim(around), watchdog(config), attempts)))
         }
@@ -57,27 +65,61 @@ pub(crate) fn backend(
             watchdog(config),
             api_settings(config)?,
         ))),
+        (name, _) if LocalPreset::named(name).is_some() => local(around, config, name),
         ("command", _) => command(around, config),
         ("codex", _) => {
-            let program = installed(around, config.codex.program.as_ref())?;
+            let program = installed(around, name, config.codex.program.as_ref())?;
             Ok(Arc::new(CodexAgent::new(program, shim(around), watchdog(config))))
         }
         (name, _) if preset(config, name)?.is_some() => acp(around, config, name),
-        ("", _) => Err(Error::new(Fault::Missing, "no agent is chosen").hint(format!(
-            "add `--backend NAME` ({}), or set `[orchestrate] backend`",
-            NAMES.join(", ")
-        ))),
-        (other, _) => Err(Error::new(Fault::Usage, format!("there is no agent backend {other:?}"))
-            .hint(format!("this version knows: {}", NAMES.join(", ")))),
+        (other, _) => Err(no_such_backend(config, other)),
     }
 }
 
 /// Returns the program as it was named, if it is there to be started. Which one it is in a
 /// session is for the session's own PATH to say.
-fn installed(around: &Surroundings, program: &Path) -> Result<PathBuf> {
-    match program.to_str().and_then(|name| around.find_program(name)) {
-        Some(_) => Ok(program.to_owned()),
-        None => Err(AgentError::NotInstalled { program: program.to_owned() }.into()),
+fn installed(around: &Surroundings, name: &str, program: &Path) -> Result<PathBuf> {
+    if program.to_str().and_then(|name| around.find_program(name)).is_some() {
+        return Ok(program.to_owned());
+    }
+    let error = Error::from(AgentError::NotInstalled { program: program.to_owned() });
+    Err(match known(name).filter(|known| known.has_program()) {
+        Some(known) => {
+            let then = match known.sign_in {
+                "" => String::new(),
+                sign_in => format!("; then {sign_in}"),
+            };
+            error.hint(format!(
+                "{}{then}\n`spore agents list` says which agents are here",
+                known.install
+            ))
+        }
+        None => error,
+    })
+}
+
+/// Says which names there are, and for `acp:NAME` how to give one a meaning.
+pub(crate) fn no_such_backend(config: &Config, name: &str) -> Error {
+    let error = Error::new(Fault::Usage, format!("there is no agent {name:?}"));
+    if let Some(own) = name.strip_prefix("acp:") {
+        return error.hint(format!(
+            "say how it is started: spore config set acp.{own}.command PROGRAM,ARGUMENT"
+        ));
+    }
+    if config.acp.contains_key(name) {
+        return error.hint(format!("an agent of your own is called by its whole name: acp:{name}"));
+    }
+    let nearest = NAMES.iter().min_by_key(|known| spore_config::distance(name, known));
+    let meant = nearest.filter(|known| spore_config::distance(name, known) <= 2);
+    let meant = meant.map(|known| format!("did you mean {known}? ")).unwrap_or_default();
+    error.hint(format!("{meant}these can be used: {}", NAMES.join(", ")))
+}
+
+/// Returns whether `--backend` takes `name` with these settings, installed or not.
+pub(crate) fn is_backend(config: &Config, name: &str) -> bool {
+    match name.strip_prefix("acp:") {
+        Some(own) => config.acp.contains_key(own) || Preset::named(own).is_some(),
+        None => NAMES.contains(&name),
     }
 }
 
@@ -102,10 +144,10 @@ fn preset(config: &Config, name: &str) -> Result<Option<Preset>> {
 fn acp(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Agent>> {
     match preset(config, name)? {
         Some(preset) => {
-            installed(around, &preset.program)?;
+            installed(around, name, &preset.program)?;
             Ok(Arc::new(AcpAgent::new(preset, shim(around), watchdog(config))))
         }
-        None => Err(Error::new(Fault::Usage, format!("there is no agent backend {name:?}"))),
+        None => Err(no_such_backend(config, name)),
     }
 }
 
@@ -136,6 +178,67 @@ fn shim(around: &Surroundings) -> Shim {
     Shim::new(around.exe.clone())
 }
 
+/// Returns the server on this machine that `backend` stands for.
+pub(crate) fn local_server(config: &Config, backend: &str) -> Option<LocalServer> {
+    let preset = LocalPreset::named(backend)?;
+    let address = config.local.of(backend)?.address.clone();
+    Some(LocalServer { preset, address })
+}
+
+/// How much of each kind a session may be told in its task file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TellingRoom {
+    /// Estimated tokens of what code, lessons and memory know.
+    pub(crate) context_tokens: usize,
+    pub(crate) evidence_bytes: usize,
+    pub(crate) diff_bytes: usize,
+}
+
+impl TellingRoom {
+    /// As the settings say, but of a small window about a sixteenth, an eighth and a third.
+    pub(crate) fn of(config: &Config, backend: &str) -> Self {
+        let window = match backend {
+            "api" => Some(config.api.context_window),
+            local => config.local.of(local).map(|local| local.context_window),
+        };
+        let window = window.filter(|window| *window <= config.api.small_window);
+        let least = |set: u64, share: Option<u64>| {
+            usize::try_from(share.map_or(set, |share| set.min(share))).unwrap_or(usize::MAX)
+        };
+        Self {
+            context_tokens: least(config.context.tokens.into(), window.map(|window| window / 16)),
+            evidence_bytes: least(config.gates.evidence_bytes, window.map(|window| window / 2)),
+            diff_bytes: least(config.diff.cap_bytes, window),
+        }
+    }
+}
+
+fn local(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Agent>> {
+    let missing = || Error::new(Fault::Bug, format!("no server is known for {name:?}"));
+    let server = local_server(config, name).ok_or_else(missing)?;
+    let own = config.local.of(name).ok_or_else(missing)?;
+    let settings = ApiSettings {
+        protocol: Protocol::Chat,
+        call_form: call_form(&own.tools),
+        local: Some(server),
+        context_window: own.context_window,
+        max_output_tokens: own.max_output_tokens,
+        prices: PriceList::free(),
+        ..api_settings(config)?
+    };
+    let watchdog = Watchdog { first_output: config.local.first_output, ..watchdog(config) };
+    Ok(Arc::new(ApiAgent::new(shim(around), Arc::clone(&around.clock), watchdog, settings)))
+}
+
+fn call_form(word: &str) -> CallForm {
+    match word {
+        "native" => CallForm::Native,
+        "text" => CallForm::Text,
+        "schema" => CallForm::Held,
+        _ => CallForm::Auto,
+    }
+}
+
 fn api_settings(config: &Config) -> Result<ApiSettings> {
     let api = &config.api;
     Ok(ApiSettings {
@@ -144,6 +247,10 @@ fn api_settings(config: &Config) -> Result<ApiSettings> {
             "chat" => Protocol::Chat,
             _ => Protocol::Messages,
         },
+        call_form: call_form(&api.tools),
+        mends: api.mends,
+        small_window: api.small_window,
+        local: None,
         context_window: api.context_window,
         context_share: api.context_share,
         max_output_tokens: api.max_output_tokens,
@@ -167,7 +274,7 @@ fn command(around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
         _ => CommandOutput::Text,
     };
     let template = Template {
-        program: installed(around, config.command.program.as_ref())?,
+        program: installed(around, "command", config.command.program.as_ref())?,
         args: config.command.args.clone(),
         output,
     };

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use spore_agent::SessionReport;
 use spore_model::{
-    Cost, Event, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SourceKind,
-    Timestamp, TraceId, Usage,
+    Cost, Event, LedgerEntry, Outcome, RefusedCalls, Run, RunCost, RunId, RunKind, RunState,
+    SessionNotes, SourceKind, Timestamp, TraceId, Usage,
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
@@ -83,10 +83,16 @@ pub(crate) struct SessionBooking {
     pub(crate) turns: u32,
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
+    pub(crate) notes: SessionNotes,
 }
 
 impl SessionBooking {
-    pub(crate) fn of(plan: &SessionPlan, report: &SessionReport, cost: Cost) -> Self {
+    pub(crate) fn of(
+        plan: &SessionPlan,
+        report: &SessionReport,
+        cost: Cost,
+        refused: RefusedCalls,
+    ) -> Self {
         Self {
             session: plan.row.id,
             root: plan.row.root,
@@ -98,6 +104,7 @@ impl SessionBooking {
             turns: report.turns,
             usage: report.usage,
             cost,
+            notes: SessionNotes { refused, resets_at: report.resets_at },
         }
     }
 
@@ -105,13 +112,16 @@ impl SessionBooking {
     pub(crate) fn enter(&self, events: &Events<'_>, entry: &mut StepEntry) {
         entry.runs.push((self.session, self.change(entry.now)));
         entry.ledger.push(self.bill(entry.now));
-        let payload = json!({
+        let mut payload = json!({
             "role": self.role,
             "outcome": self.outcome,
             "turns": self.turns,
             "usage": self.usage,
             "cost": self.cost,
         });
+        if !self.notes.refused.is_empty() {
+            payload["refused"] = json!(self.notes.refused);
+        }
         entry.events.push(event(events, &self.role, "session.finished", self.session, payload));
     }
 
@@ -156,6 +166,8 @@ impl SessionBooking {
             turns: Some(self.turns),
             tokens: Some(self.usage),
             cost: Some(RunCost::from(self.cost)),
+            settings: (!self.notes.is_empty())
+                .then(|| serde_json::to_value(&self.notes).unwrap_or_default()),
             ..RunChange::default()
         }
     }

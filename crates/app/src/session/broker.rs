@@ -16,6 +16,7 @@ mod starting;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use spore_agent::McpServer;
@@ -118,6 +119,7 @@ impl Broker {
             commands: admission.commands,
             calls: Mutex::new(0),
             ended: Condvar::new(),
+            is_reached: AtomicBool::new(false),
         });
         let mut sessions = self.sessions.lock();
         sessions.insert(token.clone(), AdmittedAs::User(Arc::clone(&session)));
@@ -157,6 +159,16 @@ pub(crate) struct SessionAccess {
 }
 
 impl SessionAccess {
+    /// Returns whether the session's role has tools at all.
+    pub(crate) fn is_needed(&self) -> bool {
+        !self.session.tools.is_empty()
+    }
+
+    /// Returns whether the session's server of tools has ever been heard of.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.session.is_reached.load(Ordering::Relaxed)
+    }
+
     /// What the session's request carries: our own program, and how to find the broker.
     pub(crate) fn server(&self) -> McpServer {
         self.server.clone()
@@ -213,6 +225,8 @@ struct ServedSession {
     /// Calls in flight.
     calls: Mutex<usize>,
     ended: Condvar,
+    /// Its server has called.
+    is_reached: AtomicBool,
 }
 
 impl OpenSessions {
@@ -223,7 +237,10 @@ impl OpenSessions {
     /// Lets a call in, if its token is good. It is counted before the token can be voided.
     fn enter(&self, token: &str) -> Option<InFlight> {
         match self.lock().get(token)? {
-            AdmittedAs::User(session) => Some(InFlight::of(session)),
+            AdmittedAs::User(session) => {
+                session.is_reached.store(true, Ordering::Relaxed);
+                Some(InFlight::of(session))
+            }
             AdmittedAs::Starter(_) => None,
         }
     }

@@ -1,19 +1,26 @@
-//! Sessions whose end no process recorded: they are gone, and so is what they had to say.
+//! Sessions whose end no process recorded: they are gone, and their transcripts are not.
 //!
-//! Such a session may have cost something, so it is booked as an estimate before its work is
-//! done again, and its files are kept apart from those of the session that follows.
+//! Such a session may have cost something. What it used is read from its transcript and booked
+//! before its work is gone on with, the call in flight as an estimate; its files are kept apart
+//! from those of the session that follows.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use spore_agent::api::LocalPreset;
+use spore_agent::{Agent, CallsCounted, SessionReport};
 use spore_config::Config;
 use spore_model::{
-    Cost, LedgerEntry, Outcome, Run, RunId, RunKind, RunState, SourceKind, Usage, Usd,
+    Cost, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SourceKind, Usage, Usd,
 };
 use spore_store::{Journal, RunChange};
 
 use crate::base::files::beside;
 use crate::base::outbox::Events;
+use crate::base::run_files::SessionFiles;
+use crate::session::prices::cost_of;
 use crate::{Result, Surroundings};
 
 /// Whose sessions were lost.
@@ -23,6 +30,8 @@ pub(crate) struct Lost<'a> {
     pub(crate) events: Events<'a>,
     /// The run whose ledger they are booked in.
     pub(crate) root: RunId,
+    /// What a session told before it was lost.
+    pub(crate) told: &'a dyn Fn(&Run) -> SessionReport,
 }
 
 impl Lost<'_> {
@@ -38,16 +47,21 @@ impl Lost<'_> {
 
     fn close(&self, session: &Run) -> Result<()> {
         let now = self.events.around.clock.now();
-        let price = Usd::from_dollars(self.config.prices.lost_session_usd).unwrap_or_default();
-        let cost = Cost::estimated(price);
+        let told = (self.told)(session);
+        let is_free =
+            session.backend.as_deref().is_some_and(|name| LocalPreset::named(name).is_some());
+        let cost = match is_free {
+            true => Cost::exact(Usd::ZERO),
+            false => cost_of(self.config, &told, session.model.as_deref())?,
+        };
         self.journal.book(&LedgerEntry {
             session: session.id,
             root: self.root,
             role: session.role.clone().unwrap_or_default(),
             backend: session.backend.clone().unwrap_or_default(),
-            model: session.model.clone(),
-            turns: 0,
-            usage: Usage::default(),
+            model: told.model.clone().or_else(|| session.model.clone()),
+            turns: told.turns,
+            usage: told.usage,
             cost,
             interrupted: true,
             booked: now,
@@ -57,14 +71,45 @@ impl Lost<'_> {
             outcome: Some(Outcome::Interrupted),
             reason: Some("its end was not seen".to_owned()),
             ended: Some(now),
-            cost: Some(cost.into()),
+            turns: Some(told.turns),
+            tokens: Some(told.usage),
+            cost: Some(RunCost::from(cost)),
             ..RunChange::default()
         };
         let role = session.role.as_deref().unwrap_or_default();
-        let event =
-            self.events.make(SourceKind::Runner, role, "session.lost", session.id, json!({}));
+        let mut payload = json!({ "turns": told.turns, "usage": told.usage, "cost": cost });
+        if let Some((least, most)) = told.usage_bounds {
+            payload["bounds"] = bounds(least, most);
+        }
+        let event = self.events.make(SourceKind::Runner, role, "session.lost", session.id, payload);
         Ok(self.journal.update_run(session.id, &change, &[event])?)
     }
+}
+
+fn bounds(least: Usage, most: Usage) -> Value {
+    json!({ "least": least, "most": most })
+}
+
+/// Returns what a session told before it was lost, by its transcript. One that has none was never
+/// started; of one that is as long as transcripts get, the rest is not known.
+pub(crate) fn told_by(agent: &dyn Agent, files: &SessionFiles, config: &Config) -> SessionReport {
+    let path = files.transcript();
+    let Ok(file) = File::open(&path) else {
+        let counted = CallsCounted::NoneMade;
+        return SessionReport { counted, ..SessionReport::ended(Outcome::Interrupted, None) };
+    };
+    let cap = config.session.transcript_cap_bytes;
+    let is_cut = file.metadata().is_ok_and(|found| found.len() >= cap);
+    let report = agent.recount(&mut BufReader::new(file));
+    let counted = if is_cut { CallsCounted::InDoubt } else { report.counted };
+    SessionReport { counted, ..report }
+}
+
+/// Returns the files of earlier attempts at a session, newest first: those that were set aside, and
+/// before them those that are still in its place.
+pub(crate) fn files_of_attempts(files: &SessionFiles, attempt: u32) -> Vec<SessionFiles> {
+    let aside = (1..attempt).rev().map(|number| SessionFiles::new(name_aside(files.dir(), number)));
+    std::iter::once(files.clone()).chain(aside).filter(|files| files.dir().is_dir()).collect()
 }
 
 /// Keeps what an earlier attempt wrote under a name of its own, so that a transcript is one
@@ -73,5 +118,9 @@ pub(crate) fn set_aside(around: &Surroundings, dir: &Path, attempt: u32) -> Resu
     if attempt == 1 || !dir.exists() {
         return Ok(());
     }
-    around.rename(dir, &beside(dir, &format!(".lost-{}", attempt - 1)))
+    around.rename(dir, &name_aside(dir, attempt - 1))
+}
+
+fn name_aside(dir: &Path, attempt: u32) -> std::path::PathBuf {
+    beside(dir, &format!(".lost-{attempt}"))
 }

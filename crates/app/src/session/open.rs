@@ -5,9 +5,12 @@
 //! record the same way. Booking is the caller's, together with the step's result, so that a
 //! session is never booked without counting.
 
+use std::cell::RefCell;
+use std::path::Path;
+
 use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
 use spore_config::Config;
-use spore_model::{CheckoutAccess, SessionToken, ToolGroup, TraceId};
+use spore_model::{CheckoutAccess, Outcome, Run, SessionToken, ToolGroup, TraceId};
 use spore_store::{Journal, RunChange};
 
 use crate::base::error::bug;
@@ -16,9 +19,10 @@ use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals, SessionAccess, StartsAdmitted};
 use crate::session::confinement::Confined;
 use crate::session::environment::{network_variables, session_environment};
-use crate::session::lost::{Lost, set_aside};
-use crate::session::plan::SessionPlan;
-use crate::session::prices::cost_of;
+use crate::session::live::{LiveFile, LiveSession};
+use crate::session::lost::{Lost, set_aside, told_by};
+use crate::session::plan::{SessionPlan, SessionTools};
+use crate::session::prices::{cost_of, cost_so_far};
 use crate::session::roles::{self, Role};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::sign_in::{SignIn, SignIns, SignedInSession};
@@ -64,7 +68,7 @@ impl SessionOpener<'_> {
         starts_with.push(self.broker.socket());
         let variables = network_variables(self.config, self.around, &plan.choice);
         let place = ConfinedPlace {
-            role: &plan.role,
+            keeps_home: plan.keeps_home,
             access: plan.terms.sandbox,
             files: plan.files.dir(),
             starts_with: &starts_with,
@@ -82,7 +86,7 @@ impl SessionOpener<'_> {
             tools: plan.terms.tools.clone(),
             dir: plan.dir.clone(),
             at: plan.graph_at.clone(),
-            starts: self.starts(plan),
+            starts: self.starts(plan, &confined),
             commands: plan.commands.clone(),
         });
         let request = self.request(plan, &confined, token, &access);
@@ -93,6 +97,9 @@ impl SessionOpener<'_> {
             root: plan.row.root,
             session: plan.row.id,
             files: &plan.files,
+            live: RefCell::new(self.live(plan)),
+            fresh: plan.fresh.as_ref(),
+            served: Some(&access).filter(|_| self.config.session.require_tools),
         };
         let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
         // What it renewed is the user's now, and known as a secret.
@@ -101,10 +108,20 @@ impl SessionOpener<'_> {
         self.strike(&mut report);
         // Its processes are gone, so what it has proposed is all there will be.
         let proposals = self.struck(access.close())?;
-        self.keep(plan, &report, &tools, &proposals)?;
+        judge(&plan.tools, &tools, &mut report);
+        self.keep(plan, &report, (&tools, &request.dir_inside()), &proposals)?;
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
-        let booking = SessionBooking::of(plan, &report, cost);
+        let booking = SessionBooking::of(plan, &report, cost, tools.refused);
         Ok(EndedSession { booking, report, proposals })
+    }
+
+    fn live(&self, plan: &SessionPlan) -> LiveSession<'_> {
+        let (config, around) = (self.config, self.around);
+        let state = LiveSession::live(plan.row.id, &plan.name, around.clock.now());
+        let file = LiveFile::new(around, self.workspace, plan.row.root, state);
+        let model = plan.choice.model.clone();
+        let price = move |usage| cost_so_far(config, model.as_deref(), usage);
+        LiveSession::new(file, Box::new(price))
     }
 
     /// Gives a session with a home of its own what its agent is signed in with.
@@ -144,11 +161,15 @@ impl SessionOpener<'_> {
 
     /// Closes and books an earlier attempt whose end was not seen: it may have cost something.
     fn close_lost(&self, plan: &SessionPlan) -> Result<()> {
+        // Only the session of this very step can have been lost: its files are where the next one's
+        // will be.
+        let told = |_: &Run| told_by(plan.agent.as_ref(), &plan.files, self.config);
         let lost = Lost {
             journal: self.journal,
             config: self.config,
             events: self.events(),
             root: plan.row.root,
+            told: &told,
         };
         lost.close_below(plan.row.parent)
     }
@@ -215,7 +236,9 @@ impl SessionOpener<'_> {
 
     /// Returns what the session may start: one that may run any command and write where it works
     /// gets as much done by others. A verifier judges alone.
-    fn starts(&self, plan: &SessionPlan) -> Option<StartsAdmitted> {
+    fn starts(&self, plan: &SessionPlan, confined: &Confined) -> Option<StartsAdmitted> {
+        let root = confined.sandbox.confinement().and_then(|held| held.root.as_ref());
+        let seen = root.and_then(|root| root.project.clone());
         let terms = &plan.terms;
         let may_start = terms.tools.contains(&ToolGroup::Shell)
             && terms.sandbox == CheckoutAccess::Write
@@ -225,6 +248,7 @@ impl SessionOpener<'_> {
         may_start.then(|| StartsAdmitted {
             ancestry,
             dir: plan.confinement.shown(&plan.dir).to_owned(),
+            seen,
             usd: plan.usd,
             limit: plan.nesting.limit,
         })
@@ -235,10 +259,10 @@ impl SessionOpener<'_> {
         &self,
         plan: &SessionPlan,
         report: &SessionReport,
-        tools: &ToolsUsed,
+        (tools, dir): (&ToolsUsed, &Path),
         proposals: &Proposals,
     ) -> Result<()> {
-        if let Some(payload) = tools.payload(&plan.role, &plan.dir) {
+        if let Some(payload) = tools.payload(&plan.role, dir) {
             let session = plan.row.id;
             let event = booking::event(&self.events(), &plan.role, "tools.used", session, payload);
             self.journal.update_run(session, &RunChange::default(), &[event])?;
@@ -256,6 +280,16 @@ impl SessionOpener<'_> {
 
     fn events(&self) -> Events<'_> {
         Events { around: self.around, trace: self.trace.clone() }
+    }
+}
+
+/// Holds a session in the person's own directory to what it tried: one that was let change
+/// nothing has not done its work, whatever it says. In a checkout the files decide.
+fn judge(tools: &SessionTools, used: &ToolsUsed, report: &mut SessionReport) {
+    let is_own = matches!(tools, SessionTools::Allowed(_));
+    if is_own && report.outcome == Outcome::Success && used.changed_nothing_it_tried() {
+        report.outcome = Outcome::Failure;
+        report.reason = Some(format!("it was let change nothing: {}", used.refused));
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use spore_agent::{Agent, Conversation, ToolPolicy};
+use spore_git::Checkout;
 use spore_model::{CommitId, RunId, StepKey, Ticket, ToolGroups, Usd};
 
 use crate::base::error::bug;
@@ -29,6 +30,10 @@ pub(crate) struct SessionPlan {
     pub(crate) prompt: String,
     /// The conversation to go on with, where there is one worth it.
     pub(crate) conversation: Option<Conversation>,
+    /// What is done where that conversation turns out to be lost.
+    pub(crate) fresh: Option<FreshStart>,
+    /// Whether its home outlives it, so that a later session can go on with its conversation.
+    pub(crate) keeps_home: bool,
     /// Used in place of the role's own text.
     pub(crate) system_prompt: Option<String>,
     /// Where it works.
@@ -49,6 +54,15 @@ pub(crate) struct SessionPlan {
     pub(crate) nesting: Nesting,
     pub(crate) row: SessionPosition,
     pub(crate) confinement: SessionConfinement,
+}
+
+/// How a session begins afresh whose conversation is lost: from its start, with what an earlier
+/// attempt left kept under a ref.
+#[derive(Clone, Debug)]
+pub(crate) struct FreshStart {
+    pub(crate) checkout: Checkout,
+    pub(crate) start: CommitId,
+    pub(crate) left: Option<String>,
 }
 
 /// Which tools of its agent a session may use.

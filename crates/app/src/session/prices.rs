@@ -4,7 +4,7 @@
 //! of the dearer kind, or whose model is not known, the cost is estimated and marked so. Of a
 //! count that cannot be true nothing is known but that the session was not free.
 
-use spore_agent::{Price, PriceList, SessionReport};
+use spore_agent::{CallsCounted, Price, PriceList, SessionReport};
 use spore_config::Config;
 use spore_model::{Cost, Outcome, Usage, Usd};
 
@@ -67,6 +67,9 @@ pub(crate) fn cost_of(
     if let Some(said) = report.cost.filter(|said| is_possible || *said > Usd::ZERO) {
         return Ok(Cost::exact(said));
     }
+    if report.counted == CallsCounted::NoneMade && report.usage == Usage::default() {
+        return Ok(Cost::exact(Usd::ZERO));
+    }
     // Of a session that broke off before it said anything not even the tokens are known, but
     // free it was not.
     let lost = Usd::from_dollars_at_most(config.prices.lost_session_usd).unwrap_or_default();
@@ -80,10 +83,17 @@ pub(crate) fn cost_of(
     let Some(price) = model.and_then(|model| prices.of(model)) else {
         return Ok(Cost::estimated(fallback(config, usage).max(at_least)));
     };
-    let is_sure =
-        is_possible && report.outcome == Outcome::Success && price.covers(usage.read_tokens());
+    let is_whole = report.outcome == Outcome::Success || report.counted == CallsCounted::All;
+    let is_sure = is_possible && is_whole && price.covers(usage.read_tokens());
     let usd = price.of(usage).max(at_least);
     Ok(if is_sure { Cost::exact(usd) } else { Cost::estimated(usd) })
+}
+
+/// What a session that goes on has cost so far; no more than an estimate.
+pub(crate) fn cost_so_far(config: &Config, model: Option<&str>, usage: Usage) -> Cost {
+    let price = model.and_then(|model| prices(config).ok()?.of(model));
+    let usage = usage.with_impossible_as(WINDOW);
+    Cost::estimated(price.map_or_else(|| fallback(config, usage), |price| price.of(usage)))
 }
 
 fn fallback(config: &Config, usage: Usage) -> Usd {
@@ -157,6 +167,22 @@ mod tests {
         let cut = SessionReport { outcome: Outcome::TimedOut, ..used(1_000_000, 0, 0) };
         check("", cut, Some("gpt-5"), "~1.25");
         check("", SessionReport::ended(Outcome::Failure, None), Some("gpt-5"), "~1");
+    }
+
+    #[test]
+    fn a_session_that_was_cut_short_costs_what_its_calls_cost() {
+        let cut = |counted, usage: SessionReport| SessionReport {
+            outcome: Outcome::Interrupted,
+            counted,
+            ..usage
+        };
+        let nothing = || SessionReport::ended(Outcome::Interrupted, None);
+        check("", cut(CallsCounted::NoneMade, nothing()), None, "0");
+        check("", cut(CallsCounted::InDoubt, nothing()), None, "~1");
+        let used = || used(1_000_000, 0, 0);
+        check("", cut(CallsCounted::All, used()), Some("gpt-5"), "1.25");
+        check("", cut(CallsCounted::InDoubt, used()), Some("gpt-5"), "~1.25");
+        check("", cut(CallsCounted::All, used()), Some("nobody-knows"), "~5");
     }
 
     #[test]

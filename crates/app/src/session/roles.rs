@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spore_agent::ToolPolicy;
 use spore_agent::acp::Preset;
+use spore_agent::api::is_own_loop;
 use spore_config::Config;
 use spore_model::{CheckoutAccess, Fault, ToolGroup, ToolGroups};
 
@@ -60,6 +61,11 @@ impl RoleTerms {
     }
 }
 
+/// Says what lets a session of `role` use more tools.
+pub(crate) fn cure(role: &str) -> String {
+    format!("`[roles.{role}] tools` says what it may use")
+}
+
 /// Looks `role` up: the project's own file, then the agent's native one in `dir`, then ours.
 /// A role without a description gets no instructions. `{turns}` in a text of the project's
 /// or of ours is the turns that the session has.
@@ -85,23 +91,35 @@ fn filled(text: &str, turns: u32) -> String {
 
 /// Refuses a role that no file and no setting describes: its name was most likely mistyped.
 pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
-    let file = format!("{role}.md");
-    let is_written = [".spore/agents", ".claude/agents"]
-        .iter()
-        .any(|folder| root.join(folder).join(&file).is_file());
-    let mut known: Vec<&str> = role_prompts::BUILT_IN.iter().map(|(name, _)| *name).collect();
     // Being named in our own table is no description.
     let ours = Config::load(&[])?.config.roles;
-    let theirs = config.roles.names().filter(|name| ours.names().all(|our| our != *name));
-    known.extend(theirs);
+    let mut theirs = config.roles.names().filter(|name| ours.names().all(|our| our != *name));
+    match theirs.any(|name| name == role) {
+        true => Ok(()),
+        false => require_described(root, role),
+    }
+}
+
+/// The same for a role that a setting is about.
+pub(crate) fn require_described(root: &Path, role: &str) -> Result<()> {
+    let mut known: Vec<String> =
+        role_prompts::BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
+    for folder in [".spore/agents", ".claude/agents"] {
+        let files = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
+        let names = files.filter_map(|file| file.file_name().into_string().ok());
+        known.extend(names.filter_map(|name| name.strip_suffix(".md").map(str::to_owned)));
+    }
     known.sort_unstable();
     known.dedup();
-    if is_written || known.contains(&role) {
+    if known.iter().any(|name| name == role) {
         return Ok(());
     }
+    let nearest = known.iter().min_by_key(|name| spore_config::distance(role, name));
+    let meant = nearest.filter(|name| spore_config::distance(role, name) <= 2);
+    let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
     let known = known.join(", ");
     Err(Error::new(Fault::Usage, format!("there is no role {role:?}"))
-        .hint(format!("known are {known}; write another one into .spore/agents/{role}.md")))
+        .hint(format!("{meant}known are {known}; write another one into .spore/agents/{role}.md")))
 }
 
 /// Returns the tools of a role on `backend`, by the groups that the configuration grants it.
@@ -151,7 +169,7 @@ pub(crate) fn tools_outside(
     free: bool,
 ) -> ToolPolicy {
     let takes_words = AgentWords::of(backend).is_some();
-    match asked.is_empty() && takes_words && (free || backend == "api") {
+    match asked.is_empty() && takes_words && (free || is_own_loop(backend)) {
         true => tools(backend, groups, &[], free),
         false => allowed(backend, asked),
     }
@@ -194,7 +212,7 @@ impl AgentWords {
                 served: Some(GRAPH),
                 shell: "Bash",
             }),
-            "api" => Some(Self {
+            own if is_own_loop(own) => Some(Self {
                 allowed: spore_tools::names_of,
                 denied: spore_tools::names_of,
                 always: &[],
@@ -254,11 +272,12 @@ mod tests {
             let role = prompt(dir.path(), dir.path(), backend, "coder", 50);
             (role.text, role.native)
         };
-        assert_eq!(looked_up("claude"), (role_prompts::CODER.to_owned(), None));
+        let ours = role_prompts::CODER.replace("{turns}", "50");
+        assert_eq!(looked_up("claude"), (ours.clone(), None));
         std::fs::create_dir_all(dir.path().join(".claude/agents")).unwrap();
         std::fs::write(dir.path().join(".claude/agents/coder.md"), "native").unwrap();
         assert_eq!(looked_up("claude"), (String::new(), Some("coder".to_owned())));
-        assert_eq!(looked_up("api"), (role_prompts::CODER.to_owned(), None));
+        assert_eq!(looked_up("api"), (ours, None));
         std::fs::create_dir_all(dir.path().join(".spore/agents")).unwrap();
         std::fs::write(dir.path().join(".spore/agents/coder.md"), "ours, {turns}").unwrap();
         assert_eq!(looked_up("claude"), ("ours, 50".to_owned(), None));
@@ -267,13 +286,12 @@ mod tests {
     }
 
     #[test]
-    fn no_prompt_of_ours_has_a_place_that_is_not_filled_in() {
+    fn every_prompt_of_ours_says_how_many_turns_there_are() {
         let nowhere = Path::new("/nowhere");
         for (role, _) in role_prompts::BUILT_IN {
             let text = prompt(nowhere, nowhere, "api", role, 7).text;
-            assert!(!text.contains("{turns}"), "{role}");
+            assert!(!text.contains("{turns}") && text.contains("You have 7 turns"), "{role}");
         }
-        assert!(prompt(nowhere, nowhere, "api", "summarizer", 7).text.contains("7 turns"));
     }
 
     /// What `role` may use of the table that ships, on `backend`, in a project whose one check is
@@ -285,7 +303,7 @@ mod tests {
         let lists = (policy.allow.join(" "), policy.deny.join(" "));
         let expected = (allow.to_owned(), deny.to_owned());
         assert_eq!(lists, expected, "{role} on {backend}, free: {free}");
-        let may_be_free = matches!(role, "coder" | "operator");
+        let may_be_free = matches!(role, "coder" | "operator" | "tester");
         let takes_lists = !matches!(backend, "replay" | "command");
         assert_eq!(policy.skip_permissions, free && may_be_free && takes_lists, "{role}");
     }
@@ -302,6 +320,7 @@ mod tests {
         let plain = format!("read list edit write delete {ON_GRAPH}");
         check("coder", "api", false, &format!("{plain} run(make)"), "grep");
         check("coder", "api", true, &format!("{plain} run"), "grep");
+        check("coder", "ollama", true, &format!("{plain} run"), "grep");
         for backend in ASKING {
             check("coder", backend, false, "read edit think other execute(make)", "search");
             check("coder", backend, true, "read edit think other execute", "search");
@@ -338,6 +357,14 @@ mod tests {
                 check(role, backend, true, "read search think other", "edit execute");
             }
         }
+    }
+
+    #[test]
+    fn a_tester_writes_and_searches_and_hands_nothing_in() {
+        check("tester", "claude", true, "Read Grep Glob Write Edit mcp__spore Bash", "Task");
+        let all = format!("read list grep edit write delete {ON_GRAPH}");
+        check("tester", "api", true, &format!("{all} run"), "");
+        check("tester", "api", false, &format!("{all} run(make)"), "");
     }
 
     #[test]

@@ -22,8 +22,11 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionSandbox;
+use spore_agent::api::is_own_loop;
 use spore_config::Config;
-use spore_effects::session::{Confinement, Enforced, RootSupport, SandboxRoot, Shim, enforceable};
+use spore_effects::session::{
+    Confinement, Enforced, ProjectPlace, RootSupport, SandboxRoot, Shim, enforceable,
+};
 use spore_model::{CheckoutAccess, Fault, RunId, SessionToken};
 
 use crate::base::files::create_private_dir;
@@ -63,7 +66,8 @@ pub(crate) struct Sandboxes<'a> {
 /// Where a session works.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfinedPlace<'a> {
-    pub(crate) role: &'a str,
+    /// Whether its home outlives it.
+    pub(crate) keeps_home: bool,
     pub(crate) access: CheckoutAccess,
     /// Where what it says and is told is kept.
     pub(crate) files: &'a Path,
@@ -177,7 +181,7 @@ impl Sandboxes<'_> {
         confinement.write.extend(places.all_made(self.state_of(backend)));
         confinement.read.push(files.to_owned());
         // The commands of this backend are its only processes; the model is asked by us.
-        confinement.no_tcp = backend == "api" && denies_network(self.config);
+        confinement.no_tcp = is_own_loop(backend) && denies_network(self.config);
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), home: None })
     }
@@ -214,7 +218,7 @@ impl Sandboxes<'_> {
                 layers: enforcement.layers,
             };
             let mut confinement = self.rooted(&wanted);
-            confinement.write.push(dir.to_owned());
+            self.place_checkout(&mut confinement, dir, CheckoutAccess::Write);
             return Ok(Some((confinement, scratch)));
         }
         let places = SandboxPlaces::new(self.around);
@@ -240,8 +244,9 @@ impl Sandboxes<'_> {
     ) -> Result<SessionHold> {
         let mut home = scratch.furnish()?;
         let kept = match ground {
-            // Its conversation is gone on with in the next bounce. No other role sees it.
-            SessionGround::Checkout(_) if place.role == "coder" => {
+            // Its conversation is gone on with, in the next bounce or after a crash. No other role
+            // sees it.
+            SessionGround::Checkout(_) if place.keeps_home => {
                 Some(coder_home(self.workspace, self.run))
             }
             SessionGround::Checkout(_) => None,
@@ -266,11 +271,8 @@ impl Sandboxes<'_> {
         let mut confinement = self.rooted(&wanted);
         match (ground, place.access) {
             (SessionGround::Own(own, _), access) => own.place_in(&mut confinement, access),
-            (SessionGround::Checkout(dir), CheckoutAccess::ReadOnly) => {
-                confinement.read.push(dir.to_owned());
-            }
-            (SessionGround::Checkout(dir), CheckoutAccess::Write) => {
-                confinement.write.push(dir.to_owned());
+            (SessionGround::Checkout(dir), access) => {
+                self.place_checkout(&mut confinement, dir, access);
             }
         }
         confinement.read.push(place.files.to_owned());
@@ -279,6 +281,21 @@ impl Sandboxes<'_> {
         }
         let sandbox = SessionSandbox::Enforced(Box::new(confinement));
         Ok(SessionHold { sandbox, scratch: Some(scratch), home: Some(home) })
+    }
+
+    /// Puts a checkout in its place, which is one for all roles of the project: what runs there cannot tell
+    /// by it for whom it does. Commands that set a checkout up know it by its own name, and what they
+    /// wrote may hold that.
+    fn place_checkout(&self, confinement: &mut Confinement, dir: &Path, access: CheckoutAccess) {
+        let read_only = access == CheckoutAccess::ReadOnly;
+        let at = neutral_place(self.around, self.workspace);
+        if at.is_none() || !self.config.checkout.setup.is_empty() {
+            let places = if read_only { &mut confinement.read } else { &mut confinement.write };
+            places.push(dir.to_owned());
+        }
+        if let (Some(at), Some(root)) = (at, &mut confinement.root) {
+            root.project = Some(ProjectPlace { at, dir: dir.to_owned(), read_only });
+        }
     }
 
     /// Returns what a session needs besides the system.
@@ -345,6 +362,15 @@ impl Sandboxes<'_> {
     }
 }
 
+/// Returns where every checkout of a project is seen; nothing if there is no such place that is free.
+pub(crate) fn neutral_place(around: &Surroundings, workspace: &Workspace) -> Option<PathBuf> {
+    let name = workspace.root().file_name()?;
+    let above = ["/project", "/projects", "/checkout"].map(Path::new);
+    let own = [workspace.root(), around.state_home.as_path()];
+    let is_free = |place: &&Path| !place.exists() && !own.iter().any(|own| own.starts_with(place));
+    above.into_iter().find(is_free).map(|above| above.join(name))
+}
+
 /// Returns the home of a run's coders, which lives as long as the run.
 pub(crate) fn coder_home(workspace: &Workspace, run: RunId) -> PathBuf {
     workspace.run_state(run).join("home")
@@ -380,7 +406,7 @@ fn judge(
                 "off" => "it is switched off",
                 _ => "the kernel has no Landlock of version 3 or later",
             };
-            notes.push(format!("No sandbox holds agents and gates: {why}."));
+            notes.push(format!("No sandbox holds agents and checks: {why}."));
         }
         Some(enforced) => {
             let gaps = enforced.gaps(wanted);
@@ -462,9 +488,9 @@ mod tests {
         );
         check("", "claude", kernel(&["ioctl_dev"], &[]), &[&less]);
         let none =
-            "No sandbox holds agents and gates: the kernel has no Landlock of version 3 or later.";
+            "No sandbox holds agents and checks: the kernel has no Landlock of version 3 or later.";
         check("", "claude", None, &[none]);
-        let off = "No sandbox holds agents and gates: it is switched off.";
+        let off = "No sandbox holds agents and checks: it is switched off.";
         check("sandbox.mode = \"off\"", "claude", kernel(&LANDLOCK, &anew), &[off]);
         let deny = "sandbox.checks_network = \"deny\"";
         check(deny, "claude", kernel(&LANDLOCK, &anew), &[]);

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use spore_agent::{Agent, Conversation};
 use spore_config::Config;
 use spore_model::{
-    Begun, Cost, EffectClass, Fault, Outcome, Run, RunId, RunKind, RunState, SourceKind, StepKey,
-    Ticket, TraceId, Usage, Usd,
+    Begun, Cost, EffectClass, Fault, Outcome, RefusedCalls, Run, RunId, RunKind, RunState,
+    SourceKind, StepKey, Ticket, TraceId, Usage, Usd,
 };
 use spore_store::{Journal, RunChange, RunQuery, StepEntry};
 
@@ -25,7 +25,7 @@ use crate::base::starts::StartBounds;
 use crate::base::step::Steps;
 use crate::base::totals;
 use crate::secrets::without_keys;
-use crate::session::agent_choice::AgentChoice;
+use crate::session::agent_choice::{AgentChoice, refuse_unless_served};
 use crate::session::backends::{backend, model};
 use crate::session::booking::SessionBooking;
 use crate::session::broker::Broker;
@@ -35,6 +35,7 @@ use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
 use crate::session::processes::reap;
+use crate::session::ready;
 use crate::session::roles::RoleTerms;
 use crate::session::sandbox::{Sandboxes, coder_home};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -77,6 +78,9 @@ pub struct Spawned {
     pub cost: Cost,
     pub duration_ms: u64,
     pub directory: String,
+    /// What it was not let do.
+    #[serde(default, skip_serializing_if = "RefusedCalls::is_empty")]
+    pub refused: RefusedCalls,
 }
 
 /// What a spawned session was started with, as it is written down with its run. The prompt is
@@ -133,7 +137,8 @@ pub(crate) fn spawn_within(
     let asked = &bounds.map_or_else(|| Ok(asked.clone()), |bounds| asked.within(around, bounds))?;
     let workspace = Workspace::find_for_run(around)?;
     refuse_inside(around, &workspace)?;
-    let config = workspace.config(around, &[])?;
+    let mut config = workspace.config(around, &[])?;
+    ready::choose(around, &mut config, asked.backend.as_deref(), progress);
     let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
     let mut settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
     settings.shown = bounds.map(|bounds| bounds.dir.clone());
@@ -231,6 +236,7 @@ impl SpawnSettings {
     }
 
     fn find_agent(&self, around: &Surroundings, config: &Config) -> Result<Arc<dyn Agent>> {
+        refuse_unless_served(config, "session", &self.agent)?;
         backend(around, config, &self.agent.backend, self.scenario.as_deref())
     }
 }
@@ -341,6 +347,7 @@ impl SpawnSite<'_> {
             cost: booking.cost,
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
             directory: format!(".spore/runs/{id}"),
+            refused: booking.notes.refused,
         })
     }
 
@@ -389,6 +396,8 @@ impl SpawnSite<'_> {
             agent,
             prompt,
             conversation,
+            fresh: None,
+            keeps_home: false,
             system_prompt: settings.system_prompt.clone(),
             dir: settings.dir.clone(),
             files: self.workspace.run_files(self.id).alone(),
@@ -419,7 +428,7 @@ impl SpawnSite<'_> {
 /// Returns the run that had a conversation, by the agent's own id of it: its home holds what the
 /// agent remembers.
 fn run_of(journal: &dyn Journal, had: &str) -> Option<RunId> {
-    let query = RunQuery { roots_only: true, open_only: false, limit: None };
+    let query = RunQuery { roots_only: true, ..RunQuery::default() };
     let spawned = journal.runs(&query).ok()?.into_iter().filter(|run| run.kind == RunKind::Spawn);
     let settings = spawned.filter_map(|run| {
         let settings: SpawnSettings = serde_json::from_value(run.settings).ok()?;

@@ -4,12 +4,15 @@
 //! changed by looking: no directory is made, no database brought up to date. Programs are
 //! asked for their versions while the rest is looked at, so a visit takes less than a second.
 
+mod agents;
+mod finding;
 mod programs;
 
 use std::path::Path;
 
 use serde::Serialize;
-use spore_config::Config;
+use spore_agent::api::LOCAL_PRESETS;
+use spore_config::{Config, Loaded};
 use spore_effects::machine;
 use spore_effects::session::{Confinement, RootSupport, SandboxRoot, enforceable};
 use spore_git::Repository;
@@ -21,23 +24,15 @@ use crate::base::stores;
 use crate::checks::needs;
 use crate::checks::project;
 use crate::search::model_files;
+use crate::session::agent_choice::LOCAL_PATIENCE;
+use crate::session::backends::{self, local_server};
+use crate::session::sandbox::{self, Enforcement};
 use crate::session::sign_in::SignIns;
-use crate::session::{backends, sandbox};
+use crate::setup::names;
 use crate::{Result, Surroundings, Workspace, counted};
+pub use finding::DoctorFinding;
+use finding::finding;
 use programs::{Answer, Answers, version};
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct DoctorFinding {
-    pub name: String,
-    pub ok: bool,
-    /// Its version, or what is wrong.
-    pub detail: String,
-    /// What its absence costs, and what to do; empty where all is well.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub remedy: String,
-    /// Whether nothing can be run without it.
-    pub required: bool,
-}
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Checkup {
@@ -62,19 +57,19 @@ struct Optional {
 const TOOLCHAINS: [Optional; 4] = [
     Optional {
         program: "cargo",
-        remedy: "gates of Rust projects cannot run: get a toolchain from https://rustup.rs",
+        remedy: "checks of Rust projects cannot run: get a toolchain from https://rustup.rs",
     },
     Optional {
         program: "python3",
-        remedy: "gates of Python projects cannot run: install Python 3",
+        remedy: "checks of Python projects cannot run: install Python 3",
     },
     Optional {
         program: "node",
-        remedy: "gates of JavaScript projects cannot run: install Node.js",
+        remedy: "checks of JavaScript projects cannot run: install Node.js",
     },
     Optional {
         program: "go",
-        remedy: "gates of Go projects cannot run: get it from https://go.dev/dl",
+        remedy: "checks of Go projects cannot run: get it from https://go.dev/dl",
     },
 ];
 
@@ -111,25 +106,31 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     let questions = questions.into_iter().chain(optional().map(|one| (one.program, VERSION)));
     let answers = Answers::ask(around.clock.as_ref(), questions);
     let workspace = Workspace::find(around)?;
-    let config = workspace.config(around, &[]);
+    let loaded = workspace.settings(around, &[]);
+    let config = loaded.as_ref().map(|loaded| &loaded.config);
     let mut findings = vec![
         git(answers.of("git")),
-        program("sh", answers.of("sh"), "gates cannot run: install a POSIX shell", true),
+        program("sh", answers.of("sh"), "checks cannot run: install a POSIX shell", true),
         repository(workspace.root()),
-        project(&workspace, config.as_ref().err()),
+        project(&workspace, loaded.as_ref().err()),
     ];
+    if let Ok(loaded) = &loaded {
+        findings.extend(wrong_names(workspace.root(), loaded));
+        findings.push(agents::finding(around, &loaded.config));
+    }
     if workspace.database().exists() {
         findings.push(database(&workspace));
     }
-    if let Ok(config) = &config {
+    if let Ok(config) = config {
         findings.extend(gates(around, &workspace, config));
     }
     findings.push(checkouts(&around.state_home));
     findings.extend(stale(&workspace));
     findings.push(settings(&around.config_file));
     findings.push(disk(&[&around.state_home, workspace.root()]));
-    if let Ok(config) = &config {
+    if let Ok(config) = config {
         let support = sandbox::support(around, config);
+        findings.extend(not_enforced(around, config));
         findings.extend(held(machine::landlock_abi(), &support));
         findings.extend(left_sign_ins(SignIns { around, config }.left()));
     }
@@ -140,6 +141,9 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     }
     for one in &AGENTS {
         findings.push(agent(one, answers.of(one.program)));
+    }
+    if let Ok(config) = &config {
+        findings.push(local_models(config));
     }
     Ok(Checkup { root: workspace.root().display().to_string(), findings })
 }
@@ -185,6 +189,35 @@ fn agent(one: &Optional, answer: Answer) -> DoctorFinding {
     found
 }
 
+/// Says which servers of models on this machine answer.
+fn local_models(config: &Config) -> DoctorFinding {
+    let servers = LOCAL_PRESETS.iter().filter_map(|preset| local_server(config, preset.name));
+    let asked: Vec<_> = servers
+        .map(|server| {
+            let for_thread = server.clone();
+            let asking = std::thread::spawn(move || for_thread.models(LOCAL_PATIENCE));
+            (server, asking)
+        })
+        .collect();
+    let (mut answering, mut silent) = (Vec::new(), Vec::new());
+    for (server, asking) in asked {
+        let place = format!("{} at {}", server.preset.name, server.address);
+        match asking.join() {
+            Ok(Ok(models)) if models.len() == 1 => answering.push(format!("{place} with 1 model")),
+            Ok(Ok(models)) => answering.push(format!("{place} with {} models", models.len())),
+            Ok(Err(_)) | Err(_) => silent.push(place),
+        }
+    }
+    let ok = !answering.is_empty();
+    let detail = match ok {
+        true => format!("{} answers", answering.join(", ")),
+        false => format!("no answer from {}", silent.join(", ")),
+    };
+    let remedy =
+        "only models on this machine need one: `spore agents list` says how each is started";
+    finding("local models", ok, detail, remedy, false)
+}
+
 fn repository(root: &Path) -> DoctorFinding {
     let found = Repository::discover(root).and_then(|found| found.head());
     let (ok, detail) = match found {
@@ -214,6 +247,22 @@ fn project(workspace: &Workspace, mistake: Option<&crate::Error>) -> DoctorFindi
         Err(error) => (false, format!(".spore/ cannot be written: {error}")),
     };
     finding("project", ok, detail, "no run can start: make it writable for this user", true)
+}
+
+/// Settings that name what is not there.
+fn wrong_names(root: &Path, loaded: &Loaded) -> Vec<DoctorFinding> {
+    let wrong = names::mistakes(root, loaded).into_iter().map(|(place, error)| {
+        let detail = format!("{place}: {error}");
+        finding("settings", false, detail, error.hint_text().unwrap_or_default(), true)
+    });
+    wrong.collect()
+}
+
+/// A sandbox that the settings insist on and that cannot be had.
+fn not_enforced(around: &Surroundings, config: &Config) -> Option<DoctorFinding> {
+    let error = Enforcement::find(around, config, &config.orchestrate.backend).err()?;
+    let remedy = format!("no run can start: {}", error.hint_text().unwrap_or_default());
+    Some(finding("sandbox", false, error.to_string(), &remedy, true))
 }
 
 fn database(workspace: &Workspace) -> DoctorFinding {
@@ -253,7 +302,7 @@ fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Optio
         Err(error) => {
             let remedy =
                 "no task can be checked: spore config set gates.commands.test.run \"make test\"";
-            return Some(finding("gates", false, error.to_string(), remedy, false));
+            return Some(finding("gates", false, error.to_string(), remedy, true));
         }
     };
     let told = gates.iter().map(|gate| match gate.dir.as_str() {
@@ -264,7 +313,7 @@ fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Optio
     let missing = needs::missing(around, &gates);
     let needs: Vec<&str> = missing.iter().map(|one| one.need.as_str()).collect();
     let remedy = format!("no run can start without {}: install it", needs.join(", "));
-    Some(finding("gates", missing.is_empty(), detail, &remedy, false))
+    Some(finding("gates", missing.is_empty(), detail, &remedy, true))
 }
 
 fn checkouts(path: &Path) -> DoctorFinding {
@@ -370,7 +419,7 @@ fn held(abi: Option<u32>, support: &RootSupport) -> Vec<DoctorFinding> {
         findings.push(finding("not held", false, gap.to_owned(), remedy, false));
     }
     if let Some(refusal) = support.no_layers.as_ref().filter(|_| support.refused.is_none()) {
-        let remedy = "gates cannot add to the caches of toolchains: use a file system for temporary \
+        let remedy = "checks cannot add to the caches of toolchains: use a file system for temporary \
                       files that an overlay can be made on (ext4, xfs, btrfs or tmpfs)";
         findings.push(finding("caches", false, refusal.to_string(), remedy, false));
     }
@@ -421,11 +470,6 @@ fn languages() -> DoctorFinding {
         of(Tier::Document)
     );
     finding("languages", true, detail, "", false)
-}
-
-fn finding(name: &str, ok: bool, detail: String, remedy: &str, required: bool) -> DoctorFinding {
-    let remedy = if ok { String::new() } else { remedy.to_owned() };
-    DoctorFinding { name: name.to_owned(), ok, detail, remedy, required }
 }
 
 #[cfg(test)]

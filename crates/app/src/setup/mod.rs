@@ -6,4 +6,5 @@
 
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod names;
 pub(crate) mod settings;

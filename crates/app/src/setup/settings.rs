@@ -6,6 +6,7 @@ use serde::Serialize;
 use spore_config::{SettingEntry, SettingsLayer, SettingsOrigin, Value};
 use spore_model::Fault;
 
+use crate::setup::names;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// One setting in force.
@@ -50,6 +51,78 @@ pub fn show_settings(around: &Surroundings, key: Option<&str>) -> Result<Vec<Set
     Ok(found.into_iter().map(|(key, entry)| setting(key, entry)).collect())
 }
 
+/// A setting, what it is for, and what is in force.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SettingExplained {
+    pub key: String,
+    /// In the words of `defaults.toml`.
+    pub text: String,
+    /// The setting itself, or those of the table.
+    pub settings: Vec<Setting>,
+    /// The variable that sets it for one command; a table has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+}
+
+/// Says what a setting is for. Works with settings that cannot be read: they are left out then.
+pub fn explain_setting(around: &Surroundings, key: &str) -> Result<SettingExplained> {
+    let text = spore_config::explain(key)?;
+    let settings = show_settings(around, Some(key)).unwrap_or_default();
+    let is_one = matches!(settings.as_slice(), [one] if one.key == key);
+    Ok(SettingExplained {
+        key: key.to_owned(),
+        text,
+        settings,
+        variable: is_one.then(|| spore_config::variable(key)),
+    })
+}
+
+/// A setting that was taken out of a file: what was in force, and what is now.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SettingRemoved {
+    pub key: String,
+    pub file: String,
+    /// Whether the file had it.
+    pub removed: bool,
+    pub now: Vec<Setting>,
+}
+
+/// Takes a setting or a whole table out of a file, so that what lies below counts again.
+pub fn remove_setting(
+    around: &Surroundings,
+    file: SettingsFile,
+    key: &str,
+) -> Result<SettingRemoved> {
+    let workspace = Workspace::find(around)?;
+    let (path, origin) = place(around, &workspace, file)?;
+    let text = read(&path)?;
+    let edited = spore_config::unset(&SettingsLayer { origin, text }, key)?;
+    if let Some(edited) = &edited {
+        write(around, &path, edited)?;
+    }
+    Ok(SettingRemoved {
+        key: key.to_owned(),
+        file: path.display().to_string(),
+        removed: edited.is_some(),
+        now: show_settings(around, Some(key)).unwrap_or_default(),
+    })
+}
+
+fn place(
+    around: &Surroundings,
+    workspace: &Workspace,
+    file: SettingsFile,
+) -> Result<(PathBuf, SettingsOrigin)> {
+    let (path, origin): (PathBuf, fn(PathBuf) -> SettingsOrigin) = match file {
+        SettingsFile::Project => {
+            workspace.check_initialised()?;
+            (workspace.config_file(), SettingsOrigin::Project)
+        }
+        SettingsFile::User => (around.config_file.clone(), SettingsOrigin::User),
+    };
+    Ok((path.clone(), origin(path)))
+}
+
 /// Changes one setting in a file, which is made if it is not there. Nothing is written unless
 /// the file can be used afterwards, and all that people wrote into it stays.
 pub fn change_setting(
@@ -59,17 +132,16 @@ pub fn change_setting(
     typed: &str,
 ) -> Result<SettingChanged> {
     let workspace = Workspace::find(around)?;
-    let (path, origin): (PathBuf, fn(PathBuf) -> SettingsOrigin) = match file {
-        SettingsFile::Project => {
-            workspace.check_initialised()?;
-            (workspace.config_file(), SettingsOrigin::Project)
-        }
-        SettingsFile::User => (around.config_file.clone(), SettingsOrigin::User),
-    };
+    let (path, origin) = place(around, &workspace, file)?;
     let text = read(&path)?;
-    let edited =
-        spore_config::set(&SettingsLayer { origin: origin(path.clone()), text }, key, typed)?;
+    let edited = spore_config::set(&SettingsLayer { origin, text }, key, typed)?;
     // A mistake in another file must not keep the user from mending this one.
+    let wanted = SettingsLayer::single(SettingsOrigin::Flag(format!("set {key}")), key, typed);
+    if let Ok(loaded) = workspace.settings(around, &[wanted])
+        && let Some((_, entry)) = loaded.entries().find(|(name, _)| *name == key)
+    {
+        names::check(workspace.root(), &loaded, key, &entry.value)?;
+    }
     let before = one(around, &workspace, key).ok();
     write(around, &path, &edited)?;
     let now = one(around, &workspace, key)?

@@ -11,7 +11,7 @@ use super::page::ToolFindings;
 use super::question::ToolRequest;
 use super::view::ProjectView;
 use crate::knowledge::brief::lesson_rules;
-use crate::{Error, Result, RunReport, show_run};
+use crate::{Error, Result, RunFilter, RunReport, show_run};
 
 impl Toolbox {
     pub(super) fn lessons(&self, asked: &ToolRequest<'_>, config: &Config) -> Result<ToolFindings> {
@@ -42,11 +42,13 @@ impl Toolbox {
         };
         let named = asked.text("run").map(str::to_owned).or(own);
         let report = match named {
-            Some(run) => show_run(&self.around, &run)?,
-            None => match crate::list_runs(&self.around, Some(1))?.first() {
-                Some(newest) => show_run(&self.around, &newest.run.id.to_string())?,
-                None => return Ok(ToolFindings::new("", Vec::new()).or("There is no run yet.")),
-            },
+            Some(run) => show_run(&self.around, Some(&run))?,
+            None => {
+                match crate::list_runs(&self.around, &RunFilter::default(), Some(1))?.rows.first() {
+                    Some(newest) => show_run(&self.around, Some(&newest.run.id.to_string()))?,
+                    None => return Ok(ToolFindings::new("", Vec::new()).or("There is no run yet.")),
+                }
+            }
         };
         Ok(told(&report))
     }
@@ -62,13 +64,13 @@ impl Toolbox {
 
     /// The report of a run as one text.
     pub(super) fn report(&self, run: &str) -> Result<String> {
-        let found = told(&show_run(&self.around, run)?);
+        let found = told(&show_run(&self.around, Some(run))?);
         Ok(format!("{}\n{}\n", found.heading, found.entries.join("\n")))
     }
 
     /// The task of a run, as the user wrote it.
     pub(super) fn task_of(&self, run: &str) -> Result<String> {
-        let report = show_run(&self.around, run)?;
+        let report = show_run(&self.around, Some(run))?;
         report.run.task.ok_or_else(|| {
             Error::new(spore_model::Fault::BadInput, format!("run {run} has no task of its own"))
         })

@@ -4,7 +4,7 @@ use spore_tools::remote::{Contents, Resource};
 
 use super::Toolbox;
 use super::view::ProjectView;
-use crate::Result;
+use crate::{Result, RunFilter};
 
 const TEXT: &str = "text/plain";
 const MARKDOWN: &str = "text/markdown";
@@ -44,7 +44,8 @@ impl Toolbox {
     /// The runs that are offered by themselves; any other is read by its id.
     fn newest_runs(&self) -> Result<Vec<(String, String)>> {
         let most = self.config()?.tools.runs;
-        let runs = crate::list_runs(&self.around, Some(most))?.into_iter();
+        let runs =
+            crate::list_runs(&self.around, &RunFilter::default(), Some(most))?.rows.into_iter();
         Ok(runs.map(|row| (row.run.id.to_string(), row.run.name)).collect())
     }
 

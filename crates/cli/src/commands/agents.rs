@@ -34,19 +34,17 @@ fn list(ui: &mut Ui, around: &Surroundings) -> Result<u8> {
     Ok(0)
 }
 
-const COLUMNS: [&str; 6] = ["RESUME", "PERMISSIONS", "STRUCTURED", "USAGE", "COST", "MCP"];
-
 fn table(agents: &[AgentListing], verbose: bool) -> String {
-    let mut text = format!("{:10}  {:12}  {:9}  {:7}", "AGENT", "VERSION", "SIGNED IN", "SANDBOX");
-    for column in COLUMNS {
-        text.push_str(&format!("  {column}"));
-    }
-    text.push('\n');
+    let mut text =
+        format!("{:12}  {:12}  {:9}  {:7}  CAN\n", "AGENT", "VERSION", "SIGNED IN", "SANDBOX");
     for agent in agents {
         text.push_str(line(agent).trim_end());
         text.push('\n');
         if let Some(path) = agent.path.as_ref().filter(|_| verbose) {
-            text.push_str(&format!("{:12}{}\n", "", spore_plain::path(path)));
+            text.push_str(&format!("{:14}{}\n", "", spore_plain::path(path)));
+        }
+        if !agent.models.is_empty() {
+            text.push_str(&format!("{:14}local: {}\n", "", agent.models.join(", ")));
         }
     }
     let missing: Vec<&AgentListing> =
@@ -55,14 +53,19 @@ fn table(agents: &[AgentListing], verbose: bool) -> String {
         text.push('\n');
     }
     for agent in missing {
-        let verb = if agent.found { "sign in" } else { "get it" };
-        text.push_str(&format!("{:10}  {verb}: {}\n", agent.name, agent.remedy));
+        let verb = match (agent.found, agent.local) {
+            (true, _) => "sign in",
+            (false, true) => "no answer",
+            (false, false) => "get it",
+        };
+        text.push_str(&format!("{:12}  {verb}: {}\n", agent.name, agent.remedy));
     }
     text
 }
 
 fn line(agent: &AgentListing) -> String {
     let version = match (&agent.version, agent.found, &agent.program) {
+        (None, true, None) if agent.local => "local",
         (Some(version), ..) => version.as_str(),
         (None, true, Some(_)) => "found",
         (None, true, None) => "built in",
@@ -73,13 +76,17 @@ fn line(agent: &AgentListing) -> String {
         Some(false) => "no",
         None => "-",
     };
-    let mut text = format!("{:10}  {version:12}  {signed_in:9}  {:7}", agent.name, agent.sandbox);
     let can = agent.can;
-    let abilities =
-        [can.resume, can.permissions, can.structured_output, can.usage, can.cost, can.mcp];
-    for (column, able) in COLUMNS.iter().zip(abilities) {
-        let word = if able { "yes" } else { "-" };
-        text.push_str(&format!("  {word:width$}", width = column.len()));
-    }
-    text
+    let abilities = [
+        ("resume", can.resume),
+        ("permissions", can.permissions),
+        ("structured", can.structured_output),
+        ("usage", can.usage),
+        ("cost", can.cost),
+        ("mcp", can.mcp),
+    ];
+    let able: Vec<&str> =
+        abilities.into_iter().filter_map(|(word, able)| able.then_some(word)).collect();
+    let able = able.join(" ");
+    format!("{:12}  {version:12}  {signed_in:9}  {:7}  {able}", agent.name, agent.sandbox)
 }

@@ -6,7 +6,7 @@ use super::{exit_code, text};
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
-/// Watch a whole run, offline: a failing test, three bounces, a verdict, a commit
+/// Watch a whole run, offline: a failing test, three attempts, a verdict, a commit
 ///
 /// Makes a small repository and gives it to an agent that plays a script. The checks, the
 /// checkouts, the journal and the commit are the real ones.
@@ -37,7 +37,7 @@ pub(crate) fn run(ui: &mut Ui, around: Surroundings, args: &DemoArgs) -> Result<
     ui.answer(&report, || {
         format!(
             "{}\nLook around:\n  cd {}\n  git show {}\n  spore runs show {}\n",
-            text::run_in_full(&report),
+            text::run_in_full(&report, around.clock.now()),
             spore_plain::path(&root),
             report.branch.as_deref().unwrap_or("HEAD"),
             report.run.id.short()

@@ -14,17 +14,27 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, _: &DoctorArgs) -> Result<
     let checkup = spore_app::doctor(around)?;
     ui.answer(&checkup, || {
         let mut text = format!("{}\n", name(&checkup.root));
+        let label = |name: &str| if name == "gates" { "checks" } else { name }.to_owned();
         for finding in &checkup.findings {
             let mark = match (finding.ok, finding.required) {
                 (true, _) => "ok",
                 (false, true) => "NOT OK",
                 (false, false) => "-",
             };
-            text.push_str(&format!("  {mark:7}  {:10}  {}\n", finding.name, line(&finding.detail)));
+            text.push_str(&format!(
+                "  {mark:7}  {:10}  {}\n",
+                label(&finding.name),
+                line(&finding.detail)
+            ));
             if !finding.remedy.is_empty() {
-                text.push_str(&format!("  {:7}  {:10}  {}\n", "", "", finding.remedy));
+                let remedy = finding.remedy.replace('\n', &format!("\n{:23}", ""));
+                text.push_str(&format!("  {:7}  {:10}  {remedy}\n", "", ""));
             }
         }
+        text.push_str(match checkup.can_run() {
+            true => "\nA run can start here.\n",
+            false => "\nNo run can start here before what is NOT OK is put right.\n",
+        });
         text
     });
     Ok(if checkup.can_run() { 0 } else { Fault::Missing.exit_code() })

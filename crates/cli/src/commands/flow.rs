@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use spore_app::{FlowOptions, FlowReport};
 use spore_model::{RunStatus, Usd};
-use spore_plain::{line, line_within};
+use spore_plain::{ends_within, line, line_within};
 
 use super::orchestrate::dollars;
+use super::text::to_do;
 
 #[derive(clap::Args)]
 pub(crate) struct FlowArgs {
@@ -51,14 +52,14 @@ pub(super) fn ending(report: &FlowReport) -> String {
         RunStatus::Interrupted => {
             format!("Run {id} is interrupted, after {cost}. To go on:\n  spore resume {id}")
         }
-        RunStatus::ParkedBudget => {
-            format!("Run {id} waits for budget: {reason}\n  spore resume {id} --budget +5")
-        }
-        RunStatus::ParkedQuota => {
-            format!("Run {id} waits for quota: {reason}\n  spore resume {id}")
-        }
-        RunStatus::ParkedHuman => {
-            format!("Run {id} waits for a person: {reason}\n  spore resume {id}")
+        RunStatus::ParkedBudget | RunStatus::ParkedQuota | RunStatus::ParkedHuman => {
+            let what = match report.status {
+                RunStatus::ParkedBudget => "budget",
+                RunStatus::ParkedQuota => "quota",
+                _ => "a person",
+            };
+            let next = report.next.as_ref().map(|next| format!("\n{}", to_do(next)));
+            format!("Run {id} waits for {what}: {reason}{}", next.unwrap_or_default())
         }
         _ => format!(
             "{}The {kind} {} ended with exit code {}, after {cost}: {reason}\n  spore runs show {id}\n  {}",
@@ -94,5 +95,5 @@ fn parts(report: &FlowReport) -> String {
 fn part(name: &str, status: &str, error: &str) -> String {
     let error = line_within(error, 200);
     let told = if error.is_empty() { status.to_owned() } else { format!("{status}: {error}") };
-    format!("  {:16}  {told}\n", line(name))
+    format!("  {:16}  {told}\n", ends_within(name, 32))
 }

@@ -124,6 +124,9 @@ enum SporeCommand {
 pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     let around = surroundings::read(&cli.global)?;
     ui.strike(&around.credentials);
+    if around.variable("TERM") == Some("dumb") {
+        ui.on_plain_terminal();
+    }
     match &cli.command {
         SporeCommand::Init(args) => init::run(ui, &around, args),
         SporeCommand::Index(args) => index::run(ui, &around, args),

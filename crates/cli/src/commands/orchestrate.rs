@@ -18,11 +18,12 @@ use crate::ui::Ui;
 /// 65 input (a red project, no commit), 69 something is missing, 74 disk, 78 configuration.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore orchestrate \"make the parser accept tabs\"\n  spore orchestrate - < task.md\n  spore orchestrate \"fix the failing test\" --allow-red --max-bounces 5\n  spore orchestrate \"port the fix\" --base release-1.2\n  spore orchestrate \"upgrade the parser\" --dry-run\n  spore orchestrate \"where is the cache flushed?\" --agent operator"
+    after_help = "Examples:\n  spore orchestrate \"make the parser accept tabs\"\n  spore orchestrate - < task.md\n  spore orchestrate --fix-red --max-bounces 5\n  spore orchestrate \"port the fix\" --base release-1.2\n  spore orchestrate \"upgrade the parser\" --dry-run\n  spore orchestrate \"where is the cache flushed?\" --agent operator"
 )]
 pub(crate) struct OrchestrateArgs {
-    /// What is to be done; `-` reads it from stdin
-    task: String,
+    /// What is to be done; `-` reads it from stdin. With `--fix-red` it may be left out
+    #[arg(required_unless_present = "fix_red")]
+    task: Option<String>,
     /// Start from this commit in place of HEAD: a branch, a tag, an id
     ///
     /// The project's checks come from there, and verified work is a commit on top of it. With
@@ -54,14 +55,26 @@ pub(crate) struct OrchestrateArgs {
     #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
     timeout: Option<std::time::Duration>,
     /// Go on although the project's checks fail already; only new failures count then
+    ///
+    /// Old failures are known by the names of tests. A check that fails and names none is refused
+    /// with its last lines, before any agent is started.
     #[arg(long)]
     allow_red: bool,
+    /// Make the checks that fail already the task: verified when all of them pass
+    ///
+    /// The coder is told which tests fail and what they print. The change passes only when they
+    /// are green and nothing else has turned red.
+    #[arg(long, conflicts_with_all = ["allow_red", "agent"])]
+    fix_red: bool,
     /// Let the change touch tests and what configures them
     #[arg(long)]
     allow_test_changes: bool,
     /// Pass nothing of which a part could be taken back without a check noticing
     #[arg(long)]
     require_seen: bool,
+    /// Let a tester write tests first, which the coder never sees and the change must pass
+    #[arg(long)]
+    hold_out: bool,
     /// Spend no session on summing up and on lessons
     #[arg(long)]
     no_summarize: bool,
@@ -71,7 +84,7 @@ pub(crate) struct OrchestrateArgs {
     /// Put the verified change into your own files, staged; refused if anything is uncommitted
     #[arg(long, conflicts_with = "apply")]
     in_place: bool,
-    /// Run one session of this role and nothing around it: no gates, no verdict
+    /// Run one session of this role and nothing around it: no checks, no verdict
     #[arg(long, value_name = "ROLE")]
     agent: Option<String>,
     /// A label for comparing runs; `no-context` tells sessions nothing but their task
@@ -95,10 +108,16 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &OrchestrateArgs) ->
     Ok(exit_code(&report))
 }
 
+/// The task where mending the checks is all there is to say.
+const FIX_RED: &str = "Make the checks pass that fail";
+
 impl OrchestrateArgs {
     fn asked(&self) -> Result<Orchestrate> {
         Ok(Orchestrate {
-            task: read_text(&self.task)?,
+            task: match &self.task {
+                Some(task) => read_text(task)?,
+                None => FIX_RED.to_owned(),
+            },
             base: self.base.clone(),
             backend: self.backend.clone(),
             scenario: self.scenario.clone(),
@@ -109,8 +128,10 @@ impl OrchestrateArgs {
             budget: self.budget,
             timeout: self.timeout,
             allow_red: self.allow_red,
+            fix_red: self.fix_red,
             allow_test_changes: self.allow_test_changes,
             require_seen: self.require_seen,
+            hold_out: self.hold_out,
             summarize: self.no_summarize.then_some(false),
             apply: self.apply,
             in_place: self.in_place,

@@ -8,11 +8,12 @@ use crate::ui::Ui;
 /// Go on with a run that was interrupted, killed or parked
 ///
 /// It continues at the first step that has no result on record. Nothing that was committed,
-/// written or booked happens twice.
+/// written or booked happens twice, and an agent that can goes on in its own conversation with
+/// its files as they were. Where several runs wait they are listed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore resume\n  spore resume 7QX2 --budget +5")]
 pub(crate) struct ResumeArgs {
-    /// Any unique beginning or end of the run's id; the newest open run if left out
+    /// Any unique part of the run's id as it is shown; the only open run if left out
     run: Option<String>,
     /// Raise the run's budget by this many US dollars
     #[arg(long, value_name = "+USD", value_parser = orchestrate::dollars)]

@@ -1,4 +1,4 @@
-use spore_app::{Result, Retry, Surroundings};
+use spore_app::{Apply, Result, Retry, Surroundings};
 use spore_model::Usd;
 
 use super::{exit_code, orchestrate, text};
@@ -11,14 +11,23 @@ use crate::ui::Ui;
 /// run is linked to it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore retry 7QX2\n  spore retry 7QX2 --max-bounces 5 --max-turns 80"
+    after_help = "Examples:\n  spore retry 7QX2\n  spore retry 7QX2 --max-bounces 5 --max-turns 80\n  spore retry 7QX2 --backend codex --model high --apply merge"
 )]
 pub(crate) struct RetryArgs {
-    /// Any unique beginning or end of the run's id
+    /// Any unique part of the run's id as it is shown
     run: String,
     /// Start from this commit in place of HEAD: a branch, a tag, an id
     #[arg(long, value_name = "REV")]
     base: Option<String>,
+    /// The agent to use in place of the earlier run's
+    #[arg(long, value_name = "NAME")]
+    backend: Option<String>,
+    /// The model of every role in place of the earlier run's
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// What becomes of verified work: branch, merge, patch or none
+    #[arg(long, value_name = "HOW")]
+    apply: Option<Apply>,
     /// How often the coder may try
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_bounces: Option<u32>,
@@ -40,12 +49,18 @@ pub(crate) struct RetryArgs {
     /// Pass nothing of which a part could be taken back without a check noticing
     #[arg(long)]
     require_seen: bool,
+    /// Let a tester write tests first, which the coder never sees and the change must pass
+    #[arg(long)]
+    hold_out: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Result<u8> {
     let asked = Retry {
         run: args.run.clone(),
         base: args.base.clone(),
+        backend: args.backend.clone(),
+        model: args.model.clone(),
+        apply: args.apply,
         max_bounces: args.max_bounces,
         max_turns: args.max_turns,
         budget: args.budget,
@@ -53,6 +68,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RetryArgs) -> Resul
         allow_red: args.allow_red,
         allow_test_changes: args.allow_test_changes,
         require_seen: args.require_seen,
+        hold_out: args.hold_out,
     };
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::retry(around, &asked, ui)?;

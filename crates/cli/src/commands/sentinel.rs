@@ -42,6 +42,19 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &SentinelArgs) -> Re
     Ok(report.exit_code)
 }
 
+/// What fails by name, and the last of what the check printed.
+fn failing(check: &serde_json::Value) -> String {
+    const NAMED: usize = 10;
+    let mut lines = Vec::new();
+    for name in check["failing"].as_array().into_iter().flatten().take(NAMED) {
+        lines.push(format!("fails: {}", spore_plain::line(name.as_str().unwrap_or_default())));
+    }
+    lines.extend(check["note"].as_str().map(|note| spore_plain::line(note).into_owned()));
+    let output = check["output"].as_str().unwrap_or_default();
+    lines.extend(super::text::last_lines(output).lines().map(str::to_owned));
+    lines.iter().map(|line| format!("    {line}\n")).collect()
+}
+
 fn text(report: &FlowReport) -> String {
     let found = &report.told["verification"];
     let grade = report.told["grade"].as_str().unwrap_or("none");
@@ -53,7 +66,11 @@ fn text(report: &FlowReport) -> String {
             (_, "warning") => format!("warning, {} wrong", check["errors"]),
             _ => format!("failed, {} wrong", check["errors"]),
         };
-        text.push_str(&format!("  {:16}  {told}\n", word("name")));
+        let name = spore_plain::ends_within(word("name"), 32);
+        text.push_str(&format!("  {name:16}  {told}\n"));
+        if check["passed"] == false {
+            text.push_str(&failing(check));
+        }
     }
     if let Some(compared) = found.get("compared").filter(|compared| !compared.is_null()) {
         text.push_str(&format!(

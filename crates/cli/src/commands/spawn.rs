@@ -93,6 +93,11 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &SpawnArgs) -> Resul
     if let Some(reason) = &spawned.reason {
         ui.note(&format!("the session did not end well: {reason}"));
     }
+    if !spawned.refused.is_empty() {
+        let tools: Vec<&str> = spawned.refused.tools().map(|one| one.tool.as_str()).collect();
+        let cure = format!("`--allowed-tools {}` lets them through", tools.join(","));
+        ui.note(&format!("{}; {cure}", spawned.refused));
+    }
     ui.answer(&spawned, || spawned.result.clone());
     Ok(spawned.outcome.exit_code())
 }

@@ -1,10 +1,13 @@
 //! Runs as people read them.
 
 use spore_app::{
-    Applied, Apply, BounceReport, PartRow, RolePlan, RunPlan, RunReport, RunRow, SessionRow,
+    ALLOW_SECRETS, Applied, Apply, BounceReport, NextStep, PartRow, RolePlan, RunList, RunPlan,
+    RunReport, SessionRow,
 };
-use spore_model::{RunKind, RunState, RunStatus, Timestamp};
+use spore_model::{RefusedCalls, RunKind, RunState, RunStatus, Timestamp};
 use spore_plain as plain;
+
+use crate::local_time::minute;
 
 /// The last words of a command that worked on a run.
 pub(super) fn ending(report: &RunReport) -> String {
@@ -12,6 +15,17 @@ pub(super) fn ending(report: &RunReport) -> String {
     let reason = plain::line(report.run.reason.as_deref().unwrap_or_default());
     match (report.status, &report.applied) {
         (RunStatus::Verified, Some(applied)) => verified(report, applied),
+        (RunStatus::Finished, Some(applied)) if report.run.kind == RunKind::Solo => {
+            let not =
+                if applied.done { "What it did is" } else { "But what it did is not applied:" };
+            let next = applied.next.as_deref().map(|next| format!("\n  {next}"));
+            format!(
+                "{}\n\nRun {id} finished for {cost}; no verifier judged it. {not} {}{}",
+                report.answer.as_deref().unwrap_or_default().trim(),
+                applied.what,
+                next.unwrap_or_default()
+            )
+        }
         (RunStatus::Finished, _) if report.run.kind != RunKind::Solo => {
             format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
         }
@@ -25,31 +39,39 @@ pub(super) fn ending(report: &RunReport) -> String {
         (RunStatus::Interrupted, _) => format!(
             "Run {id} is interrupted, after {cost}. Nothing that was recorded is lost:\n  spore resume {id}"
         ),
-        (RunStatus::ParkedBudget, _) => {
-            format!(
-                "Run {id} waits for budget: {reason}. To go on:\n  spore resume {id} --budget +5"
-            )
-        }
-        (RunStatus::ParkedQuota, _) => {
-            format!("Run {id} waits for quota: {reason}\nWhen there is some:\n  spore resume {id}")
-        }
-        (_, _) if report.run.state == RunState::Parked => {
-            format!(
-                "Run {id} waits for a person: {reason}\nWhen that is fixed:\n  spore resume {id}"
-            )
+        (status, _) if report.run.state == RunState::Parked => {
+            let what = match status {
+                RunStatus::ParkedBudget => "budget",
+                RunStatus::ParkedQuota => "quota",
+                _ => "a person",
+            };
+            let next = report.next.as_ref().map(|next| format!("\n{}", to_do(next)));
+            format!("Run {id} waits for {what}: {reason}{}", next.unwrap_or_default())
         }
         (RunStatus::Escalated, _) => format!(
             "Run {id} is escalated: {reason}\nIt cost {cost}. A person has to decide; everything that was tried is kept:\n  spore runs show {id}\n  {}/escalation.md",
             report.directory
         ),
-        (status, _) => format!(
-            "Run {id} {status}: {reason}\nIt cost {cost}. To see what was tried:\n  spore runs show {id}"
-        ),
+        (status, _) => {
+            let next = report.next.as_ref().map(|next| format!("\n{}", to_do(next)));
+            format!(
+                "Run {id} {status}: {reason}\nIt cost {cost}. To see what was tried:\n  spore runs show {id}{}",
+                next.unwrap_or_default()
+            )
+        }
     }
 }
 
+/// What a person does now, and what to type.
+pub(super) fn to_do(next: &NextStep) -> String {
+    let until = next.until.map(|until| format!(", until {}", minute(until)));
+    let mut say = next.say.chars();
+    let say: String = say.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(say).collect();
+    format!("{say}{}:\n  {}", until.unwrap_or_default(), next.command)
+}
+
 fn verified(report: &RunReport, applied: &Applied) -> String {
-    let after = many(report.bounces.len(), "bounce");
+    let after = many(report.bounces.len(), "attempt");
     let mut text = format!("Verified after {after} for {}. ", report.cost);
     let in_files = report.run.settings["in_place"] == true;
     match (&applied.how, &applied.branch) {
@@ -80,46 +102,59 @@ pub(super) fn plan(plan: &RunPlan) -> String {
         let model = choice.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         let turns = spore_app::counted(terms.turns, "turn");
         let seconds = terms.wall_ms / 1000;
-        line(&mut text, role, &format!("{}{model}, {turns} in {seconds} s", choice.backend));
+        let agent = match choice.backend.as_str() {
+            "" => "no agent yet",
+            backend => backend,
+        };
+        line(&mut text, role, &format!("{agent}{model}, {turns} in {seconds} s"));
     }
     for gate in &plan.gates {
-        line(&mut text, "gate", gate);
+        line(&mut text, "check", gate);
     }
-    let bounces = spore_app::counted(plan.max_bounces, "bounce");
+    let bounces = spore_app::counted(plan.max_bounces, "attempt");
     let limits = format!("{bounces}, {} in all", plan.budget_usd);
     line(&mut text, "limits", &limits);
     let summed = if plan.summarize { "summed up" } else { "not summed up" };
     let laid = if plan.in_place { " and put into your files" } else { "" };
     line(&mut text, "result", &format!("applied as {}{laid}, {summed}", plan.apply));
-    let held = if plan.sandboxed { "the kernel confines agents and gates" } else { "none" };
+    let held = if plan.sandboxed { "the kernel confines agents and checks" } else { "none" };
     line(&mut text, "sandbox", held);
     for note in &plan.not_held {
         line(&mut text, "", note);
+    }
+    if let Some(missing) = &plan.missing {
+        line(&mut text, "missing", missing);
     }
     text.push_str("Nothing was done.\n");
     text
 }
 
-pub(super) fn table_of_runs(rows: &[RunRow]) -> String {
-    if rows.is_empty() {
-        return "No runs yet. `spore orchestrate TASK` starts one.".to_owned();
+pub(super) fn table_of_runs(list: &RunList, is_filtered: bool) -> String {
+    match (list.rows.is_empty(), is_filtered) {
+        (true, false) => return "No runs yet. `spore orchestrate TASK` starts one.".to_owned(),
+        (true, true) => return "No run is like that. `spore runs list` shows all.".to_owned(),
+        (false, _) => {}
     }
     let mut text =
-        format!("{:8}  {:13}  {:16}  {:>9}  {}\n", "RUN", "STATUS", "STARTED", "COST", "TASK");
-    for row in rows {
+        format!("{:8}  {:13}  {:20}  {:>9}  {}\n", "RUN", "STATUS", "STARTED", "COST", "TASK");
+    for row in &list.rows {
         text.push_str(&format!(
-            "{:8}  {:13}  {:16}  {:>9}  {}\n",
+            "{:8}  {:13}  {:20}  {:>9}  {}\n",
             row.run.id.short(),
             row.status,
             minute(row.run.started),
             spore_model::Cost::from(row.run.cost).to_string(),
-            plain::line(&row.run.name)
+            plain::ends_within(&row.run.name, 60)
         ));
+    }
+    if list.is_cut {
+        let shown = list.rows.len();
+        text.push_str(&format!("Older runs are not shown: --limit {} shows more.\n", shown * 5));
     }
     text
 }
 
-pub(super) fn run_in_full(report: &RunReport) -> String {
+pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {
     let run = &report.run;
     let mut text = format!("Run {}  {}\n", run.id, report.status);
     line(&mut text, "task", &run.name);
@@ -138,19 +173,28 @@ pub(super) fn run_in_full(report: &RunReport) -> String {
         line(&mut text, "commit", &format!("{}, {not}{}", &commit.as_str()[..12], applied.what));
     }
     line(&mut text, "files", &report.directory);
+    if let Some(next) = &report.next {
+        line(&mut text, "next", &to_do(next));
+    }
+    for live in &report.live {
+        line(&mut text, "now", &live.line(now.since(live.started)));
+    }
     for bounce in &report.bounces {
         bounce_in_full(&mut text, bounce);
     }
     if !report.sessions.is_empty() {
         text.push_str("\nThe run itself\n");
         for session in &report.sessions {
-            session_line(&mut text, session);
+            session_line(&mut text, session, run.kind);
         }
     }
     let layers = report.parts.iter().filter(|part| part.kind != RunKind::Session);
     for (at, part) in layers.enumerate() {
         text.push_str(if at == 0 { "\nParts\n" } else { "" });
         part_line(&mut text, part);
+    }
+    for session in report.parts.iter().filter(|part| part.kind == RunKind::Session) {
+        refused_line(&mut text, &session.refused, run.kind, &session.name);
     }
     text
 }
@@ -166,33 +210,96 @@ fn part_line(text: &mut String, part: &PartRow) {
 }
 
 fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
-    text.push_str(&format!("\nBounce {}  {}\n", bounce.bounce, bounce.status));
+    text.push_str(&format!("\nAttempt {}  {}\n", bounce.bounce, bounce.status));
     let (coders, others): (Vec<_>, Vec<_>) =
         bounce.sessions.iter().partition(|session| session.role == "coder");
     for session in coders {
-        session_line(text, session);
+        session_line(text, session, RunKind::Orchestrate);
+    }
+    if !bounce.left_out.is_empty() {
+        let files: Vec<String> =
+            bounce.left_out.iter().map(|file| plain::ends_within(file, 60)).collect();
+        let told = format!("{}; `[commit] allow` lets paths in", files.join(", "));
+        line(text, "left out", &told);
+    }
+    for secret in &bounce.secrets {
+        line(text, "secret", &secret.to_string());
+    }
+    if !bounce.secrets.is_empty() {
+        line(text, "", &format!("where it is meant to be: {ALLOW_SECRETS}"));
     }
     for said in &bounce.gates {
         match said.split_once(": ") {
             Some(("proof", proof)) => line(text, "proof", proof),
             Some(("not proved", doubt)) => line(text, "doubt", doubt),
-            _ => line(text, "gate", said),
+            _ => line(text, "check", said),
         }
     }
+    red_checks(text, bounce);
     for session in others {
-        session_line(text, session);
+        session_line(text, session, RunKind::Orchestrate);
     }
     if let Some(verdict) = &bounce.verdict {
         let ruling = serde_json::to_value(verdict.ruling).unwrap_or_default();
         let ruling = ruling.as_str().unwrap_or_default();
         let told = format!("{ruling} ({:.0} %): {}", verdict.confidence * 100.0, verdict.reason);
         line(text, "verdict", told.trim_end_matches(": "));
+        for finding in &verdict.findings {
+            line(text, "finding", &finding.to_string());
+        }
     } else if let Some(reason) = bounce.reason.as_deref().filter(|_| bounce.gates.is_empty()) {
         line(text, "reason", reason);
     }
 }
 
-fn session_line(text: &mut String, session: &SessionRow) {
+/// What fails, and the last of what was printed about it.
+fn red_checks(text: &mut String, bounce: &BounceReport) {
+    const NAMED: usize = 10;
+    for name in bounce.failing.iter().take(NAMED) {
+        line(text, "fails", name);
+    }
+    if let Some(more) = bounce.failing.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        line(text, "", &format!("and {more} more"));
+    }
+    let last = last_lines(&bounce.output);
+    if !last.is_empty() {
+        line(text, "output", &last);
+    }
+}
+
+/// The end of what a check printed, which mostly says why it failed.
+pub(super) fn last_lines(output: &str) -> String {
+    const LINES: usize = 12;
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    let from = lines.len().saturating_sub(LINES);
+    let mut told: Vec<String> = lines[from..].iter().map(|line| indented(line, 160)).collect();
+    if from > 0 {
+        told.insert(0, "…".to_owned());
+    }
+    told.join("\n")
+}
+
+/// A line of a program's output, whose indentation says something.
+fn indented(line: &str, most: usize) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    format!("{}{}", " ".repeat(indent.min(16)), plain::ends_within(line, most))
+}
+
+/// What a session was not let do, and what would let it.
+fn refused_line(text: &mut String, refused: &RefusedCalls, kind: RunKind, role: &str) {
+    let cure = match kind {
+        RunKind::Spawn => "`--allowed-tools` lets them through".to_owned(),
+        RunKind::Orchestrate | RunKind::Solo => {
+            format!("`[roles.{role}] tools` says what it may use")
+        }
+        _ => "`allowed_tools` of its executor lets them through".to_owned(),
+    };
+    if !refused.is_empty() {
+        line(text, "", &format!("{refused}; {cure}"));
+    }
+}
+
+fn session_line(text: &mut String, session: &SessionRow, kind: RunKind) {
     let said = session.reason.as_deref().map(|reason| format!(", {reason}"));
     let told = format!(
         "{}, {}, {}{}",
@@ -202,6 +309,7 @@ fn session_line(text: &mut String, session: &SessionRow) {
         said.unwrap_or_default()
     );
     line(text, &session.role, &told);
+    refused_line(text, &session.refused, kind, &session.role);
 }
 
 pub(super) fn many(number: usize, noun: &str) -> String {
@@ -212,10 +320,6 @@ pub(super) fn many(number: usize, noun: &str) -> String {
 fn line(text: &mut String, name: &str, value: &str) {
     let indented = plain::block(value).trim_end().replace('\n', &format!("\n{:14}", ""));
     text.push_str(&format!("  {name:10}  {indented}\n"));
-}
-
-pub(super) fn minute(time: Timestamp) -> String {
-    time.to_string()[..16].replace('T', " ")
 }
 
 fn duration(time: std::time::Duration) -> String {

@@ -20,6 +20,7 @@ fn checks(text: &str) -> Vec<CheckResult> {
                 exit_code: Some(i32::from(errors > 0)),
                 failing: Vec::new(),
                 note: None,
+                output: String::new(),
                 log: format!("sentinel/cycle-1/{}.log", &word[..at]),
             }
         })

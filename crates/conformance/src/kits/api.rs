@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spore_agent::api::{ApiAgent, ApiSettings, Protocol, Retries};
+use spore_agent::api::{ApiAgent, ApiSettings, CallForm, Protocol, Retries};
 use spore_agent::{Agent, PriceList, Watchdog};
 use spore_effects::SystemClock;
 use spore_effects::session::Shim;
@@ -95,6 +95,10 @@ fn settings(prices: PriceList) -> ApiSettings {
     let minute = Duration::from_secs(60);
     ApiSettings {
         protocol: Protocol::Messages,
+        call_form: CallForm::Auto,
+        mends: 0,
+        small_window: 0,
+        local: None,
         context_window: 200_000,
         context_share: 0.7,
         max_output_tokens: 4096,

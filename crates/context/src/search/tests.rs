@@ -97,7 +97,7 @@ fn a_hit_says_where_it_is_and_why_it_was_found() {
     assert_eq!((hit.name.as_str(), hit.signature.as_str()), ("permanent", "fn permanent()"));
     insta::assert_snapshot!(hit.why.join("\n"), @r"
     qualified name
-    words: SessionMixin permanent
+    words: Session permanent
     1 use
     ");
     let file = found.hits(&asked("src/config.rs"), &[]).remove(0);

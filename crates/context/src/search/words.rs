@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use spore_lexical::{Bm25, TermMatches, inverse_frequency, terms};
 use spore_store::UnitRow;
 
-use super::wanted::Wanted;
+use super::wanted::{Wanted, WantedTerm};
 use crate::corpus::Searched;
 
 const UNIT: Bm25 = Bm25 { saturation: 1.2, length: 0.5 };
@@ -158,17 +158,63 @@ impl WordScores {
         held / asked * (0.5 + 0.5 * said)
     }
 
-    /// Returns the words of the question that a unit holds, as they were typed.
+    /// Returns the words of the question that a unit holds, as they were typed. Of a word that is
+    /// made of several, and of which it holds only some, those.
     pub(super) fn held_by<'w>(&self, wanted: &'w Wanted, unit: u32) -> Vec<&'w str> {
+        let there = |term: &str| -> Option<&'w WantedTerm> {
+            let at = wanted.terms.iter().position(|known| known.term == term)?;
+            let found = self.matches.get(at)?;
+            let holds = found.postings.binary_search_by_key(&unit, |one| one.unit).is_ok();
+            holds.then(|| &wanted.terms[at])
+        };
         let mut held: Vec<&str> = Vec::new();
-        for (term, found) in wanted.terms.iter().zip(&self.matches) {
-            let there = found.postings.binary_search_by_key(&unit, |posting| posting.unit).is_ok();
-            if there && !held.contains(&term.word.as_str()) {
-                held.push(&term.word);
+        for of_word in wanted.terms.chunk_by(|a, b| a.word == b.word) {
+            let word = of_word[0].word.as_str();
+            // A compound is there with its parts.
+            let (whole, parts): (Vec<String>, Vec<String>) =
+                terms(word).into_iter().partition(|term| term.starts_with('#'));
+            let is_whole = whole.iter().any(|term| there(term).is_some());
+            if is_whole || parts.iter().all(|term| there(term).is_some()) {
+                held.push(word);
+            } else {
+                let found = parts.iter().filter_map(|term| there(term));
+                held.extend(found.map(|found| part_as_typed(word, &found.term)));
             }
         }
-        held
+        let mut told: Vec<&str> = Vec::new();
+        for word in held {
+            if !told.contains(&word) {
+                told.push(word);
+            }
+        }
+        told
     }
+}
+
+/// Returns the part of a word that a term was made of, as it was typed.
+fn part_as_typed<'w>(word: &'w str, term: &'w str) -> &'w str {
+    let mut rest = word;
+    while !rest.is_empty() {
+        let mut letters = rest.char_indices().peekable();
+        let mut end = rest.len();
+        while let Some((_, letter)) = letters.next() {
+            let Some((at, next)) = letters.peek() else { break };
+            // Where the index cuts a word, too: at joints, and where its case or a digit says so.
+            let is_cut = !next.is_alphanumeric()
+                || !letter.is_uppercase() && next.is_uppercase()
+                || letter.is_numeric() != next.is_numeric();
+            if is_cut {
+                end = *at;
+                break;
+            }
+        }
+        let (part, after) = rest.split_at(end);
+        if terms(part).iter().any(|one| one == term) {
+            return part;
+        }
+        rest = after.trim_start_matches(|letter: char| !letter.is_alphanumeric());
+    }
+    term
 }
 
 #[cfg(test)]
@@ -214,6 +260,10 @@ mod tests {
         with_scores("Lines of Files", |_, wanted, words| {
             assert_eq!(words.held_by(wanted, 1), ["Lines", "Files"]);
             assert_eq!(words.held_by(wanted, 2), [""; 0]);
+        });
+        with_scores("read_lines skip", |_, wanted, words| {
+            assert_eq!(words.held_by(wanted, 1), ["read_lines"]);
+            assert_eq!(words.held_by(wanted, 4), ["lines", "skip"]);
         });
     }
 

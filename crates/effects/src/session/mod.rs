@@ -27,8 +27,8 @@ pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
 pub use processes::{ProcessIdentity, find_by_token, is_alive, reap};
 pub use recording::{Recording, RecordingMethod, RecordingPlan};
 pub use sandbox::{
-    Confinement, Enforced, LayeredPlace, Reached, RootSupport, SOUND_LANDLOCK, SandboxLayer,
-    SandboxRefusal, SandboxRoot, StandIn, enforceable,
+    Confinement, Enforced, LayeredPlace, ProjectPlace, Reached, RootSupport, SOUND_LANDLOCK,
+    SandboxLayer, SandboxRefusal, SandboxRoot, StandIn, enforceable,
 };
 pub use shim::shim_main;
 pub use supervision::{Draining, OutputSink, SupervisedEnd, watch};

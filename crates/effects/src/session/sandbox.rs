@@ -25,7 +25,7 @@ mod reach;
 mod root;
 mod rules;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub use mounts::SandboxRefusal;
 pub use namespaces::RootSupport;
 pub(super) use namespaces::{ProgramRules, ShutIn, shut_in, start as start_namespaces, support};
 pub use reach::Reached;
-pub use root::{LayeredPlace, SandboxRoot, StandIn};
+pub use root::{LayeredPlace, ProjectPlace, SandboxRoot, StandIn};
 pub(super) use rules::SandboxRules;
 
 /// The oldest version of Landlock that is a sandbox: before it, any file could be truncated.
@@ -66,6 +66,11 @@ pub struct Confinement {
 }
 
 impl Confinement {
+    /// Returns a path as the session calls it.
+    pub fn inside(&self, path: &Path) -> PathBuf {
+        self.root.as_ref().map_or_else(|| path.to_owned(), |root| root.inside(path))
+    }
+
     fn has_own_network(&self) -> bool {
         self.root.as_ref().is_some_and(|root| root.own_network)
     }

@@ -94,6 +94,7 @@ impl Stage {
                 stand_in("/tmp".into(), "private/tmp"),
             ],
             layered: Vec::new(),
+            project: None,
             empty: vec![self.path("repo")],
             own_network: true,
             reach: Vec::new(),

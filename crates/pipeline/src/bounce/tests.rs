@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spore_model::{Begun, CommitId, Cost, ProofSummary, RunId, StepKey, Ticket, Usage};
+use spore_model::{
+    Begun, CommitId, Cost, ProofSummary, RunId, SessionNotes, StepKey, Ticket, Usage,
+};
 
 use super::*;
-use crate::{End, Solo, World, drive};
+use crate::{End, NamelessGate, Solo, World, drive};
 
 /// Plays answers by step name: `coder/1 ok`, `gates/1 red`, `verifier/2 pass`, … What the
 /// script does not mention goes well; trees are named by a letter.
@@ -39,6 +41,9 @@ fn session(outcome: Outcome, text: &str) -> SessionSummary {
         turns: 1,
         usage: Usage::default(),
         cost: Cost::default(),
+        notes: SessionNotes::default(),
+        duration_ms: 0,
+        exit_code: None,
     }
 }
 
@@ -53,6 +58,7 @@ fn gates(green: bool) -> GateSummary {
             line: "checked, 1 kept".into(),
             doubts: vec!["the change touches `tox.ini`".into()],
         }),
+        nameless: Vec::new(),
     }
 }
 
@@ -72,7 +78,34 @@ impl Script {
             Step::Prepare => {
                 Done::Prepared { base: CommitId::new("0".repeat(40)).unwrap(), tree: tree('0') }
             }
-            Step::Baseline => Done::Baseline(gates(answer != "red")),
+            Step::Baseline => {
+                let nameless = |unstarted| {
+                    vec![NamelessGate {
+                        command: "make test".into(),
+                        unstarted,
+                        tail: "make: nothing\nmake: stop".into(),
+                    }]
+                };
+                let nameless = match answer {
+                    "silent" => nameless(false),
+                    "unstarted" => nameless(true),
+                    _ => Vec::new(),
+                };
+                Done::Baseline(GateSummary { nameless, ..gates(answer.is_empty()) })
+            }
+            Step::Tester => {
+                let outcome = match answer {
+                    "quota" => Outcome::QuotaParked,
+                    "interrupted" => Outcome::Interrupted,
+                    "too-deep" => Outcome::DepthExceeded,
+                    "fails" => Outcome::Failure,
+                    _ => Outcome::Success,
+                };
+                let failure = matches!(answer, "fails" | "nothing").then(|| answer.to_owned());
+                let tests = crate::WrittenTests { failure, ..crate::WrittenTests::default() };
+                let session = (answer != "unstarted").then(|| session(outcome, ""));
+                Done::Tester { session, tests }
+            }
             Step::Coder { .. } => match answer {
                 "fails" => Done::Coder(session(Outcome::Failure, "")),
                 "quota" => Done::Coder(session(Outcome::QuotaParked, "")),
@@ -88,7 +121,13 @@ impl Script {
                     _ => Vec::new(),
                 };
                 let refused = (answer == "refused").then(|| "too large".to_owned());
-                Done::Snapshot { tree: tree(letter), changed_files: 1, secrets, refused }
+                Done::Snapshot {
+                    tree: tree(letter),
+                    changed_files: 1,
+                    secrets,
+                    refused,
+                    left_out: Vec::new(),
+                }
             }
             Step::Gates { .. } => Done::Gates(gates(answer != "red")),
             Step::Verifier { .. } => {
@@ -162,6 +201,8 @@ fn rules() -> BounceRules {
         verifier_attempts: 2,
         require: ProofLevel::Checked,
         allow_red: false,
+        fix_red: false,
+        hold_out: false,
         summarize: true,
     }
 }
@@ -192,6 +233,33 @@ fn work_that_holds_at_once_is_committed() {
         "prepare baseline coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize finish",
         "Success",
     );
+}
+
+#[test]
+fn a_tester_works_before_the_coder_and_its_failure_is_not_the_runs() {
+    let rest = "coder/1 snapshot/1 gates/1 verifier/1 close/1 commit apply summarize finish";
+    let checked = BounceRules { hold_out: true, ..rules() };
+    let required = BounceRules { require: ProofLevel::HeldOut, ..checked };
+    for (rules, answer, behind, end) in [
+        (&checked, "ok", rest, "Success"),
+        (&checked, "fails", rest, "Success"),
+        (&checked, "nothing", rest, "Success"),
+        (&checked, "unstarted", rest, "Success"),
+        (&checked, "quota", "", "parked Quota"),
+        (&checked, "interrupted", "", "parked Interrupt"),
+        (&checked, "too-deep", "finish", "DepthExceeded"),
+        (&required, "nothing", "", "parked Human"),
+        (&required, "fails", "", "parked Human"),
+    ] {
+        let mut world = Script::new(&format!("tester {answer}"));
+        let ended = drive(&mut Bounce::new(rules.clone()), &mut world).unwrap();
+        let steps = format!("prepare baseline tester {behind}");
+        assert_eq!(world.steps.join(" "), steps.trim_end(), "{answer}");
+        assert_eq!(told(&ended), end, "{answer}");
+        // What has to wait is done again.
+        let is_parked = end.starts_with("parked");
+        assert_eq!(world.recorded.contains_key(&StepKey::tester()), !is_parked, "{answer}");
+    }
 }
 
 #[test]
@@ -311,6 +379,47 @@ fn a_verifier_that_breaks_is_started_once_more_and_then_a_person_is_asked() {
 #[test]
 fn a_red_baseline_is_refused() {
     check("baseline red", "prepare baseline finish", "fault BadInput");
+}
+
+/// The rules of a run, the base's checks, and how far it gets: to its first coder or not.
+#[track_caller]
+fn check_base(rules: BounceRules, baseline: &str, coded: bool, told: &str) {
+    let mut world = Script::new(&format!("baseline {baseline}"));
+    let end = drive(&mut Bounce::new(rules), &mut world).unwrap();
+    assert_eq!(world.steps.iter().any(|step| step == "coder/1"), coded, "{baseline}");
+    let End::Concluded(conclusion) = end else { panic!("{end:?}") };
+    assert!(conclusion.reason.contains(told), "{baseline}: {}", conclusion.reason);
+    assert_eq!(conclusion.fault.is_none(), coded, "{baseline}");
+}
+
+#[test]
+fn a_red_base_is_worked_on_where_old_failures_can_be_told_from_new_ones() {
+    let allowed = || BounceRules { allow_red: true, ..rules() };
+    check_base(allowed(), "red", true, "verified");
+    check_base(allowed(), "silent", false, "without naming a test");
+    check_base(allowed(), "silent", false, "\n$ make test\n  make: nothing\n  make: stop");
+    check_base(allowed(), "unstarted", false, "make: stop");
+    check_base(rules(), "silent", false, "make: stop");
+}
+
+#[test]
+fn what_is_red_at_the_base_can_be_the_task() {
+    let fix = || BounceRules { fix_red: true, ..rules() };
+    check_base(fix(), "red", true, "verified");
+    check_base(fix(), "silent", true, "verified");
+    check_base(fix(), "unstarted", false, "cannot even be started");
+    check_base(fix(), "", false, "nothing to mend");
+    let mut machine = Bounce::new(fix());
+    let red = Done::Baseline(GateSummary { evidence: "assert 1 == 2".into(), ..gates(false) });
+    let Next::Do(Step::Coder { evidence: Some(told), .. }) = machine.apply(&Step::Baseline, &red)
+    else {
+        panic!("no coder was told what fails")
+    };
+    let text = told.to_markdown();
+    assert!(
+        text.contains("mending that is the task") && text.contains("> assert 1 == 2"),
+        "{text}"
+    );
 }
 
 #[test]

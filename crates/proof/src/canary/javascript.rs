@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::edits::{CanaryEnding, FoundTest, TextEdit};
-use super::syntax::{Source, at, children, expected, instead};
+use super::syntax::{Source, another, at, children, expected, instead};
 
 /// Functions that compare two values, or one with what stands before them.
 const COMPARING: [&str; 14] = [
@@ -27,6 +27,22 @@ pub(super) fn tests(source: &Source<'_>, root: Node<'_>) -> Vec<FoundTest> {
     let mut found = Vec::new();
     look(source, root, "", &mut found);
     found
+}
+
+/// Returns whether a line begins a test or a group of tests.
+pub(super) fn begins_tests(line: &str) -> bool {
+    let name = line.split(['(', '.']).next().unwrap_or_default();
+    matches!(name, "test" | "it" | "describe" | "suite" | "context") && line.contains('(')
+}
+
+/// Returns whether others can use something of it.
+pub(super) fn holds_product(source: &Source<'_>, root: Node<'_>) -> bool {
+    children(root).into_iter().any(|item| {
+        let text = source.of(item);
+        item.kind() == "export_statement"
+            || text.starts_with("module.exports")
+            || text.starts_with("exports.")
+    })
 }
 
 fn look(source: &Source<'_>, node: Node<'_>, above: &str, found: &mut Vec<FoundTest>) {
@@ -137,13 +153,15 @@ impl<'a, 't> NamedCall<'a, 't> {
             "member_expression" => source.field(function, "property"),
             _ => chain,
         };
-        let mark = format!("'{}'", source.mark);
         match *arguments.as_slice() {
             _ if chain.contains(".not.") || chain.contains(".rejects") => None,
             [one, other, ..] if COMPARING.contains(&method) => {
-                Some(instead(expected(one, other), mark))
+                let asked = expected(one, other);
+                Some(instead(asked, another(source, asked)))
             }
-            [one] if COMPARING.contains(&method) && chain.contains('(') => Some(instead(one, mark)),
+            [one] if COMPARING.contains(&method) && chain.contains('(') => {
+                Some(instead(one, another(source, one)))
+            }
             [asked, ..]
                 if matches!(method, "assert" | "ok") && asked.kind() != "spread_element" =>
             {

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::edits::{CanaryEnding, FoundTest, TextEdit};
-use super::syntax::{Source, at, children, expected, instead};
+use super::syntax::{Source, another, at, children, expected, instead};
 
 /// Methods that compare two values.
 const COMPARING: [&str; 11] = [
@@ -35,6 +35,21 @@ pub(super) fn tests(source: &Source<'_>, root: Node<'_>) -> Vec<FoundTest> {
         }
     }
     found
+}
+
+/// Returns whether something is defined that is no test.
+pub(super) fn holds_product(source: &Source<'_>, root: Node<'_>) -> bool {
+    children(root).into_iter().map(definition).any(|item| {
+        let name = source.field(item, "name");
+        match item.kind() {
+            "function_definition" => !name.starts_with("test"),
+            "class_definition" => {
+                let above = source.field(item, "superclasses");
+                !name.starts_with("Test") && !above.contains("Test") && !above.contains("Case")
+            }
+            _ => false,
+        }
+    })
 }
 
 /// Returns what is below decorators.
@@ -86,7 +101,10 @@ fn thrown(source: &Source<'_>, first: Node<'_>, last: Node<'_>) -> Option<TextEd
 }
 
 fn inverted(source: &Source<'_>, last: Node<'_>) -> Option<TextEdit> {
-    let mark = format!("\"{}\"", source.mark);
+    let otherwise = |one: Node<'_>, other: Node<'_>| {
+        let asked = expected(one, other);
+        instead(asked, another(source, asked))
+    };
     if last.kind() == "assert_statement" {
         let asked = *children(last).first()?;
         let sides = children(asked);
@@ -94,7 +112,7 @@ fn inverted(source: &Source<'_>, last: Node<'_>) -> Option<TextEdit> {
             && asked.child_count() == 3
             && asked.child(1).is_some_and(|sign| sign.kind() == "==");
         return Some(match (is_equality, sides.as_slice()) {
-            (true, &[one, other]) => instead(expected(one, other), mark),
+            (true, &[one, other]) => otherwise(one, other),
             _ => instead(asked, format!("(not ({}))", source.of(asked))),
         });
     }
@@ -107,7 +125,7 @@ fn inverted(source: &Source<'_>, last: Node<'_>) -> Option<TextEdit> {
     let method = source.field(function, "attribute");
     match *arguments.as_slice() {
         [one, other, ..] if COMPARING.contains(&method) && is_plain(one) && is_plain(other) => {
-            Some(instead(expected(one, other), mark))
+            Some(otherwise(one, other))
         }
         [asked, ..] if matches!(method, "assertTrue" | "assertFalse") && is_plain(asked) => {
             Some(instead(asked, format!("not ({})", source.of(asked))))

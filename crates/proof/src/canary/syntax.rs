@@ -46,6 +46,31 @@ pub(super) fn expected<'t>(one: Node<'t>, other: Node<'t>) -> Node<'t> {
     if is_literal(one) && !is_literal(other) { one } else { other }
 }
 
+/// Returns another value of the kind that a test wrote down: by its kind nothing tells that it is ours.
+pub(super) fn another(source: &Source<'_>, node: Node<'_>) -> String {
+    let text = source.of(node);
+    let mark = format!("'{}'", source.mark);
+    let more = 1 + source.mark.bytes().map(i64::from).sum::<i64>() % 7;
+    match node.kind() {
+        "true" | "false" => match text {
+            "True" => "False".to_owned(),
+            "False" => "True".to_owned(),
+            "true" => "false".to_owned(),
+            _ => "true".to_owned(),
+        },
+        "integer" | "float" | "number" | "unary_operator" | "unary_expression" => {
+            let whole = text.parse::<i64>().ok().and_then(|number| number.checked_add(more));
+            let broken = || text.parse::<f64>().ok().map(|number| format!("{:?}", number + 1.5));
+            whole.map(|number| number.to_string()).or_else(broken).unwrap_or(mark)
+        }
+        "list" | "array" => format!("[{mark}]"),
+        "dictionary" | "object" => format!("{{{mark}: 1}}"),
+        "tuple" => format!("({mark},)"),
+        "set" => format!("{{{mark}}}"),
+        _ => mark,
+    }
+}
+
 fn is_literal(node: Node<'_>) -> bool {
     matches!(
         node.kind(),

@@ -149,3 +149,28 @@ mod any_change {
         }
     }
 }
+
+#[test]
+fn a_part_of_a_file_that_no_check_looks_up_needs_no_question() {
+    let record = |complete: bool, read: &[&str]| -> GateRecord {
+        let recording = serde_json::json!({
+            "method": "nothing", "read": read, "seen": [], "listed": [], "missed": [], "run": [],
+            "complete": complete, "why": [],
+        });
+        serde_json::from_value(
+            serde_json::json!({ "gate": "test", "command": "test", "recording": recording }),
+        )
+        .unwrap()
+    };
+    let beyond = |files: &[FileVersions], records: &[GateRecord]| {
+        Hunks::of(files, &comments).hunks[0].is_beyond(records)
+    };
+    let changed = [file("a.py", "a\n", "b\n")];
+    let other = || record(true, &["b.py"]);
+    assert!(beyond(&changed, &[other()]));
+    assert!(!beyond(&changed, &[other(), record(true, &["a.py"])]));
+    // What is not known whole leaves it open, and so does a file whose name alone is new.
+    assert!(!beyond(&changed, &[other(), record(false, &[])]));
+    assert!(!beyond(&changed, &[]));
+    assert!(!beyond(&[file("a.py", "-", "b\n")], &[other()]));
+}

@@ -40,7 +40,12 @@ fn check(script: &str, touched: &str, expected: &str) {
             TouchedFile { path: word.trim_start_matches(['+', '-']).to_owned(), how }
         })
         .collect();
-    let checks = BaseChecks { results: &results, records: &records, test_patterns: &[] };
+    let checks = BaseChecks {
+        results: &results,
+        records: &records,
+        test_patterns: &[],
+        named: &BTreeSet::new(),
+    };
     let sorted = sort(&touched, checks, &|_| Some(b"a".to_vec()), &|_| Some(b"b".to_vec()));
     let paths = |files: &[TouchedFile]| -> String {
         files.iter().map(|file| format!(" {}", file.path)).collect()
@@ -67,7 +72,8 @@ fn a_runner_says_which_files_are_tests() {
 #[test]
 fn what_runners_shells_and_build_tools_read_is_held() {
     check(
-        "read ci/check.sh",
+        "read ci/check.sh
+         read tox.ini",
         "ci/check.sh tox.ini sub/conftest.py +x.dist-info/entry_points.txt rules.mk +lib.pth \
          build.rs .cargo/config.toml jest.config.js other.sh src/a.rs",
         "product other.sh src/a.rs tests held ci/check.sh=DecidesChecks tox.ini=DecidesChecks \
@@ -78,6 +84,23 @@ fn what_runners_shells_and_build_tools_read_is_held() {
             .replace("tests held", "tests sub/conftest.py held")
             .as_str(),
     );
+}
+
+#[test]
+fn recipes_that_no_check_reads_are_the_products() {
+    let unread = "setup.py sub/tox.ini Makefile pyproject.toml";
+    check("read src/a.py", unread, &format!("product {unread} tests held"));
+    check("read Makefile", "Makefile", "product tests held Makefile=DecidesChecks");
+    check(
+        "read pyproject.toml",
+        "pyproject.toml",
+        "product tests held pyproject.toml=DecidesChecks",
+    );
+    check("read setup.py", "setup.py", "product tests held setup.py=DecidesChecks");
+    let compiled = "missed __pycache__/setup.cpython-311.pyc";
+    check(compiled, "setup.py", "product tests held setup.py=DecidesChecks");
+    check("read a.py", "-setup.cfg", "product tests held setup.cfg=DecidesChecks");
+    check("read a.py", "+setup.cfg", "product tests held setup.cfg=DecidesChecks");
 }
 
 #[test]
@@ -113,4 +136,59 @@ fn a_name_of_a_test_tells_its_file() {
     ] {
         assert_eq!(file_of_test(name).as_deref(), file, "{name}");
     }
+}
+
+/// Sorts one file of these two versions, empty where it is not there.
+#[track_caller]
+fn check_text(script: &str, path: &str, base: &str, now: &str, expected: &str) {
+    let (results, records) = checks(script);
+    let how = if base.is_empty() { TouchKind::Added } else { TouchKind::Modified };
+    let touched = [TouchedFile { path: path.to_owned(), how }];
+    let named = BTreeSet::from(["ci/style.py".to_owned()]);
+    let checks =
+        BaseChecks { results: &results, records: &records, test_patterns: &[], named: &named };
+    let read = |text: &str, asked: &str| {
+        (asked == path && !text.is_empty()).then(|| text.as_bytes().to_vec())
+    };
+    let sorted = sort(&touched, checks, &|asked| read(base, asked), &|asked| read(now, asked));
+    let held = sorted.held.first().map(|held| format!("{:?}", held.reason));
+    let said = match (sorted.tests.len(), sorted.unreadable.len(), held) {
+        (1, ..) => "test".to_owned(),
+        (_, 1, _) => "mixed".to_owned(),
+        (.., Some(reason)) => reason,
+        _ => "product".to_owned(),
+    };
+    assert_eq!(said, expected, "{path}: {now}");
+}
+
+#[test]
+fn what_a_file_says_tells_what_it_is_where_its_name_does_not() {
+    let script = "test('a', () => {});\n";
+    let both = "test('a', () => {});\nmodule.exports = 1;\n";
+    check_text("read test-sum.js", "test-sum.js", script, "x\n", "test");
+    check_text("read sum.js", "sum.js", both, "x\n", "mixed");
+    check_text("read a.js", "other.js", script, "x\n", "product");
+    check_text("read a.js", "test-more.js", "", script, "test");
+    check_text("read a.js", "more.js", "", both, "MayBeLoaded");
+    let tests = "class T(TestCase):\n    def test_a(self):\n        self.assertEqual(1, 1)\n";
+    let named = "ran test_a (calc.T.test_a)";
+    check_text(named, "calc.py", &format!("def f():\n    pass\n\n\n{tests}"), "x\n", "mixed");
+    check_text(named, "calc.py", tests, "x\n", "test");
+    check_text("", "testmore.py", "", tests, "test");
+    check_text("", "testmore.py", "", "import calc\n", "MayBeLoaded");
+    check_text("ran suite/check_a.py::test_x", "suite/check_b.py", "", "x\n", "MayBeLoaded");
+    check_text("ran a.py::a.f", "a.py", "x\n", "y\n", "product");
+}
+
+#[test]
+fn what_commands_name_and_tests_share_is_held() {
+    check_text("read ci/style.py", "ci/style.py", "x\n", "y\n", "DecidesChecks");
+    check_text("read asserts.py", "asserts.py", "x\n", "y\n", "SharedData");
+    check_text("read golden/sums.py", "golden/sums.py", "x\n", "y\n", "SharedData");
+    check_text("read app.config.mjs", "app.config.mjs", "x\n", "y\n", "DecidesChecks");
+    check_text("read calc.py", "calc.py", "x\n", "y\n", "product");
+    check_text("", "json.py", "", "x\n", "TakesAPlace");
+    check_text("", "json/__init__.py", "", "x\n", "TakesAPlace");
+    check_text("", "numbers_of.py", "", "x\n", "product");
+    check_text("missed lib/a/index.js", "lib", "", "x\n", "TakesAPlace");
 }

@@ -275,6 +275,26 @@ pub(super) fn title(kind: &str, qualified: String) -> String {
     if kind == "directory" && qualified.is_empty() { ".".to_owned() } else { qualified }
 }
 
+/// Returns for every node the newest time of what is below it: a directory has none of its own.
+fn newest_below(
+    parents: &HashMap<NodeNo, Option<NodeNo>>,
+    times: impl Iterator<Item = (NodeNo, Timestamp)>,
+) -> HashMap<NodeNo, Timestamp> {
+    let mut newest: HashMap<NodeNo, Timestamp> = HashMap::new();
+    for (no, time) in times {
+        let mut above = parents.get(&no).copied().flatten();
+        while let Some(no) = above {
+            let known = newest.entry(no).or_insert(time);
+            if *known > time {
+                break;
+            }
+            *known = time;
+            above = parents.get(&no).copied().flatten();
+        }
+    }
+    newest
+}
+
 fn pour(connection: &Connection, survey: &mut GraphSurvey) -> rusqlite::Result<()> {
     let changes = history::last_changes(connection)?;
     let mut ids: HashMap<NodeNo, NodeId> = HashMap::new();
@@ -304,7 +324,13 @@ fn pour(connection: &Connection, survey: &mut GraphSurvey) -> rusqlite::Result<(
         standings.push((no, parent, file));
         ids.insert(no, id);
     }
+    let parents = standings.iter().map(|(no, parent, _)| (*no, *parent)).collect();
+    let times = standings.iter().zip(&heads).map(|((no, ..), head)| (*no, head.updated));
+    let newest = newest_below(&parents, times);
     for (mut head, (no, parent, file)) in heads.into_iter().zip(standings) {
+        if file.is_none() {
+            head.updated = newest.get(&no).copied().unwrap_or(head.updated);
+        }
         let own = head.id.clone();
         head.parent = parent.and_then(|parent| ids.get(&parent).cloned());
         if let Some(parent) = &head.parent {

@@ -17,6 +17,10 @@ pub(crate) const SUITE: &[(&str, Check)] = &[
     ("the_first_creation_counts", the_first_creation_counts),
     ("a_run_without_its_parent_is_refused", a_run_without_its_parent_is_refused),
     ("children_and_lists_have_an_order", children_and_lists_have_an_order),
+    (
+        "what_is_listed_is_chosen_before_it_is_cut_off",
+        what_is_listed_is_chosen_before_it_is_cut_off,
+    ),
     ("a_run_is_found_by_either_end_of_its_id", a_run_is_found_by_either_end_of_its_id),
     ("a_change_touches_only_what_it_names", a_change_touches_only_what_it_names),
     ("a_step_keeps_its_first_intent", a_step_keeps_its_first_intent),
@@ -180,7 +184,9 @@ fn children_and_lists_have_an_order(journal: &dyn Journal) {
         journal.create_run(run, &[]).unwrap();
     }
     let listed = |roots_only, open_only, limit| {
-        ids(&journal.runs(&RunQuery { roots_only, open_only, limit }).unwrap())
+        ids(&journal
+            .runs(&RunQuery { roots_only, open_only, limit, ..RunQuery::default() })
+            .unwrap())
     };
     assert_eq!(ids(&journal.children(run_id(1)).unwrap()), [2, 5, 3, 4].map(run_id));
     assert_eq!(journal.children(run_id(2)).unwrap(), []);
@@ -191,17 +197,59 @@ fn children_and_lists_have_an_order(journal: &dyn Journal) {
     assert_eq!(listed(false, true, Some(1)), [4].map(run_id));
 }
 
+fn what_is_listed_is_chosen_before_it_is_cut_off(journal: &dyn Journal) {
+    let run = |number: u32, kind, backend: &str, task: &str| Run {
+        kind,
+        backend: Some(backend.to_owned()),
+        model: Some(format!("{backend}-large")),
+        task: Some(task.to_owned()),
+        ..full_run(number, None)
+    };
+    for (number, kind, backend, task) in [
+        (1, RunKind::Orchestrate, "claude", "Mend the 100% case"),
+        (2, RunKind::Orchestrate, "codex", "mend the parser"),
+        (3, RunKind::Spawn, "claude", "explain it"),
+        (4, RunKind::Orchestrate, "claude", "something else"),
+    ] {
+        journal.create_run(&run(number, kind, backend, task), &[]).unwrap();
+    }
+    journal.create_run(&full_run(9, Some(4)), &[]).unwrap();
+    let booked = LedgerEntry { backend: "api".into(), model: Some("small".into()), ..bill(9, 4) };
+    journal.book(&booked).unwrap();
+    let roots = RunQuery { roots_only: true, ..RunQuery::default() };
+    let listed = |query: RunQuery| ids(&journal.runs(&query).unwrap());
+    let text = |text: &str| RunQuery { text: Some(text.to_owned()), ..roots.clone() };
+    assert_eq!(listed(text("MEND")), [2, 1].map(run_id));
+    assert_eq!(listed(text("0% c")), [1].map(run_id));
+    assert_eq!(listed(text("_")), []);
+    assert_eq!(listed(RunQuery { limit: Some(1), ..text("mend the 1") }), [1].map(run_id));
+    let kind = RunQuery { kind: Some(RunKind::Spawn), ..roots.clone() };
+    assert_eq!(listed(kind), [3].map(run_id));
+    let since = RunQuery { since: Some(at(3)), ..roots.clone() };
+    assert_eq!(listed(since), [4, 3].map(run_id));
+    let agent = |name: &str| RunQuery { backend: Some(name.to_owned()), ..roots.clone() };
+    assert_eq!(listed(agent("claude")), [4, 3, 1].map(run_id));
+    assert_eq!(listed(agent("api")), [4].map(run_id));
+    let model = |name: &str| RunQuery { model: Some(name.to_owned()), ..roots.clone() };
+    assert_eq!(listed(model("codex-large")), [2].map(run_id));
+    assert_eq!(listed(model("small")), [4].map(run_id));
+}
+
 fn a_run_is_found_by_either_end_of_its_id(journal: &dyn Journal) {
     for number in [1, 2, 33] {
         journal.create_run(&full_run(number, None), &[]).unwrap();
     }
     let found = |typed: &str| ids(&journal.find_runs(typed).unwrap());
+    let ids_with = |part: &str| -> Vec<RunId> {
+        [1, 2, 33].map(run_id).into_iter().filter(|id| id.short().contains(part)).collect()
+    };
     let whole = run_id(33).to_string();
     assert_eq!(found(&whole), [run_id(33)]);
     assert_eq!(found(&whole.to_lowercase()), [run_id(33)]);
     assert_eq!(found(&run_id(33).short()), [run_id(33)]);
     assert_eq!(found(&whole[..8]), [1, 2, 33].map(run_id));
     assert_eq!(found("02"), [run_id(2)]);
+    assert_eq!(found(&run_id(33).short()[2..7]), ids_with(&run_id(33).short()[2..7]));
     for nothing in ["", "%", "_", "%2", "0_", "*", "' OR 1 --", "ü", &format!("0{whole}")] {
         assert_eq!(found(nothing), [], "{nothing}");
     }

@@ -71,10 +71,22 @@ impl Journal for SqliteJournal {
         let sql = "SELECT * FROM run
              WHERE (NOT :roots_only OR parent IS NULL)
                AND (NOT :open_only OR (mark IS NULL AND state <> 'ended'))
+               AND (:kind IS NULL OR kind = :kind)
+               AND (:since IS NULL OR started >= :since)
+               AND (:backend IS NULL OR backend = :backend OR EXISTS (
+                     SELECT 1 FROM ledger WHERE root = run.id AND ledger.backend = :backend))
+               AND (:model IS NULL OR model = :model OR EXISTS (
+                     SELECT 1 FROM ledger WHERE root = run.id AND ledger.model = :model))
+               AND (:text IS NULL OR instr(lower(coalesce(task, name)), lower(:text)) > 0)
              ORDER BY started DESC, id DESC LIMIT :limit";
         let params = named_params! {
             ":roots_only": query.roots_only,
             ":open_only": query.open_only,
+            ":kind": query.kind.map(JsonWord),
+            ":since": query.since.map(Timestamp::as_millis),
+            ":backend": query.backend,
+            ":model": query.model,
+            ":text": query.text,
             ":limit": query.limit.map_or(-1, i64::from),
         };
         self.read(|connection| all(connection, sql, params, rows::run))
@@ -88,7 +100,8 @@ impl Journal for SqliteJournal {
         // Reads every id, out of the index alone: a person types this, no loop does.
         let sql = "SELECT * FROM run WHERE id IN (
                  SELECT id FROM run
-                 WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1)
+                 WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
+                    OR instr(substr(id, -8), ?1) > 0)
              ORDER BY id";
         self.read(|connection| all(connection, sql, [typed], rows::run))
     }

@@ -31,8 +31,8 @@ pub(super) fn canonical(
         "bounces": bounces(&shown),
         "parts": parts(&shown, &lost),
         "refs": refs(env, &run),
-        "ledger": in_order(traits, ledger(&shown, point, tally)),
-        "events": in_order(traits, events(env, &run, &lost, point, tally)),
+        "ledger": in_order(traits, ledger(&shown, traits, point, tally)),
+        "events": in_order(traits, events(env, &run, traits, &lost, point, tally)),
         "graph": graph(env, &run),
         "work_tree": env.git(&["status", "--porcelain"]),
         "files": files(env, traits, &run),
@@ -54,9 +54,13 @@ fn parts(shown: &Value, lost: &BTreeSet<String>) -> Vec<String> {
         .iter()
         .filter(|part| !lost.contains(part["id"].as_str().unwrap_or_default()))
         .map(|part| {
-            let attempt = if part["kind"] == "session" { &Value::Null } else { &part["attempt"] };
+            // A layer's turns are those of all its sessions, one that was cut off included.
+            let (attempt, turns) = match part["kind"] == "session" {
+                true => (&Value::Null, &part["turns"]),
+                false => (&part["attempt"], &Value::Null),
+            };
             let what = [&part["kind"], &part["name"], attempt, &part["depth"]];
-            let how = [&part["status"], &part["outcome"], &part["reason"], &part["turns"]];
+            let how = [&part["status"], &part["outcome"], &part["reason"], turns];
             format!("{what:?} {how:?}")
         })
         .collect();
@@ -95,12 +99,15 @@ fn refs(env: &TestEnv, run: &str) -> Vec<String> {
     [env.git(&list), env.work_git(&list)]
         .iter()
         .flat_map(|refs| refs.lines())
-        .map(|line| plain(&line.replace(run, "RUN")))
+        .map(|line| plain(&without_run(line, run)))
         .filter(|line| !line.starts_with("refs/spore/RUN/left/"))
         .collect()
 }
 
-fn ledger(shown: &Value, point: &str, tally: &mut KillTally) -> Vec<Value> {
+/// What each session cost that has an end. A real agent goes on with a conversation that was cut
+/// off, so that its calls are spread over two sessions: what they come to is for a test that knows
+/// the model.
+fn ledger(shown: &Value, traits: CommandTraits, point: &str, tally: &mut KillTally) -> Vec<Value> {
     let rows = shown["ledger"].as_array().unwrap();
     let mut seen = BTreeSet::new();
     for row in rows {
@@ -110,7 +117,12 @@ fn ledger(shown: &Value, point: &str, tally: &mut KillTally) -> Vec<Value> {
     }
     rows.iter()
         .filter(|row| row["interrupted"] == false)
-        .map(|row| json!([row["role"], row["backend"], row["turns"], row["usage"], row["cost"]]))
+        .map(|row| match traits.foreign {
+            true => json!([row["role"], row["backend"]]),
+            false => {
+                json!([row["role"], row["backend"], row["turns"], row["usage"], row["cost"]])
+            }
+        })
         .collect()
 }
 
@@ -119,6 +131,7 @@ fn ledger(shown: &Value, point: &str, tally: &mut KillTally) -> Vec<Value> {
 fn events(
     env: &TestEnv,
     run: &str,
+    traits: CommandTraits,
     lost: &BTreeSet<String>,
     point: &str,
     tally: &mut KillTally,
@@ -144,8 +157,12 @@ fn events(
                 continue;
             }
             *keys.entry(format!("{kind} of {about}")).or_default() += 1;
-            let payload = plain(&event["payload"].to_string().replace(run, "RUN"));
-            kept.push(json!([event["source"], kind, without_commit(&payload)]));
+            let payload = plain(&without_run(&event["payload"].to_string(), run));
+            let mut payload = without_commit(&payload);
+            if let Some(fields) = payload.as_object_mut().filter(|_| traits.foreign) {
+                fields.retain(|name, _| !["turns", "usage", "cost", "tools"].contains(&&name[..]));
+            }
+            kept.push(json!([event["source"], kind, payload]));
         }
     }
     for (key, count) in keys {
@@ -174,7 +191,7 @@ fn graph(env: &TestEnv, run: &str) -> Vec<String> {
         .iter()
         .map(|edge| {
             let live = edge["superseded_by"].is_null();
-            let title = |end: &str| edge[end].to_string().replace(run, "RUN");
+            let title = |end: &str| without_run(&edge[end].to_string(), run);
             format!("{} {} → {} {live}", edge["kind"], title("source_title"), title("target_title"))
         })
         .collect();
@@ -209,6 +226,11 @@ fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, St
             let content = match name.as_str() {
                 ".live-report" => sorted(&content),
                 "landing.json" | "in-place.json" => without_commit(&content).to_string(),
+                // What a session is told that another one left before it was cut off.
+                _ if name.ends_with("task.md") => {
+                    let told = content.split("\n## Left behind\n").next().unwrap_or_default();
+                    told.trim_end().to_owned()
+                }
                 _ => content,
             };
             found.insert(name, content);

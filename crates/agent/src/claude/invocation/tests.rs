@@ -49,6 +49,9 @@ fn check(change: impl FnOnce(&mut Request), expected: &[&str]) {
     let dir = scene.dir.path().display().to_string();
     let (common, rest) = args.split_at(7);
     assert_eq!(common.last().unwrap(), "--strict-mcp-config");
+    // What a call used is told with the pieces of its answer.
+    let (pieces, rest) = rest.split_last().unwrap();
+    assert_eq!(pieces, "--include-partial-messages");
     let found: Vec<String> = rest.iter().map(|arg| arg.replace(&dir, "$DIR")).collect();
     assert_eq!(found, expected);
 }
@@ -83,7 +86,6 @@ fn model_budget_schema_and_pulse_are_asked_for_where_the_request_does() {
             r#"--json-schema={"type":"object"}"#,
             ROLE,
             DENIED,
-            "--include-partial-messages",
         ],
     );
 }

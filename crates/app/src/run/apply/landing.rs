@@ -15,10 +15,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_git::{BranchTip, GitError, HeadState, Repository};
 use spore_model::{CommitId, Fault};
+use spore_runs::{Applied, Apply};
 
 use super::{Site, short_branch};
-use crate::base::run_refs::branch;
-use crate::report::applied::{Applied, Apply};
 use crate::{Error, Result, counted};
 
 /// A branch of the user's on its way from one commit to another.
@@ -79,7 +78,7 @@ impl Site<'_> {
             // The two together are a tree that no gate and no verifier has seen.
             let name = short_branch(&spot.branch);
             let why = format!(
-                "{name} is not at the commit that the run began from, and no gate has checked both \
+                "{name} is not at the commit that the run began from, and no check has seen both \
                  together"
             );
             return Ok(self.not_merged(&why));
@@ -248,7 +247,7 @@ impl Site<'_> {
     }
 
     fn not_merged(&self, why: &str) -> Applied {
-        let branch = branch(self.run);
+        let branch = self.branch.clone();
         Applied {
             how: Apply::Merge,
             done: false,

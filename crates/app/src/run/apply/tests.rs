@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::Interrupt;
+use crate::base::run_refs::branch;
 
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
@@ -65,7 +66,7 @@ impl Yard {
     }
 
     pub(crate) fn branch(&self) -> String {
-        branch(self.run)
+        branch(self.run, "")
     }
 
     /// Everything of the user's: files, index, branches; not Spore's own.
@@ -127,7 +128,8 @@ fn apply_in(
     let workspace = Workspace::find(&around)?;
     std::fs::create_dir_all(workspace.run_files(run).dir()).unwrap();
     let repository = workspace.repository(&around)?;
-    let site = Site { around: &around, workspace: &workspace, repository: &repository, run };
+    let (around, workspace, repository) = (&around, &workspace, &repository);
+    let site = Site { around, workspace, repository, run, branch: branch(run, "") };
     apply(&site, base, commit, how)
 }
 
@@ -266,7 +268,15 @@ fn the_trailers_of_a_commit_are_trailers_to_git_whatever_the_task_says() {
         "title\n\n-- >8 --\n----- 8< -----\nBREAKING: x",
     ];
     for task in tasks {
-        let message = commit_message(task, yard.run, &tree, None);
+        let message = commit_message(&CommitStory {
+            task,
+            run: yard.run,
+            tree: &tree,
+            // An agent's last words can be just as much of anything.
+            said: task,
+            changed: &["a".to_owned(), "d/x".to_owned()],
+            judged: CommitJudge::Verifier { proof: None },
+        });
         std::fs::write(yard.repo().join("message"), &message).unwrap();
         let parsed = yard.sh("git interpret-trailers --parse message");
         let expected =
@@ -342,7 +352,7 @@ fn lay(yard: &Yard) -> (Result<()>, Result<in_place::Laying>) {
     std::fs::create_dir_all(workspace.run_files(yard.run).dir()).unwrap();
     let repository = workspace.repository(&around).unwrap();
     let (around, workspace, repository) = (&around, &workspace, &repository);
-    let site = Site { around, workspace, repository, run: yard.run };
+    let site = Site { around, workspace, repository, run: yard.run, branch: yard.branch() };
     (refuse_dirty(repository), lay_down(&site, &yard.base, &yard.commit))
 }
 

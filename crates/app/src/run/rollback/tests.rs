@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use spore_effects::{Probe, Tool};
 use spore_model::{Edge, EdgeId, EdgeKind, Lesson, Node, NodeClass, NodeId, Outcome, RunStatus};
+use spore_runs::Apply;
 use spore_store::{EdgeQuery, NodeQuery};
 use spore_store::{Journal, Knowledge, StepEntry};
 
 use super::*;
-use crate::report::applied::Apply;
 use crate::run::apply::lay_down;
 use crate::run::apply::tests::{BASE, CHANGE, NOW, Yard};
 
@@ -40,7 +40,7 @@ fn lay(yard: &Yard, around: &Surroundings) {
     let workspace = Workspace::find(around).unwrap();
     let repository = workspace.repository(around).unwrap();
     let (workspace, repository) = (&workspace, &repository);
-    let site = Site { around, workspace, repository, run: yard.run };
+    let site = Site { around, workspace, repository, run: yard.run, branch: yard.branch() };
     let laid = lay_down(&site, &yard.base, &yard.commit);
     assert!(laid.unwrap().done);
 }
@@ -423,7 +423,7 @@ fn check_killed(yard: &dyn Fn() -> Yard, wanted: &dyn Fn(&str) -> bool) {
         assert_eq!(roll_and_die(&yard, ("SPORE_KILL_AT", point)), 137, "{point}");
         roll(&yard, false).unwrap();
         // What a kill left in the outbox is carried over by the next command.
-        crate::list_runs(&yard.around(), None).unwrap();
+        crate::list_runs(&yard.around(), &spore_runs::RunFilter::default(), None).unwrap();
         assert_eq!(state(&yard), expected, "{point}");
     }
 }

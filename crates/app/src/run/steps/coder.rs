@@ -3,11 +3,12 @@
 use spore_agent::Conversation;
 use spore_context::task_file::{Before, RoleTurn};
 use spore_model::{Finding, Ticket};
-use spore_pipeline::{Done, Evidence, Step};
+use spore_pipeline::{Done, Evidence, Shortfall, Step};
 
 use crate::base::checkouts::Snapshot;
 use crate::base::run_refs;
 use crate::run::context::RunContext;
+use crate::run::left::BegunSession;
 use crate::run::sessions::StepSession;
 use crate::secrets::secrets_in;
 use crate::{Result, Update};
@@ -38,16 +39,21 @@ impl RunContext<'_> {
         if let Some(stop) = self.out_of_budget() {
             return Ok(stop);
         }
-        let checkout = self.coder_checkout(bounce)?;
-        if ticket.attempt > 1 {
-            // What an attempt left behind whose end is not on record is not a state to go on
-            // from. It stays in the object store, under the run's own refs.
-            self.salvage(&checkout, bounce, ticket.attempt)?;
-            checkout.reset(&self.start_of(bounce)?)?;
-        }
+        let begun = BegunSession {
+            role: "coder",
+            bounce,
+            was_there: self.checkouts().has_coder(),
+            checkout: self.coder_checkout(bounce)?,
+            start: self.start_of(bounce)?,
+            files: self.files().coder(bounce),
+            earlier: talk.resumed(),
+        };
+        let footing = self.footing(ticket, &begun)?;
         let at = self.run.settings.base.clone();
         let evidence = talk.evidence.map(Evidence::to_markdown);
+        let red_base = talk.evidence.is_some_and(|one| one.shortfall == Shortfall::RedBase);
         let before = match &evidence {
+            Some(evidence) if red_base => Before::FailsAlready { evidence },
             Some(evidence) => Before::FellShort { evidence },
             None => Before::Nothing,
         };
@@ -57,12 +63,13 @@ impl RunContext<'_> {
         let asked = StepSession {
             role: "coder",
             bounce,
-            prompt,
-            // A session that was lost may have said anything in that conversation.
-            conversation: talk.resumed().filter(|_| ticket.attempt == 1),
-            dir: checkout.dir().to_owned(),
-            at: self.start_of(bounce)?,
-            files: self.files().coder(bounce),
+            conversation: footing.conversation(&prompt),
+            prompt: footing.prompt(prompt),
+            fresh: footing.fresh_start(),
+            keeps_home: true,
+            dir: begun.checkout.dir().to_owned(),
+            at: begun.start,
+            files: begun.files,
             brief,
             commands: None,
         };
@@ -73,8 +80,13 @@ impl RunContext<'_> {
 
     pub(crate) fn snapshot(&mut self, ticket: &Ticket, bounce: u32) -> Result<Done> {
         let checkout = self.coder_checkout(bounce)?;
-        let (tree, refused) = match self.checkouts().snapshot(&checkout)? {
-            Snapshot::Taken(tree) => (tree, None),
+        let mut left_out = Vec::new();
+        let taken = self.checkouts().snapshot(&checkout)?;
+        let (tree, refused) = match taken {
+            Snapshot::Taken(tree) => {
+                left_out = self.left_out(&checkout)?;
+                (tree, None)
+            }
             // What the bounce began with stays the last state that can be gone back to.
             Snapshot::Refused(why) => {
                 let start = self.start_of(bounce)?;
@@ -107,7 +119,21 @@ impl RunContext<'_> {
             file: Some(self.struck(&secret.file)),
             line: secret.line,
         });
-        Ok(Done::Snapshot { tree, changed_files, secrets: secrets.collect(), refused })
+        let secrets: Vec<Finding> = secrets.collect();
+        if !secrets.is_empty() {
+            self.progress.update(&Update::Secrets { found: secrets.clone() });
+        }
+        Ok(Done::Snapshot { tree, changed_files, secrets, refused, left_out })
+    }
+
+    /// Names what was edited in the checkout and that no commit takes, and tells it.
+    fn left_out(&mut self, checkout: &spore_git::Checkout) -> Result<Vec<String>> {
+        let files = self.checkouts().left_out(checkout)?;
+        let files: Vec<String> = files.iter().map(|name| self.struck(name)).collect();
+        if !files.is_empty() {
+            self.progress.update(&Update::LeftOut { files: files.clone() });
+        }
+        Ok(files)
     }
 
     /// Returns a name without secrets, whichever kind they are.
@@ -120,23 +146,30 @@ impl RunContext<'_> {
         if let Some(stop) = self.out_of_budget() {
             return Ok(stop);
         }
-        let checkout = self.coder_checkout(1)?;
         let base = self.run.settings.base.clone();
-        if ticket.attempt > 1 {
-            self.salvage(&checkout, 1, ticket.attempt)?;
-            checkout.reset(&base)?;
-        }
+        let begun = BegunSession {
+            role,
+            bounce: 1,
+            was_there: self.checkouts().has_coder(),
+            checkout: self.coder_checkout(1)?,
+            start: base.clone(),
+            files: self.files().role(role),
+            earlier: None,
+        };
+        let footing = self.footing(ticket, &begun)?;
         let findings = self.findings(role, &base, &[]);
         let (turn, before) = (RoleTurn::Alone, Before::Nothing);
         let (prompt, brief) = self.task_file(ticket, role, turn, before, findings)?;
         let asked = StepSession {
             role,
             bounce: 0,
-            prompt,
-            conversation: None,
-            dir: checkout.dir().to_owned(),
+            conversation: footing.conversation(&prompt),
+            prompt: footing.prompt(prompt),
+            fresh: footing.fresh_start(),
+            keeps_home: true,
+            dir: begun.checkout.dir().to_owned(),
             at: base,
-            files: self.files().role(role),
+            files: begun.files,
             brief,
             commands: None,
         };
@@ -160,7 +193,7 @@ impl Talk<'_> {
 fn again(evidence: &Evidence) -> String {
     format!(
         "{}\nThe task and the checks are as before, and the files are as you left them. Mend what \
-         fell short, then end with a short account.\n",
+         fell short, then end with a short account of the whole change as it is now.\n",
         evidence.to_markdown()
     )
 }

@@ -18,6 +18,7 @@ impl RunContext<'_> {
         self.credit_lessons(ticket, conclusion)?;
         self.let_go_of_secrets(ticket)?;
         self.checkouts().retire_verifiers()?;
+        self.checkouts().discard_tester()?;
         // Its conversations are over.
         let home = coder_home(self.project.workspace, self.run.id);
         if home.exists() {

@@ -1,16 +1,19 @@
 //! The steps that run the project's own checks.
 
 mod canaries;
+mod flaky;
 mod ground;
+mod held_out;
+mod mixed_trees;
 mod probes;
 
 use std::path::Path;
 
 use spore_gates::{Absence, GateResult, Standing, TouchKind, TouchedFile};
 use spore_git::TreeMixture;
-use spore_model::{CommitId, Ticket, TreeId};
+use spore_model::{ProbeTime, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
-use spore_proof::{ChangeProof, Exchanged, HeldFile, HeldReason, NewTests, Weighing};
+use spore_proof::{ChangeProof, HeldFile, HeldOutReport, HeldReason, NewTests, Weighing};
 
 use crate::checks::review::Review;
 use crate::checks::runner::{Against, Checked, expected_of_base_tests};
@@ -20,6 +23,7 @@ use crate::{Result, Update};
 
 use canaries::{CanaryFindings, CanaryGround};
 use ground::{CheckedChange, Proving};
+use held_out::HeldOutAnswer;
 
 use probes::Probed;
 
@@ -46,7 +50,7 @@ impl RunContext<'_> {
     /// change itself, and then what that proves.
     pub(crate) fn check(&mut self, ticket: &Ticket, bounce: u32, tree: &TreeId) -> Result<Done> {
         let commit = self.bounce_commit(bounce)?;
-        self.progress.update(&Update::Gates { what: format!("bounce {bounce}") });
+        self.progress.update(&Update::Gates { what: format!("attempt {bounce}") });
         let parent = self.existing_bounce(bounce)?;
         let run = self.open_gates(ticket, parent, "gates")?;
         let base_tree = self.project.repository.tree_of(&self.run.settings.base)?;
@@ -63,8 +67,11 @@ impl RunContext<'_> {
         }
         let logs = self.files().gates(bounce);
         let place = CheckedChange { run, logs: &logs, commit: &commit, tree };
-        let proving = Proving { bounce, base_tree, baseline: &baseline, review: &review };
-        let Some((results, proof)) = self.prove(ticket, &proving, &place)? else {
+        let mut proving =
+            Proving { bounce, base_tree, baseline, review: &review, looked_up: Vec::new() };
+        let Some(ProvedChange { results, proof, held_out }) =
+            self.prove(ticket, &mut proving, &place)?
+        else {
             return Ok(interrupted());
         };
         self.write_results(&logs, &results)?;
@@ -77,6 +84,9 @@ impl RunContext<'_> {
             }
         }
         let summary = self.gate_summary(results, notes);
+        if let Some(held_out) = held_out {
+            return Ok(Done::Gates(self.rejected_by_tests(&logs, &held_out, summary)?));
+        }
         Ok(Done::Gates(GateSummary { proof: proof.map(|proof| proof.summary()), ..summary }))
     }
 
@@ -85,24 +95,34 @@ impl RunContext<'_> {
     fn prove(
         &mut self,
         ticket: &Ticket,
-        proving: &Proving<'_>,
+        proving: &mut Proving<'_>,
         place: &CheckedChange<'_>,
-    ) -> Result<Option<(Vec<GateResult>, Option<ChangeProof>)>> {
+    ) -> Result<Option<ProvedChange>> {
         let allowed = self.run.settings.allow_test_changes;
         let sorted = &proving.review.sorted;
+        let red = |results| Ok(Some(ProvedChange { results, proof: None, held_out: None }));
         // Where tests were touched, those of the base are run as well, and none of them may be missing.
         let absence = match allowed || sorted.touches_tests() {
             true => Absence::IsAllowed,
             false => Absence::IsRed,
         };
-        let against = Against::Base { baseline: &proving.baseline.results, absence };
+        let expected = proving.baseline.with_flaky(proving.baseline.results.clone());
+        let recorded = self.run.settings.probe != ProbeTime::Off;
+        let against = Against::Base { baseline: &expected, absence, recorded };
         let check = place.check(place.commit, place.tree, against);
-        let Checked::Done(mut results) = self.with_gates(|gates, told| gates.run(&check, told))?
-        else {
+        let records = &mut proving.looked_up;
+        let checked = self.with_gates(|gates, told| gates.run_recorded(&check, records, told))?;
+        let Checked::Done(mut results) = checked else { return Ok(None) };
+        if !self.excuse_flaky(proving, place, &mut results, absence)? {
             return Ok(None);
-        };
+        }
+        if self.run.settings.fix_red {
+            for line in refuse_old_failures(&mut results) {
+                self.progress.update(&Update::GateEnded { line });
+            }
+        }
         if is_red(&results) {
-            return Ok(Some((results, None)));
+            return red(results);
         }
         let (kept, with_held) = match allowed {
             true => (results.clone(), true),
@@ -115,7 +135,7 @@ impl RunContext<'_> {
             results.extend(kept.iter().cloned());
         }
         if is_red(&results) {
-            return Ok(Some((results, None)));
+            return red(results);
         }
         let Some(canaries) = self.check_kept_canaries(ticket, proving, place)? else {
             return Ok(None);
@@ -124,8 +144,16 @@ impl RunContext<'_> {
             self.progress.update(&Update::GateEnded { line });
         }
         if is_red(&results) {
-            return Ok(Some((results, None)));
+            return red(results);
         }
+        let held_out = match self.check_held_out(ticket, proving, place, &kept)? {
+            HeldOutAnswer::Off => None,
+            HeldOutAnswer::Given(report) if report.rejecting.is_empty() => Some(report),
+            HeldOutAnswer::Given(report) => {
+                return Ok(Some(ProvedChange { results, proof: None, held_out: Some(report) }));
+            }
+            HeldOutAnswer::Interrupted => return Ok(None),
+        };
         let Some(new) = self.check_new_tests(ticket, proving, place, &results)? else {
             return Ok(None);
         };
@@ -136,15 +164,19 @@ impl RunContext<'_> {
             with_held,
             recorded: proving.baseline.is_recorded(),
             tests_allowed: allowed,
-            without_canary: &canaries.without(proving.baseline),
+            flaky: &proving.baseline.flaky,
+            without_canary: &canaries.without(&proving.baseline),
             new,
         });
-        let proof = match self.probe(ticket, proving, place, &results)? {
+        let mut proof = match self.probe(ticket, proving, place, &results)? {
             Probed::Off => proof,
             Probed::Done(hunks) => proof.with_hunks(hunks),
             Probed::Interrupted => return Ok(None),
         };
-        Ok(Some((results, Some(proof))))
+        if let Some(held_out) = held_out {
+            proof = proof.with_held_out(held_out);
+        }
+        Ok(Some(ProvedChange { results, proof: Some(proof), held_out: None }))
     }
 
     /// Asks the canaries on the tree with the base's own tests.
@@ -166,7 +198,7 @@ impl RunContext<'_> {
         };
         let ground =
             CanaryGround { run: place.run, logs: place.logs, commit: &commit, tree: &tree };
-        self.check_canaries(ticket, ground, &proving.base_tree, proving.baseline)
+        self.check_canaries(ticket, ground, &proving.base_tree, &proving.baseline)
     }
 
     /// Checks the change with the base's own tests. Where it is green and touches data that the
@@ -176,16 +208,18 @@ impl RunContext<'_> {
     fn check_kept(
         &mut self,
         ticket: &Ticket,
-        proving: &Proving<'_>,
+        proving: &mut Proving<'_>,
         place: &CheckedChange<'_>,
         results: &[GateResult],
     ) -> Result<Option<(Vec<GateResult>, bool)>> {
         let sorted = &proving.review.sorted;
         let tests: Vec<&TouchedFile> = sorted.tests.iter().collect();
         let with_tests = MixedCheck { held: &tests, with_data: false };
-        let Some(kept) = self.check_with_base(ticket, proving, place, results, &with_tests)? else {
+        let kept = self.check_with_base(ticket, proving, place, results, &with_tests)?;
+        let Some(mut kept) = kept else { return Ok(None) };
+        if !self.excuse_flaky(proving, place, &mut kept, Absence::IsRed)? {
             return Ok(None);
-        };
+        }
         if sorted.held.is_empty() || is_red(&kept) {
             return Ok(Some((kept, false)));
         }
@@ -197,31 +231,6 @@ impl RunContext<'_> {
         let with_data = MixedCheck { held: &all, with_data: true };
         let again = self.check_with_base(ticket, proving, place, results, &with_data)?;
         Ok(again.map(|again| (kept, is_red(&again))))
-    }
-
-    /// Returns the tree of the change with these files as the base has them, and tests among its code,
-    /// too.
-    fn kept_tree(
-        &self,
-        proving: &Proving<'_>,
-        place: &CheckedChange<'_>,
-        held: &[&TouchedFile],
-    ) -> Result<TreeId> {
-        let is_new = |one: &&&TouchedFile| one.how == TouchKind::Added;
-        let names = |files: Vec<&&TouchedFile>| -> Vec<String> {
-            files.into_iter().map(|one| one.path.clone()).collect()
-        };
-        let leave_out = names(held.iter().filter(|one| is_new(one)).collect());
-        let bring_back = names(held.iter().filter(|one| !is_new(one)).collect());
-        let base = self.run.settings.base.clone();
-        let rewrite = self.exchanged(proving, place.commit, &base)?;
-        let mixture = TreeMixture {
-            from: &base,
-            bring_back: &bring_back,
-            leave_out: &leave_out,
-            rewrite: &rewrite,
-        };
-        self.mixed(place.tree, &mixture)
     }
 
     /// Checks the change with these files as the base has them, and tests among its code, too.
@@ -238,6 +247,7 @@ impl RunContext<'_> {
             return Ok(Some(results.to_vec()));
         }
         let expected = expected_of_base_tests(&proving.baseline.results, results);
+        let expected = proving.baseline.with_flaky(expected);
         if mixed == proving.base_tree {
             // Nothing but tests was touched: what those of the base say of it is known.
             let known = known_of_base_tests(&proving.baseline.results, &expected);
@@ -299,42 +309,40 @@ impl RunContext<'_> {
         })
     }
 
-    /// Returns the files of `code` that have tests among them, with the tests of `tests`.
-    fn exchanged(
-        &self,
-        proving: &Proving<'_>,
-        code: &CommitId,
-        tests: &CommitId,
-    ) -> Result<Vec<(String, Vec<u8>)>> {
-        let mut exchanged = Vec::new();
-        for path in &proving.review.sorted.inline {
-            let text = |commit: &CommitId| -> Result<Option<String>> {
-                let bytes = self.project.repository.read_file(commit, path)?;
-                Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-            };
-            // A file that is new has nothing to be exchanged with: its tests go with it.
-            let (Some(code), Some(tests)) = (text(code)?, text(tests)?) else { continue };
-            if let Exchanged::Text(text) = spore_proof::exchange(path, &code, &tests) {
-                exchanged.push((path.clone(), text.into_bytes()));
-            }
-        }
-        Ok(exchanged)
-    }
-
     fn write_results(&self, logs: &Path, results: &[GateResult]) -> Result<()> {
         self.project.around.write_json(&logs.join("results.json"), &results)
     }
 
     fn gate_summary(&mut self, results: Vec<GateResult>, notes: Vec<String>) -> GateSummary {
-        let room = usize::try_from(self.project.config.gates.evidence_bytes).unwrap_or(4096);
+        let room = self.room_of("coder").evidence_bytes;
         let summary = words::summary(&results, notes, room);
         self.gate_results = results;
         summary
     }
 }
 
+/// Turns down what is red only as it was at the base, where mending that is the task; returns a
+/// line for each.
+fn refuse_old_failures(results: &mut [GateResult]) -> Vec<String> {
+    let old = results.iter_mut().filter(|result| result.standing == Standing::OldRed);
+    let refused = old.map(|result| {
+        result.standing = Standing::Red;
+        result.note = Some(format!("still failing: {}", result.failures.join(", ")));
+        words::line(result)
+    });
+    refused.collect()
+}
+
 fn is_red(results: &[GateResult]) -> bool {
     results.iter().any(|result| result.standing == Standing::Red)
+}
+
+/// What came of a change: its checks, and what they prove where they are green. Tests that the coder
+/// never saw are here where they reject it.
+struct ProvedChange {
+    results: Vec<GateResult>,
+    proof: Option<ChangeProof>,
+    held_out: Option<HeldOutReport>,
 }
 
 /// Which files of a change are the base's in one run of the checks, and whether data is among them.

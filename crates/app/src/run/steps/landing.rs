@@ -2,11 +2,11 @@
 
 use spore_model::{CommitId, StepKey, Ticket, TreeId};
 use spore_pipeline::Done;
+use spore_runs::Apply;
 
 use crate::base::error::bug;
 use crate::base::run_refs;
-use crate::report::applied::Apply;
-use crate::run::apply::{self, Site, commit_message};
+use crate::run::apply::{self, CommitJudge, CommitStory, Site, commit_message};
 use crate::run::context::RunContext;
 use crate::{Result, Update};
 
@@ -16,8 +16,25 @@ impl RunContext<'_> {
             Some(Done::Gates(gates)) => gates.proof,
             _ => None,
         };
-        let task = &self.run.settings.task;
-        let message = commit_message(task, self.run.id, tree, proof.as_ref());
+        let settings = &self.run.settings;
+        let key = if settings.solo.is_some() { StepKey::solo() } else { StepKey::coder(bounce) };
+        let said = match self.steps().result(&key)? {
+            Some(Done::Coder(session) | Done::Solo(session)) => session.final_text,
+            _ => String::new(),
+        };
+        let diff = self.project.repository.diff(&settings.base, tree, 0)?;
+        let changed: Vec<String> = diff.files.into_iter().map(|file| file.path).collect();
+        let message = commit_message(&CommitStory {
+            task: &settings.task,
+            run: self.run.id,
+            tree,
+            said: &said,
+            changed: &changed,
+            judged: match &settings.solo {
+                Some(role) => CommitJudge::Unjudged { role },
+                None => CommitJudge::Verifier { proof: proof.as_ref() },
+            },
+        });
         let commit = self.commit_tree(tree, &message, ticket)?;
         self.set_ref(&run_refs::own(self.run.id, "result"), &commit)?;
         Ok(Done::Committed { commit })
@@ -27,7 +44,9 @@ impl RunContext<'_> {
         let (base, how) = (self.run.settings.base.clone(), self.run.settings.apply);
         let (around, workspace, repository) =
             (self.project.around, self.project.workspace, self.project.repository);
-        let site = Site { around, workspace, repository, run: self.run.id };
+        let run = self.run.id;
+        let branch = run_refs::free_branch(repository, run, &self.run.settings.task, commit)?;
+        let site = Site { around, workspace, repository, run, branch };
         let mut applied = apply::apply(&site, &base, commit, how)?;
         if self.run.settings.in_place && how != Apply::Merge {
             let laid = apply::lay_down(&site, &base, commit)?;

@@ -8,4 +8,5 @@ mod landing;
 mod nodes;
 mod proposals;
 mod summarizer;
+mod tester;
 mod verifier;

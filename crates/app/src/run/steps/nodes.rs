@@ -48,10 +48,10 @@ impl RunContext<'_> {
             {
                 self.learn_implementation(&keys()?, *bounce, tree)
             }
-            (Step::Close { bounce, verdict: Some(verdict), .. }, Done::Closed) => {
+            (Step::Close { bounce, verdict, .. }, Done::Closed) => {
                 let keys = keys()?;
                 self.learn_touched(&keys, *bounce)?;
-                self.learn_verdict(&keys, *bounce, verdict)
+                verdict.as_ref().map_or(Ok(()), |one| self.learn_verdict(&keys, *bounce, one))
             }
             (Step::Escalate { bounce, reason }, Done::Escalated) => {
                 self.learn_escalation(&keys()?, *bounce, reason)
@@ -123,10 +123,13 @@ impl RunContext<'_> {
         self.keep(&[node], &[edge])
     }
 
-    /// Connects an implementation that was judged with the code it touched. Its tree was
-    /// indexed for its verifier; where it was not, nothing is indexed for this.
+    /// Connects an implementation with the code it touched, whether a verifier judged it or a
+    /// check was red. Where the base is not indexed nothing is indexed for this.
     fn learn_touched(&self, keys: &Keys, bounce: u32) -> Result<()> {
         let implementation = keys.implementation(bounce);
+        if self.knowledge.node(&implementation)?.is_none() {
+            return Ok(());
+        }
         let found = self.bounce_commit(bounce).and_then(|commit| {
             let paths = self.paths_of(&commit)?;
             Ok(self.briefing().touched(&self.run.settings.base, &commit, &paths))
@@ -318,6 +321,8 @@ fn figures(
         "turns": session.map(|session| session.turns),
         "usage": session.map(|session| session.usage),
         "cost": session.map(|session| session.cost),
+        "duration_ms": session.map(|session| session.duration_ms),
+        "exit_code": session.and_then(|session| session.exit_code),
     })
 }
 

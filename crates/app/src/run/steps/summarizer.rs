@@ -39,6 +39,8 @@ impl RunContext<'_> {
             bounce: 0,
             prompt,
             conversation: None,
+            fresh: None,
+            keeps_home: false,
             dir: checkout.dir().to_owned(),
             at: self.bounce_commit(bounce)?,
             files: self.files().role("summarizer"),
@@ -73,7 +75,8 @@ impl RunContext<'_> {
         conclusion: &Conclusion,
         carried: &[NodeId],
     ) -> Result<(String, Brief)> {
-        let diff = self.diff(&self.project.repository.tree_of(&self.bounce_commit(bounce)?)?)?;
+        let tree = self.project.repository.tree_of(&self.bounce_commit(bounce)?)?;
+        let diff = self.diff_for("summarizer", &tree)?;
         let report = report::report(self.project.workspace, self.project.journal, self.run.id)?;
         let bounces: Vec<BounceTrail> = report
             .bounces

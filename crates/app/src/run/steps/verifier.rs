@@ -38,7 +38,7 @@ impl RunContext<'_> {
             return Ok(interrupted());
         }
         let commit = self.bounce_commit(bounce)?;
-        let diff = self.diff(tree)?;
+        let diff = self.diff_for("verifier", tree)?;
         let handed = self.handed(ticket, &commit, tree, &diff.files)?;
         let checkout = self.checkouts().verifier(bounce, &handed.commit)?;
         let mut lines = self.recorded_gate_lines(bounce)?;
@@ -57,6 +57,8 @@ impl RunContext<'_> {
             bounce,
             prompt,
             conversation: None,
+            fresh: None,
+            keeps_home: false,
             dir: checkout.dir().to_owned(),
             commands: Some(self.verifier_commands(bounce, &commit, tree)?),
             at: commit,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use spore_effects::session::ProjectPlace;
 use spore_model::{Fault, Usd};
 use spore_tools::remote::{Asker, Start, Told};
 
@@ -24,6 +25,8 @@ pub(crate) struct StartsAdmitted {
     pub(crate) ancestry: Vec<(String, String)>,
     /// What the session itself is shown, and so all that it starts.
     pub(crate) dir: PathBuf,
+    /// How that is called there, where it is called otherwise.
+    pub(crate) seen: Option<ProjectPlace>,
     /// What they may cost together.
     pub(crate) usd: Option<Usd>,
     /// How deep sessions may be nested.
@@ -93,7 +96,8 @@ impl Starting {
     /// decides nothing.
     fn surroundings(&self, start: &Start, interrupt: Interrupt) -> Surroundings {
         let mut around = self.around.apart(&self.around.cwd);
-        around.cwd.clone_from(&start.cwd);
+        let outside = self.admitted.seen.as_ref().and_then(|seen| seen.outside(&start.cwd));
+        around.cwd = outside.unwrap_or_else(|| start.cwd.clone());
         around.interrupt = interrupt;
         for (name, value) in &self.admitted.ancestry {
             around.variables.retain(|(known, _)| known != name);
@@ -136,6 +140,8 @@ struct TellAsker<'a>(&'a Asker<'a>);
 
 impl Progress for TellAsker<'_> {
     fn update(&mut self, update: &Update) {
-        self.0.tell(&update.to_string());
+        if !update.is_live() {
+            self.0.tell(&update.to_string());
+        }
     }
 }

@@ -308,6 +308,7 @@ fn a_token_that_starts_sessions_does_nothing_else_and_no_other_token_starts_any(
     let starts = StartsAdmitted {
         ancestry: vec![("SPORE_SPAWN_DEPTH".to_owned(), "3".to_owned())],
         dir: garden.root(),
+        seen: None,
         usd: Some(Usd::from_nanos(8_000_000_000)),
         limit: 4,
     };

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use spore_agent::{Agent, AgentError, AgentWatch, Capabilities};
+use spore_agent::{Agent, AgentError, AgentEvent, AgentWatch, Capabilities};
 use spore_model::{EffectClass, Outcome, Run, RunId, RunKind, StepKey};
 use spore_tools::remote::{Ask, Remote, Told};
 
@@ -66,7 +66,7 @@ impl Progress for Quiet {
     fn update(&mut self, _: &Update) {}
 }
 
-fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) -> SessionPlan {
+fn plan(garden: &Garden, agent: Arc<dyn Agent>, confinement: SessionConfinement) -> SessionPlan {
     let (run, id) = (RunId::from_parts(1, 1), RunId::from_parts(1, 2));
     let config = &spore_config::Config::load(&[]).unwrap().config;
     SessionPlan {
@@ -76,6 +76,8 @@ fn plan(garden: &Garden, agent: Arc<Looker>, confinement: SessionConfinement) ->
         agent,
         prompt: format!("look around {KEY}"),
         conversation: None,
+        fresh: None,
+        keeps_home: false,
         system_prompt: None,
         dir: garden.root(),
         files: crate::base::run_files::SessionFiles::new(garden.root().join("s")),
@@ -124,7 +126,7 @@ fn a_session_has_variables_tools_and_a_model_and_no_secret_however_it_is_held() 
             true => SessionConfinement::OwnDirectory(own),
             false => SessionConfinement::Checkout(not_held.clone()),
         };
-        let plan = plan(&garden, Arc::clone(&agent), confinement);
+        let plan = plan(&garden, Arc::clone(&agent) as Arc<dyn Agent>, confinement);
         let (run, now) = (plan.row.run, around.clock.now());
         journal.create_run(&Run::begin(run, RunKind::Spawn, "look", now), &[]).unwrap();
         let (class, intent) = (EffectClass::Paid, json!({}));
@@ -160,4 +162,74 @@ fn a_session_has_variables_tools_and_a_model_and_no_secret_however_it_is_held() 
         let [flag] = &end.proposals.flags[..] else { panic!("{:?}", end.proposals) };
         assert_eq!((&flag.message, &flag.file), (&struck("flagged "), &Some(struck(""))));
     }
+}
+
+/// Speaks and ends well, but has never started its server of tools.
+struct Unserved {
+    starts_servers: bool,
+    says: Option<&'static str>,
+}
+
+impl Agent for Unserved {
+    fn name(&self) -> &str {
+        "unserved"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn starts_servers(&self) -> bool {
+        self.starts_servers
+    }
+
+    fn run(
+        &self,
+        _: &Request,
+        watch: &mut dyn AgentWatch,
+    ) -> std::result::Result<SessionReport, AgentError> {
+        if let Some(status) = self.says {
+            let server = crate::SERVER_NAME.to_owned();
+            watch.event(&AgentEvent::McpStatus { server, status: status.to_owned() });
+        }
+        watch.event(&AgentEvent::Text { text: "done".to_owned() });
+        // What is said at once would end the session here.
+        let final_text = watch.worthless().unwrap_or_default();
+        Ok(SessionReport { final_text, ..SessionReport::ended(Outcome::Success, None) })
+    }
+}
+
+#[test]
+fn a_session_without_the_tools_of_its_role_is_worthless() {
+    let check = |starts_servers: bool, says: Option<&'static str>, at_once: &str, reason: &str| {
+        let garden = Garden::planted();
+        let around = garden.around();
+        let workspace = Workspace::find(&around).unwrap();
+        let config = workspace.config(&around, &[]).unwrap();
+        let journal = workspace.journal(&config).unwrap();
+        let not_held = Enforcement { held: false, root: false, layers: false, notes: Vec::new() };
+        let agent = Arc::new(Unserved { starts_servers, says });
+        let plan = plan(&garden, agent, SessionConfinement::Checkout(not_held));
+        let (run, now) = (plan.row.run, around.clock.now());
+        journal.create_run(&Run::begin(run, RunKind::Spawn, "look", now), &[]).unwrap();
+        journal.begin_step(run, &plan.row.key, EffectClass::Paid, &json!({}), now).unwrap();
+        let opener = SessionOpener {
+            around: &around,
+            workspace: &workspace,
+            config: &config,
+            journal: &journal,
+            broker: &Broker::start(&around, &workspace, &config).unwrap(),
+            trace: &plan.row.id.into(),
+        };
+        let report = opener.run(&plan, &mut Quiet).unwrap().report;
+        assert_eq!(report.final_text, at_once);
+        assert_eq!(report.reason.as_deref().unwrap_or_default(), reason);
+        assert_eq!(report.outcome == Outcome::Success, reason.is_empty());
+    };
+    let failed = "the MCP server spore is needed and is failed";
+    check(false, Some("failed"), failed, failed);
+    check(false, Some("connected"), "", "");
+    // Only the broker knows it of an agent that does not say, and not of every agent.
+    check(true, None, "", "the MCP server spore is needed and was not started");
+    check(false, None, "", "");
 }

@@ -7,6 +7,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use spore_agent::api::is_own_loop;
 use spore_config::{Config, ReachList};
 use spore_effects::session::Reached;
 use spore_model::NetAddress;
@@ -57,7 +58,7 @@ pub(super) fn reached(
     }
     let mut addresses = config.sandbox.network.addresses.clone();
     // The commands of this backend are its only processes; the model is asked by us.
-    if backend != "api" {
+    if !is_own_loop(backend) {
         addresses.extend(own(config, backend).into_iter().flat_map(|own| own.addresses.clone()));
         addresses.extend(variables.own.iter().flat_map(|(_, value)| in_variable(value)));
         addresses.extend(settings.iter().flat_map(|file| in_settings(&read(file))));
@@ -215,6 +216,7 @@ mod tests {
         let both = "127.0.0.1:5432 a.example.org:80 a.example.org:443";
         check(listed, "command", &[], &[], both);
         check(listed, "api", &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")], &[], both);
+        check(listed, "llama-server", &[("OPENAI_BASE_URL", "http://127.0.0.1:9")], &[], both);
         check("sandbox.network = [\"*\"]", "claude", &[], &[], "*");
         check("sandbox.agents.mine.network = [\"*\"]", "acp:mine", &[], &[], "*");
     }

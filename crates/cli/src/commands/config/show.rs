@@ -20,7 +20,7 @@ pub(crate) struct ConfigShowArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ConfigShowArgs) -> Result<u8> {
     let settings = spore_app::show_settings(around, args.key.as_deref())?;
-    ui.answer(&settings, || match &args.key {
+    ui.answer_as_is(&settings, || match &args.key {
         Some(key) if settings.is_empty() => format!("# {key} is not set"),
         _ => settings.iter().map(|setting| line(setting, args.origin)).collect(),
     });

@@ -24,7 +24,7 @@ pub(super) fn event_line(event: &Event) -> String {
 }
 
 fn second(event: &Event) -> String {
-    event.ts.to_string()[..19].replace('T', " ")
+    crate::local_time::second(event.ts)
 }
 
 /// The fields of a payload, as many as there is room for: what fits on a line first.

@@ -44,8 +44,9 @@ impl Bar {
     /// Makes one that tells of its stages on a terminal alone: for a command whose answer is
     /// not the index.
     pub(crate) fn aside(ui: &Ui) -> Self {
-        let bar = Self::new(ui);
-        Self { silent: bar.silent || !(bar.on_terminal || bar.json), ..bar }
+        let mut bar = Self::new(ui);
+        bar.silent |= !(bar.on_terminal || bar.json);
+        bar
     }
 
     /// Takes the line away: something else is to be written.
@@ -54,6 +55,13 @@ impl Bar {
         if std::mem::take(&mut state.is_dirty) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+/// Whatever comes next, an error included, begins on a line of its own.
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Memory from the command line: what events prove about the lines that every agent is told.
 
 mod crystallize;
+mod feedback;
 mod inbox;
 mod scan;
 mod status;
@@ -20,7 +21,7 @@ use crate::ui::Ui;
 /// and an update removes the lines that the ledger has enough evidence against.
 #[derive(clap::Subcommand)]
 #[command(
-    after_help = "Examples:\n  spore memory scan && spore memory crystallize && spore memory update\n  spore memory status                  how every line stands\n  spore memory why L3                  what that rests on\n  spore memory undo                    take the last update back"
+    after_help = "Examples:\n  spore memory scan && spore memory crystallize && spore memory update\n  spore memory status                  how every line stands\n  spore memory why L3                  what that rests on\n  spore memory feedback L3 failed \"we use just now\"\n  spore memory undo                    take the last update back"
 )]
 pub(crate) enum MemoryCommand {
     Scan(scan::MemoryScanArgs),
@@ -29,6 +30,7 @@ pub(crate) enum MemoryCommand {
     Undo(undo::UndoArgs),
     Status(status::MemoryStatusArgs),
     Why(why::WhyArgs),
+    Feedback(feedback::FeedbackArgs),
     #[command(subcommand)]
     Inbox(inbox::InboxCommand),
 }
@@ -41,6 +43,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &MemoryCommand) -
         MemoryCommand::Undo(args) => undo::run(ui, around, args),
         MemoryCommand::Status(args) => status::run(ui, around, args),
         MemoryCommand::Why(args) => why::run(ui, around, args),
+        MemoryCommand::Feedback(args) => feedback::run(ui, around, args),
         MemoryCommand::Inbox(command) => inbox::run(ui, around, command),
     }
 }

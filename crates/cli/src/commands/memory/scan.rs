@@ -17,7 +17,7 @@ use crate::ui::Ui;
 /// no line says. Any other event that touches a line waits for review.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore memory scan\n  spore memory scan --coverage              also tell of lines that nothing touched\n  spore memory scan --events logs/events    another directory of <day>.jsonl files\n  spore events append --kind human --type memory.feedback \\\n    --payload '{\"line\": \"cfa685e12bda\", \"activation\": \"missed\", \"root_cause\": \"direction-wrong\"}'\n                                            say that a line failed, and why"
+    after_help = "Examples:\n  spore memory scan\n  spore memory scan --coverage              also tell of lines that nothing touched\n  spore memory scan --events logs/events    another directory of <day>.jsonl files\n  spore memory feedback L3 failed \"why\"    say that a line failed, and why"
 )]
 pub(crate) struct MemoryScanArgs {
     /// Read these event files instead of the project's own

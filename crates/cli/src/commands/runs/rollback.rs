@@ -18,7 +18,7 @@ use crate::ui::{Ui, shown};
     after_help = "Examples:\n  spore runs rollback 7QX2 --dry-run  what it would mean\n  spore runs rollback 7QX2 --yes      do it without asking"
 )]
 pub(crate) struct RollbackArgs {
-    /// Any unique beginning or end of the run's id
+    /// Any unique part of the run's id as it is shown
     run: String,
     /// Do not ask
     #[arg(short, long)]

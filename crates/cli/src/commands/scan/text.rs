@@ -89,7 +89,7 @@ fn large(scan: &ScanReport) -> String {
             0 => String::new(),
             lines => format!(", {} lines", number_text(u64::from(lines))),
         };
-        let _ = writeln!(text, "  {}  {}{lines}", name(&file.path), size_text(file.size));
+        let _ = writeln!(text, "  {}  {}{lines}", path(&file.path), size_text(file.size));
     }
     more(&mut text, scan.totals.large_files, scan.large_files.len());
     text
@@ -98,7 +98,7 @@ fn large(scan: &ScanReport) -> String {
 fn generated(scan: &ScanReport) -> String {
     let mut text = String::new();
     for file in &scan.generated_files {
-        let _ = writeln!(text, "  {}  {}", name(&file.path), size_text(file.size));
+        let _ = writeln!(text, "  {}  {}", path(&file.path), size_text(file.size));
     }
     more(&mut text, scan.totals.generated_files, scan.generated_files.len());
     text
@@ -114,9 +114,14 @@ fn more(text: &mut String, all: u64, shown: usize) {
 fn recent(scan: &ScanReport) -> String {
     let mut text = String::new();
     for file in &scan.recent_files {
-        let _ = writeln!(text, "  {:14}  {}", file.modified_human, name(&file.path));
+        let _ = writeln!(text, "  {:14}  {}", file.modified_human, path(&file.path));
     }
     text
+}
+
+/// A path in a table: its ends tell it from others.
+fn path(path: &str) -> String {
+    spore_plain::ends_within(&name(path), 80)
 }
 
 fn disk(rows: &[DiskUse]) -> String {
@@ -126,7 +131,7 @@ fn disk(rows: &[DiskUse]) -> String {
             text,
             "  {:>9}  {}  ({}, {})",
             size_text(row.disk_bytes),
-            name(&row.path),
+            path(&row.path),
             files(row.files),
             size_text(row.bytes)
         );

@@ -30,6 +30,9 @@ pub struct SandboxRoot {
     pub show: Vec<PathBuf>,
     /// Directories that stand in for others and may be written.
     pub stand_ins: Vec<StandIn>,
+    /// The directory that the session works in, where it is seen under another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectPlace>,
     /// Directories that are shown as they are; what is written there goes elsewhere.
     pub layered: Vec<LayeredPlace>,
     /// Directories that are there, empty and not to be written, but for what else is placed in
@@ -40,6 +43,41 @@ pub struct SandboxRoot {
     /// What it reaches outside of a network of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reach: Vec<Reached>,
+}
+
+/// What a session works in, under a name that tells nothing of the session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProjectPlace {
+    /// Where it is seen.
+    pub at: PathBuf,
+    /// What it is.
+    pub dir: PathBuf,
+    pub read_only: bool,
+}
+
+impl ProjectPlace {
+    /// Returns a path as it is called inside.
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(&self.dir).ok().map(|rest| joined(&self.at, rest))
+    }
+
+    /// Returns a path that the session has named as it is called outside.
+    pub fn outside(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(&self.at).ok().map(|rest| joined(&self.dir, rest))
+    }
+}
+
+/// An empty rest adds no slash.
+fn joined(place: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { place.to_owned() } else { place.join(rest) }
+}
+
+impl SandboxRoot {
+    /// Returns a path as the session calls it.
+    pub fn inside(&self, path: &Path) -> PathBuf {
+        let project = self.project.as_ref().and_then(|project| project.inside(path));
+        project.unwrap_or_else(|| path.to_owned())
+    }
 }
 
 /// A directory that is seen in the place of another one. It is made where it is missing.
@@ -125,7 +163,7 @@ pub(super) fn enter(confinement: &Confinement, root: &SandboxRoot, cwd: &Path) -
     for place in &sealed {
         restrict_alone(place, READ_ONLY)?;
     }
-    change_dir(cwd)?;
+    change_dir(&root.inside(cwd))?;
     Ok(is_own_proc)
 }
 
@@ -170,6 +208,10 @@ fn open_sources(confinement: &Confinement, root: &SandboxRoot) -> Made<Vec<Place
     for stand_in in &root.stand_ins {
         make_dirs(&stand_in.dir)?;
         add(&stand_in.at, PlacedKind::Writable, &[&stand_in.dir])?;
+    }
+    if let Some(ProjectPlace { at, dir, read_only }) = &root.project {
+        let kind = if *read_only { PlacedKind::ReadOnly } else { PlacedKind::Writable };
+        add(at, kind, &[dir])?;
     }
     for at in confinement.write.iter().filter(|at| at.exists()) {
         add(at, PlacedKind::Writable, &[at])?;

@@ -5,14 +5,14 @@
 //! change's product, by another lot. An answer that is wrong is asked for once more: a test that
 //! fails now and then is no attempt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use spore_gates::{Gate, GateKind, GateResult, Standing};
 use spore_git::TreeMixture;
 use spore_model::{CommitId, RunId, Ticket, TreeId};
-use spore_proof::{CanaryEnding, CanaryTest, GateCanary, PlacedCanaries};
+use spore_proof::{CanaryAnswerKind, CanaryEnding, CanaryTest, GateCanary, PlacedCanaries};
 
 use crate::Result;
 use crate::checks::baseline::Baseline;
@@ -143,7 +143,7 @@ impl RunContext<'_> {
             findings.right = open.into_iter().map(|canary| canary.gate).collect();
             return Ok(Some(findings));
         }
-        let mut answered = Vec::new();
+        let mut wrong: Option<Vec<String>> = None;
         for _ in 0..2 {
             if open.is_empty() {
                 break;
@@ -151,19 +151,28 @@ impl RunContext<'_> {
             let Some(answer) = self.ask_canaries(ticket, ground, &open, baseline)? else {
                 return Ok(None);
             };
-            let said =
-                |canary: &GateCanary| answer.results.iter().find(|one| one.gate == canary.gate);
-            let holds = |canary: &GateCanary| {
-                said(canary).is_some_and(|said| canary.holds(said, &answer.suffix))
+            // A test that is not in the tree any more cannot be asked: that is doubt, not tampering.
+            let answered: Vec<(String, CanaryAnswerKind)> = open
+                .iter()
+                .filter_map(|canary| {
+                    let said = answer.results.iter().find(|one| one.gate == canary.gate)?;
+                    Some((canary.gate.clone(), canary.answer(said, &answer.suffix)))
+                })
+                .collect();
+            let is_right = |canary: &GateCanary| {
+                answered.contains(&(canary.gate.clone(), CanaryAnswerKind::Right))
             };
-            answered.extend(answer.results.iter().map(|one| one.gate.clone()));
-            let (right, wrong): (Vec<_>, Vec<_>) = open.into_iter().partition(holds);
+            let (right, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(is_right);
             findings.right.extend(right.into_iter().map(|canary| canary.gate));
-            open = wrong;
+            open = rest;
+            let is_wrong = |gate: &String| {
+                answered.contains(&(gate.clone(), CanaryAnswerKind::Wrong))
+                    && wrong.as_ref().is_none_or(|before| before.contains(gate))
+            };
+            let now = open.iter().map(|canary| canary.gate.clone()).filter(is_wrong).collect();
+            wrong = Some(now);
         }
-        // A test that is not in the tree any more cannot be asked: that is doubt, not tampering.
-        let wrong = open.into_iter().map(|canary| canary.gate);
-        findings.wrong = wrong.filter(|gate| answered.contains(gate)).collect();
+        findings.wrong = wrong.unwrap_or_default();
         Ok(Some(findings))
     }
 
@@ -186,6 +195,8 @@ impl RunContext<'_> {
         ending: CanaryEnding,
     ) -> Result<Option<GateCanary>> {
         let base = &self.run.settings.base;
+        let known = baseline.results.iter().find(|one| one.gate == gate.name);
+        let ran: &[String] = known.map_or(&[], |one| &one.ran);
         let record = baseline.records.iter().find(|one| one.gate == gate.name);
         let record = record.map(|one| &one.recording).filter(|one| one.complete);
         let is_looked_up = |path: &String| {
@@ -208,7 +219,9 @@ impl RunContext<'_> {
                 break;
             }
             let Some(text) = self.text_at(base, &path)? else { continue };
-            let found = spore_proof::suitable(&path, &text);
+            let mut found = spore_proof::suitable(&path, &text);
+            // One that is skipped, or is not run at all, answers nothing.
+            found.retain(|one| ran.iter().any(|name| name.contains(&one.name)));
             taken += usize::from(!found.is_empty());
             let places: Vec<String> = found.iter().map(|one| one.place.clone()).collect();
             let mut drawn = spore_proof::shuffled(places, nonce)
@@ -219,9 +232,12 @@ impl RunContext<'_> {
         }
         tests.extend(more);
         tests.truncate(most);
-        let Some(copied) = spore_proof::choose_copied(&tests, nonce) else { return Ok(None) };
-        let gate = gate.name.clone();
-        Ok(Some(GateCanary { gate, tests, ending, copied, red: Vec::new(), exits_red: true }))
+        if tests.is_empty() {
+            return Ok(None);
+        }
+        let (gate, copied) = (gate.name.clone(), tests.clone());
+        let (red, green) = (Vec::new(), Vec::new());
+        Ok(Some(GateCanary { gate, tests, ending, copied, red, green, exits_red: true }))
     }
 
     /// Runs gates on a tree with canaries among its tests. Gates that cannot be told to run these
@@ -235,13 +251,15 @@ impl RunContext<'_> {
         baseline: &Baseline,
     ) -> Result<Option<CanaryAnswer>> {
         let nothing = CanaryAnswer { results: Vec::new(), suffix: String::new() };
-        let mut texts = BTreeMap::new();
-        for test in canaries.iter().flat_map(|one| one.tests.iter().chain([&one.copied])) {
-            if !texts.contains_key(&test.path) {
-                let text = self.text_at(ground.commit, &test.path)?;
-                texts.extend(text.map(|text| (test.path.clone(), text)));
-            }
-        }
+        let tests = canaries.iter().flat_map(|one| one.tests.iter().chain(&one.copied));
+        let paths: Vec<&str> =
+            tests.map(|test| test.path.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
+        let read = self.project.repository.read_files(ground.commit, &paths)?;
+        let texts: BTreeMap<String, String> = paths
+            .into_iter()
+            .zip(read)
+            .filter_map(|(path, bytes)| Some((path.to_owned(), as_text(bytes?)?)))
+            .collect();
         let nonce = self.project.around.ids.nonce();
         // One gate's tests that are not there any more do not keep the others from being asked.
         let can_be_placed = |one: &&GateCanary| {
@@ -298,10 +316,12 @@ impl RunContext<'_> {
 
     /// Returns what a file says, if it is text and not too much of it.
     fn text_at(&self, commit: &CommitId, path: &str) -> Result<Option<String>> {
-        let bytes = self.project.repository.read_file(commit, path)?;
-        let bytes = bytes.filter(|bytes| bytes.len() <= LARGEST_FILE);
-        Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+        Ok(self.project.repository.read_file(commit, path)?.and_then(as_text))
     }
+}
+
+fn as_text(bytes: Vec<u8>) -> Option<String> {
+    (bytes.len() <= LARGEST_FILE).then(|| String::from_utf8(bytes).ok()).flatten()
 }
 
 /// Returns whether every gate with tests has canaries.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use spore_gates::GateRecord;
 use spore_model::{CommitId, RunId, TreeId};
 
 use crate::checks::baseline::Baseline;
@@ -12,8 +13,10 @@ use crate::checks::runner::{Against, Check};
 pub(super) struct Proving<'a> {
     pub(super) bounce: u32,
     pub(super) base_tree: TreeId,
-    pub(super) baseline: &'a Baseline,
+    pub(super) baseline: Baseline,
     pub(super) review: &'a Review,
+    /// What the checks of the change looked up; nothing where that is not needed.
+    pub(super) looked_up: Vec<GateRecord>,
 }
 
 /// What all runs on one change have in common.

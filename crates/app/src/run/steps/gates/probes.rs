@@ -60,6 +60,9 @@ impl RunContext<'_> {
         let mut report = HunkReport::default();
         for index in 0..count {
             let noticed = match index < usize::try_from(most).unwrap_or(usize::MAX) {
+                _ if probes.hunks.hunks[index].is_beyond(&proving.looked_up) => {
+                    Some(Noticed::Unseen)
+                }
                 true => self.notice(&mut probes, index)?,
                 false => Some(Noticed::NotTried),
             };

@@ -5,7 +5,8 @@ use spore_model::graph::{Direction, Path};
 use spore_model::{Node, NodeId};
 
 use super::{columns, end, field, percent, source, sure, target, title};
-use crate::commands::text::{many, minute};
+use crate::commands::text::many;
+use crate::local_time::minute;
 
 const NONE: &str = "No edge matches.";
 

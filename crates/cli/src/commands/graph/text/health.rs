@@ -5,7 +5,8 @@ use spore_model::NodeClass;
 use spore_model::graph::{Analysis, DegreeBand, NodeName, Staleness, Topology, WeakPoints};
 
 use super::{columns, field, line, percent, title};
-use crate::commands::text::{many, minute};
+use crate::commands::text::many;
+use crate::local_time::minute;
 
 pub(crate) fn status(status: &Status, all: bool) -> String {
     let mut text = String::new();
@@ -31,6 +32,7 @@ pub(crate) fn status(status: &Status, all: bool) -> String {
     };
     let news = format!("{} made in 24 hours, {} in 7 days", edges.last_24h, edges.last_7d);
     field(&mut text, "edges", &format!("{count}; {news}"));
+    field(&mut text, "code", &code(status));
     field(&mut text, "open", &contradictions(status.unresolved_contradictions));
     field(
         &mut text,
@@ -68,6 +70,15 @@ pub(crate) fn status_in_full(shown: &Status, all: bool) -> String {
 fn nodes(status: &Status, all: bool, of: impl Fn(NodeClass) -> bool) -> u64 {
     let counted = status.nodes.iter().filter(|count| of(count.class));
     counted.map(|count| count.live + if all { count.superseded } else { 0 }).sum()
+}
+
+/// What the code index holds.
+fn code(status: &Status) -> String {
+    let Some(code) = &status.code else {
+        return "not indexed yet: spore index".to_owned();
+    };
+    let sum = |counts: &std::collections::BTreeMap<String, u64>| counts.values().sum::<u64>();
+    format!("{} files, {} nodes, {} edges", sum(&code.files), sum(&code.nodes), sum(&code.edges))
 }
 
 fn contradictions(number: u64) -> String {

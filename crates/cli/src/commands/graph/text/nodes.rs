@@ -6,7 +6,8 @@ use spore_app::graph::{
 
 use super::edges::arrow;
 use super::{columns, end, field, line, percent, sure, title};
-use crate::commands::text::{many, minute};
+use crate::commands::text::many;
+use crate::local_time::minute;
 
 /// How many lines of a content `show` prints.
 const SHOWN_LINES: usize = 12;

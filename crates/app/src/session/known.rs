@@ -1,31 +1,23 @@
 //! What is known of each agent without looking.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use spore_agent::acp::{AcpAgent, Preset};
-use spore_agent::claude::ClaudeAgent;
-use spore_agent::codex::CodexAgent;
-use spore_agent::command::{CommandAgent, CommandOutput, Template};
-use spore_agent::replay::ReplayAgent;
-use spore_agent::{Agent, Capabilities};
+use spore_agent::acp::Preset;
 use spore_config::Config;
-use spore_effects::session::Shim;
-use spore_model::Fault;
 
-use crate::session::backends::{backend, watchdog};
-use crate::{Error, Result, Surroundings};
+use crate::Surroundings;
 
-pub(super) struct Known {
-    pub(super) name: &'static str,
-    pub(super) what: &'static str,
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
     /// Variables that hold a key, any of which will do.
     keys: &'static [&'static str],
     /// Files below the home that hold credentials.
     files: &'static [&'static str],
     /// Whether it takes tools from MCP servers.
-    pub(super) mcp: bool,
-    pub(super) install: &'static str,
-    pub(super) sign_in: &'static str,
+    pub(crate) mcp: bool,
+    pub(crate) install: &'static str,
+    pub(crate) sign_in: &'static str,
 }
 
 const NOTHING: Known =
@@ -35,7 +27,7 @@ const CLAUDE_KEYS: &[&str] =
     &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 const CODEX_KEYS: &[&str] = &["OPENAI_API_KEY", "CODEX_API_KEY"];
 
-pub(super) const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[Known] = &[
     Known {
         name: "claude",
         what: "Claude Code",
@@ -113,6 +105,27 @@ pub(super) const KNOWN: &[Known] = &[
         ..NOTHING
     },
     Known {
+        name: "ollama",
+        what: "models of Ollama on this machine, at no cost",
+        mcp: false,
+        install: "start it with `ollama serve`, and get a model with `ollama pull NAME`",
+        ..NOTHING
+    },
+    Known {
+        name: "llama-server",
+        what: "a model in llama.cpp's server on this machine, at no cost",
+        mcp: false,
+        install: "start it with `llama-server -m MODEL.gguf --jinja`",
+        ..NOTHING
+    },
+    Known {
+        name: "lmstudio",
+        what: "models of LM Studio on this machine, at no cost",
+        mcp: false,
+        install: "start it with `lms server start`, and load a model in LM Studio",
+        ..NOTHING
+    },
+    Known {
         name: "command",
         what: "any program, as set in [command]",
         mcp: false,
@@ -122,13 +135,23 @@ pub(super) const KNOWN: &[Known] = &[
     Known { name: "replay", what: "plays a scenario, for demos and tests", mcp: false, ..NOTHING },
 ];
 
+/// Returns what is known of the agent that `--backend` calls `name`.
+pub(crate) fn known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == name.strip_prefix("acp:").unwrap_or(name))
+}
+
 impl Known {
     /// Part of Spore itself.
-    pub(super) fn is_built_in(&self) -> bool {
+    pub(crate) fn is_built_in(&self) -> bool {
         matches!(self.name, "api" | "replay")
     }
 
-    pub(super) fn program(&self, config: &Config) -> Option<String> {
+    /// A program that can be installed, and not one that a person names.
+    pub(crate) fn has_program(&self) -> bool {
+        !self.is_built_in() && self.name != "command"
+    }
+
+    pub(crate) fn program(&self, config: &Config) -> Option<String> {
         match self.name {
             "claude" => Some(config.claude.program.clone()),
             "codex" => Some(config.codex.program.clone()),
@@ -138,7 +161,7 @@ impl Known {
     }
 
     /// Whether there are credentials; `None` where their absence would mean nothing.
-    pub(super) fn signed_in(&self, around: &Surroundings, config: &Config) -> Option<bool> {
+    pub(crate) fn signed_in(&self, around: &Surroundings, config: &Config) -> Option<bool> {
         let keys = match (self.name, config.api.protocol.as_str()) {
             ("api", "messages") => &CLAUDE_KEYS[..2],
             ("api", _) => &CODEX_KEYS[..1],
@@ -150,41 +173,28 @@ impl Known {
         let value = |name: &str| around.variable(name).filter(|value| !value.is_empty());
         let home = value("HOME").map(Path::new);
         let has_file = |file: &&str| home.is_some_and(|home| home.join(file).is_file());
-        Some(keys.iter().any(|key| value(key).is_some()) || self.files.iter().any(has_file))
+        Some(
+            keys.iter().any(|key| value(key).is_some())
+                || self.files.iter().any(has_file)
+                || self.name.starts_with("claude") && claude_has_other_means(around, home),
+        )
     }
+}
 
-    pub(super) fn capabilities(
-        &self,
-        around: &Surroundings,
-        config: &Config,
-    ) -> Result<Capabilities> {
-        let (shim, watchdog) = (Shim::new(around.exe.clone()), watchdog(config));
-        let nowhere = PathBuf::new;
-        Ok(match self.name {
-            "claude" => {
-                let attempts = config.claude.sign_in_attempts;
-                ClaudeAgent::new(nowhere(), shim, watchdog, attempts).capabilities()
-            }
-            "codex" => CodexAgent::new(nowhere(), shim, watchdog).capabilities(),
-            "api" => backend(around, config, self.name, None)?.capabilities(),
-            "replay" => ReplayAgent::new(nowhere(), nowhere(), watchdog).capabilities(),
-            "command" => {
-                let output = match config.command.output.as_str() {
-                    "events" => CommandOutput::Events,
-                    _ => CommandOutput::Text,
-                };
-                let args = config.command.args.clone();
-                let template = Template { program: nowhere(), args, output };
-                let command = CommandAgent::new(template, shim, watchdog);
-                let wrong = |error| Error::new(Fault::Config, format!("[command] args: {error}"));
-                command.map_err(wrong)?.capabilities()
-            }
-            name => match Preset::named(name) {
-                Some(preset) => AcpAgent::new(preset, shim, watchdog).capabilities(),
-                None => Capabilities::default(),
-            },
-        })
+/// Claude Code can go by a cloud's own credentials, by a program that prints its key, and keep
+/// its files elsewhere.
+fn claude_has_other_means(around: &Surroundings, home: Option<&Path>) -> bool {
+    let value = |name: &str| around.variable(name).filter(|value| !value.is_empty());
+    let clouds = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+    if clouds.iter().any(|name| value(name).is_some()) {
+        return true;
     }
+    let own = value("CLAUDE_CONFIG_DIR").map(Path::new);
+    let Some(dir) = own.map(Path::to_owned).or_else(|| Some(home?.join(".claude"))) else {
+        return false;
+    };
+    let settings = spore_effects::files::read_text(dir.join("settings.json")).unwrap_or_default();
+    dir.join(".credentials.json").is_file() || settings.contains("\"apiKeyHelper\"")
 }
 
 #[cfg(test)]

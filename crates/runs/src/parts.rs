@@ -4,10 +4,11 @@
 //! looked into: it has a report of its own.
 
 use serde::Serialize;
-use spore_model::{Cost, LedgerEntry, Outcome, Run, RunId, RunKind, RunStatus, Timestamp};
-use spore_store::Journal;
-
-use crate::Result;
+use spore_model::{
+    Cost, LedgerEntry, Outcome, RefusedCalls, Run, RunId, RunKind, RunStatus, SessionNotes,
+    Timestamp,
+};
+use spore_store::{Journal, JournalError};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PartRow {
@@ -24,6 +25,9 @@ pub struct PartRow {
     pub cost: Cost,
     pub started: Timestamp,
     pub ended: Option<Timestamp>,
+    /// Of a session: what it was not let do.
+    #[serde(skip_serializing_if = "RefusedCalls::is_empty")]
+    pub refused: RefusedCalls,
 }
 
 /// Lists all parts of `run`, each before its own, and books of tasks among them.
@@ -31,7 +35,7 @@ pub(crate) fn parts_of(
     journal: &dyn Journal,
     run: &Run,
     alive: bool,
-) -> Result<(Vec<PartRow>, Vec<LedgerEntry>)> {
+) -> Result<(Vec<PartRow>, Vec<LedgerEntry>), JournalError> {
     let (mut rows, mut books) = (Vec::new(), Vec::new());
     if !is_task(run.kind) {
         collect(journal, run, (1, alive), &mut rows, &mut books)?;
@@ -45,7 +49,7 @@ fn collect(
     (depth, alive): (u32, bool),
     rows: &mut Vec<PartRow>,
     books: &mut Vec<LedgerEntry>,
-) -> Result<()> {
+) -> Result<(), JournalError> {
     for child in journal.children(run.id)? {
         rows.push(PartRow {
             id: child.id,
@@ -60,6 +64,7 @@ fn collect(
             cost: child.cost.into(),
             started: child.started,
             ended: child.ended,
+            refused: SessionNotes::of_row(&child).refused,
         });
         if is_task(child.kind) {
             books.extend(journal.ledger(child.id)?);
@@ -71,6 +76,6 @@ fn collect(
 }
 
 /// Returns whether runs of this kind tell of their parts themselves.
-fn is_task(kind: RunKind) -> bool {
+pub(crate) fn is_task(kind: RunKind) -> bool {
     matches!(kind, RunKind::Orchestrate | RunKind::Solo | RunKind::Bounce)
 }

@@ -1,0 +1,120 @@
+//! What the tool loop does with answers whose calls are written as text.
+
+use spore_model::Outcome;
+use spore_tools::Reach;
+use spore_tools::written::{self, HeldAnswer, WrittenAnswer, WrittenFault};
+
+use super::CallForm;
+use super::conversation::{ConversationTurn, ModelReply, RequestedCall, StopReason};
+use super::tool_loop::ToolLoop;
+use crate::AgentWatch;
+
+const NOTHING_DONE: &str = "You have called no tool, so nothing was changed, whatever you say. \
+                            Code that you only show is not saved. Answer with nothing but a \
+                            block that calls a tool, such as\n\n```json\n{\"name\": \"read\", \
+                            \"arguments\": {\"path\": \"PATH\"}}\n```";
+
+const CUT: &str =
+    "Your answer was cut off at its longest, so nothing of it was done. Say less at once.";
+
+impl ToolLoop<'_> {
+    /// Reads the calls that are written in an answer; nothing where this model calls natively. A
+    /// model that has called natively once is never read again: what it writes is prose.
+    pub(super) fn written(&mut self, reply: &ModelReply) -> Option<WrittenAnswer> {
+        if !reply.calls.is_empty() {
+            self.call_form = CallForm::Native;
+            return None;
+        }
+        match self.call_form {
+            CallForm::Native => None,
+            CallForm::Text => Some(written::read(&reply.text, &self.tools)),
+            CallForm::Held => Some(self.held(&reply.text)),
+            CallForm::Auto => {
+                let read = written::read(&reply.text, &self.tools);
+                let is_text = !read.calls.is_empty() || read.fault.is_some();
+                if is_text {
+                    self.call_form = CallForm::Text;
+                }
+                is_text.then_some(read)
+            }
+        }
+    }
+
+    fn held(&mut self, text: &str) -> WrittenAnswer {
+        match written::read_held(text, &self.tools) {
+            Ok(HeldAnswer::Call(call)) => {
+                WrittenAnswer { calls: vec![call], ..WrittenAnswer::default() }
+            }
+            Ok(HeldAnswer::Done(text)) => {
+                self.say_last(&text);
+                WrittenAnswer::default()
+            }
+            Err(fault) => WrittenAnswer { fault: Some(fault), ..WrittenAnswer::default() },
+        }
+    }
+
+    /// Makes the calls and tells what came of them; returns how the session ended, if it did.
+    pub(super) fn go_on_written(
+        &mut self,
+        reply: ModelReply,
+        read: WrittenAnswer,
+        turns: &mut Vec<ConversationTurn>,
+        watch: &mut dyn AgentWatch,
+    ) -> Option<(Outcome, Option<String>)> {
+        let mut told = Vec::new();
+        let is_cut = reply.stop == StopReason::Length;
+        // Where a block of an answer that was cut off would have ended cannot be known.
+        let calls = if is_cut { Vec::new() } else { read.calls };
+        for (index, call) in calls.into_iter().enumerate() {
+            let call = RequestedCall {
+                id: format!("written_{index}"),
+                name: call.name,
+                arguments: Some(call.arguments),
+            };
+            let answer = self.call(&call, watch);
+            let how = if answer.is_error { "failed" } else { "answers" };
+            told.push(format!("{} {how}:\n\n{}", call.name, spore_plain::fenced("", &answer.text)));
+        }
+        if self.has_result() {
+            return Some((Outcome::Success, None));
+        }
+        if told.is_empty() && read.fault.is_none() && !is_cut {
+            let Some(missing) = self.missing(read.doubt) else {
+                return self.without_calls(reply, turns);
+            };
+            told.push(missing);
+        }
+        let fault = read.fault.map(|WrittenFault { line, why }| {
+            format!("Line {line} of your answer: {why}. Nothing from there on was done.")
+        });
+        if let Some(reason) = self.gives_up(fault.as_deref(), is_cut) {
+            return Some((Outcome::Failure, Some(reason)));
+        }
+        told.extend(fault);
+        told.extend(is_cut.then(|| CUT.to_owned()));
+        turns.push(ConversationTurn::Replied(reply.raw));
+        turns.push(ConversationTurn::Told(told.join("\n\n")));
+        None
+    }
+
+    /// What a model is told, so often and no more, that answers without a call and is likely not
+    /// to have meant that.
+    fn missing(&mut self, doubt: Option<WrittenFault>) -> Option<String> {
+        let is_idle =
+            !self.has_called() && self.tools.tools().iter().any(|tool| tool.reach == Reach::Write);
+        let told = match doubt {
+            Some(WrittenFault { line, why }) => format!("Line {line} of your answer: {why}."),
+            None if is_idle => NOTHING_DONE.to_owned(),
+            None => return None,
+        };
+        self.nudges_once_more().then_some(told)
+    }
+
+    /// Counts answers in a row that could not be read, and says when there were too many.
+    fn gives_up(&mut self, fault: Option<&str>, is_cut: bool) -> Option<String> {
+        let faults = self.count_faults(fault.is_some() || is_cut);
+        let why = fault.unwrap_or(CUT);
+        (faults > self.settings.mends)
+            .then(|| format!("it wrote no call that can be read, {faults} times in a row: {why}"))
+    }
+}

@@ -1,0 +1,118 @@
+//! The README's own commands, run as they are printed.
+
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use spore_testkit::TestEnv;
+
+use crate::scenes;
+
+/// An agent of a few lines that does what the README's tasks ask for.
+const AGENT: &str = r#"#!/bin/sh
+prompt=$(cat)
+nonce=$(printf '%s\n' "$prompt" | sed -n 's/.*<verdict>{"nonce": "\([^"]*\)".*/\1/p' | head -n 1)
+if [ -n "$nonce" ]; then
+  echo "<verdict>{\"nonce\":\"$nonce\",\"verdict\":\"supports\",\"confidence\":0.9,\"reason\":\"it does\"}</verdict>"
+elif printf '%s' "$prompt" | grep -q STAGE_NOTES_COMPLETE; then
+  mkdir -p notes
+  echo "look at the parser" > notes/tabs.md
+  echo STAGE_NOTES_COMPLETE
+else
+  echo "and more" >> parser.txt
+  echo "The parser accepts it."
+fi
+"#;
+
+/// What stands between fences of this language, block by block.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<String> = None;
+    for line in text.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(found)) if found == language => open = Some(String::new()),
+            (Some(_), Some("")) => blocks.extend(open.take()),
+            (Some(block), _) => block.push_str(&format!("{line}\n")),
+            _ => {}
+        }
+    }
+    blocks
+}
+
+fn readme() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A project with an agent, as somebody who reads the README has one.
+fn project() -> TestEnv {
+    let env = scenes::small();
+    env.write("parser.txt", "spaces\n");
+    env.commit_all("a parser");
+    let agent = env.dir().join("tools/reader");
+    env.write_at(&agent, AGENT);
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let tools = env.dir().join("tools").display().to_string();
+    env.with_variable("PATH", &format!("{tools}:{path}"))
+        .with_variable("SPORE_COMMAND_PROGRAM", "reader")
+        .with_variable("SPORE_ORCHESTRATE_SUMMARIZE", "false")
+}
+
+#[test]
+fn every_command_of_the_readme_runs_as_it_is_printed() {
+    let (text, env) = (readme(), project());
+    for toml in blocks(&text, "toml") {
+        match toml.contains("[executors.") {
+            true => env.write(".spore/flows/readme.toml", &toml),
+            // The project's own check stays: there is no Makefile.
+            false => {
+                let path = env.dir().join("config/spore/config.toml");
+                env.write_at(&path, &toml);
+                let shown = env.spore(&["config", "show", "gates.commands.test.run"]).code(0);
+                assert!(shown.stdout.contains("make test"), "{}", shown.stdout);
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+    }
+    let mut run = 0;
+    for line in blocks(&text, "sh").iter().flat_map(|block| block.lines()) {
+        let line = line.split(" #").next().unwrap_or(line).trim();
+        let Some(call) = line.strip_prefix("spore ") else {
+            assert_eq!(line, "cargo install --path crates/cli", "nothing runs this");
+            continue;
+        };
+        let newest = || scenes::newest_id(&env)[18..].to_owned();
+        let call =
+            if call.contains("RUN") { call.replace("RUN", &newest()) } else { call.to_owned() };
+        let script = format!("exec \"$0\" {call}");
+        let output = env.command("sh", &env.repo()).args(["-c", &script]).arg(env.exe()).output();
+        let output = output.unwrap();
+        let told = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(
+            output.status.success(),
+            "spore {call}: {}\n{}",
+            output.status,
+            told.join("\n---\n")
+        );
+        run += 1;
+    }
+    assert!(run > 20, "only {run} commands were found");
+    let branches = env.git(&["branch", "--list", "spore/*"]);
+    assert!(!branches.is_empty(), "no verified work arrived");
+    assert_eq!(
+        std::fs::read_to_string(env.repo().join("notes/tabs.md")).unwrap(),
+        "look at the parser\n"
+    );
+}
+
+#[test]
+fn what_the_readme_links_to_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for part in readme().split("](").skip(1) {
+        let target = part.split(')').next().unwrap_or_default();
+        assert!(target.starts_with("http") || root.join(target).exists(), "{target}");
+    }
+}

@@ -1,0 +1,26 @@
+//! The read model of runs: what happened, what it cost, and what is going on now.
+//!
+//! The command line, the MCP server and whatever shows runs to people later read them through
+//! here. It always holds that nothing here writes, that a status is derived in one place
+//! (`Run::status`), and that what a row says and what a report says of the same run is one.
+//! Whether a process works on a run is not in the journal: the caller knows it, and hands in a
+//! [`Presence`].
+//!
+//! Results of steps are read as the pipeline wrote them. How a run is performed, and how it is
+//! told about on a terminal, is not known here.
+
+mod advice;
+mod applied;
+mod list;
+mod live;
+mod news;
+mod parts;
+mod report;
+
+pub use advice::NextStep;
+pub use applied::{Applied, Apply, UnknownApply};
+pub use list::{RunFilter, RunList, RunRow, list_runs};
+pub use live::{Live, LiveKind, Presence};
+pub use news::{News, RunWatch};
+pub use parts::PartRow;
+pub use report::{BounceReport, RunReport, SessionRow, report_run};

@@ -1,0 +1,129 @@
+//! What always holds of the calls that are read from an answer, whatever the answer is: found out
+//! here anew and in another way, line by line.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Value, json};
+use spore_tools::written::{WrittenCall, read};
+use spore_tools::{ModelTool, Reach, Registry, Root, ToolAnswer, misfit};
+
+/// The tools of a coder. None of them is ever called.
+pub(crate) fn tools() -> &'static Registry {
+    static TOOLS: OnceLock<Registry> = OnceLock::new();
+    TOOLS.get_or_init(|| {
+        let root = Root::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let mut tools = Registry::of_checkout(&Arc::new(root), None);
+        let schema = json!({
+            "type": "object",
+            "properties": { "command": { "type": "string", "minLength": 1 } },
+            "required": ["command"],
+            "additionalProperties": false,
+        });
+        let run = ModelTool::new("run", "Runs.", Reach::Run, schema, |_, _| ToolAnswer::ok(""));
+        tools.add(run).unwrap();
+        tools
+    })
+}
+
+/// Fails if anything is a call that is not whole, valid and by itself.
+#[track_caller]
+pub(crate) fn check_answer(answer: &str) {
+    let read = read(answer, tools());
+    assert!(read.doubt.is_none() || (read.calls.is_empty() && read.fault.is_none()), "{answer}");
+    let lines: Vec<&str> = answer.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let mut last = 0;
+    for call in &read.calls {
+        assert!(call.line > last, "{answer}\n{call:?}");
+        last = call.line;
+        let tool = tools().get(&call.name).unwrap();
+        assert_eq!(misfit(&tool.schema, &call.arguments), None, "{answer}");
+        assert!(stands_free(&lines[..call.line - 1]), "inside of a fence: {answer}\n{call:?}");
+        let (head, body) = (lines[call.line - 1], &lines[call.line..]);
+        let is_witnessed = match head.strip_prefix("<tool_call>") {
+            Some(rest) => {
+                let text = std::iter::once(rest).chain(body.iter().copied());
+                is_tagged(&text.collect::<Vec<_>>().join("\n"), call)
+            }
+            None => is_fenced(head, body, call),
+        };
+        assert!(is_witnessed, "{answer}\n{call:?}");
+    }
+    if let Some(fault) = &read.fault {
+        assert!(fault.line > last && !fault.why.is_empty(), "{answer}\n{fault:?}");
+    }
+}
+
+/// How many backticks or tildes a line begins with, behind at most three spaces.
+fn marks(line: &str) -> Option<(char, usize, &str)> {
+    let body = line.trim_start_matches(' ');
+    let mark = body.chars().next().filter(|mark| "`~".contains(*mark))?;
+    let rest = body.trim_start_matches(mark);
+    let count = body.len() - rest.len();
+    (count >= 3 && line.len() - body.len() <= 3).then_some((mark, count, rest))
+}
+
+/// Returns whether no fence is open after these lines.
+fn stands_free(lines: &[&str]) -> bool {
+    let mut open: Option<(char, usize)> = None;
+    for line in lines {
+        match (open, marks(line)) {
+            (Some((mark, count)), Some((other, number, rest)))
+                if mark == other && number >= count && rest.trim().is_empty() =>
+            {
+                open = None;
+            }
+            (None, Some((mark, count, rest))) if mark == '~' || !rest.contains('`') => {
+                open = Some((mark, count));
+            }
+            _ => {}
+        }
+    }
+    open.is_none()
+}
+
+fn is_tagged(text: &str, call: &WrittenCall) -> bool {
+    text.split_once("</tool_call>").is_some_and(|(content, _)| is_json_of(content, call))
+}
+
+fn is_fenced(head: &str, body: &[&str], call: &WrittenCall) -> bool {
+    let info = head.trim_start_matches('`');
+    let count = head.len() - info.len();
+    let is_end = |line: &&str| {
+        marks(line).is_some_and(|(mark, number, rest)| {
+            mark == '`' && number >= count && rest.trim().is_empty()
+        })
+    };
+    let Some(end) = body.iter().position(is_end) else { return false };
+    let inside = &body[..end];
+    if count < 3 || inside.iter().any(|line| line.trim_start().starts_with(&"`".repeat(count))) {
+        return false;
+    }
+    // Line ends of either kind are the answer's own.
+    let content: String = inside.iter().flat_map(|line| [*line, "\n"]).collect();
+    let plain = |name: &str| call.arguments[name].as_str().unwrap_or_default().replace('\r', "");
+    let path = info.trim().split_once(char::is_whitespace).map(|(_, path)| path.trim());
+    let names_path = path.map(|path| path.trim_matches('`')) == call.arguments["path"].as_str();
+    match info.split_whitespace().next() {
+        Some("write") => {
+            call.name == "write" && names_path && plain("content") == content.replace('\r', "")
+        }
+        Some("edit") => {
+            let piece = format!(
+                "<<<<<<< SEARCH\n{}=======\n{}>>>>>>> REPLACE\n",
+                plain("find"),
+                plain("replace")
+            );
+            let trimmed: String = inside.iter().flat_map(|line| [line.trim_end(), "\n"]).collect();
+            let piece: String = piece.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
+            call.name == "edit" && names_path && trimmed.trim() == piece.trim()
+        }
+        _ => is_json_of(&content, call),
+    }
+}
+
+fn is_json_of(content: &str, call: &WrittenCall) -> bool {
+    let whole = json!({ "name": call.name, "arguments": call.arguments });
+    let bare = json!({ "name": call.name });
+    serde_json::from_str::<Value>(content)
+        .is_ok_and(|value| value == whole || (value == bare && call.arguments == json!({})))
+}
