@@ -1,4 +1,4 @@
-//! Which agent works where nobody chose one, and what is said where that leaves a question.
+//! Which agent Spore takes where a person chose none, and what it asks where that leaves a question.
 
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 

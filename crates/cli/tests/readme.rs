@@ -45,7 +45,7 @@ fn readme() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A project with an agent, as somebody who reads the README has one.
+/// A project with an agent, as a reader of the README has one.
 fn project() -> TestEnv {
     let env = scenes::small();
     env.write("parser.txt", "spaces\n");

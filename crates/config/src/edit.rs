@@ -28,13 +28,7 @@ pub fn set(file: &SettingsLayer, key: &str, typed: &str) -> Result<String, Confi
             return Err(ConfigError::UnknownKey { place: here(), key: key.to_owned(), nearest });
         }
     };
-    let mut document: DocumentMut = text.parse().map_err(|source: toml_edit::TomlError| {
-        let offset = source.span().map(|span| span.start);
-        ConfigError::Syntax {
-            place: SettingPlace::new(file, text, offset),
-            source: Box::new(source),
-        }
-    })?;
+    let mut document = read(file, text)?;
     let edited = if belongs_at_the_end(&document, key) {
         let mut fresh = DocumentMut::new();
         let _ = put(fresh.as_table_mut(), key, kind.literal(typed));
@@ -54,6 +48,17 @@ pub fn set(file: &SettingsLayer, key: &str, typed: &str) -> Result<String, Confi
     }
 }
 
+/// Reads the text of `file`, to be written again as it stands but for one setting.
+fn read(file: &SettingsOrigin, text: &str) -> Result<DocumentMut, ConfigError> {
+    text.parse().map_err(|source: toml_edit::TomlError| {
+        let offset = source.span().map(|span| span.start);
+        ConfigError::Syntax {
+            place: SettingPlace::new(file, text, offset),
+            source: Box::new(source),
+        }
+    })
+}
+
 /// Returns the text of `file` without its own line for `key`, a setting or a whole table;
 /// nothing where it has none. Tables that are empty afterwards go with it.
 pub fn unset(file: &SettingsLayer, key: &str) -> Result<Option<String>, ConfigError> {
@@ -65,13 +70,7 @@ pub fn unset(file: &SettingsLayer, key: &str) -> Result<Option<String>, ConfigEr
         let nearest = schema.nearest(key);
         return Err(ConfigError::UnknownKey { place, key: key.to_owned(), nearest });
     }
-    let mut document: DocumentMut = text.parse().map_err(|source: toml_edit::TomlError| {
-        let offset = source.span().map(|span| span.start);
-        ConfigError::Syntax {
-            place: SettingPlace::new(file, text, offset),
-            source: Box::new(source),
-        }
-    })?;
+    let mut document = read(file, text)?;
     if !take(document.as_table_mut(), &parts(key)) {
         return Ok(None);
     }

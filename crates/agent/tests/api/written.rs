@@ -183,7 +183,7 @@ fn local(scenario: ModelScenario, name: &str) -> Scene {
     let preset = LocalPreset::named(name).unwrap();
     scene.settings.local = Some(LocalServer { preset, address: scene.server.url() });
     scene.settings.prices = PriceList::free();
-    // A key of somebody else's is never sent there.
+    // The loop sends no vendor's key to a server on this machine.
     scene.request.env.retain(|(name, _)| !name.ends_with("BASE_URL"));
     scene
 }

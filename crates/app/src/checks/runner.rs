@@ -85,6 +85,21 @@ pub(crate) enum Against<'a> {
 }
 
 impl Against<'_> {
+    /// Returns the results that a gate's are held to; nothing where they are compared with none.
+    fn expected(&self) -> Option<&[GateResult]> {
+        match self {
+            Self::Base { baseline, .. } => Some(baseline),
+            Self::Restored { expected } | Self::HeldBack { expected } => Some(expected),
+            Self::Itself
+            | Self::Nothing
+            | Self::WithoutChange
+            | Self::WithoutPart { .. }
+            | Self::BaseAgain
+            | Self::HeldOut { .. }
+            | Self::Canaries => None,
+        }
+    }
+
     /// Returns whether a failure is told with the proof, and not as it happens.
     fn may_fail(&self) -> bool {
         !matches!(self, Self::Itself | Self::Nothing | Self::Base { .. } | Self::Restored { .. })
@@ -472,42 +487,22 @@ impl Check<'_> {
     /// Returns whether a gate rewrote tracked files that it leaves alone at the base. What it also
     /// writes there, the gates behind it may need: what an install leaves.
     fn is_unlike_base(&self, result: &GateResult) -> bool {
-        let base = match self.against {
-            Against::Base { baseline, .. } => baseline,
-            Against::Restored { expected } | Against::HeldBack { expected } => expected,
-            Against::Itself
-            | Against::Nothing
-            | Against::WithoutChange
-            | Against::WithoutPart { .. }
-            | Against::BaseAgain
-            | Against::HeldOut { .. }
-            | Against::Canaries => return false,
-        };
+        let Some(base) = self.against.expected() else { return false };
         let base = base.iter().find(|one| one.gate == result.gate);
         let is_known = |name: &String| base.is_some_and(|base| base.rewritten.contains(name));
         result.rewritten.iter().any(|name| !is_known(name))
     }
 
     fn judge(&self, result: &mut GateResult) {
-        let find = |all: &[GateResult]| all.iter().find(|one| one.gate == result.gate).cloned();
-        match self.against {
-            Against::Itself
-            | Against::Nothing
-            | Against::WithoutChange
-            | Against::WithoutPart { .. }
-            | Against::BaseAgain
-            | Against::HeldOut { .. }
-            | Against::Canaries => {
-                spore_gates::judge(result, None, Absence::IsRed);
-            }
-            Against::Base { baseline, absence, .. } => {
-                spore_gates::judge(result, find(baseline).as_ref(), absence);
-            }
-            Against::Restored { expected } | Against::HeldBack { expected } => {
-                result.restored = true;
-                spore_gates::judge(result, find(expected).as_ref(), Absence::IsRed);
-            }
-        }
+        let all = self.against.expected().unwrap_or_default();
+        let expected = all.iter().find(|one| one.gate == result.gate);
+        let absence = match self.against {
+            Against::Base { absence, .. } => absence,
+            _ => Absence::IsRed,
+        };
+        result.restored |=
+            matches!(self.against, Against::Restored { .. } | Against::HeldBack { .. });
+        spore_gates::judge(result, expected, absence);
     }
 }
 
