@@ -150,11 +150,11 @@ class Project:
             subprocess.run(["git", "clone", "--quiet", "--shared", "--no-checkout", mirror, self.tree], check=True)
         (self.tree / ".spore").mkdir(exist_ok=True)
         settings = repository.get("settings", "")
-        if probes:
-            settings += '\n[gates]\nprobe = "all"\n'
         (self.tree / ".spore/config.toml").write_text(settings)
         self.env = {**os.environ, "XDG_STATE_HOME": str(self.place / "state")}
         self.env.pop("SPORE_ROOT", None)
+        if probes:
+            self.env["SPORE_GATES_PROBE"] = "all"
 
     def replay(self, one):
         commit, parent = one["commit"], one["parent"]
@@ -341,7 +341,7 @@ def runs(found, *tests):
 
 
 def kind_of_doubt(doubt):
-    return re.sub(r"`[^`]*`", "…", doubt)
+    return re.sub(r"`[^`]*`|(?<=line )[0-9]+", "…", doubt)
 
 
 def tables():
@@ -365,7 +365,7 @@ def tables():
              f"where none was, {ratio([one for one in found if one['tests'] != 'none' and one['level'] != 'refused'])} where one was."]
     doubts = collections.Counter(kind_of_doubt(doubt) for one in found for doubt in one.get("doubts", []))
     if doubts:
-        text += ["", "Why what is only checked is not proved:", "", "| commits | doubt |", "|---|---|"]
+        text += ["", "Why what is only checked is not proved:", "", "| times | doubt |", "|---|---|"]
         text += [f"| {count} | {doubt} |" for doubt, count in doubts.most_common()]
     probed = [one for one in lines_of(HERE / "probes.jsonl") if one["level"] != "error"]
     with_hunks = [one for one in probed if one.get("hunks")]
