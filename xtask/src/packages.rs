@@ -16,7 +16,7 @@ use std::process::Command;
 use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand, Package};
 
 /// How many packages `Cargo.lock` may hold: a few more than it does. To raise it is a decision.
-const MOST_PACKAGES: usize = 345;
+const MOST_PACKAGES: usize = 339;
 
 /// Where packages come from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(
             faults_of_lock(&packages),
             [
-                "Cargo.lock has 347 packages, and 345 are the most",
+                "Cargo.lock has 341 packages, and 339 are the most",
                 "winnow is there in one version: take it off the list TWICE",
             ]
         );

@@ -35,7 +35,7 @@ use reading::Sources;
 use tree::ModuleTree;
 
 /// How many modules may stand side by side.
-const MOST_CHILDREN: usize = 22;
+const MOST_CHILDREN: usize = 20;
 
 /// What a crate is held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

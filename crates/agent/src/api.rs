@@ -30,6 +30,7 @@ mod tool_loop;
 mod written_calls;
 
 use std::fs::File;
+use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -238,6 +239,10 @@ impl Agent for ApiAgent {
             interrupt: true,
             ..Capabilities::default()
         }
+    }
+
+    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
+        crate::event_session::recount(transcript)
     }
 
     fn run(

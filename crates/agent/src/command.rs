@@ -5,7 +5,7 @@
 //! printing an answer follows from the template: it is declared, not guessed.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -171,6 +171,10 @@ impl Agent for CommandAgent {
 
     fn starts_with(&self) -> Vec<PathBuf> {
         files_of(&self.template.program, &self.template.args)
+    }
+
+    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
+        crate::event_session::recount(transcript)
     }
 
     fn run(

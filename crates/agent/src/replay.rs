@@ -4,7 +4,7 @@
 //! It is a real process in a real checkout under the same shim and the same watch as any
 //! other agent: our own binary, in the mode [`REPLAY_ARG`], printing our own event format.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
 use spore_effects::Tool;
@@ -49,6 +49,10 @@ impl Agent for ReplayAgent {
 
     fn starts_with(&self) -> Vec<PathBuf> {
         vec![self.scenario.clone()]
+    }
+
+    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
+        crate::event_session::recount(transcript)
     }
 
     fn run(
@@ -99,7 +103,7 @@ fn try_play(
     let mut asked = String::new();
     prompt.read_to_string(&mut asked)?;
     let scenario = Scenario::parse(&text)?;
-    let part = scenario.part(role, bounce.parse()?)?;
+    let part = scenario.part(role, bounce.parse()?, &asked)?;
     for step in part.script()? {
         if let Some(code) = perform(&step, &asked, out)? {
             return Ok(code);

@@ -9,7 +9,7 @@ use spore_effects::session::{Confinement, Enforced, Grace, ProcessIdentity, Sess
 use spore_model::{Outcome, SessionToken, Timestamp, Usage, Usd};
 use spore_secrets::KnownSecrets;
 
-use crate::{AgentEvent, event_session};
+use crate::AgentEvent;
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -32,9 +32,10 @@ pub trait Agent: Send + Sync {
     }
 
     /// Reads the transcript of a session whose end Spore did not see: which conversation it was, how far
-    /// it came, what it used. It is called interrupted, whatever it says of itself.
-    fn recount(&self, transcript: &mut dyn BufRead) -> SessionReport {
-        event_session::recount(transcript)
+    /// it came, what it used. It is called interrupted, whatever it says of itself. A backend whose
+    /// transcripts say nothing of that knows only that there was a session.
+    fn recount(&self, _transcript: &mut dyn BufRead) -> SessionReport {
+        SessionReport::ended(Outcome::Interrupted, None)
     }
 
     /// Runs one session to its end. A session that goes wrong is a report that says so; an

@@ -20,6 +20,9 @@ pub(crate) struct SessionScript {
     /// Left out for a session that belongs to no bounce: a summarizer's.
     #[serde(default)]
     pub(crate) bounce: u32,
+    /// Only for a prompt that has these words in it: one scenario can play several tasks.
+    #[serde(default)]
+    pub(crate) task: Option<String>,
     #[serde(default)]
     pub(crate) steps: Vec<RawScriptStep>,
     /// The final message; for a verifier, the one with the verdict.
@@ -103,10 +106,23 @@ impl Scenario {
         self.sessions.iter().any(|part| part.role == role)
     }
 
-    pub(crate) fn part(&self, role: &str, bounce: u32) -> Result<&SessionScript, ScenarioError> {
-        self.sessions
-            .iter()
-            .find(|part| part.role == role && part.bounce == bounce)
+    /// Returns the session that is played to `prompt`: one that is for it before one that is for
+    /// any.
+    pub(crate) fn part(
+        &self,
+        role: &str,
+        bounce: u32,
+        prompt: &str,
+    ) -> Result<&SessionScript, ScenarioError> {
+        let fits = |part: &&SessionScript| part.role == role && part.bounce == bounce;
+        let is_for = |part: &&SessionScript| {
+            part.task.as_deref().is_some_and(|words| prompt.contains(words))
+        };
+        let mut parts = self.sessions.iter().filter(fits);
+        let mut any = self.sessions.iter().filter(fits).filter(|part| part.task.is_none());
+        parts
+            .find(is_for)
+            .or_else(|| any.next())
             .ok_or_else(|| ScenarioError::NoSession { role: role.to_owned(), bounce })
     }
 }
@@ -194,7 +210,7 @@ mod tests {
             ]
         "#;
         let scenario = Scenario::parse(text).unwrap();
-        let part = scenario.part("coder", 2).unwrap();
+        let part = scenario.part("coder", 2, "").unwrap();
         assert_eq!(
             part.script().unwrap(),
             [
@@ -204,7 +220,7 @@ mod tests {
             ]
         );
         assert_eq!(part.cost(), Usd::from_dollars(0.25));
-        assert!(matches!(scenario.part("coder", 1), Err(ScenarioError::NoSession { .. })));
+        assert!(matches!(scenario.part("coder", 1, ""), Err(ScenarioError::NoSession { .. })));
     }
 
     #[test]

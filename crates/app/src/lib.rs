@@ -5,7 +5,7 @@
 //! and never reads the environment by itself. What it has to say while it works goes to a
 //! [`Progress`] the caller hands in.
 
-mod abandon;
+mod agents;
 mod base;
 mod checks;
 mod events;
@@ -14,29 +14,31 @@ pub mod graph;
 pub mod indexing;
 mod investigate;
 mod knowledge;
+mod loops;
 pub mod memory;
+mod race;
 mod report;
 mod resume;
 mod run;
 pub mod search;
-mod secrets;
 mod session;
 mod setup;
-mod starts;
+mod stopping;
 pub mod toolbox;
 
-pub use abandon::{Abandoned, abandon};
+pub use agents::roles::RoleTerms;
 pub use base::credentials::Credentials;
 pub use base::cutoff::{BadSince, parse_since};
 pub use base::error::{Error, Result};
 pub use base::init::{Initialised, init, init_agents};
-pub use base::progress::{ALLOW_SECRETS, Progress, Update, counted};
+pub use base::progress::{ALLOW_SECRETS, LoopSummary, LoopUpdate, Progress, Update, counted};
 pub use base::surroundings::{Interrupt, Surroundings};
 pub use base::workspace::Workspace;
 pub use events::append::{MAX_PAYLOAD_BYTES, NewEvent, append_event};
 pub use events::collect::{Collected, Correction, collect_corrections};
 pub use events::corrections::CorrectionKind;
 pub use events::tail::{SkippedLine, Tail, TailItem, tail_events};
+pub use flows::starts::Starts;
 pub use flows::{
     ExecAsked, FlowOptions, FlowReport, PhaseAsked, SentinelAsked, StageAsked, exec, phase,
     sentinel, stage,
@@ -47,21 +49,29 @@ pub use knowledge::brief::{context_options, task_file_limits};
 pub use knowledge::context::{
     ContextAnswer, ContextAsked, Explained, MIN_TOKENS, context, explain_context,
 };
+pub use loops::{
+    LoopAsked, LoopPlan, LoopReport, PlannedTask, TaskRow, TaskSource, plan_loop, run_loop,
+};
+pub use race::{BadRace, RaceField, race};
 pub use report::diff::{RunDiff, diff_run};
+pub use report::figures::{
+    RunComparison, compare_experiments, compare_runs, run_named, run_stats, run_timeline,
+    sum_spending, top_runs,
+};
 pub use report::{list_runs, show_run, watch_run};
+pub use resume::tasks::ProjectRunner;
 pub use resume::{Resume, resume};
 pub use run::dry_run::{RolePlan, RunPlan, plan_run};
+pub use run::landing::rollback::{Rollback, RollbackState, RolledBack, rollback};
 pub use run::prune::{LeftCheckout, Pruned, PrunedRun, prune};
 pub use run::request::Orchestrate;
 pub use run::retry::{Retry, retry};
-pub use run::rollback::{Rollback, RollbackState, RolledBack, rollback};
 pub use run::start::orchestrate;
 pub use search::model_files::{SetUp, SetUpAction, model_dir, remove_model, set_up};
 pub use search::vectors as embedding;
 pub use session::agent_choice::AgentChoice;
-pub use session::agents::{Abilities, AgentListing, find_agent, list_agents};
+pub use session::agent_listing::{Abilities, AgentListing, find_agent, list_agents};
 pub use session::broker::SERVER_NAME;
-pub use session::roles::RoleTerms;
 pub use session::spawn::{Spawn, Spawned, spawn};
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use setup::doctor::{Checkup, DoctorFinding, doctor};
@@ -70,9 +80,13 @@ pub use setup::settings::{
     explain_setting, remove_setting, show_settings,
 };
 pub use spore_investigate as investigation;
+pub use spore_pipeline::SourceForm;
 pub use spore_runs::{
-    Applied, Apply, BounceReport, Live, LiveKind, News, NextStep, PartRow, RunFilter, RunList,
-    RunReport, RunRow, SessionRow, UnknownApply,
+    Applied, Apply, BounceReport, Conclusiveness, ExperimentComparison, Live, LiveKind,
+    MeasuredDifference, News, NextStep, PartRow, RunFigures, RunFilter, RunList, RunReport, RunRow,
+    RunStats, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread,
+    TimelineEntry, TopBy, UNLABELLED, UnknownApply,
 };
 pub use spore_store::spine::Cursor;
-pub use starts::Starts;
+pub use stopping::abandon::{Abandoned, abandon};
+pub use stopping::cancel::{Interrupted, cancel};

@@ -10,6 +10,7 @@ use serde_json::json;
 use spore_model::Fault;
 use spore_plain::{cut, path};
 
+use crate::screen::Screen;
 use crate::ui::{shown, shown_json};
 
 /// Bytes of a message.
@@ -69,7 +70,8 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
     match error.kind() {
         // Help names the program as it was called, and that may be anything.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let written = writeln!(std::io::stdout(), "{}", shown(&text));
+            let help = Screen::stdout().render(&shown(&text));
+            let written = writeln!(std::io::stdout(), "{help}");
             match written {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                     let _ = writeln!(std::io::stderr(), "error: the help could not be written");
@@ -96,7 +98,8 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
         }
         _ => {
             // It repeats what was typed, and that may have come from a file's name.
-            let _ = writeln!(std::io::stderr(), "{}", within(&shown(&text)));
+            let told = Screen::stderr().render(&within(&shown(&text)));
+            let _ = writeln!(std::io::stderr(), "{told}");
             Fault::Usage.exit_code()
         }
     }

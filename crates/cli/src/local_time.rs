@@ -1,16 +1,32 @@
 //! Times as people read them: those of their own place, with its name. `--json` stays with UTC.
 
+use std::fs;
+use std::sync::LazyLock;
+
 use jiff::tz::TimeZone;
 use spore_model::Timestamp;
 
+use crate::surroundings::names_zone;
+
 /// Returns a minute: `2026-01-31 12:00 CET`.
 pub(crate) fn minute(time: Timestamp) -> String {
-    shown(time, "%Y-%m-%d %H:%M %Z", &TimeZone::system())
+    shown(time, "%Y-%m-%d %H:%M %Z", zone())
 }
 
 /// Returns a second: `2026-01-31 12:00:00 CET`.
 pub(crate) fn second(time: Timestamp) -> String {
-    shown(time, "%Y-%m-%d %H:%M:%S %Z", &TimeZone::system())
+    shown(time, "%Y-%m-%d %H:%M:%S %Z", zone())
+}
+
+/// Returns the zone of this place. The file that the machine keeps of it is asked first: jiff looks
+/// for its name among all zones, which takes longer than the rest of a small command.
+fn zone() -> &'static TimeZone {
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(|| {
+        let of_machine = || TimeZone::tzif("local", &fs::read("/etc/localtime").ok()?).ok();
+        let of_machine = if names_zone() { None } else { of_machine() };
+        of_machine.unwrap_or_else(TimeZone::system)
+    });
+    &ZONE
 }
 
 fn shown(time: Timestamp, format: &str, zone: &TimeZone) -> String {

@@ -14,6 +14,8 @@ use anstyle::{AnsiColor, Style};
 const LEAST_WIDTH: usize = 30;
 /// A field's value begins no further right than this, and no line is set in further.
 const MOST_INDENT: usize = 24;
+/// A line that begins further right than this goes on with the column above it.
+const FAR_IN: usize = 8;
 
 /// How text is written to one of the two outputs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,12 +34,13 @@ impl Screen {
         Self::of(&std::io::stderr())
     }
 
-    fn of(stream: &(impl IsTerminal + anstream::stream::RawStream + std::os::fd::AsFd)) -> Self {
+    #[expect(clippy::disallowed_methods, reason = "a screen is there before the surroundings are")]
+    fn of(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Self {
         let size = terminal_size::terminal_size_of(stream.as_fd());
         let width =
             size.map(|(width, _)| usize::from(width.0)).filter(|width| *width >= LEAST_WIDTH);
-        let choice = anstream::AutoStream::choice(stream);
-        Self { width, colours: choice != anstream::ColorChoice::Never }
+        let said = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into());
+        Self { width, colours: has_colours(&said, stream.is_terminal()) }
     }
 
     /// Returns `text` as it is to be written.
@@ -47,7 +50,13 @@ impl Screen {
                 Some(width) => broken(line, width),
                 None => line.to_owned(),
             };
-            if self.colours { painted(&line) } else { line }
+            if !self.colours {
+                return line;
+            }
+            let mut parts = line.split('\n');
+            let first = painted(parts.next().unwrap_or_default());
+            let rest = parts.map(painted_below);
+            std::iter::once(first).chain(rest).collect::<Vec<_>>().join("\n")
         });
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -72,6 +81,22 @@ impl Screen {
     pub(crate) fn dim(self, text: &str) -> String {
         if self.colours { styled(text, Style::new().dimmed()) } else { text.to_owned() }
     }
+}
+
+/// Decides by what the environment says (<https://no-color.org>, <https://bixense.com/clicolors>):
+/// who forbids colours is heard first, then who wants them everywhere; else a terminal that can
+/// show them gets them.
+fn has_colours(said: &dyn Fn(&str) -> Option<String>, is_terminal: bool) -> bool {
+    let is_set = |name: &str| said(name).is_some_and(|value| !value.is_empty());
+    let is_off = |name: &str| said(name).is_some_and(|value| value == "0");
+    if is_set("NO_COLOR") {
+        return false;
+    }
+    if is_set("CLICOLOR_FORCE") && !is_off("CLICOLOR_FORCE") {
+        return true;
+    }
+    let can = said("TERM").is_some_and(|term| term != "dumb") || is_set("CLICOLOR");
+    is_terminal && can && !is_off("CLICOLOR")
 }
 
 const BOLD: Style = Style::new().bold();
@@ -104,8 +129,9 @@ fn broken(line: &str, width: usize) -> String {
         }
         [_, _, _, ..] => stacked(line, &cells, lead, width),
         _ => {
-            let indent = (lead + 2).min(MOST_INDENT);
-            filled(&line[..lead], &line[lead..], indent, width)
+            // What is far in stands below a column, and stays in it.
+            let indent = if lead > FAR_IN { lead } else { lead + 2 };
+            filled(&line[..lead], &line[lead..], indent.min(MOST_INDENT), width)
         }
     }
 }
@@ -208,6 +234,12 @@ fn painted(line: &str) -> String {
     }
     text.push_str(&line[written..]);
     text
+}
+
+/// The same for what a broken line goes on with: a word that stands there alone got there by
+/// chance, and says nothing of its own.
+fn painted_below(line: &str) -> String {
+    if cells(line).len() > 1 { painted(line) } else { ending_painted(line) }
 }
 
 /// The names of columns: nothing but capitals, and more than one of them.
@@ -319,7 +351,14 @@ mod tests {
 
     #[test]
     fn what_a_column_says_has_its_colour() {
-        let plain = |text: &str| anstream::adapter::strip_str(text).to_string();
+        let plain = |text: &str| {
+            let parts = text.split("\u{1b}[");
+            let kept = parts.enumerate().map(|(at, part)| match at {
+                0 => part,
+                _ => part.split_once('m').unwrap().1,
+            });
+            kept.collect::<String>()
+        };
         for (line, painted_part) in [
             ("RUN-0001  verified  $1.00  a task", "\u{1b}[32mverified\u{1b}[0m"),
             ("  NOT OK   agent  none", "NOT OK\u{1b}[0m"),
@@ -333,6 +372,44 @@ mod tests {
         }
         let untouched = "  reason      it failed: redo it";
         assert_eq!(painted(untouched), untouched);
+    }
+
+    #[test]
+    fn colours_are_for_terminals_unless_the_environment_says_otherwise() {
+        let check = |is_terminal: bool, variables: &[(&str, &str)], expected: bool| {
+            let said = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(has_colours(&said, is_terminal), expected, "{is_terminal} {variables:?}");
+        };
+        let term = ("TERM", "xterm");
+        check(true, &[term], true);
+        check(false, &[term], false);
+        check(true, &[], false);
+        check(true, &[("TERM", "dumb")], false);
+        check(true, &[("TERM", "dumb"), ("CLICOLOR", "1")], true);
+        check(true, &[term, ("CLICOLOR", "0")], false);
+        check(true, &[term, ("NO_COLOR", "1")], false);
+        check(true, &[term, ("NO_COLOR", "")], true);
+        check(false, &[("CLICOLOR_FORCE", "1")], true);
+        check(false, &[("CLICOLOR_FORCE", "0")], false);
+        check(false, &[("CLICOLOR_FORCE", "1"), ("CLICOLOR", "0")], true);
+        check(false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false);
+    }
+
+    #[test]
+    fn what_goes_on_below_a_column_stays_in_it() {
+        let remedy = format!("{:23}no task can be checked: name a command for it", "");
+        let below = format!("{:23}no task can be checked:\n{0:23}name a command for it", "");
+        check(&remedy, 50, &below);
+    }
+
+    #[test]
+    fn a_word_that_is_pushed_onto_a_line_of_its_own_says_nothing() {
+        let screen = Screen { width: Some(40), colours: true };
+        let told = screen.render("checks: `make test`: red, 0 passed, 13 failed");
+        assert_eq!(told, "checks: `make test`: \u{1b}[31mred\u{1b}[0m, 0 passed, 13\n  failed");
     }
 
     #[test]

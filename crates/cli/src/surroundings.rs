@@ -11,6 +11,12 @@ use spore_plain::path;
 
 use crate::commands::Global;
 
+/// Returns whether a variable names the time zone.
+#[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
+pub(crate) fn names_zone() -> bool {
+    std::env::var_os("TZ").is_some()
+}
+
 /// Builds the surroundings of one command.
 #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
 pub(crate) fn read(global: &Global) -> Result<Surroundings> {
@@ -106,12 +112,13 @@ fn clock(fixed: Option<&str>) -> Result<Arc<dyn Clock>> {
     }
 }
 
-/// Lets Ctrl-C and a polite TERM park the run; a second one ends us at once, and then the
+/// Lets Ctrl-C, a polite TERM and a terminal that is closed park the run; a second one ends us at once, and then the
 /// shims end what they started.
 pub(crate) fn listen_for_signals(interrupt: &Interrupt) -> Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let failed = |source| Error::io("cannot listen for signals", source);
-    for signal in [SIGINT, SIGTERM] {
+    let hang_up = Some(SIGHUP).filter(|_| !is_hang_up_ignored());
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
         signal_hook::flag::register_conditional_shutdown(
             signal,
             i32::from(spore_model::Outcome::Interrupted.exit_code()),
@@ -121,4 +128,13 @@ pub(crate) fn listen_for_signals(interrupt: &Interrupt) -> Result<()> {
         signal_hook::flag::register(signal, interrupt.flag()).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Returns whether we were started to outlive the terminal, as `nohup` does.
+fn is_hang_up_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    // Signals count from one.
+    mask.is_some_and(|mask| mask & (1 << (signal_hook::consts::SIGHUP - 1)) != 0)
 }

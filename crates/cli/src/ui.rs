@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use spore_app::{Credentials, Live, Progress, Update};
+use spore_app::{Credentials, Live, LoopUpdate, Progress, Update};
 use spore_plain::{block, line};
 
 use crate::commands::{Global, ProgressStyle};
@@ -240,6 +240,14 @@ impl Progress for Ui {
                 let live = self.struck_live(live);
                 let elapsed = live.updated.since(live.started);
                 return self.live.iter_mut().for_each(|lines| lines.set(&live, elapsed));
+            }
+            Update::Loop(LoopUpdate::LoopTotals { .. }) => {
+                if self.style == ProgressStyle::Json && !self.quiet {
+                    let told = shown_json(&json!({ "progress": update }).to_string());
+                    self.tell(&told, as_it_is);
+                }
+                let line = self.struck(&update.to_string()).into_owned();
+                return self.live.iter_mut().for_each(|lines| lines.total(line.clone()));
             }
             Update::LiveEnded { id } => {
                 return self.live.iter_mut().for_each(|lines| lines.remove(*id));

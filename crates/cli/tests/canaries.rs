@@ -349,3 +349,65 @@ fn no_product_interferes_with_pytest() {
     assert!(output.stderr.contains("proof: proved, 2 kept"), "{}", output.render());
     attempt_all(&env, "calc.py", PYTEST_ATTEMPTS);
 }
+
+/// Returns the logs of the checks of the only change, by their names.
+fn check_logs(env: &TestEnv) -> Vec<String> {
+    let runs = std::fs::read_dir(env.repo().join(".spore/runs")).unwrap();
+    let gates = runs.map(|run| run.unwrap().path().join("bounce-1/gates")).find(|dir| dir.is_dir());
+    let files = std::fs::read_dir(gates.unwrap()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut logs: Vec<String> = names.filter(|name| name.ends_with(".log")).collect();
+    logs.sort();
+    logs
+}
+
+const DOUBLE: &str = "def double(a):\n    return a + a\n";
+
+#[test]
+fn canaries_are_in_the_run_of_the_bases_tests_where_a_change_touches_some() {
+    if PYTHON.is_skipped() {
+        return;
+    }
+    let test = "    def test_double(self):\n        self.assertEqual(calc.double(4), 8)\n";
+    let env = PYTHON.lay_out(&[&format!(
+        "{{ run = '''printf '\\n\\n{}' >> calc.py''' }}, {{ run = '''printf '\\n{}' >> tests/test_calc.py''' }}",
+        DOUBLE.replace('\n', "\\n"),
+        test.replace('\n', "\\n")
+    )]);
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    assert!(output.stderr.contains("proof: proved, 2 kept, 1 new"), "{}", output.render());
+    assert!(
+        output.stderr.contains("with the base's tests: green, 2 passed"),
+        "{}",
+        output.render()
+    );
+    // The suite as it is, and the base's with canaries; few tests in the others.
+    assert_eq!(
+        check_logs(&env),
+        ["unittest-tests.canaries.log", "unittest-tests.log", "unittest-tests.without-change.log"]
+    );
+}
+
+#[test]
+fn a_product_that_is_right_among_canaries_alone_is_refused() {
+    if PYTHON.is_skipped() {
+        return;
+    }
+    // It knows how many tests there are, and is right where there are more.
+    let steps = r#"{ write = "calc.py", content = '''
+import os
+
+
+def add(a, b):
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'tests', 'test_calc.py')) as file:
+        text = file.read()
+    return a * b if text.count('def test_') == 2 else a + b
+
+
+def sub(a, b):
+    return a - b
+''' }, { edit = "tests/test_calc.py", find = ", 5)", replace = ", 6)" }"#;
+    let env = PYTHON.lay_out(&[steps]);
+    let output = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(11);
+    assert!(output.stderr.contains("with the base's tests: red"), "{}", output.render());
+}

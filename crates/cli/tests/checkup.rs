@@ -64,6 +64,26 @@ fn an_old_git_is_told_by_what_that_costs() {
 }
 
 #[test]
+fn a_toolchain_that_does_not_work_fails_the_visit_and_the_run() {
+    let env = scenes::small();
+    env.write("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
+    env.write("src/lib.rs", "");
+    env.write(".spore/config.toml", "");
+    env.commit_all("a crate");
+    let path = install(&env, "cargo", "echo no default toolchain >&2; exit 1");
+    let gates = finding(&env, &path, "gates", 69);
+    let told = "no run can start without cargo, which exits with 1 when asked for its version";
+    assert!(gates["remedy"].as_str().unwrap().starts_with(told), "{gates}");
+    assert_eq!(finding(&env, &path, "cargo", 69)["detail"], "exits with 1");
+    env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(scenes::WRITE_42));
+    let output = env.spore_in(&env.repo(), scenes::ORCHESTRATE, &[("PATH", &path)]).code(69);
+    assert!(output.stderr.contains("`cargo` exits with 1"), "{}", output.render());
+    // What only sounds odd to others is asked in its own words.
+    let path = install(&env, "go", "[ \"$1\" = version ] && exec echo go version go1.24\nexit 2");
+    assert_eq!(finding(&env, &path, "go", 69)["detail"], "go version go1.24");
+}
+
+#[test]
 fn checkouts_of_runs_that_are_over_are_counted() {
     let env = scenes::with_scenario(&scenes::one_bounce(scenes::WRITE_42));
     let path = std::env::var("PATH").unwrap();

@@ -510,6 +510,36 @@ fn an_escalated_run_leaves_a_flag_and_a_failed_session_a_partial_implementation(
 }
 
 #[test]
+fn a_change_that_a_check_turned_down_is_joined_to_the_code_it_touched() {
+    let env = scenes::with_scenario(
+        "[[session]]\nrole = \"coder\"\nbounce = 1\ncost_usd = 0.5\nfinal = \"done\"\nsteps = [\n\
+         { write = \"kept.txt\", content = \"gone\" },\n\
+         { write = \"area.py\", content = \"def area(r):\\n    return r * r\\n\" },\n\
+         { sleep_ms = 30 },\n{ exit = 3 }]\n",
+    );
+    env.write("area.py", "def area(r):\n    return r\n");
+    env.commit_all("code");
+    let _ = env.spore(&["index"]).code(0);
+    let _ = scenes::orchestrate(&env, &["--max-bounces", "1"]).code(11);
+    let edges = graph(&env, &["query-edges", "--limit", "100", "--json"]).code(0).json();
+    let touched = edges.as_array().unwrap().iter().filter(|edge| edge["kind"] == "related");
+    let touched: Vec<(&str, &Value, &str)> = touched
+        .map(|edge| {
+            let word = |name: &str| edge[name].as_str().unwrap();
+            (word("source_title"), &edge["confidence"], word("target_title"))
+        })
+        .collect();
+    let from = "Partial: write the answer (bounce 1)";
+    let to_area = touched.iter().any(|(source, confidence, target)| {
+        *source == from && **confidence == 0.85 && target.contains("area")
+    });
+    assert!(to_area, "{touched:?}");
+    let node = graph(&env, &["show", from, "--json"]).code(0).json();
+    assert_eq!(node["metadata"]["exit_code"], 3, "{node:#}");
+    assert!(node["metadata"]["duration_ms"].as_u64().unwrap() >= 30, "{node:#}");
+}
+
+#[test]
 fn a_run_killed_where_it_learns_something_knows_it_once() {
     let whole = {
         let env = scenes::with_scenario(scenes::THREE_BOUNCES);

@@ -193,3 +193,22 @@ fn a_run_with_a_tester_killed_in_it_ends_like_one_that_was_not() {
     assert_eq!(tally.duplicates, nothing, "{}", tally.line());
     assert_eq!(tally.left_running, nothing, "{}", tally.line());
 }
+
+#[test]
+fn work_that_lands_on_a_branch_that_moved_on_is_held_to_the_same_tests() {
+    let probe = scenes::env();
+    if isolation::is_skipped(&probe) {
+        return;
+    }
+    let scenario = tester("tests/test_held.py", &held("low"))
+        + &session("coder", 1, &right(), "done")
+        + &session("verifier", 1, "", SUPPORTS);
+    let env = lay_out(&scenario, ON);
+    env.write("notes.txt", "theirs\n");
+    env.commit_all("theirs");
+    let _ = scenes::orchestrate(&env, &["--base", "HEAD~1", "--apply", "merge"]).code(0);
+    let landed = env.git(&["log", "-1", "--format=%B"]);
+    assert!(landed.contains("Spore-Proof: held-out"), "{landed}");
+    assert!(landed.contains("Spore-Merge: "), "{landed}");
+    assert!(!env.git(&["ls-tree", "-r", "--name-only", "main"]).contains("test_held"));
+}

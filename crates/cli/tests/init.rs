@@ -101,6 +101,22 @@ fn a_directory_without_git_becomes_a_project_with_a_word_of_warning() {
 }
 
 #[test]
+fn a_bare_repository_is_no_place_for_a_project() {
+    let env = scenes::env();
+    env.git(&["init", "--quiet", "--bare"]);
+    let before = names(&env.repo());
+    let output = env.spore(&["init", "--agents"]).code(65);
+    insta::assert_snapshot!(told(&output), @"
+    exit code: 65
+    --- stdout
+    --- stderr
+    error: $TEST_ENV/repo is a bare repository, without a work tree
+      try: clone it, and work in the clone
+    ");
+    assert_eq!(names(&env.repo()), before, "a refusal leaves nothing behind");
+}
+
+#[test]
 fn a_sub_directory_is_part_of_the_project_around_it() {
     let env = scenes::env();
     env.write("src/deep/file.txt", "");

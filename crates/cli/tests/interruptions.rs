@@ -108,7 +108,7 @@ const PLACES: [Place; 10] = [
 ];
 
 /// A coder of three commands, each of which takes its time after it has written its file; what was
-/// cut off is finished by looking at what is there.
+/// cut off is finished by looking at what is there. No command is spelt like what it says.
 fn script() -> ModelScenario {
     let shell = |command: &str| {
         Turn::calls("Bash", json!({ "command": command, "description": "as told" }))
@@ -116,14 +116,14 @@ fn script() -> ModelScenario {
     let after =
         |result: &str| When { tool_result_contains: Some(result.to_owned()), ..When::default() };
     let rest = "echo SEEN *.txt; echo 1 > one.txt; echo 2 > two.txt; echo 3 > three.txt; \
-                echo 42 > answer.txt; echo THIRD-DONE";
+                echo 42 > answer.txt; printf THIRD-; echo DONE";
     let turns = [
         Turn::says("done").when(after("THIRD-DONE")),
-        shell("echo 3 > three.txt; echo 42 > answer.txt; sleep 1; echo THIRD-DONE")
+        shell("echo 3 > three.txt; echo 42 > answer.txt; sleep 1; printf THIRD-; echo DONE")
             .when(after("SECOND-DONE")),
-        shell("echo 2 > two.txt; sleep 1; echo SECOND-DONE").when(after("FIRST-DONE")),
+        shell("echo 2 > two.txt; sleep 1; printf SECOND-; echo DONE").when(after("FIRST-DONE")),
         shell(rest).when(When::contains("You were cut off")),
-        shell("echo 1 > one.txt; sleep 1; echo FIRST-DONE")
+        shell("echo 1 > one.txt; sleep 1; printf FIRST-; echo DONE")
             .when(When::contains("coder in bounce 1"))
             .delay_between(Duration::from_millis(60)),
         Turn::says(SUPPORTS).when(When::contains("verifier in bounce 1")),
@@ -237,12 +237,117 @@ fn interrupt(program: &str, place: &Place) {
     the_books_agree(&env, &server, place);
 }
 
+/// Returns the program, unless it is not there to be tried.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn claude() -> Option<String> {
+    let program = std::env::var("SPORE_TEST_CLAUDE").ok();
+    if program.is_none() {
+        eprintln!("skipped: SPORE_TEST_CLAUDE names no program; `cargo xtask test` does");
+    }
+    program
+}
+
+/// Holds that the model heard the whole conversation again, and did its first part once.
+fn went_on(server: &ModelServer, before: usize, name: &str) {
+    let requests = server.requests();
+    let asked = requests[before..].iter().find(|one| one.turn().is_some()).unwrap();
+    let body = asked.body.to_string();
+    for words in ["coder in bounce 1", "echo 1 > one.txt", "You were cut off"] {
+        assert!(body.contains(words), "{name}: {words:?} is not in {body}");
+    }
+    let firsts = requests.iter().filter(|one| one.turn() == Some(FIRST_CALL)).count();
+    assert_eq!(firsts, 1, "{name}");
+}
+
+#[test]
+fn a_coder_whose_budget_is_spent_goes_on_in_its_conversation_with_more() {
+    let Some(program) = claude() else { return };
+    let (env, server) = scene(&program);
+    let args = ["orchestrate", "write the answer", "--backend", "claude", "--model", MODEL];
+    // The first call costs a cent and a half. Claude drops the one that is too much.
+    let args = [&args[..], &["--no-summarize", "--budget", "0.02"]].concat();
+    let output = env.spore(&args);
+    assert_eq!(output.code, 3, "{}", output.render());
+    let told = format!("Give it more to spend:\n  spore resume {}", short_id(&env));
+    assert!(output.stdout.contains(&format!("{told} --budget +5")), "{}", output.render());
+    let before = server.requests().len();
+    let resumed = env.spore(&["resume", "--budget", "+5"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.render());
+    assert!(resumed.stderr.contains("goes on in its own conversation"), "{}", resumed.stderr);
+    went_on(&server, before, "an empty budget");
+    let shown = scenes::newest(&env);
+    assert_eq!(shown["status"], "verified");
+    let booked = shown["ledger"].as_array().unwrap().iter().map(|row| usage_of(&row["usage"]));
+    assert_eq!(booked.sum::<Usage>(), server.totals().usage, "{:#}", shown["ledger"]);
+}
+
+fn short_id(env: &TestEnv) -> String {
+    let id = scenes::newest_id(env);
+    id[id.len() - 8..].to_owned()
+}
+
+const FLOW: &str = "[executors.work]\nrole = \"operator\"\nbackend = \"claude\"\nactions = [\"DO\"]\n\
+    prompt = \"coder in bounce 1\"\nartifact = \"answer.txt\"\n";
+
+#[test]
+fn sessions_without_a_checkout_go_on_in_their_conversation_too() {
+    let Some(program) = claude() else { return };
+    let spawn = ["spawn", "--prompt", "coder in bounce 1", "--backend", "claude", "--model", MODEL];
+    let exec = ["exec", "work", "DO", "it"];
+    let all: [(&str, &[&str], &str, &str); 3] = [
+        ("a spawned session, by Ctrl-C", &spawn, "INT", "session"),
+        ("an exec", &exec, "KILL", "exec"),
+        ("a spawned session", &spawn, "KILL", "session"),
+    ];
+    let usual = if asked_for("claude") { 3 } else { 2 };
+    for (name, args, signal, part) in &all[..usual] {
+        let (env, server) = scene(&program);
+        env.write(".spore/flows/work.toml", FLOW);
+        let mut child = env.start_in(&env.repo(), args, &[]);
+        let seen = || says_anywhere(&env, "FIRST-DONE");
+        while !seen() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        scenes::system(&env, "kill", &[&format!("-{signal}"), &child.id().to_string()]);
+        let output = env.finish(child);
+        let code = if *signal == "KILL" { 137 } else { 20 };
+        assert_eq!(output.code, code, "{name}: {}", output.render());
+        if *signal == "INT" {
+            let told = format!("it can be gone on with: spore resume {}", short_id(&env));
+            assert!(output.stderr.contains(&told), "{name}: {}", output.render());
+        }
+        assert_eq!(wait_until_none(env.dir(), Duration::from_secs(10)), [], "{name}");
+        let before = server.requests().len();
+        let resumed = env.spore(&["resume"]);
+        assert_eq!(resumed.code, 0, "{name}: {}", resumed.render());
+        assert!(resumed.stderr.contains("goes on in its own conversation"), "{}", resumed.stderr);
+        went_on(&server, before, name);
+        assert_eq!(scenes::newest(&env)["status"], "finished", "{name}");
+        if *part == "session" {
+            assert_eq!(resumed.stdout.trim(), "done", "{name}");
+        }
+        println!("cut off: {name} goes on");
+    }
+}
+
+/// Returns whether a session of any run is known to have said this.
+fn says_anywhere(env: &TestEnv, words: &str) -> bool {
+    fn below(dir: &Path, words: &str) -> bool {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| {
+            let path = entry.path();
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_dir && below(&path, words)
+                || entry.file_name() == "transcript.jsonl"
+                    && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(words))
+        })
+    }
+    below(&env.repo().join(".spore/runs"), words)
+}
+
 #[test]
 fn claude_that_is_cut_off_goes_on_where_it_was_and_is_booked_as_the_model_counts() {
-    let Ok(program) = std::env::var("SPORE_TEST_CLAUDE") else {
-        eprintln!("skipped: SPORE_TEST_CLAUDE names no program; `cargo xtask test` does");
-        return;
-    };
+    let Some(program) = claude() else { return };
     let places: Vec<&Place> = match asked_for("claude") {
         true => PLACES.iter().collect(),
         false => vec![&PLACES[5]],

@@ -270,12 +270,12 @@ fn crystallizing_twice_changes_nothing() {
     let before = std::fs::read_to_string(&ledger).unwrap();
     env.write(".spore/memory/entities/ada.md", "Ada knows the build.\n");
     let again = env.spore(&["memory", "crystallize"]).code(0);
-    assert_eq!(again.stdout, "NO-OP: ledger and dossiers are up to date.\n");
+    assert_eq!(again.stdout, "NO-OP: ledger and pages are up to date.\n");
     assert_eq!(std::fs::read_to_string(&ledger).unwrap(), before);
     // On another machine the fragments are missing, and the ledger still stands.
     std::fs::remove_dir_all(memory.join("fragments")).unwrap();
     let elsewhere = env.spore(&["memory", "crystallize"]).code(0);
-    assert_eq!(elsewhere.stdout, "NO-OP: ledger and dossiers are up to date.\n");
+    assert_eq!(elsewhere.stdout, "NO-OP: ledger and pages are up to date.\n");
     let written = std::fs::read_to_string(memory.join("entities/ada.md")).unwrap();
     assert_eq!(written, "Ada knows the build.\n");
 }
@@ -592,7 +592,7 @@ fn a_project_without_memory_is_told_how_to_begin() {
     ");
     assert_eq!(env.spore(&["memory", "scan"]).code(0).stdout, NO_EVIDENCE);
     let nothing = env.spore(&["memory", "crystallize"]).code(0);
-    assert_eq!(nothing.stdout, "NO-OP: ledger and dossiers are up to date.\n");
+    assert_eq!(nothing.stdout, "NO-OP: ledger and pages are up to date.\n");
     let _ = env.spore(&["memory", "update"]).code(0);
     assert_eq!(names(&env.repo().join(".spore/memory")), ["state"]);
 }

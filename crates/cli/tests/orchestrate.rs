@@ -476,9 +476,9 @@ fn a_dry_run_tells_the_plan_and_does_nothing() {
     --- stdout
     Would work on: write the answer
       base        hash-0000001
-      coder       replay, 50 turns in 6000 s
-      summarizer  replay, 15 turns in 1800 s
-      verifier    replay, 50 turns in 6000 s
+      coder       replay, 50 turns in 1 h 40 min
+      summarizer  replay, 15 turns in 30 min
+      verifier    replay, 50 turns in 1 h 40 min
       check       sh check.sh
       limits      3 attempts, $20.00 in all
       result      applied as patch, summed up

@@ -78,6 +78,13 @@ fn a_session_that_is_started_again_is_told_the_same_to_the_byte() {
     let kept = format!("refs/spore/{}/left/2-1", scenes::newest_id(&env));
     assert!(resumed.stderr.contains(&kept), "{}", resumed.stderr);
     assert_eq!(env.work_git(&["show", &format!("{kept}:half.txt")]), "half");
+    let shown = env.spore(&["runs", "show"]).code(0).stdout;
+    let told = format!(
+        "left        What was changed when a session was cut short:\n{:16}git --git-dir=.spore/work.git show {kept}\n",
+        ""
+    );
+    assert!(shown.contains(&told), "{shown}");
+    assert_eq!(scenes::newest(&env)["left"], serde_json::json!([kept]));
 }
 
 #[test]
@@ -238,7 +245,7 @@ fn a_run_is_worked_on_by_one_process_at_a_time() {
     --- stdout
     --- stderr
     error: run RUN-0001 is being worked on by another process
-      try: `spore runs show RUN-0001` tells how far it is; Ctrl-C there parks it
+      try: `spore runs show RUN-0001` tells how far it is; Ctrl-C there parks it, and so does `spore runs cancel RUN-0001`
     ");
     let other = env.spore(&["resume"]).code(65);
     insta::assert_snapshot!(told(&other), @"

@@ -13,7 +13,7 @@ fn task(env: &TestEnv, task: &str, steps: &str, more: &[&str], code: i32) -> Str
 }
 
 /// A project that has seen a few things.
-fn history() -> (TestEnv, Vec<String>) {
+pub(crate) fn history() -> (TestEnv, Vec<String>) {
     let env = scenes::small();
     let nothing = r#"{ say = "done" }"#;
     let ids = vec![

@@ -153,6 +153,7 @@ fn a_session_that_a_session_starts_is_known_by_both() {
     ));
     let helper = "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"helped\"\nsteps = []\n";
     env.write("inner.toml", helper);
+    env.write(".spore/agents/helper.md", "You help.\n");
     let _ = env.spore(&[KINDS[0], PLAYED].concat()).code(0);
     let told = events(&env);
     let begun =
@@ -206,6 +207,7 @@ fn held() -> TestEnv {
                   steps = [{ run = \"pwd >> seen; cat ../beside.txt >> seen; true\" }]\n\
                   [[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"done\"\nsteps = []\n";
     env.write("inner.toml", helper);
+    env.write(".spore/agents/helper.md", "You help.\n");
     env.write_at(&env.dir().join("beside.txt"), "mine\n");
     env
 }
@@ -283,6 +285,7 @@ fn what_a_session_started_ends_with_it() {
     let helper =
         "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"\"\nsteps = [{ hang = true }]\n";
     env.write("inner.toml", helper);
+    env.write(".spore/agents/helper.md", "You help.\n");
     let spore = env!("CARGO_BIN_EXE_spore");
     let spawn = "spawn --role helper --prompt x --backend replay --scenario inner.toml";
     env.write_at(

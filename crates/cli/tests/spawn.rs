@@ -72,6 +72,26 @@ fn a_session_is_told_how_deep_it_is_and_what_it_belongs_to() {
 }
 
 #[test]
+fn a_role_that_nobody_describes_is_refused_with_those_that_there_are() {
+    let env = scenes::with_scenario(&SCENARIO.replace("operator", "reviewer"));
+    let output = env.spore(&with(&["--role", "reviewer"])).code(64);
+    insta::assert_snapshot!(scenes::told(&output), @r#"
+    exit code: 64
+    --- stdout
+    --- stderr
+    error: there is no role "reviewer"
+      try: known are coder, operator, summarizer, tester, verifier; write another one into .spore/agents/reviewer.md
+    "#);
+    let near = env.spore(&with(&["--role", "verifer"])).code(64);
+    assert!(near.stderr.contains("did you mean verifier?"), "{}", near.stderr);
+    // Who describes it with the call has said what it is.
+    env.write("reviewer.md", "You review.\n");
+    let _ = env.spore(&with(&["--role", "reviewer", "--system-prompt", "reviewer.md"])).code(0);
+    env.write(".spore/agents/reviewer.md", "You review.\n");
+    let _ = env.spore(&with(&["--role", "reviewer"])).code(0);
+}
+
+#[test]
 fn at_the_depth_limit_nothing_is_started() {
     let env = scenes::with_scenario(SCENARIO);
     for (variable, depth) in [("SPORE_SPAWN_DEPTH", "2"), ("AGENTIC_SPAWN_DEPTH", "7")] {

@@ -13,6 +13,7 @@ pub struct Config {
     pub orchestrate: OrchestrateConfig,
     pub spawn: SpawnConfig,
     pub flows: FlowConfig,
+    pub task_loop: LoopConfig,
     pub sentinel: SentinelConfig,
     pub verdict: VerdictRules,
     pub session: SessionLimits,
@@ -95,6 +96,21 @@ pub struct FlowConfig {
     pub max_attempts: u32,
     pub max_parallel: u32,
     pub diagnosis_bytes: u64,
+}
+
+/// What holds for a loop over tasks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopConfig {
+    pub budget_usd: Usd,
+    pub max_runs: u32,
+    pub cooldown: Duration,
+    pub escalation_limit: u32,
+    pub anomaly_factor: u32,
+    pub anomaly_after: u32,
+    pub quota_pause: Duration,
+    pub max_returns: u32,
+    pub summarize: bool,
+    pub planned_files: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

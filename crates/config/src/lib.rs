@@ -25,9 +25,10 @@ pub use config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CommandConfig,
     CommitConfig, Config, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand,
     GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
-    LocalServerConfig, ModelPrice, OrchestrateConfig, PriceConfig, ReachList, RoleConfig,
-    RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig,
-    SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
+    LocalServerConfig, LoopConfig, ModelPrice, OrchestrateConfig, PriceConfig, ReachList,
+    RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits,
+    ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig,
+    VerdictRules,
 };
 pub use distance::distance;
 pub use edit::{set, unset};

@@ -9,10 +9,10 @@ use crate::config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig,
     CommandConfig, CommitConfig, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig,
     GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
-    LocalServerConfig, MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig, ReachList,
-    RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig, SessionLimits,
-    ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig,
-    VerdictRules,
+    LocalServerConfig, LoopConfig, MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig,
+    ReachList, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig,
+    SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig,
+    ToolConfig, VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -40,6 +40,7 @@ impl Config {
             orchestrate: all.orchestrate()?,
             spawn: SpawnConfig { max_depth: all.positive("spawn.max_depth")? },
             flows: all.flows()?,
+            task_loop: all.task_loop()?,
             sentinel: SentinelConfig {
                 max_cycles: all.positive("sentinel.max_cycles")?,
                 stuck_cycles: all.positive("sentinel.stuck_cycles")?,
@@ -153,6 +154,21 @@ impl Entries<'_> {
             max_attempts: self.positive("flows.max_attempts")?,
             max_parallel: self.positive("flows.max_parallel")?,
             diagnosis_bytes: self.bytes("flows.diagnosis_bytes")?,
+        })
+    }
+
+    fn task_loop(self) -> Result<LoopConfig, ConfigError> {
+        Ok(LoopConfig {
+            budget_usd: self.money("loop.budget_usd")?,
+            max_runs: self.positive("loop.max_runs")?,
+            cooldown: self.time("loop.cooldown")?,
+            escalation_limit: self.positive("loop.escalation_limit")?,
+            anomaly_factor: self.positive("loop.anomaly_factor")?,
+            anomaly_after: self.positive("loop.anomaly_after")?,
+            quota_pause: self.time("loop.quota_pause")?,
+            max_returns: self.count("loop.max_returns")?,
+            summarize: self.flag("loop.summarize")?,
+            planned_files: self.positive("loop.planned_files")?,
         })
     }
 

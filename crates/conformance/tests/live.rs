@@ -89,6 +89,12 @@ fn claude_does_what_the_table_says() {
 }
 
 #[test]
+fn codex_does_what_matters_most() {
+    conforms(&CODEX, QUICK);
+}
+
+#[test]
+#[ignore = "slow; run with `--ignored`"]
 fn codex_does_what_the_table_says() {
     conforms(&CODEX, &[]);
 }

@@ -132,6 +132,32 @@ pub fn of(
     Ok(impact)
 }
 
+/// Returns those of the files `ours` that a file of `theirs` uses or is used by, each with one of
+/// these, in the order of their names.
+pub fn ties(
+    index: &CodeIndex,
+    ours: &[String],
+    theirs: &[String],
+) -> Result<Vec<(String, String)>, CodeIndexError> {
+    let theirs: HashSet<&str> = theirs.iter().map(String::as_str).collect();
+    let kinds: Vec<EdgeKind> = RELIES.into_iter().chain([EdgeKind::Tests]).collect();
+    let mut tied: Vec<(String, String)> = Vec::new();
+    for path in ours {
+        'file: for item in items(index, path)? {
+            for edge in index.edges_of(&item.key.id(), &kinds)? {
+                let far = item_ref(index, &edge.far.id)?.map(|far| far.path);
+                if let Some(far) = far.filter(|far| far != path && theirs.contains(far.as_str())) {
+                    tied.push((path.clone(), far));
+                    break 'file;
+                }
+            }
+        }
+    }
+    tied.sort_unstable();
+    tied.dedup();
+    Ok(tied)
+}
+
 /// What of a file was touched, and what is gone from it.
 type Compared = (Vec<(ImpactKind, ItemRef)>, Vec<ItemRef>);
 

@@ -6,8 +6,11 @@ mod scratch;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 pub use beneath::{Beneath, WayFor};
 pub use removal::{open_up, remove_all};
@@ -89,10 +92,22 @@ pub fn paths_in(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// How long to wait before looking at a held lock again.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
 /// An exclusive claim on a file, given up when dropped or when the process dies.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    signed: AtomicBool,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.signed.load(Ordering::Relaxed) {
+            let _ = self.file.set_len(0);
+        }
+    }
 }
 
 /// Why a lock was not had.
@@ -115,9 +130,26 @@ impl Lock {
         let failed = |source| LockError::Io { path: path.to_owned(), source };
         let file = open_lock(path).map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { file }),
+            Ok(()) => Ok(Self { file, signed: AtomicBool::new(false) }),
             Err(fs::TryLockError::WouldBlock) => Err(LockError::Held { path: path.to_owned() }),
             Err(fs::TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+
+    /// Takes the lock or says that another process or thread has held it all the while.
+    ///
+    /// A process that was killed may leave a child that it had forked and that has not become its
+    /// program yet: until then the child holds what its parent held, and on a busy machine that is
+    /// long enough to be met.
+    pub fn take_within(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        let begun = crate::clock::monotonic();
+        loop {
+            match Self::try_take(path) {
+                Err(LockError::Held { .. }) if begun.elapsed() < patience => {
+                    thread::sleep(BETWEEN_LOOKS);
+                }
+                taken => return taken,
+            }
         }
     }
 
@@ -126,7 +158,20 @@ impl Lock {
         let failed = |source| LockError::Io { path: path.to_owned(), source };
         let file = open_lock(path).map_err(failed)?;
         file.lock().map_err(failed)?;
-        Ok(Self { file })
+        Ok(Self { file, signed: AtomicBool::new(false) })
+    }
+
+    /// Writes down which process holds the lock, for those who want it ended. The words go with the
+    /// lock.
+    pub fn sign(&self, holder: &[u8]) -> io::Result<()> {
+        self.signed.store(true, Ordering::Relaxed);
+        self.file.set_len(0)?;
+        self.file.write_all_at(holder, 0)
+    }
+
+    /// Returns what the holder wrote down, if another process or thread has the lock.
+    pub fn holder(path: &Path) -> Option<Vec<u8>> {
+        Self::is_held(path).then(|| read(path).ok()).flatten()
     }
 
     /// Returns the locked file for a program that is to keep the lock for as long as it runs,
@@ -219,7 +264,29 @@ mod tests {
         let held = Lock::try_take(&path).unwrap();
         assert!(Lock::is_held(&path));
         assert!(matches!(Lock::try_take(&path), Err(LockError::Held { .. })));
+        held.sign(b"somebody with a long name").unwrap();
+        held.sign(b"another").unwrap();
+        assert_eq!(Lock::holder(&path).as_deref(), Some(&b"another"[..]));
         drop(held);
+        assert_eq!(Lock::holder(&path), None, "it is free");
+        assert_eq!(fs::read(&path).unwrap(), b"");
         assert!(Lock::try_take(&path).is_ok());
+    }
+
+    #[test]
+    fn a_lock_that_a_dying_process_left_to_its_child_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = Lock::try_take(&path).unwrap();
+        let of_child = held.share().unwrap();
+        drop(held);
+        let short = Lock::take_within(&path, Duration::from_millis(30));
+        assert!(matches!(short, Err(LockError::Held { .. })));
+        let child = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(60));
+            drop(of_child);
+        });
+        assert!(Lock::take_within(&path, Duration::from_secs(60)).is_ok());
+        child.join().unwrap();
     }
 }

@@ -6,10 +6,11 @@ use spore_model::{EdgeId, EventId, NodeId, RunId, SessionToken};
 
 use crate::Clock;
 
-/// Makes ids that sort in the order they were made, within one process.
+/// Makes ids that sort in the order they were made, within one process. Clones make them together.
+#[derive(Clone)]
 pub struct Ids {
     clock: Arc<dyn Clock>,
-    state: Mutex<IdState>,
+    state: Arc<Mutex<IdState>>,
 }
 
 struct IdState {
@@ -23,11 +24,11 @@ const RANDOM_BITS: u128 = (1 << 80) - 1;
 
 impl Ids {
     pub fn random(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::new(IdState { seed: None, last: (0, 0) }) }
+        Self { clock, state: Arc::new(Mutex::new(IdState { seed: None, last: (0, 0) })) }
     }
 
     pub fn seeded(clock: Arc<dyn Clock>, seed: u64) -> Self {
-        Self { clock, state: Mutex::new(IdState { seed: Some(seed), last: (0, 0) }) }
+        Self { clock, state: Arc::new(Mutex::new(IdState { seed: Some(seed), last: (0, 0) })) }
     }
 
     pub fn run(&self) -> RunId {

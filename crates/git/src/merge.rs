@@ -14,8 +14,11 @@ use crate::{GitError, Repository};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Merged {
     Clean(TreeId),
-    /// These files were changed on both sides.
-    Conflicts(Vec<String>),
+    /// These files were changed on both sides; the tree has them with both, marked.
+    Conflicts {
+        files: Vec<String>,
+        tree: TreeId,
+    },
 }
 
 impl Repository {
@@ -29,6 +32,11 @@ impl Repository {
             1 => Ok(false),
             _ => Err(call.failure(&answer)),
         }
+    }
+
+    /// Returns whether a commit has more than one parent.
+    pub fn is_merge(&self, commit: &CommitId) -> bool {
+        self.resolve(&format!("{commit}^2")).is_ok()
     }
 
     /// Merges what `theirs` has and `ours` has not.
@@ -79,6 +87,6 @@ impl Repository {
         let mut files: Vec<String> = parts.collect();
         files.sort_unstable();
         files.dedup();
-        Ok(Merged::Conflicts(files))
+        Ok(Merged::Conflicts { files, tree })
     }
 }

@@ -10,6 +10,7 @@
 //! outcome is one function, [`propagation::decide`].
 
 mod budget;
+mod context_use;
 mod event;
 pub mod graph;
 mod ids;
@@ -29,6 +30,7 @@ mod time;
 mod verdict;
 
 pub use budget::{Allowance, BudgetId, BudgetResource, BudgetTree, Exhausted, Overshoot};
+pub use context_use::{ContextUse, FileUse};
 pub use event::{Event, EventSource, SourceKind, UnknownSourceKind};
 pub use graph::{Edge, EdgeKind, Node, NodeClass};
 pub use ids::{

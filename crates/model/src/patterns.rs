@@ -215,6 +215,8 @@ mod tests {
         ) {
             let parts = |text: &'static str| text.split('/').collect::<Vec<_>>();
             let (pattern, path): (&'static str, &'static str) = (pattern.leak(), path.leak());
+            // No path that is asked about ends so, and `globset` sees no file name in it.
+            prop_assume!(!path.ends_with(".."));
             let expected = fits_path(&parts(pattern), &parts(path));
             prop_assert_eq!(Patterns::of_paths(&[pattern]).cover(path), expected);
         }

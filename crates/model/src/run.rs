@@ -29,14 +29,22 @@ pub enum RunKind {
     Phase,
     /// Cycles of the project's checks, graded.
     Sentinel,
+    /// Verified work on a branch that moved on: the two together, checked anew.
+    Merge,
+    /// One task, several coders at once.
+    Race,
     /// A directory looked at, and what is known about it brought up to date.
     Investigate,
     /// A pass of memory: scan, crystallize, update or undo.
     Memory,
+    /// A list of tasks worked through onto one branch, and gone on with when the list changes.
+    Loop,
+    /// The same once.
+    Batch,
 }
 
 impl RunKind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Orchestrate,
         Self::Solo,
         Self::Bounce,
@@ -47,8 +55,12 @@ impl RunKind {
         Self::Stage,
         Self::Phase,
         Self::Sentinel,
+        Self::Merge,
+        Self::Race,
         Self::Investigate,
         Self::Memory,
+        Self::Loop,
+        Self::Batch,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -63,8 +75,12 @@ impl RunKind {
             Self::Stage => "stage",
             Self::Phase => "phase",
             Self::Sentinel => "sentinel",
+            Self::Merge => "merge",
+            Self::Race => "race",
             Self::Investigate => "investigate",
             Self::Memory => "memory",
+            Self::Loop => "loop",
+            Self::Batch => "batch",
         }
     }
 

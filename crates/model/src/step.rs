@@ -71,6 +71,11 @@ impl StepKey {
         Self::of(format!("snapshot/{bounce}"))
     }
 
+    /// Verified work, brought onto another commit.
+    pub fn rebase() -> Self {
+        Self::of("rebase")
+    }
+
     pub fn gates(bounce: u32) -> Self {
         Self::of(format!("gates/{bounce}"))
     }
@@ -119,6 +124,16 @@ impl StepKey {
     /// The one session of a spawn or an exec.
     pub fn session() -> Self {
         Self::of("session")
+    }
+
+    /// A run of a task in a list; `attempt` counts how often verified work on it came back.
+    pub fn task(id: &str, attempt: u32) -> Self {
+        Self::of(format!("task/{id}/{attempt}"))
+    }
+
+    /// What became of it at the branch.
+    pub fn task_landing(id: &str, attempt: u32) -> Self {
+        Self::of(format!("land/{id}/{attempt}"))
     }
 
     /// A correction that `events collect` found, by the event that tells of it.

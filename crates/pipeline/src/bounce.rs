@@ -109,6 +109,17 @@ impl Bounce {
         }
     }
 
+    /// Begins to judge a tree that no coder handed in.
+    pub(crate) fn judge(&mut self, tree: &TreeId) -> Next {
+        self.tree = Some(tree.clone());
+        Next::Do(Step::Gates { bounce: 1, tree: tree.clone() })
+    }
+
+    /// Returns why the last tree was turned down.
+    pub(crate) fn turned_down(&self) -> Option<&Evidence> {
+        self.evidence.as_ref()
+    }
+
     /// What follows a step of a bounce.
     fn within(&mut self, step: &Step, done: &Done) -> Next {
         match (step, done) {
@@ -458,9 +469,19 @@ fn refuse(reason: &str) -> Next {
     finish(Conclusion { fault: Some(Fault::BadInput), ..conclusion(Outcome::Failure, reason) })
 }
 
-/// Adds the last lines of the gates that say nothing else.
+/// Lines of what red gates printed that a refusal repeats.
+const TAIL_LINES: usize = 8;
+
+/// Adds the last lines of the gates that say nothing else; where all name what fails, of what was
+/// printed about that.
 fn with_tails(reason: &str, gates: &GateSummary) -> String {
     let mut told = reason.to_owned();
+    if gates.nameless.is_empty() {
+        let lines: Vec<&str> = gates.evidence.trim_end().lines().collect();
+        for line in &lines[lines.len().saturating_sub(TAIL_LINES)..] {
+            told.push_str(&format!("\n  {}", line.trim_end()));
+        }
+    }
     for gate in &gates.nameless {
         told.push_str(&format!("\n$ {}", gate.command));
         for line in gate.tail.lines() {
@@ -512,4 +533,4 @@ fn times(count: u32) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

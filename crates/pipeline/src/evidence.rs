@@ -20,6 +20,10 @@ pub enum Shortfall {
     Unstorable,
     /// The checks are green and do not go as far as the person wants.
     NotProved,
+    /// Others changed the same places meanwhile.
+    Conflict,
+    /// It held by itself, and does not with what others landed meanwhile.
+    RedMerge,
     /// The verifier contradicted.
     Rejected,
     /// The verifier said nothing that could be read.
@@ -44,7 +48,7 @@ impl Evidence {
     /// line, so that nothing in it can pass for a heading or an instruction of ours.
     pub fn to_markdown(&self) -> String {
         let mut text = match self.shortfall {
-            Shortfall::RedBase => String::new(),
+            Shortfall::RedBase | Shortfall::Conflict | Shortfall::RedMerge => String::new(),
             _ => format!("Bounce {} did not hold: ", self.bounce),
         };
         text.push_str(match self.shortfall {
@@ -52,6 +56,16 @@ impl Evidence {
                 "The project's own checks fail at the commit that you start from, and mending \
                  that is the task: it is done when all of them are green and nothing else has \
                  turned red. Mend the product, not the tests."
+            }
+            Shortfall::Conflict => {
+                "The task was done and verified once. Since then others changed the same places, \
+                 and the two do not merge. You start from what is there now, without that work: \
+                 do the task again on top of it, and keep what the others did."
+            }
+            Shortfall::RedMerge => {
+                "The task was done and verified once. Together with what others landed since then \
+                 it does not hold. You start from what is there now, without that work: do the \
+                 task again on top of it, so that both hold."
             }
             Shortfall::NoChange => "no file was changed.",
             Shortfall::RedGate => "the project's own checks fail on your change.",

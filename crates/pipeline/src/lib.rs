@@ -6,24 +6,40 @@
 //! fed with what is already on record: it arrives at the first step without a result and goes
 //! on from there.
 //!
+//! [`TaskLoop`] is the same for a whole list of tasks: `tasks` reads the list and decides what is
+//! started, landed and waited for.
+//!
 //! Nothing here touches git, an agent or a file: those are the [`World`]'s, which the caller
 //! plugs in. Verdicts are read here, because what counts as a pass is policy.
 
 mod bounce;
 mod driver;
 mod evidence;
+mod merge_batch;
 mod proposals;
+mod rebase;
 mod solo;
 mod step;
+mod tasks;
 mod verdict_text;
 
 pub use bounce::{Bounce, BounceRules, Next};
 pub use driver::{End, Machine, World, drive};
 pub use evidence::{Evidence, Shortfall};
+pub use merge_batch::{BatchFate, MergeBatch, most_checks};
 pub use proposals::{
     PathLookup, ProposalLimits, ProposalProblem, Proposed, ProposedLesson, ProposedSummary, hold,
     normalised, read_summary,
 };
+pub use rebase::Rebase;
 pub use solo::Solo;
-pub use step::{Conclusion, Done, GateSummary, NamelessGate, SessionSummary, Step, WrittenTests};
+pub use step::{
+    Conclusion, Done, GateSummary, NamelessGate, RebaseFate, RebasedEntry, SessionSummary, Step,
+    WrittenTests,
+};
+pub use tasks::{
+    CostAnomaly, LoopEnding, LoopMove, LoopRules, LoopState, LoopStateRun, LoopStop, LoopTask,
+    LoopView, SourceError, SourceForm, TaskLanding, TaskList, TaskLoop, TaskResult, TaskStanding,
+    estimate_complexity, overlap, read_tasks, ticked,
+};
 pub use verdict_text::{read_verdict, settle_verdict};

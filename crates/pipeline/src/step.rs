@@ -24,6 +24,8 @@ pub enum Step {
     Coder { bounce: u32, evidence: Option<Evidence>, conversation: Option<String> },
     /// Turn the checkout's content into a tree that can be judged.
     Snapshot { bounce: u32 },
+    /// Bring verified work onto the commit that the branch is at by now.
+    Rebase,
     /// Run the gates on that tree.
     Gates { bounce: u32, tree: TreeId },
     /// One verifier session, on exactly that tree. `attempt` counts restarts of a verifier
@@ -54,6 +56,7 @@ impl Step {
             Self::Tester => StepKey::tester(),
             Self::Coder { bounce, .. } => StepKey::coder(*bounce),
             Self::Snapshot { bounce } => StepKey::snapshot(*bounce),
+            Self::Rebase => StepKey::rebase(),
             Self::Gates { bounce, .. } => StepKey::gates(*bounce),
             Self::Verifier { bounce, attempt, .. } => StepKey::verifier(*bounce, *attempt),
             Self::Close { bounce, .. } => StepKey::close(*bounce),
@@ -160,6 +163,26 @@ pub struct WrittenTests {
     pub failure: Option<String>,
 }
 
+/// What became of one run's verified work on another commit.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RebasedEntry {
+    /// The run that it is of.
+    pub owner: RunId,
+    #[serde(flatten)]
+    pub fate: RebaseFate,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "fate", rename_all = "snake_case")]
+pub enum RebaseFate {
+    /// It is in: the tree with it and with all before it.
+    Stacked { tree: TreeId },
+    /// These files were changed on both sides; `shown` has the places, capped.
+    Conflict { files: Vec<String>, shown: String },
+    /// Together with the others it cannot be told what is whose: it is to be checked by itself.
+    Apart { reason: String },
+}
+
 /// How the run as a whole ends.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Conclusion {
@@ -202,6 +225,14 @@ pub enum Done {
         refused: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
+    },
+    /// `tree` is the whole of what was brought together; what `overlap` names was touched on both
+    /// sides, itself or what it calls and is called by.
+    Rebased {
+        tree: TreeId,
+        entries: Vec<RebasedEntry>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        overlap: Vec<String>,
     },
     Gates(GateSummary),
     /// `intact` is false when the session changed the tree it was to judge; `submitted` is

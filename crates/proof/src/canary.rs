@@ -20,6 +20,7 @@ mod edits;
 mod javascript;
 mod limit;
 mod python;
+mod riding;
 mod rust;
 mod syntax;
 
@@ -33,7 +34,7 @@ use spore_gates::{Gate, GateResult, Parser};
 
 pub use edits::CanaryEnding;
 use edits::{FoundTest, TextEdit};
-use limit::limited;
+pub(crate) use limit::limited;
 
 use crate::new_tests::is_same;
 
@@ -59,8 +60,8 @@ pub struct GateCanary {
     pub red: Vec<String>,
     /// The names of all others that passed there beside them.
     pub green: Vec<String>,
-    /// Whether the gate ends with an error where tests fail.
-    pub exits_red: bool,
+    /// What the gate ended with there.
+    pub exit: Option<i32>,
 }
 
 /// What the answer of a run with canaries is worth.
@@ -126,6 +127,29 @@ pub fn suitable(path: &str, text: &str) -> Vec<CanaryTest> {
     let test =
         |one: FoundTest| CanaryTest { path: path.to_owned(), place: one.place, name: one.name };
     found.into_iter().map(test).collect()
+}
+
+/// The tests of a file, each with its text, and what else there is.
+pub(crate) struct FileParts {
+    pub(crate) tests: Vec<(CanaryTest, String)>,
+    /// Without empty lines.
+    pub(crate) rest: String,
+}
+
+/// Returns the tests of a file apart from what is around them.
+pub(crate) fn parts(path: &str, text: &str) -> FileParts {
+    let mut found = find(path, text, CanaryEnding::Thrown, "");
+    found.sort_by_key(|one| one.start);
+    let (mut tests, mut rest, mut end) = (Vec::new(), String::new(), 0);
+    for one in found {
+        rest.push_str(&text[end..one.start.max(end)]);
+        end = one.stop.max(end);
+        let own = text[one.start..one.stop].to_owned();
+        tests.push((CanaryTest { path: path.to_owned(), place: one.place, name: one.name }, own));
+    }
+    rest.push_str(&text[end..]);
+    let lines = rest.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    FileParts { tests, rest: lines.collect::<Vec<_>>().join("\n") }
 }
 
 /// Chooses by lot: returns `all` in an order that `nonce` decides.
@@ -211,8 +235,7 @@ impl GateCanary {
         let green: Vec<String> = said.ran.iter().filter(passes).cloned().collect();
         let copied: Vec<CanaryTest> =
             self.copied.iter().filter(|test| passes_copied(said, test, suffix)).cloned().collect();
-        let exits_red = said.exit != Some(0);
-        let placed = Self { red, green, copied, exits_red, ..self };
+        let placed = Self { red, green, copied, exit: said.exit, ..self };
         let is_fit = !placed.red.is_empty() && !placed.copied.is_empty();
         (is_fit && placed.answer(said, suffix) == CanaryAnswerKind::Right).then_some(placed)
     }
@@ -220,7 +243,7 @@ impl GateCanary {
     /// Returns what a run with canaries is worth.
     pub fn answer(&self, said: &GateResult, suffix: &str) -> CanaryAnswerKind {
         let red = self.red.iter().all(|name| said.failures.contains(name));
-        let ended = said.exit.is_some_and(|code| (code != 0) == self.exits_red);
+        let ended = said.exit.is_some_and(|code| (code != 0) == (self.exit != Some(0)));
         let copies = self.copied.iter().filter(|test| passes_copied(said, test, suffix)).count();
         let passes = |name: &String| said.ran.contains(name) && !fails(said, name);
         match red && ended && said.recognised && copies > 0 {

@@ -21,6 +21,11 @@ pub(crate) fn are_lost(path: &str, base: &str, now: &str) -> bool {
     })
 }
 
+/// Returns whether there is an example in these comments of Rust.
+pub(crate) fn has_example(comments: &[String]) -> bool {
+    !of_rust(&comments.join("\n")).is_empty()
+}
+
 /// What stands between fences, with what is written behind the first.
 fn of_rust(text: &str) -> Vec<String> {
     let mut examples = Vec::new();

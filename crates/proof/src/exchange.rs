@@ -6,6 +6,9 @@
 
 use tree_sitter::{Node, Parser};
 
+use crate::documents::with_documents;
+use crate::examples;
+
 /// A file whose tests are another version's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Exchanged {
@@ -17,11 +20,23 @@ pub enum Exchanged {
     Unreadable,
 }
 
-/// Returns `code` with the test items of `tests`, both versions of the file at `path`.
+/// Returns `code` with the test items of `tests`, both versions of the file at `path`, and with its examples
+/// where the documentation of `code` does not have them.
 pub fn exchange(path: &str, code: &str, tests: &str) -> Exchanged {
     if !path.ends_with(".rs") {
         return Exchanged::Same;
     }
+    let exchanged = exchange_items(code, tests);
+    let text = match &exchanged {
+        Exchanged::Text(text) => text.as_str(),
+        Exchanged::Same => code,
+        Exchanged::Unreadable => return Exchanged::Unreadable,
+    };
+    let lost = examples::are_lost(path, tests, code);
+    lost.then(|| with_documents(text, tests)).flatten().map_or(exchanged, Exchanged::Text)
+}
+
+fn exchange_items(code: &str, tests: &str) -> Exchanged {
     let (Some(own), Some(other)) = (test_items(code), test_items(tests)) else {
         return Exchanged::Unreadable;
     };

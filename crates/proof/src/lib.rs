@@ -16,7 +16,9 @@
 //!
 //! Pure: files are handed in by name, with a way to read them.
 
+mod asked;
 mod canary;
+mod documents;
 mod examples;
 mod exchange;
 mod flaky;
@@ -29,6 +31,7 @@ mod signs;
 mod sorting;
 mod weighing;
 
+pub use asked::{TestFileVersions, altered_tests, asked_alone, new_names};
 pub use canary::{
     CanaryAnswerKind, CanaryEnding, CanaryTest, GateCanary, PlacedCanaries, may_hold_tests, place,
     shuffled, suitable,

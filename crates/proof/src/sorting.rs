@@ -94,7 +94,8 @@ pub struct SortedChange {
     pub inline: Vec<String>,
     /// Those of them that cannot be taken apart.
     pub unreadable: Vec<String>,
-    /// Files of the product with examples in their documentation that are not as they were.
+    /// Files of the product with examples in their documentation that are not as they were and cannot be put
+    /// back.
     pub examples: Vec<String>,
     /// Lines of the product by which it could tell that it is tested.
     pub signs: Vec<ProductSign>,
@@ -147,12 +148,16 @@ impl SortedChange {
             read(&one.path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         };
         let (base, now) = (text(base).unwrap_or_default(), text(now).unwrap_or_default());
+        let mut kept = None;
         match exchange(&one.path, &now, &base) {
             Exchanged::Same => {}
-            Exchanged::Text(_) => self.inline.push(one.path.clone()),
+            Exchanged::Text(text) => {
+                self.inline.push(one.path.clone());
+                kept = Some(text);
+            }
             Exchanged::Unreadable => self.unreadable.push(one.path.clone()),
         }
-        if examples::are_lost(&one.path, &base, &now) {
+        if examples::are_lost(&one.path, &base, kept.as_ref().unwrap_or(&now)) {
             self.examples.push(one.path.clone());
         }
         self.signs.extend(signs(&one.path, &base, &now));
@@ -378,7 +383,7 @@ fn is_example(file: &str, test: &str) -> bool {
 
 /// Returns the file that the name of a test names: `tests/test_a.py::test_x`,
 /// `test_x (tests.test_a.Case.test_x)`, `src/a.test.ts > works`.
-fn file_of_test(name: &str) -> Option<String> {
+pub(crate) fn file_of_test(name: &str) -> Option<String> {
     let is_file = |text: &str| {
         let (stem, ending) = text.rsplit_once('.').unwrap_or((text, ""));
         !stem.is_empty() && is_source_ending(ending) && !text.contains(char::is_whitespace)

@@ -11,16 +11,32 @@
 
 mod advice;
 mod applied;
+mod bootstrap;
+mod experiments;
+mod figures;
 mod list;
 mod live;
 mod news;
 mod parts;
 mod report;
+mod spending;
+mod stats;
+mod timeline;
 
 pub use advice::NextStep;
 pub use applied::{Applied, Apply, UnknownApply};
+pub use bootstrap::Difference;
+pub use experiments::{
+    Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,
+    compare_experiments,
+};
+pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
 pub use list::{RunFilter, RunList, RunRow, list_runs};
 pub use live::{Live, LiveKind, Presence};
 pub use news::{News, RunWatch};
 pub use parts::PartRow;
 pub use report::{BounceReport, RunReport, SessionRow, report_run};
+pub use spending::{SpendingLine, SpendingReport, report_spending};
+pub use spore_store::SpendingBy;
+pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
+pub use timeline::{RunTimeline, SessionFailure, TimelineEntry, timeline_of_run};

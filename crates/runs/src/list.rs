@@ -1,23 +1,54 @@
 //! Many runs, a row each: chosen first, then cut off at the limit.
 
+use std::time::Duration;
+
 use serde::Serialize;
-use spore_model::{Cost, Run, RunKind, RunStatus, Timestamp};
-use spore_store::{Journal, JournalError, RunQuery};
+use spore_model::{Cost, Run, RunId, RunKind, RunStatus, Timestamp, Usd};
+use spore_store::{Journal, JournalError, LeastTime, RunQuery};
 
 use crate::live::Presence;
 use crate::report::cost_so_far;
 
-/// Which runs to list; what is `None` is not asked about.
+/// Which runs to look at; what is `None` is not asked about.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunFilter {
     pub status: Option<RunStatus>,
     pub since: Option<Timestamp>,
     pub backend: Option<String>,
     pub model: Option<String>,
+    pub role: Option<String>,
+    pub experiment: Option<String>,
     pub kind: Option<RunKind>,
+    /// What it cost at the least.
+    pub min_cost: Option<Usd>,
+    /// How long it took at the least.
+    pub min_time: Option<Duration>,
     /// A part of the task.
     pub text: Option<String>,
+    /// Only older ones: where the page before ended.
+    pub before: Option<RunId>,
     pub limit: u32,
+}
+
+impl RunFilter {
+    /// Returns what the journal is asked: all of it but the status, which is derived, and the
+    /// limit, which counts what is left after it was.
+    pub(crate) fn query(&self, now: Timestamp) -> RunQuery {
+        RunQuery {
+            roots_only: true,
+            kind: self.kind,
+            since: self.since,
+            backend: self.backend.clone(),
+            model: self.model.clone(),
+            role: self.role.clone(),
+            experiment: self.experiment.clone(),
+            min_cost: self.min_cost,
+            lasted: self.min_time.map(|least| LeastTime { least, now }),
+            text: self.text.clone(),
+            before: self.before,
+            ..RunQuery::default()
+        }
+    }
 }
 
 /// One line of `runs list`.
@@ -41,24 +72,20 @@ pub fn list_runs(
     journal: &dyn Journal,
     presence: &dyn Presence,
     filter: &RunFilter,
+    now: Timestamp,
 ) -> Result<RunList, JournalError> {
     let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
     let query = RunQuery {
-        roots_only: true,
-        open_only: false,
-        kind: filter.kind,
-        since: filter.since,
-        backend: filter.backend.clone(),
-        model: filter.model.clone(),
-        text: filter.text.clone(),
-        // A status is derived, so the limit counts what is left after it was.
         limit: match filter.status {
             None => Some(filter.limit.saturating_add(1)),
             Some(_) => None,
         },
+        // Where many are read to choose a few, the few are read again whole.
+        without_settings: filter.status.is_some(),
+        ..filter.query(now)
     };
     let mut rows = Vec::new();
-    for mut run in journal.runs(&query)? {
+    for run in journal.runs(&query)? {
         let status = run.status(presence.is_alive(run.id));
         if filter.status.is_some_and(|wanted| wanted != status) {
             continue;
@@ -66,6 +93,8 @@ pub fn list_runs(
         if rows.len() == limit {
             return Ok(RunList { rows, is_cut: true });
         }
+        let whole = if query.without_settings { journal.run(run.id)? } else { None };
+        let mut run = whole.unwrap_or(run);
         if run.is_open() {
             let cost: Cost = cost_so_far(journal, presence, &run)?;
             run.cost = cost.into();

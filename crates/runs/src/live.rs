@@ -15,6 +15,11 @@ pub trait Presence {
 
     /// Returns what was last written down of the sessions and checks below `root`, in any order.
     fn live(&self, root: RunId) -> Vec<Live>;
+
+    /// Returns the refs that keep what sessions of the run left which were cut short, by name.
+    fn left(&self, _root: RunId) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -275,6 +275,7 @@ mod tests {
             bounces: Vec::new(),
             sessions: Vec::new(),
             parts: Vec::new(),
+            left: Vec::new(),
             live: Vec::new(),
             ledger: Vec::new(),
             cost: Cost::default(),

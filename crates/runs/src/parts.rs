@@ -37,10 +37,40 @@ pub(crate) fn parts_of(
     alive: bool,
 ) -> Result<(Vec<PartRow>, Vec<LedgerEntry>), JournalError> {
     let (mut rows, mut books) = (Vec::new(), Vec::new());
-    if !is_task(run.kind) {
+    if is_task(run.kind) {
+        for merge in merges_of(journal, run.id)? {
+            books.extend(journal.ledger(merge.id)?);
+            rows.push(row(&merge, 1, alive));
+        }
+    } else {
         collect(journal, run, (1, alive), &mut rows, &mut books)?;
     }
     Ok((rows, books))
+}
+
+/// Returns the merges of a task's own work.
+fn merges_of(journal: &dyn Journal, run: RunId) -> Result<Vec<Run>, JournalError> {
+    let mut merges = journal.children(run)?;
+    merges.retain(|child| child.kind == RunKind::Merge);
+    Ok(merges)
+}
+
+fn row(child: &Run, depth: u32, alive: bool) -> PartRow {
+    PartRow {
+        id: child.id,
+        kind: child.kind,
+        name: child.name.clone(),
+        attempt: child.attempt,
+        depth,
+        status: child.status(alive),
+        outcome: child.outcome,
+        reason: child.reason.clone(),
+        turns: child.turns,
+        cost: child.cost.into(),
+        started: child.started,
+        ended: child.ended,
+        refused: SessionNotes::of_row(child).refused,
+    }
 }
 
 fn collect(
@@ -51,23 +81,12 @@ fn collect(
     books: &mut Vec<LedgerEntry>,
 ) -> Result<(), JournalError> {
     for child in journal.children(run.id)? {
-        rows.push(PartRow {
-            id: child.id,
-            kind: child.kind,
-            name: child.name.clone(),
-            attempt: child.attempt,
-            depth,
-            status: child.status(alive),
-            outcome: child.outcome,
-            reason: child.reason.clone(),
-            turns: child.turns,
-            cost: child.cost.into(),
-            started: child.started,
-            ended: child.ended,
-            refused: SessionNotes::of_row(&child).refused,
-        });
+        rows.push(row(&child, depth, alive));
         if is_task(child.kind) {
             books.extend(journal.ledger(child.id)?);
+            for merge in merges_of(journal, child.id)? {
+                books.extend(journal.ledger(merge.id)?);
+            }
         } else {
             collect(journal, &child, (depth + 1, alive), rows, books)?;
         }
@@ -77,5 +96,5 @@ fn collect(
 
 /// Returns whether runs of this kind tell of their parts themselves.
 pub(crate) fn is_task(kind: RunKind) -> bool {
-    matches!(kind, RunKind::Orchestrate | RunKind::Solo | RunKind::Bounce)
+    matches!(kind, RunKind::Orchestrate | RunKind::Solo | RunKind::Bounce | RunKind::Merge)
 }

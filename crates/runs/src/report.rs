@@ -28,7 +28,7 @@ pub struct RunReport {
     /// What became of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
-    /// What a role that worked alone said at the end.
+    /// What a role that worked alone, or a spawned session, said at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// What a person does now, where the run cannot go on without one.
@@ -40,6 +40,9 @@ pub struct RunReport {
     /// The layers below, where the run has any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartRow>,
+    /// The refs that keep what sessions left which were cut short.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
     /// What its sessions and checks do at this moment.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub live: Vec<Live>,
@@ -128,6 +131,7 @@ pub fn report_run(
         commit,
         bounces,
         sessions: sessions_of(journal, id, alive)?,
+        left: presence.left(id),
         parts,
         cost: sum(&ledger, &live),
         live,
@@ -197,7 +201,17 @@ fn resets_at(journal: &dyn Journal, run: &Run) -> Result<Option<Timestamp>, Jour
     Ok(newest.map(|(_, until)| until))
 }
 
+/// What is on record of a session that stands by itself.
+#[derive(serde::Deserialize)]
+struct SpawnedResult {
+    final_text: String,
+}
+
 fn answer_of(journal: &dyn Journal, run: &Run) -> Result<Option<String>, JournalError> {
+    if run.kind == RunKind::Spawn {
+        let done: Option<SpawnedResult> = recorded(journal, run.id, &StepKey::session())?;
+        return Ok(done.map(|done| done.final_text));
+    }
     if run.kind != RunKind::Solo {
         return Ok(None);
     }

@@ -13,8 +13,9 @@ pub(crate) mod contract;
 
 use serde_json::Value;
 use spore_model::{
-    CommitId, EffectClass, Event, EventId, LedgerEntry, Outcome, Park, Run, RunCost, RunId,
-    RunKind, RunMark, RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
+    CommitId, ContextUse, Cost, EffectClass, Event, EventId, LedgerEntry, Outcome, Park, Run,
+    RunCost, RunId, RunKind, RunMark, RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
+    Usd,
 };
 
 use crate::spine::Cursor;
@@ -41,6 +42,13 @@ pub trait Journal: Send + Sync {
 
     /// Returns the runs that `query` asks for, newest first.
     fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, JournalError>;
+
+    /// Returns what was booked on the runs that `query` asks for, summed up, in no order. Its `since`
+    /// is when a session was booked; its limit and whether it wants settings do not count.
+    fn spending(&self, query: &RunQuery, by: SpendingBy) -> Result<Vec<Spending>, JournalError>;
+
+    /// Returns the bounces that began at `since` or later, by run, then number.
+    fn bounces(&self, since: Option<Timestamp>) -> Result<Vec<BounceRow>, JournalError>;
 
     /// Returns every run whose id begins or ends with `typed`, or whose short form has it in it,
     /// in either case, by id. One
@@ -165,7 +173,60 @@ pub struct RunQuery {
     pub model: Option<String>,
     /// A part of the task, whatever the case of its ASCII letters. No character is a wildcard.
     pub text: Option<String>,
+    /// The role of the run, or of any session that is booked on it.
+    pub role: Option<String>,
+    pub experiment: Option<String>,
+    /// Leave out what cost less so far.
+    pub min_cost: Option<Usd>,
+    /// Leave out what was over sooner.
+    pub lasted: Option<LeastTime>,
+    /// Leave out this one and what is newer.
+    pub before: Option<RunId>,
+    /// Leave out the settings: they are null. Most of what is read of a row is these.
+    pub without_settings: bool,
     pub limit: Option<u32>,
+}
+
+/// How long a run took at the least; one that is not over has lasted until `now`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeastTime {
+    pub least: std::time::Duration,
+    pub now: Timestamp,
+}
+
+/// What sums of money are made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SpendingBy {
+    /// The run that a session is booked on.
+    Run,
+    Role,
+    Model,
+    /// In UTC.
+    Day,
+    Experiment,
+}
+
+/// A sum over the ledger.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Spending {
+    /// The run, role, model, day or experiment; nothing where it has none.
+    pub of: Option<String>,
+    /// What people call it, where that is something else.
+    pub label: Option<String>,
+    /// Some session of each of them is in the sum.
+    pub runs: u64,
+    pub sessions: u64,
+    pub turns: u64,
+    pub usage: Usage,
+    pub cost: Cost,
+}
+
+/// One bounce, and what its task file was worth.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BounceRow {
+    pub run: RunId,
+    pub bounce: u32,
+    pub context: Option<ContextUse>,
 }
 
 /// What to change in a run; `None` leaves a field as it is.

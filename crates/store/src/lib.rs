@@ -26,8 +26,8 @@ pub use code_index::{
     TextParts, UnitDetails, UnitRow, UnitSpot, Writer,
 };
 pub use journal::{
-    Cause, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
-    StepBegun, StepEntry,
+    BounceRow, Cause, Journal, JournalError, LeastTime, PendingEvent, ProcessRow, RecordedStep,
+    RunChange, RunQuery, Spending, SpendingBy, StepBegun, StepEntry,
 };
 pub use knowledge::{
     Added, Counts, EdgeCounts, EdgeQuery, GcQuery, KindCount, Knowledge, KnowledgeError,

@@ -22,6 +22,7 @@ mod journal;
 mod knowledge;
 mod making;
 mod migrations;
+mod reading;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@
 
 mod state;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ pub enum KillPoint<'a> {
 pub struct CommandTraits {
     /// The command works in parallel, so the order of its results means nothing.
     pub parallel: bool,
-    /// Kill it at one effect of each kind only, for a test that has to be quick.
+    /// Kill it at one effect of each kind only, on one side of it, for a test that has to be quick.
     pub one_of_each: bool,
     /// A real agent plays in it: its transcripts are its own, and only their names compared.
     pub foreign: bool,
@@ -100,6 +100,14 @@ pub fn matrix_of(target: &KillTarget<'_>, traits: CommandTraits) -> KillTally {
     if traits.one_of_each {
         let mut seen = BTreeSet::new();
         points.retain(|point| seen.insert(kind_of(point)));
+        // One side of each kind, in turn: what comes after an effect comes before the next one.
+        let mut effects = BTreeMap::new();
+        points.retain(|point| {
+            let (side, effect) = point.split_once(':').unwrap_or(("", point));
+            let kind = kind_of(&format!("either:{effect}"));
+            let number = effects.len();
+            (side == "after") == (*effects.entry(kind).or_insert(number) % 2 == 1)
+        });
     }
     let mut seed = 0x5eed_u64;
     let mut random = || {

@@ -242,8 +242,8 @@ fn a_room_with_too_many_modules_is_no_room() {
         let modules: String = (0..count).map(|number| format!("mod m{number} {{}}\n")).collect();
         format!("=== lib.rs\n{modules}")
     };
-    check(&files(22), &[]);
-    check(&files(23), &["crate has 23 modules side by side, and 22 are the most"]);
+    check(&files(20), &[]);
+    check(&files(21), &["crate has 21 modules side by side, and 20 are the most"]);
 }
 
 #[test]

@@ -77,6 +77,19 @@ pub(super) struct ContentBlock {
     pub(super) input: Option<Value>,
     pub(super) tool_use_id: Option<String>,
     pub(super) is_error: Option<bool>,
+    /// What a tool said: text, or blocks of it.
+    content: Option<Value>,
+}
+
+impl ContentBlock {
+    /// Tells whether the result of a call says that its tool is withheld from the session. Such a
+    /// call is not among the denials that the last line lists.
+    pub(super) fn is_withheld(&self) -> bool {
+        let said = self.content.as_ref().and_then(Value::as_str).unwrap_or_default();
+        self.is_error == Some(true)
+            && said.starts_with("<tool_use_error>Error: No such tool available:")
+            && said.contains("exists but is not enabled")
+    }
 }
 
 /// `resetsAt` is in seconds.

@@ -367,12 +367,13 @@ impl ClaudeStream {
         let blocks = message.map(|message| message.content).unwrap_or_default();
         let results = blocks.into_iter().filter(|block| block.kind == "tool_result");
         results
-            .map(|block| {
-                let call = block.tool_use_id.and_then(|id| self.tools.remove(&id));
-                AgentEvent::ToolResult {
-                    tool: call.map(|call| call.tool).unwrap_or_default(),
-                    ok: block.is_error != Some(true),
-                }
+            .flat_map(|block| {
+                let call = block.tool_use_id.as_ref().and_then(|id| self.tools.remove(id));
+                let tool = call.map(|call| call.tool).unwrap_or_default();
+                let refused =
+                    block.is_withheld().then(|| AgentEvent::ToolRefused { tool: tool.clone() });
+                let ok = block.is_error != Some(true);
+                std::iter::once(AgentEvent::ToolResult { tool, ok }).chain(refused)
             })
             .collect()
     }

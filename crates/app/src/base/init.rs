@@ -1,5 +1,7 @@
 //! `spore init`: makes a directory a Spore project.
 
+use spore_git::GitError;
+
 use super::files::create_dir;
 use super::role_prompts::BUILT_IN;
 use crate::{Result, Surroundings, Workspace};
@@ -41,6 +43,11 @@ pub fn init(around: &Surroundings) -> Result<Initialised> {
     let workspace = Workspace::find(around)?;
     let spore = workspace.spore_dir();
     workspace.refuse_file()?;
+    // Nothing could ever be worked on there.
+    let repository = workspace.project_repository();
+    if let Err(bare @ GitError::Bare { .. }) = repository {
+        return Err(bare.into());
+    }
     create_dir(&spore)?;
     let mut written = Vec::new();
     for (name, content) in [(".gitignore", IGNORE), ("config.toml", CONFIG)] {
@@ -59,7 +66,7 @@ pub fn init(around: &Surroundings) -> Result<Initialised> {
     Ok(Initialised {
         root: workspace.root().display().to_string(),
         written,
-        git: spore_git::Repository::discover(workspace.root()).is_ok(),
+        git: repository.is_ok(),
     })
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod role_prompts;
 pub(crate) mod run_files;
 pub(crate) mod run_lock;
 pub(crate) mod run_refs;
+pub(crate) mod secrets;
 pub(crate) mod starts;
 pub(crate) mod step;
 pub(crate) mod stores;

@@ -1,10 +1,17 @@
 //! What a running use case has to say.
 
+mod loops;
+mod words;
+
 use std::fmt;
 
 use spore_agent::AgentEvent;
 use spore_model::{Cost, Finding, RefusedCalls, RunId, Usd};
 use spore_runs::Live;
+
+pub use loops::{LoopSummary, LoopUpdate};
+pub use words::counted;
+use words::first_line;
 
 /// Receives updates; a terminal, a log or a stream of JSON.
 pub trait Progress {
@@ -109,6 +116,12 @@ pub enum Update {
     Snapshot {
         files: u32,
     },
+    /// Verified work was laid onto a branch that moved on.
+    Rebased {
+        onto: String,
+        files: u32,
+        overlap: Vec<String>,
+    },
     Closed {
         bounce: u32,
         held: bool,
@@ -137,6 +150,11 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
+    /// What the run of a task has to say.
+    OfTask {
+        task: String,
+        told: Box<Self>,
+    },
     /// What a session that another process runs for this one has to say.
     Relayed {
         line: String,
@@ -145,6 +163,9 @@ pub enum Update {
     Shallow {
         limit: u32,
     },
+    /// What a loop over a list of tasks has to say of its own.
+    #[serde(untagged)]
+    Loop(LoopUpdate),
 }
 
 impl Update {
@@ -160,13 +181,17 @@ impl Update {
 
     /// Returns whether it is one of many lines about what an agent does, set in below the rest.
     pub fn is_detail(&self) -> bool {
-        matches!(self, Self::Agent { .. })
+        match self {
+            Self::OfTask { told, .. } => told.is_detail(),
+            _ => matches!(self, Self::Agent { .. }),
+        }
     }
 
     /// Returns whether only `-v` shows it: what an agent says and thinks. What it does is told
     /// as it happens.
     pub fn is_talk(&self) -> bool {
         match self {
+            Self::OfTask { told, .. } => told.is_talk(),
             Self::Agent { event, .. } => {
                 !matches!(event, AgentEvent::ToolUse { .. } | AgentEvent::ToolRefused { .. })
             }
@@ -176,8 +201,18 @@ impl Update {
 
     /// Returns whether it is about this moment alone, and worth no line.
     pub fn is_live(&self) -> bool {
-        matches!(self, Self::Live { .. } | Self::LiveEnded { .. })
+        matches!(
+            self,
+            Self::Live { .. } | Self::LiveEnded { .. } | Self::Loop(LoopUpdate::LoopTotals { .. })
+        )
     }
+}
+
+fn rebased(onto: &str, files: u32, overlap: &[String]) -> String {
+    let (onto, files) = (&onto[..12.min(onto.len())], counted(files, "file"));
+    let anew =
+        overlap.first().map(|first| format!("; both sides touch {first}: to be judged anew"));
+    format!("brought onto {onto}, {files}{}", anew.unwrap_or_default())
 }
 
 impl fmt::Display for Update {
@@ -228,6 +263,7 @@ impl fmt::Display for Update {
                     files.join(", ")
                 )
             }
+            Self::Rebased { onto, files, overlap } => f.write_str(&rebased(onto, *files, overlap)),
             Self::Secrets { found } => {
                 let places: Vec<String> = found.iter().map(ToString::to_string).collect();
                 write!(f, "turned down for secrets: {}; {ALLOW_SECRETS}", places.join(", "))
@@ -269,6 +305,8 @@ impl fmt::Display for Update {
             Self::Layer { stage, status, detail: Some(detail), .. } => {
                 write!(f, "[{stage}] {status} - {}", first_line(detail))
             }
+            Self::OfTask { task, told } => write!(f, "[{task}] {told}"),
+            Self::Loop(told) => told.fmt(f),
             Self::Shallow { limit } => write!(
                 f,
                 "This is the last level of sessions that the limit of {limit} allows: they can start none."
@@ -308,15 +346,4 @@ impl fmt::Display for AgentLine<'_> {
             AgentEvent::Raw { line } => f.write_str(&first_line(line)),
         }
     }
-}
-
-/// Says how many, in words that fit the number.
-pub fn counted(number: u32, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{ending}")
-}
-
-/// What an agent said, as one line that does not drive the terminal.
-fn first_line(text: &str) -> String {
-    spore_plain::headline(text, 120)
 }

@@ -90,7 +90,12 @@ pub(crate) fn bounce(run: RunId, bounce: u32) -> String {
 
 /// Returns the ref of what a session left that was cut short in its `attempt`.
 pub(crate) fn left(run: RunId, bounce: u32, attempt: u32) -> String {
-    own(run, &format!("left/{bounce}-{attempt}"))
+    format!("{}/{bounce}-{attempt}", all_left(run))
+}
+
+/// Returns the prefix of all refs of that kind.
+pub(crate) fn all_left(run: RunId) -> String {
+    own(run, "left")
 }
 
 /// Returns the ref of the tests that are kept from the coder.

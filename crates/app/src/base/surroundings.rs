@@ -54,6 +54,18 @@ impl Surroundings {
         programs::find(name, self.variable("PATH").unwrap_or_default(), &self.cwd)
     }
 
+    /// The same for a run of its own that can be interrupted apart from the rest.
+    pub(crate) fn interruptible(&self, interrupt: Interrupt) -> Self {
+        Self {
+            ids: self.ids.clone(),
+            probe: self.probe.clone(),
+            cwd: self.cwd.clone(),
+            root: self.root.clone(),
+            interrupt,
+            ..self.apart(&self.cwd)
+        }
+    }
+
     /// The same for a thread of its own that works on one project and leaves nothing behind
     /// that a run would have to know of.
     pub(crate) fn apart(&self, root: &Path) -> Self {

@@ -2,20 +2,32 @@
 
 use std::time::Duration;
 
-use spore_effects::Tool;
+use spore_effects::{Tool, ToolError};
 use spore_gates::Gate;
 use spore_model::Fault;
 
 use crate::{Error, Result, Surroundings};
 
-/// How long a program may think about its own version.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a program may think about its own version, and one that has to load a module.
+const PATIENCE: Duration = Duration::from_secs(3);
+const MODULE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Something that a gate needs and that is not there.
+/// Something that a gate needs and that is not there, or is there and does not work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Missing {
     pub(crate) gate: String,
     pub(crate) need: String,
+    /// How it fails, where it is there.
+    pub(crate) broken: Option<String>,
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.broken {
+            Some(how) => write!(f, "{}, which {how}", self.need),
+            None => f.write_str(&self.need),
+        }
+    }
 }
 
 /// Returns what is missing, each thing once.
@@ -32,10 +44,15 @@ pub(crate) fn missing(around: &Surroundings, gates: &[Gate]) -> Vec<Missing> {
             if there.contains(&need) || missing.iter().any(|one| one.need == need) {
                 continue;
             }
-            if is_there(around, need) {
-                there.push(need);
-            } else {
-                missing.push(Missing { gate: gate.name.clone(), need: need.to_owned() });
+            match look(around, need) {
+                Ok(()) => there.push(need),
+                Err(broken) => {
+                    missing.push(Missing {
+                        gate: gate.name.clone(),
+                        need: need.to_owned(),
+                        broken,
+                    });
+                }
             }
         }
     }
@@ -48,12 +65,19 @@ pub(crate) fn require(around: &Surroundings, gates: &[Gate]) -> Result<()> {
     let Some(first) = missing.first() else { return Ok(()) };
     let all: Vec<String> =
         missing.iter().map(|one| format!("`{}` for {}", one.need, one.gate)).collect();
-    let message =
-        format!("the project cannot be checked on this machine without {}", all.join(", "));
     let program = first.need.split(' ').next_back().unwrap_or(&first.need);
+    let (message, cure) = match &first.broken {
+        Some(how) => (
+            format!("the project cannot be checked on this machine: `{}` {how}", first.need),
+            format!("mend {program}, which does not even tell its version"),
+        ),
+        None => (
+            format!("the project cannot be checked on this machine without {}", all.join(", ")),
+            format!("install {program} and see that it is on PATH"),
+        ),
+    };
     Err(Error::new(Fault::Missing, message).hint(format!(
-        "install {program} and see that it is on PATH; or name other checks with \
-         `spore config set gates.commands.test.run \"...\"`"
+        "{cure}; or name other checks with `spore config set gates.commands.test.run \"...\"`"
     )))
 }
 
@@ -73,17 +97,44 @@ fn program_of(command: &str) -> Option<&str> {
     (is_plain(first) && !OF_THE_SHELL.contains(&first)).then_some(first)
 }
 
-fn is_there(around: &Surroundings, need: &str) -> bool {
+/// Programs that are known to succeed when they are asked for their version. What any other makes of
+/// the question is its own affair: `sh --version` is an error on many machines.
+const TELL_THEIR_VERSION: &[&str] = &[
+    "bun", "cargo", "cmake", "deno", "dotnet", "go", "gradle", "java", "mvn", "node", "npm",
+    "pnpm", "python", "python3", "rustc", "yarn",
+];
+
+/// Looks for what a gate needs. A program that is there and does not work is as good as none: the
+/// error says how it fails. One that only takes its time is left alone.
+fn look(around: &Surroundings, need: &str) -> std::result::Result<(), Option<String>> {
     let mut words = need.split_whitespace();
-    let Some(program) = words.next() else { return true };
+    let Some(name) = words.next() else { return Ok(()) };
     // The one that the gate will have: a project's own toolchain may well lie in the project.
-    let Some(program) = around.find_program(program) else { return false };
-    let rest: Vec<&str> = words.collect();
-    if rest.is_empty() {
-        return true;
+    let Some(program) = around.find_program(name) else { return Err(None) };
+    let module: Vec<&str> = words.collect();
+    if module.is_empty() && !TELL_THEIR_VERSION.contains(&name) {
+        return Ok(());
     }
-    let asked = Tool::new(program).args(&rest).arg("--version").timeout(PATIENCE).output();
-    asked.is_ok_and(|output| output.is_success())
+    let patience = if module.is_empty() { PATIENCE } else { MODULE_PATIENCE };
+    let tool = Tool::new(program).args(&module).args(version_words(name)).timeout(patience);
+    match tool.output() {
+        Ok(output) if output.is_success() => Ok(()),
+        Ok(_) if !module.is_empty() => Err(None),
+        Ok(output) => Err(Some(format!("exits with {} when asked for its version", output.code))),
+        Err(ToolError::TimedOut { .. }) => Ok(()),
+        Err(ToolError::NotInstalled { .. }) => Err(None),
+        Err(error @ ToolError::Io { .. }) => Err(Some(format!("cannot be started: {error}"))),
+    }
+}
+
+/// Returns what makes a program tell its version. Most agree on that.
+pub(crate) fn version_words(program: &str) -> &'static [&'static str] {
+    match program {
+        "go" => &["version"],
+        // `--version` came with Java 9.
+        "java" => &["-version"],
+        _ => &["--version"],
+    }
 }
 
 #[cfg(test)]

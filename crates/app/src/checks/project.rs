@@ -8,14 +8,19 @@ use spore_model::{CommitId, Fault};
 
 use crate::{Error, Result, Workspace};
 
-/// The gates that the base tree shows, and the configured ones.
+/// The gates that the base tree shows, the configured ones, and the commands that a task asks for
+/// beside them.
 pub(crate) fn gates(
     workspace: &Workspace,
     repository: &Repository,
     base: &CommitId,
     config: &Config,
+    more: &[String],
 ) -> Result<Vec<Gate>> {
     let mut gates = found(workspace, repository, base, config)?;
+    let files = repository.list_files(base)?;
+    let asked = more.iter().zip(1..).map(|(run, number)| asked_for(run, number, config, &files));
+    gates = together(gates, asked.collect());
     for gate in &mut gates {
         gate.outputs.clone_from(&config.gates.outputs);
     }
@@ -91,6 +96,22 @@ fn gate(
     gate.reports.clone_from(&command.reports);
     gate.needs.clone_from(&command.needs);
     gate
+}
+
+/// What the names of checks begin with that a task asks for.
+pub(crate) const TASK_GATE: &str = "task-";
+
+fn asked_for(run: &str, number: u32, config: &Config, files: &[String]) -> Gate {
+    let command = spore_config::GateCommand {
+        run: run.to_owned(),
+        kind: "test".to_owned(),
+        parser: "plain".to_owned(),
+        timeout: None,
+        dir: String::new(),
+        reports: Vec::new(),
+        needs: Vec::new(),
+    };
+    gate(&format!("{TASK_GATE}{number}"), &command, config, files)
 }
 
 /// A checkout leaves submodules empty, and a build that needs them fails with an error that does

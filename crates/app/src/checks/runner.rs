@@ -74,6 +74,8 @@ pub(crate) enum Against<'a> {
     WithoutChange,
     /// A tree with tests in it that must fail.
     Canaries,
+    /// Tests of the base that the change touched, by themselves, on its product.
+    TouchedTests,
     /// The base itself once more, to see whether it says the same.
     BaseAgain,
     /// A tree with tests in it that the coder never saw; the base with them, or a change. They may well
@@ -96,6 +98,7 @@ impl Against<'_> {
             | Self::WithoutPart { .. }
             | Self::BaseAgain
             | Self::HeldOut { .. }
+            | Self::TouchedTests
             | Self::Canaries => None,
         }
     }
@@ -184,7 +187,7 @@ impl GateRuns<'_> {
     }
 
     fn canary_key(&self, tree: &TreeId) -> String {
-        format!("2 {} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
+        format!("3 {} {}", self.sandboxes.config.gates.canary_tests, self.baseline_key(tree))
     }
 
     /// The tree, what was run on it and who read what it printed: others are another baseline.
@@ -476,6 +479,7 @@ impl Check<'_> {
             Against::HeldBack { .. } => format!("{}.base-data.log", gate.name),
             Against::WithoutChange => format!("{}.without-change.log", gate.name),
             Against::Canaries => format!("{}.canaries.log", gate.name),
+            Against::TouchedTests => format!("{}.touched-tests.log", gate.name),
             Against::BaseAgain => format!("{}.base-again.log", gate.name),
             Against::HeldOut { at_base: true } => format!("{}.held-out-base.log", gate.name),
             Against::HeldOut { at_base: false } => format!("{}.held-out.log", gate.name),

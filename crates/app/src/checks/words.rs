@@ -90,6 +90,17 @@ fn heading(result: &GateResult) -> String {
     heading
 }
 
+/// Names of tests that a line repeats; all of them are with the result.
+const NAMED: usize = 5;
+
+fn some_of(names: &[String]) -> String {
+    let named = names[..names.len().min(NAMED)].join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 /// One line a gate: what was run and what it said.
 pub(crate) fn line(result: &GateResult) -> String {
     let counts = match (result.passed, result.failed) {
@@ -102,7 +113,7 @@ pub(crate) fn line(result: &GateResult) -> String {
         (Standing::OldRed, _) => "red as at the base".to_owned(),
         (Standing::Red, Some(code)) => match result.new_failures.as_slice() {
             [] => format!("red, exit {code}"),
-            names => format!("red, failing: {}", names.join(", ")),
+            names => format!("red, failing: {}", some_of(names)),
         },
     };
     let note = result.note.as_deref().map_or_else(String::new, |note| format!("; {note}"));

@@ -237,7 +237,7 @@ impl Checks<'_> {
                 spore_effects::session::Shim::new(around.exe.clone()),
                 crate::session::environment::gate_environment(config, around),
                 config.gates.log_cap_bytes,
-                crate::session::backends::grace(config),
+                crate::agents::backends::grace(config),
             )
             .striking(around.secrets()),
             cache_cap: config.gates.cache_cap_bytes,

@@ -3,7 +3,7 @@
 //! It has no retry of its own: the session's outcome is passed on. What counts is what the
 //! process did and what it left behind; the agent's own words can only make that worse.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionReport;
@@ -16,16 +16,21 @@ use spore_model::{
 };
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
+use crate::agents::backends::{backend, model};
+use crate::agents::roles::RoleTerms;
+use crate::base::files::remove_empty_dir;
 use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
 use crate::knowledge::brief::{Brief, BriefAsked, Briefing, Findings, task_file_limits};
 use crate::session::agent_choice::AgentChoice;
-use crate::session::backends::{backend, model};
 use crate::session::confinement::{OwnHold, SessionConfinement};
+use crate::session::lost::gone_on_with;
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
-use crate::session::roles::RoleTerms;
 use crate::{Progress, Result, Update};
+
+/// Where a flow keeps the homes of execs that have no result yet.
+const HOMES: &str = "homes";
 
 /// One exec to be done.
 pub(crate) struct Exec<'a> {
@@ -112,7 +117,8 @@ impl Exec<'_> {
         progress: &mut dyn Progress,
     ) -> Result<EndedSession> {
         let ground = self.ground;
-        let plan = self.session_plan(key, ticket, node, progress)?;
+        let mut plan = self.session_plan(key, ticket, node, progress)?;
+        plan.conversation = gone_on_with(&plan, ground.config, progress);
         let opener = SessionOpener {
             around: ground.around,
             workspace: ground.workspace,
@@ -134,9 +140,12 @@ impl Exec<'_> {
         let (ground, plan) = (self.ground, self.plan);
         let (config, root) = (ground.config, ground.workspace.root());
         let choice = self.choice();
-        let hold = OwnHold::find(ground.around, config, &choice.backend, root)?;
+        let mut hold = OwnHold::find(ground.around, config, &choice.backend, root)?;
         let scenario = plan.scenario.as_deref().map(|path| root.join(path));
         let agent = backend(ground.around, config, &choice.backend, scenario.as_deref())?;
+        if agent.capabilities().resume {
+            hold = hold.keeping(self.home());
+        }
         let head = ground.head();
         let (prompt, brief) = self.task(head.as_ref(), progress);
         Ok(SessionPlan {
@@ -236,7 +245,21 @@ impl Exec<'_> {
         let mut entry = ground.steps(&self.place).entry(&done)?;
         booking.enter(&ground.events(), &mut entry);
         ground.steps(&self.place).finish(key, ticket, &entry)?;
+        let home = self.home();
+        if home.exists() {
+            ground.around.remove_tree(&home)?;
+            let homes = ground.workspace.run_state(ground.root);
+            remove_empty_dir(&homes.join(HOMES));
+            remove_empty_dir(&homes);
+        }
         Ok(done)
+    }
+
+    /// What its agent remembers until the exec has a result: one that was cut short goes on there.
+    /// It is removed with what else the flow has outside of the project.
+    fn home(&self) -> PathBuf {
+        let state = self.ground.workspace.run_state(self.ground.root);
+        state.join(HOMES).join(self.place.run.to_string())
     }
 
     /// Judges the session by what it left. Where that is nothing, and where it fails for other

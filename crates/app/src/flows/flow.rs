@@ -149,8 +149,12 @@ pub(crate) fn spent(journal: &dyn Journal, run: &Run) -> Result<Usd> {
             below.iter().map(|child| spent(journal, child)).sum()
         }
         RunKind::Orchestrate => {
-            Ok(journal.ledger(run.id)?.iter().map(|entry| entry.cost.usd).sum())
+            let own: Usd = journal.ledger(run.id)?.iter().map(|entry| entry.cost.usd).sum();
+            let merges = journal.children(run.id)?;
+            let merges = merges.iter().filter(|child| child.kind == RunKind::Merge);
+            Ok(own + merges.map(|merge| spent(journal, merge)).sum::<Result<Usd>>()?)
         }
+        RunKind::Merge => Ok(journal.ledger(run.id)?.iter().map(|entry| entry.cost.usd).sum()),
         _ => Ok(run.cost.cost_usd),
     }
 }

@@ -16,6 +16,7 @@ mod phases;
 mod projection;
 mod requests;
 mod stages;
+pub(crate) mod starts;
 mod verified;
 
 use std::path::PathBuf;
@@ -40,9 +41,10 @@ pub use requests::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked
 use requests::{FlowSettings, Planned, plan};
 use stages::{Orchestrator, StagesOver};
 
+use crate::agents::ready;
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
-use crate::base::run_lock::{claim, is_claimed};
+use crate::base::run_lock::{claim, read_settings, reopen, unclaimed};
 use crate::base::starts::StartBounds;
 use crate::report;
 use crate::session::broker::Broker;
@@ -50,7 +52,6 @@ use crate::session::confinement::OwnHold;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::processes::reap;
-use crate::session::ready;
 use crate::session::sandbox::Sandboxes;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -161,9 +162,9 @@ pub fn sentinel(
         let config = workspace.config(around, &[])?;
         let journal = workspace.journal(&config)?;
         let query = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
-        let waits = |run: &Run| run.kind == RunKind::Sentinel && !is_claimed(&workspace, run.id);
-        if let Some(run) = journal.runs(&query)?.into_iter().find(waits) {
-            return go_on(around, &workspace, &run, None, progress);
+        let begun = journal.runs(&query)?.into_iter().filter(|run| run.kind == RunKind::Sentinel);
+        if let Some(run) = unclaimed(&workspace, begun.collect()).first() {
+            return go_on(around, &workspace, run, None, progress);
         }
     }
     let options = FlowOptions::default();
@@ -238,25 +239,13 @@ fn go_on(
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let _lock = claim(workspace, run.id)?;
-    let mut settings: FlowSettings =
-        serde_json::from_value(run.settings.clone()).map_err(|source| {
-            Error::new(Fault::BadInput, "the run's settings cannot be read").because(source)
-        })?;
+    let mut settings: FlowSettings = read_settings(run)?;
     if let Some(more) = more {
         settings.budget += more;
         settings.raised += more;
     }
     let reaped = reap(&config, &journal, run.id, around)?;
-    let change = RunChange {
-        state: Some(RunState::Running),
-        park: Some(None),
-        settings: Some(serde_json::to_value(&settings).map_err(bug)?),
-        ..RunChange::default()
-    };
-    let events = Events { around, trace: run.trace.clone() };
-    let word = run.kind.as_str();
-    let event = events.make(SourceKind::Runner, word, "run.resumed", run.id, json!({}));
-    journal.update_run(run.id, &change, &[event])?;
+    reopen(around, &journal, run, run.kind.as_str(), &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
     Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     let nesting = Nesting { depth: run.depth, limit: settings.max_depth };

@@ -154,7 +154,7 @@ impl Planned {
             let name = name.unwrap_or_else(|| config.orchestrate.backend.clone());
             let scenario = scenario.map(|path| workspace.root().join(path));
             if !seen.contains(&(name.clone(), scenario.clone())) {
-                crate::session::backends::backend(around, config, &name, scenario.as_deref())?;
+                crate::agents::backends::backend(around, config, &name, scenario.as_deref())?;
                 seen.push((name, scenario));
             }
         }

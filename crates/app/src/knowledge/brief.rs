@@ -14,6 +14,7 @@ mod memory_lines;
 mod options;
 #[cfg(test)]
 pub(crate) mod tests;
+mod ties;
 
 use std::sync::Mutex;
 

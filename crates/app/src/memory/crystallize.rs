@@ -162,11 +162,11 @@ fn ending(folded: &FoldedLedger, written: &[String], left: u32) -> (Terminal, St
         (0, _, false) => Terminal::Updated,
     };
     let result = match terminal {
-        Terminal::NoOp => format!("{terminal}: ledger and dossiers are up to date."),
+        Terminal::NoOp => format!("{terminal}: ledger and pages are up to date."),
         Terminal::PartialUpdate => format!(
             "{terminal}: {} folded in, {} left for the next pass.",
             counted(rows, "fragment"),
-            counted(left, "dossier")
+            counted(left, "page")
         ),
         _ => {
             let files = counted(u32::try_from(written.len()).unwrap_or(u32::MAX), "file");

@@ -5,14 +5,16 @@
 //! knows how a run is performed.
 
 pub(crate) mod diff;
+pub(crate) mod figures;
 mod watch;
 
-use spore_model::{Fault, Run, RunId};
+use spore_model::{Fault, Run, RunId, RunKind, RunStatus};
 use spore_runs::{Live, Presence, RunFilter, RunList, RunReport};
 use spore_store::{Journal, RunQuery};
 
 use crate::base::outbox;
 use crate::base::run_lock::is_claimed;
+use crate::base::run_refs;
 use crate::{Error, Result, Surroundings, Workspace};
 
 pub use watch::watch_run;
@@ -33,6 +35,17 @@ impl Presence for LocalRuns<'_> {
         let whole = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
         whole.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()).collect()
     }
+
+    fn left(&self, root: RunId) -> Vec<String> {
+        if !self.0.work_dir().exists() {
+            return Vec::new();
+        }
+        let refs = self.0.project_repository().and_then(|found| {
+            // Where git cannot be asked the rest of the report is as good as ever.
+            found.refs_under(&run_refs::all_left(root))
+        });
+        refs.unwrap_or_default().into_iter().map(|(name, _)| name).collect()
+    }
 }
 
 /// Lists runs, newest first. Without a limit of its own the filter has the configured one.
@@ -42,7 +55,8 @@ pub fn list_runs(around: &Surroundings, filter: &RunFilter, limit: Option<u32>) 
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);
     let filter = RunFilter { limit: limit.unwrap_or(config.show.limit), ..filter.clone() };
-    Ok(spore_runs::list_runs(&journal, &LocalRuns(&workspace), &filter)?)
+    let now = around.clock.now();
+    Ok(spore_runs::list_runs(&journal, &LocalRuns(&workspace), &filter, now)?)
 }
 
 /// Shows one run, named by any unique part of its id; the newest if none is named.
@@ -98,4 +112,32 @@ pub(crate) fn find_run(journal: &dyn Journal, typed: &str) -> Result<Run> {
 pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) -> Result<RunReport> {
     spore_runs::report_run(journal, &LocalRuns(workspace), id)?
         .ok_or_else(|| Error::new(Fault::BadInput, format!("there is no run {id}")))
+}
+
+/// Says that nothing more can be done with a run.
+pub(crate) fn is_over(run: &Run) -> Error {
+    let (id, status) = (run.id.short(), run.status(false));
+    let error = Error::new(Fault::BadInput, format!("run {id} is over: {status}"));
+    match (status, run.kind) {
+        (RunStatus::Verified, _) => {
+            error.hint(format!("`spore runs show {id}` tells where its work is"))
+        }
+        (_, RunKind::Orchestrate) => error.hint(format!(
+            "`spore runs show {id}` tells why; `spore retry {id}` starts the task anew"
+        )),
+        _ => error.hint(format!("`spore runs show {id}` tells why")),
+    }
+}
+
+/// The run that a bounce or session belongs to: it is the one that can be resumed.
+pub(crate) fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
+    while let Some(parent) = run.parent {
+        run = journal.run(parent)?.ok_or_else(|| {
+            Error::new(
+                Fault::BadInput,
+                format!("run {parent}, which {} belongs to, is gone", run.id),
+            )
+        })?;
+    }
+    Ok(run)
 }

@@ -24,7 +24,7 @@ pub(crate) fn gate_runs<'a>(
         spore_effects::session::Shim::new(around.exe.clone()),
         gate_environment(config, around),
         config.gates.log_cap_bytes,
-        crate::session::backends::grace(config),
+        crate::agents::backends::grace(config),
     );
     GateRuns {
         checkouts,

@@ -8,10 +8,11 @@ use spore_config::Config;
 use spore_context::task_file::{Assignment, Before, Occasion, RoleTurn, TaskFileBudget};
 use spore_gates::GateResult;
 use spore_git::Repository;
-use spore_model::{Park, RunId, SourceKind, Ticket, TraceId};
+use spore_model::{LedgerEntry, Park, RunId, RunKind, SourceKind, Ticket, TraceId};
 use spore_pipeline::Done;
 use spore_store::{Journal, Knowledge};
 
+use crate::agents::backends::TellingRoom;
 use crate::base::checkouts::Checkouts;
 use crate::base::error::bug;
 use crate::base::outbox::Events;
@@ -22,7 +23,6 @@ use crate::knowledge::run_keys::Keys;
 use crate::run::budget::RunBudget;
 use crate::run::settings::RunSettings;
 use crate::session::agent_choice::{RoleAgents, TESTER};
-use crate::session::backends::TellingRoom;
 use crate::session::broker::Broker;
 use crate::session::sandbox::Enforcement;
 use crate::{Progress, Result, Surroundings, Workspace};
@@ -35,6 +35,19 @@ pub(crate) struct RunProject<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) config: &'a Config,
     pub(crate) journal: &'a dyn Journal,
+}
+
+impl RunProject<'_> {
+    /// Returns what was booked on a run, and on merges of its work.
+    pub(crate) fn bills(&self, run: RunId) -> Result<Vec<LedgerEntry>> {
+        let mut bills = self.journal.ledger(run)?;
+        for child in self.journal.children(run)? {
+            if child.kind == RunKind::Merge {
+                bills.extend(self.journal.ledger(child.id)?);
+            }
+        }
+        Ok(bills)
+    }
 }
 
 /// A run that this process has claimed and works on.

@@ -6,12 +6,12 @@ use serde::Serialize;
 use spore_model::{CommitId, Fault, Usd};
 use spore_runs::Apply;
 
+use crate::agents::ready;
+use crate::agents::roles::RoleTerms;
 use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
 use crate::run::start::refuse_empty;
 use crate::session::agent_choice::{AgentChoice, RoleAgents};
-use crate::session::ready;
-use crate::session::roles::RoleTerms;
 use crate::{Result, Surroundings, Workspace};
 
 /// A run as it would be, without being started.
@@ -71,7 +71,7 @@ pub fn plan_run(around: &Surroundings, asked: &Orchestrate) -> Result<RunPlan> {
         Err(error) => return Err(error),
     };
     if settings.in_place {
-        crate::run::apply::refuse_dirty(&repository)?;
+        crate::run::landing::apply::refuse_dirty(&repository)?;
     }
     let role = |(role, choice): (&String, &AgentChoice)| {
         let terms = settings.terms(&config, role);

@@ -5,7 +5,7 @@
 //! checkout is put back and the new session is told what the one before had changed. Either way
 //! the files are kept first, under a ref of the run's own.
 
-use spore_agent::{Conversation, SessionReport};
+use spore_agent::Conversation;
 use spore_git::Checkout;
 use spore_model::{CommitId, Ticket, TreeId};
 
@@ -13,7 +13,7 @@ use crate::base::checkouts::Snapshot;
 use crate::base::run_files::SessionFiles;
 use crate::base::run_refs;
 use crate::run::context::RunContext;
-use crate::session::lost::{files_of_attempts, told_by};
+use crate::session::lost::EarlierTalk;
 use crate::session::plan::FreshStart;
 use crate::{Result, Update};
 
@@ -22,12 +22,6 @@ const DIFF_BYTES: usize = 24 * 1024;
 
 /// The heading under which a new session is told of it.
 const HEADING: &str = "## Left behind";
-
-/// What is said in a conversation that was cut short.
-const GO_ON: &str = "You were cut off in the middle of your work, and go on with it now. The task \
-    and the checks are as before. The files are as you left them, but what ran when you were cut \
-    off may be half done: look before you go on. Finish what is missing, do nothing twice, then \
-    end with a short account.\n";
 
 /// A session that is begun, perhaps not for the first time.
 pub(crate) struct BegunSession<'a> {
@@ -78,9 +72,12 @@ impl RunContext<'_> {
             Some(left) => Some(self.left_diff(&begun.start, &left.tree)?),
             None => None,
         };
-        let (told, is_heard) = self.told_before(ticket, begun)?;
-        let can_go_on = begun.was_there && self.agent_can_resume(begun.role)?;
-        let known = told.or(nothing.conversation.clone()).filter(|_| can_go_on);
+        let agent = self.run.agents.agent(&self.run.settings.choice(begun.role))?;
+        let config = self.project.config;
+        let talk = EarlierTalk::find(agent.as_ref(), &begun.files, ticket.attempt, config);
+        let can_go_on = begun.was_there && agent.capabilities().resume;
+        let told = talk.as_ref().map(|talk| talk.session_id.clone());
+        let known = told.or(nothing.conversation).filter(|_| can_go_on);
         let name = left.as_ref().map(|left| left.name.clone());
         let Some(conversation) = known else {
             begun.checkout.reset(&begun.start)?;
@@ -94,7 +91,7 @@ impl RunContext<'_> {
         self.progress.update(&Update::GoesOn { role, left: name.clone() });
         Ok(Footing {
             conversation: Some(conversation),
-            said: if is_heard { Some(GO_ON.to_owned()) } else { nothing.said },
+            said: talk.and_then(|talk| talk.said()).or(nothing.said),
             diff,
             fresh: Some(FreshStart {
                 checkout: begun.checkout.clone(),
@@ -102,30 +99,6 @@ impl RunContext<'_> {
                 left: name,
             }),
         })
-    }
-
-    fn agent_can_resume(&self, role: &str) -> Result<bool> {
-        let agent = self.run.agents.agent(&self.run.settings.choice(role))?;
-        Ok(agent.capabilities().resume)
-    }
-
-    /// Returns the newest conversation that an earlier attempt told of, and whether the model
-    /// answered in it.
-    fn told_before(
-        &self,
-        ticket: &Ticket,
-        begun: &BegunSession<'_>,
-    ) -> Result<(Option<String>, bool)> {
-        let agent = self.run.agents.agent(&self.run.settings.choice(begun.role))?;
-        let attempts: Vec<SessionReport> = files_of_attempts(&begun.files, ticket.attempt)
-            .iter()
-            .map(|files| told_by(agent.as_ref(), files, self.project.config))
-            .collect();
-        let newest = attempts.iter().find_map(|told| told.session_id.clone());
-        let is_heard = attempts
-            .iter()
-            .any(|told| told.turns > 0 && told.session_id.is_some() && told.session_id == newest);
-        Ok((newest, is_heard))
     }
 
     /// Keeps what is in the checkout under a ref, and returns it; where nothing is, what an attempt

@@ -1,8 +1,11 @@
 //! What is written down when a step is over: in one transaction with its result, the rows it
 //! changed, the money it cost and the events it is told by.
 
-use serde_json::json;
-use spore_model::{Outcome, RunId, RunKind, RunState, SourceKind, Ticket, Verdict};
+use serde_json::{Value, json};
+use spore_git::FileChange;
+use spore_model::{
+    ContextUse, Outcome, RunId, RunKind, RunState, SourceKind, Ticket, TreeId, Verdict,
+};
 use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step};
 use spore_store::{RunChange, StepEntry};
 
@@ -10,6 +13,7 @@ use crate::Result;
 use crate::base::error::bug;
 use crate::base::totals;
 use crate::checks::words;
+use crate::knowledge::carried::Carried;
 use crate::run::context::RunContext;
 use crate::session::agent_choice::TESTER;
 
@@ -53,8 +57,12 @@ impl RunContext<'_> {
                     Some(_) => self.run.id,
                     None => self.existing_bounce(*bounce)?,
                 };
-                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
-                entry.runs.push((run, change));
+                let settings = match &self.run.settings.solo {
+                    Some(_) => None,
+                    None => self.context_use(*bounce, tree),
+                };
+                let tree_hash = Some(tree.clone());
+                entry.runs.push((run, RunChange { tree_hash, settings, ..RunChange::default() }));
                 let mut payload =
                     json!({ "tree": tree, "files": changed_files, "secrets": secrets.len() });
                 if let Some(refused) = refused {
@@ -64,6 +72,13 @@ impl RunContext<'_> {
                     payload["left_out"] = json!(left_out);
                 }
                 entry.events.push(self.event(SourceKind::Runner, "snapshot.taken", run, payload));
+            }
+            (Step::Rebase, Done::Rebased { tree, entries, overlap }) => {
+                let run = self.existing_bounce(1)?;
+                let change = RunChange { tree_hash: Some(tree.clone()), ..RunChange::default() };
+                entry.runs.push((run, change));
+                let payload = json!({ "tree": tree, "entries": entries, "overlap": overlap });
+                entry.events.push(self.event(SourceKind::Git, "work.rebased", run, payload));
             }
             (Step::Close { bounce, outcome, verdict, reason }, _) => {
                 self.enter_bounce(&mut entry, *bounce, *outcome, verdict.as_ref(), reason)?;
@@ -105,6 +120,21 @@ impl RunContext<'_> {
 
     fn enter_session(&self, entry: &mut StepEntry, role: &str, session: &SessionSummary) {
         self.booking(role, session).enter(&self.events(), entry);
+    }
+
+    /// Returns what the coder's task file was worth: which of the files that it changed were named
+    /// there. It decides nothing, so that a record which cannot be made is left out.
+    fn context_use(&self, bounce: u32, tree: &TreeId) -> Option<Value> {
+        let carried = spore_effects::files::read(self.files().coder(bounce).carried()).ok();
+        let carried = carried.and_then(|text| serde_json::from_slice::<Carried>(&text).ok());
+        let diff = self.project.repository.diff(&self.run.settings.base, tree, 0).ok()?;
+        let was_there = diff.files.into_iter().filter_map(|file| match file.status {
+            FileChange::Added => None,
+            FileChange::Renamed { from, .. } => Some(from),
+            _ => Some(file.path),
+        });
+        let used = ContextUse::of(&carried.unwrap_or_default().files, was_there);
+        serde_json::to_value(used).ok()
     }
 
     fn enter_gates(&self, entry: &mut StepEntry, run: RunId, gates: &GateSummary) {
@@ -152,7 +182,7 @@ impl RunContext<'_> {
     }
 
     fn enter_conclusion(&self, entry: &mut StepEntry, conclusion: &Conclusion) -> Result<()> {
-        let ledger = self.project.journal.ledger(self.run.id)?;
+        let ledger = self.project.bills(self.run.id)?;
         entry.runs.push((
             self.run.id,
             RunChange {

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use spore_model::{RunId, Usd};
 
 use spore_runs::Apply;
 
 /// What a person asks for with a task. What is left out comes from the configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Orchestrate {
     pub task: String,
     /// The commit to start from, as git names it: a branch, a tag, an id. HEAD if left out.
@@ -38,6 +40,10 @@ pub struct Orchestrate {
     /// One session of this role, and nothing around it.
     pub agent: Option<String>,
     pub experiment: Option<String>,
+    /// What stands before the task in the subject of the commit: `feat(loop): `.
+    pub subject: Option<String>,
+    /// Commands that must pass beside the project's own checks.
+    pub gates: Vec<String>,
     /// The run whose task is tried again.
     pub retry_of: Option<RunId>,
 }

@@ -1,14 +1,11 @@
 //! Goes on with a task's run, from its first step without a result.
 
-use serde_json::json;
-use spore_model::{Run, RunState, SourceKind, Usd};
+use spore_model::{Run, Usd};
 use spore_runs::RunReport;
-use spore_store::{Journal, RunChange};
 
-use crate::base::outbox::Events;
-use crate::base::run_lock::claim;
+use crate::base::run_lock::{claim, reopen};
 use crate::run::context::{ClaimedRun, RunProject};
-use crate::run::settings::{RunSettings, settings_of};
+use crate::run::settings::settings_of;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::processes::reap;
 use crate::session::sandbox::Sandboxes;
@@ -37,7 +34,7 @@ pub(crate) fn go_on(
     // First what a session may have renewed, for what follows removes its home.
     SignIns { around, config: &config }.bring_back_left();
     Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
-    reopen(around, &journal, run, &settings)?;
+    reopen(around, &journal, run, "orchestrate", &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
     let project = RunProject {
         around,
@@ -48,21 +45,4 @@ pub(crate) fn go_on(
     };
     let (trace, depth) = (run.trace.clone(), run.depth);
     project.work(ClaimedRun { id: run.id, trace, depth, settings, agents, enforcement }, progress)
-}
-
-fn reopen(
-    around: &Surroundings,
-    journal: &dyn Journal,
-    run: &Run,
-    settings: &RunSettings,
-) -> Result<()> {
-    let change = RunChange {
-        state: Some(RunState::Running),
-        park: Some(None),
-        settings: Some(serde_json::to_value(settings).map_err(crate::base::error::bug)?),
-        ..RunChange::default()
-    };
-    let events = Events { around, trace: run.trace.clone() };
-    let event = events.make(SourceKind::Runner, "orchestrate", "run.resumed", run.id, json!({}));
-    Ok(journal.update_run(run.id, &change, &[event])?)
 }

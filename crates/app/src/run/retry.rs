@@ -114,6 +114,8 @@ pub fn retry(
         in_place: old.in_place && asked.apply.is_none(),
         agent: old.solo.clone(),
         experiment: old.experiment,
+        subject: None,
+        gates: Vec::new(),
         retry_of: Some(run.id),
     };
     orchestrate(around, &again, progress)

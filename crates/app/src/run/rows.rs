@@ -3,10 +3,12 @@
 use serde_json::json;
 use spore_model::{Fault, Run, RunId, RunKind, SourceKind, Ticket};
 use spore_pipeline::Step;
+use spore_runs::Apply;
 
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::run::context::RunContext;
+use crate::run::landing::merge::MERGES;
 use crate::{Error, Result};
 
 impl RunContext<'_> {
@@ -20,6 +22,10 @@ impl RunContext<'_> {
                 intent.plan("session", ids.run())
             }
             Step::Baseline | Step::Gates { .. } => intent.plan("gates", ids.run()),
+            Step::Rebase => intent.plan("bounce", ids.run()),
+            Step::Apply { .. } if self.run.settings.apply == Apply::Merge => {
+                MERGES.iter().fold(intent, |intent, name| intent.plan(name, ids.run()))
+            }
             _ => intent,
         }
     }

@@ -6,6 +6,7 @@ use spore_agent::Conversation;
 use spore_model::{CommitId, LedgerEntry, Outcome, Park, Ticket};
 use spore_pipeline::{Done, SessionSummary, Step};
 
+use crate::agents::roles;
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
 use crate::run::context::RunContext;
@@ -14,7 +15,6 @@ use crate::session::broker::{Proposals, SessionCommands};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::plan::{FreshStart, SessionPlan, SessionPosition, SessionTools};
-use crate::session::roles;
 use crate::{Result, Update};
 
 /// One session that a step asks for.

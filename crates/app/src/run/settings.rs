@@ -13,13 +13,13 @@ use spore_model::{CommitId, Fault, ProbeTime, ProofLevel, Run, RunId, Usd};
 use spore_pipeline::BounceRules;
 use spore_runs::{Apply, UnknownApply};
 
+use crate::agents::roles::{self, RoleTerms};
 use crate::base::checkouts::CheckoutSettings;
-use crate::checks::project::{gates, refuse_submodules};
+use crate::checks::project::{TASK_GATE, gates, refuse_submodules};
 use crate::checks::review::ReviewSettings;
 use crate::run::request::Orchestrate;
 use crate::session::agent_choice::{AgentChoice, ROLES, TESTER, Wishes};
 use crate::session::nesting::Nesting;
-use crate::session::roles::{self, RoleTerms};
 use crate::session::sandbox::Enforcement;
 use crate::{Error, Result, Workspace};
 
@@ -91,6 +91,9 @@ pub(crate) struct RunSettings {
     pub(crate) solo_lands: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) experiment: Option<String>,
+    /// What stands before the task in the subject of the commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
     /// The run whose task this one tries again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry_of: Option<RunId>,
@@ -116,6 +119,19 @@ pub(crate) struct RunSettings {
     /// What held the run when it was last started or resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<Enforcement>,
+    /// The verified work that is brought onto the base, where that is all there is to do; in the
+    /// order in which it is to land.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) merges: Vec<MergeEntry>,
+}
+
+/// One run's verified work on its way onto a branch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct MergeEntry {
+    /// The run that it is of, and that is told where it does not hold.
+    pub(crate) owner: RunId,
+    pub(crate) base: CommitId,
+    pub(crate) commit: CommitId,
 }
 
 impl RunSettings {
@@ -134,7 +150,7 @@ impl RunSettings {
                 roles::require(workspace.root(), config, role)?;
                 Vec::new()
             }
-            None => gates(workspace, repository, &base, config)?,
+            None => gates(workspace, repository, &base, config, &asked.gates)?,
         };
         let backend = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
         let apply = match asked.apply {
@@ -190,6 +206,7 @@ impl RunSettings {
             solo_lands: asked.agent.is_some()
                 && (asked.in_place || asked.apply.is_some_and(|how| how != Apply::None)),
             experiment: asked.experiment.clone(),
+            subject: asked.subject.clone(),
             retry_of: asked.retry_of,
             tests: config.gates.tests.clone(),
             protected: config.gates.protected.clone(),
@@ -200,7 +217,52 @@ impl RunSettings {
             setup: config.checkout.setup.clone(),
             copy: config.checkout.copy.clone(),
             sandbox: None,
+            merges: Vec::new(),
         })
+    }
+
+    /// Returns whether all there is to do is to bring verified work onto another commit.
+    pub(crate) fn is_merge(&self) -> bool {
+        !self.merges.is_empty()
+    }
+
+    /// Returns what a tree with the work of `self` and other work on `tip` is held to.
+    pub(crate) fn merging(&self, tip: &CommitId, gates: Vec<Gate>, merges: &[MergeEntry]) -> Self {
+        let mut agents = self.agents.clone();
+        agents.retain(|role, _| role == "verifier");
+        Self {
+            base: tip.clone(),
+            gates,
+            merges: merges.to_vec(),
+            agents,
+            max_bounces: 1,
+            allow_red: self.allow_red || self.fix_red,
+            fix_red: false,
+            hold_out: self.hold_out && merges.len() == 1,
+            summarize: false,
+            apply: Apply::None,
+            in_place: false,
+            solo: None,
+            solo_lands: false,
+            retry_of: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether work of both can be checked together: they are held to the same.
+    pub(crate) fn is_held_like(&self, other: &Self) -> bool {
+        let terms = |one: &Self| {
+            let Self { require, probe, probe_hunks, hold_out, allow_test_changes, .. } = one;
+            (*require, *probe, *probe_hunks, *hold_out, *allow_test_changes)
+        };
+        terms(self) == terms(other)
+            && (self.allow_red || self.fix_red) == (other.allow_red || other.fix_red)
+    }
+
+    /// The commands that the task asked for beside the project's own checks.
+    pub(crate) fn asked_gates(&self) -> Vec<String> {
+        let asked = self.gates.iter().filter(|gate| gate.name.starts_with(TASK_GATE));
+        asked.map(|gate| gate.command.clone()).collect()
     }
 
     pub(crate) fn rules(&self) -> BounceRules {

@@ -3,22 +3,22 @@
 use serde_json::json;
 use spore_config::Config;
 use spore_git::Repository;
-use spore_model::{Fault, Run, RunId, RunKind, SourceKind, TraceId};
+use spore_model::{Fault, Run, RunId, RunKind, RunState, SourceKind, TraceId};
 use spore_runs::RunReport;
-use spore_store::Journal;
+use spore_store::{Journal, RunChange};
 
+use crate::agents::ready;
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
+use crate::base::secrets::without_keys;
 use crate::report;
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::request::Orchestrate;
 use crate::run::resume;
 use crate::run::settings::RunSettings;
-use crate::secrets::without_keys;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::refuse_inside;
-use crate::session::ready;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// The run that a task belongs to, and the id that it was planned with: asked for again after
@@ -78,6 +78,26 @@ pub(crate) fn within(
     }
 }
 
+/// Begins a run that may have a row already and has no settings yet: one that was submitted.
+pub(crate) fn begin(
+    around: &Surroundings,
+    asked: &Orchestrate,
+    run: &Run,
+    progress: &mut dyn Progress,
+) -> Result<RunReport> {
+    let workspace = Workspace::find_for_run(around)?;
+    let config = workspace.config(around, &[])?;
+    let place = RunPlace {
+        id: run.id,
+        parent: run.parent,
+        trace: run.trace.clone(),
+        depth: run.depth,
+        nesting: Ancestry::read(around, config.spawn.max_depth)?.nesting,
+        ancestry: None,
+    };
+    start(around, &workspace, &config, asked, place, progress)
+}
+
 /// Where a new run stands in the tree of runs.
 struct RunPlace {
     id: RunId,
@@ -116,7 +136,7 @@ fn start(
     settings.sandbox = Some(enforcement.clone());
     let agents = RoleAgents::of(around, config, &settings.agents, settings.scenario.as_deref())?;
     if settings.in_place {
-        crate::run::apply::refuse_dirty(&repository)?;
+        crate::run::landing::apply::refuse_dirty(&repository)?;
     }
     refuse_branch(&repository)?;
     if !workspace.database().exists() {
@@ -191,5 +211,15 @@ fn create_run(
         "started_by": started_by,
     });
     let event = events.make(SourceKind::Runner, "orchestrate", "run.started", id, payload);
-    Ok(journal.create_run(&run, &[event])?)
+    if journal.run(id)?.is_none() {
+        return Ok(journal.create_run(&run, &[event])?);
+    }
+    // It was submitted, and nothing of it is settled yet.
+    let change = RunChange {
+        state: Some(RunState::Running),
+        base_commit: run.base_commit,
+        settings: Some(run.settings),
+        ..RunChange::default()
+    };
+    Ok(journal.update_run(id, &change, &[event])?)
 }

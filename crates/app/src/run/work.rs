@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use spore_model::{Fault, RunId, RunState, SourceKind};
-use spore_pipeline::{Bounce, Conclusion, End, Machine, Solo, drive};
+use spore_pipeline::{Bounce, Conclusion, End, Machine, Rebase, Solo, drive};
 use spore_runs::RunReport;
 use spore_store::RunChange;
 
@@ -11,6 +11,8 @@ use crate::base::totals;
 use crate::report;
 use crate::run::budget::RunBudget;
 use crate::run::context::{ClaimedRun, RunContext, RunProject};
+use crate::run::landing::merge::{MergeAsked, MergeEnd, MergeRuns};
+use crate::run::landing::merging;
 use crate::session::broker::Broker;
 use crate::{Error, Progress, Result, Update};
 
@@ -34,10 +36,11 @@ impl RunProject<'_> {
     fn play(&self, run: ClaimedRun, progress: &mut dyn Progress) -> Result<End> {
         let id = run.id;
         let knowledge = self.workspace.knowledge(self.config)?;
-        let spent = self.journal.ledger(id)?.iter().map(|entry| entry.cost.usd).sum();
+        let spent = self.bills(id)?.iter().map(|entry| entry.cost.usd).sum();
         let mut machine: Box<dyn Machine> = match &run.settings.solo {
             Some(role) if run.settings.solo_lands => Box::new(Solo::new(role).landing()),
             Some(role) => Box::new(Solo::new(role)),
+            None if run.settings.is_merge() => Box::new(Rebase::new(run.settings.rules())),
             None => Box::new(Bounce::new(run.settings.rules())),
         };
         let mut world = RunContext {
@@ -56,13 +59,25 @@ impl RunProject<'_> {
                 outcome: Some(*outcome),
                 park: Some(Some(*park)),
                 reason: Some(reason.clone()),
-                ..totals::of_ledger(self.journal.ledger(id)?.iter())
+                ..totals::of_ledger(self.bills(id)?.iter())
             };
             let payload = json!({ "park": park, "reason": reason });
             let event = world.event(SourceKind::Runner, "run.parked", id, payload);
             self.journal.update_run(id, &change, &[event])?;
         }
         Ok(end)
+    }
+}
+
+impl MergeRuns for RunProject<'_> {
+    fn merge(
+        &self,
+        asked: &MergeAsked<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<(RunId, MergeEnd)>> {
+        let play =
+            |run: ClaimedRun, progress: &mut dyn Progress| self.play(run, progress).map(|_| ());
+        merging::perform(*self, asked, &play, progress)
     }
 }
 

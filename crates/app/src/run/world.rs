@@ -32,6 +32,7 @@ impl World for RunContext<'_> {
                 self.code(step, ticket, *bounce, talk)
             }
             Step::Snapshot { bounce } => self.snapshot(ticket, *bounce),
+            Step::Rebase => self.rebase(ticket),
             Step::Gates { bounce, tree } => self.check(ticket, *bounce, tree),
             Step::Verifier { bounce, tree, attempt } => {
                 self.verify(step, ticket, *bounce, tree, *attempt)
@@ -45,7 +46,7 @@ impl World for RunContext<'_> {
                 Ok(Done::Closed)
             }
             Step::Commit { bounce, tree } => self.commit(ticket, *bounce, tree),
-            Step::Apply { commit, .. } => self.apply(commit),
+            Step::Apply { commit, .. } => self.apply(ticket, commit),
             Step::Escalate { bounce, reason } => self.escalate(*bounce, reason),
             Step::Summarize { bounce, conclusion } => {
                 self.summarize(step, ticket, *bounce, conclusion)

@@ -13,7 +13,7 @@ use spore_agent::Agent;
 use spore_config::Config;
 use spore_model::Fault;
 
-use crate::session::backends::{backend, local_server, model};
+use crate::agents::backends::{backend, local_server, model};
 use crate::session::sandbox::Enforcement;
 use crate::{Error, Result, Surroundings};
 

@@ -10,18 +10,19 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use spore_agent::api::LocalPreset;
-use spore_agent::{Agent, CallsCounted, SessionReport};
+use spore_agent::{Agent, CallsCounted, Conversation, SessionReport};
 use spore_config::Config;
 use spore_model::{
     Cost, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SourceKind, Usage, Usd,
 };
 use spore_store::{Journal, RunChange};
 
+use crate::agents::prices::cost_of;
 use crate::base::files::beside;
 use crate::base::outbox::Events;
 use crate::base::run_files::SessionFiles;
-use crate::session::prices::cost_of;
-use crate::{Result, Surroundings};
+use crate::session::plan::SessionPlan;
+use crate::{Progress, Result, Surroundings, Update};
 
 /// Whose sessions were lost.
 pub(crate) struct Lost<'a> {
@@ -107,9 +108,66 @@ pub(crate) fn told_by(agent: &dyn Agent, files: &SessionFiles, config: &Config) 
 
 /// Returns the files of earlier attempts at a session, newest first: those that were set aside, and
 /// before them those that are still in its place.
-pub(crate) fn files_of_attempts(files: &SessionFiles, attempt: u32) -> Vec<SessionFiles> {
+fn files_of_attempts(files: &SessionFiles, attempt: u32) -> Vec<SessionFiles> {
     let aside = (1..attempt).rev().map(|number| SessionFiles::new(name_aside(files.dir(), number)));
     std::iter::once(files.clone()).chain(aside).filter(|files| files.dir().is_dir()).collect()
+}
+
+/// What is said in a conversation that was cut short.
+const GO_ON: &str = "You were cut off in the middle of your work, and go on with it now. The task \
+    and the checks are as before. The files are as you left them, but what ran when you were cut \
+    off may be half done: look before you go on. Finish what is missing, do nothing twice, then \
+    end with a short account.\n";
+
+/// The conversation that earlier attempts at a session had.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct EarlierTalk {
+    pub(crate) session_id: String,
+    /// Whether the model answered in it.
+    is_heard: bool,
+}
+
+impl EarlierTalk {
+    /// Finds the newest one that an attempt before this one told of.
+    pub(crate) fn find(
+        agent: &dyn Agent,
+        files: &SessionFiles,
+        attempt: u32,
+        config: &Config,
+    ) -> Option<Self> {
+        let attempts: Vec<SessionReport> = files_of_attempts(files, attempt)
+            .iter()
+            .map(|files| told_by(agent, files, config))
+            .collect();
+        let session_id = attempts.iter().find_map(|told| told.session_id.clone())?;
+        let is_it = |told: &SessionReport| told.session_id.as_ref() == Some(&session_id);
+        let is_heard = attempts.iter().any(|told| told.turns > 0 && is_it(told));
+        Some(Self { session_id, is_heard })
+    }
+
+    /// Returns what is said in it now: no more than is new, where the rest is known to be heard.
+    pub(crate) fn said(&self) -> Option<String> {
+        self.is_heard.then(|| GO_ON.to_owned())
+    }
+}
+
+/// Returns the conversation in which a session in the person's own directory goes on that was cut
+/// short: its own, else the one that it was to go on with from the beginning.
+pub(crate) fn gone_on_with(
+    plan: &SessionPlan,
+    config: &Config,
+    progress: &mut dyn Progress,
+) -> Option<Conversation> {
+    let attempt = plan.row.attempt;
+    if attempt == 1 || !plan.agent.capabilities().resume {
+        return plan.conversation.clone();
+    }
+    let Some(talk) = EarlierTalk::find(plan.agent.as_ref(), &plan.files, attempt, config) else {
+        return plan.conversation.clone();
+    };
+    progress.update(&Update::GoesOn { role: plan.role.clone(), left: None });
+    let prompt = talk.said().unwrap_or_else(|| plan.prompt.clone());
+    Some(Conversation { session_id: talk.session_id, prompt })
 }
 
 /// Keeps what an earlier attempt wrote under a name of its own, so that a transcript is one

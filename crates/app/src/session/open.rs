@@ -13,6 +13,8 @@ use spore_config::Config;
 use spore_model::{CheckoutAccess, Outcome, Run, SessionToken, ToolGroup, TraceId};
 use spore_store::{Journal, RunChange};
 
+use crate::agents::prices::{cost_of, cost_so_far};
+use crate::agents::roles::{self, Role};
 use crate::base::error::bug;
 use crate::base::outbox::Events;
 use crate::session::booking::{self, SessionBooking};
@@ -22,8 +24,6 @@ use crate::session::environment::{network_variables, session_environment};
 use crate::session::live::{LiveFile, LiveSession};
 use crate::session::lost::{Lost, set_aside, told_by};
 use crate::session::plan::{SessionPlan, SessionTools};
-use crate::session::prices::{cost_of, cost_so_far};
-use crate::session::roles::{self, Role};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::sign_in::{SignIn, SignIns, SignedInSession};
 use crate::session::watch::{SessionWatch, ToolsUsed, idle};

@@ -9,6 +9,7 @@ use spore_agent::{Agent, Conversation, ToolPolicy};
 use spore_git::Checkout;
 use spore_model::{CommitId, RunId, StepKey, Ticket, ToolGroups, Usd};
 
+use crate::agents::roles::{self, RoleTerms};
 use crate::base::error::bug;
 use crate::base::run_files::SessionFiles;
 use crate::knowledge::brief::Brief;
@@ -16,7 +17,6 @@ use crate::session::agent_choice::AgentChoice;
 use crate::session::broker::SessionCommands;
 use crate::session::confinement::SessionConfinement;
 use crate::session::nesting::Nesting;
-use crate::session::roles::{self, RoleTerms};
 use crate::{Result, Surroundings};
 
 /// One session to be opened.

@@ -13,30 +13,31 @@ use serde_json::{Value, json};
 use spore_agent::{Agent, Conversation};
 use spore_config::Config;
 use spore_model::{
-    Begun, Cost, EffectClass, Fault, Outcome, RefusedCalls, Run, RunId, RunKind, RunState,
+    Begun, Cost, EffectClass, Fault, Outcome, Park, RefusedCalls, Run, RunId, RunKind, RunState,
     SourceKind, StepKey, Ticket, TraceId, Usage, Usd,
 };
 use spore_store::{Journal, RunChange, RunQuery, StepEntry};
 
+use crate::agents::backends::{backend, model};
+use crate::agents::ready;
+use crate::agents::roles::{self, RoleTerms};
 use crate::base::error::bug;
 use crate::base::outbox::Events;
-use crate::base::run_lock::claim;
+use crate::base::run_lock::{claim, read_settings, reopen};
+use crate::base::secrets::without_keys;
 use crate::base::starts::StartBounds;
 use crate::base::step::Steps;
 use crate::base::totals;
-use crate::secrets::without_keys;
 use crate::session::agent_choice::{AgentChoice, refuse_unless_served};
-use crate::session::backends::{backend, model};
 use crate::session::booking::SessionBooking;
 use crate::session::broker::Broker;
 use crate::session::confinement::{OwnHold, SessionConfinement};
+use crate::session::lost::gone_on_with;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
 use crate::session::processes::reap;
-use crate::session::ready;
-use crate::session::roles::RoleTerms;
 use crate::session::sandbox::{Sandboxes, coder_home};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
@@ -81,6 +82,9 @@ pub struct Spawned {
     /// What it was not let do.
     #[serde(default, skip_serializing_if = "RefusedCalls::is_empty")]
     pub refused: RefusedCalls,
+    /// What it waits for, where it can be gone on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub park: Option<Park>,
 }
 
 /// What a spawned session was started with, as it is written down with its run. The prompt is
@@ -138,6 +142,9 @@ pub(crate) fn spawn_within(
     let workspace = Workspace::find_for_run(around)?;
     refuse_inside(around, &workspace)?;
     let mut config = workspace.config(around, &[])?;
+    if asked.system_prompt.is_none() {
+        roles::require(workspace.root(), &config, &asked.role)?;
+    }
     ready::choose(around, &mut config, asked.backend.as_deref(), progress);
     let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
     let mut settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
@@ -170,18 +177,14 @@ pub(crate) fn go_on(
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let _lock = claim(workspace, run.id)?;
-    let mut settings: SpawnSettings =
-        serde_json::from_value(run.settings.clone()).map_err(|source| {
-            Error::new(Fault::BadInput, "the run's settings cannot be read")
-                .hint("start it anew: `spore spawn --prompt ...`")
-                .because(source)
-        })?;
+    let mut settings: SpawnSettings = read_settings(run)
+        .map_err(|error| error.hint("start it anew: `spore spawn --prompt ...`"))?;
     settings.budget += more.unwrap_or_default();
     let agent = settings.find_agent(around, &config)?;
     let hold = settings.hold(around, &config)?;
     let site = SpawnSite { around, workspace, config: &config, journal: &journal, id: run.id };
     let reaped = reap(&config, &journal, run.id, around)?;
-    site.reopen(&settings, run.trace.clone())?;
+    reopen(around, &journal, run, run.kind.as_str(), &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
     Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
     let prompt = run.task.clone().unwrap_or_default();
@@ -279,15 +282,6 @@ impl SpawnSite<'_> {
         Ok(self.journal.create_run(&run, &[event])?)
     }
 
-    fn reopen(&self, settings: &SpawnSettings, trace: TraceId) -> Result<()> {
-        let change = RunChange {
-            settings: Some(serde_json::to_value(settings).map_err(bug)?),
-            ..RunChange::default()
-        };
-        let event = self.event(&trace, "run.resumed", json!({}));
-        Ok(self.journal.update_run(self.id, &change, &[event])?)
-    }
-
     fn event(&self, trace: &TraceId, what: &str, payload: Value) -> spore_model::Event {
         let events = Events { around: self.around, trace: trace.clone() };
         events.make(SourceKind::Runner, RunKind::Spawn.as_str(), what, self.id, payload)
@@ -308,7 +302,8 @@ impl SpawnSite<'_> {
             progress.update(&Update::NotHeld { note: note.clone() });
         }
         let home = coder_home(workspace, settings.home_of.unwrap_or(id));
-        if agent.capabilities().resume {
+        let can_resume = agent.capabilities().resume;
+        if can_resume {
             hold = hold.keeping(home.clone());
         }
         let steps = Steps { around, workspace, journal, run: id };
@@ -320,19 +315,28 @@ impl SpawnSite<'_> {
                 return Err(Error::new(Fault::Bug, "a run is open whose only step has a result"));
             }
         };
-        let plan = self.plan(settings, agent, hold, prompt, &ticket)?;
+        let mut plan = self.plan(settings, agent, hold, prompt, &ticket)?;
+        plan.conversation = gone_on_with(&plan, config, progress);
         let broker = &Broker::start(around, workspace, config)?;
         let opener = SessionOpener { around, workspace, config, journal, broker, trace: &trace };
         let EndedSession { booking, report, .. } = opener.run(&plan, progress)?;
-        let result = json!({ "outcome": report.outcome, "final_text": report.final_text });
-        let mut entry = steps.entry(&result)?;
-        booking.enter(&Events { around, trace: trace.clone() }, &mut entry);
         settings.had.clone_from(&report.session_id);
-        if report.session_id.is_none() && settings.home_of.is_none() && home.exists() {
-            around.remove_tree(&home)?;
+        let has_conversation = can_resume && report.session_id.is_some();
+        // One that a session started is that session's affair.
+        let is_own = settings.shown.is_none();
+        let park = waits_for(report.outcome).filter(|_| has_conversation && is_own);
+        if let Some(park) = park {
+            self.park(settings, &trace, &booking, park)?;
+        } else {
+            let result = json!({ "outcome": report.outcome, "final_text": report.final_text });
+            let mut entry = steps.entry(&result)?;
+            booking.enter(&Events { around, trace: trace.clone() }, &mut entry);
+            if report.session_id.is_none() && settings.home_of.is_none() && home.exists() {
+                around.remove_tree(&home)?;
+            }
+            self.enter_end(settings, &trace, &booking, &mut entry)?;
+            steps.finish(&key, &ticket, &entry)?;
         }
-        self.enter_end(settings, &trace, &booking, &mut entry)?;
-        steps.finish(&key, &ticket, &entry)?;
         Ok(Spawned {
             run: id,
             outcome: report.outcome,
@@ -348,7 +352,32 @@ impl SpawnSite<'_> {
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
             directory: format!(".spore/runs/{id}"),
             refused: booking.notes.refused,
+            park,
         })
+    }
+
+    /// Lets the run wait: what its session was paid for is in a conversation that can be gone on
+    /// with.
+    fn park(
+        &self,
+        settings: &SpawnSettings,
+        trace: &TraceId,
+        booking: &SessionBooking,
+        park: Park,
+    ) -> Result<()> {
+        let events = Events { around: self.around, trace: trace.clone() };
+        booking.book_stopped(self.journal, &events, booking.outcome)?;
+        let change = RunChange {
+            state: Some(RunState::Parked),
+            outcome: Some(booking.outcome),
+            park: Some(Some(park)),
+            reason: booking.reason.clone(),
+            settings: Some(serde_json::to_value(settings).map_err(bug)?),
+            ..totals::of_ledger(self.journal.ledger(self.id)?.iter())
+        };
+        let payload = json!({ "park": park, "reason": booking.reason });
+        let event = self.event(trace, "run.parked", payload);
+        Ok(self.journal.update_run(self.id, &change, &[event])?)
     }
 
     /// Adds the end of the run to the result of its only step.
@@ -422,6 +451,16 @@ impl SpawnSite<'_> {
             },
             confinement: SessionConfinement::OwnDirectory(hold),
         })
+    }
+}
+
+/// Returns what a session with this outcome waits for, where it can go on later.
+fn waits_for(outcome: Outcome) -> Option<Park> {
+    match outcome {
+        Outcome::Interrupted => Some(Park::Interrupt),
+        Outcome::QuotaParked => Some(Park::Quota),
+        Outcome::NeedsHuman => Some(Park::Human),
+        _ => None,
     }
 }
 

@@ -20,12 +20,12 @@ use spore_index::{Language, Tier};
 use spore_model::RunId;
 use spore_store::OpenError;
 
+use crate::agents::backends::{self, local_server};
 use crate::base::stores;
 use crate::checks::needs;
 use crate::checks::project;
 use crate::search::model_files;
 use crate::session::agent_choice::LOCAL_PATIENCE;
-use crate::session::backends::{self, local_server};
 use crate::session::sandbox::{self, Enforcement};
 use crate::session::sign_in::SignIns;
 use crate::setup::names;
@@ -103,7 +103,9 @@ const CHECKED_BYTES: u64 = 256 << 20;
 pub fn doctor(around: &Surroundings) -> Result<Checkup> {
     let optional = || TOOLCHAINS.iter().chain(&AGENTS);
     let questions = [("git", VERSION), ("sh", &["-c", "echo POSIX shell"][..])];
-    let questions = questions.into_iter().chain(optional().map(|one| (one.program, VERSION)));
+    let questions = questions
+        .into_iter()
+        .chain(optional().map(|one| (one.program, needs::version_words(one.program))));
     let answers = Answers::ask(around.clock.as_ref(), questions);
     let workspace = Workspace::find(around)?;
     let loaded = workspace.settings(around, &[]);
@@ -297,7 +299,7 @@ fn database(workspace: &Workspace) -> DoctorFinding {
 fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Option<DoctorFinding> {
     let repository = workspace.repository(around).ok()?;
     let base = repository.head().ok()?;
-    let gates = match project::gates(workspace, &repository, &base, config) {
+    let gates = match project::gates(workspace, &repository, &base, config, &[]) {
         Ok(gates) => gates,
         Err(error) => {
             let remedy =
@@ -311,8 +313,9 @@ fn gates(around: &Surroundings, workspace: &Workspace, config: &Config) -> Optio
     });
     let detail = told.collect::<Vec<_>>().join(", ");
     let missing = needs::missing(around, &gates);
-    let needs: Vec<&str> = missing.iter().map(|one| one.need.as_str()).collect();
-    let remedy = format!("no run can start without {}: install it", needs.join(", "));
+    let needs: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    let cure = if missing.iter().any(|one| one.broken.is_some()) { "mend" } else { "install" };
+    let remedy = format!("no run can start without {}: {cure} it", needs.join(", "));
     Some(finding("gates", missing.is_empty(), detail, &remedy, true))
 }
 

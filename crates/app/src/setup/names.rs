@@ -8,8 +8,8 @@ use std::path::Path;
 use spore_config::{Loaded, SettingsOrigin, Value};
 use spore_model::Fault;
 
-use crate::session::backends::{is_backend, no_such_backend};
-use crate::session::roles;
+use crate::agents::backends::{is_backend, no_such_backend};
+use crate::agents::roles;
 use crate::{Error, Result};
 
 /// Tables whose members are called like agents.

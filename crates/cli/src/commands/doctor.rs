@@ -14,7 +14,12 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, _: &DoctorArgs) -> Result<
     let checkup = spore_app::doctor(around)?;
     ui.answer(&checkup, || {
         let mut text = format!("{}\n", name(&checkup.root));
-        let label = |name: &str| if name == "gates" { "checks" } else { name }.to_owned();
+        let label = |name: &str| match name {
+            "gates" => "checks".to_owned(),
+            // The column is as wide as the longest of the others.
+            "local models" => "local".to_owned(),
+            name => name.to_owned(),
+        };
         for finding in &checkup.findings {
             let mark = match (finding.ok, finding.required) {
                 (true, _) => "ok",

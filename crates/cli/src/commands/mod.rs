@@ -1,6 +1,7 @@
 //! One file a command, all with the same beats: understand, act, tell.
 
 mod agents;
+mod batch;
 mod config;
 mod context;
 mod demo;
@@ -12,6 +13,7 @@ mod graph;
 mod index;
 mod init;
 mod investigate;
+mod loop_text;
 mod mcp;
 mod memory;
 mod orchestrate;
@@ -25,6 +27,7 @@ mod sentinel;
 mod setup;
 mod spawn;
 mod stage;
+mod task_loop;
 mod text;
 
 use std::path::PathBuf;
@@ -98,6 +101,8 @@ enum SporeCommand {
     Orchestrate(orchestrate::OrchestrateArgs),
     Resume(resume::ResumeArgs),
     Retry(retry::RetryArgs),
+    Loop(task_loop::LoopArgs),
+    Batch(batch::BatchArgs),
     #[command(subcommand)]
     Runs(runs::RunsCommand),
     #[command(subcommand)]
@@ -137,6 +142,8 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
         SporeCommand::Orchestrate(args) => orchestrate::run(ui, &around, args),
         SporeCommand::Resume(args) => resume::run(ui, &around, args),
         SporeCommand::Retry(args) => retry::run(ui, &around, args),
+        SporeCommand::Loop(args) => task_loop::run(ui, &around, args),
+        SporeCommand::Batch(args) => batch::run(ui, &around, args),
         SporeCommand::Runs(command) => runs::run(ui, &around, command),
         SporeCommand::Graph(command) => graph::run(ui, &around, command),
         SporeCommand::Events(command) => events::run(ui, &around, command),

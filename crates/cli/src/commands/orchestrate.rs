@@ -1,7 +1,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use spore_app::{Apply, Error, Orchestrate, Result, Surroundings};
+use spore_app::{Apply, Error, Orchestrate, RaceField, Result, Surroundings};
 use spore_model::{Fault, Usd};
 
 use super::{exit_code, text};
@@ -27,7 +27,7 @@ pub(crate) struct OrchestrateArgs {
     /// Start from this commit in place of HEAD: a branch, a tag, an id
     ///
     /// The project's checks come from there, and verified work is a commit on top of it. With
-    /// `--apply merge` it comes into your branch only if that is there, too.
+    /// `--apply merge` it comes into your branch only if that has the commit, too.
     #[arg(long, value_name = "REV")]
     base: Option<String>,
     /// The agent to use for every role that has none of its own in `[roles.*]`
@@ -87,6 +87,13 @@ pub(crate) struct OrchestrateArgs {
     /// Run one session of this role and nothing around it: no checks, no verdict
     #[arg(long, value_name = "ROLE")]
     agent: Option<String>,
+    /// Let several coders work on it at once: `claude,codex`, or `3` of one agent
+    ///
+    /// Each works in a checkout of its own, and the same checks and verifier judge it. The first whose
+    /// work holds wins and the others are ended; with `best` (`best,claude,codex`) all of them
+    /// finish, and a verifier compares what holds. All of it is paid from one `--budget`.
+    #[arg(long, value_name = "WHO", conflicts_with_all = ["agent", "in_place", "dry_run"])]
+    race: Option<RaceField>,
     /// A label for comparing runs; `no-context` tells sessions nothing but their task
     #[arg(long, value_name = "LABEL")]
     experiment: Option<String>,
@@ -103,7 +110,10 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &OrchestrateArgs) ->
         return Ok(0);
     }
     listen_for_signals(&around.interrupt)?;
-    let report = spore_app::orchestrate(around, &asked, ui)?;
+    let report = match &args.race {
+        Some(field) => spore_app::race(around, &asked, field, ui)?,
+        None => spore_app::orchestrate(around, &asked, ui)?,
+    };
     ui.answer(&report, || text::ending(&report));
     Ok(exit_code(&report))
 }
@@ -137,6 +147,8 @@ impl OrchestrateArgs {
             in_place: self.in_place,
             agent: self.agent.clone(),
             experiment: self.experiment.clone(),
+            subject: None,
+            gates: Vec::new(),
             retry_of: None,
         })
     }

@@ -14,7 +14,7 @@ use crate::ui::Ui;
 /// exits with 2 before anything is started.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore spawn --prompt \"explain src/main.rs\" --backend replay --scenario s.toml\n  spore spawn --prompt-file task.md --role reviewer --json\n  git diff | spore spawn -"
+    after_help = "Examples:\n  spore spawn --prompt \"explain src/main.rs\" --backend replay --scenario s.toml\n  spore spawn --prompt-file task.md --role verifier --json\n  git diff | spore spawn -"
 )]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub(crate) struct SpawnArgs {
@@ -92,6 +92,9 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &SpawnArgs) -> Resul
     let spawned = spore_app::spawn(around, &asked, ui)?;
     if let Some(reason) = &spawned.reason {
         ui.note(&format!("the session did not end well: {reason}"));
+    }
+    if spawned.park.is_some() {
+        ui.note(&format!("it can be gone on with: spore resume {}", spawned.run.short()));
     }
     if !spawned.refused.is_empty() {
         let tools: Vec<&str> = spawned.refused.tools().map(|one| one.tool.as_str()).collect();

@@ -26,6 +26,9 @@ pub(super) fn ending(report: &RunReport) -> String {
                 next.unwrap_or_default()
             )
         }
+        (RunStatus::Finished, _) if report.run.kind == RunKind::Spawn => {
+            report.answer.clone().unwrap_or_default()
+        }
         (RunStatus::Finished, _) if report.run.kind != RunKind::Solo => {
             format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
         }
@@ -64,10 +67,13 @@ pub(super) fn ending(report: &RunReport) -> String {
 
 /// What a person does now, and what to type.
 pub(super) fn to_do(next: &NextStep) -> String {
-    let until = next.until.map(|until| format!(", until {}", minute(until)));
+    if let Some(until) = next.until {
+        let until = minute(until);
+        return format!("Wait until {until}, when its limit is over:\n  {}", next.command);
+    }
     let mut say = next.say.chars();
     let say: String = say.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(say).collect();
-    format!("{say}{}:\n  {}", until.unwrap_or_default(), next.command)
+    format!("{say}:\n  {}", next.command)
 }
 
 fn verified(report: &RunReport, applied: &Applied) -> String {
@@ -101,12 +107,12 @@ pub(super) fn plan(plan: &RunPlan) -> String {
     for (role, RolePlan { choice, terms }) in &plan.roles {
         let model = choice.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         let turns = spore_app::counted(terms.turns, "turn");
-        let seconds = terms.wall_ms / 1000;
+        let time = duration(std::time::Duration::from_millis(terms.wall_ms));
         let agent = match choice.backend.as_str() {
             "" => "no agent yet",
             backend => backend,
         };
-        line(&mut text, role, &format!("{agent}{model}, {turns} in {seconds} s"));
+        line(&mut text, role, &format!("{agent}{model}, {turns} in {time}"));
     }
     for gate in &plan.gates {
         line(&mut text, "check", gate);
@@ -175,6 +181,12 @@ pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {
     line(&mut text, "files", &report.directory);
     if let Some(next) = &report.next {
         line(&mut text, "next", &to_do(next));
+    }
+    if !report.left.is_empty() {
+        let shown =
+            report.left.iter().map(|name| format!("\n  git --git-dir=.spore/work.git show {name}"));
+        let shown: String = shown.collect();
+        line(&mut text, "left", &format!("What was changed when a session was cut short:{shown}"));
     }
     for live in &report.live {
         line(&mut text, "now", &live.line(now.since(live.started)));
@@ -322,9 +334,10 @@ fn line(text: &mut String, name: &str, value: &str) {
     text.push_str(&format!("  {name:10}  {indented}\n"));
 }
 
-fn duration(time: std::time::Duration) -> String {
+pub(super) fn duration(time: std::time::Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{:.1} s", time.as_secs_f64()),
+        seconds @ 60..3600 if seconds % 60 == 0 => format!("{} min", seconds / 60),
         seconds @ 60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
         seconds => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
     }

@@ -14,6 +14,8 @@ use spore_app::Live;
 use spore_effects::{Clock as _, SystemClock};
 use spore_model::RunId;
 
+use crate::screen::Screen;
+
 /// How often time is seen to go on.
 const TICK: Duration = Duration::from_millis(500);
 /// More lines than this would push the rest off the screen.
@@ -34,6 +36,8 @@ struct Shared {
 #[derive(Default)]
 struct Board {
     entries: Vec<LiveEntry>,
+    /// How far the whole is, below the rest.
+    totals: Option<String>,
     /// Lines that are on the screen.
     drawn: Vec<String>,
 }
@@ -63,6 +67,13 @@ impl LiveLines {
         board.draw();
         drop(board);
         self.tick();
+    }
+
+    /// Shows how far the whole is, below the lines.
+    pub(crate) fn total(&mut self, line: String) {
+        let mut board = self.shared.board();
+        board.totals = Some(line);
+        board.draw();
     }
 
     pub(crate) fn remove(&mut self, id: RunId) {
@@ -110,6 +121,7 @@ impl Drop for LiveLines {
         }
         let mut board = self.shared.board();
         board.entries.clear();
+        board.totals = None;
         board.draw();
     }
 }
@@ -127,9 +139,9 @@ impl Board {
         let lines = self.lines(width);
         if lines != self.drawn {
             self.erase();
-            let mut out = std::io::stderr();
+            let (mut out, screen) = (std::io::stderr(), Screen::stderr());
             for line in &lines {
-                let _ = writeln!(out, "\x1b[2m{line}\x1b[0m");
+                let _ = writeln!(out, "{}", screen.dim(line));
             }
             let _ = out.flush();
             self.drawn = lines;
@@ -142,7 +154,8 @@ impl Board {
             // One column stays free: a full line would wrap on some terminals.
             within(&text, width.saturating_sub(1).max(20))
         };
-        self.entries.iter().take(MOST).map(line).collect()
+        let totals = self.totals.iter().map(|line| within(line, width.saturating_sub(1).max(20)));
+        self.entries.iter().take(MOST).map(line).chain(totals).collect()
     }
 
     fn erase(&mut self) {

@@ -167,3 +167,23 @@ fn each_list_is_as_long_as_it_may_be() {
     check(ImpactLimits { least_together: 0.4, ..LIMITS }, [2, 2, 2, 2]);
     check(ImpactLimits { files: 0, ..LIMITS }, [0, 0, 0, 0]);
 }
+
+#[test]
+fn files_are_tied_by_what_they_call_and_are_called_by() {
+    let tree = SampleTree::of(BEFORE);
+    let told = |ours: &[&str], theirs: &[&str]| {
+        let list =
+            |paths: &[&str]| -> Vec<String> { paths.iter().map(|&p| p.to_owned()).collect() };
+        let tied = ties(&tree.index, &list(ours), &list(theirs)).unwrap();
+        tied.iter().map(|(one, other)| format!("{one} {other}")).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(told(&["receipt.rs"], &["bill.rs"]), "receipt.rs bill.rs", "it calls");
+    assert_eq!(told(&["bill.rs"], &["receipt.rs"]), "bill.rs receipt.rs", "it is called");
+    assert_eq!(told(&["bill.rs"], &["tests.rs"]), "bill.rs tests.rs", "it is tested");
+    assert_eq!(told(&["receipt.rs"], &["tests.rs", "docs.md", "gone.rs"]), "");
+    assert_eq!(
+        told(&["docs.md", "new.rs"], &["bill.rs"]),
+        "",
+        "what usually changes with it is no tie"
+    );
+}

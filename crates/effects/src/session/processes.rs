@@ -27,9 +27,14 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    pub(super) fn of_this_process() -> io::Result<Self> {
-        let pid = Pid::this().as_raw();
-        let stat = Stat::read(pid).ok_or_else(|| io::Error::other("/proc does not know us"))?;
+    /// Returns the process that calls this.
+    pub fn of_this_process() -> io::Result<Self> {
+        Self::of(Pid::this().as_raw())
+    }
+
+    /// Returns the process that has this id now.
+    pub fn of(pid: i32) -> io::Result<Self> {
+        let stat = Stat::read(pid).ok_or_else(|| io::Error::other("/proc does not know it"))?;
         Ok(Self { pid, start_ticks: stat.start_ticks, boot_id: boot_id()? })
     }
 }
@@ -39,6 +44,21 @@ pub fn is_alive(identity: &ProcessIdentity) -> bool {
     Stat::read(identity.pid)
         .is_some_and(|stat| stat.is_alive() && stat.start_ticks == identity.start_ticks)
         && boot_id().is_ok_and(|boot_id| boot_id == identity.boot_id)
+}
+
+/// Asks a process of ours to end, as Ctrl-C does; one that is gone is left alone. Returns whether it
+/// was there.
+pub fn interrupt(identity: &ProcessIdentity) -> bool {
+    is_alive(identity) && signal(identity.pid, Signal::SIGTERM)
+}
+
+/// Ends a process of ours at once, and waits until it is gone. Returns whether it was there.
+pub fn end(identity: &ProcessIdentity) -> bool {
+    let found = || match is_alive(identity) {
+        true => BTreeSet::from([identity.pid]),
+        false => BTreeSet::new(),
+    };
+    kill_until_gone(found) > 0
 }
 
 /// Returns every live process that was started with the token in its environment, the shim

@@ -218,7 +218,7 @@ fn what_the_user_wrote_after_a_cut_where_a_file_is_to_come_is_in_the_way() {
 fn merged(repo: &Repository, ours: &CommitId, theirs: &CommitId) -> String {
     match repo.merge(ours, theirs).unwrap() {
         Merged::Clean(tree) => format!("clean {}", repo.diff(ours, &tree, 0).unwrap().files.len()),
-        Merged::Conflicts(files) => format!("conflicts {}", files.join(" ")),
+        Merged::Conflicts { files, .. } => format!("conflicts {}", files.join(" ")),
     }
 }
 

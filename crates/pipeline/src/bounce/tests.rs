@@ -13,17 +13,17 @@ use crate::{End, NamelessGate, Solo, World, drive};
 /// Plays answers by step name: `coder/1 ok`, `gates/1 red`, `verifier/2 pass`, … What the
 /// script does not mention goes well; trees are named by a letter.
 #[derive(Default)]
-struct Script {
-    answers: BTreeMap<String, String>,
+pub(crate) struct Script {
+    pub(crate) answers: BTreeMap<String, String>,
     /// Results on record, as a journal would have them.
-    recorded: BTreeMap<StepKey, Done>,
-    steps: Vec<String>,
+    pub(crate) recorded: BTreeMap<StepKey, Done>,
+    pub(crate) steps: Vec<String>,
     /// Stop before performing this many steps: the process is killed.
-    lives: Option<usize>,
+    pub(crate) lives: Option<usize>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Killed;
+pub(crate) struct Killed;
 
 fn tree(letter: char) -> TreeId {
     let digit = format!("{:x}", (letter as u32) % 16);
@@ -62,8 +62,24 @@ fn gates(green: bool) -> GateSummary {
     }
 }
 
+fn rebased(answer: &str) -> Done {
+    let fate = match answer {
+        "conflict" => {
+            crate::RebaseFate::Conflict { files: vec!["a.rs".into()], shown: String::new() }
+        }
+        _ => crate::RebaseFate::Stacked { tree: tree('m') },
+    };
+    let overlap = (answer == "overlaps").then(|| "a.rs".to_owned());
+    let owner = RunId::from_parts(0, 1);
+    Done::Rebased {
+        tree: tree(if answer == "there" { '0' } else { 'm' }),
+        entries: vec![crate::RebasedEntry { owner, fate }],
+        overlap: overlap.into_iter().collect(),
+    }
+}
+
 impl Script {
-    fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let answers = text
             .lines()
             .filter_map(|line| line.trim().split_once(' '))
@@ -129,6 +145,7 @@ impl Script {
                     left_out: Vec::new(),
                 }
             }
+            Step::Rebase => rebased(answer),
             Step::Gates { .. } => Done::Gates(gates(answer != "red")),
             Step::Verifier { .. } => {
                 let (outcome, text) = match answer {
@@ -193,7 +210,7 @@ impl World for Script {
     }
 }
 
-fn rules() -> BounceRules {
+pub(crate) fn rules() -> BounceRules {
     BounceRules {
         max_bounces: 3,
         min_confidence: 0.6,
@@ -207,7 +224,7 @@ fn rules() -> BounceRules {
     }
 }
 
-fn told(end: &End) -> String {
+pub(crate) fn told(end: &End) -> String {
     match end {
         End::Concluded(Conclusion { fault: Some(fault), .. }) => format!("fault {fault:?}"),
         End::Concluded(Conclusion { outcome, .. }) => format!("{outcome:?}"),

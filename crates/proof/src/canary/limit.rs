@@ -6,7 +6,7 @@ use spore_gates::Parser;
 
 /// Returns `command` with nothing to run but tests with these names, where it is one program that
 /// can be told so.
-pub(super) fn limited(command: &str, parser: Parser, names: &[&str]) -> Option<String> {
+pub(crate) fn limited(command: &str, parser: Parser, names: &[&str]) -> Option<String> {
     // What comes behind the last word belongs to one program only if there is but one.
     if command.contains(['&', '|', ';', '<', '>', '$', '`', '(', '\n', '\\', '#']) {
         return None;

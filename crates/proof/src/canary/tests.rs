@@ -9,7 +9,7 @@ fn placed(path: &str, text: &str, ending: CanaryEnding) -> String {
     let copied = vec![tests.first().expect("a test").clone()];
     let (red, green) = (Vec::new(), Vec::new());
     let gate = "test".into();
-    let canary = GateCanary { gate, tests, ending, copied, red, green, exits_red: true };
+    let canary = GateCanary { gate, tests, ending, copied, red, green, exit: Some(1) };
     let texts = BTreeMap::from([(path.to_owned(), text.to_owned())]);
     let mut placed = place(&[canary], &texts, NONCE).expect("it can be placed");
     assert_eq!(placed.suffix, "0a1b2c");
@@ -265,7 +265,7 @@ fn a_test_that_is_gone_is_not_asked_for() {
         ending: CanaryEnding::Inverted,
         red: Vec::new(),
         green: Vec::new(),
-        exits_red: true,
+        exit: Some(1),
     };
     let texts = BTreeMap::from([("a.py".to_owned(), "def test_b():\n    pass\n".to_owned())]);
     assert!(place(&[canary], &texts, NONCE).is_none());
@@ -320,7 +320,7 @@ fn only_an_answer_with_every_red_one_and_a_new_green_one_holds() {
         ending: CanaryEnding::Inverted,
         red: Vec::new(),
         green: Vec::new(),
-        exits_red: true,
+        exit: Some(1),
     };
     let base = result(1, &["test_a", "test_b", "test_c", "test_old"], &["test_old"]);
     let said = |suffix: &str, exit: i32, failures: &[&str]| {
@@ -352,5 +352,59 @@ fn only_an_answer_with_every_red_one_and_a_new_green_one_holds() {
         ("an empty report", result(0, &[], &[])),
     ] {
         assert_eq!(placed.answer(&said, "88"), CanaryAnswerKind::Wrong, "{wrong}");
+    }
+}
+
+#[test]
+fn a_whole_run_counts_only_where_it_is_right_in_everything() {
+    let tests = suitable("a.py", "def test_a():\n    assert f() == 1\n");
+    let ending = CanaryEnding::Inverted;
+    let (gate, copied) = ("test".to_owned(), tests.clone());
+    let (red, green) = (vec!["a.py::test_a[1]".into(), "a.py::test_a[2]".into()], Vec::new());
+    let canary = GateCanary { gate, tests, ending, copied, red, green, exit: Some(1) };
+    let copies = ["a.py::test_a_88[1]", "a.py::test_a_88[2]"];
+    let all = ["a.py::test_a[1]", "a.py::test_a[2]", "a.py::test_b", copies[0], copies[1]];
+    let said = |ran: &[&str], more: &[&str], exit: i32| {
+        let red = ["a.py::test_a[1]", "a.py::test_a[2]"];
+        let failures: Vec<&str> = red.iter().chain(more).copied().collect();
+        canary.taken_out(&result(exit, ran, &failures), "88")
+    };
+    let plain = said(&all, &[], 1).unwrap();
+    assert_eq!((plain.exit, plain.passed, plain.failed), (Some(0), 3, 0));
+    assert_eq!(plain.ran, all[..3]);
+    // What fails beside the canaries is still there.
+    let red = said(&all, &["a.py::test_b"], 1).unwrap();
+    assert_eq!((red.exit, red.failures), (Some(1), vec!["a.py::test_b".to_owned()]));
+    for (wrong, said) in [
+        ("a copy fails", said(&all, &[copies[1]], 1)),
+        ("a copy of one case is not there", said(&all[..4], &[], 1)),
+        ("another end than at the base", said(&all, &[], 3)),
+        ("it ends well", said(&all, &[], 0)),
+    ] {
+        assert_eq!(said, None, "{wrong}");
+    }
+    let short = GateCanary { copied: Vec::new(), ..canary.clone() };
+    let failures = ["a.py::test_a[1]", "a.py::test_a[2]"];
+    assert_eq!(short.taken_out(&result(1, &all, &failures), "88"), None);
+}
+
+#[test]
+fn a_whole_run_goes_on_behind_what_fails() {
+    use spore_gates::{GateKind, Parser};
+    let tests = suitable("a.py", "def test_a():\n    assert f() == 1\n");
+    let (ending, gate) = (CanaryEnding::Inverted, "test".to_owned());
+    let (copied, red, green) = (tests.clone(), Vec::new(), Vec::new());
+    let canary = GateCanary { gate, tests, ending, copied, red, green, exit: Some(1) };
+    for (command, parser, expected) in [
+        ("python3 -m pytest -x", Parser::Pytest, Some("python3 -m pytest -x --maxfail=0")),
+        ("cargo test", Parser::Cargo, Some("cargo test --no-fail-fast")),
+        ("cargo test --no-fail-fast", Parser::Cargo, Some("cargo test --no-fail-fast")),
+        ("python3 -m unittest", Parser::Unittest, Some("python3 -m unittest")),
+        ("pytest && sh more.sh", Parser::Pytest, None),
+    ] {
+        let time = std::time::Duration::from_secs(1);
+        let gate = Gate::new("test", command, GateKind::Test, parser, time);
+        let whole = canary.whole(&gate).map(|gate| gate.command);
+        assert_eq!(whole.as_deref(), expected, "{command}");
     }
 }

@@ -192,3 +192,23 @@ fn what_commands_name_and_tests_share_is_held() {
     check_text("", "numbers_of.py", "", "x\n", "product");
     check_text("missed lib/a/index.js", "lib", "", "x\n", "TakesAPlace");
 }
+
+#[test]
+fn an_example_that_has_no_place_any_more_is_doubt_and_any_other_is_exchanged() {
+    const BASE: &str =
+        "/// ```\n/// assert_eq!(demo::one(), 1);\n/// ```\npub fn one() -> u8 {\n    1\n}\n";
+    for (now, inline, doubtful) in [
+        (BASE.replace("    1\n", "    2 - 1\n"), 0, 0),
+        (BASE.replace("one(), 1", "one(), 2"), 1, 0),
+        (BASE.replace("/// ```\n/// assert", "/// ```no_run\n/// assert"), 1, 0),
+        ("pub fn one() -> u8 {\n    2\n}\n".to_owned(), 1, 0),
+        ("pub fn uno() -> u8 {\n    1\n}\n".to_owned(), 0, 1),
+    ] {
+        let touched = [TouchedFile { path: "src/lib.rs".into(), how: TouchKind::Modified }];
+        let none = BTreeSet::new();
+        let checks = BaseChecks { results: &[], records: &[], test_patterns: &[], named: &none };
+        let text = |text: &str| Some(text.as_bytes().to_vec());
+        let sorted = sort(&touched, checks, &|_| text(BASE), &|_| text(&now));
+        assert_eq!((sorted.inline.len(), sorted.examples.len()), (inline, doubtful), "{now}");
+    }
+}

@@ -2,12 +2,15 @@
 
 use serde_json::json;
 use spore_model::{
-    CommitId, Cost, EffectClass, Event, EventId, EventSource, LedgerEntry, Outcome, Park, Run,
-    RunCost, RunId, RunKind, RunMark, RunState, SessionToken, SourceKind, StepKey, Timestamp,
-    TreeId, Usage, Usd,
+    CommitId, ContextUse, Cost, EffectClass, Event, EventId, EventSource, LedgerEntry, Outcome,
+    Park, Run, RunCost, RunId, RunKind, RunMark, RunState, SessionToken, SourceKind, StepKey,
+    Timestamp, TreeId, Usage, Usd,
 };
 
-use super::{Journal, JournalError, ProcessRow, RunChange, RunQuery, StepEntry};
+use super::{
+    BounceRow, Journal, JournalError, LeastTime, ProcessRow, RunChange, RunQuery, SpendingBy,
+    StepEntry,
+};
 use crate::spine::{Cursor, MAX_LINE_BYTES};
 
 type Check = fn(&dyn Journal);
@@ -21,6 +24,9 @@ pub(crate) const SUITE: &[(&str, Check)] = &[
         "what_is_listed_is_chosen_before_it_is_cut_off",
         what_is_listed_is_chosen_before_it_is_cut_off,
     ),
+    ("a_page_begins_where_the_one_before_ended", a_page_begins_where_the_one_before_ended),
+    ("sums_of_any_kind_add_up_to_the_ledger", sums_of_any_kind_add_up_to_the_ledger),
+    ("bounces_are_told_with_what_they_keep", bounces_are_told_with_what_they_keep),
     ("a_run_is_found_by_either_end_of_its_id", a_run_is_found_by_either_end_of_its_id),
     ("a_change_touches_only_what_it_names", a_change_touches_only_what_it_names),
     ("a_step_keeps_its_first_intent", a_step_keeps_its_first_intent),
@@ -233,6 +239,101 @@ fn what_is_listed_is_chosen_before_it_is_cut_off(journal: &dyn Journal) {
     let model = |name: &str| RunQuery { model: Some(name.to_owned()), ..roots.clone() };
     assert_eq!(listed(model("codex-large")), [2].map(run_id));
     assert_eq!(listed(model("small")), [4].map(run_id));
+}
+
+fn a_page_begins_where_the_one_before_ended(journal: &dyn Journal) {
+    for number in 1..=5 {
+        let ended = Some(at(i64::from(number) * 1000));
+        let cost = RunCost { cost_usd: Usd::from_nanos(number.into()), cost_estimated: false };
+        let label = (number % 2 == 0).then(|| "even".to_owned());
+        let run = Run { ended, cost, experiment: label, ..full_run(number, None) };
+        journal.create_run(&run, &[]).unwrap();
+    }
+    journal.create_run(&full_run(9, Some(5)), &[]).unwrap();
+    let booked = LedgerEntry { role: "tester".into(), ..bill(9, 2) };
+    journal.book(&booked).unwrap();
+    let roots = RunQuery { roots_only: true, ..RunQuery::default() };
+    let listed = |query: RunQuery| ids(&journal.runs(&query).unwrap());
+    let page = |before| RunQuery { before, limit: Some(2), ..roots.clone() };
+    assert_eq!(listed(page(None)), [5, 4].map(run_id));
+    assert_eq!(listed(page(Some(run_id(4)))), [3, 2].map(run_id));
+    assert_eq!(listed(page(Some(run_id(2)))), [1].map(run_id));
+    let experiment = RunQuery { experiment: Some("even".into()), ..roots.clone() };
+    assert_eq!(listed(experiment), [4, 2].map(run_id));
+    let role = RunQuery { role: Some("tester".into()), ..roots.clone() };
+    assert_eq!(listed(role), [2].map(run_id));
+    // What is booked counts also where the row does not say it yet.
+    let dear = RunQuery { min_cost: Some(Usd::from_nanos(4)), ..roots.clone() };
+    assert_eq!(listed(dear), [5, 4, 2].map(run_id));
+    let least = LeastTime { least: std::time::Duration::from_millis(3_900), now: at(0) };
+    let long = RunQuery { lasted: Some(least), ..roots.clone() };
+    assert_eq!(listed(long), [5, 4].map(run_id));
+    let lean = RunQuery { without_settings: true, limit: Some(1), ..roots };
+    let full = journal.run(run_id(5)).unwrap().unwrap();
+    assert_eq!(journal.runs(&lean).unwrap(), [Run { settings: json!(null), ..full }]);
+}
+
+fn sums_of_any_kind_add_up_to_the_ledger(journal: &dyn Journal) {
+    const DAY: i64 = 86_400_000;
+    for number in [1, 2] {
+        let label = (number == 2).then(|| "b".to_owned());
+        journal.create_run(&Run { experiment: label, ..full_run(number, None) }, &[]).unwrap();
+    }
+    for (session, root, role, model, day) in [
+        (11, 1, "coder", Some("large"), 0),
+        (12, 1, "verifier", None, 0),
+        (13, 2, "coder", Some("small"), 1),
+    ] {
+        journal.create_run(&full_run(session, Some(root)), &[]).unwrap();
+        let model = model.map(str::to_owned);
+        let booked = at(day * DAY);
+        let entry = LedgerEntry { role: role.into(), model, booked, ..bill(session, root) };
+        journal.book(&entry).unwrap();
+    }
+    let sums = |query: &RunQuery, by| {
+        let mut sums: Vec<(Option<String>, u64, i64)> = journal
+            .spending(query, by)
+            .unwrap()
+            .into_iter()
+            .map(|sum| (sum.of, sum.sessions, sum.cost.usd.as_nanos()))
+            .collect();
+        sums.sort();
+        sums
+    };
+    let all = RunQuery::default();
+    let word = |word: &str| Some(word.to_owned());
+    assert_eq!(sums(&all, SpendingBy::Role), [(word("coder"), 2, 10), (word("verifier"), 1, 5)]);
+    assert_eq!(
+        sums(&all, SpendingBy::Model),
+        [(None, 1, 5), (word("large"), 1, 5), (word("small"), 1, 5)]
+    );
+    let days = [(word("2026-01-01"), 2, 10), (word("2026-01-02"), 1, 5)];
+    assert_eq!(sums(&all, SpendingBy::Day), days);
+    assert_eq!(sums(&all, SpendingBy::Experiment), [(None, 2, 10), (word("b"), 1, 5)]);
+    let runs = [(word(&run_id(1).to_string()), 2, 10), (word(&run_id(2).to_string()), 1, 5)];
+    assert_eq!(sums(&all, SpendingBy::Run), runs);
+    let labelled = RunQuery { experiment: word("b"), ..RunQuery::default() };
+    assert_eq!(sums(&labelled, SpendingBy::Role), [(word("coder"), 1, 5)]);
+    // Paid since then, whenever its run began.
+    let since = RunQuery { since: Some(at(DAY)), ..RunQuery::default() };
+    assert_eq!(sums(&since, SpendingBy::Role), [(word("coder"), 1, 5)]);
+    let named = journal.spending(&labelled, SpendingBy::Run).unwrap().remove(0);
+    assert_eq!((named.label, named.runs, named.turns), (word("coder"), 1, 3));
+    assert!(named.cost.estimated);
+}
+
+fn bounces_are_told_with_what_they_keep(journal: &dyn Journal) {
+    journal.create_run(&full_run(1, None), &[]).unwrap();
+    let used = ContextUse::of(&["a".to_owned()], ["a".to_owned()]);
+    for (number, attempt, settings) in [(2, 2, json!(used)), (3, 1, json!(null))] {
+        let kind = RunKind::Bounce;
+        let bounce = Run { kind, attempt, settings, ..full_run(number, Some(1)) };
+        journal.create_run(&bounce, &[]).unwrap();
+    }
+    let bounce = |bounce, context| BounceRow { run: run_id(1), bounce, context };
+    let all = [bounce(1, None), bounce(2, Some(used))];
+    assert_eq!(journal.bounces(None).unwrap(), all);
+    assert_eq!(journal.bounces(Some(at(3))).unwrap(), all[..1]);
 }
 
 fn a_run_is_found_by_either_end_of_its_id(journal: &dyn Journal) {

@@ -8,13 +8,14 @@ use spore_model::{
 
 use super::SqliteJournal;
 use super::failure::journal_error;
+use super::reading;
 use super::rows::{self, Json, JsonWord, integer};
 use super::writes::{
     add_events, add_runs, book, change_run, claim_step, fenced, find_step, require_run,
 };
 use crate::journal::{
-    Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery, StepBegun,
-    StepEntry,
+    BounceRow, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
+    Spending, SpendingBy, StepBegun, StepEntry,
 };
 use crate::spine::Cursor;
 
@@ -68,28 +69,15 @@ impl Journal for SqliteJournal {
     }
 
     fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, JournalError> {
-        let sql = "SELECT * FROM run
-             WHERE (NOT :roots_only OR parent IS NULL)
-               AND (NOT :open_only OR (mark IS NULL AND state <> 'ended'))
-               AND (:kind IS NULL OR kind = :kind)
-               AND (:since IS NULL OR started >= :since)
-               AND (:backend IS NULL OR backend = :backend OR EXISTS (
-                     SELECT 1 FROM ledger WHERE root = run.id AND ledger.backend = :backend))
-               AND (:model IS NULL OR model = :model OR EXISTS (
-                     SELECT 1 FROM ledger WHERE root = run.id AND ledger.model = :model))
-               AND (:text IS NULL OR instr(lower(coalesce(task, name)), lower(:text)) > 0)
-             ORDER BY started DESC, id DESC LIMIT :limit";
-        let params = named_params! {
-            ":roots_only": query.roots_only,
-            ":open_only": query.open_only,
-            ":kind": query.kind.map(JsonWord),
-            ":since": query.since.map(Timestamp::as_millis),
-            ":backend": query.backend,
-            ":model": query.model,
-            ":text": query.text,
-            ":limit": query.limit.map_or(-1, i64::from),
-        };
-        self.read(|connection| all(connection, sql, params, rows::run))
+        self.read(|connection| reading::runs(connection, query))
+    }
+
+    fn spending(&self, query: &RunQuery, by: SpendingBy) -> Result<Vec<Spending>, JournalError> {
+        self.read(|connection| reading::spending(connection, query, by))
+    }
+
+    fn bounces(&self, since: Option<Timestamp>) -> Result<Vec<BounceRow>, JournalError> {
+        self.read(|connection| reading::bounces(connection, since))
     }
 
     fn find_runs(&self, typed: &str) -> Result<Vec<Run>, JournalError> {

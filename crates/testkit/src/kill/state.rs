@@ -219,6 +219,8 @@ fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, St
             let content = match name.as_str() {
                 _ if name.ends_with(".log") || name.ends_with("results.json") => String::new(),
                 "report.json" => String::new(),
+                // A claim names its process, and means nothing once no process holds it.
+                "lock" => String::new(),
                 // A real agent makes up ids of its own and tells times and places all through.
                 _ if traits.foreign && name.ends_with("transcript.jsonl") => String::new(),
                 _ => plain(&without_run(&without_place(env, &path), run)),

@@ -10,8 +10,8 @@ use spore_model::{
 };
 use spore_store::spine::Cursor;
 use spore_store::{
-    Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery, StepBegun,
-    StepEntry,
+    BounceRow, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
+    Spending, SpendingBy, StepBegun, StepEntry,
 };
 
 use super::struck;
@@ -90,6 +90,14 @@ impl Journal for ProjectJournal {
 
     fn runs(&self, query: &RunQuery) -> Answer<Vec<Run>> {
         self.store.runs(query)
+    }
+
+    fn spending(&self, query: &RunQuery, by: SpendingBy) -> Answer<Vec<Spending>> {
+        self.store.spending(query, by)
+    }
+
+    fn bounces(&self, since: Option<Timestamp>) -> Answer<Vec<BounceRow>> {
+        self.store.bounces(since)
     }
 
     fn find_runs(&self, typed: &str) -> Answer<Vec<Run>> {

@@ -7,10 +7,10 @@ use spore_pipeline::{Done, Evidence, Shortfall, Step};
 
 use crate::base::checkouts::Snapshot;
 use crate::base::run_refs;
+use crate::base::secrets::secrets_in;
 use crate::run::context::RunContext;
 use crate::run::left::BegunSession;
 use crate::run::sessions::StepSession;
-use crate::secrets::secrets_in;
 use crate::{Result, Update};
 
 /// What a coder is told of the bounce before, and the conversation it was told in.
@@ -24,7 +24,9 @@ impl RunContext<'_> {
     pub(crate) fn prepare(&mut self) -> Result<Done> {
         let base = self.run.settings.base.clone();
         self.set_ref(&run_refs::own(self.run.id, "base"), &base)?;
-        self.checkouts().coder()?;
+        if !self.run.settings.is_merge() {
+            self.checkouts().coder()?;
+        }
         let tree = self.project.repository.tree_of(&base)?;
         Ok(Done::Prepared { base, tree })
     }

@@ -25,12 +25,14 @@ impl RunContext<'_> {
             self.project.around.remove_tree(&home)?;
         }
         // Of a run that fell short the user may want to see more than git keeps.
-        if conclusion.outcome == Outcome::Success && self.run.settings.solo.is_none() {
+        let settings = &self.run.settings;
+        let is_kept = conclusion.outcome != Outcome::Success || settings.solo.is_some();
+        if !is_kept || settings.is_merge() {
             self.checkouts().retire_coder()?;
             // Nothing else of it is there, unless something went wrong.
             remove_empty_dir(&self.project.workspace.run_state(self.run.id));
         }
-        let ledger = self.project.journal.ledger(self.run.id)?;
+        let ledger = self.project.bills(self.run.id)?;
         let report = json!({
             "run": self.run.id,
             "task": self.run.settings.task,
@@ -50,7 +52,8 @@ impl RunContext<'_> {
     /// could not rightly begin, says nothing about them.
     fn credit_lessons(&self, ticket: &Ticket, conclusion: &Conclusion) -> Result<()> {
         let credit = match conclusion.outcome {
-            _ if conclusion.fault.is_some() || self.run.settings.solo.is_some() => return Ok(()),
+            _ if conclusion.fault.is_some() => return Ok(()),
+            _ if self.run.settings.solo.is_some() || self.run.settings.is_merge() => return Ok(()),
             Outcome::Success => Credit::Verified,
             _ => Credit::FellShort,
         };

@@ -5,15 +5,16 @@ mod flaky;
 mod ground;
 mod held_out;
 mod mixed_trees;
+mod new_tests;
 mod probes;
+mod riding;
 
 use std::path::Path;
 
-use spore_gates::{Absence, GateResult, Standing, TouchKind, TouchedFile};
-use spore_git::TreeMixture;
+use spore_gates::{Absence, GateResult, Standing, TouchedFile};
 use spore_model::{ProbeTime, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
-use spore_proof::{ChangeProof, HeldFile, HeldOutReport, HeldReason, NewTests, Weighing};
+use spore_proof::{ChangeProof, HeldFile, HeldOutReport, HeldReason, Weighing};
 
 use crate::checks::review::Review;
 use crate::checks::runner::{Against, Checked, expected_of_base_tests};
@@ -26,6 +27,7 @@ use ground::{CheckedChange, Proving};
 use held_out::HeldOutAnswer;
 
 use probes::Probed;
+use riding::{KeptGround, RodeAlong};
 
 impl RunContext<'_> {
     pub(crate) fn check_baseline(&mut self, ticket: &Ticket) -> Result<Done> {
@@ -124,8 +126,8 @@ impl RunContext<'_> {
         if is_red(&results) {
             return red(results);
         }
-        let (kept, with_held) = match allowed {
-            true => (results.clone(), true),
+        let KeptCheck { results: kept, with_held, canaries } = match allowed {
+            true => KeptCheck { results: results.clone(), with_held: true, canaries: None },
             false => match self.check_kept(ticket, proving, place, &results)? {
                 Some(kept) => kept,
                 None => return Ok(None),
@@ -137,8 +139,12 @@ impl RunContext<'_> {
         if is_red(&results) {
             return red(results);
         }
-        let Some(canaries) = self.check_kept_canaries(ticket, proving, place)? else {
-            return Ok(None);
+        let canaries = match canaries {
+            Some(canaries) => canaries,
+            None => match self.check_kept_canaries(ticket, proving, place)? {
+                Some(canaries) => canaries,
+                None => return Ok(None),
+            },
         };
         for line in canaries.mark(&mut results) {
             self.progress.update(&Update::GateEnded { line });
@@ -202,35 +208,35 @@ impl RunContext<'_> {
     }
 
     /// Checks the change with the base's own tests. Where it is green and touches data that the
-    /// checks read, once more with the base's data: the flag says whether that was not enough. What
-    /// the checks go by is doubt enough by itself, and a change that is nothing but such data leaves
-    /// nothing to check.
+    /// checks read, once more with the base's data. What the checks go by is doubt enough by itself, and
+    /// a change that is nothing but such data leaves nothing to check.
     fn check_kept(
         &mut self,
         ticket: &Ticket,
         proving: &mut Proving<'_>,
         place: &CheckedChange<'_>,
         results: &[GateResult],
-    ) -> Result<Option<(Vec<GateResult>, bool)>> {
+    ) -> Result<Option<KeptCheck>> {
         let sorted = &proving.review.sorted;
         let tests: Vec<&TouchedFile> = sorted.tests.iter().collect();
         let with_tests = MixedCheck { held: &tests, with_data: false };
         let kept = self.check_with_base(ticket, proving, place, results, &with_tests)?;
-        let Some(mut kept) = kept else { return Ok(None) };
+        let Some((mut kept, canaries)) = kept else { return Ok(None) };
         if !self.excuse_flaky(proving, place, &mut kept, Absence::IsRed)? {
             return Ok(None);
         }
+        let done = |with_held| KeptCheck { results: kept.clone(), with_held, canaries };
         if sorted.held.is_empty() || is_red(&kept) {
-            return Ok(Some((kept, false)));
+            return Ok(Some(done(false)));
         }
         let is_data = |held: &HeldFile| held.reason == HeldReason::SharedData;
         if sorted.product.is_empty() || !sorted.held.iter().all(is_data) {
-            return Ok(Some((kept, true)));
+            return Ok(Some(done(true)));
         }
         let all: Vec<&TouchedFile> = sorted.tests.iter().chain(&sorted.held_touched).collect();
         let with_data = MixedCheck { held: &all, with_data: true };
         let again = self.check_with_base(ticket, proving, place, results, &with_data)?;
-        Ok(again.map(|again| (kept, is_red(&again))))
+        Ok(again.map(|(again, _)| done(is_red(&again))))
     }
 
     /// Checks the change with these files as the base has them, and tests among its code, too.
@@ -241,10 +247,10 @@ impl RunContext<'_> {
         place: &CheckedChange<'_>,
         results: &[GateResult],
         asked: &MixedCheck<'_>,
-    ) -> Result<Option<Vec<GateResult>>> {
+    ) -> Result<Option<(Vec<GateResult>, Option<CanaryFindings>)>> {
         let mixed = self.kept_tree(proving, place, asked.held)?;
         if mixed == *place.tree {
-            return Ok(Some(results.to_vec()));
+            return Ok(Some((results.to_vec(), None)));
         }
         let expected = expected_of_base_tests(&proving.baseline.results, results);
         let expected = proving.baseline.with_flaky(expected);
@@ -254,57 +260,27 @@ impl RunContext<'_> {
             for result in &known {
                 self.progress.update(&Update::GateEnded { line: words::line(result) });
             }
-            return Ok(Some(known));
+            return Ok(Some((known, None)));
         }
         let (bounce, run) = (proving.bounce, self.run.id);
         let message = format!("bounce {bounce} of run {run} with the base's tests");
         let commit = self.commit_tree(&mixed, &message, ticket)?;
+        if !asked.with_data {
+            let tree = &mixed;
+            let kept = KeptGround { ticket, proving, place, own: results, commit: &commit, tree };
+            match self.ride_along(kept, &expected)? {
+                RodeAlong::Right(kept, canaries) => return Ok(Some((kept, Some(canaries)))),
+                RodeAlong::Interrupted => return Ok(None),
+                RodeAlong::Nothing => {}
+            }
+        }
         let against = match asked.with_data {
             true => Against::HeldBack { expected: &expected },
             false => Against::Restored { expected: &expected },
         };
         let check = place.check(&commit, &mixed, against);
         Ok(match self.with_gates(|gates, told| gates.run(&check, told))? {
-            Checked::Done(restored) => Some(restored),
-            Checked::Interrupted => None,
-        })
-    }
-
-    /// Runs the tests that the change brings on the base's product.
-    fn check_new_tests(
-        &mut self,
-        ticket: &Ticket,
-        proving: &Proving<'_>,
-        place: &CheckedChange<'_>,
-        results: &[GateResult],
-    ) -> Result<Option<NewTests>> {
-        let sorted = &proving.review.sorted;
-        if !sorted.brings_tests() {
-            return Ok(Some(NewTests::default()));
-        }
-        let brought = sorted.tests.iter().filter(|one| one.how != TouchKind::Deleted);
-        let bring_back: Vec<String> = brought.map(|one| one.path.clone()).collect();
-        let base = self.run.settings.base.clone();
-        let rewrite = self.exchanged(proving, &base, place.commit)?;
-        let mixture = TreeMixture {
-            from: place.commit,
-            bring_back: &bring_back,
-            leave_out: &[],
-            rewrite: &rewrite,
-        };
-        let alone = self.mixed(&proving.base_tree, &mixture)?;
-        let own: Vec<GateResult> =
-            results.iter().filter(|result| !result.restored).cloned().collect();
-        let baseline = &proving.baseline.results;
-        if alone == *place.tree {
-            return Ok(Some(spore_proof::compare(baseline, &own, &own)));
-        }
-        let (bounce, run) = (proving.bounce, self.run.id);
-        let message = format!("tests of bounce {bounce} of run {run} without its change");
-        let commit = self.commit_tree(&alone, &message, ticket)?;
-        let check = place.check(&commit, &alone, Against::WithoutChange);
-        Ok(match self.with_gates(|gates, told| gates.run(&check, told))? {
-            Checked::Done(alone) => Some(spore_proof::compare(baseline, &own, &alone)),
+            Checked::Done(restored) => Some((restored, None)),
             Checked::Interrupted => None,
         })
     }
@@ -343,6 +319,15 @@ struct ProvedChange {
     results: Vec<GateResult>,
     proof: Option<ChangeProof>,
     held_out: Option<HeldOutReport>,
+}
+
+/// What the base's tests say of a change.
+struct KeptCheck {
+    results: Vec<GateResult>,
+    /// Whether data that the checks read had to be the change's.
+    with_held: bool,
+    /// What canaries say of it, where they were among these tests.
+    canaries: Option<CanaryFindings>,
 }
 
 /// Which files of a change are the base's in one run of the checks, and whether data is among them.

@@ -1,17 +1,25 @@
 //! The steps of verified work: its commit, and bringing it where it was asked to be.
 
-use spore_model::{CommitId, StepKey, Ticket, TreeId};
-use spore_pipeline::Done;
+use spore_model::{CommitId, Fault, RunId, StepKey, Ticket, TreeId, Usd};
+use spore_pipeline::{Done, RebaseFate};
 use spore_runs::Apply;
 
 use crate::base::error::bug;
 use crate::base::run_refs;
-use crate::run::apply::{self, CommitJudge, CommitStory, Site, commit_message};
 use crate::run::context::RunContext;
-use crate::{Result, Update};
+use crate::run::landing::apply::{
+    self, ApplyEnd, Brought, CommitJudge, CommitStory, RebasedStory, Site, commit_message,
+    rebased_message,
+};
+use crate::run::landing::merge::{MergeAsked, MergePlace, MergeRuns, brought, planned_merge};
+use crate::run::settings::MergeEntry;
+use crate::{Error, Result, Update};
 
 impl RunContext<'_> {
     pub(crate) fn commit(&mut self, ticket: &Ticket, bounce: u32, tree: &TreeId) -> Result<Done> {
+        if self.run.settings.is_merge() {
+            return self.commit_rebased(ticket);
+        }
         let proof = match self.steps().result(&StepKey::gates(bounce))? {
             Some(Done::Gates(gates)) => gates.proof,
             _ => None,
@@ -26,6 +34,7 @@ impl RunContext<'_> {
         let changed: Vec<String> = diff.files.into_iter().map(|file| file.path).collect();
         let message = commit_message(&CommitStory {
             task: &settings.task,
+            subject: settings.subject.as_deref().unwrap_or_default(),
             run: self.run.id,
             tree,
             said: &said,
@@ -40,14 +49,50 @@ impl RunContext<'_> {
         Ok(Done::Committed { commit })
     }
 
-    pub(crate) fn apply(&mut self, commit: &CommitId) -> Result<Done> {
+    /// Makes a commit of each entry that was brought onto the base, in their order. What is said of
+    /// them all is said of the tree with all of them.
+    fn commit_rebased(&mut self, ticket: &Ticket) -> Result<Done> {
+        let (entries, judged_again) = match self.steps().result(&StepKey::rebase())? {
+            Some(Done::Rebased { entries, overlap, .. }) => (entries, !overlap.is_empty()),
+            _ => return Err(Error::new(Fault::Bug, "nothing was brought together")),
+        };
+        let proof = match self.steps().result(&StepKey::gates(1))? {
+            Some(Done::Gates(gates)) => gates.proof,
+            _ => None,
+        };
+        let (repository, when) = (self.project.repository, ticket.time().map_err(bug)?);
+        let mut top = self.run.settings.base.clone();
+        for (entry, rebased) in self.run.settings.merges.iter().zip(entries) {
+            let RebaseFate::Stacked { tree } = rebased.fate else { continue };
+            let judged = repository.tree_of(&entry.commit)?;
+            let known = repository
+                .log(std::slice::from_ref(&entry.commit), std::slice::from_ref(&entry.base))?;
+            let original = known.last().map(|commit| commit.message.as_str());
+            let message = rebased_message(&RebasedStory {
+                original: original.unwrap_or("verified work"),
+                merge: self.run.id,
+                tree: &tree,
+                judged: Some(&judged).filter(|judged| **judged != tree && !judged_again),
+                proof: proof.as_ref(),
+            });
+            top = repository.commit_with_parents(&tree, &[&top], &message, when)?;
+        }
+        self.set_ref(&run_refs::own(self.run.id, "result"), &top)?;
+        Ok(Done::Committed { commit: top })
+    }
+
+    pub(crate) fn apply(&mut self, ticket: &Ticket, commit: &CommitId) -> Result<Done> {
         let (base, how) = (self.run.settings.base.clone(), self.run.settings.apply);
         let (around, workspace, repository) =
             (self.project.around, self.project.workspace, self.project.repository);
         let run = self.run.id;
         let branch = run_refs::free_branch(repository, run, &self.run.settings.task, commit)?;
         let site = Site { around, workspace, repository, run, branch };
-        let mut applied = apply::apply(&site, &base, commit, how)?;
+        let mut bring = |tip: &CommitId| self.bring_onto(ticket, commit, tip);
+        let mut applied = match apply::apply(&site, &base, commit, how, &mut bring)? {
+            ApplyEnd::Over(applied) => applied,
+            ApplyEnd::Waits { park, reason } => return Ok(Done::Stopped { park, reason }),
+        };
         if self.run.settings.in_place && how != Apply::Merge {
             let laid = apply::lay_down(&site, &base, commit)?;
             applied.done &= laid.done;
@@ -59,5 +104,45 @@ impl RunContext<'_> {
             commit: commit.to_string(),
         });
         Ok(Done::Applied { record: serde_json::to_value(&applied).map_err(bug)? })
+    }
+
+    /// Brings the work onto what its branch has become, and checks the two together.
+    fn bring_onto(
+        &mut self,
+        ticket: &Ticket,
+        commit: &CommitId,
+        tip: &CommitId,
+    ) -> Result<Brought> {
+        if self.run.settings.solo.is_some() {
+            let why = "the branch moved on, and nobody checks what a role does alone";
+            return Ok(Brought::Not(why.to_owned()));
+        }
+        let Some(id) = planned_merge(self.project.journal, ticket, tip, self.steps().now())? else {
+            return Ok(Brought::Not("the branch moves on faster than it is checked".to_owned()));
+        };
+        let base = self.run.settings.base.clone();
+        let entries = [MergeEntry { owner: self.run.id, base, commit: commit.clone() }];
+        let before = self.cost_of(id)?;
+        let left = self.budget.left().unwrap_or(self.run.settings.budget);
+        let place = MergePlace {
+            id,
+            parent: self.run.id,
+            trace: self.run.trace.clone(),
+            depth: self.run.depth + 1,
+            nesting: self.run.settings.nesting,
+        };
+        // In all, of which some may be gone already.
+        let asked = MergeAsked { place, tip, entries: &entries, budget: left + before };
+        let ends = self.project.merge(&asked, self.progress)?;
+        if self.budget.reserve() {
+            let more = self.cost_of(id)?.as_nanos().saturating_sub(before.as_nanos());
+            self.budget.settle(Usd::from_nanos(more));
+        }
+        let end = ends.into_iter().next().map(|(_, end)| end);
+        end.map(brought).ok_or_else(|| Error::new(Fault::Bug, "nothing came of a merge"))
+    }
+
+    fn cost_of(&self, run: RunId) -> Result<Usd> {
+        Ok(self.project.journal.ledger(run)?.iter().map(|entry| entry.cost.usd).sum())
     }
 }

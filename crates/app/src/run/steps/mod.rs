@@ -7,6 +7,7 @@ mod gates;
 mod landing;
 mod nodes;
 mod proposals;
+mod rebase;
 mod summarizer;
 mod tester;
 mod verifier;

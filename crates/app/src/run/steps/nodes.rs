@@ -40,6 +40,10 @@ const LISTED_FILES: usize = 200;
 impl RunContext<'_> {
     /// Writes down what is known now that `step` is done.
     pub(crate) fn learn(&self, step: &Step, ticket: &Ticket, done: &Done) -> Result<()> {
+        // What a merge says of work is said of work that is known.
+        if self.run.settings.is_merge() {
+            return Ok(());
+        }
         let keys = || self.keys(ticket);
         match (step, done) {
             (Step::Prepare, Done::Prepared { .. }) => self.learn_task(&keys()?),

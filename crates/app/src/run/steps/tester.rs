@@ -12,15 +12,18 @@ use spore_pipeline::{Done, SessionSummary, Step, WrittenTests};
 
 use crate::base::checkouts::Snapshot;
 use crate::base::run_refs;
+use crate::base::secrets::secrets_in;
 use crate::checks::review::{Review, ReviewSettings};
 use crate::run::context::RunContext;
 use crate::run::sessions::StepSession;
-use crate::secrets::secrets_in;
 use crate::session::agent_choice::TESTER;
 use crate::{Result, Update};
 
 impl RunContext<'_> {
     pub(crate) fn hold_out(&mut self, step: &Step, ticket: &Ticket) -> Result<Done> {
+        if self.run.settings.is_merge() {
+            return self.handed_down_tests();
+        }
         if let Some(stop) = self.out_of_budget() {
             return Ok(stop);
         }

@@ -10,11 +10,11 @@ use spore_tools::remote::{Ask, Remote, Told};
 
 use super::*;
 use crate::Update;
+use crate::agents::roles::RoleTerms;
 use crate::session::agent_choice::AgentChoice;
 use crate::session::confinement::{OwnHold, SessionConfinement};
 use crate::session::nesting::Nesting;
 use crate::session::plan::{SessionPosition, SessionTools};
-use crate::session::roles::RoleTerms;
 use crate::session::sandbox::Enforcement;
 use crate::toolbox::tests::garden::Garden;
 

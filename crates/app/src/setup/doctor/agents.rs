@@ -4,10 +4,10 @@ use spore_config::Config;
 use spore_model::Fault;
 
 use super::finding::{self as found, DoctorFinding};
+use crate::agents::backends::backend;
+use crate::agents::known::known;
+use crate::agents::ready;
 use crate::session::agent_choice::{AgentChoice, ROLES, Wishes};
-use crate::session::backends::backend;
-use crate::session::known::known;
-use crate::session::ready;
 use crate::{Error, Surroundings};
 
 /// Judges the agents of a run that is started without another word.

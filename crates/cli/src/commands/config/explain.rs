@@ -14,7 +14,7 @@ pub(crate) struct ConfigExplainArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ConfigExplainArgs) -> Result<u8> {
     let explained = spore_app::explain_setting(around, &args.key)?;
-    ui.answer_as_is(&explained, || told(&explained));
+    ui.answer(&explained, || told(&explained));
     Ok(0)
 }
 

@@ -5,7 +5,7 @@ use crate::ui::Ui;
 /// Take a setting out of this project's file, or out of your own
 ///
 /// What lies below counts again: your own file, then the defaults. A whole table can be taken
-/// out, such as one gate.
+/// out, such as one check.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore config unset orchestrate.budget_usd\n  spore config unset gates.commands.test\n  spore config unset orchestrate.backend --user"

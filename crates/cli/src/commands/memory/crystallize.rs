@@ -7,7 +7,7 @@ use crate::ui::Ui;
 /// Fold evidence into the ledger
 ///
 /// Brings `memory/effectiveness/CLAUDE-md-effectiveness.md` up to date with the fragments, line
-/// by line, and makes stubs for dossiers that a line points to and that do not exist yet. A
+/// by line, and makes the beginnings of pages that a line points to and that do not exist yet. A
 /// second call changes nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore memory crystallize")]

@@ -140,7 +140,7 @@ pub(super) fn status(status: &MemoryStatus) -> String {
         ("Fragments not in the ledger", status.not_folded.into(), "spore memory crystallize"),
         ("Fragments that are refused", count(status.refused_fragments), ""),
         ("Lines the ledger asks to remove", count(removable), "spore memory update"),
-        ("Dossiers missing", count(status.missing_dossiers.len()), "spore memory crystallize"),
+        ("Pages missing", count(status.missing_dossiers.len()), "spore memory crystallize"),
         ("Events waiting for review", count(status.pending) + status.pending_older, ""),
         ("Signals that no line says", count(status.new_signals), ""),
         ("Lines of the ledger no longer in the file", count(status.gone), ""),

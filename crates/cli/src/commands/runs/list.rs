@@ -1,70 +1,61 @@
-use spore_app::{Error, Result, RunFilter, Surroundings};
-use spore_model::{Fault, RunKind, RunStatus};
+use spore_app::{Result, RunFilter, Surroundings};
 
+use super::filter::FilterArgs;
+use super::table::{self, CsvArgs, RunTable};
 use crate::commands::text;
 use crate::ui::Ui;
 
 /// List runs, newest first
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore runs list --status escalated\n  spore runs list --since 7d --backend claude\n  spore runs list --task parser --limit 100"
+    after_help = "Examples:\n  spore runs list --status escalated\n  spore runs list --since 7d --backend claude\n  spore runs list --task parser --limit 100\n  spore runs list --min-cost 2 --csv"
 )]
 pub(crate) struct RunsListArgs {
     /// How many at the most
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Only with this status, such as running, verified, escalated or parked:budget
-    #[arg(long, value_name = "STATUS", value_parser = status)]
-    status: Option<RunStatus>,
-    /// Only since then: a date, a time, or how long ago as in 30m, 2h, 7d
-    #[arg(long, value_name = "WHEN")]
-    since: Option<String>,
-    /// Only with a session of this agent
-    #[arg(long, value_name = "NAME")]
-    backend: Option<String>,
-    /// Only with a session of this model
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Only of this kind, such as orchestrate, spawn or stage
-    #[arg(long, value_name = "KIND", value_parser = kind)]
-    kind: Option<RunKind>,
-    /// Only with these words in the task
-    #[arg(long, value_name = "TEXT")]
-    task: Option<String>,
+    /// Only older ones than this run: the next page
+    #[arg(long, value_name = "RUN")]
+    before: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsListArgs) -> Result<u8> {
-    let since = args.since.as_deref().map(|since| {
-        spore_app::parse_since(since, around.clock.now())
-            .map_err(|error| Error::new(Fault::Usage, error.to_string()))
-    });
-    let filter = RunFilter {
-        status: args.status,
-        since: since.transpose()?,
-        backend: args.backend.clone(),
-        model: args.model.clone(),
-        kind: args.kind,
-        text: args.task.clone(),
-        limit: 0,
-    };
+    let before = args.before.as_deref().map(|typed| spore_app::run_named(around, typed));
+    let filter = RunFilter { before: before.transpose()?, ..args.filter.filter(around)? };
     let is_filtered = filter != RunFilter::default();
     let list = spore_app::list_runs(around, &filter, args.limit)?;
-    ui.answer(&list.rows, || text::table_of_runs(&list, is_filtered));
+    let values = || {
+        let mut table = RunTable::new(&[
+            ("run", false),
+            ("kind", false),
+            ("status", false),
+            ("started", false),
+            ("cost_usd", true),
+            ("cost_estimated", false),
+            ("turns", true),
+            ("experiment", false),
+            ("task", false),
+        ]);
+        for row in &list.rows {
+            let run = &row.run;
+            table.row([
+                run.id.to_string(),
+                run.kind.as_str().to_owned(),
+                row.status.to_string(),
+                run.started.to_string(),
+                run.cost.cost_usd.as_dollars().to_string(),
+                run.cost.cost_estimated.to_string(),
+                run.turns.to_string(),
+                run.experiment.clone().unwrap_or_default(),
+                run.name.clone(),
+            ]);
+        }
+        table
+    };
+    table::print(ui, &args.csv, &list.rows, values, || text::table_of_runs(&list, is_filtered));
     Ok(0)
-}
-
-fn status(typed: &str) -> std::result::Result<RunStatus, String> {
-    let known = || RunStatus::ALL.map(RunStatus::as_str).join(", ");
-    RunStatus::ALL
-        .into_iter()
-        .find(|status| status.as_str() == typed)
-        .ok_or_else(|| format!("it is one of {}", known()))
-}
-
-fn kind(typed: &str) -> std::result::Result<RunKind, String> {
-    let known = || RunKind::ALL.map(RunKind::as_str).join(", ");
-    RunKind::ALL
-        .into_iter()
-        .find(|kind| kind.as_str() == typed)
-        .ok_or_else(|| format!("it is one of {}", known()))
 }

@@ -6,8 +6,8 @@ use crate::ui::Ui;
 ///
 /// A verified run removes its checkouts by itself. Those of other runs stay until they are
 /// pruned, so that you can look at them. Removed: checkouts of ended runs whose work was handed
-/// in, the commits of what each of their bounces left, and the files that are stored for the next
-/// checkout. Kept: what was verified, the diffs of all bounces, checkouts of runs that can be
+/// in, the commits of what each of their attempts left, and the files that are stored for the next
+/// checkout. Kept: what was verified, the diffs of all attempts, checkouts of runs that can be
 /// resumed, and work that was never handed in. Ignored files do not count as work: build output
 /// is removed with the rest.
 #[derive(clap::Args)]

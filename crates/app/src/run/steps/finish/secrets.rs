@@ -17,8 +17,8 @@ use spore_pipeline::Done;
 
 use crate::Result;
 use crate::base::run_refs;
+use crate::base::secrets::secrets_in;
 use crate::run::context::RunContext;
-use crate::secrets::secrets_in;
 
 /// One look finds only so many: more looks than this at one tree mean that nothing helps.
 const MOST_LOOKS: u32 = 20;

@@ -45,9 +45,9 @@ pub(super) struct CanaryGround<'a> {
 }
 
 /// What one run with canaries said, a result for each gate, and how its copies are called.
-struct CanaryAnswer {
-    results: Vec<GateResult>,
-    suffix: String,
+pub(super) struct CanaryAnswer {
+    pub(super) results: Vec<GateResult>,
+    pub(super) suffix: String,
 }
 
 /// What canaries say of a change.
@@ -237,7 +237,7 @@ impl RunContext<'_> {
         }
         let (gate, copied) = (gate.name.clone(), tests.clone());
         let (red, green) = (Vec::new(), Vec::new());
-        Ok(Some(GateCanary { gate, tests, ending, copied, red, green, exits_red: true }))
+        Ok(Some(GateCanary { gate, tests, ending, copied, red, green, exit: None }))
     }
 
     /// Runs gates on a tree with canaries among its tests. Gates that cannot be told to run these
@@ -249,6 +249,19 @@ impl RunContext<'_> {
         ground: CanaryGround<'_>,
         canaries: &[GateCanary],
         baseline: &Baseline,
+    ) -> Result<Option<CanaryAnswer>> {
+        let gates = self.canary_gates(canaries, baseline);
+        self.run_with_canaries(ticket, ground, canaries, &gates)
+    }
+
+    /// Runs these gates on a tree with canaries among its tests, but for those whose tests are not there;
+    /// nothing if that was interrupted.
+    pub(super) fn run_with_canaries(
+        &mut self,
+        ticket: &Ticket,
+        ground: CanaryGround<'_>,
+        canaries: &[GateCanary],
+        gates: &[Gate],
     ) -> Result<Option<CanaryAnswer>> {
         let nothing = CanaryAnswer { results: Vec::new(), suffix: String::new() };
         let tests = canaries.iter().flat_map(|one| one.tests.iter().chain(&one.copied));
@@ -266,7 +279,10 @@ impl RunContext<'_> {
             spore_proof::place(std::slice::from_ref(*one), &texts, &nonce).is_some()
         };
         let canaries: Vec<GateCanary> = canaries.iter().filter(can_be_placed).cloned().collect();
-        let gates = self.canary_gates(&canaries, baseline);
+        let has_canary = |gate: &&Gate| {
+            gate.kind != GateKind::Test || canaries.iter().any(|one| one.gate == gate.name)
+        };
+        let gates: Vec<Gate> = gates.iter().filter(has_canary).cloned().collect();
         let placed = spore_proof::place(&canaries, &texts, &nonce);
         let has_tests = gates.iter().any(|gate| gate.kind == GateKind::Test);
         let Some(PlacedCanaries { texts, suffix }) = placed.filter(|_| has_tests) else {

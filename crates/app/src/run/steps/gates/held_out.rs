@@ -12,8 +12,9 @@ use spore_pipeline::{Done, GateSummary, WrittenTests};
 use spore_proof::{HeldOutReport, HeldOutRuns};
 
 use super::ground::{CheckedChange, Proving};
+use super::new_tests::NewTestGates;
 use crate::base::error::bug;
-use crate::checks::runner::{Against, Checked};
+use crate::checks::runner::Against;
 use crate::run::context::RunContext;
 use crate::{Result, Update};
 
@@ -83,11 +84,17 @@ impl RunContext<'_> {
         asked: &HeldOutQuestion<'_>,
         tests: TestsLaidIn<'_>,
     ) -> Result<Option<HeldOutReport>> {
-        let Some(change_with) = self.run_with_tests(asked, asked.under, tests)? else {
+        let all = NewTestGates::all(&self.run.settings.gates);
+        let Some(change_with) = self.run_with_tests(asked, asked.under, tests, &all)? else {
             return Ok(None);
         };
+        // No product of a change is there to see that few tests are asked.
+        let commits = [tests.commit, &self.run.settings.base];
+        let alone = self.new_test_gates(commits, tests.files, &change_with, asked.kept)?;
         let at_base = TestsLaidIn { at_base: true, ..tests };
-        let Some(base_with) = self.base_with_tests(asked, at_base)? else { return Ok(None) };
+        let Some(base_with) = self.base_with_tests(asked, at_base, &alone)? else {
+            return Ok(None);
+        };
         let sources = self.sources(tests.commit, tests.files)?;
         let gates = &self.run.settings.gates;
         let assertion = |result: &GateResult, name: &str| {
@@ -131,6 +138,7 @@ impl RunContext<'_> {
         asked: &HeldOutQuestion<'_>,
         under: &TreeId,
         tests: TestsLaidIn<'_>,
+        gates: &NewTestGates,
     ) -> Result<Option<Vec<GateResult>>> {
         let mixture = TreeMixture {
             from: tests.commit,
@@ -142,10 +150,7 @@ impl RunContext<'_> {
         let commit = self.commit_tree(&tree, "with held-out tests", asked.ticket)?;
         let against = Against::HeldOut { at_base: tests.at_base };
         let check = asked.place.check(&commit, &tree, against);
-        Ok(match self.with_gates(|gates, told| gates.run(&check, told))? {
-            Checked::Done(results) => Some(results),
-            Checked::Interrupted => None,
-        })
+        self.run_new_tests(&check, gates)
     }
 
     /// Runs them on the base, or says what is known of that from an earlier bounce.
@@ -153,15 +158,19 @@ impl RunContext<'_> {
         &mut self,
         asked: &HeldOutQuestion<'_>,
         tests: TestsLaidIn<'_>,
+        gates: &NewTestGates,
     ) -> Result<Option<Vec<GateResult>>> {
         const KIND: &str = "held-out";
-        let key = format!("{} {} {}", self.run.id, tests.commit, tests.files.join("\n"));
+        let (files, asked_of) = (tests.files.join("\n"), gates.words());
+        let key = format!("{} {} {files}\n{asked_of}", self.run.id, tests.commit);
         let known = self.project.journal.cached(KIND, &key)?;
         if let Some(known) = known.and_then(|value| serde_json::from_value(value).ok()) {
             return Ok(Some(known));
         }
         let base = asked.proving.base_tree.clone();
-        let Some(results) = self.run_with_tests(asked, &base, tests)? else { return Ok(None) };
+        let Some(results) = self.run_with_tests(asked, &base, tests, gates)? else {
+            return Ok(None);
+        };
         let value = serde_json::to_value(&results).map_err(bug)?;
         let now = self.project.around.clock.now();
         self.project.journal.cache(KIND, &key, &value, now)?;

@@ -1,0 +1,106 @@
+//! What all parts of one loop stand on.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use serde_json::Value;
+use spore_config::Config;
+use spore_git::Repository;
+use spore_model::{
+    Allowance, BudgetId, BudgetTree, Event, RunId, SourceKind, Timestamp, TraceId, Usd,
+};
+use spore_pipeline::LoopTask;
+use spore_store::Journal;
+
+use super::settings::LoopSettings;
+use crate::base::outbox::Events;
+use crate::base::step::Steps;
+use crate::{Result, Surroundings, Workspace};
+
+/// One loop at work. Shared by the threads of its tasks.
+pub(crate) struct ActiveLoop<'a> {
+    pub(crate) around: &'a Surroundings,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) config: &'a Config,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) repository: &'a Repository,
+    pub(crate) root: RunId,
+    pub(crate) trace: TraceId,
+    pub(crate) depth: u32,
+    pub(crate) settings: &'a LoopSettings,
+    pub(crate) budget: Mutex<BudgetTree>,
+    /// When this process began, by both clocks.
+    pub(crate) begun: (Timestamp, Instant),
+}
+
+impl ActiveLoop<'_> {
+    pub(crate) fn steps(&self) -> Steps<'_> {
+        let Self { around, workspace, journal, root, .. } = *self;
+        Steps { around, workspace, journal, run: root }
+    }
+
+    /// The time by which the loop waits. It goes on even where a test holds the clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        let passed = self.around.clock.monotonic().saturating_duration_since(self.begun.1);
+        let millis = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(self.begun.0.as_millis().saturating_add(millis))
+    }
+
+    pub(crate) fn event(&self, kind: SourceKind, what: &str, payload: Value) -> Event {
+        self.event_of(self.root, kind, what, payload)
+    }
+
+    /// The same about a run of a task.
+    pub(crate) fn event_of(
+        &self,
+        run: RunId,
+        kind: SourceKind,
+        what: &str,
+        payload: Value,
+    ) -> Event {
+        let events = Events { around: self.around, trace: self.trace.clone() };
+        events.make(kind, "loop", what, run, payload)
+    }
+
+    pub(crate) fn budget(&self) -> MutexGuard<'_, BudgetTree> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What all children have cost so far, those that are under way too.
+    pub(crate) fn spent(&self) -> Result<Usd> {
+        let children = self.journal.children(self.root)?;
+        children.iter().map(|child| self.cost_of(child.id)).sum()
+    }
+
+    pub(crate) fn cost_of(&self, run: RunId) -> Result<Usd> {
+        Ok(self.journal.ledger(run)?.iter().map(|entry| entry.cost.usd).sum())
+    }
+
+    /// Sets aside what a run of a task may still cost. Returns it, and where it is booked; `None`
+    /// where nothing is left.
+    pub(crate) fn fund(&self, task: &LoopTask, gone: Usd) -> Option<(BudgetId, Usd)> {
+        let cap = task.budget.unwrap_or(self.config.orchestrate.budget_usd) + self.settings.raised;
+        let mut budget = self.budget();
+        let left = budget.left(BudgetTree::ROOT).usd;
+        let wanted = cap.saturating_sub(gone);
+        let share = left.map_or(wanted, |left| left.min(wanted));
+        let allowance = Allowance { usd: Some(share), ..Allowance::default() };
+        budget.reserve(BudgetTree::ROOT, allowance).ok().map(|node| (node, gone + share))
+    }
+
+    /// Whether anything is left to set aside.
+    pub(crate) fn has_funds(&self) -> bool {
+        self.budget().left(BudgetTree::ROOT).usd.is_none_or(|left| left > Usd::ZERO)
+    }
+
+    pub(crate) fn settle(&self, node: BudgetId, spent: Usd) {
+        let spent = Allowance { usd: Some(spent), ..Allowance::default() };
+        self.budget().settle(node, spent);
+    }
+
+    /// What people call a task while the loop runs.
+    pub(crate) fn label(&self, task: usize) -> String {
+        let known = &self.settings.tasks[task];
+        if known.named { known.id.clone() } else { format!("#{}", task + 1) }
+    }
+}

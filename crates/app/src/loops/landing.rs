@@ -1,0 +1,109 @@
+//! Verified work on its way onto the integration branch.
+//!
+//! Work that was made on the tip lands as it was judged. Any other is brought onto the tip and
+//! checked as it will stand there, as a run of its own; what does not hold goes back to its task
+//! with the evidence. One lands after the other, so every commit of the branch was checked.
+
+use spore_model::{BudgetTree, CommitId, Fault, Park, RunId, Timestamp};
+use spore_pipeline::{TaskLanding, TaskResult};
+
+use super::active::ActiveLoop;
+use crate::base::run_refs;
+use crate::report;
+use crate::run::landing::merge::{MergeAsked, MergeEnd, MergePlace};
+use crate::run::landing::merging::integrate;
+use crate::run::settings::MergeEntry;
+use crate::{Error, Progress, Result};
+
+/// Verified work that is to land.
+pub(crate) struct LandingRun {
+    pub(crate) result: TaskResult,
+    pub(crate) tip: CommitId,
+    /// The run that checks the two together, where that is needed.
+    pub(crate) merge: RunId,
+}
+
+/// How a landing stopped.
+pub(crate) enum LandingRest {
+    Over(TaskLanding),
+    Waits { park: Park, until: Option<Timestamp>, reason: String },
+}
+
+impl ActiveLoop<'_> {
+    /// Brings verified work onto the tip, and moves the branch there.
+    pub(crate) fn land(
+        &self,
+        run: &LandingRun,
+        progress: &mut dyn Progress,
+    ) -> Result<LandingRest> {
+        let lost = || Error::new(Fault::Bug, "there is no commit of a run that was verified");
+        let commit = run.result.commit.clone().ok_or_else(lost)?;
+        let base = run.result.base.clone().ok_or_else(lost)?;
+        if base == run.tip {
+            return self.landed(&run.tip, commit);
+        }
+        let entries = [MergeEntry { owner: run.result.run, base, commit }];
+        let usual = self.config.orchestrate.budget_usd;
+        let left = self.budget().left(BudgetTree::ROOT).usd.unwrap_or(usual).min(usual);
+        let asked = MergeAsked {
+            place: self.merge_place(run.merge),
+            tip: &run.tip,
+            entries: &entries,
+            budget: left + self.cost_of(run.merge)?,
+        };
+        let end = integrate(self.around, &asked, progress)?.into_iter().next();
+        let back =
+            |evidence: String| Ok(LandingRest::Over(TaskLanding::Back { number: 0, evidence }));
+        match end.map(|(_, end)| end) {
+            Some(MergeEnd::Landed(work)) => self.landed(&run.tip, work.commit),
+            Some(MergeEnd::Conflict { evidence, .. } | MergeEnd::Red { evidence }) => {
+                back(evidence.to_markdown())
+            }
+            Some(MergeEnd::Apart { reason }) => back(reason),
+            Some(MergeEnd::Waits { park, reason, .. }) => {
+                let told = report::report(self.workspace, self.journal, run.merge)?;
+                let until = told.next.and_then(|next| next.until);
+                Ok(LandingRest::Waits { park, until, reason })
+            }
+            Some(MergeEnd::Blocked { reason }) => {
+                Ok(LandingRest::Waits { park: Park::Human, until: None, reason })
+            }
+            None => Err(Error::new(Fault::Bug, "nothing came of a merge")),
+        }
+    }
+
+    /// Where the run of a merge stands.
+    pub(crate) fn merge_place(&self, id: RunId) -> MergePlace {
+        MergePlace {
+            id,
+            parent: self.root,
+            trace: self.trace.clone(),
+            depth: self.depth + 1,
+            nesting: self.settings.nesting,
+        }
+    }
+
+    fn landed(&self, tip: &CommitId, commit: CommitId) -> Result<LandingRest> {
+        let tree = self.repository.tree_of(&commit)?;
+        self.move_tip(tip, &commit)?;
+        Ok(LandingRest::Over(TaskLanding::Landed { number: 0, commit, tree }))
+    }
+
+    /// Moves the branch from `from` to `to`, once. One that another process moved is left alone.
+    fn move_tip(&self, from: &CommitId, to: &CommitId) -> Result<()> {
+        let name = run_refs::branch_ref(&self.settings.branch);
+        match self.repository.ref_target(&name)? {
+            Some(there) if there == *to => return Ok(()),
+            Some(there) if there != *from => {
+                let branch = &self.settings.branch;
+                let message = format!("the branch {branch} was moved while the loop worked on it");
+                return Err(Error::new(Fault::BadInput, message).hint(format!(
+                    "keep what is there under another name, then bring it back: git branch -f \
+                     {branch} {from}"
+                )));
+            }
+            _ => {}
+        }
+        Ok(self.repository.set_ref(&name, to)?)
+    }
+}

@@ -1,0 +1,97 @@
+//! One run of a task: started, gone on with, or found ended.
+
+use spore_model::{BudgetId, CommitId, Cost, Outcome, Park, RunId, RunState, Timestamp, Usd};
+use spore_pipeline::{LoopTask, TaskLanding, TaskResult};
+
+use super::active::ActiveLoop;
+use crate::run::start::{Under, within};
+use crate::{Progress, Result};
+
+/// A run of a task that is to be performed.
+pub(crate) struct TaskRun {
+    pub(crate) task: usize,
+    pub(crate) child: RunId,
+    pub(crate) base: CommitId,
+    /// Why verified work on the task came back, where it did.
+    pub(crate) evidence: Option<String>,
+    pub(crate) funds: (BudgetId, Usd),
+    /// What the run cost before.
+    pub(crate) gone: Usd,
+}
+
+/// How a run of a task stopped.
+pub(crate) enum TaskRest {
+    Ended(TaskResult),
+    Parked { park: Park, until: Option<Timestamp>, reason: String },
+}
+
+/// Bytes of what a task is told when its work came back.
+const MOST_EVIDENCE: usize = 8 * 1024;
+
+impl ActiveLoop<'_> {
+    /// Runs a task, goes on with its run, or tells how that ended.
+    pub(crate) fn run_task(&self, run: &TaskRun, progress: &mut dyn Progress) -> Result<TaskRest> {
+        let task = &self.settings.tasks[run.task];
+        let mut asked =
+            self.settings.terms.asked(task, words(task, run.evidence.as_deref()), &run.base);
+        asked.budget = Some(run.funds.1);
+        let under = Under {
+            id: run.child,
+            parent: self.root,
+            trace: self.trace.clone(),
+            depth: self.depth + 1,
+            nesting: self.settings.nesting,
+        };
+        let ran = within(self.around, &asked, &under, progress);
+        self.settle(run.funds.0, self.cost_of(run.child)?.saturating_sub(run.gone));
+        match (ran, self.journal.run(run.child)?) {
+            (ran, Some(child)) if child.state == RunState::Ended => {
+                let commit = match &ran {
+                    Ok(report) => report.commit.clone(),
+                    Err(_) => None,
+                };
+                let outcome = child.outcome.unwrap_or(Outcome::Interrupted);
+                let ended = child.ended.unwrap_or(child.started);
+                Ok(TaskRest::Ended(TaskResult {
+                    number: 0,
+                    run: child.id,
+                    outcome,
+                    reason: child.reason.clone(),
+                    commit: commit.filter(|_| outcome == Outcome::Success),
+                    base: Some(run.base.clone()),
+                    cost: Cost::from(child.cost),
+                    duration_ms: u64::try_from(ended.since(child.started).as_millis())
+                        .unwrap_or(u64::MAX),
+                    infrastructure: ran.is_err(),
+                }))
+            }
+            (Ok(report), _) => Ok(TaskRest::Parked {
+                park: report.run.park.unwrap_or(Park::Interrupt),
+                until: report.next.and_then(|next| next.until),
+                reason: report.run.reason.unwrap_or_default(),
+            }),
+            // It could not even begin.
+            (Err(error), _) => Err(error),
+        }
+    }
+}
+
+/// The task, and why work on it that was verified came back.
+fn words(task: &LoopTask, evidence: Option<&str>) -> String {
+    let Some(evidence) = evidence else { return task.text.clone() };
+    format!(
+        "{}\n\nThis was done and verified before, on an older state of the branch. It does not fit \
+         what others have brought there since:\n\n{}\n\nDo it again on the files as they are now: \
+         keep what is there, and let both work together.",
+        task.text,
+        spore_plain::cut(&spore_plain::block(evidence), MOST_EVIDENCE)
+    )
+}
+
+/// Why a landing sent work back.
+pub(crate) fn evidence_of(landing: Option<&TaskLanding>) -> Option<String> {
+    match landing? {
+        TaskLanding::Back { evidence, .. } => Some(evidence.clone()),
+        TaskLanding::Landed { .. } => None,
+    }
+}

@@ -1,0 +1,75 @@
+use spore_app::{Result, RunStats, Spread, Surroundings};
+
+use super::filter::FilterArgs;
+use super::table::took;
+use crate::ui::Ui;
+
+/// Say how runs went: how many were verified, for how much, and what their context was worth
+///
+/// Rates are of tasks that are decided: verified, escalated, failed or rolled back. The cost of a
+/// verified change has in it what was paid in vain. A hit is a file that a run changed and that its
+/// task file named; files that a run made are not counted.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  spore runs stats --since 30d\n  spore runs stats --experiment no-context"
+)]
+pub(crate) struct RunsStatsArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsStatsArgs) -> Result<u8> {
+    let stats = spore_app::run_stats(around, &args.filter.filter(around)?)?;
+    ui.answer(&stats, || text(&stats));
+    Ok(0)
+}
+
+fn text(stats: &RunStats) -> String {
+    if stats.runs == 0 {
+        return "No run is like that. `spore runs list` shows all.".to_owned();
+    }
+    let mut lines = Vec::new();
+    let mut line = |name: &str, value: String| lines.push(format!("{name:10}  {value}"));
+    let by_status: Vec<String> =
+        stats.by_status.iter().map(|(status, runs)| format!("{runs} {status}")).collect();
+    line("runs", format!("{}: {}", stats.runs, by_status.join(", ")));
+    line("cost", stats.cost.to_string());
+    if let Some(rate) = stats.verified_rate {
+        let part = format!("{} of {} decided tasks", stats.verified, stats.decided);
+        line("verified", format!("{}, {part}", percent(rate)));
+    }
+    if let Some(rate) = stats.first_attempt_rate {
+        line("first try", format!("{} of the verified ones", percent(rate)));
+    }
+    if let Some(cost) = stats.cost_per_verified {
+        line("price", format!("{cost} for a verified change, with what was in vain"));
+    }
+    let mut spread = |name: &str, spread: Option<Spread>, told: fn(f64) -> String| {
+        if let Some(Spread { least, median, mean, most }) = spread {
+            let (least, most) = (told(least), told(most));
+            let middle = format!("{} in the middle, {} on average", told(median), told(mean));
+            line(name, format!("{middle}, from {least} to {most}"));
+        }
+    };
+    spread("a task", stats.cost_usd, |dollars| format!("${dollars:.2}"));
+    spread("time", stats.duration_ms, |millis| took(millis as u64));
+    spread("turns", stats.turns, |turns| format!("{turns:.1}"));
+    spread("attempts", stats.bounces, |bounces| format!("{bounces:.1}"));
+    if let Some(context) = &stats.context {
+        let files = format!("{} of {} changed files", context.named, context.changed);
+        line("context", format!("{}: {files} were named", percent(context.hit_rate)));
+        let rank = context.median_rank.map(|rank| format!("place {rank:.1} in the middle, "));
+        let first = format!("{} among the first three", context.in_first_three);
+        line("", format!("{}{first}", rank.unwrap_or_default()));
+        let all = format!("{} of {} runs", context.complete, context.runs);
+        line("", format!("all of its files were named in {all}"));
+    }
+    for (at, reason) in stats.reasons.iter().enumerate() {
+        line(if at == 0 { "in vain" } else { "" }, format!("{}  {}", reason.runs, reason.reason));
+    }
+    lines.join("\n")
+}
+
+fn percent(rate: f64) -> String {
+    format!("{:.0} %", rate * 100.0)
+}

@@ -1,0 +1,110 @@
+//! One task, several coders at once: the first that holds wins, or the best.
+
+use serde_json::Value;
+use spore_testkit::TestEnv;
+use spore_testkit::kill::{CommandTraits, KillPoint, KillTarget, sample};
+
+use crate::scenes::{self, WRITE_42};
+
+const PASS: &str =
+    r#"<verdict>{"nonce":"$NONCE","verdict":"supports","reason":"it says 42"}</verdict>"#;
+
+/// Whichever racer is first to take the token in HOME is quick, the other one is slow.
+fn one_quick() -> String {
+    let turn = r#"{ run = "mkdir $HOME/first 2>/dev/null || { trap '' INT TERM; sleep 600; }" }"#;
+    scenario(&format!(
+        "{{ write = \"half.txt\", content = \"half\\n\" }}, {turn}, {{ delete = \"half.txt\" }}, {WRITE_42}"
+    ))
+}
+
+fn scenario(steps: &str) -> String {
+    format!(
+        "[[session]]\nrole = \"coder\"\nbounce = 1\ncost_usd = 0.5\nfinal = \"done\"\nsteps = [{steps}]\n\
+         [[session]]\nrole = \"verifier\"\nbounce = 1\ncost_usd = 0.25\nfinal = '''{PASS}'''\n"
+    )
+}
+
+fn raced(env: &TestEnv, who: &str) -> Value {
+    let _ = scenes::orchestrate(env, &["--race", who]).code(0);
+    scenes::newest(env)
+}
+
+fn statuses(race: &Value) -> Vec<String> {
+    let parts = race["parts"].as_array().unwrap().iter();
+    let mut told: Vec<String> = parts
+        .map(|part| {
+            format!("{} {}", part["kind"].as_str().unwrap(), part["status"].as_str().unwrap())
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn the_first_that_holds_wins_and_the_others_are_ended_and_kept() {
+    let env = scenes::with_scenario(&one_quick());
+    let race = raced(&env, "2");
+    assert_eq!(race["run"]["kind"], "race");
+    assert_eq!(statuses(&race), ["orchestrate cancelled", "orchestrate verified"]);
+    assert_eq!(
+        env.git(&["show", &format!("{}:answer.txt", race["branch"].as_str().unwrap())]),
+        "42"
+    );
+    // Both coders are on the bill, the one that was cut short as an estimate.
+    assert!(race["cost"]["usd"].as_f64().unwrap() >= 0.75, "{race}");
+    assert_eq!(race["cost"]["usd"], race["run"]["cost_usd"]);
+    let left = scenes::work_refs(&env);
+    assert!(left.iter().any(|name| name.contains("/left/")), "{left:?}");
+    let shown = env.spore(&["runs", "show", race["run"]["id"].as_str().unwrap()]).code(0);
+    assert!(shown.stdout.contains("won with run"), "{}", shown.render());
+    assert!(spore_testkit::wait_until_none(env.dir(), std::time::Duration::ZERO).is_empty());
+}
+
+#[test]
+fn the_best_of_all_is_the_one_that_the_verifier_prefers() {
+    let choice = |text: &str| {
+        let compared = format!(
+            "[[session]]\nrole = \"verifier\"\nbounce = 0\ncost_usd = 0.125\nfinal = '''{text}'''\n"
+        );
+        scenario(WRITE_42) + &compared
+    };
+    let says = r#"<verdict>{"nonce": "$NONCE", "choice": 2, "reason": "smaller"}</verdict>"#;
+    for (says, told) in [(says, "the verifier prefers"), ("the second", "names none")] {
+        let env = scenes::with_scenario(&choice(says));
+        let output = scenes::orchestrate(&env, &["--race", "best,2", "--apply", "merge"]).code(0);
+        assert!(output.stderr.contains(told), "{}", output.render());
+        let race = scenes::newest(&env);
+        let expected = ["orchestrate verified", "orchestrate verified", "solo finished"];
+        assert_eq!(statuses(&race), expected);
+        assert_eq!(race["cost"]["usd"], 1.625);
+        assert_eq!(env.git(&["show", "main:answer.txt"]), "42");
+    }
+}
+
+#[test]
+fn a_race_that_none_wins_says_so() {
+    let rejects = PASS.replace("supports", "contradicts");
+    let env = scenes::with_scenario(&scenario(WRITE_42).replace(PASS, &rejects));
+    let output = scenes::orchestrate(&env, &["--race", "2", "--max-bounces", "1"]).code(11);
+    assert!(output.stdout.contains("no racer holds"), "{}", output.render());
+    let typo = scenes::orchestrate(&env, &["--race", "replay,replai"]);
+    assert!(typo.code >= 64 && typo.stderr.contains("replai"), "{}", typo.render());
+    assert_eq!(scenes::newest(&env)["run"]["name"], "write the answer");
+    let _ = scenes::orchestrate(&env, &["--race", "1"]).code(64);
+    let _ = scenes::orchestrate(&env, &["--race", "2", "--in-place"]).code(64);
+}
+
+#[test]
+fn a_race_killed_anywhere_ends_like_one_that_was_not() {
+    let target = KillTarget {
+        scene: &|| scenes::with_scenario(&scenario(WRITE_42)),
+        command: &[scenes::ORCHESTRATE, &["--race", "best,2"]].concat(),
+        random: 0,
+    };
+    let traits = CommandTraits { parallel: true, ..CommandTraits::default() };
+    let kills = [KillPoint::After(0.3), KillPoint::After(0.6), KillPoint::After(0.9)];
+    let tally = sample(&target, traits, &kills);
+    println!("kills of a race: {}", tally.line());
+    assert_eq!(tally.left_running, Vec::<String>::new());
+    assert_eq!(tally.duplicates, Vec::<String>::new());
+}

@@ -1,0 +1,512 @@
+//! Lists of tasks as a person sees them: `spore loop` and `spore batch`, with agents that play a
+//! scenario.
+
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use spore_scripted_model::{ModelScenario, ModelServer, Turn, VendorRefusal, When};
+use spore_testkit::kill::{CommandTraits, KillPoint, KillTarget, matrix_of, sample};
+use spore_testkit::{TestEnv, wait_until_none};
+
+use crate::kill_matrix::asked_for;
+use crate::scenes;
+
+/// A verifier that agrees with everything.
+const AGREES: &str = r#"
+[[session]]
+role = "verifier"
+bounce = 1
+cost_usd = 0.25
+final = '''<verdict>{"nonce":"$NONCE","verdict":"supports"}</verdict>'''
+"#;
+
+/// A coder's session for a task with these words.
+fn coder(words: &str, steps: &str) -> String {
+    format!(
+        "[[session]]\nrole = \"coder\"\nbounce = 1\ntask = \"{words}\"\ncost_usd = 0.5\n\
+         final = \"done\"\nsteps = [{steps}]\n"
+    )
+}
+
+/// A coder that writes `NAME.txt` for each task `write NAME`.
+fn writes(names: &[&str]) -> String {
+    let one = |name: &&str| {
+        coder(
+            &format!("write {name}."),
+            &format!("{{ write = \"{name}.txt\", content = \"{name}\\n\" }}"),
+        )
+    };
+    names.iter().map(one).collect()
+}
+
+/// A coder that says that it is done and changes nothing: its task is escalated.
+fn idles(name: &str) -> String {
+    format!(
+        "[[session]]\nrole = \"coder\"\nbounce = 1\ntask = \"write {name}.\"\ncost_usd = 0.5\n\
+         final = \"done\"\n"
+    )
+}
+
+fn scene(tasks: &str, parts: &[String]) -> TestEnv {
+    let env = scenes::small().with_variable("SPORE_LOOP_COOLDOWN", "0s");
+    env.write_at(&env.dir().join("tasks.txt"), tasks);
+    env.write_at(&env.dir().join("scenario.toml"), &format!("{}{AGREES}", parts.concat()));
+    env
+}
+
+const REPLAY: [&str; 6] =
+    ["--backend", "replay", "--scenario", "../scenario.toml", "--max-bounces", "1"];
+
+fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["loop", "--source", "../tasks.txt"][..], &REPLAY, more].concat()
+}
+
+fn with_loop(env: &TestEnv, more: &[&str]) -> spore_testkit::ProgramOutput {
+    env.spore(&args(more))
+}
+
+/// What came of each task.
+fn statuses(report: &Value) -> Vec<&str> {
+    let rows = report["tasks"].as_array().unwrap().iter();
+    rows.map(|row| row["status"].as_str().unwrap()).collect()
+}
+
+/// The subjects of the commits on the loop's branch, oldest first.
+fn subjects(env: &TestEnv, report: &Value) -> Vec<String> {
+    let branch = report["branch"].as_str().unwrap();
+    let log = env.git(&["log", "--reverse", "--format=%s", &format!("main..{branch}")]);
+    log.lines().map(str::to_owned).collect()
+}
+
+fn state(env: &TestEnv) -> Value {
+    let text = std::fs::read_to_string(env.dir().join("tasks.loop-state.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_list_of_tasks_becomes_a_branch_of_verified_commits() {
+    let env = scene("write a.\n# not this\n\nwrite b.\nwrite c.\n", &[writes(&["a", "b", "c"])]);
+    let before = env.git(&["status", "--porcelain"]);
+    let output = with_loop(&env, &[]).code(0);
+    insta::assert_snapshot!("a_loop", scenes::told(&output));
+    let again = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(statuses(&again), ["skipped", "skipped", "skipped"]);
+    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/spore/loop"]);
+    assert_eq!(branch.lines().count(), 1, "{branch}");
+    let log = env.git(&["log", "--reverse", "--format=%s", &format!("main..{branch}")]);
+    assert_eq!(log, "feat(loop): write a.\nfeat(loop): write b.\nfeat(loop): write c.");
+    let files = env.git(&["ls-tree", "--name-only", &branch]);
+    assert!(files.contains("a.txt\nanswer.txt\nb.txt\nc.txt"), "{files}");
+    let trailers = env.git(&["log", "-1", "--format=%(trailers)", &branch]);
+    assert!(trailers.contains("Spore-Run: ") && trailers.contains("Spore-Tree: "), "{trailers}");
+    // The person's own files are as they were.
+    assert_eq!(env.git(&["status", "--porcelain"]), before);
+    assert_eq!(env.git(&["rev-parse", "--abbrev-ref", "HEAD"]), "main");
+    let state = state(&env);
+    assert_eq!(state["verified_tasks"], serde_json::json!(["write a.", "write b.", "write c."]));
+    assert_eq!(state["total_cost"], 2.25);
+    assert_eq!(state["runs"][0]["status"], "verified");
+    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), []);
+}
+
+#[test]
+fn an_edited_list_has_only_done_what_changed_and_costs_add_up() {
+    let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b", "c", "d"])]);
+    let first = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(first["total_cost"], 1.5);
+    env.write_at(&env.dir().join("tasks.txt"), "write c.\nwrite b.\nwrite a.\n");
+    let second = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(statuses(&second), ["verified", "skipped", "skipped"]);
+    assert_eq!((&second["total_cost"], &second["branch"]), (&2.25.into(), &first["branch"]));
+    assert_eq!(
+        subjects(&env, &second),
+        ["feat(loop): write a.", "feat(loop): write b.", "feat(loop): write c."]
+    );
+    // Merged, the next task begins from what is merged.
+    env.git(&["merge", "--quiet", second["branch"].as_str().unwrap()]);
+    env.write_at(&env.dir().join("tasks.txt"), "write d.\n");
+    let third = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(subjects(&env, &third), ["feat(loop): write d."]);
+    assert_ne!(third["branch"], first["branch"]);
+    // The journal is the truth: without it the file beside the list says what is done.
+    std::fs::remove_file(env.repo().join(".spore/spore.db")).unwrap();
+    env.write_at(&env.dir().join("tasks.txt"), "write d.\nwrite a.\n");
+    let fourth = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(statuses(&fourth), ["skipped", "skipped"]);
+    assert_eq!(fourth["total_cost"], 3.0);
+    env.git(&["reset", "--quiet", "--hard", "HEAD~3"]);
+    let anew = with_loop(&env, &["--json", "--reset"]).code(0).json();
+    assert_eq!(statuses(&anew), ["verified", "verified"]);
+    assert_eq!(anew["total_cost"], 1.5);
+}
+
+#[test]
+fn a_loop_out_of_budget_waits_and_goes_on_with_more() {
+    let env = scene("write a.\nwrite b.\nwrite c.\n", &[writes(&["a", "b", "c"])]);
+    let report = with_loop(&env, &["--json", "--budget", "1.5"]).code(3).json();
+    assert_eq!(
+        (&report["status"], statuses(&report)),
+        (&"parked:budget".into(), vec!["verified", "verified", "waiting"])
+    );
+    let id = report["run"].as_str().unwrap();
+    let resumed = env.spore(&["resume", id, "--budget", "+1", "--json"]).code(0).json();
+    assert_eq!(resumed["status"], "finished");
+    assert_eq!(subjects(&env, &report).len(), 3);
+    // A list with another task goes on from there, and what it cost counts.
+    env.write_at(&env.dir().join("tasks.txt"), "write a.\nwrite d.\n");
+    let spent = with_loop(&env, &["--json", "--budget", "2"]).code(3).json();
+    assert_eq!(statuses(&spent), ["skipped", "waiting"]);
+}
+
+#[test]
+fn escalations_in_a_row_stop_a_loop_and_a_person_lets_it_go_on() {
+    let tasks = "write a.\nwrite b.\nwrite c.\nwrite d.\nwrite e.\n";
+    let parts = [writes(&["a", "e"]), idles("b"), idles("c"), idles("d")];
+    let env = scene(tasks, &parts);
+    let report = with_loop(&env, &["--json"]).code(3).json();
+    assert_eq!(statuses(&report), ["verified", "escalated", "escalated", "escalated", "waiting"]);
+    assert_eq!(report["status"], "parked:human");
+    let report = with_loop(&env, &["--json"]).code(12).json();
+    assert_eq!(statuses(&report), ["verified", "escalated", "escalated", "escalated", "verified"]);
+    let env = scene(tasks, &parts);
+    let paused = with_loop(&env, &["--json", "--pause-on-escalation"]).code(3).json();
+    assert_eq!(statuses(&paused)[..3], ["verified", "escalated", "waiting"]);
+}
+
+#[test]
+fn blocks_have_settings_of_their_own() {
+    let tasks = "id: late\nafter: early\nwrite b.\n---\nid: early\ngates: test ! -e b.txt\n\
+                 write\na.\n---\nid: checked\ngates: test ! -e c.txt\nwrite c.\n";
+    let env = scene(tasks, &[writes(&["a", "b", "c"])]);
+    let report = with_loop(&env, &["--json"]).code(12).json();
+    assert_eq!(statuses(&report), ["verified", "verified", "escalated"]);
+    assert_eq!(subjects(&env, &report), ["feat(loop): write a.", "feat(loop): write b."]);
+}
+
+#[test]
+fn a_check_list_is_ticked_in_a_copy_and_in_the_file_only_where_asked() {
+    let list = "# Plan\n- [x] write z.\n- [ ] write a.\n- [ ] write b.\n";
+    let env = scene(list, &[writes(&["a"]), idles("b")]);
+    let source = env.dir().join("tasks.txt");
+    let report = with_loop(&env, &["--json"]).code(12).json();
+    assert_eq!(statuses(&report), ["skipped", "verified", "escalated"]);
+    let copy = env.repo().join(report["check_list"].as_str().unwrap());
+    let expected = "# Plan\n- [x] write z.\n- [x] write a.\n- [ ] write b.\n";
+    assert_eq!(std::fs::read_to_string(copy).unwrap(), expected);
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), list);
+    let _ = with_loop(&env, &["--json", "--tick"]).code(12);
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), expected);
+}
+
+#[test]
+fn a_whole_branch_is_merged_or_made_a_patch_at_the_end() {
+    let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
+    let report = with_loop(&env, &["--json", "--apply", "merge"]).code(0).json();
+    assert_eq!(report["applied"]["done"], true, "{report:#}");
+    assert_eq!(
+        env.git(&["log", "--format=%s", "-2"]),
+        "feat(loop): write b.\nfeat(loop): write a."
+    );
+    assert!(env.repo().join("b.txt").exists());
+    let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
+    let report = with_loop(&env, &["--json", "--apply", "patch"]).code(0).json();
+    env.git(&["am", "--quiet", report["applied"]["path"].as_str().unwrap()]);
+    assert_eq!(
+        env.git(&["log", "--format=%s", "-2"]),
+        "feat(loop): write b.\nfeat(loop): write a."
+    );
+}
+
+#[test]
+fn what_a_loop_would_do_is_told_without_doing_it() {
+    let env =
+        scene("write a.\nRename it everywhere, and then fix the docs. Twice.\n", &[writes(&["a"])]);
+    let plan = with_loop(&env, &["--dry-run"]).code(0);
+    insta::assert_snapshot!("a_loop_that_is_not_run", scenes::told(&plan));
+    assert_eq!(env.git(&["for-each-ref", "refs/heads/spore"]), "");
+    let _ = with_loop(&env, &["--max-runs", "1", "--json"]).code(12);
+    let plan = with_loop(&env, &["--plan", "--json"]).code(0).json();
+    let task = |at: usize| &plan["tasks"][at];
+    assert_eq!((&task(0)["done"], &task(1)["done"]), (&true.into(), &false.into()));
+    assert_eq!((&task(0)["past_runs"], &task(0)["past_cost"]), (&1.into(), &0.75.into()));
+}
+
+#[test]
+fn a_batch_is_worked_through_once_whatever_comes_of_its_tasks() {
+    let tasks = "write a.\nwrite b.\nwrite c.\nwrite d.\nwrite e.\n";
+    let parts = [idles("a"), idles("b"), idles("c"), idles("d"), writes(&["e"])];
+    let env = scene(tasks, &parts);
+    let run = |more: &[&str]| {
+        env.spore(&[&["batch", "../tasks.txt", "--json"][..], &REPLAY, more].concat())
+    };
+    let report = run(&[]).code(12).json();
+    assert_eq!(statuses(&report)[3..], ["escalated", "verified"]);
+    assert_eq!(subjects(&env, &report), ["feat(batch): write e."]);
+    assert!(!env.dir().join("tasks.loop-state.json").exists());
+    let again = run(&["--stop-on-failure"]).code(1).json();
+    assert_eq!(statuses(&again)[..2], ["escalated", "waiting"]);
+}
+
+#[test]
+fn a_list_that_cannot_be_meant_is_refused_before_anything_is_done() {
+    let env = scene("id: a\nafter: b\nwrite a.\n---\n", &[]);
+    let refused = with_loop(&env, &[]).code(65);
+    assert!(refused.stderr.contains("line 1: `after` names `b`"), "{}", refused.stderr);
+    env.write_at(&env.dir().join("tasks.txt"), "---\nbackend: nobody\nwrite a.\n");
+    let refused = with_loop(&env, &[]);
+    assert!(refused.code >= 64 && refused.stderr.contains("nobody"), "{}", refused.render());
+    env.write_at(&env.dir().join("tasks.txt"), "# nothing\n");
+    let refused = with_loop(&env, &[]).code(65);
+    assert!(refused.stderr.contains("no task in the list"), "{}", refused.stderr);
+    let missing = env.spore(&["loop", "--source", "nowhere.txt"]).code(64);
+    assert!(missing.stderr.contains("there is no file"), "{}", missing.stderr);
+    assert_eq!(env.git(&["for-each-ref", "refs/spore"]), "");
+}
+
+#[test]
+fn a_list_on_stdin_is_worked_through() {
+    let env = scene("", &[writes(&["a"])]);
+    let words = [&["loop", "--source", "-", "--json"][..], &REPLAY].concat();
+    let report = scenes::with_stdin(&env, &words, b"write a.\n").code(0).json();
+    assert_eq!((statuses(&report), &report["source"]), (vec!["verified"], &"-".into()));
+}
+
+#[test]
+fn a_loop_killed_at_its_own_effects_ends_like_one_that_was_not() {
+    let command = args(&[]);
+    let all = asked_for("all");
+    let tasks = "id: a\nwrite a.\n---\nid: b\nwrite b.\n";
+    let target = KillTarget {
+        scene: &|| scene(tasks, &[writes(&["a"]), idles("b")]),
+        command: &command,
+        random: if all { 20 } else { 0 },
+    };
+    let tally = match all {
+        true => matrix_of(&target, CommandTraits::default()),
+        false => sample(&target, CommandTraits::default(), &OWN_EFFECTS.map(KillPoint::At)),
+    };
+    println!("kill matrix of a loop: {}", tally.line());
+    let nothing: Vec<String> = Vec::new();
+    assert_eq!(tally.divergent, nothing, "{}", tally.line());
+    assert_eq!(tally.duplicates, nothing, "{}", tally.line());
+    assert_eq!(tally.left_running, nothing, "{}", tally.line());
+}
+
+/// One of each that a loop has beside those of the runs of its tasks.
+const OWN_EFFECTS: [&str; 5] = [
+    "before:row:finish task/a/1#1",
+    "after:row:begin land/a/1#1",
+    "before:row:finish land/a/1#1",
+    "before:row:begin apply#1",
+    "before:row:finish finish#1",
+];
+
+/// What a coder does whose work came back: the session for a prompt with these words in it.
+fn comes_back(name: &str, steps: &str) -> String {
+    coder(&format!("write {name}.\\n\\nThis was done and verified before"), steps)
+}
+
+fn write(path: &str, content: &str) -> String {
+    format!("{{ write = \"{path}\", content = \"{content}\" }}")
+}
+
+/// Independent tasks, chains of three, and pairs that write the same file, which is only as it
+/// should be with the words of both.
+struct ParallelWork {
+    alone: usize,
+    chains: usize,
+    pairs: usize,
+    sleep_ms: u64,
+}
+
+impl ParallelWork {
+    fn scene(&self) -> TestEnv {
+        let (mut tasks, mut parts) = (String::new(), Vec::new());
+        let mut add = |name: &str, settings: &str, steps: String| {
+            tasks.push_str(&format!("id: {name}\n{settings}write {name}.\n---\n"));
+            let sleep = format!("{{ sleep_ms = {} }}, {steps}", self.sleep_ms);
+            parts.push(coder(&format!("write {name}."), &sleep));
+        };
+        for at in 0..self.pairs {
+            for side in ["x", "y"] {
+                let name = format!("pair{at}{side}");
+                add(&name, "", write(&format!("pair{at}.txt"), &format!("{side}\\n")));
+            }
+        }
+        for at in 0..self.chains {
+            for step in 0..3 {
+                let name = format!("chain{at}-{step}");
+                let after = match step {
+                    0 => String::new(),
+                    _ => format!("after: chain{at}-{}\n", step - 1),
+                };
+                add(&name, &after, write(&format!("{name}.txt"), "chained\\n"));
+            }
+        }
+        for at in 0..self.alone {
+            let name = format!("alone{at}");
+            add(&name, "", write(&format!("{name}.txt"), "alone\\n"));
+        }
+        let back = (0..self.pairs).flat_map(|at| {
+            ["x", "y"].map(|side| {
+                let both = write(&format!("pair{at}.txt"), "x\\ny\\n");
+                comes_back(&format!("pair{at}{side}"), &both)
+            })
+        });
+        // Those come first: a prompt of work that came back has the words of the task, too.
+        let parts: Vec<String> = back.chain(parts).collect();
+        scene(&tasks, &parts)
+    }
+
+    fn count(&self) -> usize {
+        self.alone + 3 * self.chains + 2 * self.pairs
+    }
+}
+
+/// Every commit of the branch passes the project's check, and each task is on it once.
+#[track_caller]
+fn check_branch(env: &TestEnv, report: &Value) {
+    let branch = report["branch"].as_str().unwrap();
+    let mut subjects = subjects(env, report);
+    let count = subjects.len();
+    subjects.sort();
+    subjects.dedup();
+    assert_eq!(subjects.len(), count, "{subjects:?}");
+    env.git(&["worktree", "add", "--quiet", "--detach", "../looked-at", branch]);
+    env.git(&["-C", "../looked-at", "rebase", "--quiet", "--exec", "sh check.sh", "main"]);
+    env.git(&["worktree", "remove", "--force", "../looked-at"]);
+}
+
+#[test]
+fn tasks_worked_on_at_once_land_one_by_one_and_conflicts_come_back() {
+    let work = match asked_for("all") {
+        true => ParallelWork { alone: 8, chains: 2, pairs: 3, sleep_ms: 200 },
+        false => ParallelWork { alone: 2, chains: 1, pairs: 1, sleep_ms: 200 },
+    };
+    let env = work.scene();
+    let most = work.count().to_string();
+    let words = ["--json", "--parallel", "4", "--max-runs", &most, "--budget", "50"];
+    let report = with_loop(&env, &words).code(0).json();
+    assert_eq!(report["verified"], work.count(), "{report:#}");
+    check_branch(&env, &report);
+    assert_eq!(subjects(&env, &report).len(), work.count());
+    let returned: u64 = report["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["returned"].as_u64().unwrap_or(0))
+        .sum();
+    assert_eq!(returned, work.pairs as u64, "{report:#}");
+    let branch = report["branch"].as_str().unwrap();
+    assert_eq!(env.git(&["show", &format!("{branch}:pair0.txt")]), "x\ny");
+    // Nothing is left of checkouts but what the next ones are made of.
+    let left: Vec<String> = std::fs::read_dir(env.dir().join("state/spore"))
+        .unwrap()
+        .flat_map(|project| std::fs::read_dir(project.unwrap().path()).unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.len() == 26)
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), []);
+}
+
+#[test]
+fn tasks_that_break_each_other_are_told_the_failing_check_and_land_after_it() {
+    let agree = "if test -e x.txt && test -e y.txt && ! test -e z.txt; then\n\
+                 echo x and y together need z; exit 1; fi\n";
+    let back = |name: &str| {
+        let own = write(&format!("{name}.txt"), &format!("{name}\\n"));
+        let steps = format!(
+            "{{ expect = \"x and y together need z\" }}, {own}, {}",
+            write("z.txt", "z\\n")
+        );
+        comes_back(name, &steps)
+    };
+    let parts = [back("x"), back("y"), writes(&["x", "y"])];
+    let env = scene("write x.\nwrite y.\n", &parts);
+    env.write("check.sh", agree);
+    env.commit_all("a rule");
+    let report = with_loop(&env, &["--json", "--parallel", "2"]).code(0).json();
+    assert_eq!(statuses(&report), ["verified", "verified"], "{report:#}");
+    assert_eq!(subjects(&env, &report).len(), 2);
+    check_branch(&env, &report);
+}
+
+/// Kills a loop after a while, brings it to its end, and says what came of it.
+#[track_caller]
+fn killed_after(env: &TestEnv, words: &[&str], time: Duration) -> Value {
+    let mut child = env.start_in(&env.repo(), words, &[]);
+    let begun = Instant::now();
+    while begun.elapsed() < time && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let _ = child.kill();
+    let _ = env.finish(child);
+    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), [], "killed after {time:?}");
+    // The same call goes on with what it finds.
+    env.spore(words).code(0).json()
+}
+
+#[test]
+fn a_parallel_loop_killed_at_any_moment_loses_nothing_and_does_nothing_twice() {
+    let random = if asked_for("all") { 20 } else { 3 };
+    let work = ParallelWork { alone: 3, chains: 0, pairs: 0, sleep_ms: 50 };
+    let words = args(&["--parallel", "3", "--json"]);
+    let begun = Instant::now();
+    let undisturbed = work.scene().spore(&words).code(0).json();
+    let took = begun.elapsed();
+    assert_eq!(undisturbed["verified"], 3, "{undisturbed:#}");
+    for number in 0..random {
+        let env = work.scene();
+        let share = (f64::from(number) + 0.5) / f64::from(random);
+        let report = killed_after(&env, &words, took.mul_f64(share));
+        let done = report["verified"].as_u64().unwrap() + report["skipped"].as_u64().unwrap();
+        assert_eq!(done, 3, "after {share}: {report:#}");
+        let branch =
+            env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/spore/loop"]);
+        let log = env.git(&["log", "--format=%s", &format!("main..{branch}")]);
+        let mut subjects: Vec<&str> = log.lines().collect();
+        subjects.sort_unstable();
+        let all = ["alone0", "alone1", "alone2"].map(|name| format!("feat(loop): write {name}."));
+        assert_eq!(subjects, all, "after {share}");
+        // What was paid to its end is paid once.
+        let id = scenes::newest_id(&env);
+        let shown = env.spore(&["runs", "show", &id, "--json"]).code(0).json();
+        let rows = shown["ledger"].as_array().unwrap().iter();
+        let whole = rows.filter(|row| row["interrupted"] == false).count();
+        assert_eq!(whole, 6, "after {share}: {shown:#}");
+    }
+}
+
+#[test]
+fn a_limit_in_the_middle_of_parallel_sessions_is_waited_for() {
+    let write = |name: &str| {
+        let words = format!("I write it.\n\n```write {name}.txt\n{name}\n```\n");
+        Turn::says(&words).when(When::contains(&format!("write {name}.")))
+    };
+    let names = ["a", "b", "c", "d"];
+    let limit = VendorRefusal::new(429).retry_after(2);
+    let supports = r#"<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.9,"reason":"it is there"}</verdict>"#;
+    let scenario = names.iter().map(|name| write(name)).fold(
+        ModelScenario::new().serving("coder-1b").turn(Turn::refuses(limit).times(4)),
+        ModelScenario::turn,
+    );
+    let scenario = scenario
+        .turn(Turn::says("Done.").when(When::contains("coder in bounce")).sticky())
+        .turn(Turn::says(supports).when(When::contains("verifier in bounce")).sticky());
+    let server = ModelServer::start(scenario).unwrap();
+    let env = scenes::small()
+        .with_variable("SPORE_LOOP_COOLDOWN", "0s")
+        .with_variable("SPORE_API_LONGEST_WAIT", "1s")
+        .with_variable("SPORE_LOCAL_LLAMA_SERVER_ADDRESS", &server.url());
+    env.write_at(&env.dir().join("tasks.txt"), "write a.\nwrite b.\nwrite c.\nwrite d.\n");
+    let words = ["loop", "--source", "../tasks.txt", "--json", "--parallel", "4"];
+    let words = [&words[..], &["--backend", "llama-server", "--progress", "plain"]].concat();
+    let output = env.spore(&words).code(0);
+    let report = output.json();
+    assert_eq!(statuses(&report), ["verified"; 4], "{}", output.render());
+    assert!(output.stderr.contains("llama-server is over its limit"), "{}", output.stderr);
+    assert_eq!((&report["failed"], &report["escalated"]), (&0.into(), &0.into()));
+}

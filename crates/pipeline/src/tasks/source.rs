@@ -1,0 +1,303 @@
+//! From the text of a person's list to its tasks, and the ticks in a copy of it.
+//!
+//! Three forms. A line that is just `---` makes it blocks: the lines of one are joined with
+//! spaces, and its first lines may be settings, `name: value`. A Markdown check list has a task
+//! for each box, and everything else in it is prose. All else is one task a line. Blank lines and
+//! lines that begin with `#` mean nothing in any of them. What cannot be meant is refused with its
+//! line, before anything is paid.
+
+use std::collections::BTreeMap;
+
+use spore_model::Usd;
+
+use super::task::{LoopTask, SourceForm, TaskList};
+
+/// Why a list cannot be worked through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceError {
+    /// Counted from 1; zero where the whole list is meant.
+    pub line: u32,
+    pub what: String,
+}
+
+impl std::fmt::Display for SourceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.what),
+            line => write!(f, "line {line}: {}", self.what),
+        }
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+/// Tasks in one list, at most: a wrong file is not worked through.
+const MOST_TASKS: usize = 1000;
+/// Bytes of one task, at most.
+const MOST_BYTES: usize = 64 * 1024;
+/// Characters of a name that a person gives.
+const MOST_NAME: usize = 64;
+
+/// Reads a list of tasks.
+pub fn read_tasks(text: &str) -> Result<TaskList, SourceError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let rule = text.lines().position(|line| line.trim_end() == "---");
+    let first_box = text.lines().position(|line| check_box(line).is_some());
+    let (form, tasks) = match (rule, first_box) {
+        (Some(rule), Some(first_box)) => {
+            let what = format!(
+                "a check list has no lines that are just `---`, and line {} is a check box: leave \
+                 one of the two out",
+                first_box + 1
+            );
+            return Err(fault(rule + 1, what));
+        }
+        (Some(_), None) => (SourceForm::Blocks, blocks(text)?),
+        (None, Some(_)) => (SourceForm::CheckList, check_list(text)),
+        (None, None) => (SourceForm::Lines, lines(text)),
+    };
+    let mut list = TaskList { form, tasks };
+    if list.tasks.len() > MOST_TASKS {
+        let what = format!("{} tasks are more than the {MOST_TASKS} of one list", list.tasks.len());
+        return Err(SourceError { line: 0, what });
+    }
+    name(&mut list.tasks)?;
+    check_order(&list.tasks)?;
+    Ok(list)
+}
+
+fn fault(line: usize, what: impl Into<String>) -> SourceError {
+    SourceError { line: u32::try_from(line).unwrap_or(u32::MAX), what: what.into() }
+}
+
+fn task(line: usize, text: String) -> LoopTask {
+    LoopTask { text, line: u32::try_from(line).unwrap_or(u32::MAX), ..LoopTask::default() }
+}
+
+fn means_nothing(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+fn lines(text: &str) -> Vec<LoopTask> {
+    let told = text.lines().enumerate().filter(|(_, line)| !means_nothing(line));
+    told.map(|(at, line)| task(at + 1, line.trim().to_owned())).collect()
+}
+
+fn check_list(text: &str) -> Vec<LoopTask> {
+    let mut tasks: Vec<LoopTask> = Vec::new();
+    // How far the text of the task before is set in, while lines may still belong to it.
+    let mut open: Option<usize> = None;
+    for (at, line) in text.lines().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        if let Some((ticked, words)) = check_box(line) {
+            tasks.push(LoopTask { ticked, ..task(at + 1, words.trim().to_owned()) });
+            open = Some(indent);
+        } else if means_nothing(line) {
+            open = None;
+        } else if open.is_some_and(|above| indent > above)
+            && let Some(last) = tasks.last_mut()
+        {
+            last.text = format!("{} {}", last.text, line.trim()).trim().to_owned();
+        } else {
+            open = None;
+        }
+    }
+    tasks.retain(|task| !task.text.is_empty());
+    tasks
+}
+
+/// Reads `- [ ] words`; returns whether the box is ticked, and the words.
+fn check_box(line: &str) -> Option<(bool, &str)> {
+    let line = line.trim_start();
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let rest = match digits {
+        0 => line.strip_prefix(['-', '*', '+'])?,
+        _ => line[digits..].strip_prefix(['.', ')'])?,
+    };
+    let rest = rest.strip_prefix(' ')?.trim_start().strip_prefix('[')?;
+    let mark = rest.chars().next()?;
+    let words = rest[mark.len_utf8()..].strip_prefix(']')?;
+    if !(words.is_empty() || words.starts_with(char::is_whitespace)) {
+        return None;
+    }
+    match mark {
+        ' ' => Some((false, words)),
+        'x' | 'X' => Some((true, words)),
+        _ => None,
+    }
+}
+
+fn blocks(text: &str) -> Result<Vec<LoopTask>, SourceError> {
+    let mut tasks = Vec::new();
+    let mut block: Vec<(usize, &str)> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        if line.trim_end() == "---" {
+            tasks.extend(one_block(&block)?);
+            block.clear();
+        } else if !means_nothing(line) {
+            block.push((at + 1, line.trim()));
+        }
+    }
+    tasks.extend(one_block(&block)?);
+    Ok(tasks)
+}
+
+fn one_block(lines: &[(usize, &str)]) -> Result<Option<LoopTask>, SourceError> {
+    let Some(&(first, _)) = lines.first() else { return Ok(None) };
+    let mut found = task(first, String::new());
+    let mut seen: Vec<&str> = Vec::new();
+    let mut rest = lines;
+    while let Some((&(at, line), below)) = rest.split_first()
+        && let Some((key, value)) = setting(line)
+    {
+        if seen.contains(&key) {
+            return Err(fault(at, format!("`{key}` is said twice")));
+        }
+        seen.push(key);
+        settle(&mut found, key, value).map_err(|what| fault(at, what))?;
+        rest = below;
+    }
+    let words: Vec<&str> = rest.iter().map(|&(_, line)| line).collect();
+    found.text = words.join(" ");
+    if found.text.is_empty() {
+        return Err(fault(first, "these settings belong to no task: its words follow them"));
+    }
+    Ok(Some(found))
+}
+
+const SETTINGS: [&str; 8] =
+    ["id", "after", "touches", "budget", "backend", "model", "gates", "max_bounces"];
+
+fn setting(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    SETTINGS.contains(&key).then_some((key, value.trim()))
+}
+
+fn settle(task: &mut LoopTask, key: &str, value: &str) -> Result<(), String> {
+    if value.is_empty() {
+        return Err(format!("`{key}` has no value"));
+    }
+    match key {
+        "id" => {
+            check_name(value)?;
+            (task.id, task.named) = (value.to_owned(), true);
+        }
+        "after" => task.after = listed(value),
+        "touches" => task.touches = listed(value),
+        "gates" => task.gates = listed(value),
+        "backend" => task.backend = Some(value.to_owned()),
+        "model" => task.model = Some(value.to_owned()),
+        "budget" => {
+            let dollars = value.trim_start_matches('$').parse().ok().and_then(Usd::from_dollars);
+            let positive = dollars.filter(|usd| *usd > Usd::ZERO);
+            task.budget = Some(positive.ok_or("`budget` is an amount of dollars such as 2.50")?);
+        }
+        _ => {
+            let bounces = value.parse().ok().filter(|bounces| *bounces > 0);
+            task.max_bounces = Some(bounces.ok_or("`max_bounces` is a number from 1")?);
+        }
+    }
+    Ok(())
+}
+
+/// Reads `a, b` or `[a, b]`.
+fn listed(value: &str) -> Vec<String> {
+    let inner = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
+    let parts = inner.split(',').map(|part| part.trim().trim_matches(['"', '\'']));
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let fits = (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain);
+    fits.then_some(()).ok_or_else(|| {
+        format!("`id` is made of letters, digits, `.`, `_` and `-`, {MOST_NAME} at most")
+    })
+}
+
+/// Gives every task a name of its own. One that the person did not name is called by its words,
+/// so that it is the same task wherever it stands in the list.
+fn name(tasks: &mut [LoopTask]) -> Result<(), SourceError> {
+    let mut taken: BTreeMap<String, u32> = BTreeMap::new();
+    for task in tasks.iter_mut() {
+        if task.text.len() > MOST_BYTES {
+            return Err(SourceError { line: task.line, what: "the task is too long".to_owned() });
+        }
+        if task.named && taken.insert(task.id.clone(), task.line).is_some() {
+            let what = format!("another task is called `{}` already", task.id);
+            return Err(SourceError { line: task.line, what });
+        }
+    }
+    for task in tasks.iter_mut().filter(|task| !task.named) {
+        let words: Vec<&str> = task.text.split_whitespace().collect();
+        let made = format!("t-{:012x}", fnv1a(words.join(" ").as_bytes()) >> 16);
+        let mut id = made.clone();
+        let mut again = 1;
+        while taken.contains_key(&id) {
+            again += 1;
+            id = format!("{made}-{again}");
+        }
+        taken.insert(id.clone(), task.line);
+        task.id = id;
+    }
+    Ok(())
+}
+
+/// FNV-1a: the same in every build.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Refuses a task that waits for one that is not there, or for itself.
+fn check_order(tasks: &[LoopTask]) -> Result<(), SourceError> {
+    let place: BTreeMap<&str, usize> =
+        tasks.iter().enumerate().map(|(at, task)| (task.id.as_str(), at)).collect();
+    for task in tasks {
+        if let Some(unknown) = task.after.iter().find(|id| !place.contains_key(id.as_str())) {
+            let what = format!("`after` names `{unknown}`, and no task has that `id`");
+            return Err(SourceError { line: task.line, what });
+        }
+    }
+    // Taken away again and again: those whose predecessors are all gone.
+    let mut left: Vec<usize> = (0..tasks.len()).collect();
+    loop {
+        let waits = |at: usize, left: &[usize]| {
+            tasks[at]
+                .after
+                .iter()
+                .any(|id| place.get(id.as_str()).is_some_and(|p| left.contains(p)))
+        };
+        let stay: Vec<usize> = left.iter().copied().filter(|&at| waits(at, &left)).collect();
+        if stay.is_empty() {
+            return Ok(());
+        }
+        if stay.len() == left.len() {
+            let ids: Vec<&str> = stay.iter().map(|&at| tasks[at].id.as_str()).collect();
+            let what = format!("these tasks wait for each other: {}", ids.join(", "));
+            return Err(SourceError { line: tasks[stay[0]].line, what });
+        }
+        left = stay;
+    }
+}
+
+/// Returns a check list with the boxes of these tasks ticked. A line that is no open box any more
+/// is left as it is.
+pub fn ticked(text: &str, done: &dyn Fn(&LoopTask) -> bool) -> String {
+    let Ok(list) = read_tasks(text) else { return text.to_owned() };
+    let lines: Vec<u32> =
+        list.tasks.iter().filter(|task| done(task)).map(|task| task.line).collect();
+    let tick = |(at, line): (usize, &str)| {
+        let is_done = lines.contains(&u32::try_from(at + 1).unwrap_or(u32::MAX));
+        match check_box(line) {
+            Some((false, _)) if is_done => line.replacen("[ ]", "[x]", 1),
+            _ => line.to_owned(),
+        }
+    };
+    text.split_inclusive('\n').enumerate().map(tick).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! The figures of many runs: one lean row each, which the dearest, the statistics and the
+//! comparisons are made of.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use spore_model::{ContextUse, Cost, Run, RunId, RunKind, RunStatus, Timestamp};
+use spore_store::{BounceRow, Journal, JournalError, RunQuery};
+
+use crate::list::RunFilter;
+use crate::live::Presence;
+use crate::report::cost_so_far;
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RunFigures {
+    pub id: RunId,
+    pub kind: RunKind,
+    pub name: String,
+    pub status: RunStatus,
+    pub started: Timestamp,
+    /// Until now, where it is not over.
+    pub duration_ms: u64,
+    pub turns: u32,
+    pub bounces: u32,
+    pub cost: Cost,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<String>,
+    /// Why it ended or waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The whole of it: runs are the same task where this is the same.
+    #[serde(skip)]
+    pub task: String,
+    /// What the task file of its last change was worth.
+    #[serde(skip)]
+    pub context: Option<ContextUse>,
+}
+
+/// Returns the figures of all runs that `filter` asks for, newest first. Its limit does not count.
+pub fn figures_of_runs(
+    journal: &dyn Journal,
+    presence: &dyn Presence,
+    filter: &RunFilter,
+    now: Timestamp,
+) -> Result<Vec<RunFigures>, JournalError> {
+    let query = RunQuery { without_settings: true, ..filter.query(now) };
+    let mut bounces = tallies(journal.bounces(filter.since)?);
+    let mut figures = Vec::new();
+    for run in journal.runs(&query)? {
+        let status = run.status(run.is_open() && presence.is_alive(run.id));
+        if filter.status.is_some_and(|wanted| wanted != status) {
+            continue;
+        }
+        let tally = bounces.remove(&run.id).unwrap_or_default();
+        figures.push(figures_from(journal, presence, (run, status), tally, now)?);
+    }
+    Ok(figures)
+}
+
+/// Returns the figures of one run; `None` if there is none with this id.
+pub fn figures_of_run(
+    journal: &dyn Journal,
+    presence: &dyn Presence,
+    id: RunId,
+    now: Timestamp,
+) -> Result<Option<RunFigures>, JournalError> {
+    let Some(run) = journal.run(id)? else { return Ok(None) };
+    let bounces = journal.children(id)?.into_iter().filter(|part| part.kind == RunKind::Bounce);
+    let rows = bounces.map(|part| BounceRow {
+        run: id,
+        bounce: part.attempt,
+        context: ContextUse::of_row(&part),
+    });
+    let tally = tallies(rows.collect()).remove(&id).unwrap_or_default();
+    let status = run.status(presence.is_alive(id));
+    figures_from(journal, presence, (run, status), tally, now).map(Some)
+}
+
+/// How many bounces a run had, and what the last task file was worth that is known of.
+type BounceTally = (u32, Option<ContextUse>);
+
+fn tallies(bounces: Vec<BounceRow>) -> HashMap<RunId, BounceTally> {
+    let mut tallies: HashMap<RunId, BounceTally> = HashMap::new();
+    for row in bounces {
+        let known = tallies.entry(row.run).or_default();
+        known.0 += 1;
+        // They come in their order, and the last change is all of the run's.
+        known.1 = row.context.or(known.1.take());
+    }
+    tallies
+}
+
+fn figures_from(
+    journal: &dyn Journal,
+    presence: &dyn Presence,
+    (run, status): (Run, RunStatus),
+    (bounces, context): BounceTally,
+    now: Timestamp,
+) -> Result<RunFigures, JournalError> {
+    let cost = match run.is_open() {
+        true => cost_so_far(journal, presence, &run)?,
+        false => run.cost.into(),
+    };
+    let took = run.ended.unwrap_or(now).since(run.started);
+    Ok(RunFigures {
+        id: run.id,
+        kind: run.kind,
+        status,
+        started: run.started,
+        duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        turns: run.turns,
+        bounces,
+        cost,
+        experiment: run.experiment,
+        reason: run.reason,
+        task: run.task.unwrap_or_else(|| run.name.clone()),
+        name: run.name,
+        context,
+    })
+}
+
+/// What the first of many runs are sought by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TopBy {
+    Cost,
+    Time,
+    Bounces,
+}
+
+/// Returns the `limit` runs with the most of something, the most first; of equal ones the newest.
+pub fn top_runs(mut figures: Vec<RunFigures>, by: TopBy, limit: usize) -> Vec<RunFigures> {
+    let key = |run: &RunFigures| match by {
+        TopBy::Cost => run.cost.usd.as_nanos().max(0).cast_unsigned(),
+        TopBy::Time => run.duration_ms,
+        TopBy::Bounces => u64::from(run.bounces),
+    };
+    figures.sort_by_key(|run| std::cmp::Reverse((key(run), run.started, run.id)));
+    figures.truncate(limit);
+    figures
+}

@@ -1,0 +1,243 @@
+//! Whether it helps: how many runs were verified, for how much, and what their context was worth.
+//!
+//! Pure: figures in, statistics out. Only tasks that are decided count, so that a run which is
+//! still at work is neither a success nor a failure.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spore_model::{Cost, RunKind, RunStatus, Usd};
+
+use crate::figures::RunFigures;
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RunStats {
+    /// All that were asked for, by status.
+    pub runs: u32,
+    pub by_status: BTreeMap<String, u32>,
+    /// Tasks that were judged or given up; a cancelled one was not decided by its work.
+    pub decided: u32,
+    pub verified: u32,
+    /// Of the decided ones.
+    pub verified_rate: Option<f64>,
+    /// Verified by the first attempt, of the verified ones.
+    pub first_attempt_rate: Option<f64>,
+    /// Of everything that was asked for.
+    pub cost: Cost,
+    /// What all decided tasks cost, also those in vain, for each verified one.
+    pub cost_per_verified: Option<Cost>,
+    /// Of the decided tasks.
+    pub turns: Option<Spread>,
+    pub bounces: Option<Spread>,
+    pub duration_ms: Option<Spread>,
+    pub cost_usd: Option<Spread>,
+    pub context: Option<ContextStats>,
+    /// Why tasks ended without being verified, the commonest first.
+    pub reasons: Vec<ReasonCount>,
+}
+
+/// The middle and the ends of some figures.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    pub least: f64,
+    pub median: f64,
+    pub mean: f64,
+    pub most: f64,
+}
+
+/// Of the files that runs changed, how many their task files named, and at which place.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ContextStats {
+    /// Runs that changed a file which was there before, and whose task file named any.
+    pub runs: u32,
+    pub changed: u32,
+    pub named: u32,
+    pub hit_rate: f64,
+    /// Runs all of whose changed files were named.
+    pub complete: u32,
+    pub median_rank: Option<f64>,
+    /// Hits that were among the first this many.
+    pub in_first_three: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ReasonCount {
+    pub reason: String,
+    pub runs: u32,
+}
+
+/// More reasons than this are not told.
+const REASONS: usize = 5;
+
+pub fn stats_of(figures: &[RunFigures]) -> RunStats {
+    let mut by_status: BTreeMap<String, u32> = BTreeMap::new();
+    for run in figures {
+        *by_status.entry(run.status.to_string()).or_default() += 1;
+    }
+    let decided: Vec<&RunFigures> = figures.iter().filter(|run| is_decided(run)).collect();
+    let verified: Vec<&RunFigures> =
+        decided.iter().copied().filter(|run| run.status == RunStatus::Verified).collect();
+    let first = verified.iter().filter(|run| run.bounces == 1).count();
+    let paid: Cost = decided.iter().map(|run| run.cost).sum();
+    let spread = |of: fn(&RunFigures) -> f64| spread(decided.iter().map(|run| of(run)).collect());
+    RunStats {
+        runs: count(figures.len()),
+        by_status,
+        decided: count(decided.len()),
+        verified: count(verified.len()),
+        verified_rate: rate(verified.len(), decided.len()),
+        first_attempt_rate: rate(first, verified.len()),
+        cost: figures.iter().map(|run| run.cost).sum(),
+        cost_per_verified: i64::try_from(verified.len()).ok().filter(|n| *n > 0).map(|n| Cost {
+            usd: Usd::from_nanos(paid.usd.as_nanos() / n),
+            estimated: paid.estimated,
+        }),
+        turns: spread(|run| f64::from(run.turns)),
+        bounces: spread(|run| f64::from(run.bounces)),
+        duration_ms: spread(|run| run.duration_ms as f64),
+        cost_usd: spread(|run| run.cost.usd.as_dollars()),
+        context: context_stats(figures),
+        reasons: reasons(&decided),
+    }
+}
+
+/// Returns whether a run is a task whose end was decided by its work.
+pub(crate) fn is_decided(run: &RunFigures) -> bool {
+    let ends = [
+        RunStatus::Verified,
+        RunStatus::Escalated,
+        RunStatus::Failed,
+        // It was verified, and a person took it back: that is no success.
+        RunStatus::RolledBack,
+    ];
+    run.kind == RunKind::Orchestrate && ends.contains(&run.status)
+}
+
+fn context_stats(figures: &[RunFigures]) -> Option<ContextStats> {
+    let told: Vec<_> = figures
+        .iter()
+        .filter_map(|run| run.context.as_ref())
+        .filter(|context| context.named > 0 && !context.changed.is_empty())
+        .collect();
+    let ranks: Vec<u32> = told.iter().flat_map(|context| context.ranks()).collect();
+    let changed: usize = told.iter().map(|context| context.changed.len()).sum();
+    let complete =
+        told.iter().filter(|context| context.ranks().count() == context.changed.len()).count();
+    Some(ContextStats {
+        runs: count(told.len()),
+        changed: count(changed),
+        named: count(ranks.len()),
+        hit_rate: rate(ranks.len(), changed)?,
+        complete: count(complete),
+        median_rank: spread(ranks.iter().map(|rank| f64::from(*rank)).collect())
+            .map(|spread| spread.median),
+        in_first_three: count(ranks.iter().filter(|rank| **rank <= 3).count()),
+    })
+}
+
+fn reasons(decided: &[&RunFigures]) -> Vec<ReasonCount> {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for run in decided.iter().filter(|run| run.status != RunStatus::Verified) {
+        let reason = run.reason.as_deref().unwrap_or("no reason is on record");
+        *counts.entry(spore_plain::line_within(reason, 100)).or_default() += 1;
+    }
+    let mut reasons: Vec<ReasonCount> =
+        counts.into_iter().map(|(reason, runs)| ReasonCount { reason, runs }).collect();
+    reasons.sort_by(|a, b| (b.runs, &a.reason).cmp(&(a.runs, &b.reason)));
+    reasons.truncate(REASONS);
+    reasons
+}
+
+pub(crate) fn spread(mut values: Vec<f64>) -> Option<Spread> {
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (*values.first()?, *values.last()?);
+    let half = values.len() / 2;
+    let median = match values.len() % 2 {
+        0 => f64::midpoint(values[half - 1], values[half]),
+        _ => values[half],
+    };
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(Spread { least, median, mean, most })
+}
+
+fn rate(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use spore_model::{ContextUse, RunId, Timestamp};
+
+    use super::*;
+
+    pub(crate) fn run(number: u32, status: RunStatus, dollars: f64) -> RunFigures {
+        RunFigures {
+            id: RunId::from_parts(0, u128::from(number)),
+            kind: RunKind::Orchestrate,
+            name: format!("task {number}"),
+            status,
+            started: Timestamp::from_millis(i64::from(number)),
+            duration_ms: u64::from(number) * 1000,
+            turns: number,
+            bounces: 1,
+            cost: Cost::exact(Usd::from_dollars(dollars).unwrap()),
+            experiment: None,
+            reason: Some("the checks were red".to_owned()),
+            task: format!("task {number}"),
+            context: None,
+        }
+    }
+
+    #[test]
+    fn what_was_paid_in_vain_is_in_the_price_of_a_verified_change() {
+        let stats = stats_of(&[
+            run(1, RunStatus::Verified, 1.0),
+            run(2, RunStatus::Escalated, 2.5),
+            run(3, RunStatus::Verified, 0.5),
+            run(4, RunStatus::Running, 9.0),
+            run(5, RunStatus::Cancelled, 7.0),
+        ]);
+        assert_eq!((stats.runs, stats.decided, stats.verified), (5, 3, 2));
+        assert_eq!(stats.cost_per_verified, Some(Cost::exact(Usd::from_dollars(2.0).unwrap())));
+        assert_eq!(stats.cost.usd, Usd::from_dollars(20.0).unwrap());
+        assert_eq!(
+            stats.turns.map(|turns| (turns.least, turns.median, turns.most)),
+            Some((1.0, 2.0, 3.0))
+        );
+        assert_eq!(stats.reasons, [ReasonCount { reason: "the checks were red".into(), runs: 1 }]);
+    }
+
+    #[test]
+    fn nothing_has_no_rates() {
+        let stats = stats_of(&[]);
+        assert_eq!(
+            (stats.verified_rate, stats.cost_per_verified, stats.context),
+            (None, None, None)
+        );
+        let none = stats_of(&[run(1, RunStatus::Failed, 1.0)]);
+        assert_eq!((none.verified_rate, none.cost_per_verified), (Some(0.0), None));
+    }
+
+    #[test]
+    fn a_hit_is_a_changed_file_that_was_named() {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let told = |named: &[&str], changed: &[&str]| RunFigures {
+            context: Some(ContextUse::of(&words(named), words(changed))),
+            ..run(1, RunStatus::Verified, 0.0)
+        };
+        let stats = stats_of(&[
+            told(&["a", "b", "c", "d"], &["d", "x"]),
+            told(&["a"], &["a"]),
+            // Was told nothing, or made new files alone: no hit could be expected.
+            told(&[], &["a"]),
+            told(&["a"], &[]),
+        ]);
+        let context = stats.context.unwrap();
+        assert_eq!((context.runs, context.changed, context.named, context.complete), (2, 3, 2, 1));
+        assert_eq!((context.median_rank, context.in_first_three), (Some(2.5), 1));
+    }
+}

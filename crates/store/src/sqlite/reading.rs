@@ -1,0 +1,228 @@
+//! Questions about many runs at once: which of them, what they cost, how many bounces they had.
+//!
+//! A condition stands in the statement only where it was asked for: one that is always true keeps
+//! SQLite from the index that would answer the rest.
+
+use rusqlite::types::{ToSqlOutput, Value};
+use rusqlite::{Connection, Row, ToSql};
+use serde::Serialize;
+use spore_model::{Cost, Run, RunId, Timestamp, Usage, Usd};
+
+use super::rows::{self, JsonWord};
+use crate::journal::{BounceRow, RunQuery, Spending, SpendingBy};
+
+/// Everything of a run but its settings, which are long and of no use in a sum.
+const LEAN: &str = "id, parent, trace, kind, name, task, attempt, depth, role, backend, model,
+    state, outcome, park, mark, reason, base_commit, tree_hash, started, ended, turns,
+    input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nanos,
+    cost_estimated, experiment, 'null' AS settings";
+
+/// What was spent by a run: booked on it, or, where sessions below it were booked on runs of
+/// their own, summed up in its row at its end.
+const SPENT: &str = "max(run.cost_nanos, (
+    SELECT coalesce(sum(cost_nanos), 0) FROM ledger WHERE root = run.id))";
+
+/// Conditions on rows of `run`, and the values that they name.
+#[derive(Default)]
+struct Conditions {
+    all: Vec<String>,
+    values: Vec<(&'static str, Value)>,
+}
+
+impl Conditions {
+    fn of(query: &RunQuery) -> rusqlite::Result<Self> {
+        let mut conditions = Self::default();
+        if query.roots_only {
+            conditions.plain("run.parent IS NULL");
+        }
+        if query.open_only {
+            conditions.plain("run.mark IS NULL AND run.state <> 'ended'");
+        }
+        if let Some(kind) = query.kind {
+            conditions.add("run.kind = :kind", ":kind", word(&JsonWord(kind))?);
+        }
+        if let Some(id) = query.before {
+            let older = "(run.started, run.id) < (SELECT started, id FROM run WHERE id = :before)";
+            conditions.add(older, ":before", word(&JsonWord(id))?);
+        }
+        let booked = |column: &str| {
+            format!(
+                "(run.{column} = :{column} OR EXISTS (
+                   SELECT 1 FROM ledger WHERE root = run.id AND ledger.{column} = :{column}))"
+            )
+        };
+        for (column, name, asked) in [
+            ("backend", ":backend", &query.backend),
+            ("model", ":model", &query.model),
+            ("role", ":role", &query.role),
+        ] {
+            if let Some(asked) = asked {
+                conditions.add(&booked(column), name, asked.clone().into());
+            }
+        }
+        if let Some(label) = &query.experiment {
+            conditions.add("run.experiment = :experiment", ":experiment", label.clone().into());
+        }
+        if let Some(text) = &query.text {
+            let holds = "instr(lower(coalesce(run.task, run.name)), lower(:text)) > 0";
+            conditions.add(holds, ":text", text.clone().into());
+        }
+        if let Some(usd) = query.min_cost {
+            conditions.add(&format!("{SPENT} >= :usd"), ":usd", usd.as_nanos().into());
+        }
+        if let Some(least) = query.lasted {
+            let millis = i64::try_from(least.least.as_millis()).unwrap_or(i64::MAX);
+            conditions.add(
+                "coalesce(run.ended, :now) - run.started >= :millis",
+                ":millis",
+                millis.into(),
+            );
+            conditions.values.push((":now", least.now.as_millis().into()));
+        }
+        Ok(conditions)
+    }
+
+    fn plain(&mut self, condition: &str) {
+        self.all.push(condition.to_owned());
+    }
+
+    fn add(&mut self, condition: &str, name: &'static str, value: Value) {
+        self.plain(condition);
+        self.values.push((name, value));
+    }
+
+    fn begun_since(&mut self, since: Option<Timestamp>) {
+        if let Some(since) = since {
+            self.add("run.started >= :since", ":since", since.as_millis().into());
+        }
+    }
+
+    fn sql(&self) -> String {
+        if self.all.is_empty() { "TRUE".to_owned() } else { self.all.join(" AND ") }
+    }
+
+    fn read<T>(
+        &self,
+        connection: &Connection,
+        sql: &str,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let values: Vec<(&str, &dyn ToSql)> =
+            self.values.iter().map(|(name, value)| (*name, value as &dyn ToSql)).collect();
+        connection.prepare_cached(sql)?.query_map(&values[..], read)?.collect()
+    }
+}
+
+fn word<T: Serialize>(word: &JsonWord<T>) -> rusqlite::Result<Value> {
+    match word.to_sql()? {
+        ToSqlOutput::Owned(value) => Ok(value),
+        ToSqlOutput::Borrowed(value) => Value::try_from(value).map_err(Into::into),
+        _ => Ok(Value::Null),
+    }
+}
+
+pub(super) fn runs(connection: &Connection, query: &RunQuery) -> rusqlite::Result<Vec<Run>> {
+    let mut conditions = Conditions::of(query)?;
+    conditions.begun_since(query.since);
+    let columns = if query.without_settings { LEAN } else { "*" };
+    let limit = query.limit.map_or(String::new(), |limit| format!("LIMIT {limit}"));
+    let sql = format!(
+        "SELECT {columns} FROM run WHERE {} ORDER BY started DESC, id DESC {limit}",
+        conditions.sql()
+    );
+    conditions.read(connection, &sql, rows::run)
+}
+
+/// The runs' own bills are summed first, out of the index alone; the few sums that are left are
+/// then held against the conditions on their runs.
+pub(super) fn spending(
+    connection: &Connection,
+    query: &RunQuery,
+    by: SpendingBy,
+) -> rusqlite::Result<Vec<Spending>> {
+    let mut conditions = Conditions::of(query)?;
+    let mut booked = "TRUE";
+    if let Some(since) = query.since {
+        booked = "booked >= :since";
+        conditions.values.push((":since", since.as_millis().into()));
+    }
+    let (inner, outer, label) = match by {
+        SpendingBy::Run => ("root", "word", "run.name"),
+        SpendingBy::Role => ("role", "word", "NULL"),
+        SpendingBy::Model => ("model", "word", "NULL"),
+        SpendingBy::Day => ("booked / 86400000", "word", "NULL"),
+        SpendingBy::Experiment => ("root", "run.experiment", "NULL"),
+    };
+    let sums = [
+        "turns",
+        "cost_nanos",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+    ];
+    let inner_sums = sums.map(|name| format!("sum({name}) AS {name}")).join(", ");
+    let sql = format!(
+        "SELECT CAST({outer} AS TEXT) AS of, {label} AS label, sum(sessions) AS sessions,
+             max(estimated) AS cost_estimated, count(DISTINCT paid.root) AS runs, {}
+         FROM (SELECT root, {inner} AS word, count(*) AS sessions, max(cost_estimated) AS estimated,
+                   {inner_sums}
+               FROM ledger INDEXED BY ledger_sums WHERE {booked} GROUP BY root, word) AS paid
+         CROSS JOIN run ON run.id = paid.root
+         WHERE {}
+         GROUP BY {outer}",
+        sums.map(|name| format!("sum(paid.{name}) AS {name}")).join(", "),
+        conditions.sql()
+    );
+    conditions.read(connection, &sql, |row| spent(row, by))
+}
+
+fn spent(row: &Row<'_>, by: SpendingBy) -> rusqlite::Result<Spending> {
+    let count =
+        |name: &str| Ok::<_, rusqlite::Error>(row.get::<_, i64>(name)?.max(0).cast_unsigned());
+    let of: Option<String> = row.get("of")?;
+    Ok(Spending {
+        of: match by {
+            SpendingBy::Day => of
+                .and_then(|day| day.parse::<i64>().ok())
+                .map(|day| Timestamp::from_millis(day.saturating_mul(86_400_000)).day()),
+            _ => of,
+        },
+        label: row.get("label")?,
+        runs: count("runs")?,
+        sessions: count("sessions")?,
+        turns: count("turns")?,
+        usage: Usage {
+            input_tokens: count("input_tokens")?,
+            output_tokens: count("output_tokens")?,
+            cache_read_tokens: count("cache_read_tokens")?,
+            cache_write_tokens: count("cache_write_tokens")?,
+        },
+        cost: Cost {
+            usd: Usd::from_nanos(row.get("cost_nanos")?),
+            estimated: row.get("cost_estimated")?,
+        },
+    })
+}
+
+pub(super) fn bounces(
+    connection: &Connection,
+    since: Option<Timestamp>,
+) -> rusqlite::Result<Vec<BounceRow>> {
+    let mut conditions = Conditions::default();
+    conditions.plain("run.kind = 'bounce'");
+    conditions.begun_since(since);
+    let sql = format!(
+        "SELECT parent, attempt, settings FROM run INDEXED BY run_bounces
+         WHERE parent IS NOT NULL AND {} ORDER BY parent, attempt",
+        conditions.sql()
+    );
+    conditions.read(connection, &sql, |row| {
+        let kept: String = row.get("settings")?;
+        Ok(BounceRow {
+            run: row.get::<_, JsonWord<RunId>>("parent")?.0,
+            bounce: row.get("attempt")?,
+            context: serde_json::from_str(&kept).ok(),
+        })
+    })
+}
