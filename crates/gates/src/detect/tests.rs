@@ -97,10 +97,26 @@ fn unittest_starts_where_the_packages_of_its_tests_start() {
     check(&[("tests/__init__.py", ""), ("tests/test_a.py", "")], &[UNITTEST]);
     check(&[("tests/unit/test_a.py", "")], &[&from("tests/unit")]);
     check(
-        &[("src/p/__init__.py", ""), ("src/p/test_a.py", ""), ("test_b.py", "")],
-        &[UNITTEST, &from("src")],
+        &[("lib/p/__init__.py", ""), ("lib/p/test_a.py", ""), ("test_b.py", "")],
+        &[UNITTEST, &from("lib")],
     );
     check(&[("tests/helper.py", "")], &[]);
+}
+
+#[test]
+fn modules_below_src_are_found_in_the_tree_before_what_is_installed() {
+    let first = |gate: &str| gate.replace("python3", "PYTHONPATH=\"$PWD/src\" python3");
+    let (pytest, unittest) = (first(PYTEST), first(UNITTEST));
+    let settings = ("pyproject.toml", "[tool.pytest.ini_options]");
+    let (test, package) = (("tests/test_a.py", ""), ("src/p/__init__.py", ""));
+    check(&[settings, test, package], &[&pytest]);
+    check(&[("test_a.py", ""), ("src/p.py", "")], &[&unittest]);
+    let below = found(&[("web/pyproject.toml", ""), ("web/test_a.py", ""), ("web/src/p.py", "")]);
+    assert_eq!((below[0].dir.as_str(), below[0].command.contains("$PWD/src")), ("web", true));
+    assert!(below[0].guards.contains(&"/web/src/sitecustomize.py".to_owned()), "{below:?}");
+    // A package of that name is imported by it, and what is no module of Python is not looked for.
+    check(&[("test_a.py", ""), ("src/__init__.py", ""), ("src/p/__init__.py", "")], &[UNITTEST]);
+    check(&[("test_a.py", ""), ("src/p/data/a.py", ""), ("src/main.c", "")], &[UNITTEST]);
 }
 
 #[test]
