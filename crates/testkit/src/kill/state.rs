@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use super::{CommandTraits, KillTally};
 use crate::TestEnv;
 
+/// How many letters of a commit's id people are told.
+const SHORT_COMMIT: usize = 12;
+
 /// Everything a finished run leaves, with ids and times taken out.
 pub(super) fn canonical(
     env: &TestEnv,
@@ -24,6 +27,7 @@ pub(super) fn canonical(
     let run = listed[0]["id"].as_str().unwrap().to_owned();
     let shown = env.spore(&["runs", "show", &run, "--json"]).code(0).json();
     let lost = lost_sessions(&shown);
+    let commits = commits(env);
     tally.repeated_sessions += u32::try_from(lost.len()).unwrap();
     json!({
         "status": shown["status"],
@@ -32,10 +36,10 @@ pub(super) fn canonical(
         "parts": parts(&shown, &lost),
         "refs": refs(env, &run),
         "ledger": in_order(traits, ledger(&shown, traits, point, tally)),
-        "events": in_order(traits, events(env, &run, traits, &lost, point, tally)),
+        "events": in_order(traits, events(env, &run, traits, &lost, &commits, point, tally)),
         "graph": graph(env, &run),
         "work_tree": env.git(&["status", "--porcelain"]),
-        "files": files(env, traits, &run),
+        "files": files(env, traits, &run, &commits),
     })
 }
 
@@ -104,6 +108,34 @@ fn refs(env: &TestEnv, run: &str) -> Vec<String> {
         .collect()
 }
 
+/// The commits of all refs, each with its tree: a commit's id has its time and its run in it, and
+/// the ids of all that stand on it.
+fn commits(env: &TestEnv) -> BTreeMap<String, String> {
+    let list = ["rev-list", "--all", "--format=%H %T"];
+    [env.git(&list), env.work_git(&list)]
+        .iter()
+        .flat_map(|told| told.lines())
+        .filter(|line| !line.starts_with("commit "))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(id, tree)| (id.to_owned(), tree.to_owned()))
+        .collect()
+}
+
+/// A text in which each commit is told by its tree: where its whole id stands, and where the short
+/// one does that people are told.
+fn by_trees(text: &str, commits: &BTreeMap<String, String>) -> String {
+    commits.iter().fold(text.to_owned(), |text, (id, tree)| {
+        let short = &id[..SHORT_COMMIT];
+        match text.contains(short) {
+            true => {
+                let text = text.replace(id, &format!("commit-of-{tree}"));
+                text.replace(short, &format!("commit-of-{}", &tree[..SHORT_COMMIT]))
+            }
+            false => text,
+        }
+    })
+}
+
 /// What each session cost that has an end. A real agent goes on with a conversation that was cut
 /// off, so that its calls are spread over two sessions: what they come to is for a test that knows
 /// the model.
@@ -133,6 +165,7 @@ fn events(
     run: &str,
     traits: CommandTraits,
     lost: &BTreeSet<String>,
+    commits: &BTreeMap<String, String>,
     point: &str,
     tally: &mut KillTally,
 ) -> Vec<Value> {
@@ -157,7 +190,8 @@ fn events(
                 continue;
             }
             *keys.entry(format!("{kind} of {about}")).or_default() += 1;
-            let payload = plain(&without_run(&event["payload"].to_string(), run));
+            let payload = by_trees(&event["payload"].to_string(), commits);
+            let payload = plain(&without_run(&payload, run));
             let mut payload = without_commit(&payload);
             if let Some(fields) = payload.as_object_mut().filter(|_| traits.foreign) {
                 fields.retain(|name, _| !["turns", "usage", "cost", "tools"].contains(&&name[..]));
@@ -200,7 +234,12 @@ fn graph(env: &TestEnv, run: &str) -> Vec<String> {
 }
 
 /// Files by name; content too, where it does not tell how long something took.
-fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, String> {
+fn files(
+    env: &TestEnv,
+    traits: CommandTraits,
+    run: &str,
+    commits: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
     let dir = env.repo().join(".spore/runs").join(run);
     let mut found = BTreeMap::new();
     let mut open = vec![dir.clone()];
@@ -223,7 +262,7 @@ fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, St
                 "lock" => String::new(),
                 // A real agent makes up ids of its own and tells times and places all through.
                 _ if traits.foreign && name.ends_with("transcript.jsonl") => String::new(),
-                _ => plain(&without_run(&without_place(env, &path), run)),
+                _ => plain(&without_run(&by_trees(&without_place(env, &path), commits), run)),
             };
             let content = match name.as_str() {
                 ".live-report" => sorted(&content),
