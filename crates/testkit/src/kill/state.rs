@@ -190,6 +190,11 @@ fn events(
                 continue;
             }
             *keys.entry(format!("{kind} of {about}")).or_default() += 1;
+            // A real agent that goes on in its conversation calls no tool again whose result it
+            // has: which tools were used is spread over two sessions, like what they cost.
+            if traits.foreign && kind == "tools.used" {
+                continue;
+            }
             let payload = by_trees(&event["payload"].to_string(), commits);
             let payload = plain(&without_run(&payload, run));
             let mut payload = without_commit(&payload);
