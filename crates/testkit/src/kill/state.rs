@@ -27,19 +27,19 @@ pub(super) fn canonical(
     let run = listed[0]["id"].as_str().unwrap().to_owned();
     let shown = env.spore(&["runs", "show", &run, "--json"]).code(0).json();
     let lost = lost_sessions(&shown);
-    let commits = commits(env);
+    let names = Names { commits: commits(env), runs: other_runs(&shown, &run) };
     tally.repeated_sessions += u32::try_from(lost.len()).unwrap();
     json!({
         "status": shown["status"],
         "tree": shown["run"]["tree_hash"],
         "bounces": bounces(&shown),
         "parts": parts(&shown, &lost),
-        "refs": refs(env, &run),
+        "refs": refs(env, &run, &names),
         "ledger": in_order(traits, ledger(&shown, traits, point, tally)),
-        "events": in_order(traits, events(env, &run, traits, &lost, &commits, point, tally)),
+        "events": in_order(traits, events(env, &run, traits, &lost, &names, point, tally)),
         "graph": graph(env, &run),
         "work_tree": env.git(&["status", "--porcelain"]),
-        "files": files(env, traits, &run, &commits),
+        "files": files(env, traits, &run, &names),
     })
 }
 
@@ -98,13 +98,13 @@ fn bounces(shown: &Value) -> Vec<Value> {
 }
 
 /// Ref names with the trees they point to: a commit's id has its time in it.
-fn refs(env: &TestEnv, run: &str) -> Vec<String> {
+fn refs(env: &TestEnv, run: &str, names: &Names) -> Vec<String> {
     let list = ["for-each-ref", "--format=%(refname) %(tree)"];
     [env.git(&list), env.work_git(&list)]
         .iter()
         .flat_map(|refs| refs.lines())
-        .map(|line| plain(&without_run(line, run)))
-        .filter(|line| !line.starts_with("refs/spore/RUN/left/"))
+        .map(|line| plain(&without_run(&names.replaced(line), run)))
+        .filter(|line| !(line.starts_with("refs/spore/") && line.contains("/left/")))
         .collect()
 }
 
@@ -121,19 +121,40 @@ fn commits(env: &TestEnv) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A text in which each commit is told by its tree: where its whole id stands, and where the short
-/// one does that people are told.
-fn by_trees(text: &str, commits: &BTreeMap<String, String>) -> String {
-    commits.iter().fold(text.to_owned(), |text, (id, tree)| {
-        let short = &id[..SHORT_COMMIT];
-        match text.contains(short) {
-            true => {
-                let text = text.replace(id, &format!("commit-of-{tree}"));
-                text.replace(short, &format!("commit-of-{}", &tree[..SHORT_COMMIT]))
+/// The runs below this one.
+fn other_runs(shown: &Value, run: &str) -> Vec<String> {
+    let parts = shown["parts"].as_array().into_iter().flatten();
+    let ids = parts.filter_map(|part| part["id"].as_str()).filter(|id| *id != run);
+    ids.map(str::to_owned).collect()
+}
+
+/// What is named after the time at which it was made or begun.
+struct Names {
+    /// Commits, each with its tree.
+    commits: BTreeMap<String, String>,
+    runs: Vec<String>,
+}
+
+impl Names {
+    /// A text in which each commit is told by its tree, and other runs by no name at all: where the
+    /// whole id stands, and where the short one does that people are told.
+    fn replaced(&self, text: &str) -> String {
+        let mut told = text.to_owned();
+        for (id, tree) in &self.commits {
+            let short = &id[..SHORT_COMMIT];
+            if told.contains(short) {
+                told = told.replace(id, &format!("commit-of-{tree}"));
+                told = told.replace(short, &format!("commit-of-{}", &tree[..SHORT_COMMIT]));
             }
-            false => text,
         }
-    })
+        for id in &self.runs {
+            let short = id.get(id.len().saturating_sub(8)..).unwrap_or(id);
+            if told.contains(short) {
+                told = told.replace(id, "ID").replace(short, "ID");
+            }
+        }
+        told
+    }
 }
 
 /// What each session cost that has an end. A real agent goes on with a conversation that was cut
@@ -165,7 +186,7 @@ fn events(
     run: &str,
     traits: CommandTraits,
     lost: &BTreeSet<String>,
-    commits: &BTreeMap<String, String>,
+    names: &Names,
     point: &str,
     tally: &mut KillTally,
 ) -> Vec<Value> {
@@ -195,7 +216,7 @@ fn events(
             if traits.foreign && kind == "tools.used" {
                 continue;
             }
-            let payload = by_trees(&event["payload"].to_string(), commits);
+            let payload = names.replaced(&event["payload"].to_string());
             let payload = plain(&without_run(&payload, run));
             let mut payload = without_commit(&payload);
             if let Some(fields) = payload.as_object_mut().filter(|_| traits.foreign) {
@@ -243,7 +264,7 @@ fn files(
     env: &TestEnv,
     traits: CommandTraits,
     run: &str,
-    commits: &BTreeMap<String, String>,
+    names: &Names,
 ) -> BTreeMap<String, String> {
     let dir = env.repo().join(".spore/runs").join(run);
     let mut found = BTreeMap::new();
@@ -267,7 +288,7 @@ fn files(
                 "lock" => String::new(),
                 // A real agent makes up ids of its own and tells times and places all through.
                 _ if traits.foreign && name.ends_with("transcript.jsonl") => String::new(),
-                _ => plain(&without_run(&by_trees(&without_place(env, &path), commits), run)),
+                _ => plain(&without_run(&names.replaced(&without_place(env, &path)), run)),
             };
             let content = match name.as_str() {
                 ".live-report" => sorted(&content),
