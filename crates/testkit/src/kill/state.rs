@@ -27,7 +27,7 @@ pub(super) fn canonical(
     let run = listed[0]["id"].as_str().unwrap().to_owned();
     let shown = env.spore(&["runs", "show", &run, "--json"]).code(0).json();
     let lost = lost_sessions(&shown);
-    let names = Names { commits: commits(env), runs: other_runs(&shown, &run) };
+    let names = MadeNames { commits: commits(env), runs: other_runs(&shown, &run) };
     tally.repeated_sessions += u32::try_from(lost.len()).unwrap();
     json!({
         "status": shown["status"],
@@ -98,7 +98,7 @@ fn bounces(shown: &Value) -> Vec<Value> {
 }
 
 /// Ref names with the trees they point to: a commit's id has its time in it.
-fn refs(env: &TestEnv, run: &str, names: &Names) -> Vec<String> {
+fn refs(env: &TestEnv, run: &str, names: &MadeNames) -> Vec<String> {
     let list = ["for-each-ref", "--format=%(refname) %(tree)"];
     [env.git(&list), env.work_git(&list)]
         .iter()
@@ -129,13 +129,13 @@ fn other_runs(shown: &Value, run: &str) -> Vec<String> {
 }
 
 /// What is named after the time at which it was made or begun.
-struct Names {
+struct MadeNames {
     /// Commits, each with its tree.
     commits: BTreeMap<String, String>,
     runs: Vec<String>,
 }
 
-impl Names {
+impl MadeNames {
     /// A text in which each commit is told by its tree, and other runs by no name at all: where the
     /// whole id stands, and where the short one does that people are told.
     fn replaced(&self, text: &str) -> String {
@@ -186,7 +186,7 @@ fn events(
     run: &str,
     traits: CommandTraits,
     lost: &BTreeSet<String>,
-    names: &Names,
+    names: &MadeNames,
     point: &str,
     tally: &mut KillTally,
 ) -> Vec<Value> {
@@ -264,7 +264,7 @@ fn files(
     env: &TestEnv,
     traits: CommandTraits,
     run: &str,
-    names: &Names,
+    names: &MadeNames,
 ) -> BTreeMap<String, String> {
     let dir = env.repo().join(".spore/runs").join(run);
     let mut found = BTreeMap::new();
