@@ -421,3 +421,38 @@ fn a_session_that_was_cut_off_counts_what_the_model_counted() {
     });
     assert_eq!(told, Some(50), "what `-v` tells of a call");
 }
+
+#[test]
+fn a_call_may_have_been_made_once_the_results_of_all_tools_are_heard() {
+    let piece = |event: &str| format!(r#"{{"type":"stream_event","event":{event}}}"#);
+    let result_of = |id: &str| {
+        format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"ok"}}]}}}}"#
+        )
+    };
+    let calls = ["t1", "t2"].map(|id| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m1","content":[{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}]}}}}"#
+        )
+    });
+    let answer = [
+        r#"{"type":"system","subtype":"status","status":"requesting"}"#.to_owned(),
+        piece(
+            r#"{"type":"message_start","message":{"id":"m1","usage":{"input_tokens":1000,"output_tokens":1}}}"#,
+        ),
+        calls.join("\n"),
+        piece(r#"{"type":"message_delta","usage":{"output_tokens":50}}"#),
+        piece(r#"{"type":"message_stop"}"#),
+    ];
+    let counted = |more: &[String]| {
+        let exit = Exit { stopped: Some(Stopped::Cancelled), ..Exit::default() };
+        let heard = [&answer[..], more].concat().join("\n");
+        play(&heard, needs(), &exit).1.counted
+    };
+    let both = [result_of("t1"), result_of("t2")];
+    assert_eq!(counted(&both[..1]), CallsCounted::All, "a tool is still at work");
+    assert_eq!(counted(&both), CallsCounted::InDoubt);
+    // One that ended by itself after that has not asked again.
+    let end = r#"{"type":"result","subtype":"error_max_turns","num_turns":1,"usage":{"input_tokens":1000,"output_tokens":50}}"#;
+    assert_eq!(counted(&[&both[..], &[end.to_owned()]].concat()), CallsCounted::All);
+}

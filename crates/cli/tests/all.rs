@@ -39,6 +39,7 @@ mod known_secrets;
 mod limits;
 mod live;
 mod local_models;
+mod loop_kills;
 mod machine;
 mod mcp;
 mod mcp_install;

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use spore_testkit::TestEnv;
-use spore_testkit::kill::{CommandTraits, KillPoint, KillTarget, sample};
+use spore_testkit::kill::{CommandTraits, KillPoint, KillTarget, matrix_of, sample};
 
+use crate::kill_matrix::asked_for;
 use crate::scenes::{self, WRITE_42};
 
 const PASS: &str =
@@ -60,17 +61,19 @@ fn the_first_that_holds_wins_and_the_others_are_ended_and_kept() {
     assert!(spore_testkit::wait_until_none(env.dir(), std::time::Duration::ZERO).is_empty());
 }
 
+/// All racers hold, and this is said when they are compared.
+fn compared(says: &str) -> String {
+    let session = format!(
+        "[[session]]\nrole = \"verifier\"\nbounce = 0\ncost_usd = 0.125\nfinal = '''{says}'''\n"
+    );
+    scenario(WRITE_42) + &session
+}
+
 #[test]
 fn the_best_of_all_is_the_one_that_the_verifier_prefers() {
-    let choice = |text: &str| {
-        let compared = format!(
-            "[[session]]\nrole = \"verifier\"\nbounce = 0\ncost_usd = 0.125\nfinal = '''{text}'''\n"
-        );
-        scenario(WRITE_42) + &compared
-    };
     let says = r#"<verdict>{"nonce": "$NONCE", "choice": 2, "reason": "smaller"}</verdict>"#;
     for (says, told) in [(says, "the verifier prefers"), ("the second", "names none")] {
-        let env = scenes::with_scenario(&choice(says));
+        let env = scenes::with_scenario(&compared(says));
         let output = scenes::orchestrate(&env, &["--race", "best,2", "--apply", "merge"]).code(0);
         assert!(output.stderr.contains(told), "{}", output.render());
         let race = scenes::newest(&env);
@@ -94,17 +97,33 @@ fn a_race_that_none_wins_says_so() {
     let _ = scenes::orchestrate(&env, &["--race", "2", "--in-place"]).code(64);
 }
 
+/// Whether an effect is the race's own: racers have theirs at once, in no order, and a matrix of
+/// their own as runs.
+fn is_own(effect: &str) -> bool {
+    let own =
+        ["create run#", "winner#", "apply#", "commit#", "finish#", "2 changes", "heads/spore"];
+    let is_of_racer = effect.contains(" write the answer/1 ");
+    own.iter().any(|part| effect.contains(part)) && !is_of_racer
+        || effect.contains("row:create write the answer/1#")
+        || effect.contains("file:verifier/")
+}
+
 #[test]
 fn a_race_killed_anywhere_ends_like_one_that_was_not() {
+    let prefers = r#"<verdict>{"nonce": "$NONCE", "choice": 2, "reason": "smaller"}</verdict>"#;
     let target = KillTarget {
-        scene: &|| scenes::with_scenario(&scenario(WRITE_42)),
+        scene: &|| scenes::with_scenario(&compared(prefers)),
         command: &[scenes::ORCHESTRATE, &["--race", "best,2"]].concat(),
-        random: 0,
+        random: 20,
     };
-    let traits = CommandTraits { parallel: true, ..CommandTraits::default() };
+    let traits = CommandTraits { parallel: true, only: Some(is_own), ..CommandTraits::default() };
     let kills = [KillPoint::After(0.3), KillPoint::After(0.6), KillPoint::After(0.9)];
-    let tally = sample(&target, traits, &kills);
+    let tally = match asked_for("all") {
+        true => matrix_of(&target, traits),
+        false => sample(&target, traits, &kills),
+    };
     println!("kills of a race: {}", tally.line());
     assert_eq!(tally.left_running, Vec::<String>::new());
     assert_eq!(tally.duplicates, Vec::<String>::new());
+    assert_eq!(tally.divergent, Vec::<String>::new());
 }

@@ -3,11 +3,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use spore_scripted_model::{ModelScenario, ModelServer, Turn, VendorRefusal, When};
-use spore_testkit::kill::{CommandTraits, KillPoint, KillTarget, matrix_of, sample};
 use spore_testkit::{TestEnv, wait_until_none};
 
 use crate::kill_matrix::asked_for;
@@ -23,7 +22,7 @@ final = '''<verdict>{"nonce":"$NONCE","verdict":"supports"}</verdict>'''
 "#;
 
 /// A coder's session for a task with these words.
-fn coder(words: &str, steps: &str) -> String {
+pub(crate) fn coder(words: &str, steps: &str) -> String {
     format!(
         "[[session]]\nrole = \"coder\"\nbounce = 1\ntask = \"{words}\"\ncost_usd = 0.5\n\
          final = \"done\"\nsteps = [{steps}]\n"
@@ -31,7 +30,7 @@ fn coder(words: &str, steps: &str) -> String {
 }
 
 /// A coder that writes `NAME.txt` for each task `write NAME`.
-fn writes(names: &[&str]) -> String {
+pub(crate) fn writes(names: &[&str]) -> String {
     let one = |name: &&str| {
         coder(
             &format!("write {name}."),
@@ -42,28 +41,28 @@ fn writes(names: &[&str]) -> String {
 }
 
 /// A coder that says that it is done and changes nothing: its task is escalated.
-fn idles(name: &str) -> String {
+pub(crate) fn idles(name: &str) -> String {
     format!(
         "[[session]]\nrole = \"coder\"\nbounce = 1\ntask = \"write {name}.\"\ncost_usd = 0.5\n\
          final = \"done\"\n"
     )
 }
 
-fn scene(tasks: &str, parts: &[String]) -> TestEnv {
+pub(crate) fn scene(tasks: &str, parts: &[String]) -> TestEnv {
     let env = scenes::small().with_variable("SPORE_LOOP_COOLDOWN", "0s");
     env.write_at(&env.dir().join("tasks.txt"), tasks);
     env.write_at(&env.dir().join("scenario.toml"), &format!("{}{AGREES}", parts.concat()));
     env
 }
 
-const REPLAY: [&str; 6] =
+pub(crate) const REPLAY: [&str; 6] =
     ["--backend", "replay", "--scenario", "../scenario.toml", "--max-bounces", "1"];
 
-fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["loop", "--source", "../tasks.txt"][..], &REPLAY, more].concat()
 }
 
-fn with_loop(env: &TestEnv, more: &[&str]) -> spore_testkit::ProgramOutput {
+pub(crate) fn with_loop(env: &TestEnv, more: &[&str]) -> spore_testkit::ProgramOutput {
     env.spore(&args(more))
 }
 
@@ -273,36 +272,6 @@ fn a_list_on_stdin_is_worked_through() {
     assert_eq!((statuses(&report), &report["source"]), (vec!["verified"], &"-".into()));
 }
 
-#[test]
-fn a_loop_killed_at_its_own_effects_ends_like_one_that_was_not() {
-    let command = args(&[]);
-    let all = asked_for("all");
-    let tasks = "id: a\nwrite a.\n---\nid: b\nwrite b.\n";
-    let target = KillTarget {
-        scene: &|| scene(tasks, &[writes(&["a"]), idles("b")]),
-        command: &command,
-        random: if all { 20 } else { 0 },
-    };
-    let tally = match all {
-        true => matrix_of(&target, CommandTraits::default()),
-        false => sample(&target, CommandTraits::default(), &OWN_EFFECTS.map(KillPoint::At)),
-    };
-    println!("kill matrix of a loop: {}", tally.line());
-    let nothing: Vec<String> = Vec::new();
-    assert_eq!(tally.divergent, nothing, "{}", tally.line());
-    assert_eq!(tally.duplicates, nothing, "{}", tally.line());
-    assert_eq!(tally.left_running, nothing, "{}", tally.line());
-}
-
-/// One of each that a loop has beside those of the runs of its tasks.
-const OWN_EFFECTS: [&str; 5] = [
-    "before:row:finish task/a/1#1",
-    "after:row:begin land/a/1#1",
-    "before:row:finish land/a/1#1",
-    "before:row:begin apply#1",
-    "before:row:finish finish#1",
-];
-
 /// What a coder does whose work came back: the session for a prompt with these words in it.
 fn comes_back(name: &str, steps: &str) -> String {
     coder(&format!("write {name}.\\n\\nThis was done and verified before"), steps)
@@ -314,15 +283,15 @@ fn write(path: &str, content: &str) -> String {
 
 /// Independent tasks, chains of three, and pairs that write the same file, which is only as it
 /// should be with the words of both.
-struct ParallelWork {
-    alone: usize,
-    chains: usize,
-    pairs: usize,
-    sleep_ms: u64,
+pub(crate) struct ParallelWork {
+    pub(crate) alone: usize,
+    pub(crate) chains: usize,
+    pub(crate) pairs: usize,
+    pub(crate) sleep_ms: u64,
 }
 
 impl ParallelWork {
-    fn scene(&self) -> TestEnv {
+    pub(crate) fn scene(&self) -> TestEnv {
         let (mut tasks, mut parts) = (String::new(), Vec::new());
         let mut add = |name: &str, settings: &str, steps: String| {
             tasks.push_str(&format!("id: {name}\n{settings}write {name}.\n---\n"));
@@ -360,14 +329,14 @@ impl ParallelWork {
         scene(&tasks, &parts)
     }
 
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.alone + 3 * self.chains + 2 * self.pairs
     }
 }
 
 /// Every commit of the branch passes the project's check, and each task is on it once.
 #[track_caller]
-fn check_branch(env: &TestEnv, report: &Value) {
+pub(crate) fn check_branch(env: &TestEnv, report: &Value) {
     let branch = report["branch"].as_str().unwrap();
     let mut subjects = subjects(env, report);
     let count = subjects.len();
@@ -432,52 +401,6 @@ fn tasks_that_break_each_other_are_told_the_failing_check_and_land_after_it() {
     assert_eq!(statuses(&report), ["verified", "verified"], "{report:#}");
     assert_eq!(subjects(&env, &report).len(), 2);
     check_branch(&env, &report);
-}
-
-/// Kills a loop after a while, brings it to its end, and says what came of it.
-#[track_caller]
-fn killed_after(env: &TestEnv, words: &[&str], time: Duration) -> Value {
-    let mut child = env.start_in(&env.repo(), words, &[]);
-    let begun = Instant::now();
-    while begun.elapsed() < time && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let _ = child.kill();
-    let _ = env.finish(child);
-    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), [], "killed after {time:?}");
-    // The same call goes on with what it finds.
-    env.spore(words).code(0).json()
-}
-
-#[test]
-fn a_parallel_loop_killed_at_any_moment_loses_nothing_and_does_nothing_twice() {
-    let random = if asked_for("all") { 20 } else { 3 };
-    let work = ParallelWork { alone: 3, chains: 0, pairs: 0, sleep_ms: 50 };
-    let words = args(&["--parallel", "3", "--json"]);
-    let begun = Instant::now();
-    let undisturbed = work.scene().spore(&words).code(0).json();
-    let took = begun.elapsed();
-    assert_eq!(undisturbed["verified"], 3, "{undisturbed:#}");
-    for number in 0..random {
-        let env = work.scene();
-        let share = (f64::from(number) + 0.5) / f64::from(random);
-        let report = killed_after(&env, &words, took.mul_f64(share));
-        let done = report["verified"].as_u64().unwrap() + report["skipped"].as_u64().unwrap();
-        assert_eq!(done, 3, "after {share}: {report:#}");
-        let branch =
-            env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/spore/loop"]);
-        let log = env.git(&["log", "--format=%s", &format!("main..{branch}")]);
-        let mut subjects: Vec<&str> = log.lines().collect();
-        subjects.sort_unstable();
-        let all = ["alone0", "alone1", "alone2"].map(|name| format!("feat(loop): write {name}."));
-        assert_eq!(subjects, all, "after {share}");
-        // What was paid to its end is paid once.
-        let id = scenes::newest_id(&env);
-        let shown = env.spore(&["runs", "show", &id, "--json"]).code(0).json();
-        let rows = shown["ledger"].as_array().unwrap().iter();
-        let whole = rows.filter(|row| row["interrupted"] == false).count();
-        assert_eq!(whole, 6, "after {share}: {shown:#}");
-    }
 }
 
 #[test]

@@ -48,8 +48,10 @@ const API: Tongue = Tongue {
 
 /// The coder clears a file that must stay, then writes a wrong answer, then the right one.
 fn turns(tongue: &Tongue) -> [Turn; 9] {
+    // No command is spelt like what it says: a call is told in pieces before it is made, and what
+    // waits for its word must not take the call for its result.
     let coder = |when: &str, command: &str| {
-        (tongue.shell)(&format!("{command}; echo WRITTEN")).when(When::contains(when))
+        (tongue.shell)(&format!("{command}; printf WRIT; echo TEN")).when(When::contains(when))
     };
     let after =
         |result: &str| When { tool_result_contains: Some(result.to_owned()), ..When::default() };

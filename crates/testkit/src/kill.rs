@@ -86,6 +86,9 @@ pub struct CommandTraits {
     pub one_of_each: bool,
     /// A real agent plays in it: its transcripts are its own, and only their names compared.
     pub foreign: bool,
+    /// Kill it at the effects only that this says yes to by their names: those of a command that
+    /// starts runs, for instance, and not those of the runs, which have a matrix of their own.
+    pub only: Option<fn(&str) -> bool>,
 }
 
 /// Runs the whole matrix, on as many threads as there are cores.
@@ -96,7 +99,8 @@ pub fn matrix(target: &KillTarget<'_>) -> KillTally {
 /// Like [`matrix`], for a command with a traits of its own.
 pub fn matrix_of(target: &KillTarget<'_>, traits: CommandTraits) -> KillTally {
     let reference = undisturbed(target, traits);
-    let mut points: Vec<&String> = reference.points.iter().collect();
+    let is_asked = |point: &&String| traits.only.is_none_or(|is_asked| is_asked(point));
+    let mut points: Vec<&String> = reference.points.iter().filter(is_asked).collect();
     if traits.one_of_each {
         let mut seen = BTreeSet::new();
         points.retain(|point| seen.insert(kind_of(point)));

@@ -34,6 +34,9 @@ pub(super) struct ModelCalls {
     is_guessed: bool,
     /// The program said that it asks the model, and no answer has begun.
     is_asking: bool,
+    /// The model has all that it asked for, so that the next call may be on its way before the
+    /// program says so.
+    is_due: bool,
     /// The session's own last call, and what was printed after it: both are in the next one.
     last: Usage,
     since: u64,
@@ -65,6 +68,17 @@ impl ModelCalls {
     /// The program asks the model now.
     pub(super) fn asks(&mut self) {
         self.is_asking = true;
+        self.is_due = false;
+    }
+
+    /// Nothing is missing for the next call, which the program makes unless it ends now.
+    pub(super) fn is_next(&mut self) {
+        self.is_due = true;
+    }
+
+    /// The program ended by itself: what it did not say that it asks it did not ask.
+    pub(super) fn no_more(&mut self) {
+        self.is_due = false;
     }
 
     /// A line of so many bytes was printed: its content may be part of the next call.
@@ -77,6 +91,7 @@ impl ModelCalls {
         let _ = self.ends(speaker);
         if speaker.is_none() {
             self.is_asking = false;
+            self.is_due = false;
             self.own += 1;
             self.come_in_pieces |= comes_in_pieces;
         }
@@ -123,6 +138,7 @@ impl ModelCalls {
     /// The model refused to answer, which costs nothing.
     pub(super) fn refused(&mut self) {
         self.is_asking = false;
+        self.is_due = false;
     }
 
     /// Tells whether the session waits for an answer, or is in the middle of one.
@@ -143,7 +159,8 @@ impl ModelCalls {
             (usage, least, most) = (usage + about, least + low, most + high);
         }
         let is_open = self.open.values().any(|call| !call.is_counted);
-        if self.is_asking {
+        let is_unheard = self.is_asking || self.is_due;
+        if is_unheard {
             // Nothing is heard of a call that was only sent. It may have cost nothing.
             let (about, high) = self.unheard();
             (usage, most) = (usage + about, most + high);
@@ -151,7 +168,7 @@ impl ModelCalls {
         if !self.any() {
             return CallCount { usage, bounds: None, counted: CallsCounted::NoneMade };
         }
-        if is_open || self.is_asking || self.is_guessed {
+        if is_open || is_unheard || self.is_guessed {
             let counted = CallsCounted::InDoubt;
             return CallCount { usage, bounds: Some((least, most)), counted };
         }
@@ -229,6 +246,29 @@ mod tests {
         assert_eq!(begun.usage, used(360, 50 + 4));
         assert_eq!(begun.bounds, Some((used(360, 51), used(360, 50 + 13 + UNHEARD))));
         assert!(calls.is_in_flight());
+    }
+
+    #[test]
+    fn a_call_that_nothing_is_missing_for_may_have_been_made() {
+        let mut calls = ModelCalls::default();
+        whole(&mut calls, 100, 50);
+        calls.printed(400);
+        calls.is_next();
+        let due = calls.count();
+        assert_eq!(due.counted, CallsCounted::InDoubt);
+        assert_eq!(due.bounds.unwrap().0, used(100, 50));
+        // It is the one that the program then says that it makes, and not another one.
+        calls.asks();
+        assert_eq!(calls.count().usage, due.usage);
+        whole(&mut calls, 200, 60);
+        assert_eq!(calls.count().counted, CallsCounted::All);
+        // A program that ends instead has made none.
+        calls.is_next();
+        calls.no_more();
+        assert_eq!(
+            (calls.count().counted, calls.count().usage),
+            (CallsCounted::All, used(300, 110))
+        );
     }
 
     #[test]

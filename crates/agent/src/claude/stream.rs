@@ -108,7 +108,7 @@ impl ClaudeStream {
             }
             ("system", Some(subtype)) if is_bookkeeping(subtype) => Vec::new(),
             ("assistant", _) => self.assistant(line),
-            ("user", _) => self.user(line.message),
+            ("user", _) => self.user(&line.parent_tool_use_id, line.message),
             ("rate_limit_event", _) => self.rate_limit(&line),
             ("result", _) => match serde_json::from_str(text) {
                 Ok(result) => self.result(result),
@@ -363,10 +363,17 @@ impl ClaudeStream {
         }
     }
 
-    fn user(&mut self, message: Option<ClaudeMessage>) -> Vec<AgentEvent> {
+    fn user(
+        &mut self,
+        speaker: &Option<String>,
+        message: Option<ClaudeMessage>,
+    ) -> Vec<AgentEvent> {
         let blocks = message.map(|message| message.content).unwrap_or_default();
-        let results = blocks.into_iter().filter(|block| block.kind == "tool_result");
-        results
+        let results: Vec<ContentBlock> =
+            blocks.into_iter().filter(|block| block.kind == "tool_result").collect();
+        let told = !results.is_empty();
+        let events = results
+            .into_iter()
             .flat_map(|block| {
                 let call = block.tool_use_id.as_ref().and_then(|id| self.tools.remove(id));
                 let tool = call.map(|call| call.tool).unwrap_or_default();
@@ -375,11 +382,17 @@ impl ClaudeStream {
                 let ok = block.is_error != Some(true);
                 std::iter::once(AgentEvent::ToolResult { tool, ok }).chain(refused)
             })
-            .collect()
+            .collect();
+        // The program asks the model at once, and may end before its line that says so is heard.
+        if told && speaker.is_none() && !self.tools.values().any(|call| call.speaker.is_none()) {
+            self.calls.is_next();
+        }
+        events
     }
 
     fn result(&mut self, result: ResultLine) -> Vec<AgentEvent> {
         self.tools.clear();
+        self.calls.no_more();
         let turns = self.turns(Some(&result));
         let event = ResultEvent {
             text: result.result.clone().unwrap_or_default(),

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use super::{CommandTraits, KillTally};
 use crate::TestEnv;
 
+/// How many letters of a commit's id people are told.
+const SHORT_COMMIT: usize = 12;
+
 /// Everything a finished run leaves, with ids and times taken out.
 pub(super) fn canonical(
     env: &TestEnv,
@@ -24,18 +27,19 @@ pub(super) fn canonical(
     let run = listed[0]["id"].as_str().unwrap().to_owned();
     let shown = env.spore(&["runs", "show", &run, "--json"]).code(0).json();
     let lost = lost_sessions(&shown);
+    let names = MadeNames { commits: commits(env), runs: other_runs(&shown, &run) };
     tally.repeated_sessions += u32::try_from(lost.len()).unwrap();
     json!({
         "status": shown["status"],
         "tree": shown["run"]["tree_hash"],
         "bounces": bounces(&shown),
         "parts": parts(&shown, &lost),
-        "refs": refs(env, &run),
+        "refs": refs(env, &run, &names),
         "ledger": in_order(traits, ledger(&shown, traits, point, tally)),
-        "events": in_order(traits, events(env, &run, traits, &lost, point, tally)),
+        "events": in_order(traits, events(env, &run, traits, &lost, &names, point, tally)),
         "graph": graph(env, &run),
         "work_tree": env.git(&["status", "--porcelain"]),
-        "files": files(env, traits, &run),
+        "files": files(env, traits, &run, &names),
     })
 }
 
@@ -94,14 +98,63 @@ fn bounces(shown: &Value) -> Vec<Value> {
 }
 
 /// Ref names with the trees they point to: a commit's id has its time in it.
-fn refs(env: &TestEnv, run: &str) -> Vec<String> {
+fn refs(env: &TestEnv, run: &str, names: &MadeNames) -> Vec<String> {
     let list = ["for-each-ref", "--format=%(refname) %(tree)"];
     [env.git(&list), env.work_git(&list)]
         .iter()
         .flat_map(|refs| refs.lines())
-        .map(|line| plain(&without_run(line, run)))
-        .filter(|line| !line.starts_with("refs/spore/RUN/left/"))
+        .map(|line| plain(&without_run(&names.replaced(line), run)))
+        .filter(|line| !(line.starts_with("refs/spore/") && line.contains("/left/")))
         .collect()
+}
+
+/// The commits of all refs, each with its tree: a commit's id has its time and its run in it, and
+/// the ids of all that stand on it.
+fn commits(env: &TestEnv) -> BTreeMap<String, String> {
+    let list = ["rev-list", "--all", "--format=%H %T"];
+    [env.git(&list), env.work_git(&list)]
+        .iter()
+        .flat_map(|told| told.lines())
+        .filter(|line| !line.starts_with("commit "))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(id, tree)| (id.to_owned(), tree.to_owned()))
+        .collect()
+}
+
+/// The runs below this one.
+fn other_runs(shown: &Value, run: &str) -> Vec<String> {
+    let parts = shown["parts"].as_array().into_iter().flatten();
+    let ids = parts.filter_map(|part| part["id"].as_str()).filter(|id| *id != run);
+    ids.map(str::to_owned).collect()
+}
+
+/// What is named after the time at which it was made or begun.
+struct MadeNames {
+    /// Commits, each with its tree.
+    commits: BTreeMap<String, String>,
+    runs: Vec<String>,
+}
+
+impl MadeNames {
+    /// A text in which each commit is told by its tree, and other runs by no name at all: where the
+    /// whole id stands, and where the short one does that people are told.
+    fn replaced(&self, text: &str) -> String {
+        let mut told = text.to_owned();
+        for (id, tree) in &self.commits {
+            let short = &id[..SHORT_COMMIT];
+            if told.contains(short) {
+                told = told.replace(id, &format!("commit-of-{tree}"));
+                told = told.replace(short, &format!("commit-of-{}", &tree[..SHORT_COMMIT]));
+            }
+        }
+        for id in &self.runs {
+            let short = id.get(id.len().saturating_sub(8)..).unwrap_or(id);
+            if told.contains(short) {
+                told = told.replace(id, "ID").replace(short, "ID");
+            }
+        }
+        told
+    }
 }
 
 /// What each session cost that has an end. A real agent goes on with a conversation that was cut
@@ -133,6 +186,7 @@ fn events(
     run: &str,
     traits: CommandTraits,
     lost: &BTreeSet<String>,
+    names: &MadeNames,
     point: &str,
     tally: &mut KillTally,
 ) -> Vec<Value> {
@@ -157,7 +211,13 @@ fn events(
                 continue;
             }
             *keys.entry(format!("{kind} of {about}")).or_default() += 1;
-            let payload = plain(&without_run(&event["payload"].to_string(), run));
+            // A real agent that goes on in its conversation calls no tool again whose result it
+            // has: which tools were used is spread over two sessions, like what they cost.
+            if traits.foreign && kind == "tools.used" {
+                continue;
+            }
+            let payload = names.replaced(&event["payload"].to_string());
+            let payload = plain(&without_run(&payload, run));
             let mut payload = without_commit(&payload);
             if let Some(fields) = payload.as_object_mut().filter(|_| traits.foreign) {
                 fields.retain(|name, _| !["turns", "usage", "cost", "tools"].contains(&&name[..]));
@@ -200,7 +260,12 @@ fn graph(env: &TestEnv, run: &str) -> Vec<String> {
 }
 
 /// Files by name; content too, where it does not tell how long something took.
-fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, String> {
+fn files(
+    env: &TestEnv,
+    traits: CommandTraits,
+    run: &str,
+    names: &MadeNames,
+) -> BTreeMap<String, String> {
     let dir = env.repo().join(".spore/runs").join(run);
     let mut found = BTreeMap::new();
     let mut open = vec![dir.clone()];
@@ -223,7 +288,7 @@ fn files(env: &TestEnv, traits: CommandTraits, run: &str) -> BTreeMap<String, St
                 "lock" => String::new(),
                 // A real agent makes up ids of its own and tells times and places all through.
                 _ if traits.foreign && name.ends_with("transcript.jsonl") => String::new(),
-                _ => plain(&without_run(&without_place(env, &path), run)),
+                _ => plain(&without_run(&names.replaced(&without_place(env, &path)), run)),
             };
             let content = match name.as_str() {
                 ".live-report" => sorted(&content),
