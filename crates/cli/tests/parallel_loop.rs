@@ -43,8 +43,7 @@ fn tasks_at_once_take_half_the_time_of_one_by_one() {
     let count = work.count().to_string();
     let timed = |parallel: &str| {
         let env = work.scene();
-        let words =
-            ["--json", "--parallel", parallel, "--max-runs", count.as_str(), "--budget", "50"];
+        let words = ["--json", "--parallel", parallel, "--max-runs", count.as_str()];
         let begun = Instant::now();
         let report = with_loop(&env, &words).code(0).json();
         (begun.elapsed(), env, report)
@@ -160,54 +159,11 @@ fn a_limit_met_in_the_middle_of_sessions_parks_them_and_they_go_on_by_themselves
     assert_eq!(report["tasks_dispatched"], 4, "{report:#}");
     let told = |words: &str| output.stderr.matches(words).count();
     assert_eq!(told("] waits for quota until "), 4, "{}", output.stderr);
-    assert_eq!(told("api is over its limit: the loop goes on by itself at "), 1);
     check_branch(&env, &report);
 }
 
 #[test]
-fn while_one_agent_is_over_its_limit_the_other_goes_on() {
-    let shell = |command: &str| Turn::calls("run", json!({ "command": command }));
-    let limit = VendorRefusal::new(429).retry_after(3);
-    let mut turns = vec![Turn::refuses(limit).times(1)];
-    turns.extend(turns_of(shell, &["a", "b"]));
-    let server = ModelServer::start(scenario(turns)).unwrap();
-    let env = beside(&server).with_variable("SPORE_API_LONGEST_WAIT", "1s");
-    let api = |name: &str| format!("backend: api\nmodel: {MODEL}\nwrite {name}.\n---\n");
-    let replayed = |name: &str| format!("backend: replay\nwrite {name}.\n---\n");
-    let list = [api("a"), replayed("c"), replayed("d"), replayed("e"), api("b")].concat();
-    let other = scene(&list, &[writes(&["c", "d", "e"])]);
-    for file in ["tasks.txt", "scenario.toml"] {
-        std::fs::copy(other.dir().join(file), env.dir().join(file)).unwrap();
-    }
-    let words = ["loop", "--source", "../tasks.txt", "--scenario", "../scenario.toml", "--json"];
-    let words = [&words[..], &["--parallel", "2", "--backend", "replay", "--progress", "plain"]];
-    let output = env.spore(&words.concat()).code(0);
-    let report = output.json();
-    assert_eq!(statuses(&report), ["verified"; 5], "{}", output.render());
-    let order: Vec<String> = subjects(&env, &report);
-    let place = |name: &str| {
-        order.iter().position(|subject| subject.ends_with(&format!("write {name}."))).unwrap()
-    };
-    for replayed in ["c", "d", "e"] {
-        for limited in ["a", "b"] {
-            assert!(place(replayed) < place(limited), "{order:?}\n{}", output.stderr);
-        }
-    }
-    // No session of the one that is over its limit was begun only to be refused.
-    assert_eq!(output.stderr.matches("] waits for quota until ").count(), 1, "{}", output.stderr);
-}
-
-#[test]
-fn ctrl_c_ends_a_cooldown_and_a_wait_for_a_limit_at_once() {
-    let within_two_seconds = |env: &TestEnv, child: Child| {
-        let begun = Instant::now();
-        interrupt(env, &child);
-        let report = env.finish(child).code(20).json();
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-        assert_eq!(report["status"], "interrupted", "{report:#}");
-        assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), []);
-        report
-    };
+fn ctrl_c_ends_a_cooldown_at_once() {
     let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
     let words = args(&["--json", "--cooldown", "10m"]);
     let child = env.start_in(&env.repo(), &words, &[]);
@@ -215,27 +171,49 @@ fn ctrl_c_ends_a_cooldown_and_a_wait_for_a_limit_at_once() {
     scenes::wait_for("the first task", || {
         file.exists() && state(&env)["verified_tasks"] == json!(["write a."])
     });
-    let report = within_two_seconds(&env, child);
+    let begun = Instant::now();
+    interrupt(&env, &child);
+    let report = env.finish(child).code(20).json();
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(report["status"], "interrupted", "{report:#}");
     assert_eq!(statuses(&report), ["verified", "waiting"]);
     // The same call goes on with it: there is no cooldown before the first task of a process.
     let report = env.spore(&words).code(0).json();
     assert_eq!(statuses(&report), ["verified", "verified"]);
+}
 
-    let server =
-        ModelServer::start(scenario([
-            Turn::refuses(VendorRefusal::new(429).retry_after(600)).sticky()
-        ]))
-        .unwrap();
+/// And Ctrl-C ends the wait for the limit.
+#[test]
+fn while_one_agent_is_over_its_limit_the_other_goes_on() {
+    let limit = VendorRefusal::new(429).retry_after(600);
+    let server = ModelServer::start(scenario([Turn::refuses(limit).sticky()])).unwrap();
     let env = beside(&server);
-    write_list(&env, &["a"]);
-    let words = ["loop", "--source", "../tasks.txt", "--backend", "api", "--model", MODEL];
-    let child = env.start_in(&env.repo(), &[&words[..], &["--json"]].concat(), &[]);
+    let api = |name: &str| format!("backend: api\nmodel: {MODEL}\nwrite {name}.\n---\n");
+    let replayed = |name: &str| format!("backend: replay\nwrite {name}.\n---\n");
+    let list = [api("a"), replayed("c"), replayed("d"), api("b")].concat();
+    let other = scene(&list, &[writes(&["c", "d"])]);
+    for file in ["tasks.txt", "scenario.toml"] {
+        std::fs::copy(other.dir().join(file), env.dir().join(file)).unwrap();
+    }
+    let words = args(&["--parallel", "2", "--progress", "plain", "--json"]);
+    let child = env.start_in(&env.repo(), &words, &[]);
     scenes::wait_for("the limit", || {
         let listed = env.spore(&["runs", "list", "--kind", "loop", "--json"]);
         listed.code == 0 && listed.json()[0]["status"] == "parked:quota"
     });
-    let report = within_two_seconds(&env, child);
-    assert_eq!(statuses(&report), ["parked:quota"]);
+    let begun = Instant::now();
+    interrupt(&env, &child);
+    let output = env.finish(child).code(20);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    let report = output.json();
+    // The other's tasks are done, and no session was begun only to be refused.
+    let expected = ["parked:quota", "verified", "verified", "waiting"];
+    assert_eq!(statuses(&report), expected, "{}", output.render());
+    let told = |words: &str| output.stderr.matches(words).count();
+    assert_eq!(told("] waits for quota until "), 1, "{}", output.stderr);
+    assert_eq!(told("api is over its limit: the loop goes on by itself at "), 1);
+    assert_eq!((&report["failed"], &report["escalated"]), (&0.into(), &0.into()));
+    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), []);
 }
 
 #[test]
@@ -273,7 +251,7 @@ fn lists_that_people_write_are_understood_or_refused_with_their_line() {
     assert_eq!(statuses(&output.json()), ["verified", "verified"]);
     assert!(output.stderr.contains("1 uncommitted file is not part of this run"), "{before}");
     let now = env.git(&["status", "--porcelain"]);
-    assert_eq!(now, format!("{before}\n?? plan.loop-state.json"));
+    assert_eq!(now, format!("?? plan.loop-state.json\n{before}"));
     let text = std::fs::read_to_string(env.repo().join("plan.loop-state.json")).unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(&text).unwrap()["verified_tasks"],
@@ -301,7 +279,8 @@ fn a_list_that_is_edited_while_it_is_worked_through_is_ticked_as_it_is_then() {
 /// What is asked of a loop is asked of the run of each of its tasks.
 #[test]
 fn the_settings_of_a_loop_are_those_of_its_tasks() {
-    let env = scene("write a.\n", &[writes(&["a"])]);
+    let summary = "[[session]]\nrole = \"summarizer\"\nfinal = \"<summary>{}</summary>\"\n";
+    let env = scene("write a.\n", &[writes(&["a"]), summary.to_owned()]);
     let more = ["--json", "--progress", "plain", "--coder-model", "high", "--experiment", "tried"];
     let times = ["--timeout", "90s", "--max-turns", "7", "--summarize"];
     let output = with_loop(&env, &[&more[..], &times].concat());
@@ -318,6 +297,35 @@ fn the_settings_of_a_loop_are_those_of_its_tasks() {
     {
         assert!(text.contains(words), "{words}: {settings:#}");
     }
+}
+
+/// What a loop may cost is shared by the tasks that begin at once; one whose part is spent goes on with
+/// what the others leave.
+#[test]
+fn tasks_at_once_share_the_budget_and_go_on_with_what_others_leave() {
+    let names = ["a", "b", "c", "d"];
+    let together = |name: &&str| {
+        let meets = format!(
+            "touch $HOME/{name}.here; for i in $(seq 400); do set -- $HOME/*.here; \
+             test $# -ge 4 && echo here > {name}.txt && exit; sleep 0.05; done"
+        );
+        coder(&format!("write {name}."), &format!("{{ run = \"{meets}\" }}"))
+    };
+    let parts: Vec<String> = names.iter().map(together).collect();
+    let list: String = names.iter().map(|name| format!("write {name}.\n")).collect();
+    let env = scene(&list, &parts);
+    // With the usual budgets all four are at work at once: each waits for the others.
+    let report = with_loop(&env, &["--json", "--parallel", "4"]).code(0).json();
+    assert_eq!(statuses(&report), ["verified"; 4], "{report:#}");
+    // Each has $0.50. One needs more, and has it when the others have not needed all of theirs.
+    let cheap = writes(&["b", "c", "d"]).replace("cost_usd = 0.5", "cost_usd = 0.05");
+    let env = scene(&list, &[writes(&["a"]), cheap]);
+    let words = ["--json", "--parallel", "4", "--budget", "2", "--progress", "plain"];
+    let output = with_loop(&env, &words).code(0);
+    assert_eq!(statuses(&output.json()), ["verified"; 4], "{}", output.render());
+    let went_on = |line: &str| line.starts_with("[#1] Run ") && line.ends_with(" goes on.");
+    assert_eq!(output.stderr.lines().filter(|line| went_on(line)).count(), 1, "{}", output.stderr);
+    assert!(!output.stderr.contains("waits for budget"), "{}", output.stderr);
 }
 
 #[test]

@@ -117,6 +117,7 @@ impl<'a> LoopLead<'a> {
             LoopMove::Land { task, attempt } => {
                 self.row_runs()?;
                 self.land(task, attempt, scope, sender)?;
+                self.tell_totals(progress);
             }
             LoopMove::Wait { until, limited } => {
                 if let (Some(until), Some(backend)) = (until, limited) {
@@ -158,8 +159,9 @@ impl<'a> LoopLead<'a> {
         let child = ticket.planned("child").map_err(bug)?;
         let gone = ground.cost_of(child)?;
         let is_new = self.machine.standing(task) == &TaskStanding::Waiting;
+        let sharers = self.machine.sharers();
         self.machine.begun(task);
-        let Some(funds) = ground.fund(known, gone) else {
+        let Some(funds) = ground.fund(known, gone, sharers) else {
             let now = ground.now();
             self.machine.parked(task, Park::Budget, None, now);
             return Ok(());
@@ -173,7 +175,7 @@ impl<'a> LoopLead<'a> {
         }
         let base = ticket.planned("base").map_err(bug)?;
         let evidence = evidence_of(self.record.landing(task));
-        let run = TaskRun { task, child, base, evidence, funds, gone };
+        let run = TaskRun { task, child, base, evidence, funds };
         let sender = sender.clone();
         let mut caller = self.caller(task, child, "begins", &sender);
         self.open += 1;
@@ -302,7 +304,8 @@ impl<'a> LoopLead<'a> {
                 let until = self.until(park, until);
                 self.machine.parked(task, park, until, ground.now());
                 self.tell_limit(task, park, until, progress);
-                if park != Park::Interrupt {
+                let goes_on = park == Park::Budget && until.is_some();
+                if park != Park::Interrupt && !goes_on {
                     progress.update(&Update::Loop(LoopUpdate::TaskWaits {
                         task: label,
                         park,
