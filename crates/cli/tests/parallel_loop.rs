@@ -241,6 +241,8 @@ fn lists_that_people_write_are_understood_or_refused_with_their_line() {
     std::fs::write(&list, b"write \xff a.\n").unwrap();
     let output = with_loop(&env, &[]);
     assert!([64, 65].contains(&output.code), "{}", output.render());
+    let output = env.spore(&["loop", "--source", "."]).code(64);
+    assert!(output.stderr.contains("is no file"), "{}", output.stderr);
 
     // A file from Windows, in the repository, which the person has not committed.
     env.write("plan.txt", "\u{feff}# plan\r\nwrite a.\r\n\r\nwrite b.\r\n");
@@ -261,13 +263,17 @@ fn lists_that_people_write_are_understood_or_refused_with_their_line() {
 
 #[test]
 fn a_list_that_is_edited_while_it_is_worked_through_is_ticked_as_it_is_then() {
-    let slow = format!("{{ run = \"touch $HOME/begun; sleep 1\" }}, {}", write("a.txt", "a\\n"));
+    let waits = "{ run = \"touch $HOME/begun; until test -e $HOME/edited; do sleep 0.05; done\" }";
+    let slow = format!("{waits}, {}", write("a.txt", "a\\n"));
     let env =
         scene("- [ ] write a.\n- [ ] write b.\n", &[coder("write a.", &slow), writes(&["b", "c"])]);
     let list = env.dir().join("tasks.txt");
     let child = env.start_in(&env.repo(), &args(&["--json", "--tick"]), &[]);
     scenes::wait_for("the first task", || env.dir().join("home/begun").exists());
+    let refused = with_loop(&env, &["--reset"]);
+    assert!(refused.stderr.contains("by another process"), "{}", refused.render());
     env.write_at(&list, "My own words.\r\n- [ ] write c.\r\n- [ ] write a.\r\n");
+    env.write_at(&env.dir().join("home/edited"), "");
     let report = env.finish(child).code(0).json();
     assert_eq!(statuses(&report), ["verified", "verified"], "it goes by what it read");
     let expected = "My own words.\r\n- [ ] write c.\r\n- [x] write a.\r\n";
