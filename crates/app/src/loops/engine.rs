@@ -159,7 +159,9 @@ impl<'a> LoopLead<'a> {
         let child = ticket.planned("child").map_err(bug)?;
         let gone = ground.cost_of(child)?;
         let is_new = self.machine.standing(task) == &TaskStanding::Waiting;
-        let sharers = self.machine.sharers();
+        // Of several at once, a part is left for the verifiers of what lands.
+        let landings = usize::from(ground.settings.rules.parallel > 1);
+        let sharers = self.machine.sharers() + landings;
         self.machine.begun(task);
         let Some(funds) = ground.fund(known, gone, sharers) else {
             let now = ground.now();
