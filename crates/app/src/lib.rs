@@ -85,7 +85,7 @@ pub use spore_runs::{
     Applied, Apply, BounceReport, Conclusiveness, ExperimentComparison, Live, LiveKind,
     MeasuredDifference, News, NextStep, PartRow, RunFigures, RunFilter, RunList, RunReport, RunRow,
     RunStats, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread,
-    TimelineEntry, TopBy, UNLABELLED, UnknownApply,
+    TimelineEntry, TopBy, UNLABELLED, UnknownApply, time_in_words,
 };
 pub use spore_store::spine::Cursor;
 pub use stopping::abandon::{Abandoned, abandon};

@@ -211,6 +211,22 @@ impl Ui {
         });
     }
 
+    /// Shows how far a loop is, and how long it waits: to a program, and at the bottom of a terminal.
+    fn of_loop(&mut self, update: &Update, told: &LoopUpdate) {
+        if self.style == ProgressStyle::Json && !self.quiet {
+            let told = shown_json(&json!({ "progress": update }).to_string());
+            self.tell(&told, as_it_is);
+        }
+        let line = self.struck(&update.to_string()).into_owned();
+        let Some(lines) = &mut self.live else { return };
+        match told {
+            LoopUpdate::AgentLimited { backend, left_ms } => {
+                lines.limit(backend, Duration::from_millis(*left_ms));
+            }
+            _ => lines.total(line),
+        }
+    }
+
     /// Returns whether a person is looking.
     pub(crate) fn on_terminal(&self) -> bool {
         std::io::stderr().is_terminal()
@@ -241,14 +257,9 @@ impl Progress for Ui {
                 let elapsed = live.updated.since(live.started);
                 return self.live.iter_mut().for_each(|lines| lines.set(&live, elapsed));
             }
-            Update::Loop(LoopUpdate::LoopTotals { .. }) => {
-                if self.style == ProgressStyle::Json && !self.quiet {
-                    let told = shown_json(&json!({ "progress": update }).to_string());
-                    self.tell(&told, as_it_is);
-                }
-                let line = self.struck(&update.to_string()).into_owned();
-                return self.live.iter_mut().for_each(|lines| lines.total(line.clone()));
-            }
+            Update::Loop(
+                told @ (LoopUpdate::LoopTotals { .. } | LoopUpdate::AgentLimited { .. }),
+            ) => return self.of_loop(update, told),
             Update::LiveEnded { id } => {
                 return self.live.iter_mut().for_each(|lines| lines.remove(*id));
             }

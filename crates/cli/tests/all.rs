@@ -52,6 +52,7 @@ mod offline_caches;
 mod orchestrate;
 mod own_directory;
 mod package_managers;
+mod parallel_loop;
 mod plain;
 mod planted_programs;
 mod probes;

@@ -9,6 +9,11 @@
 //! The one decision: a task names ids and a commit, never a path. What a worker needs beside them is
 //! in the journal and in the repository, which it reaches under its own paths.
 //!
+//! A command works on its tasks in its own process and does not come through here: it holds the claim
+//! of the run, and what it starts is a step of its own journal, planned under an id before it begins
+//! and found again after a crash. A queue between the two would keep that twice. Both ways run a task
+//! by the same code; this one is for workers that the caller does not hold.
+//!
 //! [`EmbeddedEngine`] needs no service: tasks are rows of the journal, leases are locks that die with
 //! their worker. Another engine has to pass the same suite (`conformance`).
 

@@ -15,7 +15,6 @@
 mod bounce;
 mod driver;
 mod evidence;
-mod merge_batch;
 mod proposals;
 mod rebase;
 mod solo;
@@ -26,7 +25,6 @@ mod verdict_text;
 pub use bounce::{Bounce, BounceRules, Next};
 pub use driver::{End, Machine, World, drive};
 pub use evidence::{Evidence, Shortfall};
-pub use merge_batch::{BatchFate, MergeBatch, most_checks};
 pub use proposals::{
     PathLookup, ProposalLimits, ProposalProblem, Proposed, ProposedLesson, ProposedSummary, hold,
     normalised, read_summary,

@@ -32,7 +32,7 @@ pub use experiments::{
 };
 pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
 pub use list::{RunFilter, RunList, RunRow, list_runs};
-pub use live::{Live, LiveKind, Presence};
+pub use live::{Live, LiveKind, Presence, time_in_words};
 pub use news::{News, RunWatch};
 pub use parts::PartRow;
 pub use report::{BounceReport, RunReport, SessionRow, report_run};

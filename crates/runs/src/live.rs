@@ -95,7 +95,7 @@ impl Live {
     /// Returns the line that stands for it while it lasts: how long, how far, for how much, and
     /// what it does now.
     pub fn line(&self, elapsed: std::time::Duration) -> String {
-        let mut parts = vec![duration(elapsed)];
+        let mut parts = vec![time_in_words(elapsed)];
         if self.kind == LiveKind::Session {
             let ending = if self.turns == 1 { "" } else { "s" };
             parts.push(format!("{} turn{ending}", self.turns));
@@ -109,7 +109,8 @@ impl Live {
     }
 }
 
-fn duration(time: std::time::Duration) -> String {
+/// Returns a time as people say it while they wait.
+pub fn time_in_words(time: std::time::Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),

@@ -203,7 +203,9 @@ impl Update {
     pub fn is_live(&self) -> bool {
         matches!(
             self,
-            Self::Live { .. } | Self::LiveEnded { .. } | Self::Loop(LoopUpdate::LoopTotals { .. })
+            Self::Live { .. }
+                | Self::LiveEnded { .. }
+                | Self::Loop(LoopUpdate::LoopTotals { .. } | LoopUpdate::AgentLimited { .. })
         )
     }
 }

@@ -33,6 +33,16 @@ pub(crate) struct ActiveLoop<'a> {
     pub(crate) begun: (Timestamp, Instant),
 }
 
+/// What is set aside for a run of a task.
+pub(crate) struct TaskFunds {
+    pub(crate) node: BudgetId,
+    /// What it may cost in all, with what it cost before.
+    pub(crate) most: Usd,
+    pub(crate) gone: Usd,
+    /// It may cost more than that, and others are to have theirs first.
+    pub(crate) is_part: bool,
+}
+
 impl ActiveLoop<'_> {
     pub(crate) fn steps(&self) -> Steps<'_> {
         let Self { around, workspace, journal, root, .. } = *self;
@@ -76,16 +86,19 @@ impl ActiveLoop<'_> {
         Ok(self.journal.ledger(run)?.iter().map(|entry| entry.cost.usd).sum())
     }
 
-    /// Sets aside what a run of a task may still cost. Returns it, and where it is booked; `None`
-    /// where nothing is left.
-    pub(crate) fn fund(&self, task: &LoopTask, gone: Usd) -> Option<(BudgetId, Usd)> {
+    /// Sets aside what a run of a task may still cost: all that it may, or its part of what is left
+    /// where that is to be shared by so many. `None` where nothing is left.
+    pub(crate) fn fund(&self, task: &LoopTask, gone: Usd, sharers: usize) -> Option<TaskFunds> {
         let cap = task.budget.unwrap_or(self.config.orchestrate.budget_usd) + self.settings.raised;
         let mut budget = self.budget();
-        let left = budget.left(BudgetTree::ROOT).usd;
         let wanted = cap.saturating_sub(gone);
-        let share = left.map_or(wanted, |left| left.min(wanted));
+        let sharers = i64::try_from(sharers.max(1)).unwrap_or(i64::MAX);
+        let part = |left: Usd| Usd::from_nanos((left.as_nanos() / sharers).max(1));
+        let left = budget.left(BudgetTree::ROOT).usd;
+        let share = left.map_or(wanted, |left| part(left).min(wanted));
         let allowance = Allowance { usd: Some(share), ..Allowance::default() };
-        budget.reserve(BudgetTree::ROOT, allowance).ok().map(|node| (node, gone + share))
+        let node = budget.reserve(BudgetTree::ROOT, allowance).ok()?;
+        Some(TaskFunds { node, most: gone + share, gone, is_part: share < wanted })
     }
 
     /// Whether anything is left to set aside.

@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use spore_model::{
-    Begun, EffectClass, Fault, Outcome, Park, RunState, SourceKind, StepKey, Ticket, Timestamp, Usd,
+    Begun, EffectClass, Fault, Outcome, Park, RunId, RunState, SourceKind, StepKey, Ticket,
+    Timestamp, Usd,
 };
 use spore_pipeline::{LoopMove, LoopStop, LoopView, TaskLanding, TaskLoop, TaskStanding};
 use spore_store::RunChange;
 
 use super::active::ActiveLoop;
+use super::caller::TaskCaller;
 use super::landing::{LandingRest, LandingRun};
 use super::record::{LoopRecord, TaskNews};
 use super::tasks::{TaskRest, TaskRun, evidence_of};
@@ -112,7 +114,11 @@ impl<'a> LoopLead<'a> {
                 self.row_runs()?;
                 self.start(task, attempt, scope, sender, progress)?;
             }
-            LoopMove::Land { task, attempt } => self.land(task, attempt, scope, sender)?,
+            LoopMove::Land { task, attempt } => {
+                self.row_runs()?;
+                self.land(task, attempt, scope, sender)?;
+                self.tell_totals(progress);
+            }
             LoopMove::Wait { until, limited } => {
                 if let (Some(until), Some(backend)) = (until, limited) {
                     self.row_waits(&backend, until, progress)?;
@@ -153,8 +159,11 @@ impl<'a> LoopLead<'a> {
         let child = ticket.planned("child").map_err(bug)?;
         let gone = ground.cost_of(child)?;
         let is_new = self.machine.standing(task) == &TaskStanding::Waiting;
+        // Of several at once, a part is left for the verifiers of what lands.
+        let landings = usize::from(ground.settings.rules.parallel > 1);
+        let sharers = self.machine.sharers() + landings;
         self.machine.begun(task);
-        let Some(funds) = ground.fund(known, gone) else {
+        let Some(funds) = ground.fund(known, gone, sharers) else {
             let now = ground.now();
             self.machine.parked(task, Park::Budget, None, now);
             return Ok(());
@@ -168,16 +177,29 @@ impl<'a> LoopLead<'a> {
         }
         let base = ticket.planned("base").map_err(bug)?;
         let evidence = evidence_of(self.record.landing(task));
-        let run = TaskRun { task, child, base, evidence, funds, gone };
-        let (label, sender) = (ground.label(task), sender.clone());
-        let mut caller = TaskCaller { label, sender: sender.clone() };
+        let run = TaskRun { task, child, base, evidence, funds };
+        let sender = sender.clone();
+        let mut caller = self.caller(task, child, "begins", &sender);
         self.open += 1;
         scope.spawn(move || {
             let rest = ground.run_task(&run, &mut caller);
+            drop(caller);
             let _ = sender.send(LoopNews::Rested { task, key, ticket, rest });
         });
         self.tell_totals(progress);
         Ok(())
+    }
+
+    /// What passes on what a task says.
+    fn caller(
+        &self,
+        task: usize,
+        run: RunId,
+        phase: &str,
+        sender: &Sender<LoopNews>,
+    ) -> TaskCaller<LoopNews> {
+        let (label, now) = (self.ground.label(task), self.ground.now());
+        TaskCaller::new(label, run, phase, now, (sender.clone(), LoopNews::Update))
     }
 
     fn land<'scope, 'env: 'scope>(
@@ -212,11 +234,12 @@ impl<'a> LoopLead<'a> {
             .ok_or_else(|| Error::new(Fault::Bug, "a task lands that was not worked on"))?;
         let (tip, merge) = (ticket.planned("tip"), ticket.planned("merge"));
         let run = LandingRun { result, tip: tip.map_err(bug)?, merge: merge.map_err(bug)? };
-        let (label, sender) = (ground.label(task), sender.clone());
-        let mut caller = TaskCaller { label, sender: sender.clone() };
+        let sender = sender.clone();
+        let mut caller = self.caller(task, run.merge, "lands", &sender);
         self.open += 1;
         scope.spawn(move || {
             let rest = ground.land(&run, &mut caller);
+            drop(caller);
             let _ = sender.send(LoopNews::Landed { task, key, ticket, rest });
         });
         Ok(())
@@ -253,6 +276,7 @@ impl<'a> LoopLead<'a> {
                     LandingRest::Waits { park, until, reason } => {
                         let until = self.until(park, until);
                         self.machine.landing_parked(task, park, until);
+                        self.tell_limit(task, park, until, progress);
                         let task = self.ground.label(task);
                         progress.update(&Update::Loop(LoopUpdate::TaskWaits {
                             task,
@@ -281,7 +305,9 @@ impl<'a> LoopLead<'a> {
             TaskRest::Parked { park, until, reason } => {
                 let until = self.until(park, until);
                 self.machine.parked(task, park, until, ground.now());
-                if park != Park::Interrupt {
+                self.tell_limit(task, park, until, progress);
+                let goes_on = park == Park::Budget && until.is_some();
+                if park != Park::Interrupt && !goes_on {
                     progress.update(&Update::Loop(LoopUpdate::TaskWaits {
                         task: label,
                         park,
@@ -411,6 +437,23 @@ impl<'a> LoopLead<'a> {
         Ok(self.ground.journal.update_run(self.ground.root, &change, &[event])?)
     }
 
+    /// Tells those who look on how long an agent is over its limit.
+    fn tell_limit(
+        &self,
+        task: usize,
+        park: Park,
+        until: Option<Timestamp>,
+        progress: &mut dyn Progress,
+    ) {
+        if let (Park::Quota, Some(until)) = (park, until) {
+            let left = until.since(self.ground.now()).as_millis();
+            progress.update(&Update::Loop(LoopUpdate::AgentLimited {
+                backend: self.machine.backend(task).to_owned(),
+                left_ms: u64::try_from(left).unwrap_or(u64::MAX),
+            }));
+        }
+    }
+
     /// Tells how far the loop is.
     pub(crate) fn tell_totals(&self, progress: &mut dyn Progress) {
         let settings = self.ground.settings;
@@ -430,30 +473,6 @@ impl<'a> LoopLead<'a> {
 
     fn project(&self) -> Result<()> {
         super::projection::project(self.ground, &self.record)
-    }
-}
-
-/// A task's progress goes to the leading thread, under the name of the task.
-struct TaskCaller {
-    label: String,
-    sender: Sender<LoopNews>,
-}
-
-impl Progress for TaskCaller {
-    fn update(&mut self, update: &Update) {
-        let told = match update {
-            // Told once, for the whole loop.
-            Update::NotInBase { .. } | Update::Initialised | Update::AgentChosen { .. } => return,
-            Update::Live { live } => {
-                let mut live = live.clone();
-                live.name = format!("[{}] {}", self.label, live.name);
-                Update::Live { live }
-            }
-            Update::LiveEnded { .. } => update.clone(),
-            other => Update::OfTask { task: self.label.clone(), told: Box::new(other.clone()) },
-        };
-        // The receiver is gone only when the whole loop is being given up.
-        let _ = self.sender.send(LoopNews::Update(told));
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Work that was made on the tip lands as it was judged. Any other is brought onto the tip and
 //! checked as it will stand there, as a run of its own; what does not hold goes back to its task
-//! with the evidence. One lands after the other, so every commit of the branch was checked.
+//! with the evidence. One lands after the other, so every commit of the branch was checked: several
+//! stacked and checked at once would cost one check in place of as many, but of all their commits only
+//! the last would be known to hold, and those below it would have to be checked after all.
 
 use spore_model::{BudgetTree, CommitId, Fault, Park, RunId, Timestamp};
 use spore_pipeline::{TaskLanding, TaskResult};

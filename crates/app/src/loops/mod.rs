@@ -8,6 +8,7 @@
 //! twice. The branch is moved by landings alone. The file beside the person's list is a projection.
 
 mod active;
+mod caller;
 mod earlier;
 mod ending;
 mod engine;

@@ -28,6 +28,11 @@ pub(crate) fn read_list(around: &Surroundings, source: &TaskSource) -> Result<Re
                     .hint("write a task a line into it; `-` reads them from stdin")
             };
             let real = path.canonicalize().map_err(|_| missing())?;
+            if !real.is_file() {
+                let message = format!("{} is no file", spore_plain::path(&path));
+                return Err(Error::new(Fault::Usage, message)
+                    .hint("name a file with a task a line; `-` reads them from stdin"));
+            }
             let text = read_text(&real)?.ok_or_else(missing)?;
             crate::base::workspace::refuse_unless_text(&real, Fault::Usage)?;
             (real.to_string_lossy().into_owned(), text)

@@ -69,10 +69,17 @@ pub fn run_loop(
         asked,
         read: &read,
     };
-    let earlier = match asked.reset || read.source == "-" {
-        true => EarlierLoop::Never,
-        false => EarlierLoop::find(&journal, &read.source, kind(asked.batch))?,
+    let mut earlier = match read.source.as_str() {
+        "-" => EarlierLoop::Never,
+        source => EarlierLoop::find(&journal, source, kind(asked.batch))?,
     };
+    if asked.reset {
+        if let EarlierLoop::Open(open) = &earlier {
+            // One that is being worked through is not begun anew beside it.
+            drop(claim(&workspace, open.0.id)?);
+        }
+        earlier = EarlierLoop::Never;
+    }
     if let EarlierLoop::Open(open) = &earlier {
         let (run, known) = open.as_ref();
         let settings = LoopSettings {

@@ -1,9 +1,9 @@
 //! One run of a task: started, gone on with, or found ended.
 
-use spore_model::{BudgetId, CommitId, Cost, Outcome, Park, RunId, RunState, Timestamp, Usd};
+use spore_model::{CommitId, Cost, Outcome, Park, RunId, RunState, Timestamp, Usd};
 use spore_pipeline::{LoopTask, TaskLanding, TaskResult};
 
-use super::active::ActiveLoop;
+use super::active::{ActiveLoop, TaskFunds};
 use crate::run::start::{Under, within};
 use crate::{Progress, Result};
 
@@ -14,9 +14,7 @@ pub(crate) struct TaskRun {
     pub(crate) base: CommitId,
     /// Why verified work on the task came back, where it did.
     pub(crate) evidence: Option<String>,
-    pub(crate) funds: (BudgetId, Usd),
-    /// What the run cost before.
-    pub(crate) gone: Usd,
+    pub(crate) funds: TaskFunds,
 }
 
 /// How a run of a task stopped.
@@ -34,7 +32,7 @@ impl ActiveLoop<'_> {
         let task = &self.settings.tasks[run.task];
         let mut asked =
             self.settings.terms.asked(task, words(task, run.evidence.as_deref()), &run.base);
-        asked.budget = Some(run.funds.1);
+        asked.budget = Some(run.funds.most);
         let under = Under {
             id: run.child,
             parent: self.root,
@@ -43,7 +41,8 @@ impl ActiveLoop<'_> {
             nesting: self.settings.nesting,
         };
         let ran = within(self.around, &asked, &under, progress);
-        self.settle(run.funds.0, self.cost_of(run.child)?.saturating_sub(run.gone));
+        let spent = self.cost_of(run.child)?.saturating_sub(run.funds.gone);
+        self.settle(run.funds.node, spent);
         match (ran, self.journal.run(run.child)?) {
             (ran, Some(child)) if child.state == RunState::Ended => {
                 let commit = match &ran {
@@ -65,11 +64,14 @@ impl ActiveLoop<'_> {
                     infrastructure: ran.is_err(),
                 }))
             }
-            (Ok(report), _) => Ok(TaskRest::Parked {
-                park: report.run.park.unwrap_or(Park::Interrupt),
-                until: report.next.and_then(|next| next.until),
-                reason: report.run.reason.unwrap_or_default(),
-            }),
+            (Ok(report), _) => {
+                let park = report.run.park.unwrap_or(Park::Interrupt);
+                // Its part is spent, and not what it may cost: it goes on when there is more.
+                let has_more = park == Park::Budget && run.funds.is_part && spent > Usd::ZERO;
+                let told = report.next.and_then(|next| next.until);
+                let until = if has_more { Some(self.now()) } else { told };
+                Ok(TaskRest::Parked { park, until, reason: report.run.reason.unwrap_or_default() })
+            }
             // It could not even begin.
             (Err(error), _) => Err(error),
         }

@@ -1,16 +1,18 @@
-//! The lines at the bottom of a terminal: one for each session and check that is going on.
+//! The lines at the bottom of a terminal: one for each session and check that is going on, or for
+//! each task of a list; then who is over its limit, for how long yet, and how far the whole is.
 //!
 //! They are drawn on stderr below everything else, and drawn anew when something changes and at
 //! least every second, since time goes on while an agent is silent. Whatever else is written
 //! goes above them: it is written while they are away.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use spore_app::Live;
+use spore_app::{Live, time_in_words};
 use spore_effects::{Clock as _, SystemClock};
 use spore_model::RunId;
 
@@ -18,8 +20,9 @@ use crate::screen::Screen;
 
 /// How often time is seen to go on.
 const TICK: Duration = Duration::from_millis(500);
-/// More lines than this would push the rest off the screen.
-const MOST: usize = 6;
+/// Lines of what goes on, by the height of the terminal: more would push the rest off the screen.
+const FEWEST: usize = 2;
+const MOST: usize = 16;
 
 /// The lines, and the thread that keeps them up to date.
 pub(crate) struct LiveLines {
@@ -36,6 +39,8 @@ struct Shared {
 #[derive(Default)]
 struct Board {
     entries: Vec<LiveEntry>,
+    /// Agents over their limit, and until when.
+    limits: BTreeMap<String, Instant>,
     /// How far the whole is, below the rest.
     totals: Option<String>,
     /// Lines that are on the screen.
@@ -74,6 +79,17 @@ impl LiveLines {
         let mut board = self.shared.board();
         board.totals = Some(line);
         board.draw();
+    }
+
+    /// Counts down until an agent's limit is over.
+    pub(crate) fn limit(&mut self, agent: &str, left: Duration) {
+        let until = SystemClock.monotonic() + left;
+        let mut board = self.shared.board();
+        let known = board.limits.entry(agent.to_owned()).or_insert(until);
+        *known = until.max(*known);
+        board.draw();
+        drop(board);
+        self.tick();
     }
 
     pub(crate) fn remove(&mut self, id: RunId) {
@@ -121,6 +137,7 @@ impl Drop for LiveLines {
         }
         let mut board = self.shared.board();
         board.entries.clear();
+        board.limits.clear();
         board.totals = None;
         board.draw();
     }
@@ -135,8 +152,7 @@ impl Shared {
 impl Board {
     /// Draws what has changed since it was drawn last.
     fn draw(&mut self) {
-        let width = terminal_width();
-        let lines = self.lines(width);
+        let lines = self.lines(terminal_size(), SystemClock.monotonic());
         if lines != self.drawn {
             self.erase();
             let (mut out, screen) = (std::io::stderr(), Screen::stderr());
@@ -148,14 +164,22 @@ impl Board {
         }
     }
 
-    fn lines(&self, width: usize) -> Vec<String> {
-        let line = |entry: &LiveEntry| {
-            let text = entry.live.line(entry.since.elapsed());
-            // One column stays free: a full line would wrap on some terminals.
-            within(&text, width.saturating_sub(1).max(20))
-        };
-        let totals = self.totals.iter().map(|line| within(line, width.saturating_sub(1).max(20)));
-        self.entries.iter().take(MOST).map(line).chain(totals).collect()
+    fn lines(&self, (width, height): (usize, usize), now: Instant) -> Vec<String> {
+        let most = (height / 2).clamp(FEWEST, MOST);
+        let shown = self.entries.iter().take(most);
+        let mut lines: Vec<String> = shown
+            .map(|entry| entry.live.line(now.saturating_duration_since(entry.since)))
+            .collect();
+        if let more @ 1.. = self.entries.len().saturating_sub(most) {
+            lines.push(format!("and {more} more"));
+        }
+        for (agent, until) in self.limits.iter().filter(|(_, until)| **until > now) {
+            let left = until.saturating_duration_since(now) + Duration::from_millis(999);
+            lines.push(format!("{agent} is over its limit: goes on in {}", time_in_words(left)));
+        }
+        lines.extend(self.totals.clone());
+        // One column stays free: a full line would wrap on some terminals.
+        lines.iter().map(|line| within(line, width.saturating_sub(1).max(20))).collect()
     }
 
     fn erase(&mut self) {
@@ -201,15 +225,51 @@ fn is_wide(c: char) -> bool {
     )
 }
 
-/// Returns the columns of the terminal behind stderr.
-fn terminal_width() -> usize {
+/// Returns the columns and rows of the terminal behind stderr.
+fn terminal_size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
-    size.map_or(80, |(terminal_size::Width(width), _)| usize::from(width))
+    size.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
 }
 
 #[cfg(test)]
 mod tests {
+    use spore_app::LiveKind;
+    use spore_model::Timestamp;
+
     use super::*;
+
+    #[test]
+    fn tasks_limits_and_totals_stand_below_each_other() {
+        let now = SystemClock.monotonic();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let entry = |number: u32| {
+            let id = RunId::from_parts(0, number.into());
+            let started = Timestamp::from_millis(0);
+            let live = Live::new(id, LiveKind::Session, &format!("[{number}] coder"), started);
+            LiveEntry { live, since: now }
+        };
+        let board = Board {
+            entries: (1..=6).map(entry).collect(),
+            limits: [("claude".to_owned(), at(70)), ("codex".to_owned(), at(3))].into(),
+            totals: Some("1 of 6 tasks verified".to_owned()),
+            drawn: Vec::new(),
+        };
+        let line = |number, seconds| format!("[{number}] coder: {seconds} s · 0 turns · $0.00");
+        let two = |seconds| [line(1, seconds), line(2, seconds), "and 4 more".to_owned()];
+        let total = || "1 of 6 tasks verified".to_owned();
+        let mut expected = two(0).to_vec();
+        expected.push("claude is over its limit: goes on in 1 min 10 s".to_owned());
+        expected.push("codex is over its limit: goes on in 3 s".to_owned());
+        expected.push(total());
+        assert_eq!(board.lines((80, 4), now), expected);
+        // One that is over is not told.
+        let mut expected = two(5).to_vec();
+        expected.push("claude is over its limit: goes on in 1 min 05 s".to_owned());
+        expected.push(total());
+        assert_eq!(board.lines((80, 4), at(5)), expected);
+        assert_eq!(board.lines((80, 24), at(70)).len(), 7);
+        assert!(board.lines((30, 24), now).iter().all(|line| line.chars().count() < 30));
+    }
 
     #[test]
     fn a_line_never_takes_more_columns_than_there_are() {

@@ -93,7 +93,8 @@ pub enum TaskStanding {
     Settled,
     Waiting,
     Running,
-    /// Its run waits for something.
+    /// Its run waits for something. One that waits for budget goes on by itself where there is a
+    /// time: only its part of it is spent.
     Parked {
         park: Park,
         until: Option<Timestamp>,
@@ -252,6 +253,18 @@ impl TaskLoop {
         self.count(|standing| *standing == TaskStanding::Running)
     }
 
+    /// How many tasks are to begin at once: what is left of the budget is for all of them.
+    pub fn sharers(&self) -> usize {
+        let may_begin = |standing: &TaskStanding| match standing {
+            TaskStanding::Waiting => true,
+            TaskStanding::Parked { park, until } => {
+                *park == Park::Quota || *park == Park::Budget && until.is_some()
+            }
+            _ => false,
+        };
+        self.free_places().min(self.count(may_begin)).max(1)
+    }
+
     /// The number of the next result.
     pub fn next_number(&self) -> u32 {
         self.results + 1
@@ -360,6 +373,7 @@ impl TaskLoop {
                     return Readiness::Later(until, self.backend(task).to_owned());
                 }
             }
+            TaskStanding::Parked { park: Park::Budget, until: Some(_) } => {}
             _ => return Readiness::Never,
         }
         for id in &self.tasks[task].after {
@@ -372,6 +386,9 @@ impl TaskLoop {
                         true => Readiness::Later(until, self.backend(task).to_owned()),
                         false => Readiness::Busy,
                     };
+                }
+                Some(TaskStanding::Parked { park: Park::Budget, until: Some(_) }) => {
+                    return Readiness::Busy;
                 }
                 Some(
                     TaskStanding::Waiting

@@ -58,6 +58,11 @@ pub enum LoopUpdate {
         backend: String,
         until: Timestamp,
     },
+    /// How long an agent is over its limit yet. For those who look on; no line of its own.
+    AgentLimited {
+        backend: String,
+        left_ms: u64,
+    },
     /// How far a loop is. For those who look on; no line of its own.
     LoopTotals {
         verified: u32,
@@ -162,6 +167,9 @@ impl fmt::Display for LoopUpdate {
             }
             Self::LoopWaits { backend, until } => {
                 write!(f, "{backend} is over its limit: the loop goes on by itself at {until}")
+            }
+            Self::AgentLimited { backend, left_ms } => {
+                write!(f, "{backend} is over its limit for {} s", left_ms.div_ceil(1000))
             }
             Self::LoopTotals { verified, running, fell_short, of, cost, budget } => {
                 write!(f, "{verified} of {} verified", counted(*of, "task"))?;

@@ -30,8 +30,8 @@ fn at(millis: i64) -> Timestamp {
 }
 
 /// A loop that is played: every task takes one tick, and `fates` say what comes of its runs, a
-/// letter for each: `v`erified, `e`scalated, `f`ailed, `b`udget, `h`uman, `q`uota for five ticks,
-/// `c`omes back from its landing, `i`nfrastructure. What is not said is verified.
+/// letter for each: `v`erified, `e`scalated, `f`ailed, `b`udget, `p`art of it, `h`uman, `q`uota for five
+/// ticks, `c`omes back from its landing, `i`nfrastructure. What is not said is verified.
 struct Play {
     machine: TaskLoop,
     fates: BTreeMap<String, Vec<char>>,
@@ -81,12 +81,16 @@ impl Play {
         let now = at(self.now);
         let name = self.name(task);
         if let Some(park) = match fate {
-            'b' => Some(Park::Budget),
+            'b' | 'p' => Some(Park::Budget),
             'h' => Some(Park::Human),
             'q' => Some(Park::Quota),
             _ => None,
         } {
-            let until = (park == Park::Quota).then(|| at(self.now + 5));
+            let until = match fate {
+                'q' => Some(at(self.now + 5)),
+                'p' => Some(now),
+                _ => None,
+            };
             self.log.push(format!("{name}?"));
             return self.machine.parked(task, park, until, now);
         }
@@ -299,6 +303,28 @@ fn a_limit_parks_its_agent_and_no_other_and_goes_on_by_itself() {
         "a=qqqqv",
         rules(1),
         "a? (claude) a? (claude) a? (claude) a? (claude) a b c d -> Success: 4 of 4 tasks verified",
+    );
+}
+
+#[test]
+fn a_task_whose_part_of_the_budget_is_spent_goes_on_and_one_that_may_not_cost_more_waits() {
+    check("a\nb\n", "a=ppv", rules(1), "a? a? a b -> Success: 2 of 2 tasks verified");
+    let list = "id: a\nx\n---\nid: b\nafter: a\nx\n";
+    check(list, "a=pv", rules(2), "a? a b -> Success: 2 of 2 tasks verified");
+    check(
+        "a\nb\n",
+        "a=b",
+        rules(1),
+        "a? b -> NeedsHuman, Budget: tasks wait for budget: 1 of 2 tasks verified",
+    );
+    let mut play = Play::new("a\nb\nc\n", "", rules(4));
+    assert_eq!(play.machine.sharers(), 3, "as many as there are");
+    play.machine.begun(0);
+    assert_eq!(play.machine.sharers(), 2);
+    assert_eq!(
+        Play::new("a\nb\nc\n", "", rules(2)).machine.sharers(),
+        2,
+        "as many as have a place"
     );
 }
 
