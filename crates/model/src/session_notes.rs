@@ -1,11 +1,11 @@
-//! What the row of a session notes besides its figures: what it was not let do, and until when it
-//! has to wait.
+//! What the row of a session notes besides its figures: which tools it used, what it was not let do,
+//! how it failed, and until when it has to wait.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Run, RunKind, Timestamp};
+use crate::{Run, RunKind, SessionFailure, Timestamp};
 
 /// Kept as the settings of the session's row, which needs none of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -15,6 +15,19 @@ pub struct SessionNotes {
     /// When the limit is over that stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Timestamp>,
+    /// How it failed, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<SessionFailure>,
+    /// The tools it used, the most used first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<ToolUse>,
+}
+
+/// How often a session used a tool.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ToolUse {
+    pub tool: String,
+    pub times: u32,
 }
 
 impl SessionNotes {
