@@ -90,10 +90,11 @@ pub use setup::settings::{
 pub use spore_investigate as investigation;
 pub use spore_pipeline::SourceForm;
 pub use spore_runs::{
-    Applied, Apply, AttemptExplained, BounceReport, BouncesSaved, Conclusiveness, ExperimentComparison,
-    FileExplained, FileTold, Live, LiveKind, MeasuredDifference, News, NextStep, PartRow, RunFigures, RunFilter, RunList, RunReport, RunRow,
-    RunExplanation, RunStats, RunStory, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread, StoryEntry, WaitingRun,
-    TimelineEntry, TopBy, UNLABELLED, UnknownApply,
+    Applied, Apply, AttemptExplained, BounceReport, BouncesSaved, Conclusiveness,
+    ExperimentComparison, FileExplained, FileTold, Live, LiveKind, MeasuredDifference, News,
+    NextStep, PartRow, RunExplanation, RunFigures, RunFilter, RunList, RunReport, RunRow, RunStats,
+    RunStory, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread,
+    StoryEntry, TimelineEntry, TopBy, UNLABELLED, UnknownApply, WaitingRun,
 };
 pub use spore_store::spine::Cursor;
 pub use stopping::abandon::{Abandoned, abandon};

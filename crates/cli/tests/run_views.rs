@@ -18,7 +18,7 @@ fn three_attempts() -> TestEnv {
 fn steady(text: &str) -> String {
     let line = |line: &str| match line.split_once("checkouts take ") {
         Some((before, _)) => format!("{before}checkouts take SIZE"),
-        None if line.contains(" free at ") => "  ok       disk              FREE".to_owned(),
+        None if line.contains(" free at ") => "  ok       disk        FREE".to_owned(),
         None => line.to_owned(),
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
@@ -29,12 +29,17 @@ fn a_run_is_explained_from_its_records_alone() {
     let env = three_attempts();
     insta::assert_snapshot!("explain", told(&env.spore(&["runs", "explain"]).code(0)));
     let json = env.spore(&["runs", "explain", "--json"]).code(0).json();
-    let by: Vec<&str> =
-        json["attempts"].as_array().unwrap().iter().map(|one| one["decided_by"].as_str().unwrap()).collect();
+    let by: Vec<&str> = json["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["decided_by"].as_str().unwrap())
+        .collect();
     assert_eq!(by, ["checks", "verifier", "verifier"]);
     assert_eq!(json["attempts"][1]["objections"][0], "answer.txt:1: must be 42");
     let (env, ids) = history();
-    for (id, name) in ids[1..].iter().zip(["explain_escalated", "explain_failed", "explain_parked"]) {
+    for (id, name) in ids[1..].iter().zip(["explain_escalated", "explain_failed", "explain_parked"])
+    {
         insta::assert_snapshot!(name, told(&env.spore(&["runs", "explain", &id[18..]]).code(0)));
     }
     let missing = env.spore(&["runs", "explain", "ZZZZ"]).code(65).stderr;
@@ -44,7 +49,10 @@ fn a_run_is_explained_from_its_records_alone() {
 #[test]
 fn a_file_of_a_task_file_is_explained_by_rank_signals_and_attempt() {
     let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
-    env.write("answering.py", "def write_answer():\n    \"\"\"Write the answer.\"\"\"\n    return 41\n");
+    env.write(
+        "answering.py",
+        "def write_answer():\n    \"\"\"Write the answer.\"\"\"\n    return 41\n",
+    );
     env.write("other.py", "def other():\n    return 1\n");
     env.commit_all("code");
     let _ = env.spore(&["index", "-q"]).code(0);
@@ -70,15 +78,15 @@ fn a_failed_session_has_its_kind_and_every_session_its_time() {
     let bill = &shown["ledger"][0];
     assert_eq!(bill["failure"], "failed-startup", "{bill:#}");
     assert!(bill["duration_ms"].is_u64(), "{bill:#}");
-    let coder = shown["timeline"].as_array().unwrap().iter().find(|entry| entry["step"] == "coder/1");
+    let coder =
+        shown["timeline"].as_array().unwrap().iter().find(|entry| entry["step"] == "coder/1");
     assert_eq!(coder.unwrap()["session"]["failure"], "failed-startup", "{shown:#}");
     // The graph's edge of a run says the same of it and of its sessions.
     let edges = env.spore(&["graph", "query-edges", "--limit", "100", "--json"]).code(0).json();
     let tracks = |run: &str| -> Value {
         let edges = edges.as_array().unwrap();
-        let found = edges.iter().find(|edge| {
-            edge["kind"] == "tracks" && edge["metadata"]["run_id"] == run
-        });
+        let found =
+            edges.iter().find(|edge| edge["kind"] == "tracks" && edge["metadata"]["run_id"] == run);
         found.unwrap_or_else(|| panic!("{edges:#?}"))["metadata"].clone()
     };
     let failed = tracks(&ids[2]);
@@ -95,12 +103,17 @@ fn a_failed_session_has_its_kind_and_every_session_its_time() {
 fn a_run_is_shown_on_one_timeline_and_its_diff_by_attempt() {
     let env = three_attempts();
     let json = env.spore(&["runs", "show", "--json"]).code(0).json();
-    let steps: Vec<&str> =
-        json["timeline"].as_array().unwrap().iter().map(|entry| entry["step"].as_str().unwrap()).collect();
+    let steps: Vec<&str> = json["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["step"].as_str().unwrap())
+        .collect();
     for step in ["baseline", "coder/1", "gates/1", "verifier/2", "commit", "summarize", "finish"] {
         assert!(steps.contains(&step), "{steps:?}");
     }
-    let coder = json["timeline"].as_array().unwrap().iter().find(|entry| entry["step"] == "coder/2");
+    let coder =
+        json["timeline"].as_array().unwrap().iter().find(|entry| entry["step"] == "coder/2");
     let coder = coder.unwrap();
     assert_eq!(coder["session"]["cost"]["usd"], 0.25, "{coder:#}");
     assert!(!coder["session"]["tools"].as_array().unwrap().is_empty(), "{coder:#}");
@@ -175,7 +188,9 @@ fn an_empty_project_no_project_and_a_wrong_flag_are_told() {
     let _ = env.spore(&["distill"]).code(65);
     let _ = env.spore(&["dashboard", "--wach"]).code(64);
     let _ = env.spore(&["health", "--deep"]).code(64);
-    for command in [&["dashboard"][..], &["health"], &["lessons"], &["distill"], &["runs", "explain"]] {
+    for command in
+        [&["dashboard"][..], &["health"], &["lessons"], &["distill"], &["runs", "explain"]]
+    {
         let output = env.spore_in(env.dir(), command, &[]);
         assert!(output.code != 0, "{command:?}: {}", output.stdout);
         assert!(output.stderr.contains("error: ") && output.stdout.is_empty(), "{command:?}");
@@ -205,10 +220,14 @@ fn health_exits_with_one_and_names_the_fix() {
         .collect();
     assert_eq!(wrong, ["stale code", "prompt size"], "{json:#}");
     let stale = &json["checks"][1];
-    assert_eq!((&stale["detail"], &stale["fix"]), (&"1 file changed since the code was indexed".into(), &"spore index".into()));
+    assert_eq!(
+        (&stale["detail"], &stale["fix"]),
+        (&"1 file changed since the code was indexed".into(), &"spore index".into())
+    );
     let prompts = env.spore(&["prompt-stats"]).code(0);
     insta::assert_snapshot!("prompt_stats", told(&prompts));
     let json = env.spore(&["prompt-stats", "--json"]).code(0).json();
-    let coder = json["prompts"].as_array().unwrap().iter().find(|one| one["role"] == "coder").unwrap();
+    let coder =
+        json["prompts"].as_array().unwrap().iter().find(|one| one["role"] == "coder").unwrap();
     assert_eq!((&coder["source"], &coder["lines"]), (&"project".into(), &1200.into()), "{coder:#}");
 }

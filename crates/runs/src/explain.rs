@@ -195,8 +195,7 @@ fn attempt(bounce: &BounceReport) -> AttemptExplained {
 
 fn next(report: &RunReport) -> Vec<NextStep> {
     let id = report.run.id.short();
-    let step =
-        |say: &str, command: String| NextStep { say: say.to_owned(), command, until: None };
+    let step = |say: &str, command: String| NextStep { say: say.to_owned(), command, until: None };
     let mut steps: Vec<NextStep> = report.next.clone().into_iter().collect();
     let applied = report.applied.as_ref();
     if let (RunStatus::Verified, Some(applied)) = (report.status, applied) {
@@ -211,10 +210,9 @@ fn next(report: &RunReport) -> Vec<NextStep> {
     if report.status == RunStatus::Running {
         steps.push(step("watch it", format!("spore runs watch {id}")));
     }
-    let changed = report.bounces.iter().rfind(|bounce| bounce.tree.is_some());
-    if let Some(changed) = changed {
-        let command = format!("spore runs diff {id} --bounce {}", changed.bounce);
-        steps.push(step("see what was changed", command));
+    // What was checked, or held a secret, was handed in.
+    if report.bounces.iter().any(|bounce| !bounce.gates.is_empty() || !bounce.secrets.is_empty()) {
+        steps.push(step("see what was changed", format!("spore runs diff {id}")));
     }
     steps.push(step("see everything", format!("spore runs show {id}")));
     steps

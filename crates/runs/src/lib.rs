@@ -40,18 +40,16 @@ pub use explain::{
     AttemptExplained, DecidedBy, FileExplained, FileTold, RunExplanation, explain, words_of_step,
 };
 pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
-pub use groups::{
-    BouncesSaved, ExperimentSum, bounces_saved, dollars_by_hour, sums_by_experiment,
-};
+pub use groups::{BouncesSaved, ExperimentSum, bounces_saved, dollars_by_hour, sums_by_experiment};
 pub use list::{RunFilter, RunList, RunRow, list_runs};
 pub use live::{Live, LiveKind, Presence};
 pub use news::{News, RunWatch};
 pub use parts::PartRow;
 pub use report::{BounceReport, RunReport, SessionRow, report_run};
 pub use spending::{SpendingLine, SpendingReport, report_spending};
+pub use spore_model::SessionFailure;
 pub use spore_store::SpendingBy;
 pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
 pub use story::{CarriedSum, RunStory, StoryEntry, StorySession, story_of_run};
-pub use spore_model::SessionFailure;
 pub use timeline::{RunTimeline, TimelineEntry, timeline_of_run};
 pub use waiting::{WaitingRun, waiting_runs};

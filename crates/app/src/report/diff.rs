@@ -62,9 +62,7 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
     let before = |bounce: u32| trees.iter().rev().find(|(one, _)| *one < bounce).cloned();
     let status = run.status(is_claimed(&workspace, run.id));
     let found = match asked {
-        DiffAsked::Whole => {
-            (1..=last).rev().find_map(|bounce| Some((bounce, None, kept(bounce)?)))
-        }
+        DiffAsked::Whole => (1..=last).rev().find_map(|bounce| Some((bounce, None, kept(bounce)?))),
         DiffAsked::UpTo(bounce) => kept(bounce).map(|text| (bounce, None, text)),
         DiffAsked::Only(bounce) => match before(bounce) {
             None => kept(bounce).map(|text| (bounce, None, text)),
@@ -109,7 +107,8 @@ impl Sides<'_> {
             let kept: Option<CommitId> = repository.ref_target(&name)?;
             if kept.is_none() {
                 let short = self.run.short();
-                let message = format!("what attempt {bounce} of run {short} left is not kept any more");
+                let message =
+                    format!("what attempt {bounce} of run {short} left is not kept any more");
                 return Err(Error::new(Fault::BadInput, message).hint(format!(
                     "`spore runs diff {short} --up-to {}` shows what was handed in",
                     to.0

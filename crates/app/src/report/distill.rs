@@ -114,14 +114,18 @@ fn changed_files(workspace: &Workspace, report: &RunReport) -> Vec<String> {
             }
         }
     }
-    sizes.into_iter().map(|(path, added, removed)| format!("{path} (+{added} -{removed})")).collect()
+    sizes
+        .into_iter()
+        .map(|(path, added, removed)| format!("{path} (+{added} -{removed})"))
+        .collect()
 }
 
 /// Returns what a summarizer is asked about a run. What agents said in it is quoted: it is data and
 /// no instruction.
 pub fn distill_prompt(told: &RunDistillation) -> String {
     let quoted = |text: &str| {
-        let lines: Vec<String> = spore_plain::block(text).lines().map(|line| format!("> {line}")).collect();
+        let lines: Vec<String> =
+            spore_plain::block(text).lines().map(|line| format!("> {line}")).collect();
         lines.join("\n")
     };
     let mut text = String::from(
@@ -132,9 +136,21 @@ pub fn distill_prompt(told: &RunDistillation) -> String {
     );
     let attempts = counted(u32::try_from(told.attempts.len()).unwrap_or(u32::MAX), "attempt");
     let _ = writeln!(text, "Task:\n{}\n", quoted(&told.task));
-    let _ = writeln!(text, "It is {} after {attempts}, for {}:\n{}\n", told.status, told.cost, quoted(&told.why));
+    let _ = writeln!(
+        text,
+        "It is {} after {attempts}, for {}:\n{}\n",
+        told.status,
+        told.cost,
+        quoted(&told.why)
+    );
     for attempt in &told.attempts {
-        let _ = writeln!(text, "Attempt {} ({}):\n{}", attempt.bounce, attempt.status, quoted(&attempt.why));
+        let _ = writeln!(
+            text,
+            "Attempt {} ({}):\n{}",
+            attempt.bounce,
+            attempt.status,
+            quoted(&attempt.why)
+        );
         for objection in &attempt.objections {
             let _ = writeln!(text, "{}", quoted(objection));
         }

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use spore_agent::SessionReport;
 use spore_model::{
-    Cost, Event, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState,
-    SessionNotes, SourceKind, Timestamp, TraceId, Usage,
+    Cost, Event, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SessionNotes,
+    SourceKind, Timestamp, TraceId, Usage,
 };
 use spore_store::{Journal, RunChange, StepEntry};
 

@@ -85,11 +85,8 @@ pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
     outbox::catch_up(around, &workspace, &journal);
     let (now, runs) = (around.clock.now(), LocalRuns(&workspace));
     let back = |days: i64| Timestamp::from_millis(now.as_millis().saturating_sub(days * DAY));
-    let rated = RunFilter {
-        since: Some(back(RATED_DAYS)),
-        limit: u32::MAX,
-        ..RunFilter::default()
-    };
+    let rated =
+        RunFilter { since: Some(back(RATED_DAYS)), limit: u32::MAX, ..RunFilter::default() };
     let figures = spore_runs::figures_of_runs(&journal, &runs, &rated, now)?;
     let waiting = spore_runs::waiting_runs(&journal, &runs, back(7), MOST_WAITING)?;
     let stale = waiting

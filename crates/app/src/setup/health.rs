@@ -45,6 +45,8 @@ pub struct Health {
 const LEAST_COVERAGE: f64 = 0.9;
 /// A session or check that has written nothing down for this long does not go on by itself.
 const STUCK_MINUTES: u128 = 30;
+/// How long the checkouts of a run that is over may lie around.
+const KEPT_CHECKOUTS: std::time::Duration = std::time::Duration::from_secs(7 * 86_400);
 /// Edges that are looked at; a larger graph is looked at by its newest.
 const MOST_EDGES: u32 = 50_000;
 
@@ -87,7 +89,7 @@ pub(super) fn health_within(
         let journal = workspace.journal(config)?;
         checks.push(stuck_runs(around, workspace, &journal)?);
         checks.push(orphan_processes(workspace, &journal)?);
-        checks.push(orphan_checkouts(workspace, &journal)?);
+        checks.push(orphan_checkouts(around, workspace, &journal)?);
     }
     Ok(Health { healthy: checks.iter().all(|check| check.ok), checks })
 }
@@ -131,8 +133,7 @@ fn stale_code(around: &Surroundings, workspace: &Workspace, config: &Config) -> 
 
 /// Edges one of whose ends is in no store. A renamed or removed piece of code leaves such.
 fn orphan_edges(knowledge: &ProjectKnowledge, index: Option<&CodeIndex>) -> Result<HealthCheck> {
-    let query =
-        EdgeQuery { not_superseded: true, limit: Some(MOST_EDGES), ..EdgeQuery::default() };
+    let query = EdgeQuery { not_superseded: true, limit: Some(MOST_EDGES), ..EdgeQuery::default() };
     let edges = knowledge.edges(&query)?;
     let mut ends: Vec<NodeId> =
         edges.iter().flat_map(|edge| [edge.source.clone(), edge.target.clone()]).collect();
@@ -144,7 +145,8 @@ fn orphan_edges(knowledge: &ProjectKnowledge, index: Option<&CodeIndex>) -> Resu
     }
     let Some(index) = index else {
         // Without an index it cannot be told which pieces of code there are.
-        let detail = format!("{}, none looked at: the code is not indexed", count(edges.len(), "edge"));
+        let detail =
+            format!("{}, none looked at: the code is not indexed", count(edges.len(), "edge"));
         return Ok(check("orphan edges", true, &detail, ""));
     };
     for id in ends.iter().filter(|id| !known.contains(*id)).cloned().collect::<Vec<_>>() {
@@ -152,9 +154,8 @@ fn orphan_edges(knowledge: &ProjectKnowledge, index: Option<&CodeIndex>) -> Resu
             known.insert(id);
         }
     }
-    let is_orphan = |edge: &&spore_model::Edge| {
-        !known.contains(&edge.source) || !known.contains(&edge.target)
-    };
+    let is_orphan =
+        |edge: &&spore_model::Edge| !known.contains(&edge.source) || !known.contains(&edge.target);
     let orphans = edges.iter().filter(is_orphan).count();
     let detail = match orphans {
         0 => format!("{}, each between things that are there", count(edges.len(), "edge")),
@@ -184,7 +185,9 @@ fn embeddings(
     let place = vectors_file(workspace);
     let made = match place.exists().then(|| Vectors::open(&place)) {
         Some(Ok(mut vectors)) => wanted.iter().filter(|hash| vectors.contains(Key(**hash))).count(),
-        Some(Err(error)) => return check(NAME, false, &error.to_string(), "spore index --embed 10m"),
+        Some(Err(error)) => {
+            return check(NAME, false, &error.to_string(), "spore index --embed 10m");
+        }
         None => 0,
     };
     let share = if wanted.is_empty() { 1.0 } else { made as f64 / wanted.len() as f64 };
@@ -201,9 +204,10 @@ fn prompt_size(around: &Surroundings) -> Result<HealthCheck> {
         .filter(|prompt| prompt.lines > MOST_LINES)
         .map(|prompt| format!("{} has {} lines", prompt.role, prompt.lines))
         .collect();
+    let used = stats.prompts.iter().filter(|prompt| prompt.lines > 0).count();
     let total: usize = stats.prompts.iter().map(|prompt| prompt.lines).sum();
     let detail = match long.is_empty() {
-        true => format!("{} of {total} lines in all", count(stats.prompts.len(), "prompt")),
+        true => format!("{} of {total} lines in all", count(used, "prompt")),
         false => long.join(", "),
     };
     let fix = format!("shorten it in .spore/agents/ to at most {MOST_LINES} lines");
@@ -285,7 +289,8 @@ fn orphan_processes(workspace: &Workspace, journal: &ProjectJournal) -> Result<H
     let detail = match orphans.as_slice() {
         [] => "none".to_owned(),
         some => {
-            let told = some.iter().take(5).map(|(run, pid)| format!("{pid} of run {}", run.short()));
+            let told =
+                some.iter().take(5).map(|(run, pid)| format!("{pid} of run {}", run.short()));
             told.collect::<Vec<_>>().join(", ")
         }
     };
@@ -294,23 +299,35 @@ fn orphan_processes(workspace: &Workspace, journal: &ProjectJournal) -> Result<H
     Ok(check("orphan processes", orphans.is_empty(), &detail, &fix))
 }
 
-/// Checkouts that belong to no run on record, or to one that is over.
-fn orphan_checkouts(workspace: &Workspace, journal: &ProjectJournal) -> Result<HealthCheck> {
+/// Checkouts that belong to no run on record, or to one that was over long ago. Those of runs that
+/// did not end well stay for a while: a person may want to look at them.
+fn orphan_checkouts(
+    around: &Surroundings,
+    workspace: &Workspace,
+    journal: &ProjectJournal,
+) -> Result<HealthCheck> {
+    let now = around.clock.now();
     let entries = std::fs::read_dir(workspace.state()).into_iter().flatten().flatten();
-    let mut over = 0;
+    let (mut kept, mut orphans) = (0, 0);
     for entry in entries {
         let id = entry.file_name().to_str().and_then(|name| name.parse::<RunId>().ok());
         let Some(id) = id else { continue };
-        if journal.run(id)?.is_none_or(|run| !run.is_open()) {
-            over += 1;
-        }
+        let run = journal.run(id)?;
+        let ended = run.as_ref().map(|run| run.ended.filter(|_| !run.is_open()));
+        let is_orphan = match ended {
+            None => true,
+            Some(Some(ended)) => now.since(ended) > KEPT_CHECKOUTS,
+            Some(None) => false,
+        };
+        if is_orphan { orphans += 1 } else { kept += 1 }
     }
-    let bytes = checkout_bytes(workspace.state());
-    let detail = match over {
-        0 => format!("none; checkouts take {}", told_size(bytes)),
-        _ => format!("{} of runs that are over, of {}", over, told_size(bytes)),
+    let bytes = told_size(checkout_bytes(workspace.state()));
+    let detail = match orphans {
+        0 => format!("{} of runs; checkouts take {bytes}", count(kept, "directory")),
+        _ => format!("{} of runs long over; checkouts take {bytes}", count(orphans, "directory")),
     };
-    Ok(check("orphan checkouts", over == 0, &detail, "spore runs prune"))
+    let detail = detail.replace("directorys", "directories");
+    Ok(check("orphan checkouts", orphans == 0, &detail, "spore runs prune"))
 }
 
 /// Returns what the checkouts of a project take on the disk.

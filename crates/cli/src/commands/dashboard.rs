@@ -16,7 +16,9 @@ use crate::ui::Ui;
 /// What waits has its reason and the command that answers it. Days are those of UTC; rates are of
 /// the last thirty days. --watch draws it anew until Ctrl-C. --csv lists the recent runs.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  spore dashboard\n  spore dashboard --watch\n  spore dashboard --json | jq .waiting")]
+#[command(
+    after_help = "Examples:\n  spore dashboard\n  spore dashboard --watch\n  spore dashboard --json | jq .waiting"
+)]
 pub(crate) struct DashboardArgs {
     /// How many recent runs to show
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]

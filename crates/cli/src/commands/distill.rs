@@ -124,7 +124,9 @@ fn whole(told: &Distilled) -> String {
     }
     if let Some(proposal) = &told.proposal {
         let cost = format!("{}, {}", proposal.run.short(), proposal.cost);
-        text.push_str(&format!("\nProposed by the summarizer ({cost}); nothing of it is kept in the graph\n"));
+        text.push_str(&format!(
+            "\nProposed by the summarizer ({cost}); nothing of it is kept in the graph\n"
+        ));
         text.push_str(proposal.result.trim());
         text.push('\n');
     }

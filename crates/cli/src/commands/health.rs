@@ -10,7 +10,9 @@ use crate::ui::Ui;
 /// prompts, agents, disk, stuck runs, processes and checkouts that belong to no run. `spore doctor`
 /// looks at the machine. Exits with 1 when anything is out of order.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  spore health\n  spore health --json | jq '.checks[] | select(.ok | not)'")]
+#[command(
+    after_help = "Examples:\n  spore health\n  spore health --json | jq '.checks[] | select(.ok | not)'"
+)]
 pub(crate) struct HealthArgs {
     #[command(flatten)]
     csv: CsvArgs,
@@ -35,9 +37,11 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &HealthArgs) -> Resu
         let mut text = String::new();
         for check in &health.checks {
             let mark = if check.ok { "ok" } else { "NOT OK" };
-            text.push_str(&format!("  {mark:7}  {:16}  {}\n", check.check, line(&check.detail)));
+            let name = label(&check.check);
+            text.push_str(&format!("  {mark:7}  {name:10}  {}\n", line(&check.detail)));
             if !check.fix.is_empty() {
-                text.push_str(&format!("  {:7}  {:16}  fix: {}\n", "", "", line(&check.fix)));
+                let fix = check.fix.replace('\n', &format!("\n{:23}", ""));
+                text.push_str(&format!("  {:7}  {:10}  fix: {fix}\n", "", ""));
             }
         }
         let wrong = health.checks.iter().filter(|check| !check.ok).count();
@@ -50,4 +54,17 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &HealthArgs) -> Resu
     };
     table::print(ui, &args.csv, &health, values, text);
     Ok(u8::from(!health.healthy))
+}
+
+/// The column is too narrow for some names, and their detail says the rest.
+fn label(check: &str) -> &str {
+    match check {
+        "stale code" => "code",
+        "orphan edges" => "edges",
+        "prompt size" => "prompts",
+        "stuck runs" => "runs",
+        "orphan processes" => "processes",
+        "orphan checkouts" => "checkouts",
+        check => check,
+    }
 }

@@ -11,7 +11,9 @@ use crate::ui::Ui;
 /// A lesson was carried when the task file of a run had it. `Verified` and `fell short` count those
 /// runs by their end; its standing is the share of verified ones, one imagined of each added.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  spore lessons\n  spore lessons --full\n  spore lessons --json | jq '.[].title'")]
+#[command(
+    after_help = "Examples:\n  spore lessons\n  spore lessons --full\n  spore lessons --json | jq '.[].title'"
+)]
 pub(crate) struct LessonsArgs {
     /// One line for each
     #[arg(long, conflicts_with = "full")]

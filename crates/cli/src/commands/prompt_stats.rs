@@ -16,7 +16,7 @@ pub(crate) struct PromptStatsArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PromptStatsArgs) -> Result<u8> {
     let stats = spore_app::prompt_stats(around)?;
-    let rows = || {
+    let rows = |all: bool| {
         let mut table = RunTable::new(&[
             ("role", false),
             ("agent", false),
@@ -27,10 +27,10 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PromptStatsArgs) ->
             ("tokens", true),
             ("path", false),
         ]);
-        for prompt in &stats.prompts {
+        for prompt in stats.prompts.iter().filter(|prompt| all || prompt.source != "none") {
             table.row([
                 prompt.role.clone(),
-                prompt.backend.clone(),
+                if prompt.backend.is_empty() { "-".to_owned() } else { prompt.backend.clone() },
                 prompt.source.to_owned(),
                 prompt.lines.to_string(),
                 prompt.words.to_string(),
@@ -41,12 +41,23 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PromptStatsArgs) ->
         }
         table
     };
-    table::print(ui, &args.csv, &stats, rows, || {
-        let mut text = rows().text();
-        for path in &stats.unused {
-            text.push_str(&format!("No role here uses {}.\n", spore_plain::line(path)));
-        }
-        text
-    });
+    table::print(
+        ui,
+        &args.csv,
+        &stats,
+        || rows(true),
+        || {
+            let mut text = rows(false).text();
+            let bare = stats.prompts.iter().filter(|prompt| prompt.source == "none");
+            let bare: Vec<&str> = bare.map(|prompt| prompt.role.as_str()).collect();
+            if !bare.is_empty() {
+                text.push_str(&format!("Told by their task alone: {}.\n", bare.join(", ")));
+            }
+            for path in &stats.unused {
+                text.push_str(&format!("No role here uses {}.\n", spore_plain::line(path)));
+            }
+            text
+        },
+    );
     Ok(0)
 }

@@ -6,9 +6,7 @@
 //! order of the proposals. Verdicts, summaries and lessons have doors of their own.
 
 use serde_json::{Value, json};
-use spore_model::{
-    Cost, Edge, EdgeKind, LedgerEntry, Node, NodeClass, NodeId, Outcome, Ticket,
-};
+use spore_model::{Cost, Edge, EdgeKind, LedgerEntry, Node, NodeClass, NodeId, Outcome, Ticket};
 use spore_pipeline::{Conclusion, Done, SessionSummary, Step};
 
 use crate::Result;
