@@ -148,7 +148,7 @@ fn a_summary_by_a_model_is_a_proposal_and_enters_no_graph() {
     let before = counted();
     env.write_at(
         &env.dir().join("summary.toml"),
-        "[[session]]\nrole = \"summarizer\"\ncost_usd = 0.5\nfinal = \"It took three attempts.\"\n",
+        "[[session]]\nrole = \"summarizer\"\nbounce = 1\ncost_usd = 0.5\nfinal = \"It took three attempts.\"\n",
     );
     let asked = ["distill", "--ai", "--backend", "replay", "--scenario", "../summary.toml"];
     // Naming no run means the newest, which would be the session that is asked: one is named.

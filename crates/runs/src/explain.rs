@@ -3,14 +3,16 @@
 //!
 //! Pure: a report, the steps and the records of its task files make the explanation.
 
+mod carrying;
+
 use serde::Serialize;
 use spore_model::{ContextUse, Ruling, RunId, RunStatus, StepKey};
 use spore_store::RecordedStep;
 
 use crate::advice::NextStep;
 use crate::applied::Apply;
-use crate::carrying::{FileSignals, Signal, TaskFileRecord};
 use crate::report::{BounceReport, RunReport};
+pub use carrying::{FileSignals, Signal, TaskFileRecord};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunExplanation {
@@ -176,6 +178,7 @@ fn attempt(bounce: &BounceReport) -> AttemptExplained {
         (_, Some(said)) => said,
         _ => match bounce.status {
             RunStatus::Running => "it is being worked on".to_owned(),
+            _ if !is_over => "it is not decided yet".to_owned(),
             _ => "no reason is on record".to_owned(),
         },
     };

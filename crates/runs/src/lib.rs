@@ -12,7 +12,6 @@
 mod advice;
 mod applied;
 mod bootstrap;
-mod carrying;
 mod experiments;
 mod explain;
 mod figures;
@@ -24,20 +23,19 @@ mod parts;
 mod report;
 mod spending;
 mod stats;
-mod story;
 mod timeline;
 mod waiting;
 
 pub use advice::NextStep;
 pub use applied::{Applied, Apply, UnknownApply};
 pub use bootstrap::Difference;
-pub use carrying::{FileSignals, Signal, TaskFileRecord};
 pub use experiments::{
     Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,
     compare_experiments,
 };
 pub use explain::{
-    AttemptExplained, DecidedBy, FileExplained, FileTold, RunExplanation, explain, words_of_step,
+    AttemptExplained, DecidedBy, FileExplained, FileSignals, FileTold, RunExplanation, Signal,
+    TaskFileRecord, explain, words_of_step,
 };
 pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
 pub use groups::{BouncesSaved, ExperimentSum, bounces_saved, dollars_by_hour, sums_by_experiment};
@@ -50,6 +48,8 @@ pub use spending::{SpendingLine, SpendingReport, report_spending};
 pub use spore_model::SessionFailure;
 pub use spore_store::SpendingBy;
 pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
-pub use story::{CarriedSum, RunStory, StoryEntry, StorySession, story_of_run};
-pub use timeline::{RunTimeline, TimelineEntry, timeline_of_run};
+pub use timeline::{
+    CarriedSum, RunStory, RunTimeline, StoryEntry, StorySession, TimelineEntry, story_of_run,
+    timeline_of_run,
+};
 pub use waiting::{WaitingRun, waiting_runs};

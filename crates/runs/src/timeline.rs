@@ -1,11 +1,14 @@
 //! One run from its beginning to its end: its attempts, sessions and checks as they followed each
 //! other, with what each took and cost.
 
+mod story;
+
 use serde::Serialize;
 use spore_model::{Cost, Run, RunId, RunKind, RunStatus, SessionFailure, Timestamp};
 use spore_store::{Journal, JournalError};
 
 use crate::live::Presence;
+pub use story::{CarriedSum, RunStory, StoryEntry, StorySession, story_of_run};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunTimeline {

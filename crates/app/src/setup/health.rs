@@ -10,10 +10,9 @@ use serde::Serialize;
 use spore_config::Config;
 use spore_effects::session::{self, ProcessIdentity};
 use spore_embed::{Key, Vectors};
-use spore_indexer::Silent;
 use spore_model::{NodeId, RunId, RunStatus};
 use spore_runs::Presence;
-use spore_store::{CodeIndex, EdgeQuery, Journal, Knowledge, RunQuery};
+use spore_store::{CodeIndex, EdgeQuery, Journal, Knowledge, RunQuery, StoredFile};
 
 use crate::base::stores::{ProjectJournal, ProjectKnowledge};
 use crate::indexing;
@@ -22,6 +21,7 @@ use crate::search::model_files;
 use crate::search::vectors::vectors_file;
 use crate::setup::doctor;
 use crate::setup::prompts::{self, MOST_LINES};
+use crate::toolbox::impact;
 use crate::{Result, Surroundings, Workspace, counted};
 
 /// One part that was looked at.
@@ -50,9 +50,10 @@ const KEPT_CHECKOUTS: std::time::Duration = std::time::Duration::from_secs(7 * 8
 /// Edges that are looked at; a larger graph is looked at by its newest.
 const MOST_EDGES: u32 = 50_000;
 
-/// Looks at the state of a project. Changes nothing but an index that is up to date anyway.
+/// Looks at the state of a project. Never changes anything.
 pub fn health(around: &Surroundings) -> Result<Health> {
     let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
     health_within(around, &workspace, &config, true)
 }
@@ -69,7 +70,7 @@ pub(super) fn health_within(
     let sound = checks[0].ok;
     let index = indexing::open_as_is(workspace, config);
     checks.push(match &index {
-        Ok(Some(_)) => stale_code(around, workspace, config),
+        Ok(Some(index)) => stale_code(workspace, index),
         Ok(None) => check("stale code", true, "the code is not indexed yet", ""),
         Err(error) => check("stale code", false, &error.to_string(), "spore index"),
     });
@@ -115,19 +116,38 @@ fn database(workspace: &Workspace, deep: bool) -> HealthCheck {
     }
 }
 
-/// Files that changed since they were indexed. Runs index the commit they begin with by themselves;
-/// search and the graph's commands answer from this index.
-fn stale_code(around: &Surroundings, workspace: &Workspace, config: &Config) -> HealthCheck {
-    match indexing::open_within(around, workspace, config, 0, &Silent) {
-        Ok((_, report)) if report.behind == 0 => {
-            check("stale code", true, "the index says what the files say", "")
+/// Files that changed since they were indexed, or are gone. Runs index the commit they begin with by
+/// themselves; search and the graph's commands bring this index up to date when they are asked.
+fn stale_code(workspace: &Workspace, index: &CodeIndex) -> HealthCheck {
+    const NAME: &str = "stale code";
+    let files = match index.files() {
+        Ok(files) => files,
+        Err(error) => return check(NAME, false, &error.to_string(), "spore index"),
+    };
+    let made = std::fs::metadata(index.path()).and_then(|found| found.modified()).ok();
+    let is_stale = |file: &&StoredFile| {
+        let path = workspace.root().join(&file.path);
+        let Ok(found) = std::fs::metadata(&path) else { return true };
+        if found.len() != file.size {
+            return true;
         }
-        Ok((_, report)) => {
-            let files = counted(u32::try_from(report.behind).unwrap_or(u32::MAX), "file");
-            let detail = format!("{files} changed since the code was indexed");
-            check("stale code", false, &detail, "spore index")
+        // What is older than the index by a while needs no reading.
+        let is_old = found.modified().ok().zip(made).is_some_and(|(changed, made)| {
+            made.duration_since(changed).is_ok_and(|since| since.as_secs() >= 2)
+        });
+        !is_old
+            && spore_effects::files::read(&path).is_ok_and(|bytes| {
+                let known: String = file.blob.iter().map(|byte| format!("{byte:02x}")).collect();
+                impact::blob_id(&bytes) != known
+            })
+    };
+    let stale = files.iter().filter(is_stale).count();
+    match stale {
+        0 => check(NAME, true, "the index says what the files say", ""),
+        _ => {
+            let detail = format!("{} changed since the code was indexed", count(stale, "file"));
+            check(NAME, false, &detail, "spore index")
         }
-        Err(error) => check("stale code", false, &error.to_string(), "spore index"),
     }
 }
 

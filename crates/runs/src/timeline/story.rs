@@ -12,8 +12,7 @@ use spore_model::{
 use spore_pipeline::{Done, SessionSummary};
 use spore_store::{Journal, JournalError, RecordedStep};
 
-use crate::carrying::TaskFileRecord;
-use crate::explain::words_of_step;
+use crate::explain::{TaskFileRecord, words_of_step};
 use crate::report::RunReport;
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -74,12 +73,16 @@ pub struct CarriedSum {
     pub tokens: usize,
 }
 
-/// Tells what happened in a run, in its order.
+/// Tells what happened in a task's run, in its order.
 pub fn story_of_run(
     journal: &dyn Journal,
     report: &RunReport,
     records: &[TaskFileRecord],
 ) -> Result<RunStory, JournalError> {
+    // Flows and others have parts that tell of themselves.
+    if !matches!(report.run.kind, RunKind::Orchestrate | RunKind::Solo) {
+        return Ok(RunStory::default());
+    }
     let mut sessions = Vec::new();
     for child in journal.children(report.run.id)? {
         if child.kind == RunKind::Bounce {
