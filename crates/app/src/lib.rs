@@ -81,7 +81,7 @@ pub use setup::dashboard::{
 };
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use setup::doctor::{Checkup, DoctorFinding, doctor};
-pub use setup::health::{Health, HealthCheck, health};
+pub use setup::health::{CheckoutSize, HealthCheck, ProjectHealth, health};
 pub use setup::prompts::{PromptStat, PromptStats, prompt_stats};
 pub use setup::settings::{
     Setting, SettingChanged, SettingExplained, SettingRemoved, SettingsFile, change_setting,

@@ -70,7 +70,7 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
                 let to = trees.iter().find(|(one, _)| *one == bounce).map(|(_, tree)| tree.clone());
                 match to {
                     Some(to) => {
-                        let sides = Sides { around, workspace: &workspace, run: run.id };
+                        let sides = AttemptTrees { around, workspace: &workspace, run: run.id };
                         let text = sides.between((earlier, &from), (bounce, &to))?;
                         Some((bounce, Some(earlier), text)).filter(|(_, _, text)| !text.is_empty())
                     }
@@ -92,13 +92,13 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
 }
 
 /// The trees of a run's attempts, in the bare repository of unverified work.
-struct Sides<'a> {
+struct AttemptTrees<'a> {
     around: &'a Surroundings,
     workspace: &'a Workspace,
     run: RunId,
 }
 
-impl Sides<'_> {
+impl AttemptTrees<'_> {
     /// Compares what two attempts left. Nothing that looks like a secret is in it.
     fn between(&self, from: (u32, &TreeId), to: (u32, &TreeId)) -> Result<String> {
         let repository = self.workspace.project_repository()?;

@@ -192,7 +192,7 @@ fn count(spares: &Path) -> u32 {
 }
 
 /// What a directory takes on the disk; what cannot be read takes nothing.
-pub(crate) fn taken(path: &Path) -> u64 {
+fn taken(path: &Path) -> u64 {
     let Ok(metadata) = path.symlink_metadata() else { return 0 };
     let own = metadata.blocks() * 512;
     if !metadata.is_dir() {

@@ -12,7 +12,7 @@ use crate::base::outbox;
 use crate::knowledge::lessons::standing_lessons;
 use crate::memory::places::MemoryPlaces;
 use crate::report::LocalRuns;
-use crate::setup::health::{Health, checkout_bytes, health_within};
+use crate::setup::health::{CheckoutSize, ProjectHealth, checkout_size, health_within};
 use crate::{Result, Surroundings, Workspace};
 
 const DAY: i64 = 86_400_000;
@@ -35,8 +35,8 @@ pub struct Dashboard {
     pub experiments: Vec<ExperimentSum>,
     /// Runs whose process is gone.
     pub stale: Vec<String>,
-    pub checkout_bytes: u64,
-    pub health: Health,
+    pub checkouts: CheckoutSize,
+    pub health: ProjectHealth,
 }
 
 /// What was spent, from the ledger. Days are those of UTC.
@@ -102,7 +102,7 @@ pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
         stats: spore_runs::stats_of(&figures),
         helps: helps_of(&workspace, &config, &figures)?,
         experiments: spore_runs::sums_by_experiment(&figures),
-        checkout_bytes: checkout_bytes(workspace.state()),
+        checkouts: checkout_size(workspace.state()),
         health: health_within(around, &workspace, &config, false)?,
         recent: figures.into_iter().take(limit).collect(),
     })

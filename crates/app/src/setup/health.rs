@@ -4,6 +4,7 @@
 //! A broken part is a finding, not an error, so one call tells of everything.
 
 use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -36,7 +37,7 @@ pub struct HealthCheck {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Health {
+pub struct ProjectHealth {
     pub healthy: bool,
     pub checks: Vec<HealthCheck>,
 }
@@ -51,7 +52,7 @@ const KEPT_CHECKOUTS: std::time::Duration = std::time::Duration::from_secs(7 * 8
 const MOST_EDGES: u32 = 50_000;
 
 /// Looks at the state of a project. Never changes anything.
-pub fn health(around: &Surroundings) -> Result<Health> {
+pub fn health(around: &Surroundings) -> Result<ProjectHealth> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
@@ -65,7 +66,7 @@ pub(super) fn health_within(
     workspace: &Workspace,
     config: &Config,
     deep: bool,
-) -> Result<Health> {
+) -> Result<ProjectHealth> {
     let mut checks = vec![database(workspace, deep)];
     let sound = checks[0].ok;
     let index = indexing::open_as_is(workspace, config);
@@ -92,7 +93,7 @@ pub(super) fn health_within(
         checks.push(orphan_processes(workspace, &journal)?);
         checks.push(orphan_checkouts(around, workspace, &journal)?);
     }
-    Ok(Health { healthy: checks.iter().all(|check| check.ok), checks })
+    Ok(ProjectHealth { healthy: checks.iter().all(|check| check.ok), checks })
 }
 
 fn check(name: &str, ok: bool, detail: &str, fix: &str) -> HealthCheck {
@@ -341,7 +342,9 @@ fn orphan_checkouts(
         };
         if is_orphan { orphans += 1 } else { kept += 1 }
     }
-    let bytes = told_size(checkout_bytes(workspace.state()));
+    let size = checkout_size(workspace.state());
+    let more = if size.whole { "" } else { "more than " };
+    let bytes = format!("{more}{}", told_size(size.bytes));
     let detail = match orphans {
         0 => format!("{} of runs; checkouts take {bytes}", count(kept, "directory")),
         _ => format!("{} of runs long over; checkouts take {bytes}", count(orphans, "directory")),
@@ -350,13 +353,39 @@ fn orphan_checkouts(
     Ok(check("orphan checkouts", orphans == 0, &detail, "spore runs prune"))
 }
 
-/// Returns what the checkouts of a project take on the disk.
-pub(super) fn checkout_bytes(state: &Path) -> u64 {
-    crate::run::prune::taken(state)
+/// What checkouts take on the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CheckoutSize {
+    pub bytes: u64,
+    /// Whether all of it was looked at. Builds leave many files, and a person waits for the answer.
+    pub whole: bool,
+}
+
+/// Files and directories that are looked at before the rest is left.
+const MOST_ENTRIES: usize = 20_000;
+
+/// Returns what the checkouts of a project take on the disk, as far as that is quickly told.
+pub(super) fn checkout_size(state: &Path) -> CheckoutSize {
+    let mut size = CheckoutSize { bytes: 0, whole: true };
+    let (mut places, mut seen) = (vec![state.to_owned()], 0);
+    while let Some(place) = places.pop() {
+        for entry in std::fs::read_dir(&place).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MOST_ENTRIES {
+                return CheckoutSize { whole: false, ..size };
+            }
+            let Ok(metadata) = entry.path().symlink_metadata() else { continue };
+            size.bytes += metadata.blocks() * 512;
+            if metadata.is_dir() {
+                places.push(entry.path());
+            }
+        }
+    }
+    size
 }
 
 /// A size as people read it.
-pub(super) fn told_size(bytes: u64) -> String {
+fn told_size(bytes: u64) -> String {
     match bytes {
         0..1_048_576 => format!("{} KB", bytes >> 10),
         1_048_576..1_073_741_824 => format!("{} MB", bytes >> 20),

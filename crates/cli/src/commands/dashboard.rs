@@ -236,7 +236,8 @@ pub(super) fn helps_lines(helps: &Helps) -> Vec<(&'static str, String)> {
 fn state(text: &mut String, board: &Dashboard) {
     text.push_str("\nState\n");
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:8}  {value}\n"));
-    line("disk", format!("checkouts take {}", size(board.checkout_bytes)));
+    let more = if board.checkouts.whole { "" } else { "more than " };
+    line("disk", format!("checkouts take {more}{}", size(board.checkouts.bytes)));
     if !board.stale.is_empty() {
         line("stale", format!("no process works on {}", board.stale.join(", ")));
     }
