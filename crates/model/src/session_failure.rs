@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, Run, RunKind, SessionNotes};
+use crate::Outcome;
 
 /// By what a session that did not end well was stopped, so that people and statistics need not read
 /// sentences.
@@ -46,16 +46,6 @@ impl SessionFailure {
         }
     }
 
-    /// Tells by the row of a session how it failed; nothing where it did not, or is not over. Rows
-    /// of earlier versions have no note of it, and are judged by their figures.
-    pub fn of_row(session: &Run) -> Option<Self> {
-        if session.kind != RunKind::Session {
-            return None;
-        }
-        let worked = session.turns > 0 || session.tokens.output_tokens > 0;
-        Self::settle(SessionNotes::of_row(session).failure, session.outcome?, worked)
-    }
-
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FailedStartup => "failed-startup",
@@ -70,31 +60,6 @@ impl SessionFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RunId, Timestamp, Usage};
-
-    #[track_caller]
-    fn check(outcome: Outcome, turns: u32, output: u64, expected: Option<&str>) {
-        let begun = Run::begin(
-            RunId::from_parts(0, 1),
-            RunKind::Session,
-            "coder",
-            Timestamp::from_millis(0),
-        );
-        let tokens = Usage { output_tokens: output, ..Usage::default() };
-        let session = Run { outcome: Some(outcome), turns, tokens, ..begun };
-        assert_eq!(SessionFailure::of_row(&session).map(SessionFailure::as_str), expected);
-    }
-
-    #[test]
-    fn a_session_that_reached_no_model_failed_at_its_start() {
-        check(Outcome::Failure, 0, 0, Some("failed-startup"));
-        check(Outcome::NeedsHuman, 0, 0, Some("failed-startup"));
-        check(Outcome::Failure, 3, 0, Some("failed-partial"));
-        check(Outcome::Failure, 0, 7, Some("failed-partial"));
-        check(Outcome::TimedOut, 0, 0, Some("failed-limit"));
-        check(Outcome::Success, 0, 0, None);
-        check(Outcome::Interrupted, 0, 0, None);
-    }
 
     #[test]
     fn what_the_backend_saw_counts_but_for_a_program_that_never_began() {

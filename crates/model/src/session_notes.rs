@@ -23,6 +23,18 @@ pub struct SessionNotes {
     pub used: Vec<ToolUse>,
 }
 
+impl SessionFailure {
+    /// Tells by the row of a session how it failed; nothing where it did not, or is not over. Rows
+    /// of earlier versions have no note of it, and are judged by their figures.
+    pub fn of_row(session: &Run) -> Option<Self> {
+        if session.kind != RunKind::Session {
+            return None;
+        }
+        let worked = session.turns > 0 || session.tokens.output_tokens > 0;
+        Self::settle(SessionNotes::of_row(session).failure, session.outcome?, worked)
+    }
+}
+
 /// How often a session used a tool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ToolUse {
@@ -105,6 +117,31 @@ impl fmt::Display for RefusedCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Outcome, RunId, Usage};
+
+    #[track_caller]
+    fn check_failure(outcome: Outcome, turns: u32, output: u64, expected: Option<&str>) {
+        let begun = Run::begin(
+            RunId::from_parts(0, 1),
+            RunKind::Session,
+            "coder",
+            Timestamp::from_millis(0),
+        );
+        let tokens = Usage { output_tokens: output, ..Usage::default() };
+        let session = Run { outcome: Some(outcome), turns, tokens, ..begun };
+        assert_eq!(SessionFailure::of_row(&session).map(SessionFailure::as_str), expected);
+    }
+
+    #[test]
+    fn a_session_that_reached_no_model_failed_at_its_start() {
+        check_failure(Outcome::Failure, 0, 0, Some("failed-startup"));
+        check_failure(Outcome::NeedsHuman, 0, 0, Some("failed-startup"));
+        check_failure(Outcome::Failure, 3, 0, Some("failed-partial"));
+        check_failure(Outcome::Failure, 0, 7, Some("failed-partial"));
+        check_failure(Outcome::TimedOut, 0, 0, Some("failed-limit"));
+        check_failure(Outcome::Success, 0, 0, None);
+        check_failure(Outcome::Interrupted, 0, 0, None);
+    }
 
     #[test]
     fn refused_calls_are_counted_by_tool() {

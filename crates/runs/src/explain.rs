@@ -32,7 +32,7 @@ pub struct RunExplanation {
     pub file: Option<FileExplained>,
 }
 
-/// What an attempt came to, and by what.
+/// How an attempt ended, and which part of it decided that.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AttemptExplained {
     pub bounce: u32,
