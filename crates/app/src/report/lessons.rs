@@ -18,6 +18,7 @@ pub struct LessonRow {
 /// Returns the lessons that hold, the newest first.
 pub fn list_lessons(around: &Surroundings, limit: Option<usize>) -> Result<Vec<LessonRow>> {
     let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
     if !workspace.database().exists() {
         return Ok(Vec::new());
