@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use spore_model::{Outcome, Timestamp};
+use spore_model::{Outcome, SessionFailure, Timestamp};
 
 use crate::control::{AttemptOutcome, EndedBy, LineMeaning, SessionEnding};
 use crate::request::lines_of;
@@ -70,7 +70,8 @@ impl<'a> EventSession<'a> {
         let is_whole = self.result.is_some();
         let report = match (conclude(ending, is_whole), self.limited) {
             (SessionReport { outcome: Outcome::Failure, reason, .. }, Some(resets_at)) => {
-                SessionReport { resets_at, ..SessionReport::ended(Outcome::QuotaParked, reason) }
+                let parked = SessionReport::ended(Outcome::QuotaParked, reason);
+                SessionReport { resets_at, ..parked.failed_by(SessionFailure::FailedLimit) }
             }
             (report, _) => report,
         };
@@ -141,11 +142,19 @@ pub(crate) fn conclude(ending: &SessionEnding, is_whole: bool) -> SessionReport 
             (Outcome::Failure, Some(reason))
         }
     };
+    let failure = match ending.by {
+        EndedBy::WallClock | EndedBy::Idle => Some(SessionFailure::FailedLimit),
+        EndedBy::Silence => Some(SessionFailure::FailedStartup),
+        EndedBy::Itself | EndedBy::Lingering => Some(SessionFailure::FailedProcess),
+        EndedBy::Cancel | EndedBy::Abort(_) => None,
+    };
+    let failure = failure.filter(|_| outcome != Outcome::Success);
     let exit = (ending.by == EndedBy::Itself).then_some(code);
     let exit_code = exit;
     SessionReport {
         exit,
         exit_code,
+        failure,
         ..SessionReport::ended(outcome, ending.by.reason().or(fallback))
     }
 }

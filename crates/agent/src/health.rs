@@ -5,7 +5,7 @@
 //! model that was not reached is reported by what a person can do about it.
 
 use serde_json::Value;
-use spore_model::{Outcome, Timestamp, Usage};
+use spore_model::{Outcome, SessionFailure, Timestamp, Usage};
 use spore_plain::headline;
 
 use crate::SessionReport;
@@ -22,6 +22,16 @@ pub(crate) enum ServerRefusal {
     /// Waiting helps.
     Quota,
     Other,
+}
+
+impl ServerRefusal {
+    /// Returns what a session failed by that was refused like this.
+    pub(crate) const fn failure(self) -> SessionFailure {
+        match self {
+            Self::Quota => SessionFailure::FailedLimit,
+            Self::SignIn | Self::Other => SessionFailure::FailedModel,
+        }
+    }
 }
 
 /// A call that did not get its answer.
@@ -102,6 +112,7 @@ pub(crate) fn judge(signs: &Signs, exit: &Exit) -> SessionReport {
         (Some(Stopped::Idle), _) => out_of_time(signs, exit, "it fell silent"),
         (Some(Stopped::NoFirstWord), _) => {
             ended(Outcome::TimedOut, "it never said a word".to_owned())
+                .failed_by(SessionFailure::FailedStartup)
         }
         _ => judge_turn(signs, exit),
     };
@@ -119,7 +130,8 @@ fn judge_turn(signs: &Signs, exit: &Exit) -> SessionReport {
     // Spore ended a program that did not exit: its code says nothing about its work.
     let failed = exit.code != 0 && exit.stopped.is_none();
     if !signs.is_whole || failed {
-        return ended(Outcome::Failure, exited(exit, signs.is_whole));
+        return ended(Outcome::Failure, exited(exit, signs.is_whole))
+            .failed_by(SessionFailure::FailedProcess);
     }
     SessionReport::ended(Outcome::Success, None)
 }
@@ -130,7 +142,7 @@ fn ended(outcome: Outcome, reason: String) -> SessionReport {
 
 fn refused(trouble: &ServerTrouble) -> SessionReport {
     let text = &trouble.text;
-    match trouble.refusal {
+    let report = match trouble.refusal {
         ServerRefusal::SignIn => ended(Outcome::Failure, format!("it is not signed in: {text}")),
         ServerRefusal::Quota => SessionReport {
             resets_at: trouble.resets_at,
@@ -139,14 +151,18 @@ fn refused(trouble: &ServerTrouble) -> SessionReport {
         ServerRefusal::Other => {
             ended(Outcome::Failure, format!("the model could not be asked: {text}"))
         }
-    }
+    };
+    report.failed_by(trouble.refusal.failure())
 }
 
 /// A session that ran out of time while the server refused it did not work too long: what it
 /// waited for says what to do.
 fn out_of_time(signs: &Signs, exit: &Exit, reason: &str) -> SessionReport {
     let grumbled = || grumble(&exit.complaint);
-    match &signs.trouble.clone().or_else(grumbled) {
+    let trouble = signs.trouble.clone().or_else(grumbled);
+    let failure =
+        trouble.as_ref().map_or(SessionFailure::FailedLimit, |trouble| trouble.refusal.failure());
+    let report = match &trouble {
         Some(ServerTrouble { refusal: ServerRefusal::SignIn, .. }) => ended(
             Outcome::Failure,
             format!("it is not signed in, and {reason} before it was let in"),
@@ -162,7 +178,8 @@ fn out_of_time(signs: &Signs, exit: &Exit, reason: &str) -> SessionReport {
             ended(Outcome::TimedOut, format!("{reason} while it tried to reach the model again"))
         }
         None => ended(Outcome::TimedOut, reason.to_owned()),
-    }
+    };
+    report.failed_by(failure)
 }
 
 /// Reads the last HTTP status on stderr: Gemini CLI retries, and prints the status only there.

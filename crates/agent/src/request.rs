@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use spore_effects::session::{Confinement, Enforced, Grace, ProcessIdentity, SessionError};
-use spore_model::{Outcome, SessionToken, Timestamp, Usage, Usd};
+use spore_model::{Outcome, SessionFailure, SessionToken, Timestamp, Usage, Usd};
 use spore_secrets::KnownSecrets;
 
 use crate::AgentEvent;
@@ -242,6 +242,8 @@ pub struct SessionReport {
     pub outcome: Outcome,
     /// Why, where it did not end well; one sentence.
     pub reason: Option<String>,
+    /// What the backend saw it fail by, where it is more than its figures tell.
+    pub failure: Option<SessionFailure>,
     pub final_text: String,
     /// What fits the request's schema, where it asked for one.
     pub structured: Option<Value>,
@@ -311,6 +313,7 @@ impl SessionReport {
         Self {
             outcome,
             reason,
+            failure: None,
             final_text: String::new(),
             structured: None,
             session_id: None,
@@ -327,6 +330,18 @@ impl SessionReport {
             exit_code: None,
             duration: Duration::ZERO,
         }
+    }
+
+    /// The same with what it failed by.
+    #[must_use]
+    pub fn failed_by(self, failure: SessionFailure) -> Self {
+        Self { failure: Some(failure), ..self }
+    }
+
+    /// Returns how the session failed; nothing where it did not.
+    pub fn settled_failure(&self) -> Option<SessionFailure> {
+        let worked = self.turns > 0 || self.usage.output_tokens > 0;
+        SessionFailure::settle(self.failure, self.outcome, worked)
     }
 }
 

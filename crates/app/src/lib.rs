@@ -53,11 +53,14 @@ pub use loops::{
     LoopAsked, LoopPlan, LoopReport, PlannedTask, TaskRow, TaskSource, plan_loop, run_loop,
 };
 pub use race::{BadRace, RaceField, race};
-pub use report::diff::{RunDiff, diff_run};
+pub use report::diff::{DiffAsked, RunDiff, diff_run};
+pub use report::distill::{DistilledAttempt, RunDistillation, distill_prompt, distill_run};
+pub use report::explain::{ShownRun, explain_run, show_run_whole};
 pub use report::figures::{
     RunComparison, compare_experiments, compare_runs, run_named, run_stats, run_timeline,
     sum_spending, top_runs,
 };
+pub use report::lessons::{LessonRow, list_lessons};
 pub use report::{list_runs, show_run, watch_run};
 pub use resume::tasks::ProjectRunner;
 pub use resume::{Resume, resume};
@@ -73,8 +76,13 @@ pub use session::agent_choice::AgentChoice;
 pub use session::agent_listing::{Abilities, AgentListing, find_agent, list_agents};
 pub use session::broker::SERVER_NAME;
 pub use session::spawn::{Spawn, Spawned, spawn};
+pub use setup::dashboard::{
+    CarriedOutcomes, Dashboard, DaySpend, Helps, SpendToday, dashboard, helps,
+};
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use setup::doctor::{Checkup, DoctorFinding, doctor};
+pub use setup::health::{CheckoutSize, HealthCheck, ProjectHealth, health};
+pub use setup::prompts::{PromptStat, PromptStats, prompt_stats};
 pub use setup::settings::{
     Setting, SettingChanged, SettingExplained, SettingRemoved, SettingsFile, change_setting,
     explain_setting, remove_setting, show_settings,
@@ -82,10 +90,11 @@ pub use setup::settings::{
 pub use spore_investigate as investigation;
 pub use spore_pipeline::SourceForm;
 pub use spore_runs::{
-    Applied, Apply, BounceReport, Conclusiveness, ExperimentComparison, Live, LiveKind,
-    MeasuredDifference, News, NextStep, PartRow, RunFigures, RunFilter, RunList, RunReport, RunRow,
-    RunStats, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread,
-    TimelineEntry, TopBy, UNLABELLED, UnknownApply, time_in_words,
+    Applied, Apply, AttemptExplained, BounceReport, BouncesSaved, Conclusiveness,
+    ExperimentComparison, FileExplained, FileTold, Live, LiveKind, MeasuredDifference, News,
+    NextStep, PartRow, RunExplanation, RunFigures, RunFilter, RunList, RunReport, RunRow, RunStats,
+    RunStory, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread,
+    StoryEntry, TimelineEntry, TopBy, UNLABELLED, UnknownApply, WaitingRun, time_in_words,
 };
 pub use spore_store::spine::Cursor;
 pub use stopping::abandon::{Abandoned, abandon};

@@ -141,6 +141,19 @@ impl Ui {
         self.put(&answer, Screen::render_diff);
     }
 
+    /// Draws a text over the whole terminal, from its upper left corner on.
+    pub(crate) fn draw_over(&mut self, text: &str) {
+        // Its size may have changed since the last drawing.
+        self.stdout = Screen::stdout();
+        let shown = self.stdout.render(&self.struck(&shown(text)));
+        let height = terminal_size::terminal_size_of(std::io::stdout());
+        let most = height.map_or(usize::MAX, |(_, height)| usize::from(height.0));
+        let lines = shown.lines().take(most).map(|line| format!("{line}\x1b[K"));
+        let mut out = std::io::stdout();
+        let drawn = lines.collect::<Vec<_>>().join("\r\n");
+        let _ = write!(out, "\x1b[H{drawn}\x1b[J").and_then(|()| out.flush());
+    }
+
     /// Returns whether a program reads the answer.
     pub(crate) fn is_json(&self) -> bool {
         self.json

@@ -64,6 +64,7 @@ mod rollback;
 mod run_accounts;
 mod run_base;
 mod run_figures;
+mod run_views;
 mod runs;
 mod sandbox;
 mod scan;

@@ -72,45 +72,9 @@ fn a_run_is_found_by_any_unique_end_or_beginning_of_its_id() {
     let shown = env.spore(&["runs", "show", &ids[0][18..]]).code(0);
     insta::assert_snapshot!(told(&shown));
     let failed = env.spore(&["runs", "show", &ids[2][18..]]).code(0);
-    insta::assert_snapshot!(told(&failed), @"
-    exit code: 0
-    --- stdout
-    Run RUNID-001  failed
-      task        give up
-      base        hash-0000002
-      started     2026-01-02 03:10 UTC, took 0.0 s
-      cost        ~$1.00 in 1 session
-      reason      the coder failed and changed nothing: it exited with code 3 and no final message
-      files       .spore/runs/RUNID-001
-      next        Mend what it failed for, or let it try anew:
-                    spore retry RUN-0001
-
-    Attempt 1  rejected
-      coder       failed, 0 turns, ~$1.00, it exited with code 3 and no final message
-      reason      the coder failed and changed nothing: it exited with code 3 and no final message
-    --- stderr
-    ");
+    insta::assert_snapshot!("show_of_a_failed_run", told(&failed));
     let parked = env.spore(&["runs", "show", &ids[3][18..]]).code(0);
-    insta::assert_snapshot!(told(&parked), @"
-    exit code: 0
-    --- stdout
-    Run RUNID-001  parked:budget
-      task        spend too much
-      base        hash-0000002
-      started     2026-01-02 03:12 UTC
-      cost        $0.50 in 1 session
-      reason      its budget of $0.10 is spent
-      files       .spore/runs/RUNID-001
-      next        Give it more to spend:
-                    spore resume RUN-0001 --budget +5
-
-    Attempt 1  parked:budget
-      coder       finished, 1 turn, $0.50
-      check       check `sh check.sh`: green
-      proof       checked
-      doubt       no check names its tests, so one that is gone would not be missed
-    --- stderr
-    ");
+    insta::assert_snapshot!("show_of_a_parked_run", told(&parked));
 }
 
 #[test]

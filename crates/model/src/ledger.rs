@@ -7,7 +7,7 @@ use std::ops::Add;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Cost, RunId, Timestamp};
+use crate::{Cost, RunId, SessionFailure, Timestamp};
 
 /// Tokens by kind. They have different prices, so they are never added together.
 ///
@@ -148,6 +148,12 @@ pub struct LedgerEntry {
     pub cost: Cost,
     /// True for a session that ended while no Spore process watched it; its figures are estimates.
     pub interrupted: bool,
+    /// From its start to its end; nothing where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// How it failed, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<SessionFailure>,
     pub booked: Timestamp,
 }
 

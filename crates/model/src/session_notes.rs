@@ -1,11 +1,11 @@
-//! What the row of a session notes besides its figures: what it was not let do, and until when it
-//! has to wait.
+//! What the row of a session notes besides its figures: which tools it used, what it was not let do,
+//! how it failed, and until when it has to wait.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Run, RunKind, Timestamp};
+use crate::{Run, RunKind, SessionFailure, Timestamp};
 
 /// Kept as the settings of the session's row, which needs none of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -15,6 +15,31 @@ pub struct SessionNotes {
     /// When the limit is over that stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Timestamp>,
+    /// How it failed, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<SessionFailure>,
+    /// The tools it used, the most used first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<ToolUse>,
+}
+
+impl SessionFailure {
+    /// Tells by the row of a session how it failed; nothing where it did not, or is not over. Rows
+    /// of earlier versions have no note of it, and are judged by their figures.
+    pub fn of_row(session: &Run) -> Option<Self> {
+        if session.kind != RunKind::Session {
+            return None;
+        }
+        let worked = session.turns > 0 || session.tokens.output_tokens > 0;
+        Self::settle(SessionNotes::of_row(session).failure, session.outcome?, worked)
+    }
+}
+
+/// How often a session used a tool.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ToolUse {
+    pub tool: String,
+    pub times: u32,
 }
 
 impl SessionNotes {
@@ -92,6 +117,31 @@ impl fmt::Display for RefusedCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Outcome, RunId, Usage};
+
+    #[track_caller]
+    fn check_failure(outcome: Outcome, turns: u32, output: u64, expected: Option<&str>) {
+        let begun = Run::begin(
+            RunId::from_parts(0, 1),
+            RunKind::Session,
+            "coder",
+            Timestamp::from_millis(0),
+        );
+        let tokens = Usage { output_tokens: output, ..Usage::default() };
+        let session = Run { outcome: Some(outcome), turns, tokens, ..begun };
+        assert_eq!(SessionFailure::of_row(&session).map(SessionFailure::as_str), expected);
+    }
+
+    #[test]
+    fn a_session_that_reached_no_model_failed_at_its_start() {
+        check_failure(Outcome::Failure, 0, 0, Some("failed-startup"));
+        check_failure(Outcome::NeedsHuman, 0, 0, Some("failed-startup"));
+        check_failure(Outcome::Failure, 3, 0, Some("failed-partial"));
+        check_failure(Outcome::Failure, 0, 7, Some("failed-partial"));
+        check_failure(Outcome::TimedOut, 0, 0, Some("failed-limit"));
+        check_failure(Outcome::Success, 0, 0, None);
+        check_failure(Outcome::Interrupted, 0, 0, None);
+    }
 
     #[test]
     fn refused_calls_are_counted_by_tool() {

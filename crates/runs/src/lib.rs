@@ -13,7 +13,9 @@ mod advice;
 mod applied;
 mod bootstrap;
 mod experiments;
+mod explain;
 mod figures;
+mod groups;
 mod list;
 mod live;
 mod news;
@@ -22,6 +24,7 @@ mod report;
 mod spending;
 mod stats;
 mod timeline;
+mod waiting;
 
 pub use advice::NextStep;
 pub use applied::{Applied, Apply, UnknownApply};
@@ -30,13 +33,23 @@ pub use experiments::{
     Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,
     compare_experiments,
 };
+pub use explain::{
+    AttemptExplained, DecidedBy, FileExplained, FileSignals, FileTold, RunExplanation, Signal,
+    TaskFileRecord, explain, words_of_step,
+};
 pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
+pub use groups::{BouncesSaved, ExperimentSum, bounces_saved, dollars_by_hour, sums_by_experiment};
 pub use list::{RunFilter, RunList, RunRow, list_runs};
 pub use live::{Live, LiveKind, Presence, time_in_words};
 pub use news::{News, RunWatch};
 pub use parts::PartRow;
 pub use report::{BounceReport, RunReport, SessionRow, report_run};
 pub use spending::{SpendingLine, SpendingReport, report_spending};
+pub use spore_model::SessionFailure;
 pub use spore_store::SpendingBy;
 pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
-pub use timeline::{RunTimeline, SessionFailure, TimelineEntry, timeline_of_run};
+pub use timeline::{
+    CarriedSum, RunStory, RunTimeline, StoryEntry, StorySession, TimelineEntry, story_of_run,
+    timeline_of_run,
+};
+pub use waiting::{WaitingRun, waiting_runs};

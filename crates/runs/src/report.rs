@@ -185,7 +185,10 @@ fn live_of(
 }
 
 /// Returns when the limit is over that the newest session of a parked run met.
-fn resets_at(journal: &dyn Journal, run: &Run) -> Result<Option<Timestamp>, JournalError> {
+pub(crate) fn resets_at(
+    journal: &dyn Journal,
+    run: &Run,
+) -> Result<Option<Timestamp>, JournalError> {
     if run.state != RunState::Parked {
         return Ok(None);
     }

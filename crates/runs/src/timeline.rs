@@ -1,11 +1,14 @@
 //! One run from its beginning to its end: its attempts, sessions and checks as they followed each
 //! other, with what each took and cost.
 
+mod story;
+
 use serde::Serialize;
-use spore_model::{Cost, Outcome, Run, RunId, RunKind, RunStatus, Timestamp};
+use spore_model::{Cost, Run, RunId, RunKind, RunStatus, SessionFailure, Timestamp};
 use spore_store::{Journal, JournalError};
 
 use crate::live::Presence;
+pub use story::{CarriedSum, RunStory, StoryEntry, StorySession, story_of_run};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunTimeline {
@@ -41,43 +44,6 @@ pub struct TimelineEntry {
     pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// How far a session came that did not end well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SessionFailure {
-    /// No model answered it: its agent did not start, or was turned away.
-    FailedStartup,
-    /// It had begun to work.
-    FailedPartial,
-    /// It reached a limit that it was given: of time, or of quota.
-    FailedLimit,
-}
-
-impl SessionFailure {
-    /// Tells by the row of a session how it failed; nothing where it did not, or is not over.
-    pub fn of(session: &Run) -> Option<Self> {
-        if session.kind != RunKind::Session {
-            return None;
-        }
-        match session.outcome? {
-            Outcome::Success | Outcome::Interrupted => None,
-            Outcome::TimedOut | Outcome::QuotaParked => Some(Self::FailedLimit),
-            _ if session.turns == 0 && session.tokens.output_tokens == 0 => {
-                Some(Self::FailedStartup)
-            }
-            _ => Some(Self::FailedPartial),
-        }
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FailedStartup => "failed-startup",
-            Self::FailedPartial => "failed-partial",
-            Self::FailedLimit => "failed-limit",
-        }
-    }
 }
 
 /// Returns what happened in a run, in its order; `None` if there is none with this id.
@@ -127,7 +93,7 @@ fn entry(
         after_ms: millis(part.started.since(root.started)),
         duration_ms: part.ended.map(|ended| millis(ended.since(part.started))),
         status: part.status(alive),
-        failure: SessionFailure::of(&part),
+        failure: SessionFailure::of_row(&part),
         turns: part.turns,
         cost: part.cost.into(),
         model: model.or(part.model),
@@ -135,36 +101,5 @@ fn entry(
         started: part.started,
         ended: part.ended,
         name: part.name,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use spore_model::Usage;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(outcome: Outcome, turns: u32, output: u64, expected: Option<&str>) {
-        let begun = Run::begin(
-            RunId::from_parts(0, 1),
-            RunKind::Session,
-            "coder",
-            Timestamp::from_millis(0),
-        );
-        let tokens = Usage { output_tokens: output, ..Usage::default() };
-        let session = Run { outcome: Some(outcome), turns, tokens, ..begun };
-        assert_eq!(SessionFailure::of(&session).map(SessionFailure::as_str), expected);
-    }
-
-    #[test]
-    fn a_session_that_reached_no_model_failed_at_its_start() {
-        check(Outcome::Failure, 0, 0, Some("failed-startup"));
-        check(Outcome::NeedsHuman, 0, 0, Some("failed-startup"));
-        check(Outcome::Failure, 3, 0, Some("failed-partial"));
-        check(Outcome::Failure, 0, 7, Some("failed-partial"));
-        check(Outcome::TimedOut, 0, 0, Some("failed-limit"));
-        check(Outcome::Success, 0, 0, None);
-        check(Outcome::Interrupted, 0, 0, None);
     }
 }

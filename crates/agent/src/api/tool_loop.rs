@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use spore_effects::Clock;
 use spore_effects::session::ProcessIdentity;
-use spore_model::{Outcome, Timestamp, Usage, Usd};
+use spore_model::{Outcome, SessionFailure, Timestamp, Usage, Usd};
 use spore_secrets::KnownSecrets;
 use spore_tools::{ModelTool, Reach, Registry, ToolAnswer, ToolCaller, written};
 
@@ -127,11 +127,14 @@ impl ToolLoop<'_> {
     pub(super) fn run(mut self, watch: &mut dyn AgentWatch) -> SessionReport {
         let mut turns = vec![ConversationTurn::Said(self.request.prompt.clone())];
         let mut resets_at = None;
+        let mut failure = None;
         let (outcome, reason) = loop {
             if let Some(full) = self.is_full() {
+                failure = Some(SessionFailure::FailedLimit);
                 break (Outcome::Partial, Some(full));
             }
             if let Err(too_long) = self.make_room(&mut turns) {
+                failure = Some(SessionFailure::FailedLimit);
                 break self.does_not_fit(too_long);
             }
             let reply = match self.ask(&turns, watch) {
@@ -150,20 +153,25 @@ impl ToolLoop<'_> {
                     if self.is_smaller_than_thought(window) {
                         continue;
                     }
+                    failure = Some(SessionFailure::FailedLimit);
                     break (self.beyond_us(), Some(reason));
                 }
                 Err(NoAnswer::Gone(why)) => {
+                    failure = Some(SessionFailure::FailedModel);
                     let told = self.settings.local.as_ref().map(|local| local.silence(&why));
                     break (self.beyond_us(), Some(told.unwrap_or(why)));
                 }
-                Err(NoAnswer::Failed(reason)) => break (Outcome::Failure, Some(reason)),
+                Err(NoAnswer::Failed(reason)) => {
+                    failure = Some(SessionFailure::FailedModel);
+                    break (Outcome::Failure, Some(reason));
+                }
             };
             self.take_in(&reply, watch);
             if let Some(ended) = self.go_on(reply, &mut turns, watch) {
                 break ended;
             }
         };
-        self.report(outcome, reason, resets_at, watch)
+        SessionReport { failure, ..self.report(outcome, reason, resets_at, watch) }
     }
 
     /// Why there must not be another call.

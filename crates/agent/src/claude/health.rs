@@ -6,7 +6,7 @@
 //! refused key `success` in every field. So a session is healthy when *all* signs are good,
 //! and the reason is the first that is not.
 
-use spore_model::{Outcome, Timestamp, Usage};
+use spore_model::{Outcome, SessionFailure, Timestamp, Usage};
 
 use super::line::ResultLine;
 use super::stream::ClaudeStream;
@@ -78,6 +78,16 @@ impl ApiRefusal {
     }
 }
 
+impl ApiRefusal {
+    /// Returns what a session failed by that was refused like this.
+    const fn failure(self) -> SessionFailure {
+        match self {
+            Self::Quota => SessionFailure::FailedLimit,
+            Self::SignIn | Self::Other => SessionFailure::FailedModel,
+        }
+    }
+}
+
 /// Limits that come as a sentence only: an overload inside a stream has no status, and the
 /// limit of a subscription is told in words.
 fn says_limit(text: &str) -> bool {
@@ -92,11 +102,16 @@ struct SessionFinding {
     outcome: Outcome,
     reason: Option<String>,
     resets_at: Option<Timestamp>,
+    failure: Option<SessionFailure>,
 }
 
 impl SessionFinding {
     fn new(outcome: Outcome, reason: impl Into<String>) -> Self {
-        Self { outcome, reason: Some(reason.into()), resets_at: None }
+        Self { outcome, reason: Some(reason.into()), resets_at: None, failure: None }
+    }
+
+    fn by(self, failure: SessionFailure) -> Self {
+        Self { failure: Some(failure), ..self }
     }
 
     fn failure(reason: impl Into<String>) -> Self {
@@ -134,6 +149,7 @@ pub(super) fn conclude(stream: &ClaudeStream, exit: &Exit) -> SessionReport {
         cost: result.and_then(ResultLine::cost).filter(|_| is_summed),
         mcp: stream.mcp.clone(),
         resets_at: finding.resets_at,
+        failure: finding.failure,
         swept: exit.swept,
         exit_code: exit.stopped.is_none().then_some(exit.code),
         ..SessionReport::ended(finding.outcome, finding.reason)
@@ -155,8 +171,9 @@ fn judge(stream: &ClaudeStream, exit: &Exit) -> SessionFinding {
         (_, Some(Stopped::Idle)) => out_of_time(stream, "it fell silent"),
         (_, Some(Stopped::NoFirstWord)) => {
             SessionFinding::new(Outcome::TimedOut, "it never said a word")
+                .by(SessionFailure::FailedStartup)
         }
-        _ => SessionFinding::failure(exited(exit)),
+        _ => SessionFinding::failure(exited(exit)).by(SessionFailure::FailedProcess),
     }
 }
 
@@ -168,10 +185,12 @@ fn judge_result(stream: &ClaudeStream, result: &ResultLine, exit: &Exit) -> Sess
             return SessionFinding::failure("there is no such conversation to go on with");
         }
         Some("error_max_turns") => {
-            return SessionFinding::failure(refused_tools("it reached its limit of turns", result));
+            let reason = refused_tools("it reached its limit of turns", result);
+            return SessionFinding::failure(reason).by(SessionFailure::FailedLimit);
         }
         Some("error_max_budget_usd") => {
-            return SessionFinding::new(Outcome::NeedsHuman, "it reached its budget");
+            return SessionFinding::new(Outcome::NeedsHuman, "it reached its budget")
+                .by(SessionFailure::FailedLimit);
         }
         Some("success") if result.is_error => return api_error(stream, result, text),
         Some("success") => {}
@@ -193,9 +212,9 @@ fn judge_result(stream: &ClaudeStream, result: &ResultLine, exit: &Exit) -> Sess
     }
     // Spore ended a program that did not exit: its code says nothing about its work.
     if exit.code != 0 && exit.stopped.is_none() {
-        return SessionFinding::failure(exited(exit));
+        return SessionFinding::failure(exited(exit)).by(SessionFailure::FailedProcess);
     }
-    SessionFinding { outcome: Outcome::Success, reason: None, resets_at: None }
+    SessionFinding { outcome: Outcome::Success, reason: None, resets_at: None, failure: None }
 }
 
 fn api_error(stream: &ClaudeStream, result: &ResultLine, text: &str) -> SessionFinding {
@@ -208,7 +227,7 @@ fn api_error(stream: &ClaudeStream, result: &ResultLine, text: &str) -> SessionF
 
 fn refused(stream: &ClaudeStream, refusal: ApiRefusal, text: &str) -> SessionFinding {
     let text = one_line(text);
-    match refusal {
+    let finding = match refusal {
         ApiRefusal::SignIn => SessionFinding::failure(format!("it is not signed in: {text}")),
         ApiRefusal::Quota => SessionFinding {
             resets_at: stream.resets_at.or_else(|| epoch_after_bar(&text)),
@@ -220,13 +239,15 @@ fn refused(stream: &ClaudeStream, refusal: ApiRefusal, text: &str) -> SessionFin
         ApiRefusal::Other => {
             SessionFinding::failure(format!("the model could not be asked: {text}"))
         }
-    }
+    };
+    finding.by(refusal.failure())
 }
 
 /// A session that ran out of time while the API refused it did not work too long: it waited,
 /// and what it waited for says what to do.
 fn out_of_time(stream: &ClaudeStream, reason: &str) -> SessionFinding {
-    match stream.refusal {
+    let failure = stream.refusal.map_or(SessionFailure::FailedLimit, ApiRefusal::failure);
+    let finding = match stream.refusal {
         Some(ApiRefusal::SignIn) => SessionFinding::failure(format!(
             "it is not signed in, and {reason} before the API let it in"
         )),
@@ -242,7 +263,8 @@ fn out_of_time(stream: &ClaudeStream, reason: &str) -> SessionFinding {
             format!("{reason} while it tried to reach the model again"),
         ),
         None => SessionFinding::new(Outcome::TimedOut, reason),
-    }
+    };
+    finding.by(failure)
 }
 
 pub(super) fn is_lost_conversation(result: &ResultLine) -> bool {

@@ -26,10 +26,11 @@ use spore_context::task_file::{self, Assignment, TaskFile};
 use spore_context::{Compiled, Corpus, choose_lessons};
 use spore_git::Repository;
 use spore_model::{CommitId, Lesson, NodeId, TreeId};
+use spore_runs::{FileSignals, Signal};
 use spore_store::{CodeIndex, Knowledge};
 
 use crate::indexing::{self, IndexPhase, IndexSource, Reporter};
-use crate::knowledge::carried::Carried;
+use crate::knowledge::carried::{Carried, CarriedRecord};
 use crate::knowledge::lessons::standing_lessons;
 use crate::search::by_meaning;
 use crate::{Result, Surroundings, Workspace};
@@ -71,6 +72,8 @@ pub(crate) struct Findings {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Brief {
     pub(crate) carried: Carried,
+    /// What spoke for each file that it names.
+    pub(crate) signals: Vec<FileSignals>,
     /// What could not be found out, each a sentence without its full stop.
     pub(crate) warnings: Vec<String>,
     /// What was done on the way that a person may want to know.
@@ -88,7 +91,15 @@ impl Findings {
     pub(crate) fn write(self, assignment: &Assignment<'_>) -> (String, Brief) {
         let file = task_file::write(&self.compiled, assignment);
         let carried = carried(&file, &self.kept, self.tree);
-        (file.text, Brief { carried, warnings: self.warnings, notes: self.notes })
+        let signals = signals(&self.compiled, &carried.files);
+        (file.text, Brief { carried, signals, warnings: self.warnings, notes: self.notes })
+    }
+}
+
+impl Brief {
+    /// Returns what is kept of it beside the task file.
+    pub(crate) fn kept(&self) -> CarriedRecord {
+        CarriedRecord { carried: self.carried.clone(), signals: self.signals.clone() }
     }
 }
 
@@ -347,6 +358,26 @@ fn carried(file: &TaskFile, kept: &[KeptLine], tree: Option<TreeId>) -> Carried 
         tokens: file.context_tokens,
         tree,
     }
+}
+
+/// Returns what spoke for each of these files, as the ranking had it.
+fn signals(compiled: &Compiled, named: &[String]) -> Vec<FileSignals> {
+    const MOST_SIGNALS: usize = 8;
+    let rounded = |number: f64| (number * 10_000.0).round() / 10_000.0;
+    let ranked = (1..).zip(&compiled.files).filter(|(_, file)| named.contains(&file.path));
+    ranked
+        .map(|(rank, file)| FileSignals {
+            path: file.path.clone(),
+            rank,
+            score: rounded(file.score),
+            why: file
+                .why
+                .iter()
+                .take(MOST_SIGNALS)
+                .map(|why| Signal { name: why.signal.clone(), share: rounded(why.share) })
+                .collect(),
+        })
+        .collect()
 }
 
 /// Keeps what the indexer says until the brief is there to carry it.

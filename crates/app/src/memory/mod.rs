@@ -9,7 +9,7 @@ mod feedback;
 mod inbox;
 mod line_status;
 mod passes;
-mod places;
+pub(crate) mod places;
 mod requests;
 mod scan;
 mod update;

@@ -1,51 +1,122 @@
-//! What a run changed, as it was handed in.
+//! What a run changed, as git writes it: over all its attempts, or in one of them.
 
 use serde::Serialize;
-use spore_model::{Fault, RunId, RunStatus};
+use spore_model::{CommitId, Fault, RunId, RunKind, RunStatus, TreeId};
 use spore_store::Journal;
 
 use crate::base::run_lock::is_claimed;
+use crate::base::run_refs;
 use crate::report::named_or_newest;
 use crate::{Error, Result, Surroundings, Workspace};
 
-/// The change of one attempt of a run.
+/// Which change of a run is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DiffAsked {
+    /// From the base to the last tree that was handed in.
+    #[default]
+    Whole,
+    /// From the base to the tree that this attempt handed in.
+    UpTo(u32),
+    /// What this attempt changed of what the one before it left.
+    Only(u32),
+}
+
+/// A change of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunDiff {
     pub run: RunId,
     pub name: String,
     pub status: RunStatus,
+    /// The attempt whose tree it leads to.
     pub bounce: u32,
+    /// The attempt whose tree it begins with; nothing where that is the base.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_bounce: Option<u32>,
     /// As git writes it, without secrets.
     pub diff: String,
 }
 
-/// Returns what a run changed: in the attempt that is asked for, else in the last one that handed
-/// something in.
-pub fn diff_run(
-    around: &Surroundings,
-    typed: Option<&str>,
-    bounce: Option<u32>,
-) -> Result<RunDiff> {
+/// More of a change than this is not shown; git shows it all.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Returns what a run changed.
+pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) -> Result<RunDiff> {
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = named_or_newest(&journal, typed)?;
+    let mut trees: Vec<(u32, TreeId)> = journal
+        .children(run.id)?
+        .into_iter()
+        .filter(|child| child.kind == RunKind::Bounce)
+        .filter_map(|bounce| Some((bounce.attempt, bounce.tree_hash?)))
+        .collect();
+    trees.sort_unstable_by_key(|(bounce, _)| *bounce);
     let files = workspace.run_files(run.id);
-    let last = u32::try_from(journal.children(run.id)?.len()).unwrap_or(u32::MAX);
-    let asked: Vec<u32> = match bounce {
-        Some(bounce) => vec![bounce],
-        None => (1..=last).rev().collect(),
-    };
-    let read = |bounce: u32| {
+    // What was written down when the change was handed in has no secret in it.
+    let kept = |bounce: u32| {
         let text = spore_effects::files::read_text(files.diff(bounce)).ok();
-        Some((bounce, text.filter(|text| !text.trim().is_empty())?))
+        text.filter(|text| !text.trim().is_empty())
     };
-    let Some((bounce, diff)) = asked.into_iter().find_map(read) else {
-        let which = bounce.map(|bounce| format!(" in attempt {bounce}")).unwrap_or_default();
+    let last = u32::try_from(journal.children(run.id)?.len()).unwrap_or(u32::MAX);
+    let before = |bounce: u32| trees.iter().rev().find(|(one, _)| *one < bounce).cloned();
+    let status = run.status(is_claimed(&workspace, run.id));
+    let found = match asked {
+        DiffAsked::Whole => (1..=last).rev().find_map(|bounce| Some((bounce, None, kept(bounce)?))),
+        DiffAsked::UpTo(bounce) => kept(bounce).map(|text| (bounce, None, text)),
+        DiffAsked::Only(bounce) => match before(bounce) {
+            None => kept(bounce).map(|text| (bounce, None, text)),
+            Some((earlier, from)) => {
+                let to = trees.iter().find(|(one, _)| *one == bounce).map(|(_, tree)| tree.clone());
+                match to {
+                    Some(to) => {
+                        let sides = AttemptTrees { around, workspace: &workspace, run: run.id };
+                        let text = sides.between((earlier, &from), (bounce, &to))?;
+                        Some((bounce, Some(earlier), text)).filter(|(_, _, text)| !text.is_empty())
+                    }
+                    None => None,
+                }
+            }
+        },
+    };
+    let Some((bounce, from_bounce, diff)) = found else {
+        let which = match asked {
+            DiffAsked::Whole => String::new(),
+            DiffAsked::UpTo(bounce) | DiffAsked::Only(bounce) => format!(" in attempt {bounce}"),
+        };
         let message = format!("run {} handed in no change{which}", run.id.short());
         return Err(Error::new(Fault::BadInput, message)
             .hint(format!("`spore runs show {}` tells what happened", run.id.short())));
     };
-    let status = run.status(is_claimed(&workspace, run.id));
-    Ok(RunDiff { run: run.id, name: run.name, status, bounce, diff })
+    Ok(RunDiff { run: run.id, name: run.name, status, bounce, from_bounce, diff })
+}
+
+/// The trees of a run's attempts, in the bare repository of unverified work.
+struct AttemptTrees<'a> {
+    around: &'a Surroundings,
+    workspace: &'a Workspace,
+    run: RunId,
+}
+
+impl AttemptTrees<'_> {
+    /// Compares what two attempts left. Nothing that looks like a secret is in it.
+    fn between(&self, from: (u32, &TreeId), to: (u32, &TreeId)) -> Result<String> {
+        let repository = self.workspace.project_repository()?;
+        for (bounce, _) in [from, to] {
+            let name = run_refs::bounce(self.run, bounce);
+            let kept: Option<CommitId> = repository.ref_target(&name)?;
+            if kept.is_none() {
+                let short = self.run.short();
+                let message =
+                    format!("what attempt {bounce} of run {short} left is not kept any more");
+                return Err(Error::new(Fault::BadInput, message).hint(format!(
+                    "`spore runs diff {short} --up-to {}` shows what was handed in",
+                    to.0
+                )));
+            }
+        }
+        let diff = repository.diff(from.1, to.1, MOST_BYTES)?;
+        let struck = spore_secrets::strike_out(&diff.text);
+        Ok(self.around.secrets().strike(&struck).into_owned())
+    }
 }

@@ -5,7 +5,10 @@
 //! knows how a run is performed.
 
 pub(crate) mod diff;
+pub(crate) mod distill;
+pub(crate) mod explain;
 pub(crate) mod figures;
+pub(crate) mod lessons;
 mod watch;
 
 use spore_model::{Fault, Run, RunId, RunKind, RunStatus};

@@ -190,6 +190,7 @@ impl RunContext<'_> {
             usage: summary.usage,
             cost: summary.cost,
             notes: summary.notes.clone(),
+            duration_ms: Some(summary.duration_ms),
         }
     }
 }

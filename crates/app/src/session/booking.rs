@@ -4,14 +4,15 @@
 use serde_json::{Value, json};
 use spore_agent::SessionReport;
 use spore_model::{
-    Cost, Event, LedgerEntry, Outcome, RefusedCalls, Run, RunCost, RunId, RunKind, RunState,
-    SessionNotes, SourceKind, Timestamp, TraceId, Usage,
+    Cost, Event, LedgerEntry, Outcome, Run, RunCost, RunId, RunKind, RunState, SessionNotes,
+    SourceKind, Timestamp, TraceId, Usage,
 };
 use spore_store::{Journal, RunChange, StepEntry};
 
 use crate::Result;
 use crate::base::outbox::Events;
 use crate::session::plan::SessionPlan;
+use crate::session::watch::ToolsUsed;
 
 /// Puts a session on record as running, with the events that tell about it.
 pub(crate) fn open(journal: &dyn Journal, events: &Events<'_>, plan: &SessionPlan) -> Result<()> {
@@ -84,6 +85,7 @@ pub(crate) struct SessionBooking {
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
     pub(crate) notes: SessionNotes,
+    pub(crate) duration_ms: Option<u64>,
 }
 
 impl SessionBooking {
@@ -91,7 +93,7 @@ impl SessionBooking {
         plan: &SessionPlan,
         report: &SessionReport,
         cost: Cost,
-        refused: RefusedCalls,
+        tools: &ToolsUsed,
     ) -> Self {
         Self {
             session: plan.row.id,
@@ -104,7 +106,13 @@ impl SessionBooking {
             turns: report.turns,
             usage: report.usage,
             cost,
-            notes: SessionNotes { refused, resets_at: report.resets_at },
+            notes: SessionNotes {
+                refused: tools.refused.clone(),
+                resets_at: report.resets_at,
+                failure: report.settled_failure(),
+                used: tools.by_tool(),
+            },
+            duration_ms: u64::try_from(report.duration.as_millis()).ok(),
         }
     }
 
@@ -121,6 +129,9 @@ impl SessionBooking {
         });
         if !self.notes.refused.is_empty() {
             payload["refused"] = json!(self.notes.refused);
+        }
+        if let Some(failure) = self.notes.failure {
+            payload["failure"] = json!(failure);
         }
         entry.events.push(event(events, &self.role, "session.finished", self.session, payload));
     }
@@ -153,6 +164,8 @@ impl SessionBooking {
             usage: self.usage,
             cost: self.cost,
             interrupted: false,
+            duration_ms: self.duration_ms,
+            failure: self.notes.failure,
             booked: now,
         }
     }

@@ -65,6 +65,9 @@ impl Lost<'_> {
             usage: told.usage,
             cost,
             interrupted: true,
+            // When it ended was not seen.
+            duration_ms: None,
+            failure: None,
             booked: now,
         })?;
         let change = RunChange {

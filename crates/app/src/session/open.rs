@@ -111,7 +111,7 @@ impl SessionOpener<'_> {
         judge(&plan.tools, &tools, &mut report);
         self.keep(plan, &report, (&tools, &request.dir_inside()), &proposals)?;
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
-        let booking = SessionBooking::of(plan, &report, cost, tools.refused);
+        let booking = SessionBooking::of(plan, &report, cost, &tools);
         Ok(EndedSession { booking, report, proposals })
     }
 
@@ -180,7 +180,7 @@ impl SessionOpener<'_> {
         self.around.write_file(&plan.files.task(), plan.prompt.as_bytes())?;
         match &plan.brief {
             // What helped can be seen later.
-            Some(brief) => self.around.write_json(&plan.files.carried(), &brief.carried),
+            Some(brief) => self.around.write_json(&plan.files.carried(), &brief.kept()),
             None => Ok(()),
         }
     }

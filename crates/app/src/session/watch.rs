@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use spore_agent::{Agent, AgentError, AgentEvent, AgentWatch, BoxError, Request, SessionReport};
 use spore_config::Config;
 use spore_effects::session::{Enforced, ProcessIdentity};
-use spore_model::{Outcome, RefusedCalls, RunId, SessionToken};
+use spore_model::{Outcome, RefusedCalls, RunId, SessionToken, ToolUse};
 use spore_store::{Journal, ProcessRow};
 
 use crate::base::run_files::SessionFiles;
@@ -150,6 +150,21 @@ impl ToolsUsed {
             payload["refused"] = serde_json::json!(self.refused);
         }
         (!tools.is_empty() || !self.refused.is_empty()).then_some(payload)
+    }
+
+    /// Returns how often each tool was used, the most used first.
+    pub(crate) fn by_tool(&self) -> Vec<ToolUse> {
+        const MOST_TOOLS: usize = 24;
+        let mut sums: BTreeMap<&str, u32> = BTreeMap::new();
+        for ((tool, _), times) in &self.calls {
+            let sum = sums.entry(tool).or_default();
+            *sum = sum.saturating_add(*times);
+        }
+        let used = sums.into_iter().map(|(tool, times)| ToolUse { tool: tool.to_owned(), times });
+        let mut used: Vec<ToolUse> = used.collect();
+        used.sort_by_key(|one| std::cmp::Reverse(one.times));
+        used.truncate(MOST_TOOLS);
+        used
     }
 
     /// Returns whether the session tried to change files and was let change none. A command that

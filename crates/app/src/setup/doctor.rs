@@ -4,7 +4,7 @@
 //! changed by looking: no directory is made, no database brought up to date. Programs are
 //! asked for their versions while the rest is looked at, so a visit takes less than a second.
 
-mod agents;
+pub(super) mod agents;
 mod finding;
 mod programs;
 
@@ -267,7 +267,7 @@ fn not_enforced(around: &Surroundings, config: &Config) -> Option<DoctorFinding>
     Some(finding("sandbox", false, error.to_string(), &remedy, true))
 }
 
-fn database(workspace: &Workspace) -> DoctorFinding {
+pub(super) fn database(workspace: &Workspace) -> DoctorFinding {
     let path = workspace.database();
     let size = path.metadata().map_or(0, |metadata| metadata.len());
     let checked = |journal: &stores::InspectedJournal| {
@@ -362,7 +362,7 @@ fn settings(file: &Path) -> DoctorFinding {
     finding("settings", ok, detail, remedy, false)
 }
 
-fn disk(places: &[&Path]) -> DoctorFinding {
+pub(super) fn disk(places: &[&Path]) -> DoctorFinding {
     let free: Vec<(u64, &Path)> = places
         .iter()
         .filter_map(|place| Some((machine::free_bytes(place).ok()?, *place)))

@@ -126,7 +126,7 @@ fn differing(
     Ok(changed)
 }
 
-fn blob_id(bytes: &[u8]) -> String {
+pub(crate) fn blob_id(bytes: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", bytes.len()));
     hash.update(bytes);

@@ -13,7 +13,7 @@ mod calls;
 mod file_text;
 mod held_index;
 mod hits;
-mod impact;
+pub(crate) mod impact;
 mod nearness;
 mod page;
 mod places;

@@ -4,20 +4,25 @@ mod agents;
 mod batch;
 mod config;
 mod context;
+mod dashboard;
 mod demo;
+mod distill;
 mod doctor;
 mod events;
 mod exec;
 mod flow;
 mod graph;
+mod health;
 mod index;
 mod init;
 mod investigate;
+mod lessons;
 mod loop_text;
 mod mcp;
 mod memory;
 mod orchestrate;
 mod phase;
+mod prompt_stats;
 mod resume;
 mod retry;
 mod runs;
@@ -105,6 +110,11 @@ enum SporeCommand {
     Batch(batch::BatchArgs),
     #[command(subcommand)]
     Runs(runs::RunsCommand),
+    Dashboard(dashboard::DashboardArgs),
+    Lessons(lessons::LessonsArgs),
+    Distill(distill::DistillArgs),
+    Health(health::HealthArgs),
+    PromptStats(prompt_stats::PromptStatsArgs),
     #[command(subcommand)]
     Graph(graph::GraphCommand),
     #[command(subcommand)]
@@ -145,6 +155,11 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
         SporeCommand::Loop(args) => task_loop::run(ui, &around, args),
         SporeCommand::Batch(args) => batch::run(ui, &around, args),
         SporeCommand::Runs(command) => runs::run(ui, &around, command),
+        SporeCommand::Dashboard(args) => dashboard::run(ui, &around, args),
+        SporeCommand::Lessons(args) => lessons::run(ui, &around, args),
+        SporeCommand::Distill(args) => distill::run(ui, &around, args),
+        SporeCommand::Health(args) => health::run(ui, &around, args),
+        SporeCommand::PromptStats(args) => prompt_stats::run(ui, &around, args),
         SporeCommand::Graph(command) => graph::run(ui, &around, command),
         SporeCommand::Events(command) => events::run(ui, &around, command),
         SporeCommand::Memory(command) => memory::run(ui, &around, command),

@@ -99,10 +99,10 @@ fn verified(report: &RunReport, applied: &Applied) -> String {
 pub(super) fn plan(plan: &RunPlan) -> String {
     let mut text =
         format!("Would work on: {}\n", plain::line(plan.task.lines().next().unwrap_or("")));
-    line(&mut text, "base", &plan.base.as_str()[..12]);
+    field(&mut text, "base", &plan.base.as_str()[..12]);
     if plan.left_out > 0 {
         let files = spore_app::counted(plan.left_out, "uncommitted file");
-        line(&mut text, "without", &files);
+        field(&mut text, "without", &files);
     }
     for (role, RolePlan { choice, terms }) in &plan.roles {
         let model = choice.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
@@ -112,24 +112,24 @@ pub(super) fn plan(plan: &RunPlan) -> String {
             "" => "no agent yet",
             backend => backend,
         };
-        line(&mut text, role, &format!("{agent}{model}, {turns} in {time}"));
+        field(&mut text, role, &format!("{agent}{model}, {turns} in {time}"));
     }
     for gate in &plan.gates {
-        line(&mut text, "check", gate);
+        field(&mut text, "check", gate);
     }
     let bounces = spore_app::counted(plan.max_bounces, "attempt");
     let limits = format!("{bounces}, {} in all", plan.budget_usd);
-    line(&mut text, "limits", &limits);
+    field(&mut text, "limits", &limits);
     let summed = if plan.summarize { "summed up" } else { "not summed up" };
     let laid = if plan.in_place { " and put into your files" } else { "" };
-    line(&mut text, "result", &format!("applied as {}{laid}, {summed}", plan.apply));
+    field(&mut text, "result", &format!("applied as {}{laid}, {summed}", plan.apply));
     let held = if plan.sandboxed { "the kernel confines agents and checks" } else { "none" };
-    line(&mut text, "sandbox", held);
+    field(&mut text, "sandbox", held);
     for note in &plan.not_held {
-        line(&mut text, "", note);
+        field(&mut text, "", note);
     }
     if let Some(missing) = &plan.missing {
-        line(&mut text, "missing", missing);
+        field(&mut text, "missing", missing);
     }
     text.push_str("Nothing was done.\n");
     text
@@ -163,33 +163,33 @@ pub(super) fn table_of_runs(list: &RunList, is_filtered: bool) -> String {
 pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {
     let run = &report.run;
     let mut text = format!("Run {}  {}\n", run.id, report.status);
-    line(&mut text, "task", &run.name);
+    field(&mut text, "task", &run.name);
     if let Some(base) = &run.base_commit {
-        line(&mut text, "base", &base.as_str()[..12]);
+        field(&mut text, "base", &base.as_str()[..12]);
     }
     let took = run.ended.map(|ended| format!(", took {}", duration(ended.since(run.started))));
-    line(&mut text, "started", &format!("{}{}", minute(run.started), took.unwrap_or_default()));
+    field(&mut text, "started", &format!("{}{}", minute(run.started), took.unwrap_or_default()));
     let sessions = many(report.ledger.len(), "session");
-    line(&mut text, "cost", &format!("{} in {sessions}", report.cost));
+    field(&mut text, "cost", &format!("{} in {sessions}", report.cost));
     if let Some(reason) = run.reason.as_deref().filter(|_| report.status != RunStatus::Verified) {
-        line(&mut text, "reason", reason);
+        field(&mut text, "reason", reason);
     }
     if let (Some(applied), Some(commit)) = (&report.applied, &report.commit) {
         let not = if applied.done { "" } else { "not applied: " };
-        line(&mut text, "commit", &format!("{}, {not}{}", &commit.as_str()[..12], applied.what));
+        field(&mut text, "commit", &format!("{}, {not}{}", &commit.as_str()[..12], applied.what));
     }
-    line(&mut text, "files", &report.directory);
+    field(&mut text, "files", &report.directory);
     if let Some(next) = &report.next {
-        line(&mut text, "next", &to_do(next));
+        field(&mut text, "next", &to_do(next));
     }
     if !report.left.is_empty() {
         let shown =
             report.left.iter().map(|name| format!("\n  git --git-dir=.spore/work.git show {name}"));
         let shown: String = shown.collect();
-        line(&mut text, "left", &format!("What was changed when a session was cut short:{shown}"));
+        field(&mut text, "left", &format!("What was changed when a session was cut short:{shown}"));
     }
     for live in &report.live {
-        line(&mut text, "now", &live.line(now.since(live.started)));
+        field(&mut text, "now", &live.line(now.since(live.started)));
     }
     for bounce in &report.bounces {
         bounce_in_full(&mut text, bounce);
@@ -232,19 +232,19 @@ fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
         let files: Vec<String> =
             bounce.left_out.iter().map(|file| plain::ends_within(file, 60)).collect();
         let told = format!("{}; `[commit] allow` lets paths in", files.join(", "));
-        line(text, "left out", &told);
+        field(text, "left out", &told);
     }
     for secret in &bounce.secrets {
-        line(text, "secret", &secret.to_string());
+        field(text, "secret", &secret.to_string());
     }
     if !bounce.secrets.is_empty() {
-        line(text, "", &format!("where it is meant to be: {ALLOW_SECRETS}"));
+        field(text, "", &format!("where it is meant to be: {ALLOW_SECRETS}"));
     }
     for said in &bounce.gates {
         match said.split_once(": ") {
-            Some(("proof", proof)) => line(text, "proof", proof),
-            Some(("not proved", doubt)) => line(text, "doubt", doubt),
-            _ => line(text, "check", said),
+            Some(("proof", proof)) => field(text, "proof", proof),
+            Some(("not proved", doubt)) => field(text, "doubt", doubt),
+            _ => field(text, "check", said),
         }
     }
     red_checks(text, bounce);
@@ -255,12 +255,12 @@ fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
         let ruling = serde_json::to_value(verdict.ruling).unwrap_or_default();
         let ruling = ruling.as_str().unwrap_or_default();
         let told = format!("{ruling} ({:.0} %): {}", verdict.confidence * 100.0, verdict.reason);
-        line(text, "verdict", told.trim_end_matches(": "));
+        field(text, "verdict", told.trim_end_matches(": "));
         for finding in &verdict.findings {
-            line(text, "finding", &finding.to_string());
+            field(text, "finding", &finding.to_string());
         }
     } else if let Some(reason) = bounce.reason.as_deref().filter(|_| bounce.gates.is_empty()) {
-        line(text, "reason", reason);
+        field(text, "reason", reason);
     }
 }
 
@@ -268,14 +268,14 @@ fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
 fn red_checks(text: &mut String, bounce: &BounceReport) {
     const NAMED: usize = 10;
     for name in bounce.failing.iter().take(NAMED) {
-        line(text, "fails", name);
+        field(text, "fails", name);
     }
     if let Some(more) = bounce.failing.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        line(text, "", &format!("and {more} more"));
+        field(text, "", &format!("and {more} more"));
     }
     let last = last_lines(&bounce.output);
     if !last.is_empty() {
-        line(text, "output", &last);
+        field(text, "output", &last);
     }
 }
 
@@ -307,7 +307,7 @@ fn refused_line(text: &mut String, refused: &RefusedCalls, kind: RunKind, role: 
         _ => "`allowed_tools` of its executor lets them through".to_owned(),
     };
     if !refused.is_empty() {
-        line(text, "", &format!("{refused}; {cure}"));
+        field(text, "", &format!("{refused}; {cure}"));
     }
 }
 
@@ -320,7 +320,7 @@ fn session_line(text: &mut String, session: &SessionRow, kind: RunKind) {
         session.cost,
         said.unwrap_or_default()
     );
-    line(text, &session.role, &told);
+    field(text, &session.role, &told);
     refused_line(text, &session.refused, kind, &session.role);
 }
 
@@ -329,7 +329,7 @@ pub(super) fn many(number: usize, noun: &str) -> String {
 }
 
 /// One named line; further lines of the value are set in below it.
-fn line(text: &mut String, name: &str, value: &str) {
+pub(super) fn field(text: &mut String, name: &str, value: &str) {
     let indented = plain::block(value).trim_end().replace('\n', &format!("\n{:14}", ""));
     text.push_str(&format!("  {name:10}  {indented}\n"));
 }

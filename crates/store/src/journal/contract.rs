@@ -3,8 +3,8 @@
 use serde_json::json;
 use spore_model::{
     CommitId, ContextUse, Cost, EffectClass, Event, EventId, EventSource, LedgerEntry, Outcome,
-    Park, Run, RunCost, RunId, RunKind, RunMark, RunState, SessionToken, SourceKind, StepKey,
-    Timestamp, TreeId, Usage, Usd,
+    Park, Run, RunCost, RunId, RunKind, RunMark, RunState, SessionFailure, SessionToken,
+    SourceKind, StepKey, Timestamp, TreeId, Usage, Usd,
 };
 
 use super::{
@@ -125,6 +125,8 @@ pub(crate) fn bill(session: u32, root: u32) -> LedgerEntry {
         usage: Usage { input_tokens: 10, ..Usage::default() },
         cost: Cost::estimated(Usd::from_nanos(5)),
         interrupted: true,
+        duration_ms: Some(7),
+        failure: Some(SessionFailure::FailedLimit),
         booked: at(i64::from(session)),
     }
 }

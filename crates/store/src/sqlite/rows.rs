@@ -140,6 +140,10 @@ pub(super) fn ledger_entry(row: &Row<'_>) -> rusqlite::Result<LedgerEntry> {
         usage: usage(row)?,
         cost: cost(row)?,
         interrupted: row.get("interrupted")?,
+        duration_ms: row
+            .get::<_, Option<i64>>("duration_ms")?
+            .map(|time| time.max(0).cast_unsigned()),
+        failure: word_if_any(row, "failure")?,
         booked: time(row, "booked")?,
     })
 }

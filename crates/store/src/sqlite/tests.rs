@@ -68,8 +68,16 @@ fn make_version(path: &Path, version: u32) {
                  5, NULL, 3, 1, 2, 3, 4, 5, 1, NULL, '{"a":1}');
              INSERT INTO step VALUES (1, '00000000000000000000000001', 'coder/1', 'paid', 2, '"i"',
                  NULL, 6, NULL);
-             INSERT INTO ledger VALUES ('00000000000000000000000001', '00000000000000000000000001',
-                 'coder', 'claude', NULL, 1, 1, 2, 3, 4, 5, 0, 0, 7);
+             INSERT INTO run VALUES ('00000000000000000000000002', '00000000000000000000000001',
+                 'trace', 'session', 'coder', NULL, 1, 1, 'coder', NULL, NULL, 'ended', 'success',
+                 NULL, NULL, NULL, NULL, NULL, 5, 47, 3, 1, 2, 3, 4, 5, 1, NULL, 'null');
+             INSERT INTO ledger (session, root, role, backend, model, turns, input_tokens,
+                 output_tokens, cache_read_tokens, cache_write_tokens, cost_nanos, cost_estimated,
+                 interrupted, booked)
+             VALUES ('00000000000000000000000001', '00000000000000000000000001',
+                 'coder', 'claude', NULL, 1, 1, 2, 3, 4, 5, 0, 0, 7),
+                 ('00000000000000000000000002', '00000000000000000000000001',
+                 'coder', 'claude', NULL, 1, 1, 2, 3, 4, 5, 0, 0, 8);
              INSERT INTO process VALUES ('aaaaaaaaaaaaaaaa', '00000000000000000000000001',
                  '00000000000000000000000001', 1, 2, 'boot', 8, NULL);
              INSERT INTO outbox VALUES (1, '00000000000000000000000009',
@@ -101,7 +109,12 @@ fn every_older_version_is_brought_up_to_date_with_its_rows() {
         let run = journal.run(root).unwrap().unwrap();
         assert_eq!((run.turns, run.settings), (3, json!({ "a": 1 })), "from version {version}");
         assert_eq!(journal.steps(root).unwrap()[0].attempt, 2);
-        assert_eq!(journal.ledger(root).unwrap()[0].booked.as_millis(), 7);
+        let booked = journal.ledger(root).unwrap();
+        assert_eq!(booked[0].booked.as_millis(), 7);
+        // What a session took is read off its row; a file of this version has it by itself.
+        let took = (version < migrations::KNOWN).then_some(42);
+        assert_eq!((booked[0].duration_ms, booked[1].duration_ms), (None, took));
+        assert_eq!(booked[1].failure, None);
         assert_eq!(journal.open_processes(root).unwrap()[0].start_ticks, 2);
         assert_eq!(journal.pending_events().unwrap().len(), 1);
         assert_eq!(journal.flush_intent().unwrap().unwrap().offset, 3);

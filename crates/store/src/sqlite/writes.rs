@@ -131,10 +131,10 @@ fn insert_ledger_entry(connection: &Connection, entry: &LedgerEntry) -> rusqlite
     let mut insert = connection.prepare_cached(
         "INSERT INTO ledger (session, root, role, backend, model, turns, input_tokens,
              output_tokens, cache_read_tokens, cache_write_tokens, cost_nanos, cost_estimated,
-             interrupted, booked)
+             interrupted, booked, duration_ms, failure)
          VALUES (:session, :root, :role, :backend, :model, :turns, :input_tokens,
              :output_tokens, :cache_read_tokens, :cache_write_tokens, :cost_nanos,
-             :cost_estimated, :interrupted, :booked)
+             :cost_estimated, :interrupted, :booked, :duration_ms, :failure)
          ON CONFLICT (session) DO NOTHING",
     )?;
     let added = insert.execute(named_params! {
@@ -152,6 +152,8 @@ fn insert_ledger_entry(connection: &Connection, entry: &LedgerEntry) -> rusqlite
         ":cost_estimated": entry.cost.estimated,
         ":interrupted": entry.interrupted,
         ":booked": entry.booked.as_millis(),
+        ":duration_ms": entry.duration_ms.map(integer),
+        ":failure": entry.failure.map(JsonWord),
     })?;
     Ok(added == 1)
 }

@@ -5,8 +5,8 @@
 //! and one that counts has proposed once, because ids follow from the run, the step and the
 //! order of the proposals. Verdicts, summaries and lessons have doors of their own.
 
-use serde_json::json;
-use spore_model::{Edge, EdgeKind, Node, NodeClass, NodeId, Ticket};
+use serde_json::{Value, json};
+use spore_model::{Cost, Edge, EdgeKind, LedgerEntry, Node, NodeClass, NodeId, Outcome, Ticket};
 use spore_pipeline::{Conclusion, Done, SessionSummary, Step};
 
 use crate::Result;
@@ -61,26 +61,72 @@ impl RunContext<'_> {
             return Ok(());
         }
         let ledger = self.project.journal.ledger(self.run.id)?;
-        let cost: spore_model::Cost = ledger.iter().map(|entry| entry.cost).sum();
         let edge = Edge {
             run: Some(self.run.id),
             agent: Some("spore:orchestrator".to_owned()),
             confidence: Some(1.0),
             reason: Some(conclusion.reason.clone()),
-            metadata: json!({
-                "run": self.run.id,
-                "outcome": conclusion.outcome,
-                "commit": conclusion.commit,
-                "tree": conclusion.tree,
-                "sessions": ledger.len(),
-                "cost": cost,
-                "experiment": self.run.settings.experiment,
-                "retry_of": self.run.settings.retry_of,
-            }),
+            metadata: self.account(&keys, conclusion, &ledger)?,
             ..Edge::new(keys.edge(&["run"]), task.clone(), task, EdgeKind::Tracks, keys.at())
         };
         self.knowledge.add(&[], std::slice::from_ref(&edge))?;
         Ok(())
+    }
+
+    /// Returns what the edge of a run says of it: status, agent, figures and label of the whole and
+    /// of each of its sessions, under the same names.
+    fn account(
+        &self,
+        keys: &Keys,
+        conclusion: &Conclusion,
+        ledger: &[LedgerEntry],
+    ) -> Result<Value> {
+        let run = self.project.journal.run(self.run.id)?;
+        let took = run.map(|run| keys.at().since(run.started).as_millis());
+        let cost: Cost = ledger.iter().map(|entry| entry.cost).sum();
+        let status = match conclusion.outcome {
+            Outcome::Success => "completed",
+            _ => "failed",
+        };
+        let experiment = &self.run.settings.experiment;
+        let session = |entry: &LedgerEntry| {
+            json!({
+                "run_id": entry.session,
+                "status": match (entry.failure, entry.interrupted) {
+                    (Some(failure), _) => failure.as_str(),
+                    (None, true) => "interrupted",
+                    (None, false) => "completed",
+                },
+                "agent": format!("spore:{}", entry.role),
+                "backend": entry.backend,
+                "model": entry.model,
+                "num_turns": entry.turns,
+                "duration_ms": entry.duration_ms,
+                "cost_usd": entry.cost.usd,
+                "cost_estimated": entry.cost.estimated,
+                "experiment": experiment,
+            })
+        };
+        let choice = self.run.settings.choice("coder");
+        let used = ledger.iter().rfind(|entry| entry.role == "coder");
+        Ok(json!({
+            "run_id": self.run.id,
+            "status": status,
+            "outcome": conclusion.outcome,
+            "exit_code": conclusion.outcome.exit_code(),
+            "agent": "spore:orchestrator",
+            "backend": choice.backend,
+            "model": used.and_then(|entry| entry.model.clone()).or(choice.model),
+            "num_turns": ledger.iter().map(|entry| u64::from(entry.turns)).sum::<u64>(),
+            "duration_ms": took.and_then(|took| u64::try_from(took).ok()),
+            "cost_usd": cost.usd,
+            "cost_estimated": cost.estimated,
+            "commit": conclusion.commit,
+            "tree": conclusion.tree,
+            "experiment": experiment,
+            "retry_of": self.run.settings.retry_of,
+            "sessions": ledger.iter().map(session).collect::<Vec<_>>(),
+        }))
     }
 }
 

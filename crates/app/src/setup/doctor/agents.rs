@@ -11,7 +11,7 @@ use crate::session::agent_choice::{AgentChoice, ROLES, Wishes};
 use crate::{Error, Surroundings};
 
 /// Judges the agents of a run that is started without another word.
-pub(super) fn finding(around: &Surroundings, config: &Config) -> DoctorFinding {
+pub(in crate::setup) fn finding(around: &Surroundings, config: &Config) -> DoctorFinding {
     let mut config = config.clone();
     let only = ready::only(around, &config, None);
     if let Some(only) = &only {

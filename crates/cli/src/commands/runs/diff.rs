@@ -1,26 +1,44 @@
-use spore_app::{Result, Surroundings};
+use spore_app::{DiffAsked, Result, Surroundings};
 
 use crate::ui::Ui;
 
 /// Show what a run changed, as git writes it
 ///
-/// The change of the last attempt that handed one in, verified or not; nothing that looked like
-/// a secret is in it.
+/// Over all its attempts: from its base to the last tree that was handed in, verified or not. With
+/// --bounce what one attempt changed of what the one before it left, with --up-to everything from
+/// the base to the end of one attempt. Nothing that looked like a secret is in it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore runs diff\n  spore runs diff 7QX2 --bounce 1\n  spore runs diff 7QX2 | git apply --check"
+    after_help = "Examples:\n  spore runs diff\n  spore runs diff 7QX2 --bounce 2\n  spore runs diff 7QX2 --up-to 1\n  spore runs diff 7QX2 | git apply --check"
 )]
 pub(crate) struct RunsDiffArgs {
     /// Any unique part of the run's id as it is shown; the newest run if left out
     run: Option<String>,
-    /// Of this attempt
+    /// What this attempt alone changed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     bounce: Option<u32>,
+    /// All that was changed from the base to the end of this attempt
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "bounce",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    up_to: Option<u32>,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsDiffArgs) -> Result<u8> {
-    let diff = spore_app::diff_run(around, args.run.as_deref(), args.bounce)?;
-    ui.note(&format!("Run {}, attempt {}, {}", diff.run.short(), diff.bounce, diff.status));
+    let asked = match (args.bounce, args.up_to) {
+        (Some(bounce), _) => DiffAsked::Only(bounce),
+        (None, Some(bounce)) => DiffAsked::UpTo(bounce),
+        (None, None) => DiffAsked::Whole,
+    };
+    let diff = spore_app::diff_run(around, args.run.as_deref(), asked)?;
+    let from = match diff.from_bounce {
+        Some(from) => format!("from attempt {from} to attempt {}", diff.bounce),
+        None => format!("from the base to attempt {}", diff.bounce),
+    };
+    ui.note(&format!("Run {}, {from}, {}", diff.run.short(), diff.status));
     ui.answer_as_is(&diff, || diff.diff.clone());
     Ok(0)
 }

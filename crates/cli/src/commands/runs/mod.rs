@@ -5,13 +5,14 @@ mod cancel;
 mod compare;
 mod cost;
 mod diff;
+mod explain;
 mod filter;
 mod list;
 mod prune;
 mod rollback;
 mod show;
 mod stats;
-mod table;
+pub(super) mod table;
 mod timeline;
 mod top;
 mod watch;
@@ -25,6 +26,7 @@ use crate::ui::Ui;
 pub(crate) enum RunsCommand {
     List(list::RunsListArgs),
     Show(show::RunsShowArgs),
+    Explain(explain::RunsExplainArgs),
     Watch(watch::RunsWatchArgs),
     Cancel(cancel::CancelArgs),
     Timeline(timeline::RunsTimelineArgs),
@@ -43,6 +45,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &RunsCommand) -> 
     match command {
         RunsCommand::List(args) => list::run(ui, around, args),
         RunsCommand::Show(args) => show::run(ui, around, args),
+        RunsCommand::Explain(args) => explain::run(ui, around, args),
         RunsCommand::Watch(args) => watch::run(ui, around, args),
         RunsCommand::Cancel(args) => cancel::run(ui, around, args),
         RunsCommand::Timeline(args) => timeline::run(ui, around, args),

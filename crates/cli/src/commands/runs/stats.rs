@@ -1,5 +1,7 @@
-use spore_app::{Result, RunStats, Spread, Surroundings};
+use serde::Serialize;
+use spore_app::{Helps, Result, RunStats, Spread, Surroundings};
 
+use super::super::dashboard::helps_lines;
 use super::filter::FilterArgs;
 use super::table::took;
 use crate::ui::Ui;
@@ -8,7 +10,9 @@ use crate::ui::Ui;
 ///
 /// Rates are of tasks that are decided: verified, escalated, failed or rolled back. The cost of a
 /// verified change has in it what was paid in vain. A hit is a file that a run changed and that its
-/// task file named; files that a run made are not counted.
+/// task file named; files that a run made are not counted. Lessons and lines of the memory are told
+/// with what became of the runs that carried them; attempts saved are those of tasks that were
+/// verified both with context and with the label no-context.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore runs stats --since 30d\n  spore runs stats --experiment no-context"
@@ -19,12 +23,24 @@ pub(crate) struct RunsStatsArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsStatsArgs) -> Result<u8> {
-    let stats = spore_app::run_stats(around, &args.filter.filter(around)?)?;
-    ui.answer(&stats, || text(&stats));
+    let filter = args.filter.filter(around)?;
+    let told = StatsTold {
+        stats: spore_app::run_stats(around, &filter)?,
+        helps: spore_app::helps(around, &filter)?,
+    };
+    ui.answer(&told, || text(&told.stats, &told.helps));
     Ok(0)
 }
 
-fn text(stats: &RunStats) -> String {
+/// How runs went, and whether what they were told helped.
+#[derive(Serialize)]
+struct StatsTold {
+    #[serde(flatten)]
+    stats: RunStats,
+    helps: Helps,
+}
+
+fn text(stats: &RunStats, helps: &Helps) -> String {
     if stats.runs == 0 {
         return "No run is like that. `spore runs list` shows all.".to_owned();
     }
@@ -63,6 +79,9 @@ fn text(stats: &RunStats) -> String {
         line("", format!("{}{first}", rank.unwrap_or_default()));
         let all = format!("{} of {} runs", context.complete, context.runs);
         line("", format!("all of its files were named in {all}"));
+    }
+    for (name, value) in helps_lines(helps) {
+        line(name, value);
     }
     for (at, reason) in stats.reasons.iter().enumerate() {
         line(if at == 0 { "in vain" } else { "" }, format!("{}  {}", reason.runs, reason.reason));

@@ -6,29 +6,29 @@ use crate::ui::Ui;
 
 /// Whether a table is wanted as comma-separated values.
 #[derive(clap::Args)]
-pub(super) struct CsvArgs {
+pub(in crate::commands) struct CsvArgs {
     /// Comma-separated values, with a line of names
     #[arg(long)]
-    pub(super) csv: bool,
+    pub(in crate::commands) csv: bool,
 }
 
-pub(super) struct RunTable {
+pub(in crate::commands) struct RunTable {
     /// The name of each column, and whether it holds numbers.
     columns: Vec<(&'static str, bool)>,
     rows: Vec<Vec<String>>,
 }
 
 impl RunTable {
-    pub(super) fn new(columns: &[(&'static str, bool)]) -> Self {
+    pub(in crate::commands) fn new(columns: &[(&'static str, bool)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub(in crate::commands) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// Returns the table in columns, each as wide as its widest cell; numbers end at one place.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::commands) fn text(&self) -> String {
         let names = self.columns.iter().map(|(name, _)| name.to_uppercase().replace('_', " "));
         let names: Vec<String> = names.collect();
         let lines = std::iter::once(&names).chain(&self.rows);
@@ -53,7 +53,7 @@ impl RunTable {
         text
     }
 
-    pub(super) fn csv(&self) -> String {
+    pub(in crate::commands) fn csv(&self) -> String {
         let names: Vec<String> = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
         let lines = std::iter::once(&names).chain(&self.rows);
         let line = |row: &Vec<String>| {
@@ -79,7 +79,7 @@ fn value(cell: &str, is_number: bool) -> String {
 
 /// Prints a table in the way that is asked for; `text` has it in people's words and `values` in
 /// plain figures.
-pub(super) fn print(
+pub(in crate::commands) fn print(
     ui: &mut Ui,
     args: &CsvArgs,
     data: &impl serde::Serialize,
@@ -94,7 +94,7 @@ pub(super) fn print(
 }
 
 /// Returns a time that something took, short: `1.5 s`, `3 min 04 s`.
-pub(super) fn took(millis: u64) -> String {
+pub(in crate::commands) fn took(millis: u64) -> String {
     super::super::text::duration(std::time::Duration::from_millis(millis))
 }
 

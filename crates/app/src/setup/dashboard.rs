@@ -1,0 +1,165 @@
+//! `spore dashboard`: everything of a project on one screen, and whether it helps.
+
+use serde::Serialize;
+use spore_memory::ledger::LineRecord;
+use spore_model::{Cost, Timestamp, Usd};
+use spore_runs::{
+    BouncesSaved, ExperimentSum, RunFigures, RunFilter, RunStats, SpendingBy, WaitingRun,
+};
+use spore_store::Journal;
+
+use crate::base::outbox;
+use crate::knowledge::lessons::standing_lessons;
+use crate::memory::places::MemoryPlaces;
+use crate::report::LocalRuns;
+use crate::setup::health::{CheckoutSize, ProjectHealth, checkout_size, health_within};
+use crate::{Result, Surroundings, Workspace};
+
+const DAY: i64 = 86_400_000;
+/// Rates are of the runs of so many days.
+const RATED_DAYS: i64 = 30;
+/// More runs that wait than this are counted and not shown.
+const MOST_WAITING: usize = 12;
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Dashboard {
+    pub root: String,
+    pub at: Timestamp,
+    /// The newest first.
+    pub recent: Vec<RunFigures>,
+    pub waiting: Vec<WaitingRun>,
+    pub spend: SpendToday,
+    /// Of the last thirty days.
+    pub stats: RunStats,
+    pub helps: Helps,
+    pub experiments: Vec<ExperimentSum>,
+    /// Runs whose process is gone.
+    pub stale: Vec<String>,
+    pub checkouts: CheckoutSize,
+    pub health: ProjectHealth,
+}
+
+/// What was spent, from the ledger. Days are those of UTC.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SpendToday {
+    pub today: Cost,
+    pub week: Cost,
+    /// The last seven days, the oldest first.
+    pub days: Vec<DaySpend>,
+    /// Today, by the hour in which a run began, in US dollars.
+    pub hours: Vec<f64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DaySpend {
+    pub day: String,
+    pub usd: f64,
+}
+
+/// Whether what task files carry helps.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Helps {
+    pub lessons: CarriedOutcomes,
+    /// Of lines of the memory: verified is where one helped, fell short where it did not.
+    pub memory: CarriedOutcomes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounces_saved: Option<BouncesSaved>,
+}
+
+/// How often things were carried, and what became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CarriedOutcomes {
+    /// How many there are.
+    pub known: u32,
+    pub carried: u32,
+    pub verified: u32,
+    pub fell_short: u32,
+}
+
+/// Puts everything of a project together.
+pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    outbox::catch_up(around, &workspace, &journal);
+    let (now, runs) = (around.clock.now(), LocalRuns(&workspace));
+    let back = |days: i64| Timestamp::from_millis(now.as_millis().saturating_sub(days * DAY));
+    let rated =
+        RunFilter { since: Some(back(RATED_DAYS)), limit: u32::MAX, ..RunFilter::default() };
+    let figures = spore_runs::figures_of_runs(&journal, &runs, &rated, now)?;
+    let waiting = spore_runs::waiting_runs(&journal, &runs, back(7), MOST_WAITING)?;
+    let stale = waiting
+        .iter()
+        .filter(|one| one.status == spore_model::RunStatus::Interrupted)
+        .map(|one| one.run.short());
+    Ok(Dashboard {
+        root: workspace.root().display().to_string(),
+        at: now,
+        stale: stale.collect(),
+        waiting,
+        spend: spend(&journal, &figures, now)?,
+        stats: spore_runs::stats_of(&figures),
+        helps: helps_of(&workspace, &config, &figures)?,
+        experiments: spore_runs::sums_by_experiment(&figures),
+        checkouts: checkout_size(workspace.state()),
+        health: health_within(around, &workspace, &config, false)?,
+        recent: figures.into_iter().take(limit).collect(),
+    })
+}
+
+fn spend(journal: &dyn Journal, figures: &[RunFigures], now: Timestamp) -> Result<SpendToday> {
+    let today = Timestamp::from_millis(now.as_millis() - now.as_millis().rem_euclid(DAY));
+    let first = Timestamp::from_millis(today.as_millis() - 6 * DAY);
+    let filter = RunFilter { since: Some(first), limit: u32::MAX, ..RunFilter::default() };
+    let sums = spore_runs::report_spending(journal, &filter, SpendingBy::Day, now)?;
+    let of = |day: &str| sums.lines.iter().find(|line| line.of.as_deref() == Some(day));
+    let days = (0..7).map(|back| {
+        let day = Timestamp::from_millis(first.as_millis() + back * DAY).day();
+        let usd = of(&day).map_or(0.0, |line| line.cost.usd.as_dollars());
+        DaySpend { day, usd }
+    });
+    let exact = Cost::exact(Usd::ZERO);
+    Ok(SpendToday {
+        today: of(&today.day()).map_or(exact, |line| line.cost),
+        week: sums.total.cost,
+        days: days.collect(),
+        hours: spore_runs::dollars_by_hour(figures, today).to_vec(),
+    })
+}
+
+/// Says whether lessons, memory and context help, by the runs that `filter` asks for.
+pub fn helps(around: &Surroundings, filter: &RunFilter) -> Result<Helps> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let now = around.clock.now();
+    let figures = spore_runs::figures_of_runs(&journal, &LocalRuns(&workspace), filter, now)?;
+    helps_of(&workspace, &config, &figures)
+}
+
+fn helps_of(
+    workspace: &Workspace,
+    config: &spore_config::Config,
+    figures: &[RunFigures],
+) -> Result<Helps> {
+    let mut lessons = CarriedOutcomes::default();
+    for lesson in standing_lessons(&workspace.knowledge(config)?)? {
+        lessons.known += 1;
+        lessons.carried += lesson.record.carried;
+        lessons.verified += lesson.record.verified;
+        lessons.fell_short += lesson.record.fell_short;
+    }
+    let mut memory = CarriedOutcomes::default();
+    // What the memory says of itself is no reason to show nothing else.
+    if let Ok(ledger) = MemoryPlaces::of(workspace).ledger() {
+        for (_, record) in ledger.entries() {
+            let tally = LineRecord::tally(record);
+            memory.known += 1;
+            memory.verified += tally.helped;
+            memory.fell_short += tally.missed;
+            memory.carried += tally.helped + tally.missed + tally.waiting;
+        }
+    }
+    Ok(Helps { lessons, memory, bounces_saved: spore_runs::bounces_saved(figures) })
+}
