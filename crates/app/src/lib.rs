@@ -38,6 +38,7 @@ pub use events::append::{MAX_PAYLOAD_BYTES, NewEvent, append_event};
 pub use events::collect::{Collected, Correction, collect_corrections};
 pub use events::corrections::CorrectionKind;
 pub use events::tail::{SkippedLine, Tail, TailItem, tail_events};
+pub use events::traces::{SentTraces, send_ended_runs, send_runs};
 pub use flows::starts::Starts;
 pub use flows::{
     ExecAsked, FlowOptions, FlowReport, PhaseAsked, SentinelAsked, StageAsked, exec, phase,
@@ -54,6 +55,7 @@ pub use loops::{
 };
 pub use race::{BadRace, RaceField, race};
 pub use report::diff::{RunDiff, diff_run};
+pub use report::export::{Export, Exported, export};
 pub use report::figures::{
     RunComparison, compare_experiments, compare_runs, run_named, run_stats, run_timeline,
     sum_spending, top_runs,
@@ -82,10 +84,10 @@ pub use setup::settings::{
 pub use spore_investigate as investigation;
 pub use spore_pipeline::SourceForm;
 pub use spore_runs::{
-    Applied, Apply, BounceReport, Conclusiveness, ExperimentComparison, Live, LiveKind,
-    MeasuredDifference, News, NextStep, PartRow, RunFigures, RunFilter, RunList, RunReport, RunRow,
-    RunStats, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread,
-    TimelineEntry, TopBy, UNLABELLED, UnknownApply,
+    Applied, Apply, BounceReport, Conclusiveness, ExperimentComparison, ExportFormat, Live,
+    LiveKind, MeasuredDifference, News, NextStep, PartRow, RunFigures, RunFilter, RunList,
+    RunReport, RunRow, RunStats, RunTimeline, SessionFailure, SessionRow, SpendingBy,
+    SpendingReport, Spread, TimelineEntry, TopBy, UNLABELLED, UnknownApply,
 };
 pub use spore_store::spine::Cursor;
 pub use stopping::abandon::{Abandoned, abandon};

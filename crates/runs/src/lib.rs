@@ -13,6 +13,7 @@ mod advice;
 mod applied;
 mod bootstrap;
 mod experiments;
+mod export;
 mod figures;
 mod list;
 mod live;
@@ -21,6 +22,7 @@ mod parts;
 mod report;
 mod spending;
 mod stats;
+mod telemetry;
 mod timeline;
 
 pub use advice::NextStep;
@@ -29,6 +31,10 @@ pub use bootstrap::Difference;
 pub use experiments::{
     Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,
     compare_experiments,
+};
+pub use export::{
+    BounceChange, ExportFormat, ExportedDocument, GateLog, PeriodAccount, RunAccount,
+    export_period, export_run,
 };
 pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
 pub use list::{RunFilter, RunList, RunRow, list_runs};
@@ -39,4 +45,5 @@ pub use report::{BounceReport, RunReport, SessionRow, report_run};
 pub use spending::{SpendingLine, SpendingReport, report_spending};
 pub use spore_store::SpendingBy;
 pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
+pub use telemetry::{RunSpan, spans_of_run, trace_requests};
 pub use timeline::{RunTimeline, SessionFailure, TimelineEntry, timeline_of_run};

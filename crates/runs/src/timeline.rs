@@ -1,13 +1,14 @@
 //! One run from its beginning to its end: its attempts, sessions and checks as they followed each
 //! other, with what each took and cost.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Cost, Outcome, Run, RunId, RunKind, RunStatus, Timestamp};
 use spore_store::{Journal, JournalError};
 
 use crate::live::Presence;
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunTimeline {
     pub run: RunId,
     pub name: String,
@@ -17,7 +18,7 @@ pub struct RunTimeline {
     pub entries: Vec<TimelineEntry>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct TimelineEntry {
     pub id: RunId,
     pub kind: RunKind,
@@ -44,7 +45,7 @@ pub struct TimelineEntry {
 }
 
 /// How far a session came that did not end well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionFailure {
     /// No model answered it: its agent did not start, or was turned away.

@@ -1,5 +1,6 @@
 //! What a run changed, as it was handed in.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Fault, RunId, RunStatus};
 use spore_store::Journal;
@@ -9,7 +10,7 @@ use crate::report::named_or_newest;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// The change of one attempt of a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunDiff {
     pub run: RunId,
     pub name: String,
