@@ -38,6 +38,7 @@ pub use events::append::{MAX_PAYLOAD_BYTES, NewEvent, append_event};
 pub use events::collect::{Collected, Correction, collect_corrections};
 pub use events::corrections::CorrectionKind;
 pub use events::tail::{SkippedLine, Tail, TailItem, tail_events};
+pub use events::traces::{SentTraces, send_ended_runs, send_runs};
 pub use flows::starts::Starts;
 pub use flows::{
     ExecAsked, FlowOptions, FlowReport, PhaseAsked, SentinelAsked, StageAsked, exec, phase,
@@ -56,6 +57,7 @@ pub use race::{BadRace, RaceField, race};
 pub use report::diff::{DiffAsked, RunDiff, diff_run};
 pub use report::distill::{DistilledAttempt, RunDistillation, distill_prompt, distill_run};
 pub use report::explain::{ShownRun, explain_run, show_run_whole};
+pub use report::export::{Export, Exported, export};
 pub use report::figures::{
     RunComparison, compare_experiments, compare_runs, run_named, run_stats, run_timeline,
     sum_spending, top_runs,
@@ -91,10 +93,11 @@ pub use spore_investigate as investigation;
 pub use spore_pipeline::SourceForm;
 pub use spore_runs::{
     Applied, Apply, AttemptExplained, BounceReport, BouncesSaved, Conclusiveness,
-    ExperimentComparison, FileExplained, FileTold, Live, LiveKind, MeasuredDifference, News,
-    NextStep, PartRow, RunExplanation, RunFigures, RunFilter, RunList, RunReport, RunRow, RunStats,
-    RunStory, RunTimeline, SessionFailure, SessionRow, SpendingBy, SpendingReport, Spread,
-    StoryEntry, TimelineEntry, TopBy, UNLABELLED, UnknownApply, WaitingRun, time_in_words,
+    ExperimentComparison, ExportFormat, FileExplained, FileTold, Live, LiveKind,
+    MeasuredDifference, News, NextStep, PartRow, RunExplanation, RunFigures, RunFilter, RunList,
+    RunReport, RunRow, RunStats, RunStory, RunTimeline, SessionFailure, SessionRow, SpendingBy,
+    SpendingReport, Spread, StoryEntry, TimelineEntry, TopBy, UNLABELLED, UnknownApply, WaitingRun,
+    time_in_words,
 };
 pub use spore_store::spine::Cursor;
 pub use stopping::abandon::{Abandoned, abandon};

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use spore_model::{CheckoutAccess, NetAddress, ProbeTime, ProofLevel, ToolGroups, Usd};
 
+use crate::telemetry::TelemetryConfig;
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     pub orchestrate: OrchestrateConfig,
@@ -44,6 +46,7 @@ pub struct Config {
     pub summary: SummaryConfig,
     pub memory: MemoryConfig,
     pub show: ShowConfig,
+    pub telemetry: TelemetryConfig,
     pub tiers: BTreeMap<String, TierConfig>,
     pub roles: RoleTable,
 }

@@ -18,6 +18,7 @@ mod explain;
 mod layer;
 mod schema;
 mod tables;
+mod telemetry;
 mod time;
 mod value;
 
@@ -36,6 +37,7 @@ pub use environment::{RESERVED, env_layers, variable};
 pub use error::{ConfigError, Position, SettingPlace};
 pub use explain::explain;
 pub use layer::{Loaded, Origins, SettingEntry, SettingsLayer, SettingsOrigin};
+pub use telemetry::TelemetryConfig;
 pub use time::{BadDuration, parse_duration};
 pub use value::Value;
 

@@ -123,6 +123,7 @@ impl Config {
             lessons: all.lessons()?,
             summary: all.summary()?,
             show: ShowConfig { limit: all.count("show.limit")? },
+            telemetry: all.telemetry()?,
             tiers: all.members("tiers", |all, path| all.tier(path))?,
             roles: all.roles()?,
         })

@@ -1,5 +1,6 @@
 //! What model calls consumed.
 
+use schemars::JsonSchema;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
@@ -13,7 +14,7 @@ use crate::{Cost, RunId, SessionFailure, Timestamp};
 ///
 /// The counts are an agent's, and may be anything. One that is no count, a negative number for
 /// instance, is [`Usage::NO_COUNT`] and not zero; sums stop at the largest number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Usage {
     #[serde(deserialize_with = "token_count")]
@@ -135,7 +136,7 @@ impl<'de> Visitor<'de> for CountVisitor {
 
 /// One paid session, booked once. The key is the session's own run: a session that was cut
 /// short by a crash and started again is two sessions and two rows.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerEntry {
     pub session: RunId,
     /// The run that pays, at the root of the tree.

@@ -1,5 +1,6 @@
 //! Money, exact in sums and honest about guesses.
 
+use schemars::JsonSchema;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
@@ -81,6 +82,16 @@ impl fmt::Debug for Usd {
     }
 }
 
+impl JsonSchema for Usd {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Usd".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "US dollars", "type": "number" })
+    }
+}
+
 impl Serialize for Usd {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.as_dollars())
@@ -97,7 +108,7 @@ impl<'de> Deserialize<'de> for Usd {
 }
 
 /// What a session or a run cost, and whether that is the agent's figure or our estimate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     pub usd: Usd,
     /// True where the agent named no price: unknown is not zero.

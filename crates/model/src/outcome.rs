@@ -1,9 +1,12 @@
 //! How a run ended, and the exit code that follows from it: the one place that says so.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The end of a run, as its caller has to understand it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Success,

@@ -1,5 +1,6 @@
 //! How far the checks of a change go.
 
+use schemars::JsonSchema;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// What is known of a verified change beside its verifier's word, the least first. Each includes
 /// those before it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProofLevel {
     /// The project's own checks are green.
@@ -96,7 +99,7 @@ impl ProbeTime {
 pub struct UnknownLevel;
 
 /// What the checks of one change prove, as a run keeps it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProofSummary {
     pub level: ProofLevel,
     /// In one line, as a commit says it: `proved, 41 kept, 3 new`.

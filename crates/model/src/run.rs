@@ -1,12 +1,13 @@
 //! The run: everything that takes time is one, and they form a tree.
 
+use schemars::JsonSchema;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{CommitId, Cost, Outcome, RunId, Timestamp, TraceId, TreeId, Usage};
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
     /// A whole task: context, bounces, verdict, commit.
@@ -91,7 +92,7 @@ impl RunKind {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     Queued,
@@ -102,7 +103,7 @@ pub enum RunState {
 }
 
 /// What a parked run waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Park {
     Budget,
@@ -113,7 +114,7 @@ pub enum Park {
 }
 
 /// What a person did to a run after the fact.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunMark {
     Cancelled,
@@ -121,7 +122,7 @@ pub enum RunMark {
 }
 
 /// One row of the run tree.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     pub id: RunId,
     pub parent: Option<RunId>,
@@ -155,7 +156,7 @@ pub struct Run {
 }
 
 /// A run's cost under the names that the run record has for it.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunCost {
     pub cost_usd: crate::Usd,
     pub cost_estimated: bool,
@@ -174,7 +175,7 @@ impl From<RunCost> for Cost {
 }
 
 /// The word people read for a run. Derived, never stored.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum RunStatus {
     #[serde(rename = "queued")]
     Queued,

@@ -1,12 +1,15 @@
 //! How a session failed that did.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Outcome;
 
 /// By what a session that did not end well was stopped, so that people and statistics need not read
 /// sentences.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionFailure {
     /// It never began to work: its agent did not start, or lacked what it needs.

@@ -1,6 +1,7 @@
 //! What the row of a session notes besides its figures: which tools it used, what it was not let do,
 //! how it failed, and until when it has to wait.
 
+use schemars::JsonSchema;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -57,12 +58,12 @@ impl SessionNotes {
 }
 
 /// Tool calls that a session was refused, by the agent's own names of the tools.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct RefusedCalls(Vec<RefusedTool>);
 
 /// How often a tool was refused.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedTool {
     pub tool: String,
     pub times: u32,

@@ -1,12 +1,13 @@
 //! A point in time, to the millisecond.
 
+use schemars::JsonSchema;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since 1970, UTC. Written as RFC 3339 wherever a person or a file sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Timestamp(i64);
 

@@ -1,11 +1,12 @@
 //! What a verifier said of a tree.
 
+use schemars::JsonSchema;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 /// Three values, because not knowing is not passing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     Supports,
@@ -14,7 +15,7 @@ pub enum Ruling {
 }
 
 /// How a verdict reached us, strongest first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictSource {
     /// The `submit_verdict` tool.
@@ -28,7 +29,7 @@ pub enum VerdictSource {
 }
 
 /// Something the verifier found, with its place where it named one.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -49,7 +50,7 @@ impl fmt::Display for Finding {
     }
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     pub ruling: Ruling,
     pub reason: String,

@@ -1,9 +1,10 @@
 //! What a person does about a run that does not go on by itself: in words, and what to type.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spore_model::{Run, RunKind, RunStatus, Timestamp};
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NextStep {
     /// What has to be done, or waited for, first.
     pub say: String,

@@ -1,5 +1,6 @@
 //! Where verified work was asked to be, and where it is.
 
+use schemars::JsonSchema;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spore_model::CommitId;
 
 /// What to do with a verified change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Apply {
     /// It is the run's own branch.
@@ -58,7 +59,7 @@ impl FromStr for Apply {
 }
 
 /// What became of a verified commit.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
     pub how: Apply,
     /// Whether the work is where it was asked to be.

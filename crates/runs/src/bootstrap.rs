@@ -5,6 +5,7 @@
 //! pairs are few, so its ends are taken as far out as Student's distribution is wider than the
 //! normal one (the "expanded percentile" interval). Nothing is assumed of how figures are spread.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Fewer pairs than this say nothing: the interval would be as wide as luck has it.
@@ -18,7 +19,7 @@ const SEED: u64 = 0x5370_6f72_6520_3935;
 /// The normal distribution's end of the middle 95 %.
 const Z: f64 = 1.959_963_984_540_054;
 
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Difference {
     pub mean: f64,
     pub low: f64,

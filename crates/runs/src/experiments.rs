@@ -4,6 +4,7 @@
 //! sides and drops out. A task that was run several times counts once, with the mean of its runs.
 //! Only runs that are decided count.
 
+use schemars::JsonSchema;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -16,7 +17,7 @@ use crate::stats::is_decided;
 /// Stands for the runs without a label.
 pub const UNLABELLED: &str = "unlabelled";
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ExperimentComparison {
     pub a: String,
     pub b: String,
@@ -32,7 +33,7 @@ pub struct ExperimentComparison {
 }
 
 /// What a comparison may conclude from one measure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusiveness {
     TooFewPairs,
@@ -42,7 +43,7 @@ pub enum Conclusiveness {
     BLess,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct MeasuredDifference {
     pub measure: String,
     pub mean_a: f64,
@@ -56,14 +57,14 @@ pub struct MeasuredDifference {
 }
 
 /// One task, and the means of its runs on each side.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct TaskPair {
     pub task: String,
     pub a: TaskMeans,
     pub b: TaskMeans,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct TaskMeans {
     pub runs: u32,
     pub cost_usd: f64,

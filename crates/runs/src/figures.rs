@@ -1,6 +1,7 @@
 //! The figures of many runs: one lean row each, which the dearest, the statistics and the
 //! comparisons are made of.
 
+use schemars::JsonSchema;
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -11,7 +12,7 @@ use crate::list::RunFilter;
 use crate::live::Presence;
 use crate::report::cost_so_far;
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunFigures {
     pub id: RunId,
     pub kind: RunKind,

@@ -14,6 +14,7 @@ mod applied;
 mod bootstrap;
 mod experiments;
 mod explain;
+mod export;
 mod figures;
 mod groups;
 mod list;
@@ -23,6 +24,7 @@ mod parts;
 mod report;
 mod spending;
 mod stats;
+mod telemetry;
 mod timeline;
 mod waiting;
 
@@ -37,6 +39,10 @@ pub use explain::{
     AttemptExplained, DecidedBy, FileExplained, FileSignals, FileTold, RunExplanation, Signal,
     TaskFileRecord, explain, words_of_step,
 };
+pub use export::{
+    BounceChange, ExportFormat, ExportedDocument, GateLog, PeriodAccount, RunAccount,
+    export_period, export_run,
+};
 pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
 pub use groups::{BouncesSaved, ExperimentSum, bounces_saved, dollars_by_hour, sums_by_experiment};
 pub use list::{RunFilter, RunList, RunRow, list_runs};
@@ -48,6 +54,7 @@ pub use spending::{SpendingLine, SpendingReport, report_spending};
 pub use spore_model::SessionFailure;
 pub use spore_store::SpendingBy;
 pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
+pub use telemetry::{RunSpan, spans_of_run, trace_requests};
 pub use timeline::{
     CarriedSum, RunStory, RunTimeline, StoryEntry, StorySession, TimelineEntry, story_of_run,
     timeline_of_run,

@@ -1,5 +1,6 @@
 //! Many runs, a row each: chosen first, then cut off at the limit.
 
+use schemars::JsonSchema;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -52,7 +53,7 @@ impl RunFilter {
 }
 
 /// One line of `runs list`.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunRow {
     pub status: RunStatus,
     /// Its cost is what is known now, also while it is open.

@@ -5,6 +5,7 @@
 //! when the session ends, and nothing is ever decided by it. A reader holds it against the
 //! journal first: of a session that is not on record as running nothing is believed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spore_model::{Cost, RunId, Timestamp};
 
@@ -22,14 +23,14 @@ pub trait Presence {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveKind {
     Session,
     Gates,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Live {
     /// The run of the session, or of the checks.
     pub id: RunId,

@@ -3,6 +3,7 @@
 //! Nothing here knows what a layer does. A run that is a task of its own is listed and not
 //! looked into: it has a report of its own.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{
     Cost, LedgerEntry, Outcome, RefusedCalls, Run, RunId, RunKind, RunStatus, SessionNotes,
@@ -10,7 +11,7 @@ use spore_model::{
 };
 use spore_store::{Journal, JournalError};
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct PartRow {
     pub id: RunId,
     pub kind: RunKind,

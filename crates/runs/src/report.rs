@@ -1,6 +1,7 @@
 //! One run whole: its bounces with their checks and verdicts, its sessions, its layers, its bill,
 //! and what it is doing now.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use spore_model::{
@@ -16,7 +17,7 @@ use crate::live::{Live, LiveKind, Presence};
 use crate::parts::{PartRow, is_task, parts_of};
 
 /// One run with its bounces.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunReport {
     pub status: RunStatus,
     pub run: Run,
@@ -53,7 +54,7 @@ pub struct RunReport {
     pub directory: String,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct BounceReport {
     pub bounce: u32,
     pub status: RunStatus,
@@ -80,7 +81,7 @@ pub struct BounceReport {
     pub sessions: Vec<SessionRow>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct SessionRow {
     pub id: RunId,
     pub role: String,

@@ -4,20 +4,21 @@
 //! are not over. A session belongs to the run that it is booked on, so a task inside of a flow has
 //! a line of its own, and lines of any kind add up to the same total.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Cost, Timestamp, Usage};
 use spore_store::{Journal, JournalError, RunQuery, Spending, SpendingBy};
 
 use crate::list::RunFilter;
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct SpendingReport {
     pub total: SpendingLine,
     /// Dearest first; days in their order.
     pub lines: Vec<SpendingLine>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct SpendingLine {
     /// The run's id, or the role, model, day or experiment; nothing where it has none.
     pub of: Option<String>,
@@ -59,7 +60,7 @@ pub fn report_spending(
     let runs = match by {
         SpendingBy::Run | SpendingBy::Experiment => sums.iter().map(|sum| sum.runs).sum(),
         // A run has sessions of several roles: it would count once for each.
-        _ => journal.spending(&query, SpendingBy::Experiment)?.iter().map(|sum| sum.runs).sum(),
+        _ => journal.paying_runs(&query)?,
     };
     Ok(sorted(sums, by, runs))
 }

@@ -3,6 +3,7 @@
 //! Pure: figures in, statistics out. Only tasks that are decided count, so that a run which is
 //! still at work is neither a success nor a failure.
 
+use schemars::JsonSchema;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -10,7 +11,7 @@ use spore_model::{Cost, RunKind, RunStatus, Usd};
 
 use crate::figures::RunFigures;
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunStats {
     /// All that were asked for, by status.
     pub runs: u32,
@@ -37,7 +38,7 @@ pub struct RunStats {
 }
 
 /// The middle and the ends of some figures.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Spread {
     pub least: f64,
     pub median: f64,
@@ -46,7 +47,7 @@ pub struct Spread {
 }
 
 /// Of the files that runs changed, how many their task files named, and at which place.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ContextStats {
     /// Runs that changed a file which was there before, and whose task file named any.
     pub runs: u32,
@@ -60,7 +61,7 @@ pub struct ContextStats {
     pub in_first_three: u32,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct ReasonCount {
     pub reason: String,
     pub runs: u32,

@@ -3,6 +3,7 @@
 
 mod story;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Cost, Run, RunId, RunKind, RunStatus, SessionFailure, Timestamp};
 use spore_store::{Journal, JournalError};
@@ -10,7 +11,7 @@ use spore_store::{Journal, JournalError};
 use crate::live::Presence;
 pub use story::{CarriedSum, RunStory, StoryEntry, StorySession, story_of_run};
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunTimeline {
     pub run: RunId,
     pub name: String,
@@ -20,7 +21,7 @@ pub struct RunTimeline {
     pub entries: Vec<TimelineEntry>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct TimelineEntry {
     pub id: RunId,
     pub kind: RunKind,

@@ -47,6 +47,9 @@ pub trait Journal: Send + Sync {
     /// is when a session was booked; its limit and whether it wants settings do not count.
     fn spending(&self, query: &RunQuery, by: SpendingBy) -> Result<Vec<Spending>, JournalError>;
 
+    /// Returns how many runs [`Self::spending`] sums up for the same question, whatever it is by.
+    fn paying_runs(&self, query: &RunQuery) -> Result<u64, JournalError>;
+
     /// Returns the bounces that began at `since` or later, by run, then number.
     fn bounces(&self, since: Option<Timestamp>) -> Result<Vec<BounceRow>, JournalError>;
 

@@ -1,4 +1,5 @@
-//! The spine of events as people use it: appending, following, collecting corrections.
+//! The spine of events as people use it: appending, following, collecting corrections;
+//! and runs as traces for a collector.
 //!
 //! Runs write their own events through the outbox in `base`; this room is for everything else.
 //! It always holds that a line of the spine is checked before it is written and never taken
@@ -8,3 +9,4 @@ pub(crate) mod append;
 pub(crate) mod collect;
 pub(crate) mod corrections;
 pub(crate) mod tail;
+pub(crate) mod traces;

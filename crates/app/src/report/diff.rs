@@ -1,5 +1,6 @@
 //! What a run changed, as git writes it: over all its attempts, or in one of them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{CommitId, Fault, RunId, RunKind, RunStatus, TreeId};
 use spore_store::Journal;
@@ -22,7 +23,7 @@ pub enum DiffAsked {
 }
 
 /// A change of a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunDiff {
     pub run: RunId,
     pub name: String,

@@ -1,6 +1,7 @@
 //! Many runs at once: what they cost, which had the most, how they went, and whether one way of
 //! working differs from another.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::Fault;
 use spore_runs::{
@@ -61,7 +62,7 @@ pub fn compare_experiments(
 }
 
 /// Two runs side by side.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunComparison {
     pub a: RunFigures,
     pub b: RunFigures,

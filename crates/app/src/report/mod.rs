@@ -1,12 +1,13 @@
 //! What people read about runs, as data: the read model of `spore_runs` on the stores of a project.
 //!
 //! Every room that works on runs ends with a report from here. It always holds that a report is
-//! read off the journal and what live processes wrote down: nothing here writes, and nothing here
-//! knows how a run is performed.
+//! read off the journal and what live processes wrote down: nothing here writes, but for a document
+//! to the place that a person names, and nothing here knows how a run is performed.
 
 pub(crate) mod diff;
 pub(crate) mod distill;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod lessons;
 mod watch;

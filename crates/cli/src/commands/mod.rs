@@ -38,7 +38,8 @@ mod text;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use spore_app::{Result, RunReport};
+use spore_app::{Result, RunReport, Surroundings};
+use spore_model::Timestamp;
 
 use crate::surroundings;
 use crate::ui::Ui;
@@ -142,38 +143,80 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     if around.variable("TERM") == Some("dumb") {
         ui.on_plain_terminal();
     }
-    match &cli.command {
-        SporeCommand::Init(args) => init::run(ui, &around, args),
-        SporeCommand::Index(args) => index::run(ui, &around, args),
-        SporeCommand::Search(args) => search::run(ui, &around, args),
-        SporeCommand::Context(args) => context::run(ui, &around, args),
-        SporeCommand::Scan(args) => scan::run(ui, &around, args),
-        SporeCommand::Investigate(args) => investigate::run(ui, &around, args),
-        SporeCommand::Orchestrate(args) => orchestrate::run(ui, &around, args),
-        SporeCommand::Resume(args) => resume::run(ui, &around, args),
-        SporeCommand::Retry(args) => retry::run(ui, &around, args),
-        SporeCommand::Loop(args) => task_loop::run(ui, &around, args),
-        SporeCommand::Batch(args) => batch::run(ui, &around, args),
-        SporeCommand::Runs(command) => runs::run(ui, &around, command),
-        SporeCommand::Dashboard(args) => dashboard::run(ui, &around, args),
-        SporeCommand::Lessons(args) => lessons::run(ui, &around, args),
-        SporeCommand::Distill(args) => distill::run(ui, &around, args),
-        SporeCommand::Health(args) => health::run(ui, &around, args),
-        SporeCommand::PromptStats(args) => prompt_stats::run(ui, &around, args),
-        SporeCommand::Graph(command) => graph::run(ui, &around, command),
-        SporeCommand::Events(command) => events::run(ui, &around, command),
-        SporeCommand::Memory(command) => memory::run(ui, &around, command),
-        SporeCommand::Mcp(args) => mcp::run(ui, &around, args),
-        SporeCommand::Spawn(args) => spawn::run(ui, &around, args),
-        SporeCommand::Exec(args) => exec::run(ui, &around, args),
-        SporeCommand::Stage(args) => stage::run(ui, &around, args),
-        SporeCommand::Phase(args) => phase::run(ui, &around, args),
-        SporeCommand::Sentinel(args) => sentinel::run(ui, &around, args),
-        SporeCommand::Agents(command) => agents::run(ui, &around, command),
-        SporeCommand::Config(command) => config::run(ui, &around, command),
-        SporeCommand::Doctor(args) => doctor::run(ui, &around, args),
-        SporeCommand::Setup(args) => setup::run(ui, &around, args),
-        SporeCommand::Demo(args) => demo::run(ui, around, args),
+    if let SporeCommand::Demo(args) = &cli.command {
+        return demo::run(ui, around, args);
+    }
+    let began = around.clock.now();
+    let code = dispatch(ui, &around, &cli.command);
+    if cli.command.works_on_runs() {
+        telemetry(ui, &around, began);
+    }
+    code
+}
+
+/// Sends the traces of runs that are over, where a person asked for it. What becomes of it changes
+/// neither a run nor an exit code.
+fn telemetry(ui: &mut Ui, around: &Surroundings, began: Timestamp) {
+    if let Err(error) = spore_app::send_ended_runs(around, began) {
+        ui.note(&format!("No traces were sent: {error}. The next run sends them too."));
+    }
+}
+
+impl SporeCommand {
+    /// Returns whether runs may be over when it is.
+    fn works_on_runs(&self) -> bool {
+        match self {
+            Self::Orchestrate(_)
+            | Self::Resume(_)
+            | Self::Retry(_)
+            | Self::Loop(_)
+            | Self::Batch(_)
+            | Self::Spawn(_)
+            | Self::Exec(_)
+            | Self::Stage(_)
+            | Self::Phase(_)
+            | Self::Sentinel(_)
+            | Self::Investigate(_)
+            | Self::Memory(_) => true,
+            Self::Runs(command) => command.ends_runs(),
+            _ => false,
+        }
+    }
+}
+
+fn dispatch(ui: &mut Ui, around: &Surroundings, command: &SporeCommand) -> Result<u8> {
+    match command {
+        SporeCommand::Init(args) => init::run(ui, around, args),
+        SporeCommand::Index(args) => index::run(ui, around, args),
+        SporeCommand::Search(args) => search::run(ui, around, args),
+        SporeCommand::Context(args) => context::run(ui, around, args),
+        SporeCommand::Scan(args) => scan::run(ui, around, args),
+        SporeCommand::Investigate(args) => investigate::run(ui, around, args),
+        SporeCommand::Orchestrate(args) => orchestrate::run(ui, around, args),
+        SporeCommand::Resume(args) => resume::run(ui, around, args),
+        SporeCommand::Retry(args) => retry::run(ui, around, args),
+        SporeCommand::Loop(args) => task_loop::run(ui, around, args),
+        SporeCommand::Batch(args) => batch::run(ui, around, args),
+        SporeCommand::Runs(command) => runs::run(ui, around, command),
+        SporeCommand::Graph(command) => graph::run(ui, around, command),
+        SporeCommand::Events(command) => events::run(ui, around, command),
+        SporeCommand::Memory(command) => memory::run(ui, around, command),
+        SporeCommand::Mcp(args) => mcp::run(ui, around, args),
+        SporeCommand::Spawn(args) => spawn::run(ui, around, args),
+        SporeCommand::Exec(args) => exec::run(ui, around, args),
+        SporeCommand::Stage(args) => stage::run(ui, around, args),
+        SporeCommand::Phase(args) => phase::run(ui, around, args),
+        SporeCommand::Sentinel(args) => sentinel::run(ui, around, args),
+        SporeCommand::Agents(command) => agents::run(ui, around, command),
+        SporeCommand::Config(command) => config::run(ui, around, command),
+        SporeCommand::Doctor(args) => doctor::run(ui, around, args),
+        SporeCommand::Setup(args) => setup::run(ui, around, args),
+        SporeCommand::Dashboard(args) => dashboard::run(ui, around, args),
+        SporeCommand::Lessons(args) => lessons::run(ui, around, args),
+        SporeCommand::Distill(args) => distill::run(ui, around, args),
+        SporeCommand::Health(args) => health::run(ui, around, args),
+        SporeCommand::PromptStats(args) => prompt_stats::run(ui, around, args),
+        SporeCommand::Demo(_) => unreachable!("it has surroundings of its own"),
     }
 }
 

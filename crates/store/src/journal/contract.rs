@@ -319,6 +319,9 @@ fn sums_of_any_kind_add_up_to_the_ledger(journal: &dyn Journal) {
     // Paid since then, whenever its run began.
     let since = RunQuery { since: Some(at(DAY)), ..RunQuery::default() };
     assert_eq!(sums(&since, SpendingBy::Role), [(word("coder"), 1, 5)]);
+    for (query, runs) in [(&all, 2), (&labelled, 1), (&since, 1)] {
+        assert_eq!(journal.paying_runs(query).unwrap(), runs, "{query:?}");
+    }
     let named = journal.spending(&labelled, SpendingBy::Run).unwrap().remove(0);
     assert_eq!((named.label, named.runs, named.turns), (word("coder"), 1, 3));
     assert!(named.cost.estimated);

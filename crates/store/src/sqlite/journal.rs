@@ -76,6 +76,10 @@ impl Journal for SqliteJournal {
         self.read(|connection| reading::spending(connection, query, by))
     }
 
+    fn paying_runs(&self, query: &RunQuery) -> Result<u64, JournalError> {
+        self.read(|connection| reading::paying_runs(connection, query))
+    }
+
     fn bounces(&self, since: Option<Timestamp>) -> Result<Vec<BounceRow>, JournalError> {
         self.read(|connection| reading::bounces(connection, since))
     }

@@ -97,6 +97,13 @@ impl Conditions {
         }
     }
 
+    /// Returns the condition on rows of `ledger`.
+    fn booked_since(&mut self, since: Option<Timestamp>) -> &'static str {
+        let Some(since) = since else { return "TRUE" };
+        self.values.push((":since", since.as_millis().into()));
+        "booked >= :since"
+    }
+
     fn sql(&self) -> String {
         if self.all.is_empty() { "TRUE".to_owned() } else { self.all.join(" AND ") }
     }
@@ -141,11 +148,7 @@ pub(super) fn spending(
     by: SpendingBy,
 ) -> rusqlite::Result<Vec<Spending>> {
     let mut conditions = Conditions::of(query)?;
-    let mut booked = "TRUE";
-    if let Some(since) = query.since {
-        booked = "booked >= :since";
-        conditions.values.push((":since", since.as_millis().into()));
-    }
+    let booked = conditions.booked_since(query.since);
     let (inner, outer, label) = match by {
         SpendingBy::Run => ("root", "word", "run.name"),
         SpendingBy::Role => ("role", "word", "NULL"),
@@ -175,6 +178,21 @@ pub(super) fn spending(
         conditions.sql()
     );
     conditions.read(connection, &sql, |row| spent(row, by))
+}
+
+/// Reads the roots of bills alone, which costs a fraction of summing them up once more.
+pub(super) fn paying_runs(connection: &Connection, query: &RunQuery) -> rusqlite::Result<u64> {
+    let mut conditions = Conditions::of(query)?;
+    let booked = conditions.booked_since(query.since);
+    let sql = format!(
+        "SELECT count(*) FROM (
+             SELECT DISTINCT root FROM ledger INDEXED BY ledger_sums WHERE {booked}) AS paid
+         CROSS JOIN run ON run.id = paid.root
+         WHERE {}",
+        conditions.sql()
+    );
+    let counted = conditions.read(connection, &sql, |row| row.get::<_, i64>(0))?;
+    Ok(counted.first().map_or(0, |count| (*count).max(0).cast_unsigned()))
 }
 
 fn spent(row: &Row<'_>, by: SpendingBy) -> rusqlite::Result<Spending> {

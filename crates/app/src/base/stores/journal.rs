@@ -96,6 +96,10 @@ impl Journal for ProjectJournal {
         self.store.spending(query, by)
     }
 
+    fn paying_runs(&self, query: &RunQuery) -> Answer<u64> {
+        self.store.paying_runs(query)
+    }
+
     fn bounces(&self, since: Option<Timestamp>) -> Answer<Vec<BounceRow>> {
         self.store.bounces(since)
     }

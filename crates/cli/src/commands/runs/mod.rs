@@ -6,6 +6,7 @@ mod compare;
 mod cost;
 mod diff;
 mod explain;
+mod export;
 mod filter;
 mod list;
 mod prune;
@@ -37,6 +38,7 @@ pub(crate) enum RunsCommand {
     CompareExperiments(compare::CompareExperimentsArgs),
     Abandon(abandon::AbandonArgs),
     Diff(diff::RunsDiffArgs),
+    Export(export::RunsExportArgs),
     Rollback(rollback::RollbackArgs),
     Prune(prune::PruneArgs),
 }
@@ -56,7 +58,15 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, command: &RunsCommand) -> 
         RunsCommand::CompareExperiments(args) => compare::run_experiments(ui, around, args),
         RunsCommand::Abandon(args) => abandon::run(ui, around, args),
         RunsCommand::Diff(args) => diff::run(ui, around, args),
+        RunsCommand::Export(args) => export::run(ui, around, args),
         RunsCommand::Rollback(args) => rollback::run(ui, around, args),
         RunsCommand::Prune(args) => prune::run(ui, around, args),
+    }
+}
+
+impl RunsCommand {
+    /// Returns whether it may end runs.
+    pub(super) fn ends_runs(&self) -> bool {
+        matches!(self, Self::Cancel(_) | Self::Abandon(_))
     }
 }

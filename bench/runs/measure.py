@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Times commands that read runs: bench/runs/measure.py SPORE DIR [ROUNDS]
+
+DIR is what bench/runs/make.py filled. Each command is run once to warm up, then ROUNDS times; told are
+the best and the middle time of the whole process, the most memory it ever held, and beside them what
+`SPORE --version` takes: that much of each is starting a process at all.
+"""
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+COMMANDS = [
+    ["--version"],
+    ["runs", "list"],
+    ["runs", "list", "--status", "escalated"],
+    ["runs", "list", "--min-cost", "9"],
+    ["runs", "stats"],
+    ["runs", "stats", "--since", "2026-08-01"],
+    ["runs", "cost"],
+    ["runs", "cost", "--by", "role"],
+    ["runs", "cost", "--by", "model"],
+    ["runs", "cost", "--by", "day"],
+    ["runs", "cost", "--by", "experiment"],
+    ["runs", "top"],
+    ["runs", "top", "--by", "time"],
+    ["runs", "show"],
+    ["runs", "timeline"],
+    ["runs", "compare-experiments", "no-context", "unlabelled"],
+    ["runs", "export", "--since", "2026-08-20", "-o", "/dev/null"],
+    ["dashboard"],
+    ["health"],
+]
+
+
+def once(spore, where, words):
+    began = time.perf_counter()
+    child = subprocess.Popen([spore, *words], cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    error = child.stderr.read()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return (time.perf_counter() - began) * 1000, used.ru_maxrss / 1024, child.returncode, error
+
+
+def main():
+    spore, where = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 15
+    print(f"{'command':52} {'best':>9} {'middle':>9} {'memory':>9}")
+    for words in COMMANDS:
+        _, _, code, error = once(spore, where, words)
+        name = " ".join(words)
+        if code not in (0, 1):
+            print(f"{name:52} exit {code}: {error.decode().strip().splitlines()[:1]}")
+            continue
+        seen = [once(spore, where, words) for _ in range(rounds)]
+        times = [one[0] for one in seen]
+        memory = max(one[1] for one in seen)
+        print(f"{name:52} {min(times):6.1f} ms {statistics.median(times):6.1f} ms {memory:6.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
