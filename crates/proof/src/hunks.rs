@@ -14,7 +14,7 @@ use similar::{DiffTag, TextDiff};
 use spore_gates::{GateRecord, TouchKind};
 
 use crate::exchange::test_items;
-use crate::reached::{Reached, may_be_told};
+use crate::reached::{ReachedLines, may_be_told};
 
 /// Beyond this a file is one part: telling its lines apart would take longer than a check.
 const MOST_LINES: usize = 20_000;
@@ -237,7 +237,7 @@ impl Hunks {
 
     /// Returns whether no check came by this part: then none can miss it. Where lines only went, or stood
     /// further out before, that is not known.
-    pub fn is_unreached(&self, index: usize, reached: &Reached) -> bool {
+    pub fn is_unreached(&self, index: usize, reached: &ReachedLines) -> bool {
         let hunk = &self.hunks[index];
         let (Some(parts), file) = (&hunk.lines, &self.files[hunk.file]) else { return false };
         let code_of = |lines: &ProductLines, range: &Range<usize>| -> Vec<usize> {

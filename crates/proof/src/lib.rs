@@ -45,7 +45,7 @@ pub use held_out::{
 pub use hunks::{ChangeHunk, CommentsOf, FileVersions, HunkPlace, Hunks, TakenBack};
 pub use new_tests::{NewTests, compare, is_same};
 pub use probes::{HunkReport, Noticed, ProbedHunk, notice};
-pub use reached::{ReachRecord, Reached};
+pub use reached::{ReachRecord, ReachedLines};
 pub use signs::ProductSign;
 pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};
 pub use weighing::{ChangeProof, KeptTests, Weighing};

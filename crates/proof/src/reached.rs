@@ -24,7 +24,7 @@ pub enum ReachRecord {
 
 /// What is known of the files of a change.
 #[derive(Clone, Debug, Default)]
-pub struct Reached {
+pub struct ReachedLines {
     files: BTreeMap<String, FileReach>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn may_be_told(path: &str) -> bool {
     matches!(language, Some(TestLanguage::Python | TestLanguage::JavaScript))
 }
 
-impl Reached {
+impl ReachedLines {
     /// Reads what programs left; `texts` has the files of the change that were asked for.
     pub fn of(records: &[ReachRecord], texts: &BTreeMap<String, String>) -> Self {
         let mut reached = Self::default();
@@ -193,7 +193,7 @@ mod tests {
         let texts = BTreeMap::from([(path.to_owned(), text.to_owned())]);
         let lines: Vec<usize> = lines.iter().map(|line| line - 1).collect();
         assert_eq!(
-            Reached::of(&[record], &texts).misses(path, text, &lines),
+            ReachedLines::of(&[record], &texts).misses(path, text, &lines),
             expected,
             "{lines:?}"
         );

@@ -36,9 +36,9 @@ const INTERFERES: &str = "a test that must fail did not, or one that must pass i
 
 /// Whose answer to canaries is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    OfBase,
-    OfChange,
+enum CanariesOf {
+    Base,
+    Change,
 }
 
 /// A tree to put canaries on.
@@ -117,7 +117,7 @@ impl RunContext<'_> {
             for gate in &open {
                 chosen.extend(self.choose(gate, baseline, &nonce, ending)?);
             }
-            let gates = self.canary_gates(&chosen, baseline, Asked::OfBase);
+            let gates = self.canary_gates(&chosen, baseline, CanariesOf::Base);
             let Some(answer) = self.run_with_canaries(ticket, ground, &chosen, &gates)? else {
                 return Ok(false);
             };
@@ -155,7 +155,7 @@ impl RunContext<'_> {
             if open.is_empty() {
                 break;
             }
-            let gates = self.canary_gates(&open, baseline, Asked::OfChange);
+            let gates = self.canary_gates(&open, baseline, CanariesOf::Change);
             let Some(answer) = self.run_with_canaries(ticket, ground, &open, &gates)? else {
                 return Ok(None);
             };
@@ -310,7 +310,7 @@ impl RunContext<'_> {
         &self,
         canaries: &[GateCanary],
         baseline: &Baseline,
-        asked: Asked,
+        asked: CanariesOf,
     ) -> Vec<Gate> {
         let config = &self.project.config.gates;
         let with_canaries = |gate: &Gate| match gate.kind {
@@ -320,7 +320,7 @@ impl RunContext<'_> {
                 let canary = canaries.iter().find(|one| one.gate == gate.name)?;
                 let is_short = baseline.took_at_most(gate, config.canary_whole);
                 let known_runner = match asked {
-                    Asked::OfBase if !is_short => canary.limited(gate),
+                    CanariesOf::Base if !is_short => canary.limited(gate),
                     _ => canary.whole(gate),
                 };
                 let is_bearable = baseline.took_at_most(gate, config.canary_full);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use spore_gates::{GateKind, GateResult};
 use spore_git::TreeMixture;
 use spore_model::{ProbeTime, Ticket, TreeId};
-use spore_proof::{FileVersions, HunkReport, Hunks, Noticed, ProbedHunk, Reached};
+use spore_proof::{FileVersions, HunkReport, Hunks, Noticed, ProbedHunk, ReachedLines};
 
 use super::ground::{CheckedChange, Proving};
 use crate::checks::runner::{Against, Checked, ReachAsked};
@@ -24,7 +24,7 @@ pub(super) enum Probed {
 
 /// What is known of where the checks of a change come by.
 enum Looked {
-    Done(Reached),
+    Done(ReachedLines),
     Interrupted,
 }
 
@@ -92,7 +92,7 @@ impl RunContext<'_> {
         let beyond = probes.hunks.hunks.iter().filter(|one| one.is_beyond(&proving.looked_up));
         let told = probes.hunks.told();
         if told.len() < 2 + beyond.count() {
-            return Ok(Looked::Done(Reached::default()));
+            return Ok(Looked::Done(ReachedLines::default()));
         }
         let paths: BTreeSet<String> = told.into_iter().map(str::to_owned).collect();
         let text = |path: &String| Some((path.clone(), probes.hunks.text_of(path)?));
@@ -109,15 +109,15 @@ impl RunContext<'_> {
             Checked::Interrupted if self.project.around.interrupt.is_raised() => {
                 return Ok(Looked::Interrupted);
             }
-            Checked::Interrupted => return Ok(Looked::Done(Reached::default())),
+            Checked::Interrupted => return Ok(Looked::Done(ReachedLines::default())),
         };
         let is_same = |result: &GateResult| {
             let own = probes.change.iter().find(|own| own.gate == result.gate);
             own.is_some_and(|own| own.exit == result.exit && own.ran == result.ran)
         };
         Ok(Looked::Done(match results.iter().all(is_same) {
-            true => Reached::of(&asked.found.borrow(), &texts),
-            false => Reached::default(),
+            true => ReachedLines::of(&asked.found.borrow(), &texts),
+            false => ReachedLines::default(),
         }))
     }
 
