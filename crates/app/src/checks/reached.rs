@@ -34,8 +34,9 @@ impl ReachCollector {
         let listed = paths.join("\0");
         for (name, text) in [("sitecustomize.py", COLLECTOR), ("paths", listed.as_str())] {
             let path = collector.dir.join(name);
-            std::fs::write(&path, text)
-                .map_err(|source| Error::io(format!("cannot write {}", path.display()), source))?;
+            std::fs::write(&path, text).map_err(|source| {
+                Error::io(format!("cannot write {}", spore_plain::path(&path)), source)
+            })?;
         }
         Ok(collector)
     }
