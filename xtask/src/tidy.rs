@@ -265,6 +265,8 @@ mod tests {
         "memory/inbox.rs",
         // The embedding model, downloaded and checked file by file.
         "search/model_files.rs",
+        // What a check's programs note for as long as it runs, in its own temporary directory.
+        "checks/reached.rs",
         // Temporary directories of sessions, and a token that only its user may read.
         "session/broker/home.rs",
         "toolbox/token.rs",

@@ -81,3 +81,4 @@ mod spawn;
 mod task_loop;
 mod verdict_forgery;
 mod verified_run;
+mod whole_runs;

@@ -112,10 +112,55 @@ fn a_part_that_no_check_notices_is_told_and_one_with_a_test_is_seen() {
     check(&output, "proved", "1 new, 1 of 2 hunks seen");
     let message = env.git(&["log", "--branches=spore/*", "--format=%B"]);
     assert!(message.contains(", 1 of 2 hunks seen\n"), "{message}");
+    // No test enters `low`: to know that, it need not be taken back.
+    assert_eq!(probe_logs(&env), ["unittest-tests.probe-1.log", "unittest-tests.reached.log"]);
 
     let steps = format!("{BOTH}{}{}", test_of("high", "1, 2", 2), test_of("low", "2, 1", 1));
     let output = scenes::orchestrate(&lay_out(PYTHON, &[steps]), &["--require-seen"]);
     check(&output, "seen", "2 new, 2 of 2 hunks seen");
+}
+
+/// Returns the logs of runs that looked at parts of the only change.
+fn probe_logs(env: &TestEnv) -> Vec<String> {
+    let runs = std::fs::read_dir(env.repo().join(".spore/runs")).unwrap();
+    let gates = runs.map(|run| run.unwrap().path().join("bounce-1/gates")).find(|dir| dir.is_dir());
+    let files = std::fs::read_dir(gates.unwrap()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let is_of_probes = |name: &String| name.contains(".probe-") || name.contains(".reached.");
+    let mut logs: Vec<String> = names.filter(is_of_probes).collect();
+    logs.sort();
+    logs
+}
+
+#[test]
+fn what_node_never_runs_is_unseen_without_a_probe() {
+    if is_skipped("node") {
+        return;
+    }
+    let files = [
+        (
+            "calc.js",
+            "exports.high = (a, b) => {\n  return a;\n};\n\n\n\nexports.low = (a, b) => {\n  return a;\n};\n",
+        ),
+        (
+            "calc.test.js",
+            "const test = require('node:test');\nconst assert = require('node:assert');\nconst calc = require('./calc');\n\
+             test('high', () => {\n  assert.equal(calc.high(1, 1), 1);\n});\n",
+        ),
+    ];
+    let steps = r#"
+      { edit = "calc.js", find = "high = (a, b) => {\n  return a;", replace = "high = (a, b) => {\n  return Math.max(a, b);" },
+      { edit = "calc.js", find = "low = (a, b) => {\n  return a;", replace = "low = (a, b) => {\n  return Math.min(a, b);" },
+      { write = "more.test.js", content = "const test = require('node:test');\nconst assert = require('node:assert');\ntest('higher', () => {\n  assert.equal(require('./calc').high(1, 2), 2);\n});\n" },
+    "#;
+    let env = lay_out(&files, &[steps.to_owned()]);
+    env.write(
+        ".spore/config.toml",
+        "[gates]\nonly = true\nprobe = \"all\"\n[gates.commands.test]\nrun = \"node --test --test-reporter=tap\"\nparser = \"tap\"\n",
+    );
+    let output = scenes::orchestrate(&env, &[]).code(0);
+    check(&output, "proved", "1 of 2 hunks seen");
+    assert_eq!(probe_logs(&env), ["test.probe-1.log", "test.reached.log"]);
 }
 
 #[test]

@@ -83,6 +83,11 @@ pub fn new_names(
     (!change.ran.is_empty() && !base.ran.is_empty() && new.all(is_asked)).then_some(names)
 }
 
+/// Returns what tests of a report are called in their files; nothing where one has no name of its own.
+pub fn written_names(names: &[String]) -> Option<BTreeSet<String>> {
+    names.iter().map(|name| written_name(name)).collect()
+}
+
 /// Returns what a test is called in its file: `test_x` of `tests/test_a.py::Case::test_x[1]` and of
 /// `test_x (test_a.Case.test_x)`.
 fn written_name(name: &str) -> Option<String> {
@@ -152,6 +157,15 @@ mod tests {
         // One of a file that the change does not bring may come from anywhere.
         check([text, ""], &[a], &[a, b, "tests/test_other.py::test_c"], None);
         check([text, ""], &[], &[a], None);
+    }
+
+    #[test]
+    fn tests_are_asked_for_by_what_they_are_called_in_their_files() {
+        let names =
+            ["test_a (test_c.Case.test_a)", "t/test_b.py::Case::test_b[1-2]", "sums › adds 1"];
+        let written = written_names(&names.map(str::to_owned)).unwrap();
+        assert_eq!(written.into_iter().collect::<Vec<_>>(), ["adds 1", "test_a", "test_b"]);
+        assert_eq!(written_names(&["test_a".to_owned(), "a::".to_owned()]), None);
     }
 
     #[test]

@@ -268,7 +268,7 @@ fn passes_copied(said: &GateResult, test: &CanaryTest, suffix: &str) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum TestLanguage {
+pub(crate) enum TestLanguage {
     Python,
     JavaScript,
     TypeScript,
@@ -277,7 +277,7 @@ enum TestLanguage {
 }
 
 impl TestLanguage {
-    fn of(path: &str) -> Option<Self> {
+    pub(crate) fn of(path: &str) -> Option<Self> {
         Some(match path.rsplit_once('.')?.1 {
             "py" => Self::Python,
             "js" | "mjs" | "cjs" | "jsx" => Self::JavaScript,
@@ -292,7 +292,7 @@ impl TestLanguage {
         matches!(self, Self::JavaScript | Self::TypeScript | Self::Tsx)
     }
 
-    fn parse(self, text: &str) -> Option<tree_sitter::Tree> {
+    pub(crate) fn parse(self, text: &str) -> Option<tree_sitter::Tree> {
         let language = match self {
             Self::Python => tree_sitter_python::LANGUAGE,
             Self::JavaScript => tree_sitter_javascript::LANGUAGE,

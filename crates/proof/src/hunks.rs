@@ -14,6 +14,7 @@ use similar::{DiffTag, TextDiff};
 use spore_gates::{GateRecord, TouchKind};
 
 use crate::exchange::test_items;
+use crate::reached::{ReachedLines, may_be_told};
 
 /// Beyond this a file is one part: telling its lines apart would take longer than a check.
 const MOST_LINES: usize = 20_000;
@@ -220,6 +221,40 @@ impl Hunks {
         self.hunks.push(ChangeHunk { place, holds_tests, file: index, lines: None, words: own });
         let (path, is_new) = (file.path.clone(), file.how == TouchKind::Added);
         self.files.push(ComparedFile { path, is_new, base: ProductLines::default(), now });
+    }
+
+    /// Returns the files in which it can be told what is reached of the parts of lines, once for each part.
+    pub fn told(&self) -> Vec<&str> {
+        let parts = self.hunks.iter().filter(|hunk| hunk.lines.is_some());
+        parts.map(|hunk| hunk.place.path.as_str()).filter(|path| may_be_told(path)).collect()
+    }
+
+    /// Returns the text of a file as the change has it.
+    pub fn text_of(&self, path: &str) -> Option<String> {
+        let file = self.files.iter().find(|file| file.path == path)?;
+        Some(file.now.text.concat())
+    }
+
+    /// Returns whether no check came by this part: then none can miss it. Where lines only went, or stood
+    /// further out before, that is not known.
+    pub fn is_unreached(&self, index: usize, reached: &ReachedLines) -> bool {
+        let hunk = &self.hunks[index];
+        let (Some(parts), file) = (&hunk.lines, &self.files[hunk.file]) else { return false };
+        let code_of = |lines: &ProductLines, range: &Range<usize>| -> Vec<usize> {
+            range.clone().filter(|&line| !lines.code[line].is_empty()).collect()
+        };
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let mut asked = Vec::new();
+        for (old, new) in parts {
+            let (old, new) = (code_of(&file.base, old), code_of(&file.now, new));
+            let least = new.iter().map(|&line| indent(&file.now.text[line])).min();
+            let outermost = old.iter().map(|&line| indent(&file.base.text[line])).min();
+            if least.is_none() || outermost.is_some_and(|outermost| Some(outermost) < least) {
+                return false;
+            }
+            asked.extend(new);
+        }
+        reached.misses(&file.path, &file.now.text.concat(), &asked)
     }
 
     /// Returns what has to be otherwise for these parts to be gone, and no others.

@@ -27,11 +27,12 @@ mod hunks;
 mod manifest;
 mod new_tests;
 mod probes;
+mod reached;
 mod signs;
 mod sorting;
 mod weighing;
 
-pub use asked::{TestFileVersions, altered_tests, asked_alone, new_names};
+pub use asked::{TestFileVersions, altered_tests, asked_alone, new_names, written_names};
 pub use canary::{
     CanaryAnswerKind, CanaryEnding, CanaryTest, GateCanary, PlacedCanaries, may_hold_tests, place,
     shuffled, suitable,
@@ -44,6 +45,7 @@ pub use held_out::{
 pub use hunks::{ChangeHunk, CommentsOf, FileVersions, HunkPlace, Hunks, TakenBack};
 pub use new_tests::{NewTests, compare, is_same};
 pub use probes::{HunkReport, Noticed, ProbedHunk, notice};
+pub use reached::{ReachRecord, ReachedLines};
 pub use signs::ProductSign;
 pub use sorting::{BaseChecks, HeldFile, HeldReason, SortedChange, sort};
 pub use weighing::{ChangeProof, KeptTests, Weighing};

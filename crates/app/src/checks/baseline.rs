@@ -1,7 +1,9 @@
 //! The checks of a base, with which those of a change are compared.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
-use spore_gates::{GateRecord, GateResult};
+use spore_gates::{Gate, GateRecord, GateResult};
 
 /// What the gates said of a base, and what they looked up there.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +31,12 @@ impl Baseline {
             }
         }
         results
+    }
+
+    /// Returns whether a gate took no longer than this at the base.
+    pub(crate) fn took_at_most(&self, gate: &Gate, most: Duration) -> bool {
+        let known = self.results.iter().find(|one| one.gate == gate.name);
+        known.is_some_and(|one| Duration::from_millis(one.duration_ms) <= most)
     }
 
     /// Returns whether everything that its gates looked up is on record.

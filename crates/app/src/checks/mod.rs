@@ -7,6 +7,7 @@
 pub(crate) mod baseline;
 pub(crate) mod needs;
 pub(crate) mod project;
+pub(crate) mod reached;
 pub(crate) mod review;
 pub(crate) mod runner;
 pub(crate) mod words;

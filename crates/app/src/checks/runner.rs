@@ -5,6 +5,7 @@
 //! a change's code runs in this checkout too, and what it plants in build output must not be
 //! there when the next tree is judged.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use spore_gates::{
 };
 use spore_git::Checkout;
 use spore_model::{CommitId, RunId, TreeId};
-use spore_proof::GateCanary;
+use spore_proof::{GateCanary, ReachRecord};
 use spore_runs::{Live, LiveKind};
 use spore_store::{Journal, ProcessRow};
 
@@ -27,6 +28,7 @@ use crate::base::error::bug;
 use crate::base::files::{create_dir, create_private_dir};
 use crate::checks::baseline::Baseline;
 use crate::checks::needs;
+use crate::checks::reached::ReachCollector;
 use crate::checks::words::line;
 use crate::session::environment::{install_environment, store_variables};
 use crate::session::live::LiveFile;
@@ -74,6 +76,8 @@ pub(crate) enum Against<'a> {
     WithoutChange,
     /// A tree with tests in it that must fail.
     Canaries,
+    /// The change as it is with few of its tests; what has none is held to the base.
+    FewTests { baseline: &'a [GateResult] },
     /// Tests of the base that the change touched, by themselves, on its product.
     TouchedTests,
     /// The base itself once more, to see whether it says the same.
@@ -81,21 +85,31 @@ pub(crate) enum Against<'a> {
     /// A tree with tests in it that the coder never saw; the base with them, or a change. They may well
     /// fail, and are told of without their names.
     HeldOut { at_base: bool },
+    /// The change as it is, to see which lines of these files are reached. It decides nothing else.
+    Reached { asked: &'a ReachAsked<'a>, until: Option<Instant> },
     /// The change without a part of it. Nothing is run behind the first check that minds, and
     /// nothing goes on when the time for it is over.
     WithoutPart { number: usize, change: &'a [GateResult], until: Option<Instant> },
+}
+
+/// Which files of a change are followed, and what was found.
+pub(crate) struct ReachAsked<'a> {
+    pub(crate) paths: Vec<String>,
+    pub(crate) change: &'a [GateResult],
+    pub(crate) found: RefCell<Vec<ReachRecord>>,
 }
 
 impl Against<'_> {
     /// Returns the results that a gate's are held to; nothing where they are compared with none.
     fn expected(&self) -> Option<&[GateResult]> {
         match self {
-            Self::Base { baseline, .. } => Some(baseline),
+            Self::Base { baseline, .. } | Self::FewTests { baseline } => Some(baseline),
             Self::Restored { expected } | Self::HeldBack { expected } => Some(expected),
             Self::Itself
             | Self::Nothing
             | Self::WithoutChange
             | Self::WithoutPart { .. }
+            | Self::Reached { .. }
             | Self::BaseAgain
             | Self::HeldOut { .. }
             | Self::TouchedTests
@@ -113,7 +127,8 @@ impl Against<'_> {
     fn paced(&self, gate: &Gate) -> Gate {
         const SLACK: Duration = Duration::from_secs(5);
         let mut gate = gate.clone();
-        if let Self::WithoutPart { change, .. } = self
+        if let Self::WithoutPart { change, .. }
+        | Self::Reached { asked: ReachAsked { change, .. }, .. } = self
             && let Some(known) = change.iter().find(|one| one.gate == gate.name)
         {
             let most = Duration::from_millis(known.duration_ms).saturating_mul(3) + SLACK;
@@ -344,9 +359,10 @@ impl GateRuns<'_> {
             return Ok(!same || !dir.join(&install.product).exists());
         }
         Ok(match check.against {
-            Against::Restored { .. } | Against::HeldOut { .. } | Against::WithoutPart { .. } => {
-                gate.kind != GateKind::Lint
-            }
+            Against::Restored { .. }
+            | Against::HeldOut { .. }
+            | Against::Reached { .. }
+            | Against::WithoutPart { .. } => gate.kind != GateKind::Lint,
             Against::WithoutChange => gate.kind == GateKind::Test,
             _ => true,
         })
@@ -408,8 +424,17 @@ impl GateRuns<'_> {
             runner = runner.confined(Some(confinement.clone()));
             scratch.tell(runner.variables());
         }
+        let collector = match (&check.against, held) {
+            (Against::Reached { asked, .. }, Some((_, scratch))) => {
+                Some((asked, ReachCollector::place(scratch, &asked.paths)?))
+            }
+            _ => None,
+        };
+        if let Some((_, collector)) = &collector {
+            collector.tell(runner.variables());
+        }
         let until = match check.against {
-            Against::WithoutPart { until, .. } => until,
+            Against::WithoutPart { until, .. } | Against::Reached { until, .. } => until,
             _ => None,
         };
         let is_over = || until.is_some_and(|until| around.clock.monotonic() >= until);
@@ -425,6 +450,9 @@ impl GateRuns<'_> {
                 .map(|result| (result, None)),
         };
         self.journal.process_ended(&token, around.clock.now())?;
+        if let Some((asked, collector)) = collector {
+            asked.found.borrow_mut().extend(collector.records());
+        }
         match ran {
             Ok(ran) => Ok(Some(ran)),
             Err(GateError::Cancelled { .. }) => Ok(None),
@@ -479,10 +507,14 @@ impl Check<'_> {
             Against::HeldBack { .. } => format!("{}.base-data.log", gate.name),
             Against::WithoutChange => format!("{}.without-change.log", gate.name),
             Against::Canaries => format!("{}.canaries.log", gate.name),
+            Against::FewTests { .. } if gate.kind == GateKind::Test => {
+                format!("{}.few-tests.log", gate.name)
+            }
             Against::TouchedTests => format!("{}.touched-tests.log", gate.name),
             Against::BaseAgain => format!("{}.base-again.log", gate.name),
             Against::HeldOut { at_base: true } => format!("{}.held-out-base.log", gate.name),
             Against::HeldOut { at_base: false } => format!("{}.held-out.log", gate.name),
+            Against::Reached { .. } => format!("{}.reached.log", gate.name),
             Against::WithoutPart { number, .. } => format!("{}.probe-{number}.log", gate.name),
             _ => format!("{}.log", gate.name),
         }
@@ -502,6 +534,7 @@ impl Check<'_> {
         let expected = all.iter().find(|one| one.gate == result.gate);
         let absence = match self.against {
             Against::Base { absence, .. } => absence,
+            Against::FewTests { .. } => Absence::IsAllowed,
             _ => Absence::IsRed,
         };
         result.restored |=

@@ -22,6 +22,12 @@ impl RunContext<'_> {
         Ok(self.project.repository.commit_tree(tree, &self.run.settings.base, &message, when)?)
     }
 
+    /// Commits a tree that is to be checked. Every one has the same words: what runs in a check can read them,
+    /// and is not to know by them which of the trees it is in.
+    pub(crate) fn commit_for_checks(&self, tree: &TreeId, ticket: &Ticket) -> Result<CommitId> {
+        self.commit_tree(tree, &format!("work of run {}", self.run.id), ticket)
+    }
+
     pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<()> {
         Ok(self.project.repository.set_ref(name, commit)?)
     }

@@ -383,6 +383,11 @@ fn a_whole_run_counts_only_where_it_is_right_in_everything() {
     ] {
         assert_eq!(said, None, "{wrong}");
     }
+    // What the product does wrong in a test with another end, its copy says.
+    let wrong = result(1, &all, &["a.py::test_a[1]", "a.py::test_a[2]", copies[1]]);
+    let wrong = canary.without_canaries(&wrong, "88");
+    assert_eq!((wrong.exit, wrong.passed), (Some(1), 2));
+    assert_eq!(wrong.failures, ["a.py::test_a[2]"]);
     let short = GateCanary { copied: Vec::new(), ..canary.clone() };
     let failures = ["a.py::test_a[1]", "a.py::test_a[2]"];
     assert_eq!(short.taken_out(&result(1, &all, &failures), "88"), None);

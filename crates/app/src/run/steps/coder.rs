@@ -95,8 +95,7 @@ impl RunContext<'_> {
                 (self.project.repository.tree_of(&start)?, Some(why))
             }
         };
-        let message = format!("bounce {bounce} of run {}", self.run.id);
-        let commit = self.commit_tree(&tree, &message, ticket)?;
+        let commit = self.commit_for_checks(&tree, ticket)?;
         self.set_ref(&run_refs::bounce(self.run.id, bounce), &commit)?;
         let diff = self.diff(&tree)?;
         let base = self.run.settings.base.clone();

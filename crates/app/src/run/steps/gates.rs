@@ -69,8 +69,7 @@ impl RunContext<'_> {
         }
         let logs = self.files().gates(bounce);
         let place = CheckedChange { run, logs: &logs, commit: &commit, tree };
-        let mut proving =
-            Proving { bounce, base_tree, baseline, review: &review, looked_up: Vec::new() };
+        let mut proving = Proving { base_tree, baseline, review: &review, looked_up: Vec::new() };
         let Some(ProvedChange { results, proof, held_out }) =
             self.prove(ticket, &mut proving, &place)?
         else {
@@ -109,12 +108,22 @@ impl RunContext<'_> {
             false => Absence::IsRed,
         };
         let expected = proving.baseline.with_flaky(proving.baseline.results.clone());
-        let recorded = self.run.settings.probe != ProbeTime::Off;
-        let against = Against::Base { baseline: &expected, absence, recorded };
-        let check = place.check(place.commit, place.tree, against);
-        let records = &mut proving.looked_up;
-        let checked = self.with_gates(|gates, told| gates.run_recorded(&check, records, told))?;
-        let Checked::Done(mut results) = checked else { return Ok(None) };
+        let rode = self.ride_along_alone(ticket, proving, place)?;
+        let (mut results, mut canaries) = match rode {
+            RodeAlong::Right(results, canaries) => (results, Some(canaries)),
+            RodeAlong::Red(results) => (results, None),
+            RodeAlong::Interrupted => return Ok(None),
+            RodeAlong::Nothing => {
+                let recorded = self.run.settings.probe != ProbeTime::Off;
+                let against = Against::Base { baseline: &expected, absence, recorded };
+                let check = place.check(place.commit, place.tree, against);
+                let records = &mut proving.looked_up;
+                let done =
+                    self.with_gates(|gates, told| gates.run_recorded(&check, records, told))?;
+                let Checked::Done(results) = done else { return Ok(None) };
+                (results, None)
+            }
+        };
         if !self.excuse_flaky(proving, place, &mut results, absence)? {
             return Ok(None);
         }
@@ -126,7 +135,7 @@ impl RunContext<'_> {
         if is_red(&results) {
             return red(results);
         }
-        let KeptCheck { results: kept, with_held, canaries } = match allowed {
+        let KeptCheck { results: kept, with_held, canaries: rode } = match allowed {
             true => KeptCheck { results: results.clone(), with_held: true, canaries: None },
             false => match self.check_kept(ticket, proving, place, &results)? {
                 Some(kept) => kept,
@@ -139,7 +148,7 @@ impl RunContext<'_> {
         if is_red(&results) {
             return red(results);
         }
-        let canaries = match canaries {
+        let canaries = match rode.or_else(|| canaries.take()) {
             Some(canaries) => canaries,
             None => match self.check_kept_canaries(ticket, proving, place)? {
                 Some(canaries) => canaries,
@@ -200,7 +209,7 @@ impl RunContext<'_> {
         let tree = self.kept_tree(proving, place, &tests)?;
         let commit = match tree == *place.tree {
             true => place.commit.clone(),
-            false => self.commit_tree(&tree, "with the base's tests", ticket)?,
+            false => self.commit_for_checks(&tree, ticket)?,
         };
         let ground =
             CanaryGround { run: place.run, logs: place.logs, commit: &commit, tree: &tree };
@@ -262,16 +271,14 @@ impl RunContext<'_> {
             }
             return Ok(Some((known, None)));
         }
-        let (bounce, run) = (proving.bounce, self.run.id);
-        let message = format!("bounce {bounce} of run {run} with the base's tests");
-        let commit = self.commit_tree(&mixed, &message, ticket)?;
+        let commit = self.commit_for_checks(&mixed, ticket)?;
         if !asked.with_data {
             let tree = &mixed;
             let kept = KeptGround { ticket, proving, place, own: results, commit: &commit, tree };
             match self.ride_along(kept, &expected)? {
                 RodeAlong::Right(kept, canaries) => return Ok(Some((kept, Some(canaries)))),
                 RodeAlong::Interrupted => return Ok(None),
-                RodeAlong::Nothing => {}
+                RodeAlong::Red(_) | RodeAlong::Nothing => {}
             }
         }
         let against = match asked.with_data {

@@ -43,8 +43,7 @@ impl RunContext<'_> {
         let repository = self.project.repository;
         let tree = repository.tree_of(&top)?;
         // On the tip itself, as the gates look at it.
-        let message = format!("work of run {} on {tip}", self.run.id);
-        let commit = self.commit_tree(&tree, &message, ticket)?;
+        let commit = self.commit_for_checks(&tree, ticket)?;
         self.set_ref(&run_refs::bounce(self.run.id, 1), &commit)?;
         let diff = self.diff(&tree)?;
         self.project.around.write_file(&self.files().diff(1), diff.text.as_bytes())?;

@@ -56,6 +56,13 @@ impl Scratch {
         &self.dir
     }
 
+    /// Returns where its programs may leave files, from outside and as they see it.
+    pub(crate) fn places(&self) -> (PathBuf, PathBuf) {
+        let is_elsewhere = self.seen_at != self.dir;
+        let outside = if is_elsewhere { self.dir.join("tmp") } else { self.dir.clone() };
+        (outside, self.seen_at.clone())
+    }
+
     /// Points the programs of a session to it. Some keep their locks in `/tmp` whatever
     /// `TMPDIR` says, unless there is a directory for this user's sockets and the like: pnpm.
     pub(crate) fn tell(&self, variables: &mut Vec<(String, String)>) {

@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 use spore_gates::{Gate, GateKind, GateResult, Standing};
 use spore_git::TreeMixture;
@@ -34,6 +33,13 @@ const MOST_LOOKED_AT: usize = 200;
 /// What a red gate says of it. The tests are not named: the next one could leave them alone.
 const INTERFERES: &str = "a test that must fail did not, or one that must pass is not in the \
     report: the change interferes with how its tests are run";
+
+/// Whose answer to canaries is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CanariesOf {
+    Base,
+    Change,
+}
 
 /// A tree to put canaries on.
 #[derive(Clone, Copy)]
@@ -111,7 +117,8 @@ impl RunContext<'_> {
             for gate in &open {
                 chosen.extend(self.choose(gate, baseline, &nonce, ending)?);
             }
-            let Some(answer) = self.ask_canaries(ticket, ground, &chosen, baseline)? else {
+            let gates = self.canary_gates(&chosen, baseline, CanariesOf::Base);
+            let Some(answer) = self.run_with_canaries(ticket, ground, &chosen, &gates)? else {
                 return Ok(false);
             };
             for canary in chosen {
@@ -148,7 +155,8 @@ impl RunContext<'_> {
             if open.is_empty() {
                 break;
             }
-            let Some(answer) = self.ask_canaries(ticket, ground, &open, baseline)? else {
+            let gates = self.canary_gates(&open, baseline, CanariesOf::Change);
+            let Some(answer) = self.run_with_canaries(ticket, ground, &open, &gates)? else {
                 return Ok(None);
             };
             // A test that is not in the tree any more cannot be asked: that is doubt, not tampering.
@@ -240,20 +248,6 @@ impl RunContext<'_> {
         Ok(Some(GateCanary { gate, tests, ending, copied, red, green, exit: None }))
     }
 
-    /// Runs gates on a tree with canaries among its tests. Gates that cannot be told to run these
-    /// alone, and take too long to be run as a whole, are not in the answer; nothing if the runs were
-    /// interrupted.
-    fn ask_canaries(
-        &mut self,
-        ticket: &Ticket,
-        ground: CanaryGround<'_>,
-        canaries: &[GateCanary],
-        baseline: &Baseline,
-    ) -> Result<Option<CanaryAnswer>> {
-        let gates = self.canary_gates(canaries, baseline);
-        self.run_with_canaries(ticket, ground, canaries, &gates)
-    }
-
     /// Runs these gates on a tree with canaries among its tests, but for those whose tests are not there;
     /// nothing if that was interrupted.
     pub(super) fn run_with_canaries(
@@ -293,7 +287,7 @@ impl RunContext<'_> {
         let mixture =
             TreeMixture { from: ground.commit, bring_back: &[], leave_out: &[], rewrite: &rewrite };
         let tree = self.mixed(ground.tree, &mixture)?;
-        let commit = self.commit_tree(&tree, "tests", ticket)?;
+        let commit = self.commit_for_checks(&tree, ticket)?;
         let check = Check {
             session: ground.run,
             commit: &commit,
@@ -307,24 +301,30 @@ impl RunContext<'_> {
         })
     }
 
-    /// Returns the gates that a run with canaries needs: what installs and builds, and tests.
-    fn canary_gates(&self, canaries: &[GateCanary], baseline: &Baseline) -> Vec<Gate> {
+    /// Returns the gates that a run with canaries needs: what installs and builds, and tests. Those of a
+    /// runner that is not known are among them if they take no longer than is allowed.
+    ///
+    /// A base is trusted, so few of its tests will do. A product can see by the words of a command, by
+    /// counting or by the time that few are asked for: on a change nothing is left out.
+    fn canary_gates(
+        &self,
+        canaries: &[GateCanary],
+        baseline: &Baseline,
+        asked: CanariesOf,
+    ) -> Vec<Gate> {
         let config = &self.project.config.gates;
-        let takes_at_most = |gate: &Gate, most: Duration| {
-            let known = baseline.results.iter().find(|one| one.gate == gate.name);
-            known.is_some_and(|one| Duration::from_millis(one.duration_ms) <= most)
-        };
         let with_canaries = |gate: &Gate| match gate.kind {
             GateKind::Lint => None,
             GateKind::Build => Some(gate.clone()),
             GateKind::Test => {
                 let canary = canaries.iter().find(|one| one.gate == gate.name)?;
-                // A product can see by the words of a command that few tests are asked for.
-                if takes_at_most(gate, config.canary_whole) {
-                    return Some(gate.clone());
-                }
-                let whole = takes_at_most(gate, config.canary_full).then(|| gate.clone());
-                canary.limited(gate).or(whole)
+                let is_short = baseline.took_at_most(gate, config.canary_whole);
+                let known_runner = match asked {
+                    CanariesOf::Base if !is_short => canary.limited(gate),
+                    _ => canary.whole(gate),
+                };
+                let is_bearable = baseline.took_at_most(gate, config.canary_full);
+                known_runner.or_else(|| is_bearable.then(|| gate.clone()))
             }
         };
         self.run.settings.gates.iter().filter_map(with_canaries).collect()

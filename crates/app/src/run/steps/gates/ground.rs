@@ -11,7 +11,6 @@ use crate::checks::runner::{Against, Check};
 
 /// What a change is proved against.
 pub(super) struct Proving<'a> {
-    pub(super) bounce: u32,
     pub(super) base_tree: TreeId,
     pub(super) baseline: Baseline,
     pub(super) review: &'a Review,

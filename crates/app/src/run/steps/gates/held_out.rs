@@ -147,7 +147,7 @@ impl RunContext<'_> {
             rewrite: &[],
         };
         let tree = self.mixed(under, &mixture)?;
-        let commit = self.commit_tree(&tree, "with held-out tests", asked.ticket)?;
+        let commit = self.commit_for_checks(&tree, asked.ticket)?;
         let against = Against::HeldOut { at_base: tests.at_base };
         let check = asked.place.check(&commit, &tree, against);
         self.run_new_tests(&check, gates)

@@ -60,9 +60,7 @@ impl RunContext<'_> {
         if alone == *place.tree {
             return Ok(Some(spore_proof::compare(baseline, &own, &own)));
         }
-        let (bounce, run) = (proving.bounce, self.run.id);
-        let message = format!("tests of bounce {bounce} of run {run} without its change");
-        let commit = self.commit_tree(&alone, &message, ticket)?;
+        let commit = self.commit_for_checks(&alone, ticket)?;
         let check = place.check(&commit, &alone, Against::WithoutChange);
         let files: Vec<String> = bring_back.iter().chain(&sorted.inline).cloned().collect();
         let commits = [place.commit, &base];

@@ -1,15 +1,16 @@
 //! Takes the parts of a green change back, one at a time, and asks the checks whether they mind.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use spore_gates::{GateKind, GateResult};
 use spore_git::TreeMixture;
 use spore_model::{ProbeTime, Ticket, TreeId};
-use spore_proof::{FileVersions, HunkReport, Hunks, Noticed, ProbedHunk};
+use spore_proof::{FileVersions, HunkReport, Hunks, Noticed, ProbedHunk, ReachedLines};
 
 use super::ground::{CheckedChange, Proving};
-use crate::checks::runner::{Against, Checked};
+use crate::checks::runner::{Against, Checked, ReachAsked};
 use crate::run::context::RunContext;
 use crate::{Result, Update};
 
@@ -18,6 +19,12 @@ pub(super) enum Probed {
     /// They were left alone.
     Off,
     Done(HunkReport),
+    Interrupted,
+}
+
+/// What is known of where the checks of a change come by.
+enum Looked {
+    Done(ReachedLines),
     Interrupted,
 }
 
@@ -57,10 +64,16 @@ impl RunContext<'_> {
             self.progress.update(&Update::Gates { what });
         }
         let mut probes = Probes { hunks, change, place, ticket, until, known: BTreeMap::new() };
+        let reached = match self.reached(&probes, proving)? {
+            Looked::Done(reached) => reached,
+            Looked::Interrupted => return Ok(Probed::Interrupted),
+        };
         let mut report = HunkReport::default();
         for index in 0..count {
             let noticed = match index < usize::try_from(most).unwrap_or(usize::MAX) {
-                _ if probes.hunks.hunks[index].is_beyond(&proving.looked_up) => {
+                _ if probes.hunks.hunks[index].is_beyond(&proving.looked_up)
+                    || probes.hunks.is_unreached(index, &reached) =>
+                {
                     Some(Noticed::Unseen)
                 }
                 true => self.notice(&mut probes, index)?,
@@ -71,6 +84,41 @@ impl RunContext<'_> {
             report.hunks.push(ProbedHunk { place, noticed });
         }
         Ok(Probed::Done(report))
+    }
+
+    /// Runs the checks of the change once more and sees which parts of it they reach, where that may save more
+    /// runs than it costs. What they say has to be what they said.
+    fn reached(&mut self, probes: &Probes<'_>, proving: &Proving<'_>) -> Result<Looked> {
+        let beyond = probes.hunks.hunks.iter().filter(|one| one.is_beyond(&proving.looked_up));
+        let told = probes.hunks.told();
+        if told.len() < 2 + beyond.count() {
+            return Ok(Looked::Done(ReachedLines::default()));
+        }
+        let paths: BTreeSet<String> = told.into_iter().map(str::to_owned).collect();
+        let text = |path: &String| Some((path.clone(), probes.hunks.text_of(path)?));
+        let texts: BTreeMap<String, String> = paths.iter().filter_map(text).collect();
+        let asked = ReachAsked {
+            paths: paths.into_iter().collect(),
+            change: &probes.change,
+            found: RefCell::default(),
+        };
+        let against = Against::Reached { asked: &asked, until: probes.until };
+        let check = probes.place.check(probes.place.commit, probes.place.tree, against);
+        let results = match self.with_gates(|gates, told| gates.run(&check, told))? {
+            Checked::Done(results) => results,
+            Checked::Interrupted if self.project.around.interrupt.is_raised() => {
+                return Ok(Looked::Interrupted);
+            }
+            Checked::Interrupted => return Ok(Looked::Done(ReachedLines::default())),
+        };
+        let is_same = |result: &GateResult| {
+            let own = probes.change.iter().find(|own| own.gate == result.gate);
+            own.is_some_and(|own| own.exit == result.exit && own.ran == result.ran)
+        };
+        Ok(Looked::Done(match results.iter().all(is_same) {
+            true => ReachedLines::of(&asked.found.borrow(), &texts),
+            false => ReachedLines::default(),
+        }))
     }
 
     fn hunks(&self, proving: &Proving<'_>, place: &CheckedChange<'_>) -> Result<Hunks> {
@@ -128,8 +176,7 @@ impl RunContext<'_> {
             return Ok(Some(*known));
         }
         let number = probes.known.len() + 1;
-        let message = format!("a part of a change of run {} taken back", self.run.id);
-        let commit = self.commit_tree(&tree, &message, probes.ticket)?;
+        let commit = self.commit_for_checks(&tree, probes.ticket)?;
         let against = Against::WithoutPart { number, change: &probes.change, until: probes.until };
         let check = probes.place.check(&commit, &tree, against);
         let noticed = match self.with_gates(|gates, told| gates.run(&check, told))? {
