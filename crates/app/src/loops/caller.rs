@@ -103,7 +103,7 @@ mod tests {
             at,
             (sender, |it| it),
         );
-        let dollars = |cents: i64| Cost::from(Usd::from_nanos(cents * 10_000_000));
+        let dollars = |cents: i64| Cost::exact(Usd::from_nanos(cents * 10_000_000));
         let session = |id: u64, name: &str, turns, cost| {
             let live = Live::new(RunId::from_parts(2, id.into()), LiveKind::Session, name, at);
             Update::Live { live: Live { turns, cost, ..live } }

@@ -61,7 +61,11 @@ impl Race<'_> {
         }
         let mut holding = self.rows()?;
         holding.retain(|run| run.status(false) == RunStatus::Verified);
-        holding.sort_by_key(|run| (run.ended, run.id));
+        // A verifier chooses by number, so the order in which it is asked must be one that a resumed race
+        // finds again; which ended first depends on the process that went on with it.
+        if !self.settings.best {
+            holding.sort_by_key(|run| (run.ended, run.id));
+        }
         let winner = match &holding[..] {
             [] => None,
             [only] => Some(only.id),

@@ -31,6 +31,8 @@ fn account() -> RunAccount {
         usage: Usage { input_tokens: 1_000, output_tokens: 50, ..Usage::default() },
         cost: Cost::exact(Usd::from_dollars(dollars).unwrap()),
         interrupted: false,
+        duration_ms: None,
+        failure: None,
         booked: later(at),
     };
     let ledger = vec![bill(1, "coder", 0.5, 30_000), bill(2, HOSTILE, 0.25, 80_000)];

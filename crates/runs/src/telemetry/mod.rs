@@ -10,10 +10,9 @@ mod conventions;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use spore_model::{LedgerEntry, Outcome, Run, RunId, RunKind, Timestamp};
+use spore_model::{LedgerEntry, Outcome, Run, RunId, RunKind, SessionFailure, Timestamp};
 use spore_store::{Journal, JournalError};
 
-use crate::timeline::SessionFailure;
 use conventions as names;
 
 /// No request has more spans than this: collectors bound what they read at once.
@@ -169,7 +168,7 @@ fn paid(run: &Run) -> Vec<Value> {
 }
 
 fn failure(run: &Run) -> Option<String> {
-    if let Some(failed) = SessionFailure::of(run) {
+    if let Some(failed) = SessionFailure::of_row(run) {
         return Some(failed.as_str().to_owned());
     }
     let outcome = run.outcome.filter(|outcome| *outcome != Outcome::Success)?;
@@ -263,6 +262,8 @@ mod tests {
             usage: Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() },
             cost: Cost::estimated(Usd::from_dollars(0.25).unwrap()),
             interrupted: false,
+            duration_ms: None,
+            failure: None,
             booked: at(5_000),
         };
         assert!(journal.book(&bill).unwrap());
