@@ -72,7 +72,7 @@ fn modules_below_src_are_those_of_the_tree_under_check() {
     let output = orchestrate(&env, &["--max-bounces", "1"]).code(11);
     assert!(output.stderr.contains("green, 1 passed, 0 failed"), "{}", output.stderr);
     assert!(
-        output.stderr.contains("red, failing: test_calc.Test.test_answer"),
+        output.stderr.contains("red, failing: test_answer (test_calc.Test.test_answer)"),
         "{}",
         output.stderr
     );

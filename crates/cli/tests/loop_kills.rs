@@ -118,14 +118,17 @@ fn brought_to_its_end(env: &TestEnv, words: &[&str], how: &str) -> Value {
     report
 }
 
-fn kill_after(env: &TestEnv, words: &[&str], time: Duration) {
+/// Kills a command after a while. Returns whether it still ran.
+fn kill_after(env: &TestEnv, words: &[&str], time: Duration) -> bool {
     let mut child = env.start_in(&env.repo(), words, &[]);
     let begun = Instant::now();
     while begun.elapsed() < time && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(2));
     }
+    let is_running = child.try_wait().unwrap().is_none();
     let _ = child.kill();
     let _ = env.finish(child);
+    is_running
 }
 
 /// Every task is on the branch once, as its state says, and what was paid to its end is paid once.
@@ -171,8 +174,9 @@ fn a_parallel_loop_killed_at_any_moment_loses_nothing_and_does_nothing_twice() {
     let pairs = usize::from(all);
     let work = ParallelWork { alone: 3 - pairs, chains: 0, pairs, sleep_ms: 50 };
     let words = args(&["--parallel", "3", "--json"]);
+    let undisturbed = work.scene();
     let begun = Instant::now();
-    let effects = own_effects(&work.scene(), &words);
+    let effects = own_effects(&undisturbed, &words);
     let took = begun.elapsed();
     let mut named = 0;
     for effect in effects.iter().filter(|_| all) {
@@ -183,13 +187,19 @@ fn a_parallel_loop_killed_at_any_moment_loses_nothing_and_does_nothing_twice() {
         let report = brought_to_its_end(&env, &words, effect);
         check_loop(&env, &work, &report, effect);
     }
+    let mut killed = 0;
     for number in 0..random {
         let env = work.scene();
         let share = (f64::from(number) + 0.5) / f64::from(random);
-        kill_after(&env, &words, took.mul_f64(share));
+        if !kill_after(&env, &words, took.mul_f64(share)) {
+            // Another call would have nothing left to do.
+            continue;
+        }
+        killed += 1;
         let how = format!("after {share:.3} of it");
         let report = brought_to_its_end(&env, &words, &how);
         check_loop(&env, &work, &report, &how);
     }
-    println!("a parallel loop: killed at {named} of {} effects, {random} instants", effects.len());
+    assert!(killed > 0, "a loop of {took:?} was over before each kill");
+    println!("a parallel loop: killed at {named} of {} effects, {killed} instants", effects.len());
 }

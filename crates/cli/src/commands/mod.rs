@@ -148,7 +148,7 @@ pub(crate) fn run(ui: &mut Ui, cli: &Cli) -> Result<u8> {
     }
     let began = around.clock.now();
     let code = dispatch(ui, &around, &cli.command);
-    if cli.command.works_on_runs() {
+    if code.is_ok() && cli.command.works_on_runs() {
         telemetry(ui, &around, began);
     }
     code
