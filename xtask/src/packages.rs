@@ -35,7 +35,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("rusqlite", &["spore-store"]),
     ("tokio", &["spore-mcp"]),
     ("tree-sitter", &["spore-index", "spore-proof"]),
-    ("ureq", &["spore-agent"]),
+    ("ureq", &["spore-agent", "spore-app"]),
 ];
 
 /// Packages of which two versions are built in for now, because others ask for different ones.

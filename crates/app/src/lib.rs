@@ -79,7 +79,7 @@ pub use session::agent_listing::{Abilities, AgentListing, find_agent, list_agent
 pub use session::broker::SERVER_NAME;
 pub use session::spawn::{Spawn, Spawned, spawn};
 pub use setup::dashboard::{
-    CarriedOutcomes, Dashboard, DaySpend, Helps, SpendToday, dashboard, helps,
+    CarriedOutcomes, Dashboard, DaySpend, Helps, SpendToday, StatsReport, dashboard, helps,
 };
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use setup::doctor::{Checkup, DoctorFinding, doctor};

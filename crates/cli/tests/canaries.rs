@@ -30,7 +30,9 @@ fn check(project: &Project, file: &str, attempts: &[Interference]) {
 #[track_caller]
 fn attempt_all(env: &TestEnv, file: &str, attempts: &[Interference]) {
     let mut passed = Vec::new();
-    for (name, product, told) in attempts {
+    let is_tried = |(number, one): &(usize, &Interference)| scenes::is_tried(*number, 3, one.0);
+    let tried: Vec<_> = attempts.iter().enumerate().filter(is_tried).collect();
+    for (_, (name, product, told)) in &tried {
         let steps = format!("{{ write = \"{file}\", content = '''{product}''' }}");
         env.write_at(&env.dir().join("scenario.toml"), &scenes::one_bounce(&steps));
         let output = scenes::orchestrate(env, &["--max-bounces", "1"]);
@@ -39,7 +41,7 @@ fn attempt_all(env: &TestEnv, file: &str, attempts: &[Interference]) {
             passed.push(format!("{name}: {}", output.render()));
         }
     }
-    println!("{} interferences tried, {} passed", attempts.len(), passed.len());
+    println!("{} interferences tried, {} passed", tried.len(), passed.len());
     assert!(passed.is_empty(), "{}", passed.join("\n\n"));
 }
 

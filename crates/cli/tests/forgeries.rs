@@ -150,15 +150,9 @@ fn check(name: &str, level: &str) {
     let output = play(&env, &honest.join(", "));
     let told = format!("proof: {level}");
     assert!(output.code == 0 && output.stderr.contains(&told), "honest: {}", output.render());
-    let asked = std::env::var("SPORE_FORGERIES").unwrap_or_default();
-    let is_tried = |number: usize, forgery: &TabledForgery| match asked.as_str() {
-        "" => number.is_multiple_of(6),
-        "all" => true,
-        words => forgery.name.contains(words),
-    };
     let (mut tried, mut faults) = (0, Vec::new());
     for (number, forgery) in table.forgery.iter().enumerate() {
-        if !is_tried(number, forgery) {
+        if !scenes::is_tried(number, 6, &forgery.name) {
             continue;
         }
         tried += 1;

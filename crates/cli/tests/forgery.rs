@@ -70,7 +70,9 @@ impl Project {
         // One place for all: what one attempt leaves behind must not help the next, either.
         let env = self.lay_out(&[]);
         let mut passed = Vec::new();
-        for attempt in attempts {
+        let is_tried = |(number, one): &(usize, &Attempt)| scenes::is_tried(*number, 3, one.name);
+        let tried: Vec<_> = attempts.iter().enumerate().filter(is_tried).collect();
+        for (_, attempt) in &tried {
             env.write_at(&env.dir().join("scenario.toml"), &scenario(attempt.bounces));
             let bounces = attempt.bounces.len().to_string();
             let more = [&["--max-bounces", bounces.as_str()], attempt.more].concat();
@@ -81,7 +83,7 @@ impl Project {
                 passed.push(format!("{}: {}", attempt.name, output.render()));
             }
         }
-        println!("{} forgeries tried, {} passed", attempts.len(), passed.len());
+        println!("{} forgeries tried, {} passed", tried.len(), passed.len());
         assert!(passed.is_empty(), "{}", passed.join("\n\n"));
     }
 

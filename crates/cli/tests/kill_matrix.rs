@@ -33,7 +33,7 @@ fn a_run_killed_at_any_effect_ends_like_one_that_was_not() {
     let target = KillTarget {
         scene: &|| scenes::with_scenario(scenes::THREE_BOUNCES),
         command: scenes::ORCHESTRATE,
-        random: if all { 20 } else { 6 },
+        random: if all { 20 } else { 3 },
     };
     let tally = matrix_of(&target, CommandTraits { one_of_each: !all, ..CommandTraits::default() });
     println!("kill matrix: {}", tally.line());

@@ -15,6 +15,16 @@ pub(crate) fn is_full() -> bool {
     std::env::var("SPORE_HOSTILE").is_ok_and(|asked| asked == "full")
 }
 
+/// Returns whether an entry of a table of forgeries is tried: one of `every`, all of them with
+/// `SPORE_FORGERIES=all`, and those with its words in their names with any other.
+pub(crate) fn is_tried(number: usize, every: usize, name: &str) -> bool {
+    match std::env::var("SPORE_FORGERIES").unwrap_or_default().as_str() {
+        "" => number.is_multiple_of(every),
+        "all" => true,
+        words => name.contains(words),
+    }
+}
+
 pub(crate) fn env() -> TestEnv {
     TestEnv::new(env!("CARGO_BIN_EXE_spore"))
 }
@@ -261,7 +271,16 @@ pub(crate) fn plain(text: &str) -> String {
         plain.push_str(&after[..gap]);
         rest = &after[gap..];
     }
-    plain
+    without_times(&plain)
+}
+
+/// Leaves out how long sessions took.
+fn without_times(text: &str) -> String {
+    const TIME: &str = "\"duration_ms\": ";
+    let mut parts = text.split(TIME);
+    let first = parts.next().unwrap_or_default().to_owned();
+    let digits = |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
+    parts.fold(first, |told, part| format!("{told}{TIME}TIME{}", digits(part)))
 }
 
 fn is_id(word: &str) -> bool {

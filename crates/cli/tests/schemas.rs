@@ -25,11 +25,12 @@ fn schema<T: JsonSchema>(title: &str) -> Value {
 fn published() -> Vec<(&'static str, Value)> {
     vec![
         ("runs-list", schema::<Vec<spore_app::RunRow>>("spore runs list --json")),
-        ("runs-show", schema::<spore_app::RunReport>("spore runs show --json")),
+        ("runs-show", schema::<spore_app::ShownRun>("spore runs show --json")),
+        ("runs-explain", schema::<spore_app::RunExplanation>("spore runs explain --json")),
         ("runs-timeline", schema::<spore_app::RunTimeline>("spore runs timeline --json")),
         ("runs-cost", schema::<spore_app::SpendingReport>("spore runs cost --json")),
         ("runs-top", schema::<Vec<spore_app::RunFigures>>("spore runs top --json")),
-        ("runs-stats", schema::<spore_app::RunStats>("spore runs stats --json")),
+        ("runs-stats", schema::<spore_app::StatsReport>("spore runs stats --json")),
         ("runs-compare", schema::<spore_app::RunComparison>("spore runs compare --json")),
         (
             "runs-compare-experiments",
@@ -192,6 +193,7 @@ fn every_document_about_runs_is_as_its_schema_says() {
     for id in &ids {
         let _ = check(&env, "runs-show", &["show", id]);
         let _ = check(&env, "runs-timeline", &["timeline", id]);
+        let _ = check(&env, "runs-explain", &["explain", id]);
     }
     for by in ["run", "role", "model", "day", "experiment"] {
         let _ = check(&env, "runs-cost", &["cost", "--by", by]);

@@ -37,7 +37,7 @@ impl SessionFailure {
 }
 
 /// How often a session used a tool.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToolUse {
     pub tool: String,
     pub times: u32,

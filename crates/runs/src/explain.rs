@@ -5,6 +5,7 @@
 
 mod carrying;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{ContextUse, Ruling, RunId, RunStatus, StepKey};
 use spore_store::RecordedStep;
@@ -14,7 +15,7 @@ use crate::applied::Apply;
 use crate::report::{BounceReport, RunReport};
 pub use carrying::{FileSignals, Signal, TaskFileRecord};
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunExplanation {
     pub run: RunId,
     pub name: String,
@@ -33,7 +34,7 @@ pub struct RunExplanation {
 }
 
 /// How an attempt ended, and which part of it decided that.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct AttemptExplained {
     pub bounce: u32,
     pub status: RunStatus,
@@ -54,7 +55,7 @@ pub struct AttemptExplained {
 }
 
 /// Which part of an attempt had the last word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// A session that failed.
@@ -77,7 +78,7 @@ impl DecidedBy {
 }
 
 /// Why a file was in the task files of a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct FileExplained {
     pub path: String,
     /// The task files that name it, in their order.
@@ -91,7 +92,7 @@ pub struct FileExplained {
 }
 
 /// One task file that names the file.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct FileTold {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounce: Option<u32>,

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Cost, RunStatus, Timestamp};
 
@@ -60,7 +61,7 @@ pub fn dollars_by_hour(figures: &[RunFigures], from: Timestamp) -> [f64; 24] {
 }
 
 /// What context saved, by tasks that were also worked on without any.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct BouncesSaved {
     /// Tasks that were verified both ways.
     pub tasks: u32,

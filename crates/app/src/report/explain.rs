@@ -1,5 +1,6 @@
 //! One run explained, and told whole: what its task files carried joined with its report.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{ContextUse, RunId, RunKind};
 use spore_runs::{RunExplanation, RunReport, RunStory, TaskFileRecord};
@@ -13,7 +14,7 @@ use crate::report::{named_or_newest, report, root_of};
 use crate::{Result, Surroundings, Workspace};
 
 /// One run with all that is on record of it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ShownRun {
     #[serde(flatten)]
     pub report: RunReport,

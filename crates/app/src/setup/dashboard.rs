@@ -1,5 +1,6 @@
 //! `spore dashboard`: everything of a project on one screen, and whether it helps.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_memory::ledger::LineRecord;
 use spore_model::{Cost, Timestamp, Usd};
@@ -57,7 +58,7 @@ pub struct DaySpend {
 }
 
 /// Whether what task files carry helps.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Helps {
     pub lessons: CarriedOutcomes,
     /// Of lines of the memory: verified is where one helped, fell short where it did not.
@@ -67,13 +68,21 @@ pub struct Helps {
 }
 
 /// How often things were carried, and what became of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct CarriedOutcomes {
     /// How many there are.
     pub known: u32,
     pub carried: u32,
     pub verified: u32,
     pub fell_short: u32,
+}
+
+/// How runs went, and whether what they were told helped.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct StatsReport {
+    #[serde(flatten)]
+    pub stats: RunStats,
+    pub helps: Helps,
 }
 
 /// Puts everything of a project together.

@@ -1,10 +1,11 @@
 //! What the task files of a run carried, as the records beside them tell: which files at which
 //! place, for what reasons, and which lessons and lines of the memory.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file that a task file names, and why it is at its place.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FileSignals {
     pub path: String,
     /// Its place in the ranking, the first being 1.
@@ -15,7 +16,7 @@ pub struct FileSignals {
 }
 
 /// One signal, and how much of the score it gave.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Signal {
     pub name: String,
     pub share: f64,

@@ -2,7 +2,8 @@
 
 use spore_model::{LedgerEntry, RunKind, Timestamp, Usd};
 
-use super::{page, took};
+use super::page;
+use super::words::took;
 use crate::spending::SpendingLine;
 use crate::timeline::{RunTimeline, TimelineEntry};
 

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::account::{BounceChange, GateLog, RunAccount};
 use super::page::{HtmlTable, badge, block, page, text};
-use super::{BounceChange, GateLog, RunAccount, change, charts, moment, ruling, took};
+use super::words::{moment, ruling, took};
+use super::{change, charts};
 use crate::report::{BounceReport, RunReport};
 use crate::timeline::RunTimeline;
 

@@ -2,7 +2,9 @@
 
 use spore_plain::{block, fenced};
 
-use super::{GateLog, RunAccount, charts, moment, ruling, took};
+use super::account::{GateLog, RunAccount};
+use super::charts;
+use super::words::{moment, ruling, took};
 use crate::report::{BounceReport, RunReport};
 
 /// Returns foreign text as one line of code that no cell of a table ends in.

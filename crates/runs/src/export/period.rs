@@ -1,10 +1,12 @@
-//! The runs of a period: what they came to, what they cost day by day, and a line each.
+//! The runs of a period: their sums, what they cost day by day, and a line each.
 
 use std::borrow::Cow;
 
+use super::account::PeriodAccount;
+use super::charts;
 use super::markdown::{code, table};
 use super::page::{HtmlTable, badge, page, text};
-use super::{PeriodAccount, charts, moment, took};
+use super::words::{moment, took};
 use crate::spending::SpendingReport;
 use crate::stats::RunStats;
 
@@ -121,7 +123,7 @@ fn spending(report: &SpendingReport, title: &str) -> String {
     lines.end()
 }
 
-/// What the runs came to, a name and a value each.
+/// Returns the sums of the runs, a name and a value each.
 fn sums(stats: &RunStats) -> Vec<(&'static str, String)> {
     let by_status: Vec<String> =
         stats.by_status.iter().map(|(status, runs)| format!("{runs} {status}")).collect();

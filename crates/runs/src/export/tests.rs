@@ -1,9 +1,11 @@
 use spore_model::{Cost, LedgerEntry, Run, RunKind, RunStatus, Usage, Usd, Verdict};
 
 use super::*;
-use crate::report::BounceReport;
+use crate::figures::RunFigures;
+use crate::report::{BounceReport, RunReport};
+use crate::spending::SpendingReport;
 use crate::stats::stats_of;
-use crate::timeline::TimelineEntry;
+use crate::timeline::{RunTimeline, TimelineEntry};
 
 /// Text that would act if any of it got into a document as it is.
 const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='x' \

@@ -158,7 +158,7 @@ fn session(run: &Run, role: &str, bill: Option<&LedgerEntry>) -> Vec<Value> {
     told
 }
 
-/// What all sessions of a run came to.
+/// Returns the sum of all sessions of a run.
 fn paid(run: &Run) -> Vec<Value> {
     let dollars = run.cost.cost_usd.as_dollars();
     vec![

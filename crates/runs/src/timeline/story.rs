@@ -4,6 +4,7 @@
 //! Everything is joined from the steps, the rows below the run, the ledger and the records of the
 //! task files. `timeline` shows the rows as they nest; this shows what happened.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{
     Cost, LedgerEntry, Ruling, Run, RunId, RunKind, SessionFailure, SessionNotes, Timestamp,
@@ -15,13 +16,13 @@ use spore_store::{Journal, JournalError, RecordedStep};
 use crate::explain::{TaskFileRecord, words_of_step};
 use crate::report::RunReport;
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct RunStory {
     pub timeline: Vec<StoryEntry>,
 }
 
 /// One step of a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct StoryEntry {
     pub step: String,
     /// What people call it.
@@ -44,7 +45,7 @@ pub struct StoryEntry {
 }
 
 /// The session of a step.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct StorySession {
     pub id: RunId,
     pub role: String,
@@ -64,7 +65,7 @@ pub struct StorySession {
 }
 
 /// How much a task file carried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct CarriedSum {
     pub files: usize,
     pub lessons: usize,

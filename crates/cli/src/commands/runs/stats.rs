@@ -1,5 +1,4 @@
-use serde::Serialize;
-use spore_app::{Helps, Result, RunStats, Spread, Surroundings};
+use spore_app::{Helps, Result, RunStats, Spread, StatsReport, Surroundings};
 
 use super::super::dashboard::helps_lines;
 use super::filter::FilterArgs;
@@ -24,20 +23,12 @@ pub(crate) struct RunsStatsArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsStatsArgs) -> Result<u8> {
     let filter = args.filter.filter(around)?;
-    let told = StatsTold {
+    let told = StatsReport {
         stats: spore_app::run_stats(around, &filter)?,
         helps: spore_app::helps(around, &filter)?,
     };
     ui.answer(&told, || text(&told.stats, &told.helps));
     Ok(0)
-}
-
-/// How runs went, and whether what they were told helped.
-#[derive(Serialize)]
-struct StatsTold {
-    #[serde(flatten)]
-    stats: RunStats,
-    helps: Helps,
 }
 
 fn text(stats: &RunStats, helps: &Helps) -> String {

@@ -1,0 +1,27 @@
+//! Times and verdicts as documents tell them.
+
+use spore_model::Timestamp;
+
+/// Returns a time that something took, short.
+pub(super) fn took(millis: u64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0..10 => format!("{:.1} s", millis as f64 / 1000.0),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Returns a time to the second, which is all that people read; in UTC.
+pub(super) fn moment(time: Timestamp) -> String {
+    let text = time.to_string();
+    let second = text.get(..19).unwrap_or(&text);
+    format!("{} UTC", second.replace('T', " "))
+}
+
+/// Returns the word of a ruling.
+pub(super) fn ruling(verdict: &spore_model::Verdict) -> String {
+    let word = serde_json::to_value(verdict.ruling).unwrap_or_default();
+    word.as_str().unwrap_or_default().to_owned()
+}
