@@ -4,6 +4,7 @@
 //! `SPORE_KILLS=all` asks for every effect that a loop has beside those of the runs of its tasks,
 //! which have a matrix of their own, and for twenty random instants; the usual run takes a few.
 
+#![expect(clippy::print_stdout, reason = "what was tried is worth knowing")]
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
 
 use std::time::{Duration, Instant};

@@ -7,6 +7,7 @@
 //! are told with it. `SPORE_RECONCILE=all` asks for several rounds, and for calls that hang, races and
 //! kills as well.
 
+#![expect(clippy::print_stdout, reason = "what was tried is worth knowing")]
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 
 use std::time::Duration;

@@ -1,8 +1,6 @@
 //! Lists of tasks as a person sees them: `spore loop` and `spore batch`, with agents that play a
 //! scenario.
 
-#![expect(clippy::disallowed_methods, reason = "a test has the machine's time")]
-
 use std::time::Duration;
 
 use serde_json::Value;

@@ -83,7 +83,7 @@ pub(super) fn markdown(account: &PeriodAccount) -> String {
         .take(MOST_LINES)
         .map(|run| {
             vec![
-                run.id.short().to_string(),
+                run.id.short(),
                 code(&run.name),
                 run.status.to_string(),
                 moment(run.started),
