@@ -19,7 +19,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use spore_effects::files::{create_private_dir, remove_all, touch, write_atomic};
 use spore_model::CommitId;
@@ -57,7 +57,10 @@ impl Repository {
 
     /// Makes the bare repository, if it is wanted and not there.
     pub(crate) fn make_work(&self) -> Result<(), GitError> {
+        // Runs that begin at once in one process would write into one and the same draft.
+        static MAKING: Mutex<()> = Mutex::new(());
         let Some(dir) = self.work.as_deref() else { return Ok(()) };
+        let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut borrowed = self.git_dir().join("objects").as_os_str().as_bytes().to_vec();
         borrowed.push(b'\n');
         // A project that was moved is elsewhere by now.

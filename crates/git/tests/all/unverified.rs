@@ -29,6 +29,29 @@ fn bounce(world: &World, repo: &Repository) -> (CommitId, CommitId) {
 }
 
 #[test]
+fn runs_that_begin_at_once_share_one_whole_repository() {
+    const RUNS: usize = 8;
+    let world = World::with_format("sha1", "echo 1 > a");
+    let head = world.repo().head().unwrap();
+    for _ in 0..25 {
+        let start = std::sync::Barrier::new(RUNS);
+        std::thread::scope(|scope| {
+            for number in 0..RUNS {
+                let (repo, head, start) = (repo(&world), &head, &start);
+                let name = format!("refs/spore/RUN{number}/bounce/1");
+                scope.spawn(move || {
+                    start.wait();
+                    repo.set_ref(&name, head).unwrap();
+                });
+            }
+        });
+        let kept = world.sh(&world.path("work.git"), "git for-each-ref | wc -l");
+        assert_eq!(kept.trim(), RUNS.to_string());
+        std::fs::remove_dir_all(world.path("work.git")).unwrap();
+    }
+}
+
+#[test]
 fn a_bounce_adds_nothing_to_the_users_repository() {
     for format in ["sha1", "sha256"] {
         let world = World::with_format(format, "echo 1 > a; echo 1 > b");
