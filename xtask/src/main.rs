@@ -104,7 +104,15 @@ fn test(args: &[String]) -> Result<(), String> {
 /// Which part of `.config/nextest.toml` holds: no test of the suite may hang, and what is asked for in
 /// full by one of these variables may take its time.
 fn profile() -> &'static str {
-    const IN_FULL: [&str; 4] = ["FLOW_MATRIX", "SPORE_ATTEMPTS", "SPORE_FORGERIES", "SPORE_KILLS"];
+    const IN_FULL: [&str; 7] = [
+        "FLOW_MATRIX",
+        "SPORE_ATTEMPTS",
+        "SPORE_FORGERIES",
+        "SPORE_HOSTILE",
+        "SPORE_KILLS",
+        "SPORE_LOOPS",
+        "SPORE_RECONCILE",
+    ];
     let is_asked_for = |name: &&str| std::env::var_os(name).is_some();
     if IN_FULL.iter().any(is_asked_for) { "default" } else { "suite" }
 }
