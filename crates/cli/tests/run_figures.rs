@@ -1,5 +1,5 @@
-//! The commands `runs cost`, `top`, `stats`, `timeline` and the comparisons tell what many runs
-//! came to.
+//! The commands `runs cost`, `top`, `stats`, `timeline` and the comparisons tell the sums of many
+//! runs.
 
 use spore_testkit::TestEnv;
 

@@ -100,21 +100,25 @@ fn numbered(test: impl Fn(usize) -> String) -> String {
     (10..10 + TESTS).map(test).collect()
 }
 
-#[test]
-fn no_product_of_unittest_is_honest_for_few_tests_alone() {
-    if is_missing("python3") {
-        return;
-    }
+fn unittest_cases() -> String {
     let tests = numbered(|number| {
         format!(
             "    def test_{number}(self):\n        self.assertEqual(calc.add({number}, 2), {})\n\n",
             number + 2
         )
     });
-    let tests = format!(
+    format!(
         "import unittest\n\nimport calc\n\n\nclass Calc(unittest.TestCase):\n{}",
         tests.trim_end()
-    );
+    )
+}
+
+#[test]
+fn no_product_of_unittest_is_honest_for_few_tests_alone() {
+    if is_missing("python3") {
+        return;
+    }
+    let tests = unittest_cases();
     let files =
         [("calc.py", "def add(a, b):\n    return a + b\n"), ("test_calc.py", tests.as_str())];
     let suite = LongSuite {
@@ -269,16 +273,7 @@ fn a_red_change_of_a_long_suite_is_told_without_canaries() {
     if is_missing("python3") {
         return;
     }
-    let tests = numbered(|number| {
-        format!(
-            "    def test_{number}(self):\n        self.assertEqual(calc.add({number}, 2), {})\n\n",
-            number + 2
-        )
-    });
-    let tests = format!(
-        "import unittest\n\nimport calc\n\n\nclass Calc(unittest.TestCase):\n{}",
-        tests.trim_end()
-    );
+    let tests = unittest_cases();
     let files =
         [("calc.py", "def add(a, b):\n    return a + b\n"), ("test_calc.py", tests.as_str())];
     let suite = LongSuite {
