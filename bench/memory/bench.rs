@@ -20,7 +20,9 @@ use serde_json::json;
 use spore_memory::known::KnownFragments;
 use spore_memory::lines::LineMap;
 use spore_memory::matcher::Matcher;
+use spore_memory::recalled::Recalled;
 use spore_memory::scan::{ScanTask, scan};
+use spore_memory::turns::Turns;
 use spore_model::Event;
 use spore_store::spine::{Cursor, Spine};
 
@@ -137,6 +139,8 @@ fn ours(dir: &Path) -> Outcome {
         most: 500,
         pending_per_line: 50,
         carried: &|_| Vec::new(),
+        turns: &Turns::default(),
+        recalled: &Recalled::default(),
         stop: &|| false,
     };
     let scanned = scan(&mut Spine::new(dir).read_from(&Cursor::default()), &task)?;

@@ -2,7 +2,8 @@
 """Times commands that read runs: bench/runs/measure.py SPORE DIR [ROUNDS]
 
 DIR is what bench/runs/make.py filled. Each command is run once to warm up, then ROUNDS times; told are
-the best and the middle time of the whole process, the most memory it ever held, and beside them what
+the best and the middle time of the whole process, the middle of its processor time (user and system,
+which other work on the machine changes less), the most memory it ever held, and beside them what
 `SPORE --version` takes: that much of each is starting a process at all.
 """
 import os
@@ -28,7 +29,7 @@ COMMANDS = [
     ["runs", "show"],
     ["runs", "timeline"],
     ["runs", "compare-experiments", "no-context", "unlabelled"],
-    ["runs", "export", "--since", "2026-08-20", "-o", "/dev/null"],
+    ["runs", "export", "--since", "2026-08-20", "-o", "week.html"],
     ["dashboard"],
     ["health"],
 ]
@@ -40,23 +41,26 @@ def once(spore, where, words):
     error = child.stderr.read()
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    return (time.perf_counter() - began) * 1000, used.ru_maxrss / 1024, child.returncode, error
+    wall = (time.perf_counter() - began) * 1000
+    return wall, (used.ru_utime + used.ru_stime) * 1000, used.ru_maxrss / 1024, child.returncode, error
 
 
 def main():
     spore, where = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 15
-    print(f"{'command':52} {'best':>9} {'middle':>9} {'memory':>9}")
+    print(f"{'command':52} {'best':>9} {'middle':>9} {'processor':>10} {'memory':>9}")
     for words in COMMANDS:
-        _, _, code, error = once(spore, where, words)
+        _, _, _, code, error = once(spore, where, words)
         name = " ".join(words)
         if code not in (0, 1):
             print(f"{name:52} exit {code}: {error.decode().strip().splitlines()[:1]}")
             continue
         seen = [once(spore, where, words) for _ in range(rounds)]
         times = [one[0] for one in seen]
-        memory = max(one[1] for one in seen)
-        print(f"{name:52} {min(times):6.1f} ms {statistics.median(times):6.1f} ms {memory:6.1f} MB")
+        processor = statistics.median(one[1] for one in seen)
+        memory = max(one[2] for one in seen)
+        print(f"{name:52} {min(times):6.1f} ms {statistics.median(times):6.1f} ms {processor:7.1f} ms {memory:6.1f} MB")
+    print(f"load of the last minute: {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ pub use agents::roles::RoleTerms;
 pub use base::credentials::Credentials;
 pub use base::cutoff::{BadSince, parse_since};
 pub use base::error::{Error, Result};
-pub use base::init::{Initialised, init, init_agents};
+pub use base::init::{Initialised, init, init_agents, init_flows};
 pub use base::progress::{ALLOW_SECRETS, LoopSummary, LoopUpdate, Progress, Update, counted};
 pub use base::surroundings::{Interrupt, Surroundings};
 pub use base::workspace::Workspace;
@@ -41,11 +41,13 @@ pub use events::tail::{SkippedLine, Tail, TailItem, tail_events};
 pub use events::traces::{SentTraces, send_ended_runs, send_runs};
 pub use flows::starts::Starts;
 pub use flows::{
-    ExecAsked, FlowOptions, FlowReport, PhaseAsked, SentinelAsked, StageAsked, exec, phase,
-    sentinel, stage,
+    ExecAsked, FlowAnswer, FlowChild, FlowOptions, FlowReport, LintedLine, PhaseAsked, PromptLint,
+    SentinelAsked, StageAsked, exec, lint_prompts, phase, resolve, sentinel, stage,
 };
 pub use investigate::base_scan::{ScanAsked, scan};
-pub use investigate::{InvestigateAsked, Investigated, Kept, investigate};
+pub use investigate::{
+    DirectoryCounts, InvestigateAsked, Investigated, Kept, PassesReport, RaisedFlag, investigate,
+};
 pub use knowledge::brief::{context_options, task_file_limits};
 pub use knowledge::context::{
     ContextAnswer, ContextAsked, Explained, MIN_TOKENS, context, explain_context,
@@ -59,8 +61,8 @@ pub use report::distill::{DistilledAttempt, RunDistillation, distill_prompt, dis
 pub use report::explain::{ShownRun, explain_run, show_run_whole};
 pub use report::export::{Export, Exported, export};
 pub use report::figures::{
-    RunComparison, compare_experiments, compare_runs, run_named, run_stats, run_timeline,
-    sum_spending, top_runs,
+    RunComparison, compare_experiments, compare_runs, run_named, run_timeline, sum_spending,
+    top_runs,
 };
 pub use report::lessons::{LessonRow, list_lessons};
 pub use report::{list_runs, show_run, watch_run};
@@ -79,7 +81,7 @@ pub use session::agent_listing::{Abilities, AgentListing, find_agent, list_agent
 pub use session::broker::SERVER_NAME;
 pub use session::spawn::{Spawn, Spawned, spawn};
 pub use setup::dashboard::{
-    CarriedOutcomes, Dashboard, DaySpend, Helps, SpendToday, StatsReport, dashboard, helps,
+    CarriedOutcomes, Dashboard, DaySpend, Helps, SpendToday, StatsReport, dashboard, stats_report,
 };
 pub use setup::demo::{DEMO_TASK, DemoRepository, lay_out_demo};
 pub use setup::doctor::{Checkup, DoctorFinding, doctor};

@@ -254,7 +254,7 @@ fn style_of(said: &str) -> Option<Style> {
         "ok" | "verified" | "finished" | "green" | "passed" | "pass" | "PASS" | "yes" => GOOD,
         "NOT OK" | "failed" | "escalated" | "rejected" | "red" | "FAIL" | "timed out"
         | "not found" => BAD.bold(),
-        "interrupted" | "cancelled" | "WARN" | "unknown" => WAITS,
+        "interrupted" | "cancelled" | "partial" | "WARN" | "unknown" => WAITS,
         _ if said.starts_with("parked") => WAITS,
         "running" => NOTE,
         _ => return None,

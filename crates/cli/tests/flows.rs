@@ -90,7 +90,7 @@ steps = [{ say = "I think." }, { hang = true }]
 [[session]]
 role = "builder"
 bounce = 2
-final = "done"
+final = "STAGE_IMPLEMENT_COMPLETE"
 cost_usd = 0.5
 steps = [{ say = "I build." }]
 "#;
@@ -100,6 +100,9 @@ const REPLAY: &[&str] = &["--backend", "replay", "--scenario", "../parts.toml"];
 fn scene(flow: &str, parts: &str) -> TestEnv {
     let env = scenes::small();
     env.write(".spore/flows/release.toml", flow);
+    for role in ["researcher", "planner", "builder"] {
+        env.write(&format!(".spore/agents/{role}.md"), "You do one thing.\n");
+    }
     env.write_at(&env.dir().join("parts.toml"), parts);
     env
 }
@@ -241,7 +244,7 @@ fn exiting(keys: &str, phase: &str) -> TestEnv {
     let env = scenes::small();
     env.write_at(
         &env.dir().join("agent.sh"),
-        "read code\necho x >> \"$HOME/calls\"\necho \"told $code\"\nexit $code\n",
+        "read code\necho x >> \"$HOME/calls\"\necho STAGE_A_COMPLETE\nexit $code\n",
     );
     let flow = format!(
         "[executors.e]\nprompt = \"{{target}}\"\nbackend = \"command\"\n\
@@ -303,7 +306,7 @@ fn an_executor_passes_every_exit_code_on() {
          3 → 3 ×1 parked:human
          10 → 10 ×1 failed
          11 → 11 ×1 escalated
-         12 → 12 ×1 failed
+         12 → 12 ×1 partial
          20 → 20 ×1 interrupted
          21 → 21 ×1 failed
          75 → 75 ×1 parked:quota",
@@ -323,7 +326,7 @@ fn a_stage_heals_retries_and_raises_by_the_table() {
          3 → 3 ×1 parked:human
          10 → 10 ×3 failed
          11 → 11 ×1 escalated
-         12 → 12 ×2 failed
+         12 → 12 ×2 partial
          20 → 20 ×1 interrupted
          21 → 21 ×2 failed
          75 → 75 ×1 parked:quota",
@@ -343,7 +346,7 @@ fn a_phase_retries_resolves_and_raises_by_the_table() {
          3 → 3 ×1 parked:human
          10 → 10 ×2 failed
          11 → 11 ×1 escalated
-         12 → 12 ×2 failed
+         12 → 12 ×2 partial
          20 → 20 ×1 interrupted
          21 → 21 ×2 failed
          75 → 75 ×1 parked:quota",
@@ -396,7 +399,10 @@ fn a_stage_that_is_not_required_leaves_a_partial_success() {
 #[test]
 fn ctrl_c_parks_a_flow_and_resume_ends_it() {
     let parts = PARTS
-        .replace("steps = [{ say = \"I think.\" }, { hang = true }]", "final = \"built\"")
+        .replace(
+            "steps = [{ say = \"I think.\" }, { hang = true }]",
+            "final = \"STAGE_IMPLEMENT_COMPLETE\"",
+        )
         .replace(
             "steps = [{ expect = \"/spec PLAN\" }]",
             &format!("steps = [{{ expect = \"/spec PLAN\" }}, {WAIT_ONCE}]"),
@@ -487,15 +493,17 @@ fn a_stage_may_be_a_whole_verified_run() {
     let task = &shown["parts"][1];
     assert_eq!(task["status"], "verified");
     assert!(task["name"].as_str().unwrap().contains("write the answer to life"));
-    let branch = scenes::branch_of(&env, task["id"].as_str().unwrap());
+    let branch = output.json()["branch"].as_str().unwrap().to_owned();
+    assert!(branch.starts_with("spore/flow/"), "{branch}");
     assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
+    assert_eq!(env.git(&["rev-parse", &branch]), task["commit"].as_str().unwrap());
 }
 
 #[test]
 fn at_the_depth_limit_nothing_is_started_and_sessions_know_the_limit() {
     let flow = "[executors.e]\nrole = \"planner\"\n\
                 [orchestrators.o]\nstages = [{ name = \"A\", executor = \"e\" }]\n";
-    let parts = "[[session]]\nrole = \"planner\"\nbounce = 1\nfinal = \"ok\"\n\
+    let parts = "[[session]]\nrole = \"planner\"\nbounce = 1\nfinal = \"STAGE_A_COMPLETE\"\n\
                  steps = [{ run = \"env > ~/env.txt\" }]\n";
     let env = scene(flow, parts);
     let args = with(&["stage", "o", "full", "t"], REPLAY);

@@ -118,7 +118,7 @@ fn script() -> ModelScenario {
     let rest = "echo SEEN *.txt; echo 1 > one.txt; echo 2 > two.txt; echo 3 > three.txt; \
                 echo 42 > answer.txt; printf THIRD-; echo DONE";
     let turns = [
-        Turn::says("done").when(after("THIRD-DONE")),
+        Turn::says("done\nSTAGE_DO_COMPLETE").when(after("THIRD-DONE")),
         shell("echo 3 > three.txt; echo 42 > answer.txt; sleep 1; printf THIRD-; echo DONE")
             .when(after("SECOND-DONE")),
         shell("echo 2 > two.txt; sleep 1; printf SECOND-; echo DONE").when(after("FIRST-DONE")),
@@ -324,7 +324,7 @@ fn sessions_without_a_checkout_go_on_in_their_conversation_too() {
         went_on(&server, before, name);
         assert_eq!(scenes::newest(&env)["status"], "finished", "{name}");
         if *part == "session" {
-            assert_eq!(resumed.stdout.trim(), "done", "{name}");
+            assert_eq!(resumed.stdout.trim(), "done\nSTAGE_DO_COMPLETE", "{name}");
         }
         println!("cut off: {name} goes on");
     }

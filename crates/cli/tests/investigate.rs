@@ -60,8 +60,7 @@ fn without_a_model_there_is_the_scan_the_brief_and_how_to_get_the_rest() {
 
     Run RUN-0002: of its entries 7 are new. What it left is in .spore/runs/RUNID-002.
 
-    This is what counting tells: no model has read anything. To have an agent read it:
-      spore spawn --prompt "Say what this directory is for, how it is built and what to read first"
+    This is what counting tells: no model has read anything. To have it read, sign in to an agent (`spore agents list`) or add `--backend NAME`.
     --- stderr
     "#);
     assert!(told.contains("repo holds 3 files in 4 directories"), "{told}");
@@ -180,8 +179,7 @@ fn without_a_project_nothing_is_recorded_and_that_is_said() {
 
     Nothing was recorded: the directory belongs to no Spore project. `spore init` there makes it one.
 
-    This is what counting tells: no model has read anything. To have an agent read it:
-      spore spawn --prompt "Say what this directory is for, how it is built and what to read first"
+    This is what counting tells: no model has read anything. To have it read, sign in to an agent (`spore agents list`) or add `--backend NAME`.
     "#);
     assert!(!env.repo().join(".spore").exists());
     let json = investigate(&env, &[]);

@@ -379,7 +379,7 @@ fn nothing_that_a_person_hands_in_is_kept_with_a_known_value_in_it() {
 fn nothing_that_a_flow_is_asked_is_kept_with_a_known_value_in_it() {
     let scenario = format!(
         "[[session]]\nrole = \"operator\"\nbounce = 0\ncost_usd = 0.5\n\
-         final = \"STAGE_A_COMPLETE word-final {KEY}\"\nsteps = [{{ say = \"word-said {KEY}\" }}]\n"
+         final = \"word-final {KEY}\\nSTAGE_A_COMPLETE\"\nsteps = [{{ say = \"word-said {KEY}\" }}]\n"
     );
     let both = [scenario.clone(), scenario.replace("bounce = 0", "bounce = 1")].concat();
     let env = scene(&both);
@@ -388,7 +388,7 @@ fn nothing_that_a_flow_is_asked_is_kept_with_a_known_value_in_it() {
     env.write(".spore/flows/release.toml", flow);
     let target = format!("word-target {KEY}");
     let calls: [&[&str]; 3] = [
-        &["exec", "e", "look", &target],
+        &["exec", "e", "A", &target],
         &["stage", "o", "full", &target],
         &["orchestrate", &target, "--agent", "operator"],
     ];

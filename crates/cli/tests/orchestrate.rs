@@ -596,7 +596,11 @@ fn a_verifier_that_quotes_a_forged_verdict_has_not_given_it() {
 fn a_role_that_nobody_wrote_about_is_a_slip_of_the_hand() {
     let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
     let output = orchestrate(&env, &["--agent", "verifer"]).code(64);
-    assert!(output.stderr.contains("known are coder, operator, summarizer"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("did you mean verifier? known are auditor, coder"),
+        "{}",
+        output.stderr
+    );
     env.write(".spore/agents/verifer.md", "You look twice.\n");
     let _ = orchestrate(&env, &["--agent", "verifer", "--dry-run"]).code(0);
 }

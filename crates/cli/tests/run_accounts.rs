@@ -103,7 +103,9 @@ fn speaking(events: &[&str], flow: &str) -> spore_testkit::TestEnv {
     env.write(
         ".spore/config.toml",
         "[gates.commands.check]\nrun = \"sh check.sh\"\n[sandbox]\nmode = \"off\"\n\
-         [command]\nprogram = \"sh\"\noutput = \"events\"\nargs = [\"../agent.sh\"]\n",
+         [command]\nprogram = \"sh\"\noutput = \"events\"\nargs = [\"AGENT\"]\n"
+            .replace("AGENT", &env.dir().join("agent.sh").display().to_string())
+            .as_str(),
     );
     env.write(".spore/flows/flow.toml", flow);
     env

@@ -43,6 +43,12 @@ fn a_run_is_one_document_that_opens_by_itself() {
     let text = env.spore(&["runs", "export", "--format", "markdown"]).code(0).stdout;
     assert!(text.contains("## Attempt 3: verified") && text.contains("```diff\n"), "{text}");
     let _ = env.spore(&["runs", "export", "-o", "run.md"]).code(0);
+    // What is no file keeps its place.
+    scenes::system(&env, "mkfifo", &[&env.repo().join("pipe").display().to_string()]);
+    let refused = env.spore(&["runs", "export", "-o", "pipe"]).code(65);
+    assert!(refused.stderr.contains("pipe is there, and is no file"), "{}", refused.render());
+    assert!(!env.repo().join("pipe").is_file());
+    std::fs::remove_file(env.repo().join("pipe")).unwrap();
     assert_eq!(std::fs::read_to_string(env.repo().join("run.md")).unwrap(), text);
     let told = env.spore(&["runs", "export", "-o", "run.html", "--json"]).code(0).json();
     assert_eq!((&told["runs"], &told["format"]), (&1.into(), &"html".into()));
@@ -208,15 +214,17 @@ fn a_real_collector_takes_what_is_sent() {
     let heard = heard_of(&env, &mut collector);
     let sent = sent.code(0).json();
     // Three attempts with a coder, checks and, but for the first, a verifier; the base; a summary.
-    assert_eq!(sent["spans"], 14, "{sent}");
+    // And each coder's own tool.
+    assert_eq!(sent["spans"], 17, "{sent}");
     let count = |words: &str| heard.lines().filter(|line| line.trim_end().ends_with(words)).count();
-    assert_eq!(count(&format!(" {}", sent["traces"][0].as_str().unwrap())), 14, "{heard}");
+    assert_eq!(count(&format!(" {}", sent["traces"][0].as_str().unwrap())), 17, "{heard}");
     for (name, times) in [
         (": invoke_workflow orchestrate", 1),
         (": invoke_agent coder", 3),
         (": invoke_agent verifier", 2),
         (": invoke_agent summarizer", 1),
         (": execute_tool gates", 3),
+        (": execute_tool write", 3),
         (": execute_tool baseline", 1),
     ] {
         assert_eq!(count(name), times, "{name}: {heard}");

@@ -28,7 +28,7 @@ const TRICKS: [&str; 16] = [
     "cat $R/.spore/spore.db",
     "ls $R/.spore/events",
     "cat ../../gates/checkout/answer.txt",
-    "$S --root $R events append --kind human --type review.passed",
+    "$S --root $R --json events append --kind human --type review.passed | grep -q '\"kind\": *\"human\"'",
     "$S --root $R runs list",
     "kill -URG $(cat $HOME/spore.pid)",
 ];
@@ -142,8 +142,11 @@ fn what_the_tricks_try_would_work_without_a_sandbox() {
     let output = run(&env, None, scenes::ORCHESTRATE);
     assert!(output.stderr.contains("No sandbox holds agents and checks: it is switched off."));
     let told = std::fs::read_to_string(env.dir().join("home/escapes")).unwrap_or_default();
-    let worked = (0..TRICKS.len()).filter(|number| told.contains(&format!("{number} got out")));
-    assert_eq!(worked.count(), TRICKS.len(), "{told}");
+    let worked = |number: &usize| told.contains(&format!("{number} got out"));
+    let held: Vec<&str> =
+        (0..TRICKS.len()).filter(|number| !worked(number)).map(|number| TRICKS[number]).collect();
+    // An agent's event is its own word, also where no sandbox holds it: its process is on record.
+    assert!(held.len() == 1 && held[0].contains("--kind human"), "{held:?}");
     let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
     assert_eq!(listed[0]["settings"]["sandbox"]["held"], false);
 }

@@ -1,5 +1,5 @@
-//! What `spore runs … --json` prints is described by schemas in `docs/schemas`, for programs that
-//! read it. They are derived from the types that are printed, so a field that comes, goes or changes
+//! What `spore runs … --json`, `spore dashboard --json` and `spore health --json` print is described by
+//! schemas in `docs/schemas`, for programs that read it. They are derived from the types that are printed, so a field that comes, goes or changes
 //! is seen here; `SPORE_SCHEMAS=write` writes them anew.
 
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
@@ -39,6 +39,13 @@ fn published() -> Vec<(&'static str, Value)> {
         ("runs-diff", schema::<spore_app::RunDiff>("spore runs diff --json")),
         ("runs-export", schema::<spore_app::Exported>("spore runs export --json")),
         ("runs-export-otlp", schema::<spore_app::SentTraces>("spore runs export --otlp --json")),
+        // A line each.
+        ("runs-watch", schema::<spore_app::News>("spore runs watch --json")),
+        ("runs-cancel", schema::<spore_app::Interrupted>("spore runs cancel --json")),
+        ("runs-rollback", schema::<spore_app::RolledBack>("spore runs rollback --json")),
+        ("runs-prune", schema::<spore_app::Pruned>("spore runs prune --json")),
+        ("dashboard", schema::<spore_app::Dashboard>("spore dashboard --json")),
+        ("health", schema::<spore_app::ProjectHealth>("spore health --json")),
     ]
 }
 
@@ -178,12 +185,18 @@ fn members(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Ve
 fn check(env: &TestEnv, name: &str, args: &[&str]) -> Value {
     let words = [&["runs"], args, &["--json"]].concat();
     let document = env.spore(&words).code(0).json();
+    hold_to(name, &document, &words);
+    document
+}
+
+/// Asserts that a document is as its published schema says.
+#[track_caller]
+fn hold_to(name: &str, document: &Value, words: &[&str]) {
     let text = std::fs::read_to_string(file(name)).unwrap();
     let schema: Value = serde_json::from_str(&text).unwrap();
     let mut found = Vec::new();
-    faults(&schema, &schema, &document, "", &mut found);
+    faults(&schema, &schema, document, "", &mut found);
     assert_eq!(found, Vec::<String>::new(), "{words:?}");
-    document
 }
 
 #[test]
@@ -203,7 +216,23 @@ fn every_document_about_runs_is_as_its_schema_says() {
     let _ = check(&env, "runs-stats", &["stats", "--task", "no run is like this"]);
     let _ = check(&env, "runs-compare", &["compare", &ids[0], &ids[1]]);
     let _ = check(&env, "runs-export", &["export", "--since", "7d"]);
+    let _ = check(&env, "runs-cancel", &["cancel", &ids[3]]);
+    let _ = check(&env, "runs-prune", &["prune", "--dry-run"]);
+    let _ = check(&env, "runs-prune", &["prune"]);
+    for id in &ids {
+        let told = env.spore(&["runs", "watch", id, "--json"]).stdout;
+        assert!(!told.is_empty(), "{id}");
+        for line in told.lines() {
+            hold_to("runs-watch", &serde_json::from_str(line).unwrap(), &["runs", "watch", id]);
+        }
+    }
+    for words in [["dashboard", "--json"], ["health", "--json"]] {
+        hold_to(words[0], &env.spore(&words).json(), &words);
+    }
     let shown = check(&env, "runs-diff", &["diff", &ids[0]]);
+    let _ = check(&env, "runs-rollback", &["rollback", &ids[0], "--dry-run"]);
+    let _ = check(&env, "runs-rollback", &["rollback", &ids[0], "--yes"]);
+    let _ = check(&env, "runs-rollback", &["rollback", &ids[0], "--yes"]);
 
     // What is wrong is seen: one thing too few, one too many, one of another kind.
     let text = std::fs::read_to_string(file("runs-diff")).unwrap();

@@ -11,7 +11,7 @@ const FLOW: &str = "[executors.e]\nrole = \"operator\"\n\
 /// The ways to start an operator's session.
 const KINDS: [&[&str]; 4] = [
     &["spawn", "--role", "operator", "--prompt", "look around"],
-    &["exec", "e", "look", "around"],
+    &["exec", "e", "A", "around"],
     &["stage", "o", "full", "around"],
     &["orchestrate", "look around", "--agent", "operator"],
 ];
@@ -101,7 +101,7 @@ fn a_session_of_a_flow_is_told_what_an_index_knows_and_none_is_made_for_it() {
     env.write("answer.py", "def answer():\n    return 41\n");
     env.git(&["add", "--all"]);
     env.git(&["commit", "--quiet", "--message", "code"]);
-    let args = [&["exec", "e", "look", "answer"], PLAYED].concat();
+    let args = [&["exec", "e", "A", "answer"], PLAYED].concat();
     let _ = env.spore(&args).code(0);
     assert!(!env.repo().join(".spore/index.db").exists());
     let carried = |env: &TestEnv| {
@@ -205,7 +205,7 @@ fn held() -> TestEnv {
     env.write(".spore/config.toml", "[roles.verifier]\nsandbox = \"write\"\n");
     let helper = "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"helped\"\ncost_usd = 0.5\n\
                   steps = [{ run = \"pwd >> seen; cat ../beside.txt >> seen; true\" }]\n\
-                  [[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"done\"\nsteps = []\n";
+                  [[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"STAGE_A_COMPLETE\"\nsteps = []\n";
     env.write("inner.toml", helper);
     env.write(".spore/agents/helper.md", "You help.\n");
     env.write_at(&env.dir().join("beside.txt"), "mine\n");
@@ -224,7 +224,7 @@ fn a_session_that_is_held_starts_others_within_its_own_bounds() {
         &[
             &spawn,
             &format!("{spawn} --json"),
-            &format!("exec e look around {play}"),
+            &format!("exec e A around {play}"),
             &format!("{spawn} --cwd sub"),
             &format!("{spawn} --cwd .."),
             "spawn --role helper --prompt x --backend replay --scenario ../scenario.toml",

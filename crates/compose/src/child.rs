@@ -1,10 +1,17 @@
 //! How a child run ended, as the layer above sees it.
 
 use serde::{Deserialize, Serialize};
-use spore_model::{Outcome, Park, RunId};
+use spore_model::{CommitId, Outcome, Park, RunId};
 
-use crate::manifest::StageEntry;
-use crate::sentinel::Grade;
+use crate::grade::Grade;
+use crate::manifest::{ArtifactMark, StageEntry};
+
+/// Commits on top of each other: what they began from, and the last of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WorkLine {
+    pub base: CommitId,
+    pub tip: CommitId,
+}
 
 /// What the journal keeps of a child: all that the layer above decides by, so that a resumed
 /// run decides the same again.
@@ -30,6 +37,12 @@ pub struct ChildEnd {
     pub stages: Vec<StageEntry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
+    /// What it changed, as commits; nothing where it changed nothing that holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<WorkLine>,
+    /// By what the file it left is known again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_mark: Option<ArtifactMark>,
 }
 
 impl ChildEnd {
@@ -45,6 +58,8 @@ impl ChildEnd {
             budget_left: true,
             stages: Vec::new(),
             grade: None,
+            line: None,
+            artifact_mark: None,
         }
     }
 

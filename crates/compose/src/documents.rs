@@ -12,7 +12,12 @@ use crate::plan::ExecPlan;
 
 /// Says what one session is to do: the executor's own words, what went wrong before, and how
 /// it may tell us how it went.
-pub fn prompt(plan: &ExecPlan, diagnosis: Option<&Diagnosis>, resolution: Option<&str>) -> String {
+pub fn prompt(
+    plan: &ExecPlan,
+    diagnosis: Option<&Diagnosis>,
+    resolution: Option<&str>,
+    answers: &[String],
+) -> String {
     let mut text = format!("{}\n", plan.prompt.trim_end());
     if let Some(artifact) = &plan.artifact {
         text.push_str(&format!("\nLeave the result in `{artifact}`: it is looked for.\n"));
@@ -34,16 +39,38 @@ pub fn prompt(plan: &ExecPlan, diagnosis: Option<&Diagnosis>, resolution: Option
         text.push_str("\n## How to get past it\n\n");
         text.push_str(&quotation(resolution));
     }
-    text.push_str(&format!(
+    text.push_str(&answered(answers));
+    text.push_str(&how_to_end(plan));
+    text
+}
+
+/// What is said to a session that asked a person and goes on in its own conversation.
+pub fn answer(plan: &ExecPlan, answers: &[String]) -> String {
+    format!("{}{}", answered(answers).trim_start(), how_to_end(plan))
+}
+
+fn answered(answers: &[String]) -> String {
+    let mut text = String::new();
+    for (at, answer) in answers.iter().enumerate() {
+        text.push_str(match at {
+            0 => "\n## What a person answered\n\nThis was put to a person before, who says:\n\n",
+            _ => "\nAsked again, the person says:\n\n",
+        });
+        text.push_str(&quotation(answer));
+    }
+    text
+}
+
+fn how_to_end(plan: &ExecPlan) -> String {
+    format!(
         "\n## How to end\n\nMake the last line of your last message one of these:\n\n\
-         - `STAGE_{}_COMPLETE`: it is done.\n\
+         - `{}`: it is done.\n\
          - `STAGE_FAILED: <reason>`: it cannot be done.\n\
          - `STAGE_NEEDS_REFINEMENT: <what is missing>`: it is done, but not well enough.\n\
          - `STAGE_NEEDS_ESCALATION: <why>`: whoever asked must decide first.\n\
          - `STAGE_NEEDS_HUMAN: <question>`: a person must answer first.\n",
-        plan.action.to_ascii_uppercase()
-    ));
-    text
+        complete_line(&plan.action)
+    )
 }
 
 /// A request to the layer above: what was tried, and what would help.
@@ -79,25 +106,44 @@ pub(crate) fn resolution(phase: &str, end: &ChildEnd) -> String {
     text
 }
 
-/// Reads the line that a session may end with. It can only lower what the session's end says:
-/// a claim of success is no evidence of anything.
-pub fn read_status(last: &str) -> Option<(Outcome, String)> {
+/// What the last line of a session says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StageWord {
+    /// The line that success needs. It is no evidence of anything by itself.
+    Complete,
+    /// Something less, and why.
+    Less(Outcome, String),
+    /// No line of ours: whatever else it says, it did not say that it is done.
+    Missing,
+}
+
+/// Reads the line that a session of `action` has to end with.
+pub fn read_status(last: &str, action: &str) -> StageWord {
     let decoration = ['*', '`', '_', '#', '>', '-', ' ', '.'];
-    let line = last.lines().rev().find(|line| !line.trim().is_empty())?;
+    let line = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let line = line.trim().trim_start_matches(decoration).trim_end_matches(decoration);
+    if line == complete_line(action) {
+        return StageWord::Complete;
+    }
     let words = [
         ("STAGE_FAILED", Outcome::Failure),
         ("STAGE_NEEDS_REFINEMENT", Outcome::NeedsRefinement),
         ("STAGE_NEEDS_ESCALATION", Outcome::NeedsEscalation),
         ("STAGE_NEEDS_HUMAN", Outcome::NeedsHuman),
     ];
-    words.into_iter().find_map(|(word, outcome)| {
+    let found = words.into_iter().find_map(|(word, outcome)| {
         let rest = line.strip_prefix(word)?;
         let reason = rest.trim_start_matches(decoration).strip_prefix(':').unwrap_or(rest).trim();
         let ends_here = !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let reason = if reason.is_empty() { "the agent gave no reason" } else { reason };
-        ends_here.then(|| (outcome, one_line(reason)))
-    })
+        ends_here.then(|| StageWord::Less(outcome, one_line(reason)))
+    });
+    found.unwrap_or(StageWord::Missing)
+}
+
+/// The line that a session of `action` ends with when it is done.
+pub fn complete_line(action: &str) -> String {
+    format!("STAGE_{}_COMPLETE", action.trim().to_ascii_uppercase())
 }
 
 /// What was said, as part of a sentence of ours.
@@ -116,15 +162,24 @@ mod tests {
 
     #[track_caller]
     fn check(last: &str, expected: Option<(Outcome, &str)>) {
-        let expected = expected.map(|(outcome, reason)| (outcome, reason.to_owned()));
-        assert_eq!(read_status(last), expected, "{last:?}");
+        let less = |(outcome, reason): (Outcome, &str)| StageWord::Less(outcome, reason.to_owned());
+        let expected = expected.map_or(StageWord::Missing, less);
+        assert_eq!(read_status(last, "plan"), expected, "{last:?}");
     }
 
     #[test]
-    fn a_status_line_lowers_and_never_raises() {
+    fn only_the_last_line_speaks_and_no_other_line_is_success() {
+        for done in
+            ["STAGE_PLAN_COMPLETE", "text\n\n**STAGE_PLAN_COMPLETE**\n", "`STAGE_PLAN_COMPLETE`."]
+        {
+            assert_eq!(read_status(done, "plan"), StageWord::Complete, "{done:?}");
+        }
         check("", None);
         check("I am done.", None);
-        check("STAGE_PLAN_COMPLETE", None);
+        check("I could not decide.", None);
+        check("STAGE_PLAN_COMPLETE\nbut something is left", None);
+        check("STAGE_OTHER_COMPLETE", None);
+        check("it says STAGE_PLAN_COMPLETE", None);
         check("STAGE_FAILED: no such file", Some((Outcome::Failure, "no such file")));
         check("text\n\n**STAGE_FAILED**: no\n\n", Some((Outcome::Failure, "no")));
         check("`STAGE_NEEDS_REFINEMENT: too thin`", Some((Outcome::NeedsRefinement, "too thin")));

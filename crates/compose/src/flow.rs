@@ -37,14 +37,14 @@ pub struct Flows {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Executor {
     pub(crate) place: SettingPlace,
-    pub(crate) role: String,
+    pub(crate) role: PlacedValue<String>,
     pub(crate) prompt: String,
     /// Its whole vocabulary; empty where any action will do.
     pub(crate) actions: Vec<String>,
     pub(crate) backend: Option<String>,
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) model: Option<String>,
-    pub(crate) allowed_tools: Vec<String>,
+    pub(crate) allowed_tools: Vec<PlacedValue<String>>,
     pub(crate) max_turns: Option<u32>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) artifact: Option<String>,
@@ -178,14 +178,17 @@ impl Executor {
         let holes = ["action", "target"];
         Ok(Self {
             place: section.place.clone(),
-            role: plain(section.text("role")?).unwrap_or_else(|| "operator".to_owned()),
+            role: section.text("role")?.unwrap_or_else(|| PlacedValue {
+                value: "operator".to_owned(),
+                place: section.place.clone(),
+            }),
             prompt: filled(section, "prompt", &holes)?
                 .unwrap_or_else(|| "{action} {target}".to_owned()),
             actions: all_plain(section.texts("actions")?),
             backend: plain(section.text("backend")?),
             scenario: plain(section.text("scenario")?).map(PathBuf::from),
             model: plain(section.text("model")?),
-            allowed_tools: all_plain(section.texts("allowed_tools")?),
+            allowed_tools: section.texts("allowed_tools")?,
             max_turns: section.count("max_turns", 1)?,
             timeout: section.time("timeout")?,
             artifact: filled(section, "artifact", &holes)?,

@@ -14,30 +14,38 @@ mod child;
 mod documents;
 mod flow;
 mod flow_file;
+mod grade;
 mod manifest;
 mod phases;
 mod plan;
+mod prompt_lint;
 mod sentinel;
 mod signal;
 mod stages;
 mod template;
 
-pub use child::{ChildEnd, Diagnosis, Parked};
-pub use documents::{prompt, read_status, refinement};
+pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
+pub use documents::{StageWord, answer, complete_line, prompt, read_status, refinement};
 pub use flow::Flows;
 pub use flow_file::FlowFile;
+pub use grade::Grade;
 pub use manifest::{
-    CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus,
-    StageEntry, StageManifest,
+    ArtifactMark, CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport,
+    PhaseStatus, StageEntry, StageManifest,
 };
 pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
 pub use plan::{
     CoordinatorPlan, ExecPlan, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan, PlanError,
     StagePlan, StageWork,
 };
+pub use prompt_lint::{
+    PromptKind, PromptProblem, PromptRule, lint_document, lint_flow_file, lint_prompt,
+};
 pub use sentinel::{
-    CheckResult, CycleComparison, Fix, FixList, Grade, Sentinel, SentinelEnding, SentinelNext,
-    SentinelStep, SentinelSummary, Severity, Verification,
+    Audit, AuditFinding, AuditedRequirement, CheckFinding, CheckResult, CycleComparison,
+    FailedAssertion, Fix, FixEnd, FixList, Requirement, RequirementLevel, RequirementStatus,
+    RoleAnswer, RoleQuestion, Sentinel, SentinelEnding, SentinelNext, SentinelRules, SentinelStep,
+    SentinelSubject, SentinelSummary, Severity, TestSpec, Verification,
 };
 pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};

@@ -1,9 +1,9 @@
 //! What a layer hands upwards: the stage manifest and the phase report, in the seed's shapes.
 
 use serde::{Deserialize, Serialize};
-use spore_model::{Outcome, RunId};
+use spore_model::{CommitId, Outcome, RunId};
 
-use crate::sentinel::Grade;
+use crate::grade::Grade;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -12,6 +12,15 @@ pub enum PartStatus {
     Failure,
     /// It was not begun: what it needs had failed, or everything stopped before it.
     Skipped,
+}
+
+/// By what an artifact is known again, wherever its file is by then.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ArtifactMark {
+    pub hash: String,
+    pub bytes: u64,
+    /// The commit that holds it.
+    pub commit: CommitId,
 }
 
 /// One stage of a manifest.
@@ -31,6 +40,11 @@ pub struct StageEntry {
     pub run: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
+    /// What it added to the flow's branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_mark: Option<ArtifactMark>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -96,6 +110,9 @@ pub struct OrchestratorEntry {
     pub manifest: String,
     pub exit_code: u8,
     pub run: RunId,
+    /// Where its work is: on the flow's branch, or kept by a ref where the phase failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
 }
 
 /// What a coordinator tells of one phase.

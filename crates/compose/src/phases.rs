@@ -226,6 +226,7 @@ impl Phases {
             manifest: format!("{}/manifest.json", attempt_dir(at, &plan.name, index + 1)),
             exit_code: end.outcome.exit_code(),
             run: end.run,
+            commit: end.line.as_ref().map(|line| line.tip.clone()),
         });
         let last = one.ends.last();
         let stages = || last.iter().flat_map(|end| &end.stages);
@@ -259,7 +260,9 @@ impl Phases {
     ) -> PhaseState {
         let spent = self.spent(at, end);
         let planned = plan.orchestrator.clone();
-        self.done[at].next = Some(OrchestratorPlan { spent, passed, resolution, ..planned });
+        // What is run again whole begins from where the branch is by then.
+        let line = end.line.clone().filter(|_| !passed.is_empty());
+        self.done[at].next = Some(OrchestratorPlan { spent, passed, line, resolution, ..planned });
         PhaseState::Waiting
     }
 

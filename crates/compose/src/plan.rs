@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spore_model::Usd;
 
+use crate::child::WorkLine;
 use crate::flow::{Executor, FULL, Flows, ORCHESTRATE, Phase, SENTINEL, Stage};
 use crate::flow_file::nearest;
 use crate::manifest::StageEntry;
@@ -104,6 +105,9 @@ pub struct OrchestratorPlan {
     /// The stages that passed then, where only those that failed are run again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<StageEntry>,
+    /// What those left, which the others go on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<WorkLine>,
     /// What the layer above has to say about it: a resolution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<String>,
@@ -202,6 +206,7 @@ impl Flows {
             stages: stages.collect::<Result<_, _>>()?,
             spent: BTreeMap::new(),
             passed: Vec::new(),
+            line: None,
             resolution: None,
         })
     }
@@ -303,12 +308,12 @@ fn exec_plan(
         executor: name.to_owned(),
         action: action.to_owned(),
         target: target.to_owned(),
-        role: executor.role.clone(),
+        role: executor.role.value.clone(),
         prompt: fill(&executor.prompt, &values),
         backend: executor.backend.clone(),
         scenario: executor.scenario.clone(),
         model: executor.model.clone(),
-        allowed_tools: executor.allowed_tools.clone(),
+        allowed_tools: executor.allowed_tools.iter().map(|tool| tool.value.clone()).collect(),
         max_turns: executor.max_turns,
         timeout: executor.timeout,
         artifact: artifact.map(|artifact| inside(fill(artifact, &values))).transpose()?,

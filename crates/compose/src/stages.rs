@@ -143,6 +143,8 @@ impl Stages {
             attempts: self.done[at].attempts,
             run: Some(end.run),
             grade: end.grade,
+            commit: end.line.as_ref().map(|line| line.tip.clone()),
+            artifact_mark: end.artifact_mark.clone(),
         });
     }
 
@@ -182,6 +184,8 @@ impl Stages {
                 attempts: 0,
                 run: None,
                 grade: None,
+                commit: None,
+                artifact_mark: None,
             })
         });
         let named = (&*self.plan.orchestrator, &*self.plan.modifier, &*self.plan.target);

@@ -1,7 +1,7 @@
 //! The project's own build, test and lint commands, as evidence about a tree.
 //!
 //! [`detect()`] finds the commands in the base tree, [`Runner`] runs one of them in a checkout,
-//! [`parse`] reads what it printed, and [`judge()`] compares it with the same gate at the base
+//! [`parse`] and [`diagnostics()`] read what it printed, and [`judge()`] compares it with the same gate at the base
 //! commit, so that what was broken before is not held against the change. [`tampering`] says
 //! what in a change decides how it is checked, and [`Cache`] keeps build output that no change has
 //! touched. What a gate reads is recorded while it runs ([`Runner::run_recorded`]) or, where that
@@ -18,6 +18,7 @@
 mod assertion;
 mod cache;
 mod detect;
+mod diagnostics;
 mod excerpt;
 mod gate;
 mod guard;
@@ -34,6 +35,7 @@ mod test_files;
 pub use assertion::assertion;
 pub use cache::{Cache, CacheError};
 pub use detect::{Detection, detect};
+pub use diagnostics::{Diagnostic, DiagnosticWeight, RanIn, diagnostics};
 pub use excerpt::excerpt;
 pub use gate::{Gate, GateKind, Held, InstallRule, Parser, UnknownGateWord};
 pub use guard::{Read, Tampering, parts_of_command, tampering};

@@ -1,6 +1,6 @@
 //! The files that an investigation leaves under `runs/<id>/`, with the seed's shapes.
 //!
-//! Those that only a model's passes write (plan, plan evaluation, flags) come with them.
+//! Plan, plan evaluation and flags are written by a model's passes alone.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,6 +10,10 @@ pub const META: &str = "meta.json";
 pub const LOG: &str = "investigation.log";
 pub const BRIEF: &str = "brief.md";
 pub const SCAN: &str = "scan.json";
+pub const PLAN: &str = "plan.json";
+pub const PLAN_EVALUATION: &str = "plan_evaluation.json";
+/// One line each: what a pass flagged for a person.
+pub const FLAGS: &str = "flags.jsonl";
 
 /// What an investigation is of: `meta.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -20,6 +20,7 @@ mod entry;
 mod file_reader;
 mod hash;
 mod outline;
+pub mod passes;
 mod report;
 mod scope;
 mod shown;

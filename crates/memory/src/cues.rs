@@ -85,11 +85,69 @@ pub struct Cues {
     pub triggers: Vec<String>,
     /// What the line wants done. Seeing it proves nothing yet.
     pub actions: Vec<String>,
+    /// What it wants done where it says so without a condition, too: its actions, or else its
+    /// terms but for those it warns of.
+    pub wanted: Vec<String>,
+    /// What it says is not to be used.
+    pub avoided: Vec<String>,
 }
 
-/// Words after which a condition stands.
-const CONDITIONS: [&str; 8] =
-    ["when", "whenever", "if", "before", "after", "while", "once", "unless"];
+/// Words after which a condition stands, in any language that sets words apart.
+const CONDITIONS: [&str; 22] = [
+    "when",
+    "whenever",
+    "if",
+    "before",
+    "after",
+    "while",
+    "once",
+    "unless",
+    "wenn",
+    "bevor",
+    "sobald",
+    "falls",
+    "quand",
+    "avant",
+    "après",
+    "cuando",
+    "antes",
+    "después",
+    "когда",
+    "если",
+    "перед",
+    "после",
+];
+
+/// Words right before a term that the line warns of, and such right behind it.
+const AGAINST: [&str; 23] = [
+    "not",
+    "never",
+    "no",
+    "avoid",
+    "don't",
+    "without",
+    "than",
+    "over",
+    "nicht",
+    "nie",
+    "niemals",
+    "statt",
+    "anstatt",
+    "kein",
+    "keine",
+    "ohne",
+    "pas",
+    "jamais",
+    "nunca",
+    "не",
+    "вместо",
+    "никогда",
+    "без",
+];
+const AGAINST_BEFORE: [&str; 6] =
+    ["instead of", "au lieu de", "en vez de", "不要用", "别用", "而不是"];
+const AGAINST_BEHIND: [&str; 6] =
+    ["は使わない", "を使わない", "ではなく", "じゃなく", "は禁止", "を使わず"];
 
 /// A longer condition is never met to the letter.
 const CONDITION_WORDS: usize = 8;
@@ -100,6 +158,13 @@ impl Cues {
         let mut cues = Self { pointers: DossierPointer::all_in(text), ..Self::default() };
         let clauses = clauses(text);
         for term in quoted(text) {
+            if !is_path(term.text, true) {
+                let list = match is_avoided(text, &term) {
+                    true => &mut cues.avoided,
+                    false => &mut cues.wanted,
+                };
+                push_new(list, Some(term.text.to_owned()));
+            }
             let inside = clauses.iter().any(|clause| clause.contains(&term.at));
             if is_path(term.text, true) {
                 push_new(&mut cues.paths, Some(term.text.to_owned()));
@@ -118,6 +183,9 @@ impl Cues {
         }
         for clause in clauses {
             push_new(&mut cues.triggers, condition(&text[clause]));
+        }
+        if !cues.actions.is_empty() {
+            cues.wanted.retain(|term| cues.actions.contains(term));
         }
         cues
     }
@@ -158,12 +226,26 @@ fn quoted(text: &str) -> Vec<Term<'_>> {
     found
 }
 
+/// Whether a line names a term to warn of it.
+fn is_avoided(text: &str, term: &Term<'_>) -> bool {
+    let before = text[..term.at].trim_end().trim_end_matches(['`', '"', '“', '«', '「']).trim_end();
+    let behind = text[term.at + term.text.len()..]
+        .trim_start()
+        .trim_start_matches(['`', '"', '”', '»', '」']);
+    let before = before.to_lowercase();
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    AGAINST.contains(&word)
+        || AGAINST_BEFORE.iter().any(|words| before.ends_with(words))
+        || AGAINST_BEHIND.iter().any(|words| behind.trim_start().starts_with(words))
+}
+
 fn closing(open: char) -> Option<char> {
     match open {
         '`' => Some('`'),
         '"' => Some('"'),
         '“' => Some('”'),
         '«' => Some('»'),
+        '「' => Some('」'),
         _ => None,
     }
 }
@@ -282,6 +364,26 @@ mod tests {
         );
         check("Prefer “small steps”", "t: small steps");
         check("Say why, never how", "");
+    }
+
+    #[test]
+    fn what_a_line_wants_is_told_from_what_it_warns_of() {
+        for (text, wanted, avoided) in [
+            ("Use `uv add`, not `pip install`", "uv add", "pip install"),
+            ("Prefer `rg` over `grep -r`", "rg", "grep -r"),
+            ("Nimm `just` statt `make all`", "just", "make all"),
+            ("Бери `chrono::Utc`, а не `SystemTime`", "chrono::Utc", "SystemTime"),
+            ("`pytest -q` を使う。`unittest` は使わない。", "pytest -q", "unittest"),
+            ("When the build is red, run `make fix`, never `make force`", "make fix", "make force"),
+            ("Ask first", "", ""),
+        ] {
+            let cues = Cues::of(text);
+            assert_eq!(
+                (cues.wanted.join(" "), cues.avoided.join(" ")),
+                (wanted.into(), avoided.into()),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -56,8 +56,11 @@ pub fn decide(entry: Option<&LineRecord>, enough: Enough) -> Decision {
     }
 }
 
+/// A judge's label never counts here: what a model made of an event is not what people said.
 fn is_wrong(row: &LedgerRow) -> bool {
-    row.root_cause == Some(RootCause::DirectionWrong) && TRUSTED.contains(&row.kind.as_str())
+    row.by.is_rule()
+        && row.root_cause == Some(RootCause::DirectionWrong)
+        && TRUSTED.contains(&row.kind.as_str())
 }
 
 /// Returns whether a line's content may be changed at all: it failed, and not only because
@@ -72,13 +75,14 @@ pub(crate) fn may_change(entry: Option<&LineRecord>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Decider;
     use crate::fragment::Fragment;
     use crate::fragment::tests::fragment;
     use crate::ledger::Ledger;
     use crate::lines::LineHash;
 
     /// `+` helped, `-` missed, `x` wrong, `m` not recalled, `o` waiting, `v` wrong by a
-    /// verifier's word, `c` by a channel's: one event after the other.
+    /// verifier's word, `c` by a channel's, `j` by a judge's label: one event after the other.
     #[track_caller]
     fn check(seen: &str, wrong: u32, expected: Decision) {
         let mut ledger = Ledger::default();
@@ -99,6 +103,7 @@ mod tests {
                 ts: format!("2026-01-{:02}T00:00:00.000Z", at + 1),
                 event: format!("e{at}"),
                 kind: kind.into(),
+                by: if what == 'j' { Decider::judge("m", "1") } else { Decider::Rule },
                 root_cause,
                 ..fragment("a", trajectory)
             });
@@ -114,7 +119,7 @@ mod tests {
         check("x-oxm", 2, Decision::Remove);
         check("x", 1, Decision::Remove);
         check("x", 0, Decision::Remove);
-        for kept in ["x", "--", "mmm", "vvv", "ccc", "xv", "x+x", "-"] {
+        for kept in ["x", "--", "mmm", "vvv", "ccc", "jjjj", "xj", "xv", "x+x", "-"] {
             check(kept, 2, Decision::Judge);
         }
     }

@@ -97,10 +97,81 @@ words!(
         Instruction = "instruction",
         /// A person said what they prefer.
         Preference = "preference",
+        /// The line's trigger was there, and what was done then is what the line asks for.
+        Helped = "helped",
         /// A window of events in which nothing touched the line.
         Coverage = "coverage",
     }
 );
+
+/// Who gave a piece of evidence its label: a rule, or a judge, which is a model with a prompt.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Decider {
+    #[default]
+    Rule,
+    Judge {
+        model: String,
+        prompt: String,
+    },
+}
+
+impl Decider {
+    /// Names a judge. What its name cannot hold becomes `_`, so that a row stays one row.
+    pub fn judge(model: &str, prompt: &str) -> Self {
+        Self::Judge { model: decider_word(model), prompt: decider_word(prompt) }
+    }
+
+    pub const fn is_rule(&self) -> bool {
+        matches!(self, Self::Rule)
+    }
+}
+
+fn decider_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    let word: String = text.chars().take(60).map(|c| if plain(c) { c } else { '_' }).collect();
+    if word.is_empty() { "_".to_owned() } else { word }
+}
+
+impl fmt::Display for Decider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule => f.pad("rule"),
+            Self::Judge { model, prompt } => write!(f, "judge:{model}:{prompt}"),
+        }
+    }
+}
+
+impl FromStr for Decider {
+    type Err = UnknownEvidenceWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEvidenceWord> {
+        if text == "rule" {
+            return Ok(Self::Rule);
+        }
+        let named = text.strip_prefix("judge:").and_then(|rest| rest.split_once(':'));
+        match named.map(|(model, prompt)| Self::judge(model, prompt)) {
+            Some(judge) if judge.to_string() == text => Ok(judge),
+            _ => {
+                Err(UnknownEvidenceWord { kind: "decider", text: text.chars().take(80).collect() })
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Decider {
+    type Error = UnknownEvidenceWord;
+
+    fn try_from(text: String) -> Result<Self, UnknownEvidenceWord> {
+        text.parse()
+    }
+}
+
+impl From<Decider> for String {
+    fn from(decider: Decider) -> String {
+        decider.to_string()
+    }
+}
 
 impl Trajectory {
     pub const fn activation(self) -> Activation {
@@ -137,5 +208,19 @@ mod tests {
             assert_eq!(trajectory.activation().trajectory(), *trajectory);
         }
         assert!("strengthening".parse::<Trajectory>().is_err());
+    }
+
+    #[test]
+    fn who_decided_is_one_word() {
+        for decider in
+            [Decider::Rule, Decider::judge("small/model-2.1", "1"), Decider::judge("a b", "")]
+        {
+            let word = decider.to_string();
+            assert!(!word.contains(' '), "{word}");
+            assert_eq!(word.parse(), Ok(decider));
+        }
+        for bad in ["", "Rule", "judge", "judge:x", "judge:a b:1", "person"] {
+            assert!(bad.parse::<Decider>().is_err(), "{bad}");
+        }
     }
 }

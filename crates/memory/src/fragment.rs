@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use crate::cues::DossierPointer;
-use crate::evidence::{EvidenceSignal, RootCause, Trajectory};
+use crate::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use crate::gate;
 use crate::lines::{LineHash, number_in, reference};
 
@@ -30,6 +30,8 @@ pub struct Fragment {
     pub line: Option<LineRef>,
     pub trajectory: Trajectory,
     pub root_cause: Option<RootCause>,
+    /// Who gave it its trajectory.
+    pub by: Decider,
     /// What was seen, a sentence each.
     pub evidence: Vec<String>,
     /// What it means for the line.
@@ -105,6 +107,7 @@ impl Fragment {
         if let Some(cause) = self.root_cause {
             put("root_cause", cause.as_str());
         }
+        put("decided_by", &self.by.to_string());
         text.push_str("---\n\n# Fragment\n\nEvidence:\n\n");
         for sentence in &self.evidence {
             text.push_str(&format!("- {sentence}\n"));
@@ -117,6 +120,11 @@ impl Fragment {
             }
         }
         text
+    }
+
+    /// Returns twelve hexadecimal digits of the SHA-256 of the file.
+    pub fn digest(&self) -> String {
+        short_digest(&self.render())
     }
 
     /// Reads the file `name`.
@@ -137,6 +145,8 @@ impl Fragment {
             line: line_of(&front)?,
             trajectory: word(get("trajectory")?)?,
             root_cause: front.get("root_cause").map(|cause| word(cause)).transpose()?,
+            // What was written before judges were is a rule's.
+            by: front.get("decided_by").map(|by| word(by)).transpose()?.unwrap_or_default(),
             evidence: bullets(body, "Evidence:"),
             note: bullets(body, "Effectiveness note:").join(" "),
             pointers: bullets(body, "Pointers:")
@@ -204,6 +214,12 @@ pub fn read_name(name: &str) -> Option<Named> {
     (line.is_none() == (trajectory == Trajectory::NewSignal)).then_some(Named { line, trajectory })
 }
 
+/// Twelve hexadecimal digits of the SHA-256 of a text.
+pub(crate) fn short_digest(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A time as a part of a name that sorts as time does.
 fn stamp(ts: &str) -> String {
     let kept: String = ts.chars().filter(char::is_ascii_alphanumeric).take(20).collect();
@@ -217,9 +233,7 @@ fn event_word(id: &str) -> String {
     if plain == id {
         return plain;
     }
-    let digest = Sha256::digest(id.as_bytes());
-    let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    format!("{plain}_{hex}")
+    format!("{plain}_{}", short_digest(id))
 }
 
 /// Writes a value of the front matter: bare where it is a plain word, else as a JSON string.
@@ -283,6 +297,7 @@ pub(crate) mod tests {
             line,
             trajectory,
             root_cause: None,
+            by: Decider::Rule,
             evidence: vec!["A person said so.".into()],
             note: "This strengthens `memory/CLAUDE.md:L3`.".into(),
             pointers: DossierPointer::all_in("[[entity-ada]]"),

@@ -65,6 +65,23 @@ pub struct AdmittedEvent<'a> {
     pub payload: &'a str,
 }
 
+/// What an event of Spore's own adds to its turn. It is context for what people say there, and
+/// never a source of evidence itself.
+#[derive(Debug)]
+pub(crate) struct TurnContext<'a> {
+    pub(crate) session_key: Cow<'a, str>,
+    pub(crate) what: ContextKind,
+    pub(crate) payload: &'a str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ContextKind {
+    /// A task that was given.
+    Task,
+    /// Tools that were used, in their order.
+    Trace,
+}
+
 impl<'a> EventHeader<'a> {
     /// Reads a line. What is wrong with it is told in a sentence.
     pub fn read(line: &'a [u8]) -> Result<Self, String> {
@@ -92,8 +109,24 @@ impl<'a> EventHeader<'a> {
         self.id.and_then(text_of).filter(|id| !id.trim().is_empty())
     }
 
+    pub(crate) fn run(&self) -> Option<Cow<'a, str>> {
+        self.run.and_then(text_of)
+    }
+
     pub fn ts(&self) -> Option<Cow<'a, str>> {
         self.ts.and_then(text_of)
+    }
+
+    /// Returns what an event of kind `runner` adds to its turn.
+    pub(crate) fn context(&self, kind: SourceKind) -> Option<TurnContext<'a>> {
+        let (payload, what) = (self.payload?, self.what?);
+        let what = match (kind, what.get()) {
+            (SourceKind::Runner, "\"run.started\"") => ContextKind::Task,
+            (SourceKind::Runner, "\"tools.used\"" | "\"agent.tool_use\"") => ContextKind::Trace,
+            _ => return None,
+        };
+        let session_key = self.session_key.and_then(text_of)?;
+        Some(TurnContext { session_key, what, payload: payload.get() })
     }
 
     /// Opens an event that the gate has let in as one of `kind`.

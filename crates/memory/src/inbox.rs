@@ -1,8 +1,8 @@
 //! Tasks for memory, one file each, and when one may be taken off the pile.
 //!
 //! A task comes as `<file>: <body>`. The file's name is what is acknowledged; the body is kept
-//! as it is; a `[marker]` in front of it says how it came and decides nothing. What work a
-//! task needs is read off its words, and where they say nothing, all of it.
+//! as it is; a `[marker]` in front of it says how it came. What work a task needs is read off its
+//! words; one whose words ask for nothing that memory does is unclear and stays where it is.
 //!
 //! A task is done when the last pass it needs has a [`Terminal`] result. Until then its
 //! file stays where it is: a task may be done twice, never lost.
@@ -88,7 +88,7 @@ pub struct Packet {
     /// Lines it names, as it names them.
     pub lines: Vec<String>,
     pub pointers: Vec<DossierPointer>,
-    /// The passes it needs, in order.
+    /// The passes it needs, in order; none where it is not clear what it asks for.
     pub passes: Vec<PassKind>,
 }
 
@@ -160,7 +160,7 @@ fn passes(marker: Option<&str>, prose: &str) -> Vec<PassKind> {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let (scan, dossier, update) = (has(&SCAN_WORDS), has(&DOSSIER_WORDS), has(&UPDATE_WORDS));
     let (first, last) = match (scan, dossier, update) {
-        (false, false, false) => (PassKind::Scan, PassKind::Update),
+        (false, false, false) => return Vec::new(),
         (true, _, true) => (PassKind::Scan, PassKind::Update),
         (true, _, false) => (PassKind::Scan, PassKind::Crystallize),
         (false, true, true) => (PassKind::Crystallize, PassKind::Update),
@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn the_name_ends_at_the_first_colon_and_a_marker_is_transport() {
-        check("a.md: do: this", "a.md [] {} scan+crystallize+update");
+        check("a.md: do: this", "a.md [] {} ");
+        check("a.md: bring me a coffee", "a.md [] {} ");
         check("a.md: [memory:claude-compress] tidy up", "a.md [memory:claude-compress] {} update");
         check("a.md:[[entity-ada]] is unresolved", "a.md [] {} crystallize");
         check("no colon here", "nothing");
@@ -220,5 +221,7 @@ mod tests {
         let update = Packet::new("a", "prune");
         assert!(!update.is_settled_by(PassKind::Scan, Terminal::Updated));
         assert!(update.is_settled_by(PassKind::Update, Terminal::NoOp));
+        let unclear = Packet::new("a", "bring me a coffee");
+        assert!(PassKind::ALL.iter().all(|pass| !unclear.is_settled_by(*pass, Terminal::Updated)));
     }
 }

@@ -23,5 +23,8 @@ pub mod ledger;
 pub mod lines;
 pub mod matcher;
 pub mod pending;
+pub mod recalled;
 pub mod rules;
 pub mod scan;
+mod speech;
+pub mod turns;

@@ -9,6 +9,7 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::lines::{LineMap, reference};
+use crate::speech::is_unspaced;
 
 /// How an event touches a line, the strongest first.
 #[derive(
@@ -28,9 +29,17 @@ pub enum Relation {
     Slug,
     /// Has one of the line's triggers.
     Cue,
+    /// Has only what the line wants done, which is no trigger of it.
+    Action,
+    /// The task of the pass names the line, and a person said something about no line.
+    Dispatch,
 }
 
 impl Relation {
+    /// Those that letters show, the strongest first.
+    const SHOWN: [Self; 7] =
+        [Self::Line, Self::Number, Self::Pointer, Self::Path, Self::Slug, Self::Cue, Self::Action];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Line => "line",
@@ -39,6 +48,27 @@ impl Relation {
             Self::Path => "path",
             Self::Slug => "slug",
             Self::Cue => "cue",
+            Self::Action => "action",
+            Self::Dispatch => "dispatch",
+        }
+    }
+
+    /// Whether it shows that the line applies.
+    pub(crate) const fn is_trigger(self) -> bool {
+        matches!(self, Self::Pointer | Self::Path | Self::Slug | Self::Cue)
+    }
+
+    /// Its place among those that letters show.
+    const fn mark(self) -> u8 {
+        match self {
+            Self::Line => 1,
+            Self::Number => 1 << 1,
+            Self::Pointer => 1 << 2,
+            Self::Path => 1 << 3,
+            Self::Slug => 1 << 4,
+            Self::Cue => 1 << 5,
+            Self::Action => 1 << 6,
+            Self::Dispatch => 0,
         }
     }
 }
@@ -48,7 +78,20 @@ impl Relation {
 pub struct Related {
     /// The line's place in the map.
     pub line: usize,
+    /// The strongest there is.
     pub relation: Relation,
+    /// Whether the event names what the line wants done.
+    pub names_action: bool,
+}
+
+/// What a session's own trace shows of a line.
+pub(crate) mod trace {
+    /// What the line wants done was done.
+    pub(crate) const ACTED: u8 = 1;
+    /// What it warns of was done.
+    pub(crate) const AGAINST: u8 = 1 << 1;
+    /// A dossier it points to was opened.
+    pub(crate) const OPENED: u8 = 1 << 2;
 }
 
 /// Shorter ones are in every text.
@@ -58,27 +101,76 @@ const SHORTEST_SLUG: usize = 3;
 const SMALL: usize = 16 << 10;
 
 /// Finds the lines that a payload touches.
-pub struct Matcher {
-    search: Option<AhoCorasick>,
-    /// What each pattern stands for.
-    meaning: Vec<Vec<Related>>,
-    /// The strongest relation found for each line, cleared after use.
-    found: Vec<Option<Relation>>,
-    unescaped: Vec<u8>,
-}
+pub struct Matcher(CueSearch);
 
 impl Matcher {
     pub fn new(map: &LineMap) -> Self {
+        let cues = cues_of(map).into_iter();
+        Self(CueSearch::new(
+            map,
+            cues.map(|(line, (text, relation))| (line, text, relation.mark())),
+        ))
+    }
+
+    /// Returns the lines that `payload` touches, in the order of the map, each with the
+    /// strongest relation there is.
+    pub fn related(&mut self, payload: &str, related: &mut Vec<Related>) {
+        related.clear();
+        self.0.marks(payload, |line, marks| {
+            let strongest = Relation::SHOWN.into_iter().find(|one| marks & one.mark() != 0);
+            let names_action = marks & Relation::Action.mark() != 0;
+            related.extend(strongest.map(|relation| Related { line, relation, names_action }));
+        });
+    }
+}
+
+/// Finds what a session's trace shows of the lines.
+pub(crate) struct TraceMatcher(CueSearch);
+
+impl TraceMatcher {
+    pub(crate) fn new(map: &LineMap) -> Self {
+        let mut all: Vec<(usize, String, u8)> = Vec::new();
+        for (at, line) in map.lines().iter().enumerate() {
+            let terms = |list: &[String], mark| -> Vec<(usize, String, u8)> {
+                list.iter().map(|term| (at, term.clone(), mark)).collect()
+            };
+            all.extend(terms(&line.cues.wanted, trace::ACTED));
+            all.extend(terms(&line.cues.avoided, trace::AGAINST));
+            for pointer in &line.cues.pointers {
+                all.push((at, pointer.to_string(), trace::OPENED));
+                all.push((at, pointer.dossier(), trace::OPENED));
+            }
+        }
+        Self(CueSearch::new(map, all.into_iter()))
+    }
+
+    /// Tells what `payload` shows, line by line.
+    pub(crate) fn shown(&mut self, payload: &str, each: impl FnMut(usize, u8)) {
+        self.0.marks(payload, each);
+    }
+}
+
+/// Looks for the cues of all lines in one pass, and tells of each line which were there.
+struct CueSearch {
+    search: Option<AhoCorasick>,
+    /// What each pattern stands for: lines, each with a mark.
+    meaning: Vec<Vec<(usize, u8)>>,
+    /// The marks found for each line, cleared after use.
+    found: Vec<u8>,
+    unescaped: Vec<u8>,
+}
+
+impl CueSearch {
+    fn new(map: &LineMap, cues: impl Iterator<Item = (usize, String, u8)>) -> Self {
         let mut patterns: Vec<String> = Vec::new();
-        let mut meaning: Vec<Vec<Related>> = Vec::new();
-        for (line, (pattern, relation)) in cues_of(map) {
-            let related = Related { line, relation };
+        let mut meaning: Vec<Vec<(usize, u8)>> = Vec::new();
+        for (line, pattern, mark) in cues {
             let known = patterns.iter().position(|known| known.eq_ignore_ascii_case(&pattern));
             match known {
-                Some(at) => meaning[at].push(related),
+                Some(at) => meaning[at].push((line, mark)),
                 None => {
                     patterns.push(pattern);
-                    meaning.push(vec![related]);
+                    meaning.push(vec![(line, mark)]);
                 }
             }
         }
@@ -91,13 +183,10 @@ impl Matcher {
             .build(&patterns)
             .ok()
             .filter(|_| !patterns.is_empty());
-        Self { search, meaning, found: vec![None; map.lines().len()], unescaped: Vec::new() }
+        Self { search, meaning, found: vec![0; map.lines().len()], unescaped: Vec::new() }
     }
 
-    /// Returns the lines that `payload` touches, in the order of the map, each with the
-    /// strongest relation there is.
-    pub fn related(&mut self, payload: &str, related: &mut Vec<Related>) {
-        related.clear();
+    fn marks(&mut self, payload: &str, mut each: impl FnMut(usize, u8)) {
         let Some(search) = &self.search else { return };
         let text = if memchr::memchr(b'\\', payload.as_bytes()).is_some() {
             unescape(payload.as_bytes(), &mut self.unescaped);
@@ -110,15 +199,15 @@ impl Matcher {
             if !stands_alone(text, hit.start(), hit.end()) {
                 continue;
             }
-            for &Related { line, relation } in &self.meaning[hit.pattern().as_usize()] {
-                let best = self.found[line].map_or(relation, |known| known.min(relation));
-                self.found[line] = Some(best);
+            for &(line, mark) in &self.meaning[hit.pattern().as_usize()] {
+                self.found[line] |= mark;
                 any = true;
             }
         }
         if any {
-            for (line, found) in self.found.iter_mut().enumerate() {
-                related.extend(found.take().map(|relation| Related { line, relation }));
+            for (line, found) in self.found.iter_mut().enumerate().filter(|(_, found)| **found != 0)
+            {
+                each(line, std::mem::take(found));
             }
         }
     }
@@ -144,20 +233,38 @@ fn cues_of(map: &LineMap) -> Vec<(usize, (String, Relation))> {
         for trigger in &line.cues.triggers {
             add(trigger.clone(), Relation::Cue);
         }
+        for action in line.cues.actions.iter().chain(&line.cues.wanted) {
+            add(action.clone(), Relation::Action);
+        }
     }
     all
 }
 
 /// Whether no word goes on over either end. A text that begins or ends with something else
-/// than a letter has its end in itself.
+/// than a letter has its end in itself; so has one whose neighbour is of a script that sets no
+/// words apart.
 fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
-    let is_word = |byte: Option<&u8>| {
-        byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80)
-    };
-    let before = start.checked_sub(1).and_then(|at| text.get(at));
-    let begins = !is_word(text.get(start)) || !is_word(before);
-    let ends = !is_word(text.get(end.wrapping_sub(1))) || !is_word(text.get(end));
+    let is_word =
+        |c: Option<char>| c.is_some_and(|c| (c.is_alphanumeric() || c == '_') && !is_unspaced(c));
+    let before = char_before(text, start);
+    let begins = !is_word(char_at(text, start)) || !is_word(before);
+    let ends = !is_word(char_before(text, end)) || !is_word(char_at(text, end));
     begins && ends
+}
+
+fn char_at(text: &[u8], at: usize) -> Option<char> {
+    let first = *text.get(at)?;
+    if first.is_ascii() {
+        return Some(char::from(first));
+    }
+    let piece = &text[at..text.len().min(at + 4)];
+    piece.utf8_chunks().next()?.valid().chars().next().or(Some(char::REPLACEMENT_CHARACTER))
+}
+
+fn char_before(text: &[u8], at: usize) -> Option<char> {
+    let is_start = |byte: &u8| (byte & 0xc0) != 0x80;
+    let start = text.get(..at)?.iter().rposition(is_start)?;
+    char_at(text, start)
 }
 
 /// Undoes the escapes of well-formed JSON; everything else stays. Half a surrogate pair
@@ -254,6 +361,7 @@ mod tests {
         check(&json!("memory/CLAUDE.md:L33"), "");
         check(&json!("überall"), "");
         check(&json!("sagt über!"), "4 cue");
+        check(&json!("überを使う"), "4 cue");
     }
 
     #[test]
@@ -274,7 +382,7 @@ mod tests {
 
     #[test]
     fn an_empty_map_touches_nothing() {
-        let mut related = vec![Related { line: 0, relation: Relation::Cue }];
+        let mut related = vec![Related { line: 0, relation: Relation::Cue, names_action: false }];
         Matcher::new(&LineMap::default()).related("\"anything\"", &mut related);
         assert_eq!(related, []);
     }
@@ -299,7 +407,7 @@ mod tests {
             let payload = json!({ "text": format!("{before} the build is red {after}") });
             let mut related = Vec::new();
             Matcher::new(&map).related(&payload.to_string(), &mut related);
-            prop_assert_eq!(related, vec![Related { line: 2, relation: Relation::Cue }]);
+            prop_assert_eq!(related, vec![Related { line: 2, relation: Relation::Cue, names_action: false }]);
         }
     }
 }

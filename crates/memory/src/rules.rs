@@ -1,17 +1,23 @@
 //! What letters can decide about an event and the lines it touches.
 //!
-//! Three rules, and none of them reads prose:
-//!
 //! - **A statement.** An event `memory.feedback` names a line by its hash or its words and
 //!   says what it did: `{"line": …, "activation": "activated" | "missed" | "waiting",
 //!   "root_cause": …, "note": …}`. A line's number alone is not enough, for it may be that of
 //!   another line by now.
-//! - **A correction.** `correction.edited` from git says which files of a run's work had to be
-//!   put right. Where the run's task file carried a line that names such a file, the trigger
-//!   was there and the work needed correction: the line was missed. The event does not say
-//!   why, so the evidence has no root cause and removes nothing by itself.
-//! - **A new signal.** An event `memory.instruction` or `memory.preference` declares itself to
-//!   be worth remembering. If it touches no line, no line says it.
+//! - **A correction by hand.** `correction.edited` and `correction.reverted` from git say which
+//!   files of a run's work had to be put right. Where the run's task file carried a line that
+//!   names such a file, the trigger was there and the work needed correction: the line was missed.
+//! - **A correction in words.** A person says that what was done is wrong (the module `speech`) and
+//!   names what a line names. Why the line failed is only told where the turn shows it: the person
+//!   blames the rule itself, or the trace shows that it was followed to the letter
+//!   (direction-wrong); or the person names its dossier and the trace shows that it was not opened
+//!   (recall-miss).
+//! - **Help.** The line's trigger was there, what it asks for was done after it, and no person
+//!   objected: see [`crate::turns`]. That a session carried a line, or that its gates were green,
+//!   says nothing about the line.
+//! - **A new signal.** A person corrects, instructs or prefers, in words or by an event
+//!   `memory.instruction` or `memory.preference`, and no line is touched. What memory itself has
+//!   told a session is never a new signal ([`crate::recalled`]).
 //!
 //! Everything else that touches a line is left to a judge.
 
@@ -19,16 +25,24 @@ use serde::Deserialize;
 use serde_json::Value;
 use spore_plain::line_within;
 
+use crate::cues::DossierPointer;
 use crate::evidence::{Activation, EvidenceSignal, RootCause, Trajectory};
 use crate::gate::AdmittedEvent;
-use crate::lines::{LineHash, LineMap};
+use crate::lines::{BroadcastLine, LineHash, LineMap};
 use crate::matcher::{Related, Relation};
+use crate::recalled::Quoting;
+use crate::speech::SpokenKind;
+use crate::turns::SessionTurn;
 
 /// The types of events that are meant for memory.
 pub const FEEDBACK: &str = "memory.feedback";
 pub const INSTRUCTION: &str = "memory.instruction";
 pub const PREFERENCE: &str = "memory.preference";
 const EDITED: &str = "correction.edited";
+const REVERTED: &str = "correction.reverted";
+
+/// A correction that names what more lines name is about none of them for sure.
+const MOST_CORRECTED: usize = 3;
 
 /// How much of a person's own words a fragment keeps.
 const NOTE: usize = 400;
@@ -48,18 +62,137 @@ pub(crate) struct RuleDecision {
 /// Returns the lines that the task files of a run carried.
 pub type CarriedBy<'a> = dyn Fn(&str) -> Vec<LineHash> + 'a;
 
-/// Returns all that the rules can say about an event. `related` are the lines it touches.
-pub(crate) fn judge(
-    heard: &AdmittedEvent<'_>,
-    related: &[Related],
-    map: &LineMap,
-    carried: &CarriedBy<'_>,
-) -> Vec<RuleDecision> {
+/// An event and all that the rules go by.
+pub(crate) struct Hearing<'a> {
+    pub(crate) heard: &'a AdmittedEvent<'a>,
+    /// The lines it touches.
+    pub(crate) related: &'a [Related],
+    pub(crate) map: &'a LineMap,
+    pub(crate) carried: &'a CarriedBy<'a>,
+    /// The session's turn so far.
+    pub(crate) turn: Option<&'a SessionTurn>,
+    /// What kind of thing a person says, and whether they blame the rule.
+    pub(crate) speech: Option<(SpokenKind, bool)>,
+    pub(crate) quoting: Quoting,
+}
+
+/// Whether a kind is that of people who talk.
+pub(crate) fn is_people(kind: &str) -> bool {
+    matches!(kind, "human" | "channel")
+}
+
+/// Returns a person's words, where the payload is a text or has one in its usual place.
+pub(crate) fn words_of(payload: &str) -> Option<String> {
+    match serde_json::from_str(payload).ok()? {
+        Value::String(text) => Some(text),
+        Value::Object(mut fields) => {
+            let places = ["text", "message", "body", "content"];
+            places.iter().find_map(|place| match fields.remove(*place) {
+                Some(Value::String(text)) => Some(text),
+                _ => None,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Returns all that the rules can say about an event.
+pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
+    let Hearing { heard, related, map, carried, speech, quoting, .. } = *hearing;
+    let is_new = related.is_empty() && quoting == Quoting::Nothing;
     match heard.what.as_ref() {
         FEEDBACK => statement(heard, map).into_iter().collect(),
-        EDITED if heard.kind == "git" => corrections(heard, related, map, carried),
-        INSTRUCTION | PREFERENCE if related.is_empty() => new_signal(heard).into_iter().collect(),
-        _ => Vec::new(),
+        EDITED | REVERTED => match heard.kind == "git" {
+            true => corrections(heard, related, map, carried),
+            false => Vec::new(),
+        },
+        INSTRUCTION if is_new => new_signal(heard, SpokenKind::Instruction).into_iter().collect(),
+        PREFERENCE if is_new => new_signal(heard, SpokenKind::Preference).into_iter().collect(),
+        INSTRUCTION | PREFERENCE => Vec::new(),
+        _ => match speech.filter(|_| is_people(&heard.kind)) {
+            Some((SpokenKind::Correction, _)) if !related.is_empty() => corrected_in_words(hearing),
+            Some((speech, _)) if is_new => new_signal(heard, speech).into_iter().collect(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
+    let Hearing { heard, related, map, turn, speech, .. } = *hearing;
+    // A number may be that of another line by now.
+    let touched: Vec<&Related> =
+        related.iter().filter(|related| related.relation != Relation::Number).collect();
+    if touched.len() > MOST_CORRECTED {
+        return Vec::new();
+    }
+    let blamed = touched.len() == 1 && speech.is_some_and(|(_, blames_rule)| blames_rule);
+    let decide = |related: &&Related| {
+        let line = &map.lines()[related.line];
+        let shows = |ask: fn(&SessionTurn, &LineHash) -> bool| {
+            turn.is_some_and(|turn| ask(turn, &line.hash))
+        };
+        let followed = related.names_action && shows(SessionTurn::followed);
+        let unopened = matches!(related.relation, Relation::Pointer | Relation::Path)
+            && !line.cues.pointers.is_empty()
+            && names_pointer(heard.payload, line)
+            && shows(SessionTurn::opened_nothing);
+        let root_cause = match (blamed || followed, unopened) {
+            (true, _) => Some(RootCause::DirectionWrong),
+            (false, true) => Some(RootCause::RecallMiss),
+            (false, false) => None,
+        };
+        let mut evidence = vec![format!(
+            "A message from {} corrected what was done and has what the line names.",
+            heard.kind
+        )];
+        if followed {
+            evidence.push("The session's trace shows that the line had been followed.".to_owned());
+        } else if shows(SessionTurn::went_against) {
+            evidence.push("The session's trace shows what the line warns of.".to_owned());
+        }
+        evidence.extend(own_words(words_of(heard.payload).as_deref()));
+        RuleDecision {
+            line: Some(related.line),
+            trajectory: Trajectory::Weakening,
+            signal: EvidenceSignal::Correction,
+            root_cause,
+            evidence,
+            reason: format!(
+                "This weakens `{}` because its trigger was there and the work needed correction.",
+                line.reference()
+            ),
+        }
+    };
+    touched.iter().map(decide).collect()
+}
+
+fn names_pointer(payload: &str, line: &BroadcastLine) -> bool {
+    let named = |pointer: &DossierPointer| {
+        payload.contains(&pointer.to_string()) || payload.contains(&pointer.dossier())
+    };
+    line.cues.pointers.iter().any(named)
+}
+
+/// What a rule says of a line whose trigger was there and whose action followed.
+pub(crate) fn helped(line: usize, map: &LineMap, kind: &str) -> RuleDecision {
+    let who = if kind == "git" {
+        "The task of a run had the line's trigger, and its work stands as a commit."
+    } else {
+        "The event had the line's trigger, and what was said next objected to nothing."
+    };
+    RuleDecision {
+        line: Some(line),
+        trajectory: Trajectory::Strengthening,
+        signal: EvidenceSignal::Helped,
+        root_cause: None,
+        evidence: vec![
+            who.to_owned(),
+            "The session's trace shows that what the line asks for was done after it.".to_owned(),
+        ],
+        reason: format!(
+            "This strengthens `{}` because its trigger was there and its action followed.",
+            map.lines()[line].reference()
+        ),
     }
 }
 
@@ -126,7 +259,10 @@ fn corrections(
                 root_cause: None,
                 evidence: vec![
                     "The task file of a run carried this line.".to_owned(),
-                    format!("What the run wrote in `{path}`, which the line names, was edited afterwards."),
+                    format!(
+                        "What the run wrote in `{path}`, which the line names, was {} afterwards.",
+                        if heard.what == REVERTED { "taken back" } else { "edited" }
+                    ),
                 ],
                 reason: format!(
                     "This weakens `{}` because its path was worked on and the work needed correction.",
@@ -148,15 +284,15 @@ fn is_at(file: &str, named: &str) -> bool {
     file == named || file.strip_prefix(named).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn new_signal(heard: &AdmittedEvent<'_>) -> Option<RuleDecision> {
-    let payload: Value = serde_json::from_str(heard.payload).ok()?;
-    let text = payload.as_str().or_else(|| payload["text"].as_str())?;
-    let (signal, what) = match heard.what.as_ref() {
-        INSTRUCTION => (EvidenceSignal::Instruction, "standing instruction"),
-        _ => (EvidenceSignal::Preference, "preference"),
+fn new_signal(heard: &AdmittedEvent<'_>, speech: SpokenKind) -> Option<RuleDecision> {
+    let text = words_of(heard.payload)?;
+    let (signal, what) = match speech {
+        SpokenKind::Correction => (EvidenceSignal::Correction, "corrected what was done"),
+        SpokenKind::Instruction => (EvidenceSignal::Instruction, "gave a standing instruction"),
+        SpokenKind::Preference => (EvidenceSignal::Preference, "said what is preferred"),
     };
-    let mut evidence = vec![format!("An event from {} declared a {what}.", heard.kind)];
-    evidence.extend(own_words(Some(text)));
+    let mut evidence = vec![format!("An event from {} {what}.", heard.kind)];
+    evidence.extend(own_words(Some(&text)));
     (evidence.len() > 1).then(|| RuleDecision {
         line: None,
         trajectory: Trajectory::NewSignal,
@@ -203,7 +339,16 @@ mod tests {
             assert_eq!(run, "RUN");
             carried.iter().map(|text| LineHash::of(text)).collect()
         };
-        let judged = judge(&heard, &related, &map, &hashes);
+        let speech = words_of(&payload).and_then(|text| crate::speech::read(&text));
+        let judged = judge(&Hearing {
+            heard: &heard,
+            related: &related,
+            map: &map,
+            carried: &hashes,
+            turn: None,
+            speech,
+            quoting: Quoting::Nothing,
+        });
         let told: Vec<String> = judged
             .iter()
             .map(|j| {
@@ -271,7 +416,8 @@ mod tests {
         check("git", EDITED, &payload, &[other], "");
         check("git", EDITED, &payload, &[], "");
         check("human", EDITED, &payload, &[line], "");
-        check("git", "correction.reverted", &payload, &[line], "");
+        check("git", REVERTED, &payload, &[line], "WEAKENING 1");
+        check("git", REVERTED, &json!({ "commit": "crates/store/" }), &[line], "");
         check("git", EDITED, &json!({ "files": { "crates/storeroom/x": 1 } }), &[line], "");
         check(
             "git",
@@ -289,5 +435,21 @@ mod tests {
         check("human", INSTRUCTION, &json!({ "text": "no SQL outside crates/store/" }), &[], "");
         check("human", INSTRUCTION, &json!({ "text": "  " }), &[], "");
         check("human", INSTRUCTION, &json!(7), &[], "");
+    }
+
+    #[test]
+    fn people_are_understood_and_tools_are_not() {
+        let wrong = json!({ "text": "You forgot that SQL stays in crates/store/" });
+        check("human", "chat.message", &wrong, &[], "WEAKENING 1");
+        check("channel", "chat.message", &wrong, &[], "WEAKENING 1");
+        for kind in ["ci", "check", "verifier", "git"] {
+            check(kind, "chat.message", &wrong, &[], "");
+        }
+        let blamed = json!("That is wrong: the rule about crates/store/ is out of date.");
+        check("human", "chat.message", &blamed, &[], "WEAKENING 1 direction-wrong");
+        check("human", "chat.message", &json!("You forgot the header."), &[], "NEW_SIGNAL 0");
+        check("human", "chat.message", &json!("From now on, squash."), &[], "NEW_SIGNAL 0");
+        check("human", "chat.message", &json!("From now on, SQL goes to crates/store/"), &[], "");
+        check("human", "chat.message", &json!({ "note": "You forgot it." }), &[], "");
     }
 }

@@ -13,14 +13,17 @@ use serde::{Deserialize, Serialize};
 use spore_plain::line_within;
 use spore_store::spine::{Cursor, DEDUP_WINDOW, EventReader, Flaw, SpineProblem};
 
-use crate::evidence::{EvidenceSignal, Trajectory};
+use crate::evidence::{Decider, EvidenceSignal, Trajectory};
 use crate::fragment::{Fragment, LineRef};
-use crate::gate::{AdmittedEvent, EventHeader, Passage};
+use crate::gate::{AdmittedEvent, ContextKind, EventHeader, Passage, TurnContext};
 use crate::known::KnownFragments;
 use crate::lines::{LineHash, LineMap};
-use crate::matcher::{Matcher, Related, Relation};
+use crate::matcher::{Matcher, Related, Relation, TraceMatcher};
 use crate::pending::{Pending, Touch};
-use crate::rules::{self, CarriedBy, RuleDecision};
+use crate::recalled::{Quoting, Recalled};
+use crate::rules::{self, CarriedBy, FEEDBACK, Hearing, RuleDecision, is_people, words_of};
+use crate::speech::{self, SpokenKind};
+use crate::turns::{TurnTrigger, Turns};
 
 /// How many different kinds are counted by name.
 const KINDS: usize = 64;
@@ -45,6 +48,10 @@ pub struct ScanTask<'a> {
     /// How many open touches are kept for each line.
     pub pending_per_line: usize,
     pub carried: &'a CarriedBy<'a>,
+    /// The turns that were open when the last pass ended.
+    pub turns: &'a Turns,
+    /// What memory has told sessions.
+    pub recalled: &'a Recalled,
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -62,6 +69,10 @@ pub struct Scanned {
     /// Evidence that was found again, by line.
     pub repeated: u64,
     pub pending: Pending,
+    /// The turns that are open now.
+    pub turns: Turns,
+    /// Events of people that only said back what memory had told.
+    pub recalled: u64,
     /// The first flaws of the spine, and how many there were.
     pub flaws: Vec<SpineFlaw>,
     pub flawed: u64,
@@ -121,6 +132,7 @@ pub fn scan(reader: &mut EventReader, task: &ScanTask<'_>) -> Result<Scanned, Pa
 struct ScanPass<'a> {
     task: &'a ScanTask<'a>,
     matcher: Matcher,
+    traces: TraceMatcher,
     seen: Recent,
     /// The lines that anything touched.
     touched: Vec<bool>,
@@ -170,6 +182,7 @@ impl<'a> ScanPass<'a> {
         Self {
             task,
             matcher: Matcher::new(task.map),
+            traces: TraceMatcher::new(task.map),
             seen: Recent::default(),
             touched: vec![false; task.map.lines().len()],
             heard: Vec::new(),
@@ -178,6 +191,7 @@ impl<'a> ScanPass<'a> {
             last: Vec::new(),
             done: Scanned {
                 pending: Pending::new(task.pending_per_line),
+                turns: task.turns.clone(),
                 from,
                 ..Scanned::default()
             },
@@ -190,7 +204,12 @@ impl<'a> ScanPass<'a> {
         self.done.events += 1;
         copy(line, &mut self.last);
         match header.gate() {
-            Passage::Internal(kind) => count(&mut self.done.rejected, kind.as_str()),
+            Passage::Internal(kind) => {
+                count(&mut self.done.rejected, kind.as_str());
+                if let Some(context) = header.context(kind) {
+                    self.add_context(&header, &context);
+                }
+            }
             Passage::Unscannable => self.done.unscannable += 1,
             Passage::External(kind) => {
                 let heard = header.hear(kind)?;
@@ -204,28 +223,165 @@ impl<'a> ScanPass<'a> {
         Ok(())
     }
 
+    /// Takes in what an event of Spore's own adds to its turn; it is evidence of nothing itself.
+    fn add_context(&mut self, header: &EventHeader<'_>, context: &TurnContext<'_>) {
+        let session = context.session_key.as_ref();
+        let lines = self.task.map.lines();
+        match context.what {
+            ContextKind::Task => {
+                let Ok(task) = serde_json::from_str::<GivenTask>(context.payload) else { return };
+                if task.started_by.is_some() {
+                    return;
+                }
+                let text = serde_json::Value::String(task.task).to_string();
+                let mut related = std::mem::take(&mut self.related);
+                self.matcher.related(&text, &mut related);
+                let trigger = TurnTrigger {
+                    event: header.id().map(|id| line_within(&id, 80)).unwrap_or_default(),
+                    ts: String::new(),
+                    kind: String::new(),
+                    what: String::new(),
+                    run: header.run().map(std::borrow::Cow::into_owned),
+                };
+                for touch in related.iter().filter(|touch| presents_trigger(touch)) {
+                    let hash = &lines[touch.line].hash;
+                    self.done.turns.trigger(session, hash, trigger.clone());
+                }
+                self.related = related;
+            }
+            ContextKind::Trace => {
+                // A verifier looks at a change with tools of the same names.
+                let by = serde_json::from_str::<TraceOf>(context.payload).unwrap_or_default();
+                if by.role.as_deref() == Some("verifier") {
+                    return;
+                }
+                let turns = &mut self.done.turns;
+                turns.trace(session);
+                self.traces.shown(context.payload, |line, shown| {
+                    turns.show(session, &lines[line].hash, shown);
+                });
+            }
+        }
+    }
+
     fn hear(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>) {
+        let talks = is_people(&heard.kind) && heard.what != FEEDBACK;
+        let said = talks.then(|| words_of(heard.payload)).flatten();
+        let quoting =
+            said.as_deref().map_or(Quoting::Nothing, |said| self.task.recalled.quoted_by(said));
+        if quoting == Quoting::Mostly {
+            self.done.recalled += 1;
+            return;
+        }
+        let speech = said.as_deref().and_then(speech::read);
         let mut related = std::mem::take(&mut self.related);
         self.matcher.related(heard.payload, &mut related);
-        let judged = rules::judge(heard, &related, self.task.map, self.task.carried);
+        let judged = rules::judge(&Hearing {
+            heard,
+            related: &related,
+            map: self.task.map,
+            carried: self.task.carried,
+            turn: self.done.turns.get(heard.session_key.as_deref()),
+            speech,
+            quoting,
+        });
         for touch in &related {
             self.touched[touch.line] = true;
             if !judged.iter().any(|judged| judged.line == Some(touch.line)) {
-                self.leave_open(at, heard, Some(*touch));
+                self.leave_open(at, heard, Some((touch.line, touch.relation)));
             }
         }
-        let from_people = matches!(heard.kind.as_ref(), "human" | "channel");
-        if related.is_empty() && judged.is_empty() && from_people {
+        if related.is_empty() && judged.is_empty() && is_people(&heard.kind) {
             self.leave_open(at, heard, None);
+            let named = |line: &crate::lines::BroadcastLine| self.task.named.contains(&line.hash);
+            let lines = self.task.map.lines().iter().enumerate();
+            for (line, _) in lines.filter(|(_, line)| named(line)) {
+                self.leave_open(at, heard, Some((line, Relation::Dispatch)));
+            }
         }
+        self.follow_turn(heard, &related, speech.map(|(speech, _)| speech));
         for judged in judged {
             self.decide(heard, &judged, &related);
         }
         self.related = related;
     }
 
-    fn leave_open(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>, related: Option<Related>) {
-        let line = related.map(|related| self.task.map.lines()[related.line].hash.clone());
+    /// Goes on with the session's turn: closes what it leaves standing, then takes in what the
+    /// event presents.
+    fn follow_turn(
+        &mut self,
+        heard: &AdmittedEvent<'_>,
+        related: &[Related],
+        speech: Option<SpokenKind>,
+    ) {
+        let Some(session) = heard.session_key.as_deref() else { return };
+        let work_stands = heard.kind == "git" && heard.what.starts_with("commit.");
+        if !is_people(&heard.kind) && !work_stands {
+            return;
+        }
+        let lines = self.task.map.lines();
+        let is_correction = speech == Some(SpokenKind::Correction);
+        if is_correction {
+            for touch in related {
+                self.done.turns.correct(session, &lines[touch.line].hash);
+            }
+        }
+        // A person who corrects something has accepted nothing yet.
+        if !is_correction {
+            let nothing = |_: &LineHash| false;
+            for (hash, trigger) in self.done.turns.close(session, &nothing, work_stands) {
+                self.help(heard, &hash, trigger);
+            }
+        }
+        if is_people(&heard.kind) && !is_correction {
+            let trigger = TurnTrigger {
+                event: heard.id.clone().into_owned(),
+                ts: line_within(&heard.ts, 40),
+                kind: heard.kind.clone().into_owned(),
+                what: line_within(&heard.what, 100),
+                run: heard.run.as_deref().map(str::to_owned),
+            };
+            for touch in related.iter().filter(|touch| presents_trigger(touch)) {
+                let hash = &lines[touch.line].hash;
+                self.done.turns.trigger(session, hash, trigger.clone());
+            }
+        }
+    }
+
+    /// Writes that a line helped; the source is the event that had the trigger, or, where that
+    /// was Spore's own, the one from outside that closed the turn.
+    fn help(&mut self, heard: &AdmittedEvent<'_>, hash: &LineHash, trigger: TurnTrigger) {
+        let Some(line) = self.task.map.lines().iter().position(|line| line.hash == *hash) else {
+            return;
+        };
+        // A run whose task files are known and did not carry the line owes it nothing.
+        let carried = trigger.run.as_deref().map(|run| (self.task.carried)(run));
+        if carried.is_some_and(|carried| !carried.is_empty() && !carried.contains(hash)) {
+            return;
+        }
+        let closed = FragmentOrigin::of(heard);
+        let origin = match trigger.is_external() {
+            true => FragmentOrigin {
+                event: trigger.event,
+                ts: trigger.ts,
+                kind: trigger.kind,
+                what: trigger.what,
+                session_key: closed.session_key,
+            },
+            false => closed,
+        };
+        let judged = rules::helped(line, self.task.map, &origin.kind);
+        let fragment = self.fragment(origin, &judged, Vec::new());
+        self.write(fragment);
+    }
+
+    fn leave_open(
+        &mut self,
+        at: &Cursor,
+        heard: &AdmittedEvent<'_>,
+        touched: Option<(usize, Relation)>,
+    ) {
+        let line = touched.map(|(line, _)| self.task.map.lines()[line].hash.clone());
         self.done.pending.add(Touch {
             event: line_within(&heard.id, 80),
             ts: line_within(&heard.ts, 40),
@@ -233,7 +389,7 @@ impl<'a> ScanPass<'a> {
             what: line_within(&heard.what, 100),
             at: at.clone(),
             line,
-            relation: related.map(|related| related.relation),
+            relation: touched.map(|(_, relation)| relation),
         });
     }
 
@@ -268,6 +424,7 @@ impl<'a> ScanPass<'a> {
             line: line.map(|line| LineRef { number: line.number, hash: line.hash.clone() }),
             trajectory: judged.trajectory,
             root_cause: judged.root_cause,
+            by: Decider::Rule,
             evidence: judged.evidence.clone(),
             note: judged.reason.clone(),
             pointers,
@@ -338,6 +495,27 @@ impl<'a> ScanPass<'a> {
         });
         self.done
     }
+}
+
+/// A task that a run was given. One that a session started has an agent's words.
+#[derive(Deserialize)]
+struct GivenTask {
+    task: String,
+    #[serde(default)]
+    started_by: Option<serde::de::IgnoredAny>,
+}
+
+/// Whose tools a trace tells of.
+#[derive(Default, Deserialize)]
+struct TraceOf {
+    #[serde(default)]
+    role: Option<String>,
+}
+
+/// Whether an event has a line's trigger and does not ask for what the line asks for: who is told
+/// outright what to do does not do it because of a line.
+fn presents_trigger(touch: &Related) -> bool {
+    touch.relation.is_trigger() && !touch.names_action
 }
 
 /// Keeps a line in memory that is there already.

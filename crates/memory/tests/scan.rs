@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use spore_memory::fragment::Fragment;
 use spore_memory::known::KnownFragments;
 use spore_memory::lines::{LineHash, LineMap};
+use spore_memory::recalled::Recalled;
 use spore_memory::scan::{PassError, ScanTask, Scanned, scan};
+use spore_memory::turns::Turns;
 use spore_store::spine::{Cursor, Spine};
 use tempfile::TempDir;
 
@@ -71,6 +73,8 @@ impl World {
             most: self.most,
             pending_per_line: 50,
             carried: &|_| Vec::new(),
+            turns: &Turns::default(),
+            recalled: &Recalled::default(),
             stop,
         };
         scan(&mut Spine::new(self.dir.path()).read_from(from), &task)
@@ -332,5 +336,55 @@ proptest! {
         let whole = world.scan(&Cursor::default());
         prop_assert_eq!(pieces, names(&whole));
         prop_assert_eq!(heard, whole.events);
+    }
+}
+
+/// What memory tells comes back as what people say, and grows by being heard: unless it is known.
+#[test]
+fn what_memory_told_is_never_a_new_signal() {
+    let told: Vec<String> = (0..200)
+        .map(|n| {
+            format!("From now on, part number {n} of the house is swept by whoever is in it last")
+        })
+        .collect();
+    let mut recalled = Recalled::default();
+    told.iter().for_each(|text| recalled.add(text));
+    for (number, kind) in [(0, "human"), (1000, "channel"), (2000, "chat-bridge")] {
+        let world = World::new();
+        for (at, text) in told.iter().enumerate() {
+            let text = match at % 4 {
+                0 => text.clone(),
+                1 => text.to_uppercase(),
+                2 => format!("As it says: {text}!"),
+                _ => format!("> hm\n{}", text.replace(' ', "  ")),
+            };
+            let payload = json!({ "text": text });
+            world.event(
+                number + u32::try_from(at).unwrap(),
+                &json!(kind),
+                "chat.message",
+                &payload,
+            );
+        }
+        let known = KnownFragments::default();
+        let (map, in_ledger, turns) = (world.map.clone(), HashSet::new(), Turns::default());
+        let task = ScanTask {
+            map: &map,
+            known: &known,
+            in_ledger: &in_ledger,
+            named: &[],
+            coverage: false,
+            most: 999,
+            pending_per_line: 50,
+            carried: &|_| Vec::new(),
+            turns: &turns,
+            recalled: &recalled,
+            stop: &|| false,
+        };
+        let scanned =
+            scan(&mut Spine::new(world.dir.path()).read_from(&Cursor::default()), &task).unwrap();
+        assert_eq!(names(&scanned), [] as [String; 0], "{kind}");
+        let heard = if kind == "chat-bridge" { 0 } else { 200 };
+        assert_eq!(scanned.recalled, heard, "{kind}");
     }
 }

@@ -37,13 +37,15 @@ pub enum ToolGroup {
     Nodes,
     /// Flags something for a person to look at.
     Flags,
+    /// The tools of an investigation's passes, which each pass has its own of.
+    Investigation,
 }
 
 /// What one role may use.
 pub type ToolGroups = BTreeSet<ToolGroup>;
 
 impl ToolGroup {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Read,
         Self::Search,
         Self::Write,
@@ -56,6 +58,7 @@ impl ToolGroup {
         Self::Lessons,
         Self::Nodes,
         Self::Flags,
+        Self::Investigation,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -72,6 +75,7 @@ impl ToolGroup {
             Self::Lessons => "lessons",
             Self::Nodes => "nodes",
             Self::Flags => "flags",
+            Self::Investigation => "investigation",
         }
     }
 
@@ -90,7 +94,8 @@ impl ToolGroup {
             | Self::Summary
             | Self::Lessons
             | Self::Nodes
-            | Self::Flags => true,
+            | Self::Flags
+            | Self::Investigation => true,
         }
     }
 }

@@ -198,6 +198,9 @@ pub enum RunStatus {
     Rejected,
     #[serde(rename = "escalated")]
     Escalated,
+    /// Some of its parts ended well and others did not: a list of tasks, a flow.
+    #[serde(rename = "partial")]
+    Partial,
     #[serde(rename = "failed")]
     Failed,
     #[serde(rename = "cancelled")]
@@ -207,7 +210,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Queued,
         Self::Running,
         Self::ParkedBudget,
@@ -218,6 +221,7 @@ impl RunStatus {
         Self::Finished,
         Self::Rejected,
         Self::Escalated,
+        Self::Partial,
         Self::Failed,
         Self::Cancelled,
         Self::RolledBack,
@@ -235,6 +239,7 @@ impl RunStatus {
             Self::Finished => "finished",
             Self::Rejected => "rejected",
             Self::Escalated => "escalated",
+            Self::Partial => "partial",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::RolledBack => "rolled-back",
@@ -308,6 +313,8 @@ impl Run {
                 RunStatus::Rejected
             }
             Some(Outcome::NeedsEscalation) => RunStatus::Escalated,
+            // A session that ended half-way failed, and its failure says in which way.
+            Some(Outcome::Partial) if self.kind != RunKind::Session => RunStatus::Partial,
             Some(Outcome::Interrupted) => RunStatus::Interrupted,
             _ => RunStatus::Failed,
         }

@@ -141,6 +141,11 @@ impl StepKey {
         Self::of(format!("correction/{event}"))
     }
 
+    /// What a model's pass says about one directory, by a digest of its path.
+    pub fn directory(digest: &str) -> Self {
+        Self::of(format!("directory/{digest}"))
+    }
+
     /// A step of a run whose steps are single words, such as a pass over memory.
     pub fn named(word: &'static str) -> Self {
         Self::of(word)

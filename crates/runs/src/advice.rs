@@ -44,6 +44,11 @@ pub(crate) fn next_step(
         RunStatus::ParkedHuman if reason.contains("it reached its budget") => {
             step("give it more to spend", format!("{resume} --budget +5"))
         }
+        RunStatus::ParkedHuman
+            if matches!(run.kind, RunKind::Exec | RunKind::Stage | RunKind::Phase) =>
+        {
+            step("answer it", format!("spore resolve {id} --file ANSWER.md"))
+        }
         RunStatus::ParkedHuman => step("when that is fixed", resume),
         RunStatus::Interrupted if run.is_open() => step("nothing recorded is lost", resume),
         RunStatus::Failed | RunStatus::Escalated if run.kind == RunKind::Orchestrate => {
@@ -115,6 +120,10 @@ mod tests {
             "give it more to spend: spore resume 00000001 --budget +5",
         );
         check(parked(task, Park::Interrupt, ""), "nothing recorded is lost: spore resume 00000001");
+        check(
+            parked(RunKind::Stage, Park::Human, "PLAN: which format?"),
+            "answer it: spore resolve 00000001 --file ANSWER.md",
+        );
         check(
             parked(RunKind::Sentinel, Park::Human, ""),
             "fix what the checks found: spore sentinel --checks-only",

@@ -79,3 +79,11 @@ pub struct Applied {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
+
+impl Applied {
+    /// Returns the commit to name to people: that of the branch the work came into, which is another
+    /// than the one `made` where the branch had moved on.
+    pub fn named<'a>(&'a self, made: &'a CommitId) -> &'a CommitId {
+        self.commit.as_ref().unwrap_or(made)
+    }
+}

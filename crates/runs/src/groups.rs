@@ -16,7 +16,7 @@ use crate::stats::is_decided;
 const NO_CONTEXT: &str = "no-context";
 
 /// The runs of one label.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ExperimentSum {
     pub label: String,
     pub runs: u32,

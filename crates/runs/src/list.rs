@@ -87,7 +87,7 @@ pub fn list_runs(
     };
     let mut rows = Vec::new();
     for run in journal.runs(&query)? {
-        let status = run.status(presence.is_alive(run.id));
+        let status = run.status(run.is_open() && presence.is_alive(run.id));
         if filter.status.is_some_and(|wanted| wanted != status) {
             continue;
         }

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Cost, Ruling, RunId, RunKind, RunStatus};
 
@@ -13,7 +14,7 @@ use crate::live::LiveKind;
 use crate::report::{BounceReport, RunReport, SessionRow};
 
 /// One thing worth telling. `Display` is the plain line.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "news", rename_all = "snake_case")]
 pub enum News {
     Watching {

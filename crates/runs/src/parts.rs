@@ -4,11 +4,12 @@
 //! looked into: it has a report of its own.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use spore_model::{
-    Cost, LedgerEntry, Outcome, RefusedCalls, Run, RunId, RunKind, RunStatus, SessionNotes,
-    Timestamp,
+    CommitId, Cost, LedgerEntry, Outcome, RefusedCalls, Run, RunId, RunKind, RunStatus,
+    SessionNotes, StepKey, Timestamp,
 };
+use spore_pipeline::Done;
 use spore_store::{Journal, JournalError};
 
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -26,6 +27,9 @@ pub struct PartRow {
     pub cost: Cost,
     pub started: Timestamp,
     pub ended: Option<Timestamp>,
+    /// What it made, on its way to a branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
     /// Of a session: what it was not let do.
     #[serde(skip_serializing_if = "RefusedCalls::is_empty")]
     pub refused: RefusedCalls,
@@ -41,7 +45,7 @@ pub(crate) fn parts_of(
     if is_task(run.kind) {
         for merge in merges_of(journal, run.id)? {
             books.extend(journal.ledger(merge.id)?);
-            rows.push(row(&merge, 1, alive));
+            rows.push(row(journal, &merge, 1, alive)?);
         }
     } else {
         collect(journal, run, (1, alive), &mut rows, &mut books)?;
@@ -56,8 +60,13 @@ fn merges_of(journal: &dyn Journal, run: RunId) -> Result<Vec<Run>, JournalError
     Ok(merges)
 }
 
-fn row(child: &Run, depth: u32, alive: bool) -> PartRow {
-    PartRow {
+fn row(
+    journal: &dyn Journal,
+    child: &Run,
+    depth: u32,
+    alive: bool,
+) -> Result<PartRow, JournalError> {
+    Ok(PartRow {
         id: child.id,
         kind: child.kind,
         name: child.name.clone(),
@@ -70,8 +79,40 @@ fn row(child: &Run, depth: u32, alive: bool) -> PartRow {
         cost: child.cost.into(),
         started: child.started,
         ended: child.ended,
+        commit: commit_of(journal, child)?,
         refused: SessionNotes::of_row(child).refused,
+    })
+}
+
+/// What is on record of the work of an exec.
+#[derive(Deserialize)]
+struct ExecWork {
+    line: Option<ExecLine>,
+}
+
+#[derive(Deserialize)]
+struct ExecLine {
+    tip: CommitId,
+}
+
+/// Returns the commit that a run made.
+pub(crate) fn commit_of(
+    journal: &dyn Journal,
+    run: &Run,
+) -> Result<Option<CommitId>, JournalError> {
+    if !is_task(run.kind) && run.kind != RunKind::Exec {
+        return Ok(None);
     }
+    let step = journal.step(run.id, &StepKey::commit())?;
+    let Some(result) = step.and_then(|step| step.result) else { return Ok(None) };
+    if run.kind == RunKind::Exec {
+        let work = serde_json::from_value::<ExecWork>(result).ok();
+        return Ok(work.and_then(|work| work.line).map(|line| line.tip));
+    }
+    Ok(match serde_json::from_value(result) {
+        Ok(Done::Committed { commit }) => Some(commit),
+        _ => None,
+    })
 }
 
 fn collect(
@@ -82,7 +123,7 @@ fn collect(
     books: &mut Vec<LedgerEntry>,
 ) -> Result<(), JournalError> {
     for child in journal.children(run.id)? {
-        rows.push(row(&child, depth, alive));
+        rows.push(row(journal, &child, depth, alive)?);
         if is_task(child.kind) {
             books.extend(journal.ledger(child.id)?);
             for merge in merges_of(journal, child.id)? {

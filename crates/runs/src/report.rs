@@ -14,7 +14,7 @@ use spore_store::{Journal, JournalError};
 use crate::advice::{NextStep, next_step};
 use crate::applied::Applied;
 use crate::live::{Live, LiveKind, Presence};
-use crate::parts::{PartRow, is_task, parts_of};
+use crate::parts::{PartRow, commit_of, is_task, parts_of};
 
 /// One run with its bounces.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -110,10 +110,7 @@ pub fn report_run(
         .filter(|child| child.kind == RunKind::Bounce)
         .map(|bounce| bounce_report(journal, &run, &bounce, alive))
         .collect::<Result<Vec<_>, _>>()?;
-    let commit = match recorded(journal, id, &StepKey::commit())? {
-        Some(Done::Committed { commit }) => Some(commit),
-        _ => None,
-    };
+    let commit = commit_of(journal, &run)?;
     let applied = match recorded(journal, id, &StepKey::apply())? {
         Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
         _ => None,
@@ -125,11 +122,14 @@ pub fn report_run(
     let status = run.status(alive);
     Ok(Some(RunReport {
         status,
-        branch: applied.as_ref().and_then(|applied| applied.branch.clone()),
+        branch: applied
+            .as_ref()
+            .and_then(|applied| applied.branch.clone())
+            .or_else(|| own_branch(&run)),
+        commit: commit.or_else(|| applied.as_ref().and_then(|applied| applied.commit.clone())),
         applied,
         answer: answer_of(journal, &run)?,
         next: next_step(&run, status, resets_at(journal, &run)?),
-        commit,
         bounces,
         sessions: sessions_of(journal, id, alive)?,
         left: presence.left(id),
@@ -140,6 +140,11 @@ pub fn report_run(
         directory: format!(".spore/runs/{id}"),
         run,
     }))
+}
+
+/// Returns the branch that a flow works on, from its beginning.
+fn own_branch(run: &Run) -> Option<String> {
+    Some(run.settings.get("site")?.get("branch")?.as_str()?.to_owned())
 }
 
 /// Returns what a run has cost that is not over: what is booked, and what its sessions tell.

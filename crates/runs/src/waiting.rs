@@ -1,5 +1,6 @@
 //! What waits for a person: runs that do not go on by themselves, why, and what to type.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Cost, Run, RunId, RunStatus, Timestamp};
 use spore_store::{Journal, JournalError, RunQuery};
@@ -9,7 +10,7 @@ use crate::live::Presence;
 use crate::report::resets_at;
 
 /// A run that waits.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct WaitingRun {
     pub run: RunId,
     pub name: String,

@@ -22,12 +22,19 @@ pub struct Declared {
     pub schema: Value,
     /// What a role needs to be granted to call it.
     pub group: ToolGroup,
+    /// Whether its arguments are the result of the session, which a call that is taken ends.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub ends: bool,
+}
+
+fn is_not(it: &bool) -> bool {
+    !it
 }
 
 impl Declared {
     /// Returns whether it proposes something; the others only read.
     pub fn proposes(&self) -> bool {
-        !matches!(self.group, ToolGroup::Graph | ToolGroup::Commands)
+        !matches!(self.group, ToolGroup::Graph | ToolGroup::Commands | ToolGroup::Investigation)
     }
 }
 
@@ -381,6 +388,7 @@ fn declare(
         description: description.to_owned(),
         schema,
         group,
+        ends: false,
     }
 }
 

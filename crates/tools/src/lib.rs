@@ -19,6 +19,7 @@ mod change;
 mod files;
 pub mod graph;
 mod grep;
+pub mod investigation;
 mod registry;
 pub mod remote;
 mod root;

@@ -23,7 +23,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use spore_model::{Fault, Outcome};
+use spore_model::{Fault, Outcome, ToolGroup};
 
 use crate::graph::Declared;
 use crate::{ModelTool, Reach, ToolAnswer, ToolCaller};
@@ -201,7 +201,13 @@ impl Remote {
     }
 
     fn tool(&self, declared: Declared) -> ModelTool {
-        let reach = if declared.proposes() { Reach::Propose } else { Reach::Read };
+        let reach = match declared.ends {
+            true => Reach::Submit,
+            false if declared.proposes() => Reach::Propose,
+            // A pass cannot do without them, however small its model's window is.
+            false if declared.group == ToolGroup::Investigation => Reach::Search,
+            false => Reach::Read,
+        };
         let (remote, name) = (self.clone(), declared.name.clone());
         ModelTool::new(
             &declared.name,

@@ -361,7 +361,8 @@ impl ToolLoop<'_> {
         reply: ModelReply,
         turns: &mut Vec<ConversationTurn>,
     ) -> Option<(Outcome, Option<String>)> {
-        if self.request.schema.is_none() {
+        let hands_in = self.tools.tools().iter().any(|tool| tool.reach == Reach::Submit);
+        if !hands_in {
             return Some((Outcome::Success, None));
         }
         if self.progress.nudges >= self.settings.nudges {

@@ -156,9 +156,9 @@ fn acp(around: &Surroundings, config: &Config, name: &str) -> Result<Arc<dyn Age
 pub(crate) fn model(config: &Config, backend: &str, asked: Option<&str>) -> Option<String> {
     let tier = config.tiers.get(backend);
     match asked? {
-        "low" => tier?.low.clone(),
-        "medium" => tier?.medium.clone(),
-        "high" => tier?.high.clone(),
+        "low" | "low-tier" => tier?.low.clone(),
+        "medium" | "medium-tier" => tier?.medium.clone(),
+        "high" | "high-tier" => tier?.high.clone(),
         name => Some(name.to_owned()),
     }
 }

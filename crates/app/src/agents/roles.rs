@@ -175,6 +175,49 @@ pub(crate) fn tools_outside(
     }
 }
 
+/// Says what is wrong with the name of a tool that a session on `backend` is to have; nothing where
+/// the agent takes no names, or knows this one.
+pub(crate) fn unknown_tool(backend: &str, name: &str) -> Option<String> {
+    const CLAUDE: [&str; 16] = [
+        "Agent",
+        "Bash",
+        "BashOutput",
+        "Edit",
+        "Glob",
+        "Grep",
+        "KillShell",
+        "MultiEdit",
+        "NotebookEdit",
+        "Read",
+        "Skill",
+        "Task",
+        "TodoWrite",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ];
+    let known: Vec<String> = match backend {
+        "claude" => owned(&CLAUDE),
+        own if is_own_loop(own) => {
+            let groups = ToolGroup::ALL.into_iter().filter(|group| *group != ToolGroup::Shell);
+            groups.flat_map(spore_tools::names_of).chain(["run".to_owned()]).collect()
+        }
+        asks if asks_by_kind(asks) => owned(&[
+            "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other",
+        ]),
+        _ => return None,
+    };
+    let word = name.split('(').next().unwrap_or(name);
+    // A server names its tools itself.
+    if word.starts_with("mcp__") || known.iter().any(|known| known == word) {
+        return None;
+    }
+    let nearest = known.iter().min_by_key(|known| spore_config::distance(word, known));
+    let meant = nearest.filter(|known| spore_config::distance(word, known) <= 2);
+    let meant = meant.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+    Some(format!("{backend} has no tool {word:?}{meant}"))
+}
+
 /// What an agent calls the groups of tools.
 struct AgentWords {
     /// The tools of a group that works on files, where it is granted.

@@ -38,6 +38,18 @@ const CONFIG: &str = "\
 # run = \"cargo test\"
 ";
 
+/// The flows that a project can begin with, by the name of their file. The first has what the
+/// others use.
+const FLOWS: [(&str, &str); 7] = [
+    ("executors", include_str!("../../../../assets/flows/executors.toml")),
+    ("big-feature", include_str!("../../../../assets/flows/big-feature.toml")),
+    ("iteration", include_str!("../../../../assets/flows/iteration.toml")),
+    ("debug-fix", include_str!("../../../../assets/flows/debug-fix.toml")),
+    ("chores", include_str!("../../../../assets/flows/chores.toml")),
+    ("planning-only", include_str!("../../../../assets/flows/planning-only.toml")),
+    ("research-only", include_str!("../../../../assets/flows/research-only.toml")),
+];
+
 /// Creates what is missing and touches nothing that is there.
 pub fn init(around: &Surroundings) -> Result<Initialised> {
     let workspace = Workspace::find(around)?;
@@ -73,13 +85,27 @@ pub fn init(around: &Surroundings) -> Result<Initialised> {
 /// Writes the built-in prompts of all roles out for editing, under `.spore/agents/`. One that
 /// is there already stays as it is.
 pub fn init_agents(around: &Surroundings) -> Result<Initialised> {
+    init_with(around, "agents", "md", &BUILT_IN)
+}
+
+/// The same for flows to begin with, under `.spore/flows/`.
+pub fn init_flows(around: &Surroundings) -> Result<Initialised> {
+    init_with(around, "flows", "toml", &FLOWS)
+}
+
+fn init_with(
+    around: &Surroundings,
+    folder: &str,
+    ending: &str,
+    files: &[(&str, &str)],
+) -> Result<Initialised> {
     let mut made = init(around)?;
-    let dir = Workspace::find(around)?.spore_dir().join("agents");
-    for (role, text) in BUILT_IN {
-        let path = dir.join(format!("{role}.md"));
+    let dir = Workspace::find(around)?.spore_dir().join(folder);
+    for (name, text) in files {
+        let path = dir.join(format!("{name}.{ending}"));
         if !path.exists() {
             around.write_file(&path, text.as_bytes())?;
-            made.written.push(format!(".spore/agents/{role}.md"));
+            made.written.push(format!(".spore/{folder}/{name}.{ending}"));
         }
     }
     Ok(made)

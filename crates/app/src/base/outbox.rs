@@ -29,7 +29,8 @@ impl Events<'_> {
             ts: self.around.clock.now(),
             source: EventSource { kind, name: name.to_owned() },
             kind: what.to_owned(),
-            session_key: None,
+            // All that a run and its sessions do is one turn.
+            session_key: Some(self.trace.to_string()),
             run: Some(run),
             trace: Some(self.trace.clone()),
             payload,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use spore_config::Config;
 use spore_effects::files::{Lock, LockError};
 use spore_effects::session::ProcessIdentity;
 use spore_model::{Fault, Run, RunId, RunState, SourceKind};
@@ -14,6 +15,7 @@ use spore_store::{Journal, RunChange};
 use super::error::bug;
 use super::files::create_dir;
 use super::outbox::Events;
+use super::stores::ProjectJournal;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// How long a claim is looked at again before it is believed: a child of a killed process may
@@ -41,6 +43,22 @@ pub(crate) fn claim(workspace: &Workspace, run: RunId) -> Result<Lock> {
     // What a process that was killed seemed to be doing.
     let _ = spore_effects::files::remove_all(&files.live_dir());
     Ok(lock)
+}
+
+/// A run that this process goes on with, and no other meanwhile: the one door of all kinds of runs.
+pub(crate) struct HeldRun {
+    pub(crate) config: Config,
+    pub(crate) journal: ProjectJournal,
+    _lock: Lock,
+}
+
+impl HeldRun {
+    /// Reads the project's settings as they are now and takes the run.
+    pub(crate) fn take(around: &Surroundings, workspace: &Workspace, run: RunId) -> Result<Self> {
+        let config = workspace.config(around, &[])?;
+        let journal = workspace.journal(&config)?;
+        Ok(Self { journal, _lock: claim(workspace, run)?, config })
+    }
 }
 
 /// Reads what a run was started with.

@@ -77,6 +77,13 @@ impl Workspace {
         Ok(Self::at(root, around))
     }
 
+    /// A place of Spore's own for a directory that belongs to no project: what is known of it is
+    /// kept in the user's state directory.
+    pub(crate) fn for_stranger(around: &Surroundings, dir: &Path) -> Self {
+        let home = around.state_home.join("investigations");
+        Self::at(home.join(directory_name(dir)), around)
+    }
+
     /// Returns the repository as seen from where the command was called: a linked worktree
     /// has a HEAD of its own, and that is the one meant. Another repository that happens to
     /// lie below the project is not.

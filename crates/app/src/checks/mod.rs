@@ -4,6 +4,7 @@
 //! It always holds that gates are those of the base and never those of a change, and that a tree is
 //! judged without anything that another change left in the gates' checkout.
 
+pub(crate) mod against;
 pub(crate) mod baseline;
 pub(crate) mod needs;
 pub(crate) mod project;

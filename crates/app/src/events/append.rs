@@ -1,20 +1,31 @@
 //! `spore events append`: other people's events, checked and put on the spine.
 //!
+//! Inside of a session or a check every event is one of kind `runner`, whatever it says: a session
+//! that a sandbox holds asks the broker, which stamps it, and of any other it is known by its
+//! process ([`crate::session::within`]). So an agent's word is never a person's.
+//!
 //! A script, a hook or a person tells what happened; it goes straight to the day's file and
 //! into no journal. Everything is checked before anything is written, because a line of the
 //! spine is never taken back. A payload is only ever data: nothing here looks into it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spore_model::{Event, EventSource, Fault, SourceKind};
+use spore_model::{Event, EventSource, Fault, RunId, SourceKind, TraceId};
 use spore_store::spine::{MAX_LINE_BYTES, Spine, SpineError};
 
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::session::nesting::Ancestry;
+use crate::session::parent::ParentSession;
+use crate::session::within::{AroundSession, around_session};
+use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
+
+/// What a session asks the broker for.
+pub(crate) const APPEND: &str = "append";
 
 /// No payload that is longer than this can be on the spine, so there is no use reading on.
 pub const MAX_PAYLOAD_BYTES: usize = MAX_LINE_BYTES;
 
 /// What the user types about an event. What is left out is filled in.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NewEvent {
     pub kind: String,
     pub what: String,
@@ -27,7 +38,50 @@ pub struct NewEvent {
 
 /// Appends an event and returns it as it stands on the spine.
 pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
-    let kind = source_kind(&asked.kind)?;
+    source_kind(&asked.kind)?;
+    event_type(&asked.what)?;
+    if let Some(parent) = ParentSession::of(around) {
+        return parent.start(APPEND, asked, around, &mut NoProgress);
+    }
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    let inside = around_session(around, &workspace.journal(&config)?)?;
+    let stamp = inside.map(|AroundSession { session, root }| SessionStamp {
+        session,
+        trace: root.map(TraceId::from),
+    });
+    append(around, &workspace, asked, stamp.as_ref())
+}
+
+/// Appends an event on behalf of a session, whose ancestry is in `around`.
+pub(crate) fn append_for_session(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
+    let workspace = Workspace::find(around)?;
+    let (session, trace) = Ancestry::told(around);
+    append(around, &workspace, asked, Some(&SessionStamp { session, trace }))
+}
+
+/// Whose event it is that a session appends.
+struct SessionStamp {
+    session: Option<RunId>,
+    trace: Option<TraceId>,
+}
+
+/// An event is appended at once: there is nothing to tell meanwhile.
+struct NoProgress;
+
+impl Progress for NoProgress {
+    fn update(&mut self, _: &Update) {}
+}
+
+fn append(
+    around: &Surroundings,
+    workspace: &Workspace,
+    asked: &NewEvent,
+    stamp: Option<&SessionStamp>,
+) -> Result<Event> {
+    let asked_kind = source_kind(&asked.kind)?;
+    let kind = if stamp.is_some() { SourceKind::Runner } else { asked_kind };
     let secrets = around.secrets();
     let struck = |text: &str| secrets.strike(text).into_owned();
     let mut event = Event {
@@ -38,7 +92,7 @@ pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
             name: asked
                 .name
                 .as_deref()
-                .map_or(Ok(kind.as_str()), |name| word("name", name))
+                .map_or(Ok(asked_kind.as_str()), |name| word("name", name))
                 .map(struck)?,
         },
         kind: event_type(&asked.what)?.to_owned(),
@@ -47,14 +101,13 @@ pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
             .as_deref()
             .map(|key| word("session", key))
             .transpose()?
-            .map(struck),
-        run: None,
-        trace: None,
+            .map(struck)
+            .or_else(|| stamp?.trace.as_ref().map(ToString::to_string)),
+        run: stamp.and_then(|stamp| stamp.session),
+        trace: stamp.and_then(|stamp| stamp.trace.clone()),
         payload: asked.payload.as_deref().map_or(Ok(Value::Null), payload)?,
     };
     secrets.strike_json(&mut event.payload);
-    let workspace = Workspace::find(around)?;
-    workspace.check_initialised()?;
     let cap = workspace.config(around, &[])?.spine.line_cap_bytes;
     let line = serde_json::to_string(&event).map_err(crate::base::error::bug)?;
     if line.len() as u64 > cap.min(MAX_LINE_BYTES as u64) {

@@ -213,6 +213,7 @@ impl CorrectionSearch<'_> {
                 if taken_back.insert(*run) {
                     let payload = json!({
                         "commit": commit.id, "subject": subject, "reverts": place, "found_by": by,
+                        "files": files_of(patch),
                     });
                     found.push(correction(CorrectionKind::Reverted, commit, *run, payload));
                 }
@@ -269,6 +270,13 @@ impl CorrectionSearch<'_> {
     }
 }
 
+/// How many lines a patch takes out of each file.
+fn files_of(patch: Option<&Patch>) -> BTreeMap<String, usize> {
+    let files = patch.into_iter().flat_map(|patch| &patch.files);
+    let removed = |file: &FilePatch| file.hunks.iter().map(|hunk| hunk.removed.len()).sum();
+    files.filter_map(|file| Some((file.path.clone()?, removed(file)))).collect()
+}
+
 fn correction(kind: CorrectionKind, commit: &Commit, run: RunId, payload: Value) -> Correction {
     let event = event_id(kind, commit.id.as_str(), run, commit.time);
     Correction { event, kind, run, when: commit.time, payload }
@@ -320,7 +328,7 @@ fn tell(
         ts: correction.when,
         source: EventSource { kind: SourceKind::Git, name: "collect".to_owned() },
         kind: correction.kind.as_str().to_owned(),
-        session_key: None,
+        session_key: Some(run.trace.to_string()),
         run: Some(run.id),
         trace: Some(run.trace.clone()),
         payload: correction.payload.clone(),

@@ -3,11 +3,11 @@
 //! It has no retry of its own: the session's outcome is passed on. What counts is what the
 //! process did and what it left behind; the agent's own words can only make that worse.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use spore_agent::SessionReport;
-use spore_compose::{ChildEnd, Diagnosis, ExecPlan, read_status};
+use spore_compose::{ChildEnd, Diagnosis, ExecPlan, Parked, StageWord, complete_line, read_status};
 use spore_context::task_file::{Assignment, Before, TaskFileBudget};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{
@@ -16,6 +16,7 @@ use spore_model::{
 };
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
+use super::worksite::{ExecSaid, Worksite, cure, lacks};
 use crate::agents::backends::{backend, model};
 use crate::agents::roles::RoleTerms;
 use crate::base::files::remove_empty_dir;
@@ -27,6 +28,7 @@ use crate::session::confinement::{OwnHold, SessionConfinement};
 use crate::session::lost::gone_on_with;
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::plan::{SessionPlan, SessionPosition, SessionTools};
+use crate::session::sandbox::Enforcement;
 use crate::{Progress, Result, Update};
 
 /// Where a flow keeps the homes of execs that have no result yet.
@@ -40,6 +42,8 @@ pub(crate) struct Exec<'a> {
     pub(crate) diagnosis: Option<&'a Diagnosis>,
     pub(crate) resolution: Option<&'a str>,
     pub(crate) budget: Option<Usd>,
+    /// What it starts from; nothing where it works in a directory as it is.
+    pub(crate) start: Option<CommitId>,
 }
 
 /// What is on record of an exec, beside what the layer above needs to know.
@@ -48,13 +52,25 @@ pub(crate) struct ExecEnd {
     pub(crate) end: ChildEnd,
     pub(crate) session: RunId,
     pub(crate) result: String,
+    /// What the session was not let do.
+    #[serde(default)]
+    pub(crate) refused: RefusedCalls,
 }
 
 impl Exec<'_> {
     /// Does it, or finds what was done.
     pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<ExecEnd> {
-        let done = self.run(progress)?;
+        let mut done = self.run(progress)?;
         if !waits(done.end.outcome) {
+            if let Some(site) = self.worksite() {
+                let (end, result, refused) = (&done.end, done.result.as_str(), &done.refused);
+                done.end = site.settle(ExecSaid { end, result, refused })?;
+            }
+            if let Some(parked) = self.bring_home(&done.end, progress)? {
+                done.end.outcome = parked.outcome;
+                (done.end.park, done.end.reason) = (Some(parked.park), Some(parked.reason));
+                return Ok(done);
+            }
             let ending = LayerEnding {
                 outcome: done.end.outcome,
                 reason: done.end.reason.as_deref(),
@@ -71,6 +87,7 @@ impl Exec<'_> {
             task: Some(self.plan.prompt.clone()),
             role: Some(self.plan.role.clone()),
             backend: Some(self.backend()),
+            base_commit: self.start.clone(),
             ..ground.blank(self.place.run, RunKind::Exec)
         };
         ground.open(&self.place, RunKind::Exec, &details)?;
@@ -101,12 +118,30 @@ impl Exec<'_> {
             park: Some(park),
             ..ChildEnd::new(self.place.run, outcome, Some(reason.to_owned()))
         };
-        ExecEnd { end, session: self.place.run, result: String::new() }
+        let (session, refused) = (self.place.run, RefusedCalls::default());
+        ExecEnd { end, session, result: String::new(), refused }
     }
 
     fn backend(&self) -> String {
         let config = self.ground.config;
         self.plan.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone())
+    }
+
+    /// Brings its work to the branch, where it is the whole flow.
+    fn bring_home(&self, end: &ChildEnd, progress: &mut dyn Progress) -> Result<Option<Parked>> {
+        let own = self.ground.branch.as_ref().filter(|_| self.place.parent.is_none());
+        let line = end.line.as_ref().filter(|_| end.outcome == Outcome::Success);
+        if let (Some(branch), Some(line)) = (own, line) {
+            branch.record(&line.tip);
+        }
+        self.ground.bring_home(&self.place, end.outcome, progress)
+    }
+
+    /// Where it works, if that is a checkout.
+    fn worksite(&self) -> Option<Worksite<'_>> {
+        let branch = self.ground.branch.as_ref()?;
+        let (ground, place, plan) = (self.ground, &self.place, self.plan);
+        Some(Worksite { ground, place, plan, branch, start: self.start.as_ref()? })
     }
 
     fn session(
@@ -119,6 +154,13 @@ impl Exec<'_> {
         let ground = self.ground;
         let mut plan = self.session_plan(key, ticket, node, progress)?;
         plan.conversation = gone_on_with(&plan, ground.config, progress);
+        if let (Some(talk), [_, ..]) = (&mut plan.conversation, self.answers(ticket)) {
+            talk.prompt = spore_compose::answer(self.plan, self.answers(ticket));
+        }
+        let is_cut = ticket.attempt > 1 && plan.conversation.is_none();
+        if let Some(site) = self.worksite().filter(|_| is_cut) {
+            site.begin_anew(ticket)?;
+        }
         let opener = SessionOpener {
             around: ground.around,
             workspace: ground.workspace,
@@ -140,14 +182,24 @@ impl Exec<'_> {
         let (ground, plan) = (self.ground, self.plan);
         let (config, root) = (ground.config, ground.workspace.root());
         let choice = self.choice();
-        let mut hold = OwnHold::find(ground.around, config, &choice.backend, root)?;
         let scenario = plan.scenario.as_deref().map(|path| root.join(path));
         let agent = backend(ground.around, config, &choice.backend, scenario.as_deref())?;
-        if agent.capabilities().resume {
-            hold = hold.keeping(self.home());
-        }
-        let head = ground.head();
-        let (prompt, brief) = self.task(head.as_ref(), progress);
+        let kept = agent.capabilities().resume.then(|| self.home());
+        let (dir, confinement) = match self.worksite() {
+            Some(site) => {
+                let enforcement = Enforcement::find(ground.around, config, &choice.backend)?;
+                let dir = site.checkout()?.dir().to_owned();
+                (dir, SessionConfinement::Checkout(enforcement))
+            }
+            None => {
+                let dir = &ground.own_dir;
+                let hold = OwnHold::find(ground.around, config, &choice.backend, dir)?;
+                let hold = kept.clone().into_iter().fold(hold, OwnHold::keeping);
+                (dir.clone(), SessionConfinement::OwnDirectory(hold))
+            }
+        };
+        let head = self.start.clone().or_else(|| ground.head());
+        let (prompt, brief) = self.task(head.as_ref(), self.answers(ticket), progress);
         Ok(SessionPlan {
             role: plan.role.clone(),
             name: self.place.name.clone(),
@@ -156,13 +208,13 @@ impl Exec<'_> {
             prompt,
             conversation: None,
             fresh: None,
-            keeps_home: false,
+            keeps_home: kept,
             system_prompt: None,
-            dir: root.to_owned(),
+            dir,
             files: SessionFiles::new(ground.dir().join(&self.place.dir).join("session")),
             terms: RoleTerms::settle(config, &plan.role, plan.max_turns, plan.timeout),
             usd: ground.budget().left(node).usd,
-            tools: SessionTools::Allowed(plan.allowed_tools.clone()),
+            tools: self.tools(),
             brief,
             graph_at: head,
             commands: None,
@@ -178,8 +230,22 @@ impl Exec<'_> {
                 run: self.place.run,
                 key: key.clone(),
             },
-            confinement: SessionConfinement::OwnDirectory(hold),
+            confinement,
         })
+    }
+
+    /// What people answered to an exec that was begun before and asked.
+    fn answers(&self, ticket: &Ticket) -> &[String] {
+        if ticket.attempt > 1 { &self.ground.answers } else { &[] }
+    }
+
+    /// Those that the flow names; in a checkout, where it names none, those of the role.
+    fn tools(&self) -> SessionTools {
+        let names = &self.plan.allowed_tools;
+        match self.start.is_some() && names.is_empty() {
+            true => SessionTools::OfRole { commands: Vec::new() },
+            false => SessionTools::Allowed(names.clone()),
+        }
     }
 
     fn choice(&self) -> AgentChoice {
@@ -191,8 +257,13 @@ impl Exec<'_> {
 
     /// Writes what the exec is to do, with what code, lessons and memory know about it. Where no
     /// index is there to start from none is made: an exec is often shorter than that takes.
-    fn task(&self, at: Option<&CommitId>, progress: &mut dyn Progress) -> (String, Option<Brief>) {
-        let prompt = spore_compose::prompt(self.plan, self.diagnosis, self.resolution);
+    fn task(
+        &self,
+        at: Option<&CommitId>,
+        answers: &[String],
+        progress: &mut dyn Progress,
+    ) -> (String, Option<Brief>) {
+        let prompt = spore_compose::prompt(self.plan, self.diagnosis, self.resolution, answers);
         let found = at.and_then(|at| self.findings(&prompt, at));
         let Some(findings) = found else { return (prompt, None) };
         for warning in &findings.warnings {
@@ -230,13 +301,14 @@ impl Exec<'_> {
         let (outcome, reason) = self.judge(&session.report, &booking.notes.refused);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
         let end = ChildEnd {
-            artifact: self.plan.artifact.clone().filter(|path| self.is_there(path)),
+            artifact: self.plan.artifact.clone().filter(|path| self.is_left(path)),
             diagnosis: tail(&session.report.final_text, cap),
             budget_left: ground.has_left(self.place.budget),
             ..ChildEnd::new(self.place.run, outcome, reason)
         };
         let result = session.report.final_text;
-        let done = ExecEnd { end, session: booking.session, result };
+        let refused = booking.notes.refused.clone();
+        let done = ExecEnd { end, session: booking.session, result, refused };
         if waits(outcome) {
             // It will be run again, so no result of a step will book it.
             booking.book_stopped(ground.journal, &ground.events(), outcome)?;
@@ -265,27 +337,25 @@ impl Exec<'_> {
     /// Judges the session by what it left. Where that is nothing, and where it fails for other
     /// reasons, what it was not let do is a part of why.
     fn judge(&self, report: &SessionReport, refused: &RefusedCalls) -> (Outcome, Option<String>) {
-        let told = judge(report);
+        let told = judge(report, &self.plan.action);
         let (outcome, reason) = match (&self.plan.artifact, told.0) {
-            (Some(path), Outcome::Success) if !self.is_there(path) => {
-                let left = format!("it left no {path}");
-                let why = if refused.is_empty() { left } else { format!("{left}: {refused}") };
-                (Outcome::Failure, Some(why))
+            (Some(path), Outcome::Success) if !self.is_left(path) => {
+                return (Outcome::Failure, Some(lacks(self.plan, path, refused)));
             }
             _ => told,
         };
         if refused.is_empty() || outcome == Outcome::Success {
             return (outcome, reason);
         }
-        let cure =
-            format!("`allowed_tools` of the executor {} lets them through", self.plan.executor);
         let reason = reason.unwrap_or_else(|| refused.to_string());
-        (outcome, Some(format!("{reason}; {cure}")))
+        (outcome, Some(format!("{reason}; {}", cure(self.plan))))
     }
 
-    fn is_there(&self, path: &str) -> bool {
-        let path = self.ground.workspace.root().join(Path::new(path));
-        std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0)
+    /// Whether the artifact is there. In a checkout its commit tells, later.
+    fn is_left(&self, path: &str) -> bool {
+        let path = self.ground.own_dir.join(path);
+        let is_whole = |file: std::fs::Metadata| file.is_file() && file.len() > 0;
+        self.start.is_some() || std::fs::metadata(path).is_ok_and(is_whole)
     }
 }
 
@@ -300,11 +370,15 @@ fn waits(outcome: Outcome) -> bool {
 
 /// Returns the outcome of a session: how it ended, the exit code where that is one of ours, and
 /// the agent's own word where that is worse.
-fn judge(report: &SessionReport) -> (Outcome, Option<String>) {
+fn judge(report: &SessionReport, action: &str) -> (Outcome, Option<String>) {
     match report.outcome {
-        Outcome::Success => match read_status(&report.final_text) {
-            Some((outcome, reason)) => (outcome, Some(reason)),
-            None => (Outcome::Success, None),
+        Outcome::Success => match read_status(&report.final_text, action) {
+            StageWord::Complete => (Outcome::Success, None),
+            StageWord::Less(outcome, reason) => (outcome, Some(reason)),
+            StageWord::Missing => {
+                let line = complete_line(action);
+                (Outcome::Failure, Some(format!("its last line is not {line}")))
+            }
         },
         Outcome::Failure => {
             let code = report.exit.and_then(|code| u8::try_from(code).ok());
@@ -340,20 +414,25 @@ mod tests {
     fn an_exit_code_of_ours_means_what_it_means_everywhere() {
         for outcome in Outcome::ALL.into_iter().filter(|one| *one != Outcome::Success) {
             let code = i32::from(outcome.exit_code());
-            assert_eq!(judge(&report(Outcome::Failure, Some(code), "")).0, outcome);
+            assert_eq!(judge(&report(Outcome::Failure, Some(code), ""), "PLAN").0, outcome);
         }
         for code in [None, Some(0), Some(137), Some(-1), Some(42)] {
-            assert_eq!(judge(&report(Outcome::Failure, code, "")).0, Outcome::Failure);
+            assert_eq!(judge(&report(Outcome::Failure, code, ""), "PLAN").0, Outcome::Failure);
         }
-        assert_eq!(judge(&report(Outcome::TimedOut, Some(0), "")).0, Outcome::TimedOut);
+        assert_eq!(judge(&report(Outcome::TimedOut, Some(0), ""), "PLAN").0, Outcome::TimedOut);
     }
 
     #[test]
     fn words_never_turn_a_failure_into_a_success() {
         let failed = report(Outcome::Failure, Some(1), "STAGE_PLAN_COMPLETE");
-        assert_eq!(judge(&failed).0, Outcome::Failure);
+        assert_eq!(judge(&failed, "PLAN").0, Outcome::Failure);
         let doubts = report(Outcome::Success, Some(0), "STAGE_NEEDS_REFINEMENT: thin");
-        assert_eq!(judge(&doubts), (Outcome::NeedsRefinement, Some("thin".to_owned())));
+        let told = (Outcome::NeedsRefinement, Some("thin".to_owned()));
+        assert_eq!(judge(&doubts, "PLAN"), told);
+        let vague = report(Outcome::Success, Some(0), "I could not decide.");
+        assert_eq!(judge(&vague, "PLAN").0, Outcome::Failure);
+        let done = report(Outcome::Success, Some(0), "done\nSTAGE_PLAN_COMPLETE");
+        assert_eq!(judge(&done, "plan"), (Outcome::Success, None));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use spore_model::{
 };
 use spore_store::Journal;
 
+use super::branch::FlowBranch;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
 use crate::base::step::Steps;
@@ -34,6 +35,12 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) projecting: Mutex<()>,
     /// Serves the tools of its sessions.
     pub(crate) broker: Broker,
+    /// What its parts build on each other on.
+    pub(crate) branch: Option<FlowBranch>,
+    /// Where its sessions work that have no checkout.
+    pub(crate) own_dir: PathBuf,
+    /// What people answered where it asked, oldest first.
+    pub(crate) answers: Vec<String>,
 }
 
 /// Where a layer stands in its flow.

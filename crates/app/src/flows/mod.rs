@@ -5,46 +5,60 @@
 //! [`spore_compose`]; what is here performs its steps: intent, effect, result, layer by layer,
 //! all in the journal.
 //!
-//! A session of a flow works in the project itself and is held there, like one of `spore spawn`; a
-//! stage that is `orchestrate` works in a checkout of its own.
+//! A flow has one branch of its own. Each part works in a checkout of what those before it left,
+//! never in the person's files, and what holds becomes a commit there. Only a flow that a session
+//! starts works in that session's directory, as a part of its work.
 
+mod answers;
+mod branch;
 mod checks;
 mod execs;
 mod flow;
+mod judges;
+mod landing;
 mod layers;
 mod phases;
 mod projection;
+mod prompts;
 mod requests;
 mod stages;
 pub(crate) mod starts;
+mod told;
 mod verified;
+mod worksite;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spore_compose::{ExecPlan, Parked};
 use spore_config::Config;
 use spore_model::{
-    Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, RunStatus,
-    SourceKind, TraceId, Usd,
+    Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
+    Usd,
 };
-use spore_runs::{NextStep, RunReport};
+use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, RunQuery};
 
-use checks::{Checks, ChecksOver, results_path};
+pub use answers::FlowAnswer;
+use answers::MoreSaid;
+use branch::{FlowBranch, FlowSite};
+use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
 use flow::{ActiveFlow, LayerPlace, spent};
 use phases::{Coordinator, PhasesOver};
+pub use prompts::{LintedLine, PromptLint, lint_prompts};
 pub use requests::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
 use requests::{FlowSettings, Planned, plan};
 use stages::{Orchestrator, StagesOver};
+use told::FlowRest;
+pub use told::{FlowChild, FlowReport};
 
 use crate::agents::ready;
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
-use crate::base::run_lock::{claim, read_settings, reopen, unclaimed};
+use crate::base::run_lock::{HeldRun, claim, read_settings, reopen, unclaimed};
+use crate::base::secrets::without_keys;
 use crate::base::starts::StartBounds;
 use crate::report;
 use crate::session::broker::Broker;
@@ -52,31 +66,8 @@ use crate::session::confinement::OwnHold;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::session::parent::{ParentSession, refuse_inside};
 use crate::session::processes::reap;
-use crate::session::sandbox::Sandboxes;
+use crate::session::sandbox::{Enforcement, Sandboxes};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
-
-/// What came of a flow, whatever its layer.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct FlowReport {
-    pub run: RunId,
-    pub kind: RunKind,
-    pub name: String,
-    pub status: RunStatus,
-    pub outcome: Outcome,
-    pub exit_code: u8,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    pub trace_id: TraceId,
-    pub cost: Cost,
-    /// Manifests, signals and transcripts.
-    pub directory: String,
-    /// What a person does now, where it waits for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<NextStep>,
-    /// What the layer hands upwards: an exec's result, a stage manifest, a coordinator's.
-    #[serde(flatten)]
-    pub told: serde_json::Value,
-}
 
 /// Runs one action of an executor.
 pub fn exec(
@@ -86,7 +77,7 @@ pub fn exec(
 ) -> Result<FlowReport> {
     match ParentSession::of(around) {
         Some(parent) => parent.start("exec", asked, around, progress),
-        None => start(around, &asked.options, |ready| plan::exec(ready, asked), progress),
+        None => start(around, &asked.options, None, |ready| plan::exec(ready, asked), progress),
     }
 }
 
@@ -99,7 +90,8 @@ pub(crate) fn exec_within(
 ) -> Result<FlowReport> {
     let options = asked.options.within(around, bounds)?;
     let asked = ExecAsked { options, ..asked.clone() };
-    start(around, &asked.options, |ready| plan::exec(ready, &asked), progress)
+    let dir = Some(bounds.dir.as_path());
+    start(around, &asked.options, dir, |ready| plan::exec(ready, &asked), progress)
 }
 
 /// Runs the stages of an orchestrator.
@@ -110,7 +102,7 @@ pub fn stage(
 ) -> Result<FlowReport> {
     match ParentSession::of(around) {
         Some(parent) => parent.start("stage", asked, around, progress),
-        None => start(around, &asked.options, |ready| plan::stage(ready, asked), progress),
+        None => start(around, &asked.options, None, |ready| plan::stage(ready, asked), progress),
     }
 }
 
@@ -123,7 +115,8 @@ pub(crate) fn stage_within(
 ) -> Result<FlowReport> {
     let options = asked.options.within(around, bounds)?;
     let asked = StageAsked { options, ..asked.clone() };
-    start(around, &asked.options, |ready| plan::stage(ready, &asked), progress)
+    let dir = Some(bounds.dir.as_path());
+    start(around, &asked.options, dir, |ready| plan::stage(ready, &asked), progress)
 }
 
 /// Runs the phases of a coordinator.
@@ -134,7 +127,7 @@ pub fn phase(
 ) -> Result<FlowReport> {
     match ParentSession::of(around) {
         Some(parent) => parent.start("phase", asked, around, progress),
-        None => start(around, &asked.options, |ready| plan::phase(ready, asked), progress),
+        None => start(around, &asked.options, None, |ready| plan::phase(ready, asked), progress),
     }
 }
 
@@ -147,11 +140,12 @@ pub(crate) fn phase_within(
 ) -> Result<FlowReport> {
     let options = asked.options.within(around, bounds)?;
     let asked = PhaseAsked { options, ..asked.clone() };
-    start(around, &asked.options, |ready| plan::phase(ready, &asked), progress)
+    let dir = Some(bounds.dir.as_path());
+    start(around, &asked.options, dir, |ready| plan::phase(ready, &asked), progress)
 }
 
-/// Runs one cycle of the project's checks: the next one of a sentinel that waits for it, else
-/// the first.
+/// Checks the work as it is: goes on with a sentinel that waits and was asked for the same, else
+/// begins one.
 pub fn sentinel(
     around: &Surroundings,
     asked: &SentinelAsked,
@@ -162,18 +156,23 @@ pub fn sentinel(
         let config = workspace.config(around, &[])?;
         let journal = workspace.journal(&config)?;
         let query = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
-        let begun = journal.runs(&query)?.into_iter().filter(|run| run.kind == RunKind::Sentinel);
+        let is_meant = |run: &Run| {
+            let settings = read_settings::<FlowSettings>(run);
+            run.kind == RunKind::Sentinel
+                && settings.is_ok_and(|settings| settings.planned.answers(asked))
+        };
+        let begun = journal.runs(&query)?.into_iter().filter(is_meant);
         if let Some(run) = unclaimed(&workspace, begun.collect()).first() {
-            return go_on(around, &workspace, run, None, progress);
+            return go_on(around, &workspace, run, MoreSaid::default(), progress);
         }
     }
-    let options = FlowOptions::default();
-    start(around, &options, |ready| plan::sentinel(ready, asked), progress)
+    start(around, &asked.options, None, |ready| plan::sentinel(ready, asked), progress)
 }
 
 fn start(
     around: &Surroundings,
     options: &FlowOptions,
+    dir: Option<&Path>,
     plan: impl FnOnce(&requests::Ready<'_>) -> Result<Planned>,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
@@ -183,8 +182,8 @@ fn start(
     let only = ready::only(around, &config, options.backend.as_deref());
     let backend = options.backend.clone().or_else(|| only.clone());
     let options = &FlowOptions { backend, ..options.clone() };
-    let planned =
-        plan(&requests::Ready { around, workspace: &workspace, config: &config, options })?;
+    let ready = requests::Ready { around, workspace: &workspace, config: &config, options, dir };
+    let planned = plan(&ready)?;
     if let Some(backend) = only.filter(|_| planned.starts_sessions()) {
         progress.update(&Update::AgentChosen { backend });
     }
@@ -192,11 +191,19 @@ fn start(
     let notes = match planned.kind() {
         // Its checks work in a checkout, and say what holds them.
         RunKind::Sentinel => Vec::new(),
-        _ => OwnHold::find(around, &config, backend, workspace.root())?.notes().to_vec(),
+        _ => match dir {
+            Some(dir) => OwnHold::find(around, &config, backend, dir)?.notes().to_vec(),
+            None => Enforcement::find(around, &config, backend)?.notes,
+        },
     };
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
     let ancestry = Ancestry::read(around, limit)?;
     planned.refuse_missing(around, &workspace, &config)?;
+    let id = around.ids.run();
+    if options.dry_run {
+        return told::dry(&planned, id, ancestry.trace_of(id));
+    }
+    let site = planned.site(&ready, id, progress)?;
     if !workspace.database().exists() {
         crate::base::init::init(around)?;
         progress.update(&Update::Initialised);
@@ -205,10 +212,16 @@ fn start(
         progress.update(&Update::Shallow { limit });
     }
     let journal = workspace.journal(&config)?;
-    let id = around.ids.run();
     let _lock = claim(&workspace, id)?;
     let budget = options.budget.or(planned.budget()).unwrap_or(config.orchestrate.budget_usd);
-    let settings = FlowSettings { planned, budget, raised: Usd::ZERO, max_depth: limit };
+    let settings = FlowSettings {
+        planned,
+        budget,
+        raised: Usd::ZERO,
+        max_depth: limit,
+        site,
+        answers: Vec::new(),
+    };
     create(around, &journal, &settings, &ancestry, id)?;
     for note in notes {
         progress.update(&Update::NotHeld { note });
@@ -224,32 +237,57 @@ pub(crate) fn resume(
     more: Option<Usd>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
-    go_on(around, workspace, run, more, progress)?;
+    let said = MoreSaid { budget: more, answer: None };
+    go_on(around, workspace, run, said, progress)?;
     let config = workspace.config(around, &[])?;
     report::report(workspace, &workspace.journal(&config)?, run.id)
+}
+
+/// Answers what a flow asked a person, and goes on with it.
+pub fn resolve(
+    around: &Surroundings,
+    typed: &str,
+    answer: &FlowAnswer,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let run = report::root_of(&journal, report::find_run(&journal, typed)?)?;
+    if !run.is_open() {
+        return Err(report::is_over(&run));
+    }
+    let asks = matches!(run.kind, RunKind::Exec | RunKind::Stage | RunKind::Phase);
+    if !asks || run.park != Some(Park::Human) {
+        let message = format!("run {} asks nothing that could be answered", run.id.short());
+        return Err(Error::new(Fault::BadInput, message)
+            .hint(format!("`spore runs show {}` says what it waits for", run.id.short())));
+    }
+    let answer = without_keys(around, &answer.words()?, "the answer", progress);
+    go_on(around, &workspace, &run, MoreSaid { budget: None, answer: Some(answer) }, progress)
 }
 
 fn go_on(
     around: &Surroundings,
     workspace: &Workspace,
     run: &Run,
-    more: Option<Usd>,
+    said: MoreSaid,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
-    let config = workspace.config(around, &[])?;
-    let journal = workspace.journal(&config)?;
-    let _lock = claim(workspace, run.id)?;
+    let held = HeldRun::take(around, workspace, run.id)?;
+    let (config, journal) = (&held.config, &held.journal);
     let mut settings: FlowSettings = read_settings(run)?;
-    if let Some(more) = more {
+    settings.answers.extend(said.answer);
+    if let Some(more) = said.budget {
         settings.budget += more;
         settings.raised += more;
     }
-    let reaped = reap(&config, &journal, run.id, around)?;
-    reopen(around, &journal, run, run.kind.as_str(), &settings)?;
+    let reaped = reap(config, journal, run.id, around)?;
+    reopen(around, journal, run, run.kind.as_str(), &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
-    Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
+    Sandboxes { around, workspace, config, run: run.id }.clean_up();
     let nesting = Nesting { depth: run.depth, limit: settings.max_depth };
-    work(around, workspace, &config, &journal, run.id, nesting, &settings, progress)
+    work(around, workspace, config, journal, run.id, nesting, &settings, progress)
 }
 
 fn create(
@@ -267,6 +305,7 @@ fn create(
         task: Some(task.clone()),
         depth: ancestry.nesting.depth,
         settings: serde_json::to_value(settings).map_err(bug)?,
+        base_commit: settings.site.base().cloned(),
         ..Run::begin(id, kind, name, around.clock.now())
     };
     let events = Events { around, trace };
@@ -274,17 +313,11 @@ fn create(
         "kind": kind,
         "task": task,
         "budget_usd": settings.budget,
+        "branch": settings.site.name(),
         "started_by": ancestry.started_by(journal)?,
     });
     let event = events.make(SourceKind::Runner, kind.as_str(), "run.started", id, payload);
     Ok(journal.create_run(&run, &[event])?)
-}
-
-/// How a flow ended or parked, and what its layer has to say.
-struct Rest {
-    outcome: Outcome,
-    parked: Option<Parked>,
-    told: serde_json::Value,
 }
 
 #[expect(clippy::too_many_arguments, reason = "the one place where all parts of a flow meet")]
@@ -315,8 +348,18 @@ fn work(
         raised: settings.raised,
         projecting: Mutex::new(()),
         broker: Broker::start(around, workspace, config)?,
+        answers: settings.answers.clone(),
+        branch: FlowBranch::of(workspace, &settings.site)?,
+        own_dir: match &settings.site {
+            FlowSite::Session { dir } => dir.clone(),
+            FlowSite::Project | FlowSite::Branch { .. } => workspace.root().to_owned(),
+        },
     };
     ground.write(&ground.dir().join(".trace"), &format!("{}\n", run.trace))?;
+    for (at, answer) in ground.answers.iter().enumerate() {
+        let file = ground.dir().join(format!("resolutions/person-{}.md", at + 1));
+        ground.write(&file, &format!("{}\n", answer.trim_end()))?;
+    }
     ground.live_report()?;
     let place = LayerPlace {
         run: root,
@@ -332,7 +375,7 @@ fn work(
         park(&ground, &run, parked)?;
     }
     outbox::flush(around, workspace, journal)?;
-    report(&ground, rest)
+    told::report(&ground, rest)
 }
 
 fn lead(
@@ -340,17 +383,18 @@ fn lead(
     place: LayerPlace,
     planned: &Planned,
     progress: &mut dyn Progress,
-) -> Result<Rest> {
-    let ended = |outcome, told| Ok(Rest { outcome, parked: None, told });
+) -> Result<FlowRest> {
+    let ended = |outcome, told| Ok(FlowRest { outcome, parked: None, told });
+    let start = ground.branch.as_ref().map(|branch| branch.base.clone());
     match planned {
         Planned::Exec { plan } => {
-            let exec =
-                Exec { ground, place, plan, diagnosis: None, resolution: None, budget: None };
+            let (diagnosis, resolution, budget) = (None, None, None);
+            let exec = Exec { ground, place, plan, diagnosis, resolution, budget, start };
             Ok(exec_rest(plan, exec.work(progress)?))
         }
         Planned::Stage { plan } => {
             let plan = plan.clone();
-            let stages = Orchestrator { ground, place, plan, prefix: String::new() };
+            let stages = Orchestrator { ground, place, plan, prefix: String::new(), start };
             match stages.work(progress)? {
                 StagesOver::Ended(ending) => {
                     ended(ending.outcome, serde_json::to_value(&ending.manifest).map_err(bug)?)
@@ -367,33 +411,38 @@ fn lead(
                 PhasesOver::Parked(parked) => Ok(waiting(parked)),
             }
         }
-        Planned::Sentinel { max_cycles, checks } => {
+        Planned::Sentinel { max_cycles, checks, judges, alone } => {
             let (max_cycles, settings) = (*max_cycles, (**checks).clone());
-            let checks = Checks { ground, place, max_cycles, settings };
-            Ok(checks_rest(&checks, checks.work(progress)?))
+            let judges = judges.as_deref().cloned();
+            let checks = Checks { ground, place, max_cycles, settings, at: None, judges };
+            Ok(checks_rest(&checks, checks.work(progress)?, alone.as_deref()))
         }
     }
 }
 
-fn checks_rest(checks: &Checks<'_>, over: ChecksOver) -> Rest {
-    let (outcome, parked, last) = match over {
-        ChecksOver::Ended { ending, last } => (ending.outcome, None, last),
-        ChecksOver::Parked { parked, last } => (parked.outcome, Some(parked), last),
+fn checks_rest(checks: &Checks<'_>, over: ChecksOver, alone: Option<&str>) -> FlowRest {
+    let (outcome, parked) = match over.rest {
+        ChecksRest::Ended(ending) => (ending.outcome, None),
+        ChecksRest::Parked(parked) => (parked.outcome, Some(parked)),
     };
+    let last = over.last;
     let path = |last| results_path(checks.ground, &checks.place, last);
     let told = json!({
-        "grade": last.as_ref().map(|last| last.overall),
+        "grade": over.grade,
         "results": last.as_ref().map(path),
         "verification": last,
+        "mended": over.mended,
+        "checks_only": checks.judges.is_none(),
+        "no_judges_because": alone,
     });
-    Rest { outcome, parked, told }
+    FlowRest { outcome, parked, told }
 }
 
-fn waiting(parked: Parked) -> Rest {
-    Rest { outcome: parked.outcome, parked: Some(parked), told: json!({}) }
+fn waiting(parked: Parked) -> FlowRest {
+    FlowRest { outcome: parked.outcome, parked: Some(parked), told: json!({}) }
 }
 
-fn exec_rest(plan: &ExecPlan, done: ExecEnd) -> Rest {
+fn exec_rest(plan: &ExecPlan, done: ExecEnd) -> FlowRest {
     let outcome = done.end.outcome;
     let told = json!({
         "executor": plan.executor,
@@ -413,7 +462,7 @@ fn exec_rest(plan: &ExecPlan, done: ExecEnd) -> Rest {
         park: done.end.park.unwrap_or(park),
         reason: done.end.reason.unwrap_or_default(),
     });
-    Rest { outcome, parked, told }
+    FlowRest { outcome, parked, told }
 }
 
 /// Writes down that a flow waits, and for what.
@@ -435,22 +484,4 @@ fn park(ground: &ActiveFlow<'_>, run: &Run, parked: &Parked) -> Result<()> {
 
 fn estimate(below: &[Run]) -> Cost {
     below.iter().map(|run| Cost::from(run.cost)).sum()
-}
-
-fn report(ground: &ActiveFlow<'_>, rest: Rest) -> Result<FlowReport> {
-    let report = report::report(ground.workspace, ground.journal, ground.root)?;
-    Ok(FlowReport {
-        run: ground.root,
-        kind: report.run.kind,
-        name: report.run.name.clone(),
-        status: report.status,
-        outcome: rest.outcome,
-        exit_code: rest.outcome.exit_code(),
-        reason: report.run.reason.clone(),
-        trace_id: report.run.trace.clone(),
-        cost: report.cost,
-        directory: report.directory,
-        next: report.next,
-        told: rest.told,
-    })
 }

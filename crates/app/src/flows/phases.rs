@@ -12,7 +12,7 @@ use spore_compose::{
     PhasesEnding, attempt_dir, phase_dir,
 };
 use spore_model::{
-    Begun, BudgetId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
+    Begun, BudgetId, CommitId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
 };
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
@@ -54,11 +54,16 @@ impl Coordinator<'_> {
     /// Leads the phases to their end, or to where they have to wait.
     pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<PhasesOver> {
         let mut machine = Phases::new(self.plan.clone());
+        let phases: Vec<&str> = self.plan.phases.iter().map(|phase| &*phase.name).collect();
+        self.ground.recall_landings(&self.place, &phases)?;
         self.run_all(&mut machine, progress)?;
         match machine.rest() {
             PhaseNext::Park(parked) => Ok(PhasesOver::Parked(parked)),
             PhaseNext::Do(PhaseStep::Finish { ending }) | PhaseNext::End(ending) => {
-                self.finish(&ending)?;
+                match self.ground.bring_home(&self.place, ending.outcome, progress)? {
+                    Some(parked) => return Ok(PhasesOver::Parked(parked)),
+                    None => self.finish(&ending)?,
+                }
                 Ok(PhasesOver::Ended(ending))
             }
             PhaseNext::Do(PhaseStep::Run { .. }) => {
@@ -107,7 +112,10 @@ impl Coordinator<'_> {
                 let PhaseStep::Run { phase, attempt, orchestrator } = step else { continue };
                 let ground = self.ground;
                 self.keep_resolution(phase, &orchestrator)?;
-                let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
+                let mut intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
+                if let Some(branch) = &ground.branch {
+                    intent = intent.with("base", branch.tip().to_string());
+                }
                 match ground.steps(&self.place).begin(&key, EffectClass::Keyed, intent)? {
                     Begun::Done(end) => {
                         let _ = machine.apply(phase, &end);
@@ -119,10 +127,14 @@ impl Coordinator<'_> {
                             let _ = machine.apply(phase, &self.broke(&ticket)?);
                             continue;
                         };
+                        let start: Option<CommitId> = match &ground.branch {
+                            Some(_) => Some(ticket.planned("base").map_err(bug)?),
+                            None => None,
+                        };
                         let sender = sender.clone();
                         *running += 1;
                         scope.spawn(move || {
-                            let end = self.run_phase(place, orchestrator, &sender);
+                            let end = self.run_phase(place, orchestrator, start, &sender);
                             let _ = sender.send(Said::Over { phase, key, ticket, end });
                         });
                     }
@@ -203,17 +215,21 @@ impl Coordinator<'_> {
         &self,
         place: LayerPlace,
         plan: OrchestratorPlan,
+        start: Option<CommitId>,
         sender: &Sender<Said>,
     ) -> Result<ChildEnd> {
         let ground = self.ground;
         let mut progress = Caller(sender.clone());
-        let (name, budget) = (place.name.clone(), place.budget);
+        let (name, budget, attempt) = (place.name.clone(), place.budget, place.attempt);
         progress.update(&Update::layer("orch", &name, "STARTING".to_owned(), None));
         let prefix = format!("{name}.");
-        let orchestrator = Orchestrator { ground, place, plan, prefix };
+        let orchestrator = Orchestrator { ground, place, plan, prefix, start };
         let over = orchestrator.work(&mut progress);
         let told = over.and_then(|over| orchestrator.told(&over));
         ground.settle(budget, Usd::ZERO);
+        let told = told.and_then(|end| {
+            ground.land(&self.place, (&name, attempt), &orchestrator.plan, end, &mut progress)
+        });
         let mut end = told?;
         end.budget_left = ground.has_left(self.place.budget);
         let status = spore_compose::status(end.outcome);
@@ -271,7 +287,7 @@ impl Coordinator<'_> {
                 ground.write(&dir.join("manifest.json"), &text)?;
             }
             let path = ground.path_of(Path::new(&last.manifest));
-            ground.signal(last.run, &report.phase, Some(&path))?;
+            ground.signal(last.run, &report.phase, &ground.pointer(&path))?;
         }
         Ok(())
     }

@@ -13,11 +13,10 @@ use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::Result;
 
 impl ActiveFlow<'_> {
-    /// Writes the signal of a run whose fate is decided. `path` is what it points at, below
-    /// the project's root.
-    pub(crate) fn signal(&self, run: RunId, name: &str, path: Option<&str>) -> Result<()> {
+    /// Writes the signal of a run whose fate is decided, and what it points at.
+    pub(crate) fn signal(&self, run: RunId, name: &str, pointer: &SignalPointer) -> Result<()> {
         match self.journal.run(run)? {
-            Some(run) => self.write_signal(&run, name, path),
+            Some(run) => self.write_signal(&run, name, pointer),
             None => Ok(()),
         }
     }
@@ -36,17 +35,18 @@ impl ActiveFlow<'_> {
             ended: Some(at),
             ..run
         };
-        self.write_signal(&run, &place.name, ending.points_at)?;
+        let pointer = ending.points_at.map(|path| self.pointer(path)).unwrap_or_default();
+        self.write_signal(&run, &place.name, &pointer)?;
         self.report_with(Some(&run))
     }
 
-    fn write_signal(&self, run: &Run, name: &str, path: Option<&str>) -> Result<()> {
-        let pointer = path.map_or_else(SignalPointer::default, |path| self.pointer(path));
-        let Some(signal) = signal(run, name, &pointer) else { return Ok(()) };
+    fn write_signal(&self, run: &Run, name: &str, pointer: &SignalPointer) -> Result<()> {
+        let Some(signal) = signal(run, name, pointer) else { return Ok(()) };
         self.write(&self.dir().join(".signals").join(signal.file), &signal.text)
     }
 
-    fn pointer(&self, path: &str) -> SignalPointer {
+    /// Points at a file below the project's root.
+    pub(crate) fn pointer(&self, path: &str) -> SignalPointer {
         let file = self.workspace.root().join(path);
         let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
         SignalPointer { path: path.to_owned(), bytes }

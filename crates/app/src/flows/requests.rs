@@ -1,6 +1,7 @@
 //! What a person asks of a flow, and what it means: flow files read, names looked up.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use spore_compose::{
@@ -8,12 +9,21 @@ use spore_compose::{
 };
 use spore_config::Config;
 use spore_effects::files::paths_in;
-use spore_model::{Fault, RunKind, Usd};
+use spore_model::{Fault, RunId, RunKind, Usd};
+use spore_runs::{Apply, UnknownApply};
 
+use super::branch::FlowSite;
 use super::checks;
+use super::judges::SentinelJudges;
+use crate::agents::roles;
 use crate::base::starts::StartBounds;
+use crate::checks::project::refuse_submodules;
 use crate::run::settings::RunSettings;
-use crate::{Error, Result, Surroundings, Workspace};
+use crate::run::start::refuse_branch;
+use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
+
+/// How long the session of a stage may take where neither flow nor call says otherwise.
+const STAGE_TIME: Duration = Duration::from_mins(10);
 
 /// What every layer takes. What is left out comes from the flow, then from the configuration.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -24,6 +34,21 @@ pub struct FlowOptions {
     pub scenario: Option<PathBuf>,
     pub budget: Option<Usd>,
     pub max_depth: Option<u32>,
+    /// What becomes of the flow's branch at the end.
+    #[serde(default)]
+    pub apply: Option<Apply>,
+    /// The model of every executor that names none: a tier, or the vendor's own name.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The time of every session that says nothing of it.
+    #[serde(default)]
+    pub timeout: Option<Duration>,
+    /// What every session is told beside its task.
+    #[serde(default)]
+    pub extra_context: Option<String>,
+    /// Tells what would be done, and does nothing of it.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -50,23 +75,31 @@ pub struct PhaseAsked {
 
 #[derive(Clone, Debug, Default)]
 pub struct SentinelAsked {
+    /// Ask no role: only run the checks.
+    pub checks_only: bool,
+    /// What the work was to do, in the words of the person who asked for it.
+    pub task: String,
+    /// What the work began from, as git names it.
+    pub since: Option<String>,
+    /// Have tests written for each fix that its coder never sees.
+    pub hold_out: bool,
+    pub options: FlowOptions,
     pub max_cycles: Option<u32>,
     /// Begin with cycle 1, although an earlier sentinel waits for its next cycle.
     pub fresh: bool,
 }
 
 impl FlowOptions {
-    /// Returns what is asked for as far as a session may ask for it. A flow works in the project
-    /// itself, so only a session may start one that is shown the project.
+    /// Returns what is asked for as far as a session may ask for it. Such a flow works where that
+    /// session does, as a part of its work.
     pub(crate) fn within(&self, around: &Surroundings, bounds: &StartBounds) -> Result<Self> {
-        let root = Workspace::find_for_run(around)?.root().to_owned();
-        bounds.seen(&root, &root)?;
         let seen = |path: &Path| bounds.seen(&around.cwd, path);
         Ok(Self {
-            backend: self.backend.clone(),
             scenario: self.scenario.as_deref().map(seen).transpose()?,
             budget: bounds.budget(self.budget),
             max_depth: Some(bounds.depth(self.max_depth)),
+            apply: None,
+            ..self.clone()
         })
     }
 }
@@ -81,15 +114,34 @@ pub(crate) struct FlowSettings {
     /// How much of the budget was added later.
     pub(crate) raised: Usd,
     pub(crate) max_depth: u32,
+    #[serde(default)]
+    pub(crate) site: FlowSite,
+    /// What people answered where it asked, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) answers: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "flow", rename_all = "snake_case")]
 pub(crate) enum Planned {
-    Exec { plan: ExecPlan },
-    Stage { plan: OrchestratorPlan },
-    Phase { plan: CoordinatorPlan },
-    Sentinel { max_cycles: u32, checks: Box<RunSettings> },
+    Exec {
+        plan: ExecPlan,
+    },
+    Stage {
+        plan: OrchestratorPlan,
+    },
+    Phase {
+        plan: CoordinatorPlan,
+    },
+    Sentinel {
+        max_cycles: u32,
+        checks: Box<RunSettings>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judges: Option<Box<SentinelJudges>>,
+        /// Why no role is asked, where one should be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alone: Option<String>,
+    },
 }
 
 impl Planned {
@@ -136,6 +188,7 @@ impl Planned {
             Self::Exec { .. } => config.flows.exec_depth,
             Self::Stage { .. } => config.flows.stage_depth,
             Self::Phase { .. } => config.flows.phase_depth,
+            Self::Sentinel { judges: Some(_), .. } => config.flows.stage_depth,
             // It starts no session.
             Self::Sentinel { .. } => u32::MAX,
         }
@@ -161,6 +214,71 @@ impl Planned {
         Ok(())
     }
 
+    /// Refuses what cannot be done in the directory of a session: what needs a commit.
+    fn refuse_commits(&self) -> Result<()> {
+        let is_exec = |plan: &OrchestratorPlan| {
+            plan.stages.iter().all(|stage| matches!(stage.work, StageWork::Exec(_)))
+        };
+        let fits = match self {
+            Self::Exec { .. } | Self::Sentinel { .. } => true,
+            Self::Stage { plan } => is_exec(plan),
+            Self::Phase { plan } => plan.phases.iter().all(|phase| is_exec(&phase.orchestrator)),
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Error::new(Fault::Usage, "a flow inside a session runs executors alone").hint(
+            "stages that are `orchestrate` or `sentinel` need a commit: start the flow outside of \
+             the session",
+        ))
+    }
+
+    /// Decides where a new flow works, and tells what of the person's files is not there.
+    pub(crate) fn site(
+        &self,
+        ready: &Ready<'_>,
+        run: RunId,
+        progress: &mut dyn Progress,
+    ) -> Result<FlowSite> {
+        if self.kind() == RunKind::Sentinel {
+            return Ok(FlowSite::Project);
+        }
+        let Ready { around, workspace, config, options, dir } = *ready;
+        if let Some(dir) = dir {
+            if dir != workspace.root() {
+                self.refuse_commits()?;
+            }
+            return Ok(FlowSite::Session { dir: dir.to_owned() });
+        }
+        let repository = workspace.repository(around)?;
+        refuse_branch(&repository)?;
+        let base = repository.head()?;
+        repository.complete(&base)?;
+        refuse_submodules(&repository, &base, config)?;
+        let apply = match options.apply {
+            Some(apply) => apply,
+            None => config.orchestrate.apply.parse().map_err(|error: UnknownApply| {
+                Error::new(Fault::Config, format!("orchestrate.apply: {error}"))
+            })?,
+        };
+        let dirty = repository.dirty_files()?;
+        if dirty > 0 {
+            progress.update(&Update::NotInBase { files: dirty });
+        }
+        Ok(FlowSite::branch(run, base, apply))
+    }
+
+    /// Returns whether it is the sentinel that is asked for.
+    pub(crate) fn answers(&self, asked: &SentinelAsked) -> bool {
+        match self {
+            Self::Sentinel { judges: Some(judges), .. } => {
+                !asked.checks_only && judges.task == asked.task
+            }
+            Self::Sentinel { judges: None, alone, .. } => asked.checks_only || alone.is_some(),
+            _ => false,
+        }
+    }
+
     /// Returns whether any agent works in it.
     pub(crate) fn starts_sessions(&self) -> bool {
         !self.agents().is_empty()
@@ -181,7 +299,9 @@ impl Planned {
             Self::Phase { plan } => {
                 plan.phases.iter().flat_map(|phase| of_stages(&phase.orchestrator)).collect()
             }
-            Self::Sentinel { .. } => Vec::new(),
+            Self::Sentinel { judges, .. } => {
+                judges.iter().map(|one| (one.backend.clone(), one.scenario.clone())).collect()
+            }
         }
     }
 }
@@ -192,6 +312,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) config: &'a Config,
     pub(crate) options: &'a FlowOptions,
+    /// The directory of the session that asks for it, where one does.
+    pub(crate) dir: Option<&'a Path>,
 }
 
 impl Ready<'_> {
@@ -219,7 +341,18 @@ impl Ready<'_> {
     fn fill_exec(&self, plan: &mut ExecPlan) -> Result<()> {
         plan.backend = plan.backend.take().or_else(|| self.options.backend.clone());
         plan.scenario = plan.scenario.take().or(self.scenario()?);
+        plan.model = plan.model.take().or_else(|| self.options.model.clone());
+        let timeout = plan.timeout.or(self.options.timeout);
+        plan.timeout = Some(timeout.unwrap_or(STAGE_TIME));
+        plan.prompt.push_str(&self.extra_context());
         Ok(())
+    }
+
+    /// What the call adds to every task, as data.
+    fn extra_context(&self) -> String {
+        let Some(text) = &self.options.extra_context else { return String::new() };
+        let text = spore_secrets::strike_out(&self.around.secrets().strike(text));
+        format!("\n\n## Extra context\n\n{}", spore_plain::fenced("text", text.trim_end()))
     }
 
     fn fill(&self, plan: &mut OrchestratorPlan) -> Result<()> {
@@ -229,6 +362,9 @@ impl Ready<'_> {
                 StageWork::Orchestrate(task) => {
                     task.backend = task.backend.take().or_else(|| self.options.backend.clone());
                     task.scenario = task.scenario.take().or(self.scenario()?);
+                    task.model = task.model.take().or_else(|| self.options.model.clone());
+                    task.timeout = task.timeout.or(self.options.timeout);
+                    task.task.push_str(&self.extra_context());
                 }
                 StageWork::Sentinel => {}
             }
@@ -244,7 +380,7 @@ pub(crate) mod plan {
     };
 
     pub(crate) fn exec(ready: &Ready<'_>, asked: &ExecAsked) -> Result<Planned> {
-        let flows = flows(ready.workspace)?;
+        let flows = flows(ready)?;
         let mut plan =
             flows.exec(&asked.name, &asked.action, &asked.target).map_err(unplannable)?;
         ready.fill_exec(&mut plan)?;
@@ -252,7 +388,7 @@ pub(crate) mod plan {
     }
 
     pub(crate) fn stage(ready: &Ready<'_>, asked: &StageAsked) -> Result<Planned> {
-        let flows = flows(ready.workspace)?;
+        let flows = flows(ready)?;
         let planned = flows.stages(&asked.name, &asked.modifier, &asked.target, &ready.habits());
         let mut plan = planned.map_err(unplannable)?;
         ready.fill(&mut plan)?;
@@ -260,7 +396,7 @@ pub(crate) mod plan {
     }
 
     pub(crate) fn phase(ready: &Ready<'_>, asked: &PhaseAsked) -> Result<Planned> {
-        let flows = flows(ready.workspace)?;
+        let flows = flows(ready)?;
         let mut plan = flows.phases(&asked.name, &ready.habits()).map_err(unplannable)?;
         for phase in &mut plan.phases {
             ready.fill(&mut phase.orchestrator)?;
@@ -269,14 +405,57 @@ pub(crate) mod plan {
     }
 
     pub(crate) fn sentinel(ready: &Ready<'_>, asked: &SentinelAsked) -> Result<Planned> {
-        let checks = super::checks::settings(ready.around, ready.workspace, ready.config)?;
+        let checks = super::checks::settings(ready.around, ready.workspace, ready.config, None)?;
         let max_cycles = asked.max_cycles.unwrap_or(ready.config.sentinel.max_cycles);
-        Ok(Planned::Sentinel { max_cycles, checks: Box::new(checks) })
+        let (judges, alone) = match asked.checks_only {
+            true => (None, None),
+            false => match super::judges(ready, asked)? {
+                Ok(judges) => (Some(Box::new(judges)), None),
+                Err(why) => (None, Some(why)),
+            },
+        };
+        Ok(Planned::Sentinel { max_cycles, checks: Box::new(checks), judges, alone })
     }
 }
 
+/// Settles who is asked by a sentinel, or says why no role can be.
+fn judges(
+    ready: &Ready<'_>,
+    asked: &SentinelAsked,
+) -> Result<std::result::Result<SentinelJudges, String>> {
+    let (around, config) = (ready.around, ready.config);
+    let chosen = ready.options.backend.clone();
+    let name = chosen.unwrap_or_else(|| config.orchestrate.backend.clone());
+    let scenario = ready.scenario()?;
+    let found = crate::agents::backends::backend(around, config, &name, scenario.as_deref());
+    match found {
+        Ok(_) => {}
+        // An agent that was named has to be there; one that was not named need not.
+        Err(error) if asked.options.backend.is_none() && error.fault == Fault::Missing => {
+            return Ok(Err(error.to_string()));
+        }
+        Err(error) => return Err(error),
+    }
+    let repository = ready.workspace.repository(around)?;
+    let since = match &asked.since {
+        Some(since) => repository.resolve(since)?,
+        // Work that is not committed yet, else the last commit.
+        None if repository.dirty_files()? > 0 => repository.head()?,
+        None => repository.resolve("HEAD~1").or_else(|_| repository.head())?,
+    };
+    Ok(Ok(SentinelJudges {
+        backend: Some(name),
+        scenario,
+        model: asked.options.model.clone(),
+        task: asked.task.clone(),
+        since,
+        hold_out: asked.hold_out,
+    }))
+}
+
 /// Reads all flow files, in the order of their names.
-fn flows(workspace: &Workspace) -> Result<Flows> {
+fn flows(ready: &Ready<'_>) -> Result<Flows> {
+    let Ready { workspace, config, options, .. } = *ready;
     let dir = workspace.spore_dir().join("flows");
     let mut paths = paths_in(&dir)
         .map_err(|error| Error::io(format!("cannot read {}", spore_plain::path(&dir)), error))?;
@@ -288,7 +467,16 @@ fn flows(workspace: &Workspace) -> Result<Flows> {
         })?;
         files.push(FlowFile { path, text });
     }
-    Ok(Flows::read(&files)?)
+    let flows = Flows::read(&files)?;
+    let role = |role: &str| {
+        let error = roles::require(workspace.root(), config, role).err()?;
+        let hint = error.hint_text().map(|hint| format!("; {hint}"));
+        Some(format!("{error}{}", hint.unwrap_or_default()))
+    };
+    let usual = options.backend.as_deref().unwrap_or(&config.orchestrate.backend);
+    let tool = |own: Option<&str>, name: &str| roles::unknown_tool(own.unwrap_or(usual), name);
+    flows.check_words(&role, &tool)?;
+    Ok(flows)
 }
 
 fn unplannable(error: PlanError) -> Error {

@@ -1,13 +1,15 @@
 //! L2: an orchestrator's stages, each a child run of the layer below.
 
 use spore_compose::{
-    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, StageNext, StageStep, StageWork,
-    Stages, StagesEnding, refinement,
+    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, SignalPointer, StageEntry,
+    StageNext, StageStep, StageWork, Stages, StagesEnding, WorkLine, refinement,
 };
-use spore_model::{Begun, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
+use spore_model::{Begun, CommitId, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
 
+use super::branch::FlowBranch;
 use super::execs::Exec;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
+use super::verified::Verified;
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::{Error, Progress, Result, Update};
@@ -19,6 +21,8 @@ pub(crate) struct Orchestrator<'a> {
     pub(crate) plan: OrchestratorPlan,
     /// What the signals of its stages begin with: the phase they belong to.
     pub(crate) prefix: String,
+    /// Where its first stage starts; nothing where all work in a directory as it is.
+    pub(crate) start: Option<CommitId>,
 }
 
 /// How far the stages came.
@@ -35,6 +39,7 @@ impl Orchestrator<'_> {
         let details = Run { task: Some(task), ..self.ground.blank(self.place.run, RunKind::Stage) };
         self.ground.open(&self.place, RunKind::Stage, &details)?;
         let mut machine = Stages::new(self.plan.clone());
+        let mut tip = self.line().map(|line| line.tip);
         let mut next = machine.start();
         loop {
             let step = match next {
@@ -42,9 +47,16 @@ impl Orchestrator<'_> {
                 StageNext::Park(parked) => return Ok(StagesOver::Parked(parked)),
                 StageNext::End(ending) => return Ok(StagesOver::Ended(ending)),
             };
-            next = self.step(&mut machine, &step, progress)?;
+            next = self.step(&mut machine, &step, &mut tip, progress)?;
             self.project(&machine)?;
         }
+    }
+
+    /// What the stages go on from.
+    fn line(&self) -> Option<WorkLine> {
+        let base = self.start.clone()?;
+        let begun = || WorkLine { tip: base.clone(), base: base.clone() };
+        Some(self.plan.line.clone().unwrap_or_else(begun))
     }
 
     /// What the layer above is to know.
@@ -62,9 +74,22 @@ impl Orchestrator<'_> {
             StagesOver::Ended(ending) => ChildEnd {
                 stages: ending.manifest.stages.clone(),
                 diagnosis: self.diagnosis(ending)?,
+                line: self.line_of(ending),
                 ..end
             },
         })
+    }
+
+    /// What the stages that passed left, where that is anything.
+    fn line_of(&self, ending: &StagesEnding) -> Option<WorkLine> {
+        let passed = |entry: &&StageEntry| entry.status == PartStatus::Success;
+        let stages = ending.manifest.stages.iter().filter(passed);
+        let begun = self.line()?;
+        // Stages that passed before are among them; what came later stands on theirs.
+        let new = stages.filter(|entry| !self.plan.passed.contains(entry));
+        let tip = new.filter_map(|entry| entry.commit.clone()).next_back();
+        let line = WorkLine { tip: tip.unwrap_or(begun.tip), base: begun.base };
+        (line.base != line.tip).then_some(line)
     }
 
     /// What the last stage that failed had to say.
@@ -81,32 +106,65 @@ impl Orchestrator<'_> {
         &self,
         machine: &mut Stages,
         step: &StageStep,
+        tip: &mut Option<CommitId>,
         progress: &mut dyn Progress,
     ) -> Result<StageNext> {
         let ground = self.ground;
         let StageStep::Run { stage, attempt, diagnosis } = step else {
-            return self.conclude(machine, step);
+            return self.conclude(machine, step, progress);
         };
         let key = step.key(&self.plan);
         let steps = ground.steps(&self.place);
         let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
-            Begun::Done(end) => return Ok(machine.apply(step, &end)),
+            Begun::Done(end) => {
+                self.goes_on_from(&end, tip);
+                return Ok(machine.apply(step, &end));
+            }
             Begun::Do(ticket) => ticket,
         };
         let place = self.child(*stage, *attempt, &ticket)?;
         progress.update(&Update::layer("exec", &place.name, started(*attempt), None));
-        let end = self.run_stage(*stage, place, diagnosis.as_ref(), progress)?;
+        let end = self.run_stage(*stage, place, (tip.as_ref(), diagnosis.as_ref()), progress)?;
         let next = machine.apply(step, &end);
         // What has to wait has no result yet: resume does it again.
         if !matches!(next, StageNext::Park(_)) {
             steps.finish(&key, &ticket, &steps.entry(&end)?)?;
+            self.goes_on_from(&end, tip);
+            if let Some(branch) = self.own_branch() {
+                branch.follow()?;
+            }
         }
         Ok(next)
     }
 
-    fn conclude(&self, machine: &mut Stages, step: &StageStep) -> Result<StageNext> {
+    /// Takes note of what a stage left, for the next one to start from.
+    fn goes_on_from(&self, end: &ChildEnd, tip: &mut Option<CommitId>) {
+        let Some(line) = end.line.as_ref().filter(|_| end.outcome == Outcome::Success) else {
+            return;
+        };
+        *tip = Some(line.tip.clone());
+        if let Some(branch) = self.own_branch() {
+            branch.record(&line.tip);
+        }
+    }
+
+    /// The branch, where these stages are the whole flow. What a phase made lands when all of it
+    /// holds.
+    fn own_branch(&self) -> Option<&FlowBranch> {
+        self.ground.branch.as_ref().filter(|_| self.place.parent.is_none())
+    }
+
+    fn conclude(
+        &self,
+        machine: &mut Stages,
+        step: &StageStep,
+        progress: &mut dyn Progress,
+    ) -> Result<StageNext> {
         let StageStep::Finish { ending } = step else { return Ok(machine.start()) };
+        if let Some(parked) = self.ground.bring_home(&self.place, ending.outcome, progress)? {
+            return Ok(StageNext::Park(parked));
+        }
         self.finish(ending)?;
         let end = ChildEnd::new(self.place.run, ending.outcome, Some(ending.reason.clone()));
         Ok(machine.apply(step, &end))
@@ -129,7 +187,7 @@ impl Orchestrator<'_> {
         &self,
         stage: usize,
         place: LayerPlace,
-        diagnosis: Option<&Diagnosis>,
+        (tip, diagnosis): (Option<&CommitId>, Option<&Diagnosis>),
         progress: &mut dyn Progress,
     ) -> Result<ChildEnd> {
         let plan = &self.plan.stages[stage];
@@ -138,13 +196,15 @@ impl Orchestrator<'_> {
             StageWork::Exec(exec) => {
                 let resolution = self.plan.resolution.as_deref();
                 let (ground, budget) = (self.ground, plan.budget);
-                let exec = Exec { ground, place, plan: exec, diagnosis, resolution, budget };
+                let start = tip.cloned();
+                let exec = Exec { ground, place, plan: exec, diagnosis, resolution, budget, start };
                 exec.work(progress)?.end
             }
             StageWork::Orchestrate(task) => {
-                super::verified::run(self.ground, &place, task, plan.budget, diagnosis, progress)?
+                let asked = Verified { plan: task, budget: plan.budget, diagnosis, start: tip };
+                super::verified::run(self.ground, &place, &asked, progress)?
             }
-            StageWork::Sentinel => super::checks::run(self.ground, &place, progress)?,
+            StageWork::Sentinel => super::checks::run(self.ground, &place, tip, progress)?,
         };
         let status = spore_compose::status(end.outcome);
         progress.update(&Update::layer("exec", &name, status, end.reason.clone()));
@@ -164,12 +224,21 @@ impl Orchestrator<'_> {
         ground.end(&self.place, RunKind::Stage, &told, ending)
     }
 
+    /// What the signal of a stage points at: its artifact, in the commit that holds it.
+    fn pointer(&self, entry: &StageEntry) -> SignalPointer {
+        let Some(path) = &entry.artifact else { return SignalPointer::default() };
+        match &entry.artifact_mark {
+            Some(mark) => SignalPointer { path: path.clone(), bytes: mark.bytes },
+            None => self.ground.pointer(path),
+        }
+    }
+
     /// Writes a signal file for each stage whose fate is decided.
     fn project(&self, machine: &Stages) -> Result<()> {
         for (at, entry) in machine.settled() {
             let Some(run) = entry.run else { continue };
             let name = format!("{}{}", self.prefix, self.plan.stages[at].name);
-            self.ground.signal(run, &name, entry.artifact.as_deref())?;
+            self.ground.signal(run, &name, &self.pointer(entry))?;
             if entry.exit_code == Some(Outcome::NeedsRefinement.exit_code()) {
                 let end = self.recorded(at, entry.attempts)?;
                 let text = refinement(&name, &end, entry.attempts);

@@ -1,26 +1,37 @@
 //! A stage that is a whole verified run: its own checkout, gates and verdict.
 
-use spore_compose::{ChildEnd, Diagnosis, OrchestratePlan};
-use spore_model::{Outcome, Run, RunState, Usd};
+use spore_compose::{ChildEnd, Diagnosis, OrchestratePlan, WorkLine};
+use spore_model::{CommitId, Outcome, Run, RunState, StepKey, Usd};
+use spore_pipeline::Done;
+use spore_runs::Apply;
 
 use super::flow::{ActiveFlow, LayerPlace, spent};
+use crate::base::step::recorded;
 use crate::run::request::Orchestrate;
 use crate::run::start::{Under, within};
 use crate::{Progress, Result};
+
+/// A verified run that a stage asks for.
+pub(crate) struct Verified<'a> {
+    pub(crate) plan: &'a OrchestratePlan,
+    pub(crate) budget: Option<Usd>,
+    pub(crate) diagnosis: Option<&'a Diagnosis>,
+    /// What those before it left.
+    pub(crate) start: Option<&'a CommitId>,
+}
 
 /// Runs the task, goes on with it, or tells how it ended.
 pub(crate) fn run(
     ground: &ActiveFlow<'_>,
     place: &LayerPlace,
-    plan: &OrchestratePlan,
-    budget: Option<Usd>,
-    diagnosis: Option<&Diagnosis>,
+    asked: &Verified<'_>,
     progress: &mut dyn Progress,
 ) -> Result<ChildEnd> {
+    let Verified { plan, budget, diagnosis, start } = *asked;
     if let Some(run) = ground.journal.run(place.run)?
         && run.state == RunState::Ended
     {
-        return Ok(told(ground, place, &run));
+        return told(ground, place, &run);
     }
     let before = cost(ground, place)?;
     let Ok(node) = ground.reserve(place.budget, budget) else {
@@ -39,6 +50,10 @@ pub(crate) fn run(
         // In all, of which some may be gone already.
         budget: Some(left + before),
         timeout: plan.timeout,
+        base: start.map(ToString::to_string),
+        subject: start.map(|_| "flow: ".to_owned()),
+        // The flow brings it onto its branch.
+        apply: start.map(|_| Apply::None),
         ..Orchestrate::default()
     };
     let under = Under {
@@ -53,11 +68,11 @@ pub(crate) fn run(
     ground.settle(node, Usd::from_nanos(more));
     ground.live_report()?;
     match (ran, ground.journal.run(place.run)?) {
-        (_, Some(run)) if run.state == RunState::Ended => Ok(told(ground, place, &run)),
-        (Ok(_), Some(run)) => Ok(ChildEnd { park: run.park, ..told(ground, place, &run) }),
+        (_, Some(run)) if run.state == RunState::Ended => told(ground, place, &run),
+        (Ok(_), Some(run)) => Ok(ChildEnd { park: run.park, ..told(ground, place, &run)? }),
         // It could not even begin.
         (Err(error), _) => Err(error),
-        (Ok(report), None) => Ok(told(ground, place, &report.run)),
+        (Ok(report), None) => told(ground, place, &report.run),
     }
 }
 
@@ -77,8 +92,16 @@ fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
     }
 }
 
-fn told(ground: &ActiveFlow<'_>, place: &LayerPlace, run: &Run) -> ChildEnd {
+fn told(ground: &ActiveFlow<'_>, place: &LayerPlace, run: &Run) -> Result<ChildEnd> {
     let outcome = run.outcome.unwrap_or(Outcome::Interrupted);
     let end = ChildEnd::new(run.id, outcome, run.reason.clone());
-    ChildEnd { budget_left: ground.has_left(place.budget), ..end }
+    let committed = recorded::<Done>(ground.journal, run.id, &StepKey::commit())?;
+    let line = match (committed, &run.base_commit) {
+        (Some(Done::Committed { commit }), Some(base)) if ground.branch.is_some() => {
+            Some(WorkLine { base: base.clone(), tip: commit })
+        }
+        _ => None,
+    };
+    let line = line.filter(|_| outcome == Outcome::Success);
+    Ok(ChildEnd { budget_left: ground.has_left(place.budget), line, ..end })
 }

@@ -145,7 +145,7 @@ impl Keeping<'_> {
 
 /// The id that the code index gives a file or directory, whether it is indexed or not: the
 /// entry stands below it, so a question about a place finds what was said about it.
-fn place_node(kind: EntryKind, path: &str) -> NodeId {
+pub(super) fn place_node(kind: EntryKind, path: &str) -> NodeId {
     let path = if path == "." { "" } else { path };
     crate::indexing::node_key(kind.as_str(), path, "", 0).id()
 }

@@ -8,33 +8,45 @@
 //!
 //! It is a run like any other. Looking is not an effect, so a run that is gone on with looks
 //! again; everything it writes is by key.
+//!
+//! With an agent that is ready, `passes` then has a model read what changed. What that says stands
+//! beside what counting says; neither takes the other's place.
 
 mod entries;
+mod passes;
 mod shared;
 
 pub(crate) mod base_scan;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use spore_config::Config;
 use spore_investigate::artefacts::{BRIEF, LOG, LogLine, META, Meta, SCAN};
-use spore_investigate::{ScanReport, Tree, path_text};
+use spore_investigate::{ScanReport, Tree};
 use spore_model::{Fault, Outcome, Park, Run, RunKind, RunState, StepKey, Timestamp};
 use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, StepEntry};
 
+use crate::agents::known::{KNOWN, Known};
+use crate::agents::{backends, ready};
 use crate::base::error::bug;
-use crate::base::files::pretty;
+use crate::base::files::{create_private_dir, pretty, remove_empty_dir};
 use crate::base::outbox;
 use crate::base::run_lock::claim;
+use crate::base::totals;
 use crate::indexing::{Reporter, Silent};
 use crate::report;
+use crate::session::nesting::Ancestry;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 pub use entries::Kept;
+pub use passes::{DirectoryCounts, PassesReport, RaisedFlag};
+use passes::{PassRun, Stop, mark_stale};
 pub use shared::InvestigateAsked;
-use shared::{InvestigationRun, InvestigationSettings, named};
+use shared::{InvestigationRun, InvestigationSettings, ReaderSettings, named};
 
 /// The result of an investigation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -44,37 +56,117 @@ pub struct Investigated {
     /// None where nothing was recorded.
     pub run: Option<RunReport>,
     pub entries: Option<Kept>,
+    /// What models said; none where no model was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PassesReport>,
     /// Why nothing was recorded, and how to get what only a model can tell.
     pub notes: Vec<String>,
 }
 
-/// Looks at a directory and records what was seen, if it belongs to a project.
+/// Looks at a directory and records what was seen, if it belongs to a project or a model reads it.
 pub fn investigate(
     around: &Surroundings,
     asked: &InvestigateAsked,
     reporter: &dyn Reporter,
+    progress: &mut dyn Progress,
 ) -> Result<Investigated> {
     let target = base_scan::target(around, &asked.scan.dir)?;
     let workspace = match &around.root {
         Some(_) => Workspace::find(around)?,
         None => Workspace::around_dir(around, &target)?,
     };
-    let config = workspace.config(around, &[])?;
+    let mut config = workspace.config(around, &[])?;
+    let readers = readers(around, &mut config, asked, progress)?;
     let real_root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
     let base = target.strip_prefix(&real_root).map(Path::to_owned);
-    match base {
-        Ok(base) if workspace.is_initialised() => {
+    let settings = |base: &Path, target: Option<&Path>, passes| InvestigationSettings {
+        base: base.to_owned(),
+        target: target.map(Path::to_owned),
+        passes,
+        asked: asked.clone(),
+    };
+    match (base, readers) {
+        (Ok(base), readers) if workspace.is_initialised() => {
+            let (passes, note) = readers.split();
             let investigation =
                 InvestigationRun::open(around, &workspace, &config, around.ids.run())?;
-            investigation.start(&base, &target, asked, reporter)
+            let settings = settings(&base, None, passes);
+            investigation.start(&settings, &target, note, reporter, progress)
         }
-        outside => {
+        (_, Readers::Model(passes)) => {
+            let workspace = Workspace::for_stranger(around, &target);
+            create_private_dir(&workspace.spore_dir())?;
+            let investigation =
+                InvestigationRun::open(around, &workspace, &config, around.ids.run())?;
+            let settings = settings(Path::new(""), Some(&target), Some(*passes));
+            let root = spore_plain::path(workspace.root());
+            let note = format!("It belongs to no project: what is known of it is in {root}.");
+            investigation.start(&settings, &target, Some(note), reporter, progress)
+        }
+        (outside, Readers::None(note)) => {
             let tree = base_scan::read(around, &config, &target, &asked.scan, reporter)?;
             let scan = base_scan::told(around, &config, &target, &asked.scan, &tree);
-            let notes = vec![nothing_recorded(&workspace, outside.is_ok()), rest(&asked.scan.dir)];
-            Ok(Investigated { scan, run: None, entries: None, notes })
+            let notes = vec![nothing_recorded(&workspace, outside.is_ok()), note];
+            Ok(Investigated { scan, run: None, entries: None, passes: None, notes })
         }
     }
+}
+
+/// Who reads what counting cannot tell.
+enum Readers {
+    Model(Box<ReaderSettings>),
+    /// No agent is there; the text says how to get one.
+    None(String),
+}
+
+impl Readers {
+    fn split(self) -> (Option<ReaderSettings>, Option<String>) {
+        match self {
+            Self::Model(passes) => (Some(*passes), None),
+            Self::None(note) => (None, Some(note)),
+        }
+    }
+}
+
+/// Finds who reads: the agent that was named or set, or the only one that is ready. Where there is
+/// none, counting is all, and that is no failure.
+fn readers(
+    around: &Surroundings,
+    config: &mut Config,
+    asked: &InvestigateAsked,
+    progress: &mut dyn Progress,
+) -> Result<Readers> {
+    let counted = "This is what counting tells: no model has read anything.";
+    if asked.no_model {
+        return Ok(Readers::None(format!("{counted} Without --no-model an agent reads it.")));
+    }
+    ready::choose(around, config, asked.backend.as_deref(), progress);
+    let backend = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
+    // A scenario is written for tasks of a run.
+    if backend.is_empty() || (backend == "replay" && asked.backend.is_none()) {
+        let how = "To have it read, sign in to an agent (`spore agents list`) or add \
+                   `--backend NAME`.";
+        return Ok(Readers::None(format!("{counted} {how}")));
+    }
+    let known = KNOWN.iter().find(|known| known.name == backend);
+    let is_signed_out = |known: &&Known| known.signed_in(around, config) == Some(false);
+    if let Some(known) = known.filter(is_signed_out) {
+        let note = format!("{counted} {backend} is not signed in: {}.", known.sign_in);
+        return Ok(Readers::None(note));
+    }
+    let model = |tier: &str| {
+        backends::model(config, &backend, Some(asked.model.as_deref().unwrap_or(tier)))
+    };
+    let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
+    Ok(Readers::Model(Box::new(ReaderSettings {
+        low: model("low"),
+        medium: model("medium"),
+        high: model("high"),
+        budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
+        jobs: asked.jobs.unwrap_or(1).clamp(1, 64),
+        nesting: ancestry.nesting,
+        backend,
+    })))
 }
 
 /// Goes on with an investigation that was cut short.
@@ -97,33 +189,56 @@ pub(crate) fn go_on(
     let event = investigation.event("run.resumed", json!({}));
     investigation.journal.update_run(run.id, &change, &[event])?;
     progress.update(&Update::Resumed { run: run.id, reaped: 0 });
-    let target = base_scan::target(around, &workspace.root().join(&settings.base))?;
-    investigation.work(&settings, &target, &Silent)?;
+    let target = match &settings.target {
+        Some(target) => base_scan::target(around, target)?,
+        None => base_scan::target(around, &workspace.root().join(&settings.base))?,
+    };
+    investigation.work(&settings, &target, &Silent, progress)?;
     report::report(workspace, &investigation.journal, run.id)
+}
+
+/// What an investigation has come to.
+struct WorkDone {
+    scan: ScanReport,
+    kept: Kept,
+    passes: Option<PassesReport>,
 }
 
 impl InvestigationRun<'_> {
     fn start(
         &self,
-        base: &Path,
+        settings: &InvestigationSettings,
         target: &Path,
-        asked: &InvestigateAsked,
+        note: Option<String>,
         reporter: &dyn Reporter,
+        progress: &mut dyn Progress,
     ) -> Result<Investigated> {
         let _lock = claim(self.workspace, self.run)?;
-        let settings = InvestigationSettings { base: base.to_owned(), asked: asked.clone() };
-        let name = format!("investigate {}", named(base));
+        let base = named(&settings.base);
+        let passes = settings.passes.as_ref();
         let run = Run {
-            settings: serde_json::to_value(&settings).map_err(bug)?,
-            ..Run::begin(self.run, RunKind::Investigate, name, self.around.clock.now())
+            settings: serde_json::to_value(settings).map_err(bug)?,
+            backend: passes.map(|passes| passes.backend.clone()),
+            model: passes.and_then(|passes| passes.medium.clone()),
+            ..Run::begin(
+                self.run,
+                RunKind::Investigate,
+                format!("investigate {base}"),
+                self.around.clock.now(),
+            )
         };
-        let payload = json!({ "target": named(base), "scope": asked.scan.scope() });
+        let payload = json!({ "target": base, "scope": settings.asked.scan.scope() });
         let event = self.event("run.started", payload);
         self.journal.create_run(&run, &[event])?;
-        let (scan, kept) = self.work(&settings, target, reporter)?;
+        let done = self.work(settings, target, reporter, progress)?;
         let run = report::report(self.workspace, &self.journal, self.run)?;
-        let notes = vec![rest(&asked.scan.dir)];
-        Ok(Investigated { scan, run: Some(run), entries: Some(kept), notes })
+        Ok(Investigated {
+            scan: done.scan,
+            run: Some(run),
+            entries: Some(done.kept),
+            passes: done.passes,
+            notes: note.into_iter().collect(),
+        })
     }
 
     /// Looks, then does what is not on record as done.
@@ -132,12 +247,13 @@ impl InvestigationRun<'_> {
         settings: &InvestigationSettings,
         target: &Path,
         reporter: &dyn Reporter,
-    ) -> Result<(ScanReport, Kept)> {
+        progress: &mut dyn Progress,
+    ) -> Result<WorkDone> {
         outbox::flush(self.around, self.workspace, &self.journal)?;
         let asked = &settings.asked.scan;
         let read = base_scan::read(self.around, self.config, target, asked, reporter);
         let tree = match read {
-            Ok(tree) => tree,
+            Ok(tree) => Arc::new(tree),
             Err(error) => return Err(self.cut_short(error)),
         };
         let scan = base_scan::told(self.around, self.config, target, asked, &tree);
@@ -151,25 +267,71 @@ impl InvestigationRun<'_> {
             self.write_artefacts(settings, &scan, &tree, &kept, at)?;
             Ok(json!({ "hash": scan.hash }))
         })?;
+        let passes = match &settings.passes {
+            Some(passes) => {
+                let opened = PassRun::open(self, settings, passes, &scan, &tree, target)?;
+                let (told, stop) = opened.run(self.around.clock.now(), progress)?;
+                drop(opened);
+                remove_empty_dir(&self.workspace.run_state(self.run));
+                if let Some(Stop { why, park: Some(park), outcome }) = stop {
+                    self.park(park, outcome, &why)?;
+                    return Ok(WorkDone { scan, kept, passes: Some(told) });
+                }
+                Some(told)
+            }
+            None => None,
+        };
         let _: Value = steps.once(&StepKey::finish(), |ticket, entry| {
-            self.conclude(&scan, &kept, ticket.time().map_err(bug)?, entry);
+            let at = ticket.time().map_err(bug)?;
+            if settings.passes.is_none() {
+                mark_stale(self, settings, &tree, at)?;
+            }
+            self.conclude(&scan, &kept, passes.as_ref(), at, entry)?;
             Ok(json!({}))
         })?;
-        Ok((scan, kept))
+        Ok(WorkDone { scan, kept, passes })
+    }
+
+    /// Lets the run wait; `spore resume` goes on with it.
+    fn park(&self, park: Park, outcome: Outcome, why: &str) -> Result<()> {
+        let change = RunChange {
+            state: Some(RunState::Parked),
+            outcome: Some(outcome),
+            park: Some(Some(park)),
+            reason: Some(why.to_owned()),
+            ..totals::of_ledger(self.journal.ledger(self.run)?.iter())
+        };
+        let event = self.event("run.parked", json!({ "park": park, "reason": why }));
+        self.journal.update_run(self.run, &change, &[event])?;
+        outbox::flush(self.around, self.workspace, &self.journal)
     }
 
     /// Adds to the last step's entry how the run ends.
-    fn conclude(&self, scan: &ScanReport, kept: &Kept, at: Timestamp, entry: &mut StepEntry) {
+    fn conclude(
+        &self,
+        scan: &ScanReport,
+        kept: &Kept,
+        passes: Option<&PassesReport>,
+        at: Timestamp,
+        entry: &mut StepEntry,
+    ) -> Result<()> {
+        let outcome = passes.map_or(Outcome::Success, |passes| passes.outcome);
+        let told = passes.map_or(&scan.brief, |passes| &passes.brief);
+        let stopped = passes.and_then(|passes| passes.stopped.clone());
         let change = RunChange {
             state: Some(RunState::Ended),
-            outcome: Some(Outcome::Success),
-            reason: Some(scan.brief.clone()),
+            outcome: Some(outcome),
+            reason: Some(stopped.unwrap_or_else(|| told.clone())),
             ended: Some(at),
-            ..RunChange::default()
+            ..match passes {
+                Some(_) => totals::of_ledger(self.journal.ledger(self.run)?.iter()),
+                None => RunChange::default(),
+            }
         };
-        let payload = json!({ "outcome": Outcome::Success, "hash": scan.hash, "entries": kept });
+        let payload = json!({ "outcome": outcome, "hash": scan.hash, "entries": kept });
         entry.runs.push((self.run, change));
         entry.events.push(self.event("run.finished", payload));
+        Ok(())
     }
 
     /// Parks the run if the user interrupted it; after any other error it can be resumed.
@@ -206,7 +368,10 @@ impl InvestigationRun<'_> {
         let meta = Meta {
             investigation_id: self.run,
             target: named(&settings.base),
-            model: None,
+            model: settings
+                .passes
+                .as_ref()
+                .map(|passes| passes.medium.clone().unwrap_or_else(|| passes.backend.clone())),
             started_at: started,
             directories: tree.dirs.len() as u64,
             files: scan.totals.files,
@@ -265,13 +430,4 @@ fn nothing_recorded(workspace: &Workspace, inside: bool) -> String {
             spore_plain::path(workspace.root())
         )
     }
-}
-
-/// How to get what counting cannot give.
-fn rest(dir: &Path) -> String {
-    let dir = if dir == Path::new(".") { "this directory".to_owned() } else { path_text(dir) };
-    format!(
-        "This is what counting tells: no model has read anything. To have an agent read it:\n  \
-         spore spawn --prompt \"Say what {dir} is for, how it is built and what to read first\""
-    )
 }

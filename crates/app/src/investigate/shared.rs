@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_config::Config;
 use spore_investigate::path_text;
-use spore_model::{Event, RunId, SourceKind};
+use spore_model::{Event, RunId, SourceKind, Usd};
 
 use super::base_scan::ScanAsked;
 use crate::base::outbox::Events;
 use crate::base::step::Steps;
 use crate::base::stores::ProjectJournal;
+use crate::session::nesting::Nesting;
 use crate::{Result, Surroundings, Workspace};
 
 /// What to investigate, as typed.
@@ -21,6 +22,23 @@ pub struct InvestigateAsked {
     pub scan: ScanAsked,
     /// Write every entry anew, also those that still hold.
     pub fresh: bool,
+    /// The agent that reads; none where the settings choose it.
+    #[serde(default)]
+    pub backend: Option<String>,
+    /// A tier or a model's own name, for every pass.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Only count: no model is asked.
+    #[serde(default)]
+    pub no_model: bool,
+    #[serde(default)]
+    pub budget: Option<Usd>,
+    /// How many directories are looked at at once.
+    #[serde(default)]
+    pub jobs: Option<u32>,
+    /// Look again at what is doubtful or partial.
+    #[serde(default)]
+    pub refine: bool,
 }
 
 /// What a run was started with; enough to go on with it from anywhere.
@@ -28,8 +46,27 @@ pub struct InvestigateAsked {
 pub(super) struct InvestigationSettings {
     /// Where the target is, from the project's root.
     pub(super) base: PathBuf,
+    /// Where it is itself, if that is outside of any project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) target: Option<PathBuf>,
+    /// Who reads; nothing where counting is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) passes: Option<ReaderSettings>,
     #[serde(flatten)]
     pub(super) asked: InvestigateAsked,
+}
+
+/// Which agent reads, and within which bounds; written down with the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ReaderSettings {
+    pub(super) backend: String,
+    /// Models of survey and plan, of the loops, of the synthesis.
+    pub(super) low: Option<String>,
+    pub(super) medium: Option<String>,
+    pub(super) high: Option<String>,
+    pub(super) budget: Usd,
+    pub(super) jobs: u32,
+    pub(super) nesting: Nesting,
 }
 
 /// The parts of one investigation that its steps share.

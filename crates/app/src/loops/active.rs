@@ -43,6 +43,15 @@ pub(crate) struct TaskFunds {
     pub(crate) is_part: bool,
 }
 
+/// What is set aside for the verifiers of a landing.
+pub(crate) struct LandingFunds {
+    node: Option<BudgetId>,
+    /// What it may cost in all, with what it cost before.
+    pub(crate) most: Usd,
+    gone: Usd,
+    is_part: bool,
+}
+
 impl ActiveLoop<'_> {
     pub(crate) fn steps(&self) -> Steps<'_> {
         let Self { around, workspace, journal, root, .. } = *self;
@@ -99,6 +108,30 @@ impl ActiveLoop<'_> {
         let allowance = Allowance { usd: Some(share), ..Allowance::default() };
         let node = budget.reserve(BudgetTree::ROOT, allowance).ok()?;
         Some(TaskFunds { node, most: gone + share, gone, is_part: share < wanted })
+    }
+
+    /// Sets aside what the verifiers of a landing may still cost: what a run may, or its part of what
+    /// is left, so that a task that is started meanwhile has some. Of nothing it has nothing, and may
+    /// land all the same: most landings ask no verifier.
+    pub(crate) fn fund_landing(&self, gone: Usd, sharers: i64) -> LandingFunds {
+        let usual = self.config.orchestrate.budget_usd;
+        let mut budget = self.budget();
+        let left = budget.left(BudgetTree::ROOT).usd;
+        let part = |left: Usd| Usd::from_nanos(left.as_nanos() / sharers.max(1)).min(usual);
+        let share = left.map_or(usual, part);
+        let allowance = Allowance { usd: Some(share), ..Allowance::default() };
+        let node = budget.reserve(BudgetTree::ROOT, allowance).ok();
+        LandingFunds { node, most: gone + share, gone, is_part: share < usual }
+    }
+
+    /// Books what a landing has cost, and gives the rest back. Returns whether its part is spent and
+    /// there may be more for it.
+    pub(crate) fn settle_landing(&self, run: RunId, funds: &LandingFunds) -> Result<bool> {
+        let spent = self.cost_of(run)?.saturating_sub(funds.gone);
+        if let Some(node) = funds.node {
+            self.settle(node, spent);
+        }
+        Ok(funds.is_part && spent > Usd::ZERO)
     }
 
     /// Whether anything is left to set aside.

@@ -108,8 +108,8 @@ fn apply_branch(
     let mut entry = steps.entry(&Done::Applied { record: told.clone() })?;
     entry.events.push(ground.event(SourceKind::Git, "commit.applied", told));
     steps.finish(&key, &ticket, &entry)?;
-    let (done, what) = (applied.done, applied.what);
-    progress.update(&Update::Applied { done, what, commit: tip.to_string() });
+    let commit = applied.named(&tip).to_string();
+    progress.update(&Update::Applied { done: applied.done, what: applied.what, commit });
     Ok(None)
 }
 
@@ -140,14 +140,19 @@ fn bring_onto(
     let Some(id) = planned_merge(ground.journal, ticket, onto, now)? else {
         return Ok(Brought::Not("the branch moves on faster than it is checked".to_owned()));
     };
+    // No task is at work any more: all that is left is for this.
+    let funds = ground.fund_landing(ground.cost_of(id)?, 1);
     let asked = MergeAsked {
         place: ground.merge_place(id),
         tip: onto,
         entries: &entries,
-        budget: ground.config.orchestrate.budget_usd + ground.cost_of(id)?,
+        budget: funds.most,
+        settings: None,
     };
+    let ended = integrate(ground.around, &asked, progress);
+    ground.settle_landing(id, &funds)?;
     let mut last = None;
-    for (_, end) in integrate(ground.around, &asked, progress)? {
+    for (_, end) in ended? {
         match end {
             MergeEnd::Landed(work) => last = Some(work.commit),
             MergeEnd::Waits { park, reason, .. } => return Ok(Brought::Waits { park, reason }),

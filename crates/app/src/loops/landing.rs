@@ -6,7 +6,7 @@
 //! stacked and checked at once would cost one check in place of as many, but of all their commits only
 //! the last would be known to hold, and those below it would have to be checked after all.
 
-use spore_model::{BudgetTree, CommitId, Fault, Park, RunId, Timestamp};
+use spore_model::{CommitId, Fault, Park, RunId, Timestamp};
 use spore_pipeline::{TaskLanding, TaskResult};
 
 use super::active::ActiveLoop;
@@ -45,15 +45,17 @@ impl ActiveLoop<'_> {
             return self.landed(&run.tip, commit);
         }
         let entries = [MergeEntry { owner: run.result.run, base, commit }];
-        let usual = self.config.orchestrate.budget_usd;
-        let left = self.budget().left(BudgetTree::ROOT).usd.unwrap_or(usual).min(usual);
+        let funds = self.fund_landing(self.cost_of(run.merge)?, 2);
         let asked = MergeAsked {
             place: self.merge_place(run.merge),
             tip: &run.tip,
             entries: &entries,
-            budget: left + self.cost_of(run.merge)?,
+            budget: funds.most,
+            settings: None,
         };
-        let end = integrate(self.around, &asked, progress)?.into_iter().next();
+        let ended = integrate(self.around, &asked, progress);
+        let has_more = self.settle_landing(run.merge, &funds)?;
+        let end = ended?.into_iter().next();
         let back =
             |evidence: String| Ok(LandingRest::Over(TaskLanding::Back { number: 0, evidence }));
         match end.map(|(_, end)| end) {
@@ -64,7 +66,9 @@ impl ActiveLoop<'_> {
             Some(MergeEnd::Apart { reason }) => back(reason),
             Some(MergeEnd::Waits { park, reason, .. }) => {
                 let told = report::report(self.workspace, self.journal, run.merge)?;
-                let until = told.next.and_then(|next| next.until);
+                let goes_on = park == Park::Budget && has_more;
+                let later = told.next.and_then(|next| next.until);
+                let until = if goes_on { Some(self.now()) } else { later };
                 Ok(LandingRest::Waits { park, until, reason })
             }
             Some(MergeEnd::Blocked { reason }) => {

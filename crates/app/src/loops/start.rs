@@ -26,7 +26,7 @@ use crate::agents::ready;
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::progress::LoopSummary;
-use crate::base::run_lock::{self, claim};
+use crate::base::run_lock::{self, HeldRun, claim};
 use crate::base::secrets::without_keys;
 use crate::report;
 use crate::run::settings::RunSettings;
@@ -268,18 +268,17 @@ pub(crate) fn resume(
     more: Option<Usd>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
-    let config = workspace.config(around, &[])?;
-    let journal = workspace.journal(&config)?;
     let repository = workspace.project_repository()?;
-    let _lock = claim(workspace, run.id)?;
+    let held = HeldRun::take(around, workspace, run.id)?;
+    let (config, journal) = (&held.config, &held.journal);
     let mut settings = loop_settings(run)?;
     if let Some(more) = more {
         settings.rules.budget = settings.rules.budget.map(|budget| budget + more);
         settings.raised += more;
     }
-    let settings = reopen(around, &config, &journal, run, settings, progress)?;
-    work(around, workspace, &config, &journal, &repository, run.id, &settings, progress)?;
-    report::report(workspace, &journal, run.id)
+    let settings = reopen(around, config, journal, run, settings, progress)?;
+    work(around, workspace, config, journal, &repository, run.id, &settings, progress)?;
+    report::report(workspace, journal, run.id)
 }
 
 /// Makes a loop that waited, or whose process died, one that runs.

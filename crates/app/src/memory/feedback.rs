@@ -7,7 +7,8 @@ use spore_model::{Event, Fault};
 
 use crate::events::append::{NewEvent, append_event};
 use crate::memory::line_status::why_line;
-use crate::{Error, Result, Surroundings};
+use crate::session::within::refuse_within;
+use crate::{Error, Result, Surroundings, Workspace};
 
 /// What a line did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,9 @@ pub fn give_feedback(around: &Surroundings, said: &LineFeedback) -> Result<Feedb
             .hint("say what happened: spore memory feedback L3 failed \"we use just now\""));
     }
     let line = why_line(around, &said.line)?;
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    refuse_within(around, &workspace.journal(&config)?, "say what a line did")?;
     let (activation, root_cause) = match said.deed {
         LineDeed::Helped => ("activated", None),
         LineDeed::Failed => ("missed", Some("direction-wrong")),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spore_memory::decision::{Decision, Enough, decide};
 use spore_memory::dossier;
-use spore_memory::evidence::{EvidenceSignal, RootCause, Trajectory};
+use spore_memory::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use spore_memory::ledger::{Ledger, LineRecord};
 use spore_memory::lines::{BroadcastLine, LineHash, LineMap};
 use spore_memory::pending::Touch;
@@ -131,6 +131,9 @@ pub struct MemoryWhy {
     pub paths: Vec<String>,
     pub triggers: Vec<String>,
     pub actions: Vec<String>,
+    /// The lines that it was before it was rewritten, the latest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub was: Vec<LineHash>,
     /// Oldest first.
     pub evidence: Vec<EvidenceRow>,
     pub pending: Vec<Touch>,
@@ -144,6 +147,13 @@ pub struct EvidenceRow {
     pub kind: String,
     pub root_cause: Option<RootCause>,
     pub fragment: String,
+    /// Who gave the trajectory: a rule, or a judge by its model and prompt.
+    pub by: Decider,
+    /// What was seen, and the event it was seen in; nothing in a row of an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
     /// Whether the fragment is on this machine.
     pub here: bool,
 }
@@ -187,11 +197,15 @@ pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
                 signal: row.signal,
                 kind: row.kind.clone(),
                 root_cause: row.root_cause,
+                by: row.by.clone(),
+                evidence: row.proof.as_ref().map(|proof| proof.evidence.clone()),
+                event: row.proof.as_ref().map(|proof| proof.event.clone()),
                 here: known.has(&row.fragment),
                 fragment: format!("memory/fragments/{}", row.fragment),
             })
             .collect(),
         pending: pending.of_line(&hash).cloned().collect(),
+        was: ledger.predecessors(&hash),
         hash,
     })
 }

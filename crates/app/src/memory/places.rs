@@ -6,11 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use spore_effects::files::{self, Lock, LockError};
+use spore_memory::cues::DossierKind;
 use spore_memory::inbox::is_ack_name;
 use spore_memory::known::KnownFragments;
 use spore_memory::ledger::{LEDGER, Ledger};
 use spore_memory::lines::{BROADCAST, LineMap};
 use spore_memory::pending::Pending;
+use spore_memory::recalled::Recalled;
 use spore_model::Fault;
 
 use crate::base::files::{create_dir, read_text};
@@ -47,6 +49,25 @@ impl MemoryPlaces {
 
     pub(crate) fn pending(&self) -> PathBuf {
         self.path("memory/state/pending.jsonl")
+    }
+
+    /// The turns that the last scan left open: hashes and ids, no words.
+    pub(crate) fn turns(&self) -> PathBuf {
+        self.path("memory/state/turns.json")
+    }
+
+    /// Returns all that memory tells sessions: the lines as they are and were, and the dossiers.
+    pub(crate) fn told(&self, map: &LineMap, ledger: &Ledger) -> Result<Recalled> {
+        let mut told = Recalled::default();
+        map.lines().iter().for_each(|line| told.add(&line.text));
+        ledger.entries().for_each(|(_, record)| told.add(&record.text));
+        for kind in [DossierKind::Entity, DossierKind::Topic] {
+            let dir = self.path("memory").join(kind.directory());
+            for name in names_in(&dir, |name| name.ends_with(".md"))? {
+                told.add(&self.read(&dir.join(name))?.unwrap_or_default());
+            }
+        }
+        Ok(told)
     }
 
     pub(crate) fn scanner_state(&self) -> PathBuf {

@@ -16,6 +16,7 @@ use spore_memory::known::{KnownFragments, split_count};
 use spore_memory::lines::{LineHash, LineMap};
 use spore_memory::pending::Pending;
 use spore_memory::scan::{LastEvent, PassError, ScanTask, Scanned, SpineFlaw, scan};
+use spore_memory::turns::Turns;
 use spore_model::{Fault, RunId};
 use spore_store::spine::{Cursor, Spine};
 
@@ -24,6 +25,7 @@ use super::passes::{Pass, PassEnding, Report};
 use super::requests::{MemoryScan, PassSettings};
 use crate::base::error::bug;
 use crate::knowledge::carried::Carried;
+use crate::knowledge::lessons::standing_lessons;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What a scan did.
@@ -38,6 +40,9 @@ pub struct MemoryScanned {
     pub rejected: BTreeMap<String, u64>,
     /// Events whose source has no kind that could be read.
     pub unscannable: u64,
+    /// Events of people that only said back what memory had told.
+    #[serde(default)]
+    pub recalled: u64,
     /// The fragments that were written, by path.
     pub fragments: Vec<String>,
     pub lines: Vec<LineEvidence>,
@@ -101,6 +106,9 @@ struct ScanPlan {
     fragments: Vec<(String, String)>,
     /// All that waits for a judge, when this is done.
     pending: String,
+    /// The turns that are open then.
+    #[serde(default)]
+    turns: String,
     state_before: ScannerState,
     state_after: ScannerState,
     report: MemoryScanned,
@@ -172,6 +180,11 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
     let (map, known, ledger) = (places.line_map()?, places.known()?, places.ledger()?);
     let named = named_lines(pass, asked, &map)?;
     let rules = &pass.config.memory;
+    let turns = Turns::read(&places.read(&places.turns())?.unwrap_or_default());
+    let mut told = places.told(&map, &ledger)?;
+    for lesson in standing_lessons(&pass.workspace.knowledge(pass.config)?)? {
+        [&lesson.title, &lesson.pattern, &lesson.fix].into_iter().for_each(|text| told.add(text));
+    }
     let task = ScanTask {
         map: &map,
         known: &known,
@@ -181,6 +194,8 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
         most: rules.fragments_per_pass as usize,
         pending_per_line: rules.pending_per_line as usize,
         carried: &|run| carried_by(pass.workspace, run),
+        turns: &turns,
+        recalled: &told,
         stop: &|| pass.around.interrupt.is_raised(),
     };
     let mut reader = Spine::new(dir).read_from(&from);
@@ -197,6 +212,7 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
         fragments: scanned.fragments.iter().map(|f| (f.name(), f.render())).collect(),
         report: report(pass.run, &scanned, &known, &pending),
         pending: pending.render(),
+        turns: if scanned.turns.is_empty() { String::new() } else { scanned.turns.render() },
         state_before: state,
         state_after,
     })
@@ -277,6 +293,7 @@ fn report(
         accepted: scanned.accepted.clone(),
         rejected: scanned.rejected.clone(),
         unscannable: scanned.unscannable,
+        recalled: scanned.recalled,
         fragments: scanned
             .fragments
             .iter()
@@ -331,6 +348,9 @@ fn carry_out(pass: &Pass<'_>, plan: &ScanPlan) -> Result<bool> {
     }
     if places.read(&places.pending())?.unwrap_or_default() != plan.pending {
         around.write_file(&places.pending(), plan.pending.as_bytes())?;
+    }
+    if places.read(&places.turns())?.unwrap_or_default() != plan.turns {
+        around.write_file(&places.turns(), plan.turns.as_bytes())?;
     }
     if plan.state_after == plan.state_before {
         return Ok(false);

@@ -22,6 +22,7 @@ use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{MemoryUpdate, PassSettings, UndoSettings};
+use crate::session::within::refuse_within;
 use crate::{Error, Result, Surroundings, Workspace, counted};
 
 /// What an update did, or would do.
@@ -87,6 +88,7 @@ pub fn update_memory(around: &Surroundings, asked: &MemoryUpdate) -> Result<Memo
         report.dry_run = true;
         return Ok(report);
     }
+    refuse_within(around, &workspace.journal(&config)?, "change what every session is told")?;
     let settings = PassSettings::Update(asked.clone());
     let pass = Pass::begin(around, &workspace, &config, "memory update", &settings)?;
     perform(&pass, &asked)
@@ -319,7 +321,9 @@ pub fn undo_memory(around: &Surroundings) -> Result<MemoryUndone> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
-    let update = newest_update(&workspace.journal(&config)?)?;
+    let journal = workspace.journal(&config)?;
+    refuse_within(around, &journal, "change what every session is told")?;
+    let update = newest_update(&journal)?;
     let settings = UndoSettings { update };
     let tagged = PassSettings::Undo(settings.clone());
     let pass = Pass::begin(around, &workspace, &config, "memory undo", &tagged)?;

@@ -24,7 +24,7 @@ use crate::agents::backends::backend;
 use crate::agents::ready;
 use crate::base::error::bug;
 use crate::base::outbox;
-use crate::base::run_lock::{claim, read_settings, reopen};
+use crate::base::run_lock::{HeldRun, claim, read_settings, reopen};
 use crate::report;
 use crate::run::request::Orchestrate;
 use crate::run::start::refuse_empty;
@@ -103,20 +103,19 @@ pub(crate) fn go_on(
     more: Option<Usd>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
-    let config = workspace.config(around, &[])?;
-    let journal = workspace.journal(&config)?;
     let repository = workspace.project_repository()?;
-    let _lock = claim(workspace, run.id)?;
+    let held = HeldRun::take(around, workspace, run.id)?;
+    let (config, journal) = (&held.config, &held.journal);
     let mut settings: RaceSettings = read_settings(run)?;
     settings.budget += more.unwrap_or_default();
-    reopen(around, &journal, run, run.kind.as_str(), &settings)?;
+    reopen(around, journal, run, run.kind.as_str(), &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped: 0 });
     let race = Race {
         around,
         workspace,
-        config: &config,
+        config,
         repository: &repository,
-        journal: &journal,
+        journal,
         id: run.id,
         trace: run.trace.clone(),
         depth: run.depth,

@@ -206,7 +206,7 @@ impl Race<'_> {
         progress.update(&Update::Applied {
             done: applied.done,
             what: applied.what.clone(),
-            commit: commit.to_string(),
+            commit: applied.named(&commit).to_string(),
         });
         let record = serde_json::to_value(&applied).map_err(bug)?;
         let mut entry = steps.entry(&Done::Applied { record: record.clone() })?;
@@ -245,7 +245,8 @@ impl Race<'_> {
             nesting: self.settings.nesting,
         };
         let entries = [MergeEntry { owner: winner, base, commit: commit.clone() }];
-        let asked = MergeAsked { place, tip, entries: &entries, budget: self.left()? };
+        let budget = self.left()?;
+        let asked = MergeAsked { place, tip, entries: &entries, budget, settings: None };
         let ends = integrate(self.around, &asked, progress)?;
         let end = ends.into_iter().next().map(|(_, end)| end);
         end.map(brought).ok_or_else(|| Error::new(Fault::Bug, "nothing came of a merge"))

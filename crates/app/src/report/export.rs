@@ -91,6 +91,12 @@ fn write(around: &Surroundings, file: &Path, text: &str) -> Result<()> {
         let message = format!("{} is a directory", spore_plain::path(file));
         return Err(Error::new(Fault::BadInput, message).hint("name a file in it"));
     }
+    // The document is written aside and takes the place of what has its name: of a pipe or, for root,
+    // of a device of the machine, too.
+    if std::fs::metadata(&path).is_ok_and(|there| !there.is_file()) {
+        let message = format!("{} is there, and is no file", spore_plain::path(file));
+        return Err(Error::new(Fault::BadInput, message).hint("name a file, or leave `-o` out"));
+    }
     around.write_exact_file(&path, text.as_bytes())
 }
 

@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::Fault;
 use spore_runs::{
-    ExperimentComparison, RunFigures, RunFilter, RunStats, RunTimeline, SpendingBy, SpendingReport,
-    TopBy,
+    ExperimentComparison, RunFigures, RunFilter, RunTimeline, SpendingBy, SpendingReport, TopBy,
 };
 use spore_store::Journal;
 
@@ -29,11 +28,6 @@ pub fn sum_spending(
 pub fn top_runs(around: &Surroundings, filter: &RunFilter, by: TopBy) -> Result<Vec<RunFigures>> {
     let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
     Ok(spore_runs::top_runs(figures(around, filter)?, by, limit))
-}
-
-/// Returns how the runs went that `filter` asks for.
-pub fn run_stats(around: &Surroundings, filter: &RunFilter) -> Result<RunStats> {
-    Ok(spore_runs::stats_of(&figures(around, filter)?))
 }
 
 /// Compares the tasks that both experiments worked on.

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_effects::files::paths_in;
 use spore_git::{Checkout, Repository};
@@ -25,7 +26,7 @@ use crate::run::settings::settings_of;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What was removed, or would be.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct Pruned {
     pub dry_run: bool,
     /// Oldest first.
@@ -37,14 +38,14 @@ pub struct Pruned {
     pub left: Vec<LeftCheckout>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct PrunedRun {
     pub run: RunId,
     pub bytes: u64,
 }
 
 /// A run's checkouts that were not removed.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct LeftCheckout {
     pub run: RunId,
     pub dir: PathBuf,

@@ -3,7 +3,7 @@
 use spore_model::{Run, Usd};
 use spore_runs::RunReport;
 
-use crate::base::run_lock::{claim, reopen};
+use crate::base::run_lock::{HeldRun, reopen};
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::settings::settings_of;
 use crate::session::agent_choice::RoleAgents;
@@ -20,29 +20,22 @@ pub(crate) fn go_on(
     budget: Option<Usd>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
-    let config = workspace.config(around, &[])?;
-    let journal = workspace.journal(&config)?;
     let repository = workspace.project_repository()?;
-    let _lock = claim(workspace, run.id)?;
+    let held = HeldRun::take(around, workspace, run.id)?;
+    let (config, journal) = (&held.config, &held.journal);
     let mut settings = settings_of(run)?;
     settings.budget = budget.unwrap_or(settings.budget);
     repository.complete(&settings.base)?;
-    let agents = RoleAgents::of(around, &config, &settings.agents, settings.scenario.as_deref())?;
-    let enforcement = RoleAgents::enforcement(around, &config, &settings.agents)?;
+    let agents = RoleAgents::of(around, config, &settings.agents, settings.scenario.as_deref())?;
+    let enforcement = RoleAgents::enforcement(around, config, &settings.agents)?;
     settings.sandbox = Some(enforcement.clone());
-    let reaped = reap(&config, &journal, run.id, around)?;
+    let reaped = reap(config, journal, run.id, around)?;
     // First what a session may have renewed, for what follows removes its home.
-    SignIns { around, config: &config }.bring_back_left();
-    Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
-    reopen(around, &journal, run, "orchestrate", &settings)?;
+    SignIns { around, config }.bring_back_left();
+    Sandboxes { around, workspace, config, run: run.id }.clean_up();
+    reopen(around, journal, run, "orchestrate", &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
-    let project = RunProject {
-        around,
-        workspace,
-        repository: &repository,
-        config: &config,
-        journal: &journal,
-    };
+    let project = RunProject { around, workspace, repository: &repository, config, journal };
     let (trace, depth) = (run.trace.clone(), run.depth);
     project.work(ClaimedRun { id: run.id, trace, depth, settings, agents, enforcement }, progress)
 }

@@ -15,6 +15,7 @@ use crate::session::broker::{Proposals, SessionCommands};
 use crate::session::confinement::SessionConfinement;
 use crate::session::open::{EndedSession, SessionOpener};
 use crate::session::plan::{FreshStart, SessionPlan, SessionPosition, SessionTools};
+use crate::session::sandbox::coder_home;
 use crate::{Result, Update};
 
 /// One session that a step asks for.
@@ -115,7 +116,7 @@ impl RunContext<'_> {
             prompt: asked.prompt,
             conversation: asked.conversation,
             fresh: asked.fresh,
-            keeps_home: asked.keeps_home,
+            keeps_home: asked.keeps_home.then(|| coder_home(self.project.workspace, self.run.id)),
             system_prompt: None,
             dir: asked.dir,
             files: asked.files,

@@ -123,6 +123,9 @@ pub(crate) struct RunSettings {
     /// order in which it is to land.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) merges: Vec<MergeEntry>,
+    /// Whether no verifier stood behind that work: then none is asked for again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unjudged: bool,
 }
 
 /// One run's verified work on its way onto a branch.
@@ -218,6 +221,7 @@ impl RunSettings {
             copy: config.checkout.copy.clone(),
             sandbox: None,
             merges: Vec::new(),
+            unjudged: false,
         })
     }
 

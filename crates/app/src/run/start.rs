@@ -145,7 +145,9 @@ fn start(
     }
     let journal = workspace.journal(config)?;
     let dirty = dirty.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    if dirty > 0 {
+    // The layer above, which names the base of a run below it, knows what is in it.
+    let is_placed = place.parent.is_some() && asked.base.is_some();
+    if dirty > 0 && !is_placed {
         progress.update(&Update::NotInBase { files: dirty });
     }
     let (id, trace, depth) = (place.id, place.trace.clone(), place.depth);
@@ -158,7 +160,7 @@ fn start(
 }
 
 /// Git cannot have a branch in the place of a folder of branches.
-fn refuse_branch(repository: &Repository) -> Result<()> {
+pub(crate) fn refuse_branch(repository: &Repository) -> Result<()> {
     if repository.ref_target("refs/heads/spore")?.is_none() {
         return Ok(());
     }

@@ -126,6 +126,9 @@ impl RoleAgents {
         config: &Config,
         choices: &BTreeMap<String, AgentChoice>,
     ) -> Result<Enforcement> {
+        if choices.is_empty() {
+            return Enforcement::find(around, config, "");
+        }
         let mut all = Enforcement { held: true, root: true, layers: true, notes: Vec::new() };
         for choice in choices.values() {
             let enforcement = Enforcement::find(around, config, &choice.backend)?;

@@ -73,6 +73,16 @@ pub(crate) struct Admission {
 pub(crate) trait SessionCommands: Send + Sync {
     /// Runs one to its end. What goes wrong is told to the session.
     fn run(&self, command: &str) -> ToolAnswer;
+
+    /// Returns the tools of this session alone that are performed here.
+    fn own_tools(&self) -> Vec<Declared> {
+        Vec::new()
+    }
+
+    /// Performs one of them. Its arguments fit its schema.
+    fn call(&self, tool: &str, _arguments: &serde_json::Value) -> ToolAnswer {
+        ToolAnswer::refused(format!("there is no tool {:?} here", shown(tool)))
+    }
 }
 
 impl Broker {
@@ -111,8 +121,10 @@ impl Broker {
         };
         let stamp =
             Stamp { session: admission.session, run: admission.run, role: admission.role.clone() };
+        let mut tools = declared_for(&admission.tools);
+        tools.extend(admission.commands.iter().flat_map(|commands| commands.own_tools()));
         let session = Arc::new(ServedSession {
-            tools: declared_for(&admission.tools),
+            tools,
             toolbox: Toolbox::new(Arc::clone(&self.around), view),
             proposals: Mutex::new(Proposals { by: Some(stamp), ..Proposals::default() }),
             starting: Starting::new(&self.around, admission.starts),
@@ -327,6 +339,10 @@ impl ServedSession {
                 (Some(commands), Some(command)) => commands.run(command),
                 _ => ToolAnswer::error("no command can be run for this session"),
             };
+        }
+        if tool.group == ToolGroup::Investigation {
+            let none = || ToolAnswer::error("this session has no such tools");
+            return self.commands.as_ref().map_or_else(none, |own| own.call(name, arguments));
         }
         if !tool.proposes() {
             return self.toolbox.call(name, arguments);

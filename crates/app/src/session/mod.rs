@@ -24,3 +24,4 @@ pub(crate) mod sandbox;
 pub(crate) mod sign_in;
 pub(crate) mod spawn;
 pub(crate) mod watch;
+pub(crate) mod within;

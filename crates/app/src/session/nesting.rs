@@ -52,9 +52,15 @@ impl Ancestry {
         if depth >= limit {
             return Err(Error::too_deep(depth, limit));
         }
-        let trace = variable(around, &TRACE_VARS).and_then(|text| TraceId::new(text).ok());
-        let session = variable(around, &[SESSION_VAR]).and_then(|text| text.parse().ok());
+        let (session, trace) = Self::told(around);
         Ok(Self { nesting: Nesting { depth, limit }, trace, session })
+    }
+
+    /// Returns what the environment tells of session and trace, and decides nothing by it.
+    pub(crate) fn told(around: &Surroundings) -> (Option<RunId>, Option<TraceId>) {
+        let session = variable(around, &[SESSION_VAR]).and_then(|text| text.parse().ok());
+        let trace = variable(around, &TRACE_VARS).and_then(|text| TraceId::new(text).ok());
+        (session, trace)
     }
 
     /// Returns the trace that a new run belongs to: its own, unless a session started it.

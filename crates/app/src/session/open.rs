@@ -68,7 +68,7 @@ impl SessionOpener<'_> {
         starts_with.push(self.broker.socket());
         let variables = network_variables(self.config, self.around, &plan.choice);
         let place = ConfinedPlace {
-            keeps_home: plan.keeps_home,
+            keeps_home: plan.keeps_home.as_deref(),
             access: plan.terms.sandbox,
             files: plan.files.dir(),
             starts_with: &starts_with,

@@ -32,8 +32,8 @@ pub(crate) struct SessionPlan {
     pub(crate) conversation: Option<Conversation>,
     /// What is done where that conversation turns out to be lost.
     pub(crate) fresh: Option<FreshStart>,
-    /// Whether its home outlives it, so that a later session can go on with its conversation.
-    pub(crate) keeps_home: bool,
+    /// Where its home outlives it, so that a later session can go on with its conversation.
+    pub(crate) keeps_home: Option<PathBuf>,
     /// Used in place of the role's own text.
     pub(crate) system_prompt: Option<String>,
     /// Where it works.

@@ -66,8 +66,8 @@ pub(crate) struct Sandboxes<'a> {
 /// Where a session works.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfinedPlace<'a> {
-    /// Whether its home outlives it.
-    pub(crate) keeps_home: bool,
+    /// The home that outlives it, where one does.
+    pub(crate) keeps_home: Option<&'a Path>,
     pub(crate) access: CheckoutAccess,
     /// Where what it says and is told is kept.
     pub(crate) files: &'a Path,
@@ -246,10 +246,7 @@ impl Sandboxes<'_> {
         let kept = match ground {
             // Its conversation is gone on with, in the next bounce or after a crash. No other role
             // sees it.
-            SessionGround::Checkout(_) if place.keeps_home => {
-                Some(coder_home(self.workspace, self.run))
-            }
-            SessionGround::Checkout(_) => None,
+            SessionGround::Checkout(_) => place.keeps_home.map(Path::to_owned),
             SessionGround::Own(_, home) => home.map(Path::to_owned),
         };
         let is_kept = kept.is_some();

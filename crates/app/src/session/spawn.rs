@@ -23,7 +23,7 @@ use crate::agents::ready;
 use crate::agents::roles::{self, RoleTerms};
 use crate::base::error::bug;
 use crate::base::outbox::Events;
-use crate::base::run_lock::{claim, read_settings, reopen};
+use crate::base::run_lock::{HeldRun, claim, read_settings, reopen};
 use crate::base::secrets::without_keys;
 use crate::base::starts::StartBounds;
 use crate::base::step::Steps;
@@ -174,19 +174,18 @@ pub(crate) fn go_on(
     more: Option<Usd>,
     progress: &mut dyn Progress,
 ) -> Result<()> {
-    let config = workspace.config(around, &[])?;
-    let journal = workspace.journal(&config)?;
-    let _lock = claim(workspace, run.id)?;
+    let held = HeldRun::take(around, workspace, run.id)?;
+    let (config, journal) = (&held.config, &held.journal);
     let mut settings: SpawnSettings = read_settings(run)
         .map_err(|error| error.hint("start it anew: `spore spawn --prompt ...`"))?;
     settings.budget += more.unwrap_or_default();
-    let agent = settings.find_agent(around, &config)?;
-    let hold = settings.hold(around, &config)?;
-    let site = SpawnSite { around, workspace, config: &config, journal: &journal, id: run.id };
-    let reaped = reap(&config, &journal, run.id, around)?;
-    reopen(around, &journal, run, run.kind.as_str(), &settings)?;
+    let agent = settings.find_agent(around, config)?;
+    let hold = settings.hold(around, config)?;
+    let site = SpawnSite { around, workspace, config, journal, id: run.id };
+    let reaped = reap(config, journal, run.id, around)?;
+    reopen(around, journal, run, run.kind.as_str(), &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
-    Sandboxes { around, workspace, config: &config, run: run.id }.clean_up();
+    Sandboxes { around, workspace, config, run: run.id }.clean_up();
     let prompt = run.task.clone().unwrap_or_default();
     site.work(&mut settings, agent, hold, &prompt, run.trace.clone(), progress)?;
     Ok(())
@@ -426,7 +425,7 @@ impl SpawnSite<'_> {
             prompt,
             conversation,
             fresh: None,
-            keeps_home: false,
+            keeps_home: None,
             system_prompt: settings.system_prompt.clone(),
             dir: settings.dir.clone(),
             files: self.workspace.run_files(self.id).alone(),

@@ -109,11 +109,21 @@ fn refused_unserved(report: SessionReport, unserved: Option<String>) -> SessionR
 /// Which tools a session used, on which paths, and how often, and which it was refused.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ToolsUsed {
-    calls: BTreeMap<(String, Option<String>), u32>,
+    calls: BTreeMap<UsedOn, ToolCount>,
     pub(crate) refused: RefusedCalls,
     /// Calls that change files, and such that run commands.
     edits: u32,
     commands: u32,
+}
+
+/// A tool, and what it was used on: a path, or a command.
+type UsedOn = (String, Option<String>, Option<String>);
+
+/// How often a call was made, and how many others had been made before the first time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct ToolCount {
+    first: usize,
+    times: u32,
 }
 
 /// A session that touches more places than this is told about by its first ones.
@@ -121,28 +131,38 @@ const MOST_TOOL_LINES: usize = 200;
 const TOOL_PATH_CHARS: usize = 300;
 
 impl ToolsUsed {
-    fn note(&mut self, tool: &str, path: Option<&str>) {
-        match CallReach::of(tool) {
+    fn note(&mut self, tool: &str, path: Option<&str>, summary: &str) {
+        let reach = CallReach::of(tool);
+        match reach {
             CallReach::Edit => self.edits += 1,
             CallReach::Command => self.commands += 1,
             CallReach::Other => {}
         }
         let short = |text: &str| text.chars().take(TOOL_PATH_CHARS).collect::<String>();
-        let key = (short(tool), path.map(short));
-        if self.calls.len() < MOST_TOOL_LINES || self.calls.contains_key(&key) {
-            *self.calls.entry(key).or_default() += 1;
+        let is_command = reach == CallReach::Command && !summary.is_empty();
+        let key = (short(tool), path.map(short), is_command.then(|| short(summary)));
+        let first = self.calls.len();
+        if first < MOST_TOOL_LINES || self.calls.contains_key(&key) {
+            self.calls.entry(key).or_insert(ToolCount { first, times: 0 }).times += 1;
         }
     }
 
     /// Returns the payload of the event that tells about them; nothing if there were none.
-    /// Paths are those of the project, whatever checkout `dir` they were used in.
+    /// They are in the order of their first use. Paths are those of the project, whatever checkout `dir` they were used in.
     pub(crate) fn payload(&self, role: &str, dir: &Path) -> Option<serde_json::Value> {
         let within = |path: &String| {
             let below = Path::new(path).strip_prefix(dir);
             below.map_or_else(|_| path.clone(), |path| path.display().to_string())
         };
-        let lines = self.calls.iter().map(|((tool, path), times)| {
-            serde_json::json!({ "tool": tool, "path": path.as_ref().map(within), "times": times })
+        let mut calls: Vec<_> = self.calls.iter().collect();
+        calls.sort_by_key(|(_, count)| count.first);
+        let lines = calls.into_iter().map(|((tool, path, command), count)| {
+            let path = path.as_ref().map(within);
+            let mut line = serde_json::json!({ "tool": tool, "path": path, "times": count.times });
+            if let Some(command) = command {
+                line["command"] = serde_json::json!(command);
+            }
+            line
         });
         let tools: Vec<_> = lines.collect();
         let mut payload = serde_json::json!({ "role": role, "tools": tools });
@@ -156,9 +176,9 @@ impl ToolsUsed {
     pub(crate) fn by_tool(&self) -> Vec<ToolUse> {
         const MOST_TOOLS: usize = 24;
         let mut sums: BTreeMap<&str, u32> = BTreeMap::new();
-        for ((tool, _), times) in &self.calls {
+        for ((tool, ..), count) in &self.calls {
             let sum = sums.entry(tool).or_default();
-            *sum = sum.saturating_add(*times);
+            *sum = sum.saturating_add(count.times);
         }
         let used = sums.into_iter().map(|(tool, times)| ToolUse { tool: tool.to_owned(), times });
         let mut used: Vec<ToolUse> = used.collect();
@@ -268,8 +288,8 @@ impl AgentWatch for Watcher<'_> {
         if let AgentEvent::Thinking { text } = event {
             self.keep_thought(text);
         }
-        if let AgentEvent::ToolUse { tool, path, .. } = event {
-            self.tools.note(tool, path.as_deref());
+        if let AgentEvent::ToolUse { tool, path, summary } = event {
+            self.tools.note(tool, path.as_deref(), summary);
         }
         match event {
             AgentEvent::McpStatus { server, status } => self.hear_of_server(server, status),
@@ -322,7 +342,7 @@ mod tests {
     #[track_caller]
     fn check(used: &[&str], refused: &[&str], expected: bool) {
         let mut tools = ToolsUsed::default();
-        used.iter().for_each(|tool| tools.note(tool, None));
+        used.iter().for_each(|tool| tools.note(tool, None, ""));
         refused.iter().for_each(|tool| tools.refused.note(tool));
         assert_eq!(tools.changed_nothing_it_tried(), expected, "{used:?} {refused:?}");
     }

@@ -22,7 +22,7 @@ const RATED_DAYS: i64 = 30;
 /// More runs that wait than this are counted and not shown.
 const MOST_WAITING: usize = 12;
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Dashboard {
     pub root: String,
     pub at: Timestamp,
@@ -41,7 +41,7 @@ pub struct Dashboard {
 }
 
 /// What was spent, from the ledger. Days are those of UTC.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct SpendToday {
     pub today: Cost,
     pub week: Cost,
@@ -51,7 +51,7 @@ pub struct SpendToday {
     pub hours: Vec<f64>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct DaySpend {
     pub day: String,
     pub usd: f64,
@@ -137,14 +137,16 @@ fn spend(journal: &dyn Journal, figures: &[RunFigures], now: Timestamp) -> Resul
     })
 }
 
-/// Says whether lessons, memory and context help, by the runs that `filter` asks for.
-pub fn helps(around: &Surroundings, filter: &RunFilter) -> Result<Helps> {
+/// Says how the runs went that `filter` asks for, and whether what they were told helped.
+pub fn stats_report(around: &Surroundings, filter: &RunFilter) -> Result<StatsReport> {
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
+    outbox::catch_up(around, &workspace, &journal);
     let now = around.clock.now();
     let figures = spore_runs::figures_of_runs(&journal, &LocalRuns(&workspace), filter, now)?;
-    helps_of(&workspace, &config, &figures)
+    let helps = helps_of(&workspace, &config, &figures)?;
+    Ok(StatsReport { stats: spore_runs::stats_of(&figures), helps })
 }
 
 fn helps_of(

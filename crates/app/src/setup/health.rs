@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_config::Config;
 use spore_effects::session::{self, ProcessIdentity};
@@ -26,7 +27,7 @@ use crate::toolbox::impact;
 use crate::{Result, Surroundings, Workspace, counted};
 
 /// One part that was looked at.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct HealthCheck {
     pub check: String,
     pub ok: bool,
@@ -36,7 +37,7 @@ pub struct HealthCheck {
     pub fix: String,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct ProjectHealth {
     pub healthy: bool,
     pub checks: Vec<HealthCheck>,
@@ -354,7 +355,7 @@ fn orphan_checkouts(
 }
 
 /// What checkouts take on the disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct CheckoutSize {
     pub bytes: u64,
     /// Whether all of it was looked at. Builds leave many files, and a person waits for the answer.

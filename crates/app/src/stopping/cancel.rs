@@ -9,6 +9,7 @@
 use std::thread;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use spore_effects::session::{self, ProcessIdentity};
@@ -26,7 +27,7 @@ const POLITE: Duration = Duration::from_millis(900);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What became of a run that was cancelled.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Interrupted {
     pub run: RunId,
     pub name: String,

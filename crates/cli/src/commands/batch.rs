@@ -1,7 +1,8 @@
 use spore_app::{LoopAsked, Result, Surroundings};
 
 use super::loop_text;
-use super::task_loop::{TermArgs, source};
+use super::task_loop::source;
+use super::terms::TermArgs;
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
@@ -38,7 +39,7 @@ pub(crate) struct BatchArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &BatchArgs) -> Result<u8> {
-    let asked = args.terms.fill(LoopAsked {
+    let asked = args.terms.of_list(LoopAsked {
         stop_on_failure: args.stop_on_failure,
         parallel: args.parallel,
         summarize: args.no_summarize.then_some(false),

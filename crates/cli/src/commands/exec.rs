@@ -7,7 +7,8 @@ use crate::ui::Ui;
 /// Run one action of an executor, and print its answer
 ///
 /// An executor is a role, a prompt and a vocabulary of actions, written down in
-/// `.spore/flows/*.toml`. The session works in the project itself, like one of `spore spawn`.
+/// `.spore/flows/*.toml`. The session works in a checkout; what it leaves there becomes a commit on
+/// a branch `spore/flow/<id>`, if its last line is `STAGE_<ACTION>_COMPLETE` and its artifact is there.
 ///
 /// Exit codes are those of the session: 0 done, 1 failed, 2 nested too deep, 3 a person is
 /// needed, 10 needs refinement, 11 needs escalation, 12 partly done, 20 interrupted,
@@ -32,13 +33,17 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ExecArgs) -> Result
         name: args.name.clone(),
         action: args.action.clone(),
         target: args.target.clone(),
-        options: args.flow.options(),
+        options: args.flow.options(around)?,
     };
     listen_for_signals(&around.interrupt)?;
     ui.show_details();
     let report = spore_app::exec(around, &asked, ui)?;
     if report.exit_code != 0 {
         ui.note(&flow::ending(&report));
+    }
+    if report.told["dry_run"] == true {
+        ui.answer(&report, || flow::ending(&report));
+        return Ok(report.exit_code);
     }
     ui.answer(&report, || report.told["result"].as_str().unwrap_or_default().to_owned());
     Ok(report.exit_code)

@@ -1,8 +1,9 @@
 //! What the commands of flows have in common.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use spore_app::{FlowOptions, FlowReport};
+use spore_app::{Apply, Error, FlowOptions, FlowReport, Result, Surroundings};
 use spore_model::{RunStatus, Usd};
 use spore_plain::{ends_within, line, line_within};
 
@@ -23,30 +24,61 @@ pub(crate) struct FlowArgs {
     /// How deep sessions may be nested
     #[arg(long, value_name = "N")]
     max_depth: Option<u32>,
+    /// What becomes of the flow's branch at the end: branch, merge, patch or none
+    #[arg(long, value_name = "HOW")]
+    apply: Option<Apply>,
+    /// The model of every executor that names none: low, medium, high, or the vendor's own name
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Wall time of one session, where the flow says nothing of it: 90s, 10m (the default) or 2h
+    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
+    timeout: Option<Duration>,
+    /// A file that every session is told beside its task
+    #[arg(long, value_name = "FILE")]
+    extra_context: Option<PathBuf>,
+    /// Tell what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 impl FlowArgs {
-    pub(super) fn options(&self) -> FlowOptions {
-        FlowOptions {
+    pub(super) fn options(&self, around: &Surroundings) -> Result<FlowOptions> {
+        let read = |path: &PathBuf| read_file(around, path);
+        Ok(FlowOptions {
+            model: self.model.clone(),
+            timeout: self.timeout,
+            extra_context: self.extra_context.as_ref().map(read).transpose()?,
+            dry_run: self.dry_run,
             backend: self.backend.clone(),
             scenario: self.scenario.clone(),
             budget: self.budget,
             max_depth: self.max_depth,
-        }
+            apply: self.apply,
+        })
     }
+}
+
+/// Reads a file that a person names.
+pub(super) fn read_file(around: &Surroundings, path: &Path) -> Result<String> {
+    std::fs::read_to_string(around.cwd.join(path))
+        .map_err(|source| Error::io(format!("cannot read {}", spore_plain::path(path)), source))
 }
 
 /// The last words about a flow.
 pub(super) fn ending(report: &FlowReport) -> String {
+    if report.told["dry_run"] == true {
+        return serde_json::to_string_pretty(&report.told["plan"]).unwrap_or_default();
+    }
     let (id, cost) = (report.run.short(), report.cost);
     let reason = report.reason.as_deref().unwrap_or("no reason was given");
     let (reason, name) = (line(reason), line(&report.name));
     let kind = report.kind.as_str();
     match report.status {
         RunStatus::Finished => format!(
-            "{}{} is done for {cost}: {reason}\n  {}",
+            "{}{} is done for {cost}: {reason}\n{}  {}",
             parts(report),
             name,
+            place(report),
             report.directory
         ),
         RunStatus::Interrupted => {
@@ -62,13 +94,39 @@ pub(super) fn ending(report: &FlowReport) -> String {
             format!("Run {id} waits for {what}: {reason}{}", next.unwrap_or_default())
         }
         _ => format!(
-            "{}The {kind} {} ended with exit code {}, after {cost}: {reason}\n  spore runs show {id}\n  {}",
+            "{}The {kind} {} ended with exit code {}, after {cost}: {reason}\n{}  spore runs show {id}\n  {}",
             parts(report),
             name,
             report.exit_code,
+            place(report),
             report.directory
         ),
     }
+}
+
+/// Where the work is, and what to do with it.
+fn place(report: &FlowReport) -> String {
+    let (Some(branch), Some(commit)) = (&report.branch, &report.commit) else {
+        return String::new();
+    };
+    let place = match &report.applied {
+        Some(applied) => applied.what.clone(),
+        None => format!("on branch {branch}"),
+    };
+    let next = report.applied.as_ref().and_then(|applied| applied.next.clone());
+    let next = next.map(|next| format!("\n  {next}")).unwrap_or_default();
+    format!("  {} {}{next}\n", &commit.as_str()[..12], line(&place))
+}
+
+/// The runs that made a commit, below their stage or phase.
+fn commits(report: &FlowReport) -> String {
+    let mut text = String::new();
+    for child in report.children.iter().filter(|child| child.commit.is_some()) {
+        let commit = child.commit.as_ref().map_or("", |commit| &commit.as_str()[..12]);
+        let name = ends_within(&child.name, 32);
+        text.push_str(&format!("  {:16}  {commit} by run {}\n", name, child.run.short()));
+    }
+    text
 }
 
 /// One line a stage or phase.
@@ -89,7 +147,7 @@ fn parts(report: &FlowReport) -> String {
             if attempts > 1 { format!(" after {attempts} attempts") } else { String::new() };
         text.push_str(&part(&word("phase"), &format!("{}{again}", word("status")), &word("error")));
     }
-    text
+    text + &commits(report)
 }
 
 fn part(name: &str, status: &str, error: &str) -> String {

@@ -11,10 +11,20 @@ pub(crate) struct InitArgs {
     /// Write the prompts of all roles to `.spore/agents/`, for editing
     #[arg(long)]
     agents: bool,
+    /// Write flows to begin with to `.spore/flows/`: big-feature, iteration, debug-fix, chores,
+    /// planning-only, research-only
+    #[arg(long)]
+    flows: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &InitArgs) -> Result<u8> {
-    let made = if args.agents { spore_app::init_agents(around)? } else { spore_app::init(around)? };
+    let mut made = spore_app::init(around)?;
+    if args.agents {
+        made.written.extend(spore_app::init_agents(around)?.written);
+    }
+    if args.flows {
+        made.written.extend(spore_app::init_flows(around)?.written);
+    }
     ui.answer(&made, || {
         let mut text = if made.written.is_empty() {
             format!("{} is a Spore project already.\n", made.root)

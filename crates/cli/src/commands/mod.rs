@@ -22,7 +22,9 @@ mod mcp;
 mod memory;
 mod orchestrate;
 mod phase;
+mod prompt_lint;
 mod prompt_stats;
+mod resolve;
 mod resume;
 mod retry;
 mod runs;
@@ -33,6 +35,7 @@ mod setup;
 mod spawn;
 mod stage;
 mod task_loop;
+mod terms;
 mod text;
 
 use std::path::PathBuf;
@@ -106,6 +109,7 @@ enum SporeCommand {
     Investigate(investigate::InvestigateArgs),
     Orchestrate(orchestrate::OrchestrateArgs),
     Resume(resume::ResumeArgs),
+    Resolve(resolve::ResolveArgs),
     Retry(retry::RetryArgs),
     Loop(task_loop::LoopArgs),
     Batch(batch::BatchArgs),
@@ -116,6 +120,7 @@ enum SporeCommand {
     Distill(distill::DistillArgs),
     Health(health::HealthArgs),
     PromptStats(prompt_stats::PromptStatsArgs),
+    PromptLint(prompt_lint::PromptLintArgs),
     #[command(subcommand)]
     Graph(graph::GraphCommand),
     #[command(subcommand)]
@@ -168,6 +173,7 @@ impl SporeCommand {
         match self {
             Self::Orchestrate(_)
             | Self::Resume(_)
+            | Self::Resolve(_)
             | Self::Retry(_)
             | Self::Loop(_)
             | Self::Batch(_)
@@ -194,6 +200,7 @@ fn dispatch(ui: &mut Ui, around: &Surroundings, command: &SporeCommand) -> Resul
         SporeCommand::Investigate(args) => investigate::run(ui, around, args),
         SporeCommand::Orchestrate(args) => orchestrate::run(ui, around, args),
         SporeCommand::Resume(args) => resume::run(ui, around, args),
+        SporeCommand::Resolve(args) => resolve::run(ui, around, args),
         SporeCommand::Retry(args) => retry::run(ui, around, args),
         SporeCommand::Loop(args) => task_loop::run(ui, around, args),
         SporeCommand::Batch(args) => batch::run(ui, around, args),
@@ -216,6 +223,7 @@ fn dispatch(ui: &mut Ui, around: &Surroundings, command: &SporeCommand) -> Resul
         SporeCommand::Distill(args) => distill::run(ui, around, args),
         SporeCommand::Health(args) => health::run(ui, around, args),
         SporeCommand::PromptStats(args) => prompt_stats::run(ui, around, args),
+        SporeCommand::PromptLint(args) => prompt_lint::run(ui, around, args),
         SporeCommand::Demo(_) => unreachable!("it has surroundings of its own"),
     }
 }

@@ -1,9 +1,9 @@
 use std::io::Read;
-use std::path::PathBuf;
 
-use spore_app::{Apply, Error, Orchestrate, RaceField, Result, Surroundings};
+use spore_app::{Error, Orchestrate, RaceField, Result, Surroundings};
 use spore_model::{Fault, Usd};
 
+use super::terms::TermArgs;
 use super::{exit_code, text};
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
@@ -24,51 +24,15 @@ pub(crate) struct OrchestrateArgs {
     /// What is to be done; `-` reads it from stdin. With `--fix-red` it may be left out
     #[arg(required_unless_present = "fix_red")]
     task: Option<String>,
-    /// Start from this commit in place of HEAD: a branch, a tag, an id
-    ///
-    /// The project's checks come from there, and verified work is a commit on top of it. With
-    /// `--apply merge` it comes into your branch only if that has the commit, too.
-    #[arg(long, value_name = "REV")]
-    base: Option<String>,
-    /// The agent to use for every role that has none of its own in `[roles.*]`
-    #[arg(long, value_name = "NAME")]
-    backend: Option<String>,
-    /// The scenario that the replay agent plays
-    #[arg(long, value_name = "FILE")]
-    scenario: Option<PathBuf>,
-    /// The model of every role: low, medium, high, or the agent's own name for one
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// The same for the coder alone
-    #[arg(long, value_name = "NAME")]
-    coder_model: Option<String>,
-    /// How often the coder may try
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_bounces: Option<u32>,
-    /// Turns of one agent session
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_turns: Option<u32>,
     /// US dollars the whole run may cost
     #[arg(long, value_name = "USD", value_parser = dollars)]
     budget: Option<Usd>,
-    /// Wall time of one agent session, such as 90s, 10m or 2h
-    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
-    timeout: Option<std::time::Duration>,
-    /// Go on although the project's checks fail already; only new failures count then
-    ///
-    /// Old failures are known by the names of tests. A check that fails and names none is refused
-    /// with its last lines, before any agent is started.
-    #[arg(long)]
-    allow_red: bool,
     /// Make the checks that fail already the task: verified when all of them pass
     ///
     /// The coder is told which tests fail and what they print. The change passes only when they
     /// are green and nothing else has turned red.
     #[arg(long, conflicts_with_all = ["allow_red", "agent"])]
     fix_red: bool,
-    /// Let the change touch tests and what configures them
-    #[arg(long)]
-    allow_test_changes: bool,
     /// Pass nothing of which a part could be taken back without a check noticing
     #[arg(long)]
     require_seen: bool,
@@ -78,9 +42,6 @@ pub(crate) struct OrchestrateArgs {
     /// Spend no session on summing up and on lessons
     #[arg(long)]
     no_summarize: bool,
-    /// What becomes of verified work: branch, merge, patch or none
-    #[arg(long, value_name = "HOW")]
-    apply: Option<Apply>,
     /// Put the verified change into your own files, staged; refused if anything is uncommitted
     #[arg(long, conflicts_with = "apply")]
     in_place: bool,
@@ -94,12 +55,11 @@ pub(crate) struct OrchestrateArgs {
     /// finish, and a verifier compares what holds. All of it is paid from one `--budget`.
     #[arg(long, value_name = "WHO", conflicts_with_all = ["agent", "in_place", "dry_run"])]
     race: Option<RaceField>,
-    /// A label for comparing runs; `no-context` tells sessions nothing but their task
-    #[arg(long, value_name = "LABEL")]
-    experiment: Option<String>,
     /// Say what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    terms: TermArgs,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &OrchestrateArgs) -> Result<u8> {
@@ -123,34 +83,21 @@ const FIX_RED: &str = "Make the checks pass that fail";
 
 impl OrchestrateArgs {
     fn asked(&self) -> Result<Orchestrate> {
-        Ok(Orchestrate {
+        let asked = Orchestrate {
             task: match &self.task {
                 Some(task) => read_text(task)?,
                 None => FIX_RED.to_owned(),
             },
-            base: self.base.clone(),
-            backend: self.backend.clone(),
-            scenario: self.scenario.clone(),
-            model: self.model.clone(),
-            coder_model: self.coder_model.clone(),
-            max_bounces: self.max_bounces,
-            max_turns: self.max_turns,
             budget: self.budget,
-            timeout: self.timeout,
-            allow_red: self.allow_red,
             fix_red: self.fix_red,
-            allow_test_changes: self.allow_test_changes,
             require_seen: self.require_seen,
             hold_out: self.hold_out,
             summarize: self.no_summarize.then_some(false),
-            apply: self.apply,
             in_place: self.in_place,
             agent: self.agent.clone(),
-            experiment: self.experiment.clone(),
-            subject: None,
-            gates: Vec::new(),
-            retry_of: None,
-        })
+            ..Orchestrate::default()
+        };
+        Ok(self.terms.of_task(asked))
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct PhaseArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PhaseArgs) -> Result<u8> {
-    let asked = PhaseAsked { name: args.name.clone(), options: args.flow.options() };
+    let asked = PhaseAsked { name: args.name.clone(), options: args.flow.options(around)? };
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::phase(around, &asked, ui)?;
     ui.answer(&report, || flow::ending(&report));

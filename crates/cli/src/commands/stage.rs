@@ -33,7 +33,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &StageArgs) -> Resul
         name: args.name.clone(),
         modifier: args.modifier.clone(),
         target: args.target.clone(),
-        options: args.flow.options(),
+        options: args.flow.options(around)?,
     };
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::stage(around, &asked, ui)?;

@@ -1,11 +1,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spore_app::{Apply, LoopAsked, Result, Surroundings, TaskSource};
+use spore_app::{LoopAsked, Result, Surroundings, TaskSource};
 use spore_model::Usd;
 
 use super::loop_text;
 use super::orchestrate::{dollars, read_text};
+use super::terms::TermArgs;
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
@@ -71,68 +72,6 @@ pub(crate) struct LoopArgs {
     terms: TermArgs,
 }
 
-/// What holds for every task of a list.
-#[derive(clap::Args)]
-pub(crate) struct TermArgs {
-    /// Start from this commit in place of HEAD: a branch, a tag, an id
-    #[arg(long, value_name = "REV")]
-    base: Option<String>,
-    /// The agent of every role and task that has none of its own
-    #[arg(long, value_name = "NAME")]
-    backend: Option<String>,
-    /// The scenario that the replay agent plays
-    #[arg(long, value_name = "FILE")]
-    scenario: Option<PathBuf>,
-    /// The model of every role: low, medium, high, or the agent's own name for one
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// The same for the coder alone
-    #[arg(long, value_name = "NAME")]
-    coder_model: Option<String>,
-    /// How often the coder may try
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_bounces: Option<u32>,
-    /// Turns of one agent session
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_turns: Option<u32>,
-    /// Wall time of one agent session, such as 90s, 10m or 2h
-    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
-    timeout: Option<Duration>,
-    /// Go on although the project's checks fail already; only new failures count then
-    #[arg(long)]
-    allow_red: bool,
-    /// Let changes touch tests and what configures them
-    #[arg(long)]
-    allow_test_changes: bool,
-    /// What becomes of the whole branch at the end: branch, merge, patch or none
-    #[arg(long, value_name = "HOW")]
-    apply: Option<Apply>,
-    /// A label for comparing runs; `no-context` tells sessions nothing but their task
-    #[arg(long, value_name = "LABEL")]
-    experiment: Option<String>,
-}
-
-impl TermArgs {
-    /// Fills in what holds for every task.
-    pub(super) fn fill(&self, asked: LoopAsked) -> LoopAsked {
-        LoopAsked {
-            base: self.base.clone(),
-            backend: self.backend.clone(),
-            scenario: self.scenario.clone(),
-            model: self.model.clone(),
-            coder_model: self.coder_model.clone(),
-            max_bounces: self.max_bounces,
-            max_turns: self.max_turns,
-            timeout: self.timeout,
-            allow_red: self.allow_red,
-            allow_test_changes: self.allow_test_changes,
-            apply: self.apply,
-            experiment: self.experiment.clone(),
-            ..asked
-        }
-    }
-}
-
 /// Reads where a list is; `file:` before its name means nothing.
 pub(super) fn source(typed: &str) -> Result<TaskSource> {
     match typed {
@@ -168,6 +107,6 @@ impl LoopArgs {
             plan_touches: self.plan_touches,
             ..LoopAsked::new(source(&self.source)?, false)
         };
-        Ok(self.terms.fill(asked))
+        Ok(self.terms.of_list(asked))
     }
 }

@@ -176,7 +176,8 @@ pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {
     }
     if let (Some(applied), Some(commit)) = (&report.applied, &report.commit) {
         let not = if applied.done { "" } else { "not applied: " };
-        field(&mut text, "commit", &format!("{}, {not}{}", &commit.as_str()[..12], applied.what));
+        let commit = &applied.named(commit).as_str()[..12];
+        field(&mut text, "commit", &format!("{commit}, {not}{}", applied.what));
     }
     field(&mut text, "files", &report.directory);
     if let Some(next) = &report.next {
@@ -218,7 +219,9 @@ fn part_line(text: &mut String, part: &PartRow) {
     let said = part.reason.as_deref().filter(|_| part.status != RunStatus::Finished);
     let said = said.map(|reason| format!(": {}", plain::line(reason))).unwrap_or_default();
     let (kind, name) = (part.kind.as_str(), plain::line(&part.name));
-    text.push_str(&format!("{indent}{kind} {name}{again}  {}{said}\n", part.status));
+    let made = part.commit.as_ref().map(|commit| format!("  {}", &commit.as_str()[..12]));
+    let made = made.unwrap_or_default();
+    text.push_str(&format!("{indent}{kind} {name}{again}  {}{said}{made}\n", part.status));
 }
 
 fn bounce_in_full(text: &mut String, bounce: &BounceReport) {

@@ -18,6 +18,28 @@ impl Flows {
         Ok(())
     }
 
+    /// Refuses words that mean something outside of the files alone: roles, and tools of a backend
+    /// where the executor names one. Both say what is wrong with a word, if anything is.
+    pub fn check_words(
+        &self,
+        role: &dyn Fn(&str) -> Option<String>,
+        tool: &dyn Fn(Option<&str>, &str) -> Option<String>,
+    ) -> Result<(), ConfigError> {
+        for (name, executor) in &self.executors {
+            if let Some(problem) = role(&executor.role.value) {
+                let key = format!("executors.{name}.role");
+                return Err(wrong(&executor.role, &key, &format!("is wrong: {problem}")));
+            }
+            for word in &executor.allowed_tools {
+                if let Some(problem) = tool(executor.backend.as_deref(), &word.value) {
+                    let key = format!("executors.{name}.allowed_tools");
+                    return Err(wrong(word, &key, &format!("is wrong: {problem}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn check_orchestrator(
         &self,
         path: &str,

@@ -39,6 +39,8 @@ fn end(number: u128, code: u8) -> ChildEnd {
         attempts,
         run: Some(RunId::from_parts(2, number * 2 + u128::from(name == "B"))),
         grade: None,
+        commit: None,
+        artifact_mark: None,
     };
     let second = if code == 0 { PartStatus::Success } else { PartStatus::Failure };
     ChildEnd {

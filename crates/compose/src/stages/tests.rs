@@ -40,6 +40,7 @@ pub(crate) fn plan(stages: Vec<StagePlan>) -> OrchestratorPlan {
         stages,
         spent: BTreeMap::new(),
         passed: Vec::new(),
+        line: None,
         resolution: None,
     }
 }
@@ -194,6 +195,8 @@ fn only_what_failed_is_run_again_where_only_that_is_asked() {
         attempts: 1,
         run: Some(run(7)),
         grade: None,
+        commit: None,
+        artifact_mark: None,
     }];
     let machine = Stages::new(OrchestratorPlan { passed, ..plan(stages) });
     assert_eq!(play(machine, &[0]), "stage/B/1\nfinish\nend 0 A:Success×1 B:Success×1");

@@ -24,7 +24,7 @@ mod supervision;
 mod wire;
 
 pub use client::{Session, SessionEnd, SessionError, Shim, Stopper, Waiting};
-pub use processes::{ProcessIdentity, end, find_by_token, interrupt, is_alive, reap};
+pub use processes::{ProcessIdentity, ancestors, end, find_by_token, interrupt, is_alive, reap};
 pub use recording::{Recording, RecordingMethod, RecordingPlan};
 pub use sandbox::{
     Confinement, Enforced, LayeredPlace, ProjectPlace, Reached, RootSupport, SOUND_LANDLOCK,

@@ -61,6 +61,25 @@ pub fn end(identity: &ProcessIdentity) -> bool {
     kill_until_gone(found) > 0
 }
 
+/// Returns the processes above the one that calls this, its parent first. A process cannot leave
+/// the line it descends from: what a session's own processes leave behind is its shim's.
+pub fn ancestors() -> Vec<ProcessIdentity> {
+    let Ok(boot_id) = boot_id() else { return Vec::new() };
+    let mut found: Vec<ProcessIdentity> = Vec::new();
+    let mut pid = Pid::parent().as_raw();
+    while let Some(stat) = Stat::read(pid).filter(|_| pid > 0) {
+        let identity =
+            ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id: boot_id.clone() };
+        // Ids may be used again while they are read.
+        if found.contains(&identity) {
+            break;
+        }
+        found.push(identity);
+        pid = stat.parent;
+    }
+    found
+}
+
 /// Returns every live process that was started with the token in its environment, the shim
 /// among them. One that was given another environment on purpose is not found.
 pub fn find_by_token(token: &SessionToken) -> Vec<i32> {
@@ -225,6 +244,14 @@ mod tests {
         for text in ["", "41", "41 (sh", "41 (sh) S 7", "x (sh) S 7 1 1"] {
             assert_eq!(Stat::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_process_has_its_parent_above_it_and_is_not_above_itself() {
+        let above = ancestors();
+        let parent = ProcessIdentity::of(Pid::parent().as_raw()).unwrap();
+        assert_eq!(above.first(), Some(&parent));
+        assert!(!above.contains(&ProcessIdentity::of_this_process().unwrap()));
     }
 
     #[test]

@@ -6,16 +6,17 @@
 //! person's file.
 
 mod complexity;
+mod moves;
+mod results;
 mod source;
 mod state;
 mod task;
 mod task_loop;
 
 pub use complexity::estimate_complexity;
+pub use moves::{LoopEnding, LoopMove, LoopRules, LoopStop, LoopView};
+pub use results::{CostAnomaly, TaskLanding, TaskResult, TaskStanding};
 pub use source::{SourceError, read_tasks, ticked};
 pub use state::{LoopState, LoopStateRun};
 pub use task::{LoopTask, SourceForm, TaskList, overlap};
-pub use task_loop::{
-    CostAnomaly, LoopEnding, LoopMove, LoopRules, LoopStop, LoopView, TaskLanding, TaskLoop,
-    TaskResult, TaskStanding,
-};
+pub use task_loop::TaskLoop;

@@ -5,167 +5,20 @@
 //! there too many escalations in a row, is the task verified already. What is under way is always
 //! brought to its end first; only then does the loop stop.
 
+mod choosing;
+mod ending;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use spore_model::{CommitId, Cost, Outcome, Park, RunId, Timestamp, TreeId, Usd};
+use spore_model::{Outcome, Park, Timestamp, Usd};
 
-use super::task::{LoopTask, overlap};
-
-/// What a loop is held to.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LoopRules {
-    /// For all tasks, over all restarts; none is no limit.
-    pub budget: Option<Usd>,
-    pub max_runs: Option<u32>,
-    /// A person is asked after the first escalation.
-    pub pause_on_escalation: bool,
-    pub stop_on_failure: bool,
-    /// This many escalations in a row are no accident.
-    pub escalation_limit: u32,
-    /// A result that costs more than this many times the mean of those before it is told.
-    pub anomaly_factor: u32,
-    /// From this many results on.
-    pub anomaly_after: u32,
-    /// How many tasks are worked on at once.
-    pub parallel: u32,
-    /// How long a place for a task stays empty after one.
-    pub cooldown_ms: u64,
-    /// How often a task may come back from its landing.
-    pub max_returns: u32,
-    /// The agent of tasks that name none.
-    pub backend: String,
-}
-
-/// What became of one run of a task.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct TaskResult {
-    /// Which result of the loop it was, counted from 1.
-    pub number: u32,
-    pub run: RunId,
-    pub outcome: Outcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// What was verified, made on `base`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<CommitId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<CommitId>,
-    pub cost: Cost,
-    pub duration_ms: u64,
-    /// Spore or the machine fell short, and not the work: it says nothing about the tasks.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub infrastructure: bool,
-}
-
-/// What became of verified work at the branch.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(tag = "landing", rename_all = "snake_case")]
-pub enum TaskLanding {
-    /// It is the tip now.
-    Landed { number: u32, commit: CommitId, tree: TreeId },
-    /// It does not fit what landed before it, and goes back to its owner.
-    Back { number: u32, evidence: String },
-}
-
-impl TaskLanding {
-    pub fn number(&self) -> u32 {
-        match self {
-            Self::Landed { number, .. } | Self::Back { number, .. } => *number,
-        }
-    }
-
-    /// Gives it its number: it has one when it is over.
-    #[must_use]
-    pub fn numbered(self, number: u32) -> Self {
-        match self {
-            Self::Landed { commit, tree, .. } => Self::Landed { number, commit, tree },
-            Self::Back { evidence, .. } => Self::Back { number, evidence },
-        }
-    }
-}
-
-/// Where a task stands.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum TaskStanding {
-    /// It was verified before, or the person ticked it off.
-    Settled,
-    Waiting,
-    Running,
-    /// Its run waits for something. One that waits for budget goes on by itself where there is a
-    /// time: only its part of it is spent.
-    Parked {
-        park: Park,
-        until: Option<Timestamp>,
-    },
-    /// Verified, and not on the branch yet.
-    Verified,
-    Landing,
-    Landed,
-    /// Its run ended otherwise.
-    FellShort(Outcome),
-    /// A task that it comes after is not on the branch and never will be.
-    Blocked,
-}
-
-/// What the machine does not know by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoopView {
-    pub now: Timestamp,
-    /// What all tasks have cost, over all restarts.
-    pub spent: Usd,
-    /// Whether anything is left that no run has set aside.
-    pub funded: bool,
-    pub interrupted: bool,
-}
-
-/// What to do next.
-#[derive(Clone, PartialEq, Debug)]
-pub enum LoopMove {
-    /// Start a task, or go on with its run that waits.
-    Start {
-        task: usize,
-        attempt: u32,
-    },
-    /// Bring a verified task onto the branch.
-    Land {
-        task: usize,
-        attempt: u32,
-    },
-    /// Nothing until something ends, or until then. `limited` is who is over its limit, where
-    /// nothing else is going on.
-    Wait {
-        until: Option<Timestamp>,
-        limited: Option<String>,
-    },
-    Stop(LoopStop),
-}
-
-/// Why nothing more is started.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoopStop {
-    Interrupted,
-    Budget,
-    MaxRuns,
-    Escalations,
-    PausedOnEscalation,
-    Failure,
-    /// No layer absorbs it.
-    DepthExceeded,
-    /// Every task had its turn.
-    Through,
-}
-
-/// How a loop ends or waits.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LoopEnding {
-    pub outcome: Outcome,
-    /// What it waits for, where it can go on.
-    pub park: Option<Park>,
-    pub reason: String,
-}
+use super::moves::{LoopMove, LoopRules, LoopStop, LoopView};
+use super::results::{CostAnomaly, TaskLanding, TaskResult, TaskStanding};
+use super::task::LoopTask;
+use choosing::NotNow;
 
 /// A loop over tasks.
 #[derive(Clone, Debug)]
@@ -303,139 +156,6 @@ impl TaskLoop {
         LoopMove::Wait { until: land_later, limited }
     }
 
-    fn start_or_why(&self, view: LoopView) -> Result<usize, NotNow> {
-        if view.interrupted {
-            return Err(NotNow::Stop(LoopStop::Interrupted));
-        }
-        if self.too_deep {
-            return Err(NotNow::Stop(LoopStop::DepthExceeded));
-        }
-        let mut later: Option<(Timestamp, Option<String>)> = None;
-        let mut waits = false;
-        for task in 0..self.tasks.len() {
-            match self.readiness(task, view.now) {
-                Readiness::Never => {}
-                Readiness::Busy => waits = true,
-                Readiness::Later(until, who) => {
-                    if later.as_ref().is_none_or(|(known, _)| until < *known) {
-                        later = Some((until, Some(who)));
-                    }
-                }
-                Readiness::Ready => {
-                    self.refusal(task, view).map_or(Ok(()), |stop| Err(NotNow::Stop(stop)))?;
-                    if !view.funded {
-                        return Err(if self.is_busy(view) {
-                            NotNow::Busy
-                        } else {
-                            NotNow::Stop(LoopStop::Budget)
-                        });
-                    }
-                    return match self.cooled(view.now) {
-                        Some(until) => Err(NotNow::Until { until, limited: None }),
-                        None => Ok(task),
-                    };
-                }
-            }
-        }
-        match later {
-            Some((until, limited)) => Err(NotNow::Until { until, limited }),
-            None if waits => Err(NotNow::Busy),
-            None => Err(NotNow::Stop(LoopStop::Through)),
-        }
-    }
-
-    /// The questions before each task, in their order.
-    fn refusal(&self, task: usize, view: LoopView) -> Option<LoopStop> {
-        if self.rules.budget.is_some_and(|budget| view.spent >= budget) {
-            return Some(LoopStop::Budget);
-        }
-        // What waits was let begin.
-        if self.standing[task] != TaskStanding::Waiting {
-            return None;
-        }
-        if self.rules.max_runs.is_some_and(|most| self.runs >= most) {
-            return Some(LoopStop::MaxRuns);
-        }
-        if self.streak >= self.rules.escalation_limit {
-            return Some(LoopStop::Escalations);
-        }
-        if self.paused {
-            return Some(LoopStop::PausedOnEscalation);
-        }
-        self.failed.then_some(LoopStop::Failure)
-    }
-
-    fn readiness(&self, task: usize, now: Timestamp) -> Readiness {
-        match &self.standing[task] {
-            TaskStanding::Waiting => {}
-            TaskStanding::Parked { park: Park::Quota, until } => {
-                if let Some(until) = until.filter(|until| *until > now) {
-                    return Readiness::Later(until, self.backend(task).to_owned());
-                }
-            }
-            TaskStanding::Parked { park: Park::Budget, until: Some(_) } => {}
-            _ => return Readiness::Never,
-        }
-        for id in &self.tasks[task].after {
-            let before = self.tasks.iter().position(|one| one.id == *id);
-            match before.map(|before| &self.standing[before]) {
-                Some(TaskStanding::Settled | TaskStanding::Landed) => {}
-                Some(TaskStanding::Parked { park: Park::Quota, until }) => {
-                    let until = until.unwrap_or(now);
-                    return match until > now {
-                        true => Readiness::Later(until, self.backend(task).to_owned()),
-                        false => Readiness::Busy,
-                    };
-                }
-                Some(TaskStanding::Parked { park: Park::Budget, until: Some(_) }) => {
-                    return Readiness::Busy;
-                }
-                Some(
-                    TaskStanding::Waiting
-                    | TaskStanding::Running
-                    | TaskStanding::Verified
-                    | TaskStanding::Landing,
-                ) => return Readiness::Busy,
-                _ => return Readiness::Never,
-            }
-        }
-        let under_way = |other: usize| {
-            matches!(
-                self.standing[other],
-                TaskStanding::Running | TaskStanding::Verified | TaskStanding::Landing
-            )
-        };
-        let meets = |other: usize| overlap(&self.tasks[task], &self.tasks[other]);
-        if (0..self.tasks.len()).any(|other| other != task && under_way(other) && meets(other)) {
-            return Readiness::Busy;
-        }
-        match self.limits.get(self.backend(task)) {
-            Some(until) if *until > now => Readiness::Later(*until, self.backend(task).to_owned()),
-            _ => Readiness::Ready,
-        }
-    }
-
-    /// Returns when a place is cool, where none is yet.
-    fn cooled(&self, now: Timestamp) -> Option<Timestamp> {
-        let cooldown = i64::try_from(self.rules.cooldown_ms).unwrap_or(i64::MAX);
-        let free_at =
-            |freed: &Timestamp| Timestamp::from_millis(freed.as_millis().saturating_add(cooldown));
-        let cooling = self.freed.iter().map(free_at).filter(|at| *at > now);
-        let places = self.free_places();
-        if cooling.clone().count() < places.max(1) { None } else { cooling.min() }
-    }
-
-    fn free_places(&self) -> usize {
-        let taken = |standing: &TaskStanding| match standing {
-            TaskStanding::Running => true,
-            // Alone, a task begins from what the one before it left.
-            TaskStanding::Verified | TaskStanding::Landing => self.rules.parallel <= 1,
-            _ => false,
-        };
-        let places = usize::try_from(self.rules.parallel.max(1)).unwrap_or(usize::MAX);
-        places.saturating_sub(self.count(taken))
-    }
-
     /// Whether something is to come to rest first. Once a person interrupts, what is verified may
     /// as well land later.
     fn is_busy(&self, view: LoopView) -> bool {
@@ -531,7 +251,8 @@ impl TaskLoop {
 
     /// A landing cannot go on: it waits for a limit to be over, or for a person.
     pub fn landing_parked(&mut self, task: usize, park: Park, until: Option<Timestamp>) {
-        if let (Park::Quota, Some(until)) = (park, until) {
+        // Of what its part of the budget was too small for it asks again, with what is left then.
+        if let (Park::Quota | Park::Budget, Some(until)) = (park, until) {
             self.standing[task] = TaskStanding::Verified;
             self.queue.insert(0, task);
             self.land_after = Some(until);
@@ -583,107 +304,8 @@ impl TaskLoop {
         }
     }
 
-    /// Says how a loop that stopped for `stop` ends.
-    pub fn ending(&self, stop: LoopStop) -> LoopEnding {
-        let done = self.count(|standing| *standing == TaskStanding::Landed);
-        let settled = self.count(|standing| *standing == TaskStanding::Settled);
-        let all = self.tasks.len();
-        let left = all - done - settled;
-        let tasks = |count: usize| format!("{count} task{}", if count == 1 { "" } else { "s" });
-        let told = match settled {
-            0 => format!("{done} of {} verified", tasks(all)),
-            _ => format!("{done} of {} verified, {settled} before", tasks(all)),
-        };
-        let asks = |park: Park, reason: String| LoopEnding {
-            outcome: Outcome::NeedsHuman,
-            park: Some(park),
-            reason,
-        };
-        match stop {
-            LoopStop::Interrupted => LoopEnding {
-                outcome: Outcome::Interrupted,
-                park: Some(Park::Interrupt),
-                reason: "interrupted".to_owned(),
-            },
-            LoopStop::Budget => asks(Park::Budget, format!("the budget is spent: {told}")),
-            LoopStop::Escalations => {
-                asks(Park::Human, format!("{} escalations in a row: {told}", self.streak))
-            }
-            LoopStop::PausedOnEscalation => {
-                asks(Park::Human, format!("paused after an escalation: {told}"))
-            }
-            LoopStop::DepthExceeded => {
-                LoopEnding { outcome: Outcome::DepthExceeded, park: None, reason: told }
-            }
-            LoopStop::MaxRuns | LoopStop::Failure | LoopStop::Through => {
-                let waiting = self.standing.iter().find_map(|standing| match standing {
-                    TaskStanding::Parked { park, .. } => Some(*park),
-                    _ => None,
-                });
-                match waiting {
-                    Some(Park::Budget) => {
-                        asks(Park::Budget, format!("tasks wait for budget: {told}"))
-                    }
-                    Some(_) => asks(Park::Human, format!("tasks wait for a person: {told}")),
-                    None => {
-                        let why = match stop {
-                            LoopStop::MaxRuns => {
-                                format!("; {} made, the most of one loop", runs(self.runs))
-                            }
-                            LoopStop::Failure => "; stopped at the first that failed".to_owned(),
-                            _ => String::new(),
-                        };
-                        let outcome = match (left, done + settled) {
-                            (0, _) => Outcome::Success,
-                            (_, 0) => Outcome::Failure,
-                            _ => Outcome::Partial,
-                        };
-                        LoopEnding { outcome, park: None, reason: format!("{told}{why}") }
-                    }
-                }
-            }
-        }
-    }
-
     /// How long a place stays empty after a task.
     pub fn cooldown(&self) -> Duration {
         Duration::from_millis(self.rules.cooldown_ms)
     }
 }
-
-fn runs(count: u32) -> String {
-    format!(
-        "{count} run{} {}",
-        if count == 1 { "" } else { "s" },
-        if count == 1 { "was" } else { "were" }
-    )
-}
-
-/// A result that cost far more than those before it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CostAnomaly {
-    pub cost: Usd,
-    pub mean: Usd,
-}
-
-/// Why no task can be started at this moment.
-enum NotNow {
-    Stop(LoopStop),
-    /// What is under way must end first.
-    Busy,
-    Until {
-        until: Timestamp,
-        limited: Option<String>,
-    },
-}
-
-/// Whether a task can be started.
-enum Readiness {
-    Ready,
-    Busy,
-    Later(Timestamp, String),
-    Never,
-}
-
-#[cfg(test)]
-mod tests;

@@ -4,13 +4,18 @@
 //! the journal has is what there is to send. Ids are derived from those of runs. To send a run again
 //! is to send the same spans again. A part that is not over has no span yet.
 //!
+//! What an agent did with its own tools is on record as how often it used each: a session has one
+//! `execute_tool` span for each tool, as long as the session, with the number of its calls.
+//!
 //! Figures, names and reasons are sent, and no prompt, diff or log.
 
 mod conventions;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use spore_model::{LedgerEntry, Outcome, Run, RunId, RunKind, SessionFailure, Timestamp};
+use spore_model::{
+    LedgerEntry, Outcome, Run, RunKind, SessionFailure, SessionNotes, Timestamp, ToolUse,
+};
 use spore_store::{Journal, JournalError};
 
 use conventions as names;
@@ -45,8 +50,37 @@ pub fn spans_of_run(journal: &dyn Journal, root: &Run) -> Result<Vec<RunSpan>, J
         }
         let bill = bills.iter().find(|bill| bill.session == run.id);
         spans.extend(span(&run, bill));
+        let used = SessionNotes::of_row(&run).used;
+        spans.extend(used.iter().filter_map(|tool| tool_span(&run, tool)));
     }
     Ok(spans)
+}
+
+/// The span of all calls of one tool in a session.
+fn tool_span(session: &Run, used: &ToolUse) -> Option<RunSpan> {
+    let ended = session.ended?;
+    let name = format!("{} {}", names::EXECUTE_TOOL, spore_plain::line_within(&used.tool, 60));
+    let trace_id = trace_id(session);
+    let span_id = span_id(&format!("{} tool {}", session.id, used.tool));
+    let parent = self::span_id(&session.id.to_string());
+    let value = json!({
+        "traceId": trace_id,
+        "spanId": span_id,
+        "parentSpanId": parent,
+        "name": name,
+        "kind": 1,
+        "startTimeUnixNano": nanos(session.started),
+        "endTimeUnixNano": nanos(ended.max(session.started)),
+        "attributes": [
+            text(names::OPERATION, names::EXECUTE_TOOL),
+            text(names::TOOL, &used.tool),
+            text(names::TOOL_TYPE, "function"),
+            number("spore.tool.calls", u64::from(used.times)),
+        ],
+        // Whether single calls went well is not on record.
+        "status": { "code": 0 },
+    });
+    Some(RunSpan { name, trace_id, span_id, parent_span_id: Some(parent), value })
 }
 
 /// Returns the requests that send these spans, in OTLP's JSON form.
@@ -71,8 +105,8 @@ pub fn trace_requests(spans: &[RunSpan], version: &str) -> Vec<Value> {
 
 fn span(run: &Run, bill: Option<&LedgerEntry>) -> Option<RunSpan> {
     let ended = run.ended?;
-    let (trace_id, span_id) = (trace_id(run), span_id(run.id));
-    let parent_span_id = run.parent.map(self::span_id);
+    let (trace_id, span_id) = (trace_id(run), span_id(&run.id.to_string()));
+    let parent_span_id = run.parent.map(|parent| self::span_id(&parent.to_string()));
     let (name, attributes) = described(run, bill);
     let mut value = json!({
         "traceId": trace_id,
@@ -203,8 +237,8 @@ fn trace_id(run: &Run) -> String {
     hex(&Sha256::digest(format!("spore trace {}", run.trace))[..16])
 }
 
-fn span_id(run: RunId) -> String {
-    hex(&Sha256::digest(format!("spore span {run}"))[..8])
+fn span_id(of: &str) -> String {
+    hex(&Sha256::digest(format!("spore span {of}"))[..8])
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -213,7 +247,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use spore_model::{Cost, RunState, Usage, Usd};
+    use spore_model::{Cost, RunId, RunState, Usage, Usd};
     use spore_store::SqliteJournal;
 
     use super::*;
@@ -241,6 +275,7 @@ mod tests {
             outcome: Some(Outcome::TimedOut),
             reason: Some("it took\ntoo long\u{202e}".into()),
             model: Some("asked".into()),
+            settings: json!({ "used": [{ "tool": "Edit", "times": 3 }] }),
             ..coder
         };
         let gates = below(&bounce, ended(4, RunKind::Gates, "gates", 5_000, 7_000));
@@ -280,10 +315,18 @@ mod tests {
         let (_dir, journal, root) = journal();
         let spans = spans_of_run(&journal, &root).unwrap();
         let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
-        let expected =
-            ["invoke_workflow orchestrate", "bounce 1", "invoke_agent coder", "execute_tool gates"];
+        let expected = [
+            "invoke_workflow orchestrate",
+            "bounce 1",
+            "invoke_agent coder",
+            "execute_tool Edit",
+            "execute_tool gates",
+        ];
         assert_eq!(names, expected);
-        let [root, bounce, coder, gates] = spans.as_slice() else { panic!("{names:?}") };
+        let [root, bounce, coder, edit, gates] = spans.as_slice() else { panic!("{names:?}") };
+        assert_eq!(edit.parent_span_id.as_ref(), Some(&coder.span_id));
+        assert_eq!(attribute(edit, "spore.tool.calls")["intValue"], "3");
+        assert_eq!(edit.value["endTimeUnixNano"], coder.value["endTimeUnixNano"]);
         assert_eq!(root.parent_span_id, None);
         assert_eq!(bounce.parent_span_id.as_ref(), Some(&root.span_id));
         assert_eq!(gates.parent_span_id.as_ref(), Some(&bounce.span_id));
@@ -306,7 +349,7 @@ mod tests {
         assert_eq!(requests(), requests());
         let [request] = requests().try_into().unwrap();
         let resource = &request["resourceSpans"][0];
-        assert_eq!(resource["scopeSpans"][0]["spans"].as_array().unwrap().len(), 4);
+        assert_eq!(resource["scopeSpans"][0]["spans"].as_array().unwrap().len(), 5);
         assert_eq!(resource["resource"]["attributes"][0]["value"]["stringValue"], "spore");
     }
 }

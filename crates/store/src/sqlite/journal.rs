@@ -9,7 +9,7 @@ use spore_model::{
 use super::SqliteJournal;
 use super::failure::journal_error;
 use super::reading;
-use super::rows::{self, Json, JsonWord, integer};
+use super::rows::{self, Json, JsonWord, RUN, integer};
 use super::writes::{
     add_events, add_runs, book, change_run, claim_step, fenced, find_step, require_run,
 };
@@ -59,13 +59,14 @@ impl Journal for SqliteJournal {
 
     fn run(&self, id: RunId) -> Result<Option<Run>, JournalError> {
         self.read(|connection| {
-            one(connection, "SELECT * FROM run WHERE id = ?1", [JsonWord(id)], rows::run)
+            let sql = format!("SELECT {RUN} FROM run WHERE id = ?1");
+            one(connection, &sql, [JsonWord(id)], rows::run)
         })
     }
 
     fn children(&self, parent: RunId) -> Result<Vec<Run>, JournalError> {
-        let sql = "SELECT * FROM run WHERE parent = ?1 ORDER BY started, id";
-        self.read(|connection| all(connection, sql, [JsonWord(parent)], rows::run))
+        let sql = format!("SELECT {RUN} FROM run WHERE parent = ?1 ORDER BY started, id");
+        self.read(|connection| all(connection, &sql, [JsonWord(parent)], rows::run))
     }
 
     fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, JournalError> {
@@ -90,12 +91,14 @@ impl Journal for SqliteJournal {
             return Ok(Vec::new());
         }
         // Reads every id, out of the index alone: a person types this, no loop does.
-        let sql = "SELECT * FROM run WHERE id IN (
+        let sql = format!(
+            "SELECT {RUN} FROM run WHERE id IN (
                  SELECT id FROM run
                  WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
                     OR instr(substr(id, -8), ?1) > 0)
-             ORDER BY id";
-        self.read(|connection| all(connection, sql, [typed], rows::run))
+             ORDER BY id"
+        );
+        self.read(|connection| all(connection, &sql, [typed], rows::run))
     }
 
     fn update_run(

@@ -8,14 +8,8 @@ use rusqlite::{Connection, Row, ToSql};
 use serde::Serialize;
 use spore_model::{Cost, Run, RunId, Timestamp, Usage, Usd};
 
-use super::rows::{self, JsonWord};
+use super::rows::{self, JsonWord, RUN};
 use crate::journal::{BounceRow, RunQuery, Spending, SpendingBy};
-
-/// Everything of a run but its settings, which are long and of no use in a sum.
-const LEAN: &str = "id, parent, trace, kind, name, task, attempt, depth, role, backend, model,
-    state, outcome, park, mark, reason, base_commit, tree_hash, started, ended, turns,
-    input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nanos,
-    cost_estimated, experiment, 'null' AS settings";
 
 /// What was spent by a run: booked on it, or, where sessions below it were booked on runs of
 /// their own, summed up in its row at its end.
@@ -97,11 +91,11 @@ impl Conditions {
         }
     }
 
-    /// Returns the condition on rows of `ledger`.
+    /// Returns the rows of `ledger` that are asked for, and what they are found by.
     fn booked_since(&mut self, since: Option<Timestamp>) -> &'static str {
-        let Some(since) = since else { return "TRUE" };
+        let Some(since) = since else { return "ledger INDEXED BY ledger_sums" };
         self.values.push((":since", since.as_millis().into()));
-        "booked >= :since"
+        "ledger INDEXED BY ledger_recent WHERE booked >= :since"
     }
 
     fn sql(&self) -> String {
@@ -131,10 +125,17 @@ fn word<T: Serialize>(word: &JsonWord<T>) -> rusqlite::Result<Value> {
 pub(super) fn runs(connection: &Connection, query: &RunQuery) -> rusqlite::Result<Vec<Run>> {
     let mut conditions = Conditions::of(query)?;
     conditions.begun_since(query.since);
-    let columns = if query.without_settings { LEAN } else { "*" };
+    // Settings are long and of no use in a sum. What is left of a root is in one index.
+    let lean = RUN.replace("settings", "'null'");
+    let columns = if query.without_settings { &lean } else { RUN };
+    let table = match (query.without_settings && query.roots_only, query.open_only) {
+        (_, true) => "run INDEXED BY run_open",
+        (true, false) => "run INDEXED BY run_figures",
+        (false, false) => "run",
+    };
     let limit = query.limit.map_or(String::new(), |limit| format!("LIMIT {limit}"));
     let sql = format!(
-        "SELECT {columns} FROM run WHERE {} ORDER BY started DESC, id DESC {limit}",
+        "SELECT {columns} FROM {table} WHERE {} ORDER BY started DESC, id DESC {limit}",
         conditions.sql()
     );
     conditions.read(connection, &sql, rows::run)
@@ -170,7 +171,7 @@ pub(super) fn spending(
              max(estimated) AS cost_estimated, count(DISTINCT paid.root) AS runs, {}
          FROM (SELECT root, {inner} AS word, count(*) AS sessions, max(cost_estimated) AS estimated,
                    {inner_sums}
-               FROM ledger INDEXED BY ledger_sums WHERE {booked} GROUP BY root, word) AS paid
+               FROM {booked} GROUP BY root, word) AS paid
          CROSS JOIN run ON run.id = paid.root
          WHERE {}
          GROUP BY {outer}",
@@ -186,7 +187,7 @@ pub(super) fn paying_runs(connection: &Connection, query: &RunQuery) -> rusqlite
     let booked = conditions.booked_since(query.since);
     let sql = format!(
         "SELECT count(*) FROM (
-             SELECT DISTINCT root FROM ledger INDEXED BY ledger_sums WHERE {booked}) AS paid
+             SELECT DISTINCT root FROM {booked}) AS paid
          CROSS JOIN run ON run.id = paid.root
          WHERE {}",
         conditions.sql()

@@ -86,33 +86,76 @@ fn cost(row: &Row<'_>) -> rusqlite::Result<Cost> {
     Ok(Cost { usd: Usd::from_nanos(row.get("cost_nanos")?), estimated: row.get("cost_estimated")? })
 }
 
+/// The columns of a run, in the order in which [`run`] takes them.
+pub(super) const RUN: &str = "id, parent, trace, kind, name, task, attempt, depth, role, backend,
+    model, state, outcome, park, mark, reason, base_commit, tree_hash, started, ended, turns,
+    input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nanos, cost_estimated,
+    experiment, settings";
+
+/// Hands out the columns of a row from left to right. To seek each by its name took a third of the
+/// time in which ten thousand runs are read.
+struct Columns<'a> {
+    row: &'a Row<'a>,
+    at: usize,
+}
+
+impl Columns<'_> {
+    fn take<T: FromSql>(&mut self) -> rusqlite::Result<T> {
+        self.at += 1;
+        self.row.get(self.at - 1)
+    }
+
+    fn word<T: DeserializeOwned>(&mut self) -> rusqlite::Result<T> {
+        Ok(self.take::<JsonWord<T>>()?.0)
+    }
+
+    fn word_if_any<T: DeserializeOwned>(&mut self) -> rusqlite::Result<Option<T>> {
+        Ok(self.take::<Option<JsonWord<T>>>()?.map(|word| word.0))
+    }
+
+    fn count(&mut self) -> rusqlite::Result<u64> {
+        Ok(self.take::<i64>()?.max(0).cast_unsigned())
+    }
+}
+
+/// Reads a row of [`RUN`].
 pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let mut columns = Columns { row, at: 0 };
+    // Fields are read in the order in which they stand here, which is that of `RUN`.
     Ok(Run {
-        id: word(row, "id")?,
-        parent: word_if_any(row, "parent")?,
-        trace: word(row, "trace")?,
-        kind: word(row, "kind")?,
-        name: row.get("name")?,
-        task: row.get("task")?,
-        attempt: row.get("attempt")?,
-        depth: row.get("depth")?,
-        role: row.get("role")?,
-        backend: row.get("backend")?,
-        model: row.get("model")?,
-        state: word(row, "state")?,
-        outcome: word_if_any(row, "outcome")?,
-        park: word_if_any(row, "park")?,
-        mark: word_if_any(row, "mark")?,
-        reason: row.get("reason")?,
-        base_commit: word_if_any(row, "base_commit")?,
-        tree_hash: word_if_any(row, "tree_hash")?,
-        started: time(row, "started")?,
-        ended: time_if_any(row, "ended")?,
-        turns: row.get("turns")?,
-        tokens: usage(row)?,
-        cost: RunCost::from(cost(row)?),
-        experiment: row.get("experiment")?,
-        settings: row.get::<_, Json<Value>>("settings")?.0,
+        id: columns.word()?,
+        parent: columns.word_if_any()?,
+        trace: columns.word()?,
+        kind: columns.word()?,
+        name: columns.take()?,
+        task: columns.take()?,
+        attempt: columns.take()?,
+        depth: columns.take()?,
+        role: columns.take()?,
+        backend: columns.take()?,
+        model: columns.take()?,
+        state: columns.word()?,
+        outcome: columns.word_if_any()?,
+        park: columns.word_if_any()?,
+        mark: columns.word_if_any()?,
+        reason: columns.take()?,
+        base_commit: columns.word_if_any()?,
+        tree_hash: columns.word_if_any()?,
+        started: Timestamp::from_millis(columns.take()?),
+        ended: columns.take::<Option<i64>>()?.map(Timestamp::from_millis),
+        turns: columns.take()?,
+        tokens: Usage {
+            input_tokens: columns.count()?,
+            output_tokens: columns.count()?,
+            cache_read_tokens: columns.count()?,
+            cache_write_tokens: columns.count()?,
+        },
+        cost: RunCost::from(Cost {
+            usd: Usd::from_nanos(columns.take()?),
+            estimated: columns.take()?,
+        }),
+        experiment: columns.take()?,
+        settings: columns.take::<Json<Value>>()?.0,
     })
 }
 

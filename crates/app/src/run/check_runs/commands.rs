@@ -15,7 +15,7 @@ use spore_model::{CommitId, RunId, TreeId};
 use spore_tools::ToolAnswer;
 
 use crate::base::checkouts::Checkouts;
-use crate::checks::runner::{Against, Check, Checked};
+use crate::checks::against::{Against, Check, Checked};
 use crate::run::check_runs::gate_runs;
 use crate::run::context::{RunContext, RunProject};
 use crate::run::settings::RunSettings;

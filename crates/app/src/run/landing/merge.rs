@@ -18,7 +18,7 @@ use spore_store::{Journal, RunChange};
 
 use crate::base::step::recorded;
 use crate::run::landing::apply::{Brought, MOST_MERGES, listed};
-use crate::run::settings::MergeEntry;
+use crate::run::settings::{MergeEntry, RunSettings};
 use crate::session::nesting::Nesting;
 use crate::{Progress, Result};
 
@@ -32,6 +32,8 @@ pub(crate) struct MergeAsked<'a> {
     pub(crate) entries: &'a [MergeEntry],
     /// What verifiers may cost.
     pub(crate) budget: Usd,
+    /// What it is held to; what the first of those runs was held to where nothing is said.
+    pub(crate) settings: Option<&'a RunSettings>,
 }
 
 /// Where the run of a merge stands in the tree of runs, and the id that it was planned with.

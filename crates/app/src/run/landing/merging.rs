@@ -77,18 +77,16 @@ fn settle(
     asked: &MergeAsked<'_>,
     known: Option<&Run>,
 ) -> Result<RunSettings> {
-    let RunProject { around, workspace, repository, config, journal } = project;
+    let RunProject { around, workspace, repository, config, .. } = project;
     let mut settings = match known {
         Some(run) => settings_of(run)?,
         None => {
-            let first = asked.entries.first();
-            let owner = first.map(|entry| journal.run(entry.owner)).transpose()?.flatten();
-            let owner = owner.ok_or_else(|| {
-                Error::new(Fault::BadInput, "the run whose work is to be merged is gone")
-            })?;
+            let owner = match asked.settings {
+                Some(settings) => settings.clone(),
+                None => settings_of_owner(project, asked)?,
+            };
             repository.complete(asked.tip)?;
             refuse_submodules(repository, asked.tip, config)?;
-            let owner = settings_of(&owner)?;
             let gates = gates(workspace, repository, asked.tip, config, &owner.asked_gates())?;
             owner.merging(asked.tip, gates, asked.entries)
         }
@@ -98,6 +96,14 @@ fn settle(
     settings.nesting = asked.place.nesting;
     settings.sandbox = Some(RoleAgents::enforcement(around, config, &settings.agents)?);
     Ok(settings)
+}
+
+fn settings_of_owner(project: RunProject<'_>, asked: &MergeAsked<'_>) -> Result<RunSettings> {
+    let first = asked.entries.first();
+    let owner = first.map(|entry| project.journal.run(entry.owner)).transpose()?.flatten();
+    let owner = owner
+        .ok_or_else(|| Error::new(Fault::BadInput, "the run whose work is to be merged is gone"))?;
+    settings_of(&owner)
 }
 
 fn claimed(

@@ -16,6 +16,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use spore_git::{HeadState, Merged};
@@ -48,7 +49,7 @@ pub struct Rollback {
 }
 
 /// The result of a rollback.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct RolledBack {
     pub run: RunId,
     pub name: String,
@@ -62,7 +63,7 @@ pub struct RolledBack {
     pub tip: Option<CommitId>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RollbackState {
     /// Nothing was done: a dry run.

@@ -16,8 +16,8 @@ use spore_model::{ProbeTime, Ticket, TreeId};
 use spore_pipeline::{Done, GateSummary};
 use spore_proof::{ChangeProof, HeldFile, HeldOutReport, HeldReason, Weighing};
 
+use crate::checks::against::{Against, Checked, expected_of_base_tests};
 use crate::checks::review::Review;
-use crate::checks::runner::{Against, Checked, expected_of_base_tests};
 use crate::checks::words;
 use crate::run::context::{RunContext, interrupted};
 use crate::{Result, Update};

@@ -101,7 +101,7 @@ impl RunContext<'_> {
         self.progress.update(&Update::Applied {
             done: applied.done,
             what: applied.what.clone(),
-            commit: commit.to_string(),
+            commit: applied.named(commit).to_string(),
         });
         Ok(Done::Applied { record: serde_json::to_value(&applied).map_err(bug)? })
     }
@@ -132,7 +132,8 @@ impl RunContext<'_> {
             nesting: self.run.settings.nesting,
         };
         // In all, of which some may be gone already.
-        let asked = MergeAsked { place, tip, entries: &entries, budget: left + before };
+        let budget = left + before;
+        let asked = MergeAsked { place, tip, entries: &entries, budget, settings: None };
         let ends = self.project.merge(&asked, self.progress)?;
         if self.budget.reserve() {
             let more = self.cost_of(id)?.as_nanos().saturating_sub(before.as_nanos());

@@ -40,6 +40,9 @@ impl RunContext<'_> {
             };
             rebased.push(RebasedEntry { owner: entry.owner, fate });
         }
+        if self.run.settings.unjudged {
+            overlap.clear();
+        }
         let repository = self.project.repository;
         let tree = repository.tree_of(&top)?;
         // On the tip itself, as the gates look at it.

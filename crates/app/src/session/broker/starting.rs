@@ -15,6 +15,9 @@ use spore_tools::remote::{Asker, Start, Told};
 use crate::base::starts::StartBounds;
 use crate::{Error, Interrupt, Progress, Surroundings, Update};
 
+/// Appending an event, which runs no session.
+const FREE_COMMAND: &str = "append";
+
 /// How often it is seen whether what was started is to end.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -59,7 +62,12 @@ impl Starting {
         let asked =
             start.request.get("budget").or_else(|| start.request.get("options")?.get("budget"));
         let asked = asked.and_then(|usd| serde_json::from_value::<Option<Usd>>(usd.clone()).ok());
-        let usd = match self.reserve(asked.flatten()) {
+        // What costs nothing is not held to what is left.
+        let usd = match start.command == FREE_COMMAND {
+            true => Ok(None),
+            false => self.reserve(asked.flatten()),
+        };
+        let usd = match usd {
             Ok(usd) => usd,
             Err(error) => return Told::Ended(Err(error.tell())),
         };

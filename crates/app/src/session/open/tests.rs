@@ -77,7 +77,7 @@ fn plan(garden: &Garden, agent: Arc<dyn Agent>, confinement: SessionConfinement)
         prompt: format!("look around {KEY}"),
         conversation: None,
         fresh: None,
-        keeps_home: false,
+        keeps_home: None,
         system_prompt: None,
         dir: garden.root(),
         files: crate::base::run_files::SessionFiles::new(garden.root().join("s")),

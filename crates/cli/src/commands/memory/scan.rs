@@ -11,10 +11,12 @@ use crate::ui::Ui;
 ///
 /// Reads the spine from where the last scan ended. Only events from outside count (human, git,
 /// ci, channel, check, verifier, and kinds that Spore does not know); Spore's own events
-/// are rejected before their content is read. A fragment is written only where a rule
-/// decides: where an event names a line by its hash and says what it did, where work that had
-/// carried a line was put right at a path the line names, or where an instruction is given that
-/// no line says. Any other event that touches a line waits for review.
+/// are rejected before their content is read, and only ever context of the session they belong
+/// to. A fragment is written only where a rule decides: where an event names a line by its hash and
+/// says what it did; where work that had carried a line was put right at a path the line names;
+/// where a person corrects what was done and names what a line names; where a line's trigger was
+/// there and what it asks for was done after it; or where a person corrects, instructs or prefers
+/// something that no line says. Any other event that touches a line waits for review.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore memory scan\n  spore memory scan --coverage              also tell of lines that nothing touched\n  spore memory scan --events logs/events    another directory of <day>.jsonl files\n  spore memory feedback L3 failed \"why\"    say that a line failed, and why"

@@ -27,6 +27,9 @@ pub(super) fn scanned(scanned: &MemoryScanned) -> String {
     if scanned.unscannable > 0 {
         row(&mut text, "Unscannable", &scanned.unscannable.to_string());
     }
+    if scanned.recalled > 0 {
+        row(&mut text, "Only said back what memory told", &scanned.recalled.to_string());
+    }
     text.push_str("Fragments:\n");
     for path in &scanned.fragments {
         let _ = writeln!(text, "  {path}");
@@ -200,6 +203,10 @@ pub(super) fn why(why: &MemoryWhy) -> String {
             row(&mut text, name, &cues.join(" | "));
         }
     }
+    if !why.was.is_empty() {
+        let was: Vec<&str> = why.was.iter().map(|hash| hash.as_str()).collect();
+        row(&mut text, "Was", &was.join(" | "));
+    }
     if !why.evidence.is_empty() {
         text.push_str("\nEvidence:\n");
     }
@@ -208,9 +215,12 @@ pub(super) fn why(why: &MemoryWhy) -> String {
         let elsewhere = if row.here { "" } else { ", on another machine" };
         let _ = writeln!(
             text,
-            "  {} {} by {} from {}{cause}{elsewhere}\n    {}",
-            row.ts, row.trajectory, row.signal, row.kind, row.fragment
+            "  {} {} by {} from {}{cause}, decided by {}{elsewhere}\n    {}",
+            row.ts, row.trajectory, row.signal, row.kind, row.by, row.fragment
         );
+        if let Some(evidence) = &row.evidence {
+            let _ = writeln!(text, "    {}", line(evidence));
+        }
     }
     if !why.pending.is_empty() {
         text.push_str("\nWaiting for review:\n");

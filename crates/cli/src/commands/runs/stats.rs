@@ -1,4 +1,4 @@
-use spore_app::{Helps, Result, RunStats, Spread, StatsReport, Surroundings};
+use spore_app::{Helps, Result, RunStats, Spread, Surroundings};
 
 use super::super::dashboard::helps_lines;
 use super::filter::FilterArgs;
@@ -23,10 +23,7 @@ pub(crate) struct RunsStatsArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsStatsArgs) -> Result<u8> {
     let filter = args.filter.filter(around)?;
-    let told = StatsReport {
-        stats: spore_app::run_stats(around, &filter)?,
-        helps: spore_app::helps(around, &filter)?,
-    };
+    let told = spore_app::stats_report(around, &filter)?;
     ui.answer(&told, || text(&told.stats, &told.helps));
     Ok(0)
 }

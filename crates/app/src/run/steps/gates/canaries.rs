@@ -14,8 +14,8 @@ use spore_model::{CommitId, RunId, Ticket, TreeId};
 use spore_proof::{CanaryAnswerKind, CanaryEnding, CanaryTest, GateCanary, PlacedCanaries};
 
 use crate::Result;
+use crate::checks::against::{Against, Check, Checked};
 use crate::checks::baseline::Baseline;
-use crate::checks::runner::{Against, Check, Checked};
 use crate::checks::words;
 use crate::run::context::RunContext;
 

@@ -4,7 +4,7 @@
 use spore_gates::{Absence, Gate, GateKind, GateResult, Standing};
 
 use super::ground::{CheckedChange, Proving};
-use crate::checks::runner::{Against, Checked};
+use crate::checks::against::{Against, Checked};
 use crate::checks::words;
 use crate::run::context::RunContext;
 use crate::{Result, Update};

@@ -5,9 +5,9 @@ use std::path::Path;
 use spore_gates::GateRecord;
 use spore_model::{CommitId, RunId, TreeId};
 
+use crate::checks::against::{Against, Check};
 use crate::checks::baseline::Baseline;
 use crate::checks::review::Review;
-use crate::checks::runner::{Against, Check};
 
 /// What a change is proved against.
 pub(super) struct Proving<'a> {

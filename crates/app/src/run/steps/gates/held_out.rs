@@ -14,7 +14,7 @@ use spore_proof::{HeldOutReport, HeldOutRuns};
 use super::ground::{CheckedChange, Proving};
 use super::new_tests::NewTestGates;
 use crate::base::error::bug;
-use crate::checks::runner::Against;
+use crate::checks::against::Against;
 use crate::run::context::RunContext;
 use crate::{Result, Update};
 

@@ -10,7 +10,7 @@ use spore_proof::{NewTests, TestFileVersions};
 
 use super::ground::{CheckedChange, Proving};
 use crate::Result;
-use crate::checks::runner::{Against, Check, Checked};
+use crate::checks::against::{Against, Check, Checked};
 use crate::run::context::RunContext;
 
 /// The gates of one run of new tests, and what is asked of those that do not run all of them.

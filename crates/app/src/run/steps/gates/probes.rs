@@ -10,7 +10,7 @@ use spore_model::{ProbeTime, Ticket, TreeId};
 use spore_proof::{FileVersions, HunkReport, Hunks, Noticed, ProbedHunk, ReachedLines};
 
 use super::ground::{CheckedChange, Proving};
-use crate::checks::runner::{Against, Checked, ReachAsked};
+use crate::checks::against::{Against, Checked, ReachAsked};
 use crate::run::context::RunContext;
 use crate::{Result, Update};
 

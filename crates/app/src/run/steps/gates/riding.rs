@@ -17,7 +17,7 @@ use spore_proof::{GateCanary, TestFileVersions};
 
 use super::canaries::{CanaryFindings, CanaryGround};
 use super::ground::{CheckedChange, Proving};
-use crate::checks::runner::{Against, Check, Checked};
+use crate::checks::against::{Against, Check, Checked};
 use crate::checks::words;
 use crate::run::context::RunContext;
 use crate::{Result, Update};

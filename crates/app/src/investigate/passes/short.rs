@@ -1,0 +1,206 @@
+//! Survey, plan and synthesis: short passes that hand in one thing. What they handed in is kept
+//! by a digest of what they were told, so the same question is paid for once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spore_investigate::passes::{
+    DirectoryPlan, PROMPT_VERSION, PassReport, SHORT_TURNS, SYNTHESIS_TURNS, Survey,
+    SynthesisInput, is_small, mechanical, plan_prompt, survey_prompt, synthesis_prompt,
+    text_digest,
+};
+use spore_investigate::{EntryKind, path_text};
+use spore_model::{Begun, Outcome, StepKey};
+use spore_store::Journal;
+use spore_tools::investigation::{InvestigationPass, declared_for_pass};
+
+use super::pass_run::{LoopShape, PassRun, Stop};
+use super::served::PassTools;
+use super::sessions::{PassSession, waits};
+use crate::base::error::bug;
+use crate::investigate::shared::named;
+use crate::{Progress, Result};
+
+const SURVEY: &str = "investigation.survey";
+const PLAN: &str = "investigation.plan";
+const SYNTHESIS: &str = "investigation.synthesis";
+
+/// How deep the tree is that a survey sees, and how many directories of it.
+const PREVIEW_DEPTH: usize = 2;
+const PREVIEW: usize = 300;
+
+impl PassRun<'_> {
+    /// What shapes the loops as far as it is known without asking.
+    pub(super) fn known_shape(&self) -> Result<LoopShape> {
+        if self.is_small() {
+            return Ok(LoopShape::default());
+        }
+        let survey: Option<Survey> = self.cached(SURVEY, &self.survey_key())?;
+        let plan: Option<DirectoryPlan> = self.cached(PLAN, &self.plan_key(survey.as_ref()))?;
+        Ok(LoopShape { survey, plan: plan.unwrap_or_default() })
+    }
+
+    /// Has survey and plan made, unless they are known. Each may fail by itself.
+    pub(super) fn shape(&self, progress: &mut dyn Progress) -> Result<(LoopShape, Option<Stop>)> {
+        if self.is_small() {
+            return Ok((LoopShape::default(), None));
+        }
+        let ask = self.survey_text();
+        let asked =
+            ShortAsk { pass: InvestigationPass::Survey, kind: SURVEY, key: self.survey_key() };
+        let (survey, stop) = self.hand_in(&asked, ask, SHORT_TURNS, progress)?;
+        let survey = survey.as_ref().and_then(Survey::read);
+        if stop.is_some() {
+            return Ok((LoopShape { survey, ..LoopShape::default() }, stop));
+        }
+        let known: Vec<String> = self
+            .ground
+            .summaries
+            .places()
+            .into_iter()
+            .filter(|(kind, _)| *kind == EntryKind::Directory)
+            .map(|(_, path)| path)
+            .collect();
+        let ask = plan_prompt(&self.ground.tree, survey.as_ref(), &known);
+        let key = self.plan_key(survey.as_ref());
+        let asked = ShortAsk { pass: InvestigationPass::Plan, kind: PLAN, key };
+        let (plan, stop) = self.hand_in(&asked, ask, SHORT_TURNS, progress)?;
+        let plan = plan.as_ref().and_then(DirectoryPlan::read).unwrap_or_default();
+        Ok((LoopShape { survey, plan }, stop))
+    }
+
+    /// Says what the whole is; by the summaries alone where no session can or need be had.
+    pub(super) fn synthesis(
+        &self,
+        shape: &LoopShape,
+        summaries: &[(String, String)],
+        stop: Option<&Stop>,
+        progress: &mut dyn Progress,
+    ) -> Result<(PassReport, Option<Stop>)> {
+        if summaries.is_empty() {
+            let brief = self.scan.brief.clone();
+            return Ok((PassReport { brief, detailed: String::new() }, None));
+        }
+        let input = SynthesisInput::of(summaries);
+        let target = named(&self.asked.base);
+        let ask = synthesis_prompt(&target, &input, shape.survey.as_ref());
+        let key = self.key(InvestigationPass::Synthesis, &ask);
+        if let Some(known) = self.cached(SYNTHESIS, &key)? {
+            return Ok((known, None));
+        }
+        if stop.is_some() {
+            return Ok((mechanical(summaries), None));
+        }
+        let asked = ShortAsk { pass: InvestigationPass::Synthesis, kind: SYNTHESIS, key };
+        let (report, stop) = self.hand_in(&asked, ask, SYNTHESIS_TURNS, progress)?;
+        let report = report.as_ref().and_then(PassReport::read);
+        Ok((report.unwrap_or_else(|| mechanical(summaries)), stop))
+    }
+
+    /// Has a pass hand in its one thing. Nothing where it failed; the caller goes on without.
+    fn hand_in(
+        &self,
+        asked: &ShortAsk,
+        prompt: String,
+        turns: u32,
+        progress: &mut dyn Progress,
+    ) -> Result<(Option<Value>, Option<Stop>)> {
+        if let Some(known) = self.cached::<Value>(asked.kind, &asked.key)? {
+            return Ok((Some(known), None));
+        }
+        let step = StepKey::named(asked.pass.as_str());
+        let ticket = match self.begin::<Value>(&step)? {
+            Begun::Done(Value::Null) => return Ok((None, None)),
+            Begun::Done(done) => {
+                let now = self.investigation.around.clock.now();
+                self.investigation.journal.cache(asked.kind, &asked.key, &done, now)?;
+                return Ok((Some(done), None));
+            }
+            Begun::Do(ticket) => ticket,
+        };
+        let Some((node, usd)) = self.reserve(1) else {
+            return Ok((None, Some(self.out_of_budget())));
+        };
+        let at = ticket.time().map_err(bug)?;
+        let tools = Arc::new(PassTools::new(&self.ground, asked.pass, self.writer(), at));
+        let session = PassSession {
+            pass: asked.pass,
+            name: format!("{} {}", asked.pass.as_str(), named(&self.asked.base)),
+            place: format!("passes/{}", asked.pass.as_str()),
+            prompt,
+            tools: Arc::clone(&tools),
+            turns,
+        };
+        let had = self.have(session, (&step, &ticket), usd, progress)?;
+        self.settle(node, had.booking.cost.usd);
+        let handed_in = tools.state().handed_in.take();
+        if waits(had.report.outcome) && handed_in.is_none() {
+            self.book_stopped(&had)?;
+            return Ok((None, Some(Stop::of(&had.report))));
+        }
+        self.record((&step, &ticket), &had, &handed_in)?;
+        // Only what is on record is known: else its session would never be booked.
+        if let Some(value) = &handed_in {
+            self.investigation.journal.cache(asked.kind, &asked.key, value, at)?;
+        }
+        Ok((handed_in, None))
+    }
+
+    fn is_small(&self) -> bool {
+        let totals = &self.scan.totals;
+        is_small(totals.files, self.ground.tree.dirs.len() as u64)
+    }
+
+    fn survey_text(&self) -> String {
+        let tools = declared_for_pass(InvestigationPass::Directory);
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let mut preview = String::new();
+        let dirs = self.ground.tree.dirs.iter().filter(|dir| dir.depth() <= PREVIEW_DEPTH);
+        for dir in dirs.take(PREVIEW) {
+            let path = named(&dir.path);
+            let files = self.ground.tree.files[dir.files.clone()].iter().take(12);
+            let files: Vec<String> = files.map(|file| path_text(Path::new(&file.name))).collect();
+            preview.push_str(&format!("{path}/ {}\n", files.join(" ")));
+        }
+        survey_prompt(self.scan, &preview, &names)
+    }
+
+    fn survey_key(&self) -> String {
+        self.key(InvestigationPass::Survey, &self.survey_text())
+    }
+
+    fn plan_key(&self, survey: Option<&Survey>) -> String {
+        self.key(InvestigationPass::Plan, &plan_prompt(&self.ground.tree, survey, &[]))
+    }
+
+    /// What a pass was asked, by whom, and for which run where all is wanted anew.
+    fn key(&self, pass: InvestigationPass, prompt: &str) -> String {
+        let choice = self.choice(pass);
+        let fresh = self.asked.asked.fresh.then(|| self.run_id().to_string());
+        let words = json!([pass.as_str(), PROMPT_VERSION, choice, prompt, fresh]);
+        text_digest(&words.to_string())
+    }
+}
+
+/// What is asked of a short pass.
+struct ShortAsk {
+    pass: InvestigationPass,
+    /// Where what it hands in is kept, and under which key.
+    kind: &'static str,
+    key: String,
+}
+
+impl Stop {
+    /// What a session that waits for something has stopped.
+    pub(super) fn of(report: &spore_agent::SessionReport) -> Self {
+        use spore_model::Park;
+        let park = match report.outcome {
+            Outcome::QuotaParked => Park::Quota,
+            Outcome::NeedsHuman => Park::Human,
+            _ => Park::Interrupt,
+        };
+        let why = report.reason.clone().unwrap_or_else(|| "a session was stopped".to_owned());
+        Self { why, park: Some(park), outcome: report.outcome }
+    }
+}

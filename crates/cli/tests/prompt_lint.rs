@@ -1,0 +1,33 @@
+//! Prompts that say what belongs elsewhere, found with file and line.
+
+use crate::scenes::{self, told};
+
+#[test]
+fn a_role_a_path_and_stages_in_the_wrong_place_are_errors_with_their_line() {
+    let env = scenes::small();
+    env.write(".spore/agents/planner.md", "You plan.\n\nRead src/main.rs first.\n");
+    env.write(".spore/prompts/orchestrators/ospec.md", "You run stages, PLAN -> BUILD.\n");
+    env.write(".spore/prompts/orchestrators/ospec.prompt.md", "full tabs\nPLAN -> BUILD\n");
+    env.write(".spore/prompts/executors/spec.prompt.md", "Write src/main.rs.\nYou are a coder.\n");
+    env.write(
+        ".spore/flows/release.toml",
+        "[executors.plan]\nrole = \"planner\"\nprompt = \"\"\"\nPlan {target}.\nAct as a critic.\n\"\"\"\n",
+    );
+    let output = env.spore(&["prompt-lint"]).code(1);
+    insta::assert_snapshot!(told(&output));
+    let report = env.spore(&["prompt-lint", "--json"]).code(1).json();
+    assert_eq!(report["files"], 5);
+    assert_eq!(report["problems"].as_array().unwrap().len(), 4);
+    let one = env.spore(&["prompt-lint", ".spore/prompts/orchestrators/ospec.md"]).code(0);
+    assert!(one.stdout.contains("1 file looked at, nothing wrong"), "{}", one.render());
+    let missing = env.spore(&["prompt-lint", "nowhere"]).code(64);
+    assert!(missing.stderr.contains("there is no"), "{}", missing.stderr);
+}
+
+#[test]
+fn the_roles_that_are_written_out_for_editing_pass() {
+    let env = scenes::small();
+    let _ = env.spore(&["init", "--agents"]).code(0);
+    let output = env.spore(&["prompt-lint"]).code(0);
+    assert!(output.stdout.contains("16 files looked at"), "{}", output.render());
+}

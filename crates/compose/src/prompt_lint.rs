@@ -1,0 +1,347 @@
+//! Holds prompts to one rule: a system prompt says who works and how, a prompt says what is to be
+//! done, and neither says what belongs to the other.
+//!
+//! A role definition in a prompt fights with the one that the session already has. A path in a
+//! system prompt is true in one project and wrong in the next. The order of stages in an
+//! orchestrator's prompt is a second opinion on what its flow decides. Each is an error with its
+//! line; what only looks alike (`read/write`, a name in capitals) is none.
+
+use std::fmt;
+use std::ops::Range;
+
+use toml_edit::{Document, Item, TableLike};
+
+/// What a text is, and for whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PromptKind {
+    /// Who works, and how.
+    System,
+    /// What is to be done, by one who does it.
+    Task,
+    /// What is to be done, by one who has it done: an orchestrator, a coordinator, a campaign.
+    Order,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PromptRule {
+    RoleInPrompt,
+    PathInSystemPrompt,
+    StagesInPrompt,
+}
+
+impl PromptRule {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RoleInPrompt => "role-in-prompt",
+            Self::PathInSystemPrompt => "path-in-system-prompt",
+            Self::StagesInPrompt => "stages-in-prompt",
+        }
+    }
+}
+
+/// One line that breaks the rule.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PromptProblem {
+    /// Of the file, the first being 1.
+    pub line: usize,
+    pub rule: PromptRule,
+    /// The words that break it.
+    pub words: String,
+}
+
+impl fmt::Display for PromptProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.rule {
+            PromptRule::RoleInPrompt => "says who works; that belongs into the system prompt",
+            PromptRule::PathInSystemPrompt => "is a path; that comes with the prompt",
+            PromptRule::StagesInPrompt => "orders stages; that is for the flow to do",
+        };
+        write!(f, "{}: {} {why}", self.rule.as_str(), spore_plain::code(&self.words, 80))
+    }
+}
+
+/// Returns what is wrong with a text, in the order of its lines.
+pub fn lint_prompt(kind: PromptKind, text: &str) -> Vec<PromptProblem> {
+    let mut problems = Vec::new();
+    let mut is_code = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+            continue;
+        }
+        let mut found = |rule, words: Option<&str>| {
+            problems.extend(words.map(|words| PromptProblem {
+                line: number,
+                rule,
+                words: words.to_owned(),
+            }));
+        };
+        match kind {
+            PromptKind::System => found(PromptRule::PathInSystemPrompt, path_in(line)),
+            _ if is_code => {}
+            PromptKind::Task => found(PromptRule::RoleInPrompt, role_in(line)),
+            PromptKind::Order => {
+                found(PromptRule::RoleInPrompt, role_in(line));
+                found(PromptRule::StagesInPrompt, stages_in(line));
+            }
+        }
+    }
+    problems
+}
+
+/// Returns what is wrong with the prompts in a flow file. What cannot be read as TOML is for the
+/// parser of flow files to refuse, with its line.
+pub fn lint_flow_file(text: &str) -> Vec<PromptProblem> {
+    let Ok(document) = Document::parse(text) else { return Vec::new() };
+    let mut problems = Vec::new();
+    look_into(document.as_table(), text, &mut problems);
+    problems.sort();
+    problems
+}
+
+/// Returns what is wrong with the flow files that a document shows: its fenced blocks of TOML.
+pub fn lint_document(text: &str) -> Vec<PromptProblem> {
+    let mut problems = Vec::new();
+    let mut block: Option<(usize, String)> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        match &mut block {
+            None if line.trim() == "```toml" => block = Some((number, String::new())),
+            Some((start, inner)) if line.trim() == "```" => {
+                let start = *start;
+                let found = lint_flow_file(inner).into_iter();
+                problems.extend(found.map(|one| PromptProblem { line: start + one.line, ..one }));
+                block = None;
+            }
+            Some((_, inner)) => {
+                inner.push_str(line);
+                inner.push('\n');
+            }
+            None => {}
+        }
+    }
+    problems
+}
+
+/// Looks for prompts in a table and in all that is below it.
+fn look_into(table: &dyn TableLike, text: &str, problems: &mut Vec<PromptProblem>) {
+    for (key, item) in table.iter() {
+        if let (Some(kind), Some(prompt), Some(span)) = (kind_of(key), item.as_str(), item.span()) {
+            let first = first_line(text, &span);
+            let found = lint_prompt(kind, prompt).into_iter();
+            problems.extend(found.map(|one| PromptProblem { line: first + one.line - 1, ..one }));
+        }
+        if let Some(below) = item.as_table_like() {
+            look_into(below, text, problems);
+        }
+        let tables = item.as_array_of_tables().into_iter().flat_map(|all| all.iter());
+        for below in tables {
+            look_into(below, text, problems);
+        }
+        if let Item::Value(value) = item
+            && let Some(array) = value.as_array()
+        {
+            for below in array.iter().filter_map(|one| one.as_inline_table()) {
+                look_into(below, text, problems);
+            }
+        }
+    }
+}
+
+/// What the value of a key in a flow file is said to.
+fn kind_of(key: &str) -> Option<PromptKind> {
+    match key {
+        "prompt" | "task" => Some(PromptKind::Task),
+        _ => None,
+    }
+}
+
+/// The line of the file that the first line of a value is on. A text in three quotes begins on the
+/// next line where nothing is behind them.
+fn first_line(text: &str, span: &Range<usize>) -> usize {
+    let line = text[..span.start].matches('\n').count() + 1;
+    let value = &text[span.clone()];
+    let opened = ["\"\"\"\n", "'''\n", "\"\"\"\r\n", "'''\r\n"];
+    if opened.iter().any(|open| value.starts_with(open)) { line + 1 } else { line }
+}
+
+/// Words that tell a session who it is.
+fn role_in(line: &str) -> Option<&str> {
+    const OPENINGS: [&str; 10] = [
+        "you are a ",
+        "you are an ",
+        "you are the ",
+        "you're a ",
+        "you're an ",
+        "act as ",
+        "your role is",
+        "your job is to be",
+        "as an expert ",
+        "## role",
+    ];
+    // A sentence, a heading or an item may begin with them; in the middle of a sentence they may
+    // be about something else.
+    let mut starts = vec![0];
+    starts.extend(line.match_indices(". ").map(|(at, _)| at + 2));
+    starts.into_iter().find_map(|start| {
+        let rest = line[start..].trim_start_matches([' ', '*', '-', '>', '_']);
+        let lower = rest.to_ascii_lowercase();
+        let opening = OPENINGS.iter().find(|opening| lower.starts_with(*opening))?;
+        Some(rest[..opening.len()].trim_end())
+    })
+}
+
+/// Words that put stages into an order, or say what follows from an exit code.
+fn stages_in(line: &str) -> Option<&str> {
+    let words = ["next stage", "previous stage", "exit code", "retry the stage", "stage sequence"];
+    let lower = line.to_ascii_lowercase();
+    let word = words.iter().find_map(|word| {
+        let at = lower.find(word)?;
+        Some(&line[at..at + word.len()])
+    });
+    word.or_else(|| {
+        let arrow = ["->", "→", "=>"].iter().find_map(|arrow| Some((line.find(arrow)?, *arrow)))?;
+        let before = line[..arrow.0].split_whitespace().next_back()?;
+        let after = line[arrow.0 + arrow.1.len()..].split_whitespace().next()?;
+        let is_stage = |word: &str| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+        };
+        (is_stage(before) && is_stage(after)).then(|| line.trim())
+    })
+}
+
+/// A word that is the path of a file or a directory.
+fn path_in(line: &str) -> Option<&str> {
+    let words = line.split(|c: char| c.is_whitespace() || "`\"'()[],;|".contains(c));
+    words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).find(|word| is_path(word))
+}
+
+fn is_path(word: &str) -> bool {
+    // A placeholder is filled with what the prompt says, and an address is no file.
+    if word.contains("://") || word.contains(['{', '*', '<', '>']) {
+        return false;
+    }
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let has_ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+        let known = [
+            "rs", "py", "ts", "tsx", "js", "jsx", "go", "java", "kt", "c", "h", "cpp", "cs", "rb",
+            "md", "txt", "toml", "json", "yaml", "yml", "sh", "sql", "html", "css", "lock", "env",
+        ];
+        !stem.is_empty() && known.contains(&ending)
+    });
+    let is_rooted = ["/", "./", "../", "~/"].iter().any(|root| {
+        word.strip_prefix(root).is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
+    });
+    let is_folder = word.split_once('/').is_some_and(|(first, rest)| {
+        let known = ["src", "lib", "tests", "test", "docs", "crates", "packages", ".spore", ".git"];
+        known.contains(&first) && !rest.is_empty()
+    });
+    has_ending || (is_rooted && word.len() > 2) || is_folder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: PromptKind, text: &str, expected: &[&str]) {
+        let told: Vec<String> = lint_prompt(kind, text)
+            .iter()
+            .map(|one| format!("{} {} {}", one.line, one.rule.as_str(), one.words))
+            .collect();
+        assert_eq!(told, expected, "{text}");
+    }
+
+    #[test]
+    fn a_prompt_says_what_and_never_who() {
+        let kind = PromptKind::Task;
+        check(kind, "Write what {target} needs.", &[]);
+        check(kind, "You are a planner.\nPlan it.", &["1 role-in-prompt You are a"]);
+        check(kind, "Plan it.\n\n- Act as a critic.", &["3 role-in-prompt Act as"]);
+        check(kind, "Plan. You are the judge of it.", &["1 role-in-prompt You are the"]);
+        check(kind, "## Role\nnone", &["1 role-in-prompt ## Role"]);
+        check(kind, "Say whether you are able to. See src/a.rs, then PLAN -> BUILD.", &[]);
+        check(kind, "```\nYou are a test string\n```", &[]);
+    }
+
+    #[test]
+    fn a_system_prompt_names_no_path() {
+        let kind = PromptKind::System;
+        check(
+            kind,
+            "You read/write and/or list files. You have {turns} turns. See e.g. this.",
+            &[],
+        );
+        check(kind, "Read `src/main.rs` first.", &["1 path-in-system-prompt src/main.rs"]);
+        check(kind, "ok\nLook at /etc/passwd.", &["2 path-in-system-prompt /etc/passwd"]);
+        check(kind, "Keep notes in NOTES.md", &["1 path-in-system-prompt NOTES.md"]);
+        check(kind, "Write .spore/x and crates/y", &["1 path-in-system-prompt .spore/x"]);
+        check(kind, "```\nsrc/a.py\n```", &["2 path-in-system-prompt src/a.py"]);
+        check(
+            kind,
+            "Visit https://example.com/a.html, fill {dir}/a.md, match *.rs, end with </summary>",
+            &[],
+        );
+    }
+
+    #[test]
+    fn an_order_leaves_the_stages_to_the_flow() {
+        let kind = PromptKind::Order;
+        check(kind, "full specs/tabs.md", &[]);
+        check(kind, "Do it: PLAN -> IMPLEMENT", &["1 stages-in-prompt Do it: PLAN -> IMPLEMENT"]);
+        check(
+            kind,
+            "On exit code 2 stop.\nThen the Next stage.",
+            &["1 stages-in-prompt exit code", "2 stages-in-prompt Next stage"],
+        );
+        check(kind, "turn a -> b into a → c", &[]);
+        check(kind, "You are a sequencer", &["1 role-in-prompt You are a"]);
+    }
+
+    #[test]
+    fn flow_files_are_looked_through_with_their_lines() {
+        let flow = "[executors.plan]\nrole = \"planner\"\nprompt = \"\"\"\nPlan it.\nYou are a planner.\n\"\"\"\n\
+            [orchestrators.o]\nstages = [\n  { name = \"A\", task = \"Act as a critic\" },\n]\n\
+            [[orchestrators.p.stages]]\nname = \"B\"\ntask = 'You are the best'\n";
+        let told = |all: &[PromptProblem]| {
+            all.iter().map(|one| (one.line, one.words.clone())).collect::<Vec<_>>()
+        };
+        let expected = [(5, "You are a"), (9, "Act as"), (13, "You are the")]
+            .map(|(line, words)| (line, words.to_owned()));
+        assert_eq!(told(&lint_flow_file(flow)), expected);
+        let shown =
+            format!("# Title\n\n```toml\n{flow}```\n\n```sh\nprompt = \"You are a\"\n```\n");
+        assert_eq!(told(&lint_document(&shown)), expected.map(|(line, words)| (line + 3, words)));
+        assert_eq!(lint_flow_file("[executors"), []);
+    }
+
+    /// Every role and every flow that we ship or show.
+    #[test]
+    fn our_own_prompts_pass() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut seen = 0;
+        let mut wrong = Vec::new();
+        for entry in std::fs::read_dir(format!("{root}/assets/roles")).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            seen += 1;
+            let found = lint_prompt(PromptKind::System, &text).into_iter();
+            wrong.extend(found.map(|one| format!("{}:{}: {one}", path.display(), one.line)));
+        }
+        for entry in std::fs::read_dir(format!("{root}/assets/flows")).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            seen += 1;
+            let found = lint_flow_file(&text).into_iter();
+            wrong.extend(found.map(|one| format!("{}:{}: {one}", path.display(), one.line)));
+        }
+        for shown in ["README.md", "ARCHITECTURE.md"] {
+            let text = std::fs::read_to_string(format!("{root}/{shown}")).unwrap();
+            let found = lint_document(&text).into_iter();
+            wrong.extend(found.map(|one| format!("{shown}:{}: {one}", one.line)));
+        }
+        assert!(seen >= 23, "{seen} roles and flows were found");
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+}

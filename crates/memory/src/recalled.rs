@@ -1,0 +1,141 @@
+//! What sessions were told, so that it is known when an event only says it back.
+//!
+//! A line that was carried into a session, quoted by the agent and repeated by a person or a
+//! channel would come back as a new signal, be written down once more, and grow by being heard.
+//! So texts that memory gives out are known here by pieces of thirty bytes, and an event that has
+//! one of the pieces is never a new signal; one that has little else is not heard at all.
+
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// How long a piece is. Shorter ones are in every text; a saying of five words has one.
+const PIECE: usize = 30;
+/// How many pieces are known. Half a megabyte of texts; what is more is not guarded.
+const MOST: usize = 500_000;
+
+/// The texts that memory gives out.
+#[derive(Clone, Debug, Default)]
+pub struct Recalled {
+    pieces: HashSet<u64>,
+    /// Texts that are shorter than a piece.
+    short: HashSet<String>,
+}
+
+/// How much of a text was given out before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Quoting {
+    Nothing,
+    Some,
+    /// Half of it or more.
+    Mostly,
+}
+
+impl Recalled {
+    /// Learns a text. Of a file each line is a text.
+    pub fn add(&mut self, text: &str) {
+        for line in text.lines() {
+            let letters = letters_of(line);
+            if letters.len() < PIECE {
+                // A word or two are in any text.
+                if letters.len() >= PIECE / 2 {
+                    self.short.insert(letters);
+                }
+                continue;
+            }
+            let room = MOST.saturating_sub(self.pieces.len());
+            self.pieces.extend(pieces(&letters).take(room));
+        }
+    }
+
+    pub(crate) fn quoted_by(&self, text: &str) -> Quoting {
+        if self.pieces.is_empty() && self.short.is_empty() {
+            return Quoting::Nothing;
+        }
+        let letters = letters_of(text);
+        if self.short.contains(&letters) {
+            return Quoting::Mostly;
+        }
+        let (mut all, mut known) = (0_usize, 0_usize);
+        for piece in pieces(&letters) {
+            all += 1;
+            known += usize::from(self.pieces.contains(&piece));
+        }
+        match known {
+            0 => Quoting::Nothing,
+            // A quote of n bytes has n - 29 pieces; around it as many again are cut.
+            _ if (known + PIECE) * 2 >= all => Quoting::Mostly,
+            _ => Quoting::Some,
+        }
+    }
+}
+
+/// The letters and digits of a text, in lower case: how it is set decides nothing.
+fn letters_of(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn pieces(letters: &str) -> impl Iterator<Item = u64> {
+    letters.char_indices().filter_map(|(start, _)| {
+        let mut end = start + PIECE;
+        while end < letters.len() && !letters.is_char_boundary(end) {
+            end += 1;
+        }
+        let piece = letters.get(start..end)?;
+        let mut hasher = DefaultHasher::new();
+        piece.hash(&mut hasher);
+        Some(hasher.finish())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINE: &str = "Run `make migrate-check` before you commit a migration";
+
+    fn recalled() -> Recalled {
+        let mut recalled = Recalled::default();
+        recalled.add(LINE);
+        recalled.add("テストは必ず毎回実行してから提出してください");
+        recalled.add("short but known to all");
+        recalled
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: Quoting) {
+        assert_eq!(recalled().quoted_by(text), expected, "{text}");
+    }
+
+    #[test]
+    fn what_was_told_is_known_when_it_comes_back() {
+        check(LINE, Quoting::Mostly);
+        check("run make  MIGRATE-CHECK before you commit a migration!", Quoting::Mostly);
+        check(
+            "As you said: Run `make migrate-check` before you commit a migration",
+            Quoting::Mostly,
+        );
+        check("テストは必ず毎回実行してから提出してください。", Quoting::Mostly);
+        check("Short, but known to all.", Quoting::Mostly);
+        let long =
+            "This is about something else entirely, and it goes on for quite a while. ".repeat(3);
+        check(&format!("{long}{LINE}"), Quoting::Some);
+        check(&long, Quoting::Nothing);
+        check("Run the tests before you commit", Quoting::Nothing);
+        check("", Quoting::Nothing);
+        assert_eq!(Recalled::default().quoted_by(LINE), Quoting::Nothing);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_that_was_told_is_known(text in "[^\n\r]{40,80}", around in "[a-z ]{0,9}") {
+            let mut recalled = Recalled::default();
+            recalled.add(&text);
+            if letters_of(&text).len() >= PIECE {
+                prop_assert_ne!(recalled.quoted_by(&format!("{around} {text}")), Quoting::Nothing);
+            }
+        }
+    }
+}
