@@ -71,6 +71,7 @@ pub use resume::{Resume, resume};
 pub use run::dry_run::{RolePlan, RunPlan, plan_run};
 pub use run::landing::rollback::{Rollback, RollbackState, RolledBack, rollback};
 pub use run::prune::{LeftCheckout, Pruned, PrunedRun, prune};
+pub use run::records::TrimmedRecords;
 pub use run::request::Orchestrate;
 pub use run::retry::{Retry, retry};
 pub use run::start::orchestrate;

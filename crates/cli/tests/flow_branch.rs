@@ -321,3 +321,22 @@ fn an_unknown_word_is_refused_with_its_line_before_anything_is_paid() {
         "careful.toml:2:",
     );
 }
+
+#[test]
+fn what_an_exec_left_is_kept_when_its_flow_is_given_up_and_then_pruned() {
+    let env = scene(CAREFUL, &parts(r#"{ write = "answer.txt", content = "42\n" }"#));
+    let all = [&["stage", "careful", "full", "life"], REPLAY].concat();
+    let point = [("SPORE_KILL_AT", "before:row:finish session#2")];
+    let _ = env.spore_in(&env.repo(), &all, &point).code(137);
+    let id = scenes::newest_id(&env);
+    let given_up = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();
+    let left = given_up["left"].as_array().unwrap();
+    assert_eq!(left.len(), 1, "{given_up:#}");
+    assert_eq!(env.work_git(&["show", &format!("{}:answer.txt", left[0].as_str().unwrap())]), "42");
+    assert_eq!(given_up["cost"]["usd"], 0.75, "{given_up:#}");
+    let pruned = env.spore(&["runs", "prune", "--json"]).code(0).json();
+    assert_eq!(
+        (pruned["runs"].as_array().unwrap().len(), &pruned["left"]),
+        (1, &Value::from(vec![0; 0]))
+    );
+}

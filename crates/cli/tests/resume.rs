@@ -122,7 +122,7 @@ fn a_run_that_is_given_up_keeps_its_work_and_is_booked() {
     let _ = stop(&env, "KILL");
     let id = scenes::newest_id(&env);
     let abandoned = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();
-    let left = abandoned["left"].as_str().unwrap();
+    let left = abandoned["left"][0].as_str().unwrap();
     assert_eq!(env.work_git(&["show", &format!("{left}:half.txt")]), "half");
     let shown = scenes::newest(&env);
     assert_eq!(shown["status"], "cancelled");

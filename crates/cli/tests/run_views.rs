@@ -231,3 +231,50 @@ fn health_exits_with_one_and_names_the_fix() {
         json["prompts"].as_array().unwrap().iter().find(|one| one["role"] == "coder").unwrap();
     assert_eq!((&coder["source"], &coder["lines"]), (&"project".into(), &1200.into()), "{coder:#}");
 }
+
+#[test]
+fn transcripts_and_logs_of_the_oldest_runs_make_room_and_nothing_else_goes() {
+    let env = scenes::with_scenario(&scenes::one_bounce(WRITE_42));
+    let _ = env.spore(ORCHESTRATE).code(0);
+    let first = scenes::newest_id(&env);
+    let files = |id: &str| {
+        let mut found = Vec::new();
+        let mut places = vec![env.repo().join(".spore/runs").join(id)];
+        while let Some(place) = places.pop() {
+            for entry in std::fs::read_dir(place).unwrap().map(Result::unwrap) {
+                match entry.path().is_dir() {
+                    true => places.push(entry.path()),
+                    false => found.push(entry.file_name().into_string().unwrap()),
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    let is_bulk = |name: &String| name == "transcript.jsonl" || name.ends_with(".log");
+    let before = files(&first);
+    assert!(before.iter().any(is_bulk), "{before:?}");
+    env.write(
+        ".spore/config.toml",
+        "[records]\ncap_bytes = 1\n[gates.commands.check]\nrun = \"sh check.sh\"\n",
+    );
+    let would: Value = env.spore(&["runs", "prune", "--dry-run", "--json"]).code(0).json();
+    assert_eq!(would["records"]["runs"], 1, "{would:#}");
+    assert_eq!(files(&first), before);
+    let explained = |id: &str| env.spore(&["runs", "explain", id]).code(0).stdout;
+    let told_before = explained(&first);
+    // A run that ends makes room by itself and says so; its own are not touched by it.
+    let ended = env.spore(ORCHESTRATE).code(0);
+    assert!(ended.stderr.contains("of the oldest runs were removed"), "{}", ended.stderr);
+    let kept: Vec<String> = before.iter().filter(|name| !is_bulk(name)).cloned().collect();
+    assert_eq!(files(&first), kept);
+    assert_eq!(explained(&first), told_before);
+    let second = scenes::newest_id(&env);
+    assert!(files(&second).iter().any(is_bulk), "{:?}", files(&second));
+    let pruned = env.spore(&["runs", "prune"]).code(0);
+    assert!(pruned.stdout.contains("logs of the oldest 1 run"), "{}", pruned.stdout);
+    assert!(!files(&second).iter().any(is_bulk), "{:?}", files(&second));
+    for command in [["runs", "show"], ["runs", "diff"], ["runs", "export"], ["runs", "timeline"]] {
+        let _ = env.spore(&[&command[..], &[&first]].concat()).code(0);
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use spore_testkit::{TestEnv, wait_until_none};
 
 use crate::scenes;
@@ -171,6 +171,55 @@ fn escalations_in_a_row_stop_a_loop_and_a_person_lets_it_go_on() {
 }
 
 #[test]
+fn a_list_that_is_given_up_keeps_the_work_of_its_tasks_and_what_they_cost() {
+    let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
+    // The second task's coder is done, and nobody has heard of it.
+    let point = [("SPORE_KILL_AT", "before:row:finish coder/1#2")];
+    let _ = env.spore_in(&env.repo(), &args(&[]), &point).code(137);
+    let id = scenes::newest_id(&env);
+    let given_up = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();
+    // Two coders, of which one was not seen to its end, and a verifier.
+    assert_eq!(given_up["cost"]["usd"], 1.25, "{given_up:#}");
+    let left = given_up["left"].as_array().unwrap();
+    assert_eq!(left.len(), 1, "{given_up:#}");
+    assert_eq!(env.work_git(&["show", &format!("{}:b.txt", left[0].as_str().unwrap())]), "b");
+    let shown = scenes::newest(&env);
+    assert_eq!((&shown["status"], &shown["cost"]["usd"]), (&"cancelled".into(), &1.25.into()));
+    let costs = env.spore(&["runs", "cost", "--json"]).code(0).json();
+    assert_eq!(costs["total"]["cost"]["usd"], 1.25, "{costs:#}");
+    let pruned = env.spore(&["runs", "prune", "--json"]).code(0).json();
+    assert_eq!((pruned["runs"].as_array().unwrap().len(), &pruned["left"]), (1, &json!([])));
+    // The task alone is tried again as any other, with what it has to pass and for the usual price.
+    let retried = left[0].as_str().unwrap().split('/').nth(2).unwrap();
+    let again = env.spore(&["retry", retried, "--json"]).code(0).json();
+    assert_eq!(again["applied"]["how"], "branch", "{again:#}");
+}
+
+#[test]
+fn tasks_of_lists_count_in_the_figures_and_in_experiments() {
+    let tasks = "write a.\nwrite b.\n";
+    let env = scene(tasks, &[writes(&["a"]), idles("b")]);
+    for label in ["one", "two"] {
+        let _ = with_loop(&env, &["--reset", "--experiment", label]).code(12);
+    }
+    let stats = env.spore(&["runs", "stats"]).code(0);
+    insta::assert_snapshot!(scenes::told(&stats), @"");
+    let json = env.spore(&["runs", "stats", "--json"]).code(0).json();
+    let of = |name: &str| json[name].clone();
+    assert_eq!((of("runs"), of("tasks"), of("decided")), (2.into(), 4.into(), 4.into()));
+    let costs = env.spore(&["runs", "cost", "--json"]).code(0).json();
+    assert_eq!(json["cost"]["usd"], costs["total"]["cost"]["usd"]);
+    let compared =
+        env.spore(&["runs", "compare-experiments", "one", "two", "--json"]).code(0).json();
+    assert_eq!((&compared["pairs"], &compared["only_a"]), (&2.into(), &0.into()));
+    // A task that was escalated waits for a person, wherever it was asked for.
+    let board = env.spore(&["dashboard", "--json"]).code(0).json();
+    let waiting = board["waiting"].as_array().unwrap();
+    assert_eq!(waiting.iter().map(|one| &one["status"]).collect::<Vec<_>>(), ["escalated"; 2]);
+    assert_eq!(board["recent"].as_array().unwrap().len(), 2, "{board:#}");
+}
+
+#[test]
 fn blocks_have_settings_of_their_own() {
     let tasks = "id: late\nafter: early\nwrite b.\n---\nid: early\ngates: test ! -e b.txt\n\
                  write\na.\n---\nid: checked\ngates: test ! -e c.txt\nwrite c.\n";
@@ -255,6 +304,12 @@ fn a_list_that_cannot_be_meant_is_refused_before_anything_is_done() {
     env.write_at(&env.dir().join("tasks.txt"), "# nothing\n");
     let refused = with_loop(&env, &[]).code(65);
     assert!(refused.stderr.contains("no task in the list"), "{}", refused.stderr);
+    env.write_at(&env.dir().join("tasks.txt"), "id: a\nwrite a.\n");
+    let refused = with_loop(&env, &[]).code(65);
+    assert!(refused.stderr.contains("line 1: `id:` is a setting of a block"), "{}", refused.stderr);
+    env.write_at(&env.dir().join("tasks.txt"), "write a.\n");
+    let refused = with_loop(&env, &["--tick"]).code(64);
+    assert!(refused.stderr.contains("this list has none"), "{}", refused.stderr);
     let missing = env.spore(&["loop", "--source", "nowhere.txt"]).code(64);
     assert!(missing.stderr.contains("there is no file"), "{}", missing.stderr);
     assert_eq!(env.git(&["for-each-ref", "refs/spore"]), "");

@@ -45,6 +45,7 @@ pub struct Config {
     pub lessons: LessonConfig,
     pub summary: SummaryConfig,
     pub memory: MemoryConfig,
+    pub records: RecordConfig,
     pub show: ShowConfig,
     pub telemetry: TelemetryConfig,
     pub tiers: BTreeMap<String, TierConfig>,
@@ -525,6 +526,12 @@ pub struct MemoryConfig {
     pub pending_per_line: u32,
     pub dossiers_per_pass: u32,
     pub wrong_before_removal: u32,
+}
+
+/// What is kept of runs for people to look at closely.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordConfig {
+    pub cap_bytes: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,9 +10,9 @@ use crate::config::{
     CommandConfig, CommitConfig, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig,
     GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
     LocalServerConfig, LoopConfig, MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig,
-    ReachList, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig,
-    SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig,
-    ToolConfig, VerdictRules,
+    ReachList, RecordConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig,
+    SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
+    SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -122,6 +122,7 @@ impl Config {
             impact: all.impact()?,
             lessons: all.lessons()?,
             summary: all.summary()?,
+            records: RecordConfig { cap_bytes: all.bytes("records.cap_bytes")? },
             show: ShowConfig { limit: all.count("show.limit")? },
             telemetry: all.telemetry()?,
             tiers: all.members("tiers", |all, path| all.tier(path))?,

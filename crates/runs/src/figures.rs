@@ -15,6 +15,9 @@ use crate::report::cost_so_far;
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunFigures {
     pub id: RunId,
+    /// What it is a task of: a list, a flow, a session; nothing where it was asked for by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
     pub kind: RunKind,
     pub name: String,
     pub status: RunStatus,
@@ -37,6 +40,18 @@ pub struct RunFigures {
     pub context: Option<ContextUse>,
 }
 
+impl RunFigures {
+    /// Returns whether a person asked for it, and not a list or a flow.
+    pub fn is_root(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// Returns whether it is a task that is to be verified. Several racers are one task, their race.
+    pub fn is_task(&self) -> bool {
+        matches!(self.kind, RunKind::Orchestrate | RunKind::Race)
+    }
+}
+
 /// Returns the figures of all runs that `filter` asks for, newest first. Its limit does not count.
 pub fn figures_of_runs(
     journal: &dyn Journal,
@@ -44,7 +59,28 @@ pub fn figures_of_runs(
     filter: &RunFilter,
     now: Timestamp,
 ) -> Result<Vec<RunFigures>, JournalError> {
-    let query = RunQuery { without_settings: true, ..filter.query(now) };
+    figures_by(journal, presence, filter, &filter.query(now), now)
+}
+
+/// The same with the tasks that are parts of these, of lists and of flows.
+pub fn figures_with_tasks(
+    journal: &dyn Journal,
+    presence: &dyn Presence,
+    filter: &RunFilter,
+    now: Timestamp,
+) -> Result<Vec<RunFigures>, JournalError> {
+    let query = RunQuery { with_tasks: true, ..filter.query(now) };
+    figures_by(journal, presence, filter, &query, now)
+}
+
+fn figures_by(
+    journal: &dyn Journal,
+    presence: &dyn Presence,
+    filter: &RunFilter,
+    query: &RunQuery,
+    now: Timestamp,
+) -> Result<Vec<RunFigures>, JournalError> {
+    let query = RunQuery { without_settings: true, ..query.clone() };
     let mut bounces = tallies(journal.bounces(filter.since)?);
     let mut figures = Vec::new();
     for run in journal.runs(&query)? {
@@ -105,6 +141,7 @@ fn figures_from(
     let took = run.ended.unwrap_or(now).since(run.started);
     Ok(RunFigures {
         id: run.id,
+        parent: run.parent,
         kind: run.kind,
         status,
         started: run.started,

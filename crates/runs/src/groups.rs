@@ -37,10 +37,12 @@ pub fn sums_by_experiment(figures: &[RunFigures]) -> Vec<ExperimentSum> {
             verified: 0,
             cost: Cost::default(),
         });
-        sum.runs += 1;
         sum.decided += u32::from(is_decided(run));
         sum.verified += u32::from(is_decided(run) && run.status == RunStatus::Verified);
-        sum.cost = [sum.cost, run.cost].into_iter().sum();
+        if run.is_root() {
+            sum.runs += 1;
+            sum.cost = [sum.cost, run.cost].into_iter().sum();
+        }
     }
     let mut sums: Vec<ExperimentSum> = sums.into_values().collect();
     sums.sort_by(|a, b| (b.runs, &a.label).cmp(&(a.runs, &b.label)));
@@ -50,7 +52,7 @@ pub fn sums_by_experiment(figures: &[RunFigures]) -> Vec<ExperimentSum> {
 /// Returns what runs cost by the hour of `from`'s day in which they began, in US dollars.
 pub fn dollars_by_hour(figures: &[RunFigures], from: Timestamp) -> [f64; 24] {
     let mut hours = [0.0; 24];
-    for run in figures {
+    for run in figures.iter().filter(|run| run.is_root()) {
         let after = run.started.as_millis() - from.as_millis();
         let hour = usize::try_from(after / 3_600_000).ok().filter(|_| after >= 0);
         if let Some(slot) = hour.and_then(|hour| hours.get_mut(hour)) {

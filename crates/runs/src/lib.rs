@@ -43,7 +43,9 @@ pub use export::{
     BounceChange, ExportFormat, ExportedDocument, GateLog, PeriodAccount, RunAccount,
     export_period, export_run,
 };
-pub use figures::{RunFigures, TopBy, figures_of_run, figures_of_runs, top_runs};
+pub use figures::{
+    RunFigures, TopBy, figures_of_run, figures_of_runs, figures_with_tasks, top_runs,
+};
 pub use groups::{BouncesSaved, ExperimentSum, bounces_saved, dollars_by_hour, sums_by_experiment};
 pub use list::{RunFilter, RunList, RunRow, list_runs};
 pub use live::{Live, LiveKind, Presence, time_in_words};

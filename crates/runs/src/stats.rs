@@ -1,7 +1,8 @@
 //! Whether it helps: how many runs were verified, for how much, and what their context was worth.
 //!
 //! Pure: figures in, statistics out. Only tasks that are decided count, so that a run which is
-//! still at work is neither a success nor a failure.
+//! still at work is neither a success nor a failure. A task counts the same whether it was asked for
+//! by itself or stands in a list; what was paid counts once, with what was asked for.
 
 use schemars::JsonSchema;
 use std::collections::BTreeMap;
@@ -16,6 +17,9 @@ pub struct RunStats {
     /// All that were asked for, by status.
     pub runs: u32,
     pub by_status: BTreeMap<String, u32>,
+    /// The tasks among them and in their lists and flows; a race is one.
+    pub tasks: u32,
+    pub tasks_by_status: BTreeMap<String, u32>,
     /// Tasks that were judged or given up; a cancelled one was not decided by its work.
     pub decided: u32,
     pub verified: u32,
@@ -35,6 +39,26 @@ pub struct RunStats {
     pub context: Option<ContextStats>,
     /// Why tasks ended without being verified, the commonest first.
     pub reasons: Vec<ReasonCount>,
+}
+
+impl RunStats {
+    /// Returns how many runs there are and how they stand, in words; and the same of the tasks where
+    /// these are not the runs.
+    pub fn counts(&self) -> Vec<(&'static str, String)> {
+        let told = |all: u32, by_status: &BTreeMap<String, u32>| {
+            let parts: Vec<String> =
+                by_status.iter().map(|(status, runs)| format!("{runs} {status}")).collect();
+            format!("{all}: {}", parts.join(", "))
+        };
+        let mut counts = Vec::new();
+        if self.runs > 0 {
+            counts.push(("runs", told(self.runs, &self.by_status)));
+        }
+        if self.tasks > 0 && self.tasks_by_status != self.by_status {
+            counts.push(("tasks", told(self.tasks, &self.tasks_by_status)));
+        }
+        counts
+    }
 }
 
 /// The middle and the ends of some figures.
@@ -71,35 +95,46 @@ pub struct ReasonCount {
 const REASONS: usize = 5;
 
 pub fn stats_of(figures: &[RunFigures]) -> RunStats {
-    let mut by_status: BTreeMap<String, u32> = BTreeMap::new();
-    for run in figures {
-        *by_status.entry(run.status.to_string()).or_default() += 1;
-    }
+    let roots: Vec<&RunFigures> = figures.iter().filter(|run| run.is_root()).collect();
+    let tasks: Vec<&RunFigures> = figures.iter().filter(|run| run.is_task()).collect();
     let decided: Vec<&RunFigures> = figures.iter().filter(|run| is_decided(run)).collect();
     let verified: Vec<&RunFigures> =
         decided.iter().copied().filter(|run| run.status == RunStatus::Verified).collect();
-    let first = verified.iter().filter(|run| run.bounces == 1).count();
+    // The attempts of a race are those of its racers.
+    let tried = |run: &&&RunFigures| run.kind != RunKind::Race;
+    let first = verified.iter().filter(tried).filter(|run| run.bounces == 1).count();
     let paid: Cost = decided.iter().map(|run| run.cost).sum();
     let spread = |of: fn(&RunFigures) -> f64| spread(decided.iter().map(|run| of(run)).collect());
+    let attempts = decided.iter().filter(tried).map(|run| f64::from(run.bounces)).collect();
     RunStats {
-        runs: count(figures.len()),
-        by_status,
+        runs: count(roots.len()),
+        by_status: counted(&roots),
+        tasks: count(tasks.len()),
+        tasks_by_status: counted(&tasks),
         decided: count(decided.len()),
         verified: count(verified.len()),
         verified_rate: rate(verified.len(), decided.len()),
-        first_attempt_rate: rate(first, verified.len()),
-        cost: figures.iter().map(|run| run.cost).sum(),
+        first_attempt_rate: rate(first, verified.iter().filter(tried).count()),
+        cost: roots.iter().map(|run| run.cost).sum(),
         cost_per_verified: i64::try_from(verified.len()).ok().filter(|n| *n > 0).map(|n| Cost {
             usd: Usd::from_nanos(paid.usd.as_nanos() / n),
             estimated: paid.estimated,
         }),
         turns: spread(|run| f64::from(run.turns)),
-        bounces: spread(|run| f64::from(run.bounces)),
+        bounces: self::spread(attempts),
         duration_ms: spread(|run| run.duration_ms as f64),
         cost_usd: spread(|run| run.cost.usd.as_dollars()),
         context: context_stats(figures),
         reasons: reasons(&decided),
     }
+}
+
+fn counted(figures: &[&RunFigures]) -> BTreeMap<String, u32> {
+    let mut by_status: BTreeMap<String, u32> = BTreeMap::new();
+    for run in figures {
+        *by_status.entry(run.status.to_string()).or_default() += 1;
+    }
+    by_status
 }
 
 /// Returns whether a run is a task whose end was decided by its work.
@@ -111,7 +146,7 @@ pub(crate) fn is_decided(run: &RunFigures) -> bool {
         // It was verified, and a person took it back: that is no success.
         RunStatus::RolledBack,
     ];
-    run.kind == RunKind::Orchestrate && ends.contains(&run.status)
+    run.is_task() && ends.contains(&run.status)
 }
 
 fn context_stats(figures: &[RunFigures]) -> Option<ContextStats> {
@@ -178,6 +213,7 @@ pub(crate) mod tests {
     pub(crate) fn run(number: u32, status: RunStatus, dollars: f64) -> RunFigures {
         RunFigures {
             id: RunId::from_parts(0, u128::from(number)),
+            parent: None,
             kind: RunKind::Orchestrate,
             name: format!("task {number}"),
             status,
@@ -210,6 +246,29 @@ pub(crate) mod tests {
             Some((1.0, 2.0, 3.0))
         );
         assert_eq!(stats.reasons, [ReasonCount { reason: "the checks were red".into(), runs: 1 }]);
+    }
+
+    #[test]
+    fn a_task_of_a_list_counts_as_one_and_is_paid_once() {
+        let list = RunFigures { kind: RunKind::Loop, ..run(1, RunStatus::Partial, 3.0) };
+        let of_list = |number, status, dollars| RunFigures {
+            parent: Some(list.id),
+            ..run(number, status, dollars)
+        };
+        let race =
+            RunFigures { kind: RunKind::Race, bounces: 0, ..run(5, RunStatus::Verified, 2.0) };
+        let stats = stats_of(&[
+            list.clone(),
+            of_list(2, RunStatus::Verified, 1.0),
+            of_list(3, RunStatus::Escalated, 2.0),
+            run(4, RunStatus::Verified, 0.5),
+            race,
+        ]);
+        assert_eq!((stats.runs, stats.tasks, stats.decided, stats.verified), (3, 4, 4, 3));
+        assert_eq!(stats.cost.usd, Usd::from_dollars(5.5).unwrap());
+        assert_eq!(stats.first_attempt_rate, Some(1.0));
+        let of = |word: &str| stats.tasks_by_status.get(word).copied();
+        assert_eq!((of("verified"), of("escalated"), of("partial")), (Some(3), Some(1), None));
     }
 
     #[test]

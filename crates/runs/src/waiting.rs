@@ -24,7 +24,7 @@ pub struct WaitingRun {
 }
 
 /// Returns what waits for a person, the newest first: every run that is parked or whose process is
-/// gone, and what was escalated since `since`. At most `limit`.
+/// gone, and what was escalated since `since`, tasks of lists too. At most `limit`.
 pub fn waiting_runs(
     journal: &dyn Journal,
     presence: &dyn Presence,
@@ -34,6 +34,7 @@ pub fn waiting_runs(
     let open = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
     let recent = RunQuery {
         roots_only: true,
+        with_tasks: true,
         since: Some(since),
         without_settings: true,
         ..RunQuery::default()

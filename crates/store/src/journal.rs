@@ -132,6 +132,9 @@ pub trait Journal: Send + Sync {
     /// Returns the processes below a root run whose end is not recorded, by start, then token.
     fn open_processes(&self, root: RunId) -> Result<Vec<ProcessRow>, JournalError>;
 
+    /// Returns the processes of all runs whose end is not recorded, by start, then token.
+    fn unended_processes(&self) -> Result<Vec<ProcessRow>, JournalError>;
+
     /// Returns what was last kept under `kind` and `key`. `None` means: work it out.
     fn cached(&self, kind: &str, key: &str) -> Result<Option<Value>, JournalError>;
 
@@ -165,6 +168,9 @@ pub trait Journal: Send + Sync {
 pub struct RunQuery {
     /// Leave out children.
     pub roots_only: bool,
+    /// But not the tasks among them, whatever they are below; the racers of a race are one task, which
+    /// is the race.
+    pub with_tasks: bool,
     /// Leave out what `resume` could do nothing with.
     pub open_only: bool,
     pub kind: Option<RunKind>,

@@ -47,6 +47,10 @@ pub enum Update {
     Struck {
         what: String,
     },
+    /// Transcripts and logs of the oldest runs made room for those of this one.
+    RecordsTrimmed {
+        bytes: u64,
+    },
     Gates {
         what: String,
     },
@@ -245,6 +249,12 @@ impl fmt::Display for Update {
                 f,
                 "There is a secret in {what}: it was struck, so no agent gets it and it is kept \
                  nowhere."
+            ),
+            Self::RecordsTrimmed { bytes } => write!(
+                f,
+                "Transcripts and logs of the oldest runs were removed, {} KB: they took more than \
+                 `records.cap_bytes`.",
+                bytes.div_ceil(1024)
             ),
             Self::Gates { what } => write!(f, "checks: {what}"),
             Self::GateEnded { line } => write!(f, "checks: {line}"),

@@ -1,7 +1,7 @@
 //! What a run consumed, summed up for its row.
 
-use spore_model::{Cost, LedgerEntry, Run, Usage};
-use spore_store::RunChange;
+use spore_model::{Cost, LedgerEntry, Run, RunId, RunKind, Usage};
+use spore_store::{Journal, JournalError, RunChange};
 
 /// Sums up sessions as they were booked.
 pub(crate) fn of_ledger<'a>(entries: impl Iterator<Item = &'a LedgerEntry> + Clone) -> RunChange {
@@ -11,6 +11,19 @@ pub(crate) fn of_ledger<'a>(entries: impl Iterator<Item = &'a LedgerEntry> + Clo
         cost: Some(entries.map(|entry| entry.cost).sum::<Cost>().into()),
         ..RunChange::default()
     }
+}
+
+/// Sums up what is booked on a run and on all that is below it: what a list or a flow is made of has
+/// books of its own.
+pub(crate) fn of_tree(journal: &dyn Journal, run: RunId) -> Result<RunChange, JournalError> {
+    let mut entries = Vec::new();
+    let mut below = vec![run];
+    while let Some(id) = below.pop() {
+        entries.extend(journal.ledger(id)?);
+        let parts = journal.children(id)?.into_iter();
+        below.extend(parts.filter(|part| part.kind != RunKind::Session).map(|part| part.id));
+    }
+    Ok(of_ledger(entries.iter()))
 }
 
 /// Sums up the rows below a run.

@@ -56,7 +56,7 @@ pub struct PlannedTask {
 /// Says what a loop would do, and does nothing. `look` looks up what tasks would touch.
 pub fn plan_loop(around: &Surroundings, asked: &LoopAsked, look: bool) -> Result<LoopPlan> {
     let workspace = Workspace::find(around)?;
-    let read = read_list(around, &asked.source)?;
+    let read = read_list(around, asked)?;
     let mut config = workspace.config(around, &[])?;
     if let Some(only) = ready::only(around, &config, asked.backend.as_deref()) {
         config.orchestrate.backend = only;

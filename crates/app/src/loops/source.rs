@@ -2,7 +2,7 @@
 
 use spore_git::Repository;
 use spore_model::{CommitId, Fault};
-use spore_pipeline::{TaskList, read_tasks};
+use spore_pipeline::{SourceForm, TaskList, read_tasks};
 
 use super::request::{LoopAsked, TaskSource};
 use crate::base::files::read_text;
@@ -17,8 +17,8 @@ pub(crate) struct ReadList {
 }
 
 /// Reads the person's list.
-pub(crate) fn read_list(around: &Surroundings, source: &TaskSource) -> Result<ReadList> {
-    let (source, text) = match source {
+pub(crate) fn read_list(around: &Surroundings, asked: &LoopAsked) -> Result<ReadList> {
+    let (source, text) = match &asked.source {
         TaskSource::Text(text) => ("-".to_owned(), text.clone()),
         TaskSource::File(path) => {
             let path = around.cwd.join(path);
@@ -46,6 +46,10 @@ pub(crate) fn read_list(around: &Surroundings, source: &TaskSource) -> Result<Re
     if list.tasks.is_empty() {
         return Err(Error::new(Fault::BadInput, "there is no task in the list")
             .hint("write one a line; lines that begin with # mean nothing"));
+    }
+    if asked.tick && (list.form != SourceForm::CheckList || source == "-") {
+        let message = "`--tick` ticks boxes in a file, and this list has none (`- [ ] task`)";
+        return Err(Error::new(Fault::Usage, message).hint("leave `--tick` out"));
     }
     Ok(ReadList { source, text, list })
 }

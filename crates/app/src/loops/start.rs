@@ -43,7 +43,7 @@ pub fn run_loop(
     progress: &mut dyn Progress,
 ) -> Result<LoopReport> {
     let workspace = Workspace::find_for_run(around)?;
-    let read = read_list(around, &asked.source)?;
+    let read = read_list(around, asked)?;
     let mut config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
     refuse_inside(around, &workspace)?;

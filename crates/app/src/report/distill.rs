@@ -101,23 +101,32 @@ fn changed_files(workspace: &Workspace, report: &RunReport) -> Vec<String> {
         let text = spore_effects::files::read_text(files.diff(bounce.bounce)).ok()?;
         (!text.trim().is_empty()).then_some(text)
     });
+    sizes_in(&diff.unwrap_or_default())
+        .into_iter()
+        .map(|(path, added, removed)| format!("{path} (+{added} -{removed})"))
+        .collect()
+}
+
+/// Returns how many lines a diff adds to each file and takes from it.
+fn sizes_in(diff: &str) -> Vec<(String, u32, u32)> {
     let mut sizes: Vec<(String, u32, u32)> = Vec::new();
-    for line in diff.unwrap_or_default().lines() {
+    // Only there do `+++` and `---` begin lines of the file.
+    let mut in_hunk = false;
+    for line in diff.lines() {
         if let Some(names) = line.strip_prefix("diff --git ") {
             let path = names.rsplit_once(" b/").map_or(names, |(_, path)| path);
             sizes.push((path.trim_end_matches('"').to_owned(), 0, 0));
+            in_hunk = false;
         } else if let Some(last) = sizes.last_mut() {
-            match line.as_bytes() {
-                [b'+', rest @ ..] if !rest.starts_with(b"++") => last.1 += 1,
-                [b'-', rest @ ..] if !rest.starts_with(b"--") => last.2 += 1,
+            match line.as_bytes().first() {
+                Some(b'@') => in_hunk = true,
+                Some(b'+') if in_hunk => last.1 += 1,
+                Some(b'-') if in_hunk => last.2 += 1,
                 _ => {}
             }
         }
     }
     sizes
-        .into_iter()
-        .map(|(path, added, removed)| format!("{path} (+{added} -{removed})"))
-        .collect()
 }
 
 /// Returns what a summarizer is asked about a run. What agents said in it is quoted: it is data and
@@ -159,4 +168,16 @@ pub fn distill_prompt(told: &RunDistillation) -> String {
         let _ = writeln!(text, "\nFiles of the last change:\n{}", quoted(&told.files.join("\n")));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_look_like_a_diffs_own_are_counted() {
+        let diff = "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1,2 +1,2 @@\n--- i;\n+++ i;\n x\n\
+                    diff --git a/b b/b\nnew file mode 100644\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+1\n";
+        assert_eq!(sizes_in(diff), [("a.c".to_owned(), 1, 1), ("b".to_owned(), 1, 0)]);
+    }
 }

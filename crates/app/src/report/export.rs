@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use spore_model::{Fault, RunId, Timestamp};
 use spore_runs::{
-    BounceChange, ExportFormat, GateLog, PeriodAccount, RunAccount, RunFilter, SpendingBy,
+    BounceChange, ExportFormat, GateLog, PeriodAccount, RunAccount, RunFigures, RunFilter,
+    SpendingBy,
 };
 use spore_store::Journal;
 
@@ -164,7 +165,7 @@ fn period(
     filter: &RunFilter,
     now: Timestamp,
 ) -> Result<PeriodAccount> {
-    let figures = spore_runs::figures_of_runs(journal, runs, filter, now)?;
+    let figures = spore_runs::figures_with_tasks(journal, runs, filter, now)?;
     let spent = |by: SpendingBy| spore_runs::report_spending(journal, filter, by, now);
     Ok(PeriodAccount {
         since: filter.since.unwrap_or(Timestamp::from_millis(0)),
@@ -173,7 +174,7 @@ fn period(
         by_day: spent(SpendingBy::Day)?,
         by_model: spent(SpendingBy::Model)?,
         by_role: spent(SpendingBy::Role)?,
-        runs: figures,
+        runs: figures.into_iter().filter(RunFigures::is_root).collect(),
     })
 }
 

@@ -27,17 +27,22 @@ pub fn sum_spending(
 /// Returns the runs with the most of something; as many as the filter's limit lets through.
 pub fn top_runs(around: &Surroundings, filter: &RunFilter, by: TopBy) -> Result<Vec<RunFigures>> {
     let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-    Ok(spore_runs::top_runs(figures(around, filter)?, by, limit))
+    let figures = read(around, |journal, runs| {
+        Ok(spore_runs::figures_of_runs(journal, runs, filter, around.clock.now())?)
+    })?;
+    Ok(spore_runs::top_runs(figures, by, limit))
 }
 
-/// Compares the tasks that both experiments worked on.
+/// Compares the tasks that both experiments worked on, alone or in lists.
 pub fn compare_experiments(
     around: &Surroundings,
     filter: &RunFilter,
     labels: [&str; 2],
 ) -> Result<ExperimentComparison> {
     let [a, b] = labels;
-    let figures = figures(around, filter)?;
+    let figures = read(around, |journal, runs| {
+        Ok(spore_runs::figures_with_tasks(journal, runs, filter, around.clock.now())?)
+    })?;
     for label in labels {
         let has =
             |run: &RunFigures| run.experiment.as_deref().unwrap_or(spore_runs::UNLABELLED) == label;
@@ -90,12 +95,6 @@ pub fn run_timeline(around: &Surroundings, typed: Option<&str>) -> Result<RunTim
 /// Returns the id that a person means, for a filter.
 pub fn run_named(around: &Surroundings, typed: &str) -> Result<spore_model::RunId> {
     read(around, |journal, _| Ok(find_run(journal, typed)?.id))
-}
-
-fn figures(around: &Surroundings, filter: &RunFilter) -> Result<Vec<RunFigures>> {
-    read(around, |journal, runs| {
-        Ok(spore_runs::figures_of_runs(journal, runs, filter, around.clock.now())?)
-    })
 }
 
 fn read<T>(

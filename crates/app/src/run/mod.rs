@@ -15,6 +15,8 @@ pub(crate) mod landing;
 mod left;
 pub(crate) mod prune;
 mod record;
+pub(crate) mod records;
+pub(crate) mod remaining;
 pub(crate) mod request;
 pub(crate) mod resume;
 pub(crate) mod retry;

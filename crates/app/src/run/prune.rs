@@ -13,16 +13,17 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use spore_config::Config;
 use spore_effects::files::paths_in;
 use spore_git::{Checkout, Repository};
 use spore_model::{Run, RunId};
 use spore_store::Journal;
 
-use crate::base::checkouts::{Checkouts, Snapshot};
 use crate::base::run_lock::{claim, is_claimed};
 use crate::base::run_refs;
 use crate::base::stores::ProjectJournal;
-use crate::run::settings::settings_of;
+use crate::run::records::{TrimmedRecords, trim_records};
+use crate::run::remaining::{Remaining, remaining};
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What was removed, or would be.
@@ -36,6 +37,8 @@ pub struct Pruned {
     /// What all of that took on the disk.
     pub bytes: u64,
     pub left: Vec<LeftCheckout>,
+    /// Transcripts and logs beyond `records.cap_bytes`.
+    pub records: TrimmedRecords,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -58,7 +61,8 @@ pub fn prune(around: &Surroundings, dry_run: bool) -> Result<Pruned> {
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let repository = workspace.project_repository()?;
-    let pruning = Pruning { around, workspace: &workspace, repository: &repository };
+    let pruning =
+        Pruning { around, workspace: &workspace, repository: &repository, config: &config };
     let mut pruned = Pruned { dry_run, ..Pruned::default() };
     for (run, dir) in runs_with_checkouts(&workspace)? {
         let bytes = taken(&dir);
@@ -77,6 +81,9 @@ pub fn prune(around: &Surroundings, dry_run: bool) -> Result<Pruned> {
     let spares = workspace.spares();
     pruned.bytes += taken(&spares);
     pruned.spares = if dry_run { count(&spares) } else { Repository::remove_spares(&spares)? };
+    let cap = config.records.cap_bytes;
+    pruned.records = trim_records(around, &workspace, &journal, cap, dry_run)?;
+    pruned.bytes += pruned.records.bytes;
     Ok(pruned)
 }
 
@@ -84,6 +91,7 @@ struct Pruning<'a> {
     around: &'a Surroundings,
     workspace: &'a Workspace,
     repository: &'a Repository,
+    config: &'a Config,
 }
 
 impl Pruning<'_> {
@@ -117,25 +125,16 @@ impl Pruning<'_> {
     /// Returns why the coder's checkout has to stay: its files are neither those of the base nor
     /// those of a ref of the run's own.
     fn unkept(&self, run: &Run) -> Result<Option<String>> {
-        let unkept = Ok(Some("it holds work that no ref keeps".to_owned()));
-        let place = self.workspace.run_state(run.id).join("coder");
-        let Some(checkout) = Checkout::open(self.repository, &place) else { return Ok(None) };
-        // A run that cannot be read any more is not judged by what it might have meant.
-        let Ok(settings) = settings_of(run) else { return unkept };
-        let (around, workspace, repository) = (self.around, self.workspace, self.repository);
-        let settings = settings.checkout();
-        let checkouts = Checkouts { around, workspace, repository, run: run.id, settings };
-        let tree = match checkouts.snapshot(&checkout)? {
-            Snapshot::Taken(tree) => tree,
-            Snapshot::Refused(why) => {
-                return Ok(Some(format!("it holds work that cannot be stored: {why}")));
+        let Self { around, workspace, repository, config } = *self;
+        Ok(match remaining(around, workspace, repository, config, run)? {
+            Remaining::Nothing => None,
+            Remaining::Work { .. } | Remaining::Unknown => {
+                Some("it holds work that no ref keeps".to_owned())
             }
-        };
-        let mut kept = vec![settings.base.clone()];
-        let refs = self.repository.refs_under(&run_refs::prefix(run.id))?;
-        kept.extend(refs.into_iter().map(|(_, commit)| commit));
-        let is_it = |commit| self.repository.tree_of(commit).is_ok_and(|one| one == tree);
-        if kept.iter().any(is_it) { Ok(None) } else { unkept }
+            Remaining::Unstorable(why) => {
+                Some(format!("it holds work that cannot be stored: {why}"))
+            }
+        })
     }
 
     /// Removes the unverified work of runs that are over, but of those whose checkouts are left.

@@ -82,6 +82,8 @@ pub fn retry(
     let old = settings_of(&run)?;
     drop(journal);
     let models = RetriedModels::of(&old, asked);
+    // What a task of a list or a racer may cost and where its work goes was not asked for it alone.
+    let is_part = run.parent.is_some();
     let again = Orchestrate {
         task: old.task.clone(),
         base: asked.base.clone(),
@@ -98,7 +100,7 @@ pub fn retry(
         coder_model: models.coder,
         max_bounces: asked.max_bounces.or(Some(old.max_bounces)),
         max_turns: asked.max_turns.or(old.max_turns),
-        budget: asked.budget.or(Some(old.budget)),
+        budget: asked.budget.or(Some(old.budget).filter(|_| !is_part)),
         timeout: asked.timeout.or(old.wall_ms.map(Duration::from_millis)),
         allow_red: old.allow_red || asked.allow_red,
         fix_red: old.fix_red,
@@ -108,14 +110,15 @@ pub fn retry(
         summarize: Some(old.summarize),
         // A role that worked alone was asked for a place, or it was not.
         apply: asked.apply.or_else(|| {
-            Some(old.apply).filter(|_| old.solo.is_none() || old.solo_lands && !old.in_place)
+            let is_asked = old.solo.is_none() || old.solo_lands && !old.in_place;
+            Some(old.apply).filter(|_| is_asked && !is_part)
         }),
         // Who says where the work is to go does not want it in the files besides.
         in_place: old.in_place && asked.apply.is_none(),
         agent: old.solo.clone(),
-        experiment: old.experiment,
+        experiment: old.experiment.clone(),
         subject: None,
-        gates: Vec::new(),
+        gates: old.asked_gates(),
         retry_of: Some(run.id),
     };
     orchestrate(around, &again, progress)

@@ -13,6 +13,7 @@ use crate::run::budget::RunBudget;
 use crate::run::context::{ClaimedRun, RunContext, RunProject};
 use crate::run::landing::merge::{MergeAsked, MergeEnd, MergeRuns};
 use crate::run::landing::merging;
+use crate::run::records::{TrimmedRecords, trim_records};
 use crate::session::broker::Broker;
 use crate::{Error, Progress, Result, Update};
 
@@ -27,6 +28,13 @@ impl RunProject<'_> {
         let id = run.id;
         let end = self.play(run, progress)?;
         outbox::flush(around, workspace, journal)?;
+        // Nothing is amiss with a run because room could not be made.
+        let cap = self.config.records.cap_bytes;
+        if let Ok(TrimmedRecords { runs: 1.., bytes }) =
+            trim_records(around, workspace, journal, cap, false)
+        {
+            progress.update(&Update::RecordsTrimmed { bytes });
+        }
         if let End::Concluded(Conclusion { fault: Some(fault), reason, .. }) = end {
             return Err(could_not_begin(fault, &reason, id));
         }

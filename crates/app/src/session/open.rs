@@ -179,8 +179,11 @@ impl SessionOpener<'_> {
         set_aside(self.around, plan.files.dir(), plan.row.attempt)?;
         self.around.write_file(&plan.files.task(), plan.prompt.as_bytes())?;
         match &plan.brief {
-            // What helped can be seen later.
-            Some(brief) => self.around.write_json(&plan.files.carried(), &brief.kept()),
+            // What helped can be seen later. Programs read it, and it is the longest file of most sessions.
+            Some(brief) => {
+                let carried = serde_json::to_vec(&brief.kept()).map_err(bug)?;
+                self.around.write_file(&plan.files.carried(), &carried)
+            }
             None => Ok(()),
         }
     }

@@ -96,7 +96,7 @@ pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
     let back = |days: i64| Timestamp::from_millis(now.as_millis().saturating_sub(days * DAY));
     let rated =
         RunFilter { since: Some(back(RATED_DAYS)), limit: u32::MAX, ..RunFilter::default() };
-    let figures = spore_runs::figures_of_runs(&journal, &runs, &rated, now)?;
+    let figures = spore_runs::figures_with_tasks(&journal, &runs, &rated, now)?;
     let waiting = spore_runs::waiting_runs(&journal, &runs, back(7), MOST_WAITING)?;
     let stale = waiting
         .iter()
@@ -113,7 +113,7 @@ pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
         experiments: spore_runs::sums_by_experiment(&figures),
         checkouts: checkout_size(workspace.state()),
         health: health_within(around, &workspace, &config, false)?,
-        recent: figures.into_iter().take(limit).collect(),
+        recent: figures.into_iter().filter(RunFigures::is_root).take(limit).collect(),
     })
 }
 
@@ -144,7 +144,7 @@ pub fn stats_report(around: &Surroundings, filter: &RunFilter) -> Result<StatsRe
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);
     let now = around.clock.now();
-    let figures = spore_runs::figures_of_runs(&journal, &LocalRuns(&workspace), filter, now)?;
+    let figures = spore_runs::figures_with_tasks(&journal, &LocalRuns(&workspace), filter, now)?;
     let helps = helps_of(&workspace, &config, &figures)?;
     Ok(StatsReport { stats: spore_runs::stats_of(&figures), helps })
 }

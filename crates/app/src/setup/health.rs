@@ -12,7 +12,7 @@ use serde::Serialize;
 use spore_config::Config;
 use spore_effects::session::{self, ProcessIdentity};
 use spore_embed::{Key, Vectors};
-use spore_model::{NodeId, RunId, RunStatus};
+use spore_model::{NodeId, Run, RunId, RunStatus};
 use spore_runs::Presence;
 use spore_store::{CodeIndex, EdgeQuery, Journal, Knowledge, RunQuery, StoredFile};
 
@@ -255,7 +255,9 @@ fn stuck_runs(
         match run.status(runs.is_alive(run.id)) {
             RunStatus::Interrupted => gone.push(run.id),
             RunStatus::Running => {
-                let newest = runs.live(run.id).iter().map(|live| live.updated).max();
+                let tasks = journal.children(run.id)?.into_iter().filter(Run::is_open);
+                let all = tasks.map(|task| task.id).chain([run.id]);
+                let newest = all.flat_map(|id| runs.live(id)).map(|live| live.updated).max();
                 let quiet = newest.map(|at| now.since(at).as_millis() / 60_000);
                 if quiet.is_some_and(|minutes| minutes >= STUCK_MINUTES) {
                     silent.push(run.id);
@@ -290,22 +292,13 @@ fn stuck_runs(
 
 /// Processes of sessions that live although no process works on their run.
 fn orphan_processes(workspace: &Workspace, journal: &ProjectJournal) -> Result<HealthCheck> {
-    let recent = RunQuery { without_settings: true, limit: Some(500), ..RunQuery::default() };
     let runs = LocalRuns(workspace);
     let mut orphans = Vec::new();
-    for run in journal.runs(&RunQuery { roots_only: true, ..recent })? {
-        if runs.is_alive(run.id) {
-            continue;
-        }
-        for row in journal.open_processes(run.id)? {
-            let identity = ProcessIdentity {
-                pid: row.pid,
-                start_ticks: row.start_ticks,
-                boot_id: row.boot_id,
-            };
-            if session::is_alive(&identity) {
-                orphans.push((run.id, row.pid));
-            }
+    for row in journal.unended_processes()? {
+        let (pid, start_ticks, boot_id) = (row.pid, row.start_ticks, row.boot_id);
+        let identity = ProcessIdentity { pid, start_ticks, boot_id };
+        if !runs.is_alive(row.root) && session::is_alive(&identity) {
+            orphans.push((row.root, row.pid));
         }
     }
     let detail = match orphans.as_slice() {

@@ -11,17 +11,16 @@ use serde::Serialize;
 use serde_json::json;
 use spore_agent::SessionReport;
 use spore_config::Config;
-use spore_git::Checkout;
 use spore_model::{Cost, Outcome, Run, RunId, RunKind, RunMark, RunState, SourceKind};
 use spore_store::{Journal, RunChange};
 
 use crate::agents::backends::backend;
-use crate::base::checkouts::{Checkouts, Snapshot};
 use crate::base::outbox::{self, Events};
 use crate::base::run_files::SessionFiles;
 use crate::base::run_lock::claim;
 use crate::base::{run_refs, totals};
 use crate::report::{self, is_over, root_of};
+use crate::run::remaining::{Remaining, remaining};
 use crate::run::settings::settings_of;
 use crate::session::lost::{Lost, told_by};
 use crate::session::processes::reap;
@@ -37,9 +36,9 @@ pub struct Abandoned {
     /// Processes that it had left and that were ended.
     pub reaped: u32,
     pub cost: Cost,
-    /// The ref that keeps what its coder had not handed in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub left: Option<String>,
+    /// The refs that keep what its coders had not handed in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
 }
 
 /// Cancels the run that `typed` names, with all that belongs to it.
@@ -74,14 +73,24 @@ pub(crate) fn give_up(
 ) -> Result<Abandoned> {
     let _lock = claim(workspace, run.id)?;
     let giving_up = GivingUp { around, workspace, config, journal, run };
-    let reaped = reap(config, journal, run.id, around)?;
-    SignIns { around, config }.bring_back_left();
-    Sandboxes { around, workspace, config, run: run.id }.clean_up();
-    let left = giving_up.keep_work()?;
+    let tree = tree_of(journal, run)?;
+    let reaped = giving_up.end_processes(&tree)?;
+    let left = giving_up.keep_work(&tree)?;
     giving_up.book_lost(run)?;
-    let cost = giving_up.cancel(why)?;
+    let cost = giving_up.cancel(&tree, why)?;
     outbox::flush(around, workspace, journal)?;
     Ok(Abandoned { run: run.id, name: run.name.clone(), reaped, cost, left })
+}
+
+/// Returns a run and all that is below it, those below behind what they are below.
+fn tree_of(journal: &dyn Journal, run: &Run) -> Result<Vec<Run>> {
+    let mut tree = vec![run.clone()];
+    let mut at = 0;
+    while at < tree.len() {
+        tree.extend(journal.children(tree[at].id)?);
+        at += 1;
+    }
+    Ok(tree)
 }
 
 struct GivingUp<'a> {
@@ -93,49 +102,50 @@ struct GivingUp<'a> {
 }
 
 impl GivingUp<'_> {
-    /// Keeps the coder's files under a ref, unless one has them already.
-    fn keep_work(&self) -> Result<Option<String>> {
-        let run = self.run;
-        if !matches!(run.kind, RunKind::Orchestrate | RunKind::Solo) {
-            return Ok(None);
+    /// Ends what killed processes left of any of the runs, and removes what was only theirs.
+    fn end_processes(&self, tree: &[Run]) -> Result<u32> {
+        let Self { around, workspace, config, journal, .. } = *self;
+        let mut reaped = 0;
+        for run in tree {
+            reaped += reap(config, journal, run.id, around)?;
         }
-        let repository = self.workspace.project_repository()?;
-        let place = self.workspace.run_state(run.id).join("coder");
-        let Some(checkout) = Checkout::open(&repository, &place) else { return Ok(None) };
-        let settings = settings_of(run)?;
-        let (around, workspace) = (self.around, self.workspace);
-        let checkouts = Checkouts {
-            around,
-            workspace,
-            repository: &repository,
-            run: run.id,
-            settings: settings.checkout(),
-        };
-        // Files that cannot be stored stay where they are: pruning leaves such a checkout alone.
-        let Snapshot::Taken(tree) = checkouts.snapshot(&checkout)? else { return Ok(None) };
-        let refs = repository.refs_under(&run_refs::prefix(run.id))?;
-        let kept = refs.into_iter().chain([(String::new(), settings.base.clone())]);
-        for (_, commit) in kept {
-            if repository.tree_of(&commit)? == tree {
-                return Ok(None);
+        // First what a session may have renewed, for what follows removes its home.
+        SignIns { around, config }.bring_back_left();
+        for run in tree {
+            Sandboxes { around, workspace, config, run: run.id }.clean_up();
+        }
+        Ok(reaped)
+    }
+
+    /// Keeps the files of the runs' coders under refs, unless some have them already. Files that
+    /// cannot be stored stay where they are: pruning leaves such a checkout alone.
+    fn keep_work(&self, tree: &[Run]) -> Result<Vec<String>> {
+        let Self { around, workspace, config, .. } = *self;
+        let mut left = Vec::new();
+        for run in tree.iter().filter(|run| workspace.run_state(run.id).exists()) {
+            let repository = workspace.project_repository()?;
+            if let Remaining::Work { tree, base } =
+                remaining(around, workspace, &repository, config, run)?
+            {
+                let name = run_refs::own(run.id, "left/abandoned");
+                let message = format!("left behind in run {}", run.id);
+                let commit = repository.commit_tree(&tree, &base, &message, around.clock.now())?;
+                repository.set_ref(&name, &commit)?;
+                left.push(name);
             }
         }
-        let name = run_refs::own(run.id, "left/abandoned");
-        let message = format!("left behind in run {}", run.id);
-        let now = around.clock.now();
-        let commit = repository.commit_tree(&tree, &settings.base, &message, now)?;
-        repository.set_ref(&name, &commit)?;
-        Ok(Some(name))
+        Ok(left)
     }
 
     /// Books the sessions below `run` whose end no process saw.
     fn book_lost(&self, run: &Run) -> Result<()> {
-        let told = |session: &Run| self.told(session);
+        let owner = self.owner_of_ledger(run)?;
+        let told = |session: &Run| self.told(&owner, session);
         let lost = Lost {
             journal: self.journal,
             config: self.config,
             events: Events { around: self.around, trace: self.run.trace.clone() },
-            root: self.root_of_ledger(run)?,
+            root: owner.id,
             told: &told,
         };
         lost.close_below(run.id)?;
@@ -148,7 +158,7 @@ impl GivingUp<'_> {
     }
 
     /// Sessions are booked with the task, flow or spawned session that they belong to.
-    fn root_of_ledger(&self, run: &Run) -> Result<RunId> {
+    fn owner_of_ledger(&self, run: &Run) -> Result<Run> {
         let mut run = run.clone();
         while run.kind == RunKind::Bounce
             && let Some(parent) = run.parent
@@ -156,19 +166,18 @@ impl GivingUp<'_> {
         {
             run = above;
         }
-        Ok(run.id)
+        Ok(run)
     }
 
     /// Returns what a session told, by the newest transcript of its role that is not set aside.
-    fn told(&self, session: &Run) -> SessionReport {
+    fn told(&self, owner: &Run, session: &Run) -> SessionReport {
         let unknown = || SessionReport::ended(Outcome::Interrupted, None);
         let name = session.backend.as_deref().unwrap_or_default();
-        let scenario = settings_of(self.run).ok().and_then(|settings| settings.scenario);
+        let scenario = settings_of(owner).ok().and_then(|settings| settings.scenario);
         let agent = backend(self.around, self.config, name, scenario.as_deref());
         let Ok(agent) = agent else { return unknown() };
-        let dir = self.workspace.run_files(self.run.id).dir().to_owned();
         let mut found = Vec::new();
-        transcripts(&dir, &mut found);
+        transcripts(self.workspace.run_files(owner.id).dir(), &mut found);
         let role = session.role.clone().unwrap_or_default();
         found.retain(|(_, dir)| is_of_role(dir, &role));
         found.sort();
@@ -176,39 +185,38 @@ impl GivingUp<'_> {
         told_by(agent.as_ref(), &SessionFiles::new(dir), self.config)
     }
 
-    /// Marks the run and what is open below it as cancelled, and tells of it.
-    fn cancel(&self, why: &GivenUp<'_>) -> Result<Cost> {
+    /// Marks the run and what is open below it as cancelled, each with what is booked on it and on
+    /// what is below it, and tells of it.
+    fn cancel(&self, tree: &[Run], why: &GivenUp<'_>) -> Result<Cost> {
         let now = self.around.clock.now();
-        let reason = why.reason;
-        let ended = || RunChange {
-            state: Some(RunState::Ended),
-            outcome: Some(Outcome::Interrupted),
-            park: Some(None),
-            mark: Some(RunMark::Cancelled),
-            reason: Some(reason.to_owned()),
-            ended: Some(now),
-            ..RunChange::default()
-        };
-        self.cancel_below(self.run.id, &ended)?;
-        let ledger = self.journal.ledger(self.run.id)?;
-        let totals = totals::of_ledger(ledger.iter());
-        let change =
-            RunChange { turns: totals.turns, tokens: totals.tokens, cost: totals.cost, ..ended() };
-        let events = Events { around: self.around, trace: self.run.trace.clone() };
-        let payload = json!({ "reason": reason });
-        let event = events.make(why.kind, why.by, "run.cancelled", self.run.id, payload);
-        self.journal.update_run(self.run.id, &change, &[event])?;
-        Ok(ledger.iter().map(|entry| entry.cost).sum())
-    }
-
-    fn cancel_below(&self, parent: RunId, ended: &dyn Fn() -> RunChange) -> Result<()> {
-        for child in self.journal.children(parent)? {
-            self.cancel_below(child.id, ended)?;
-            if child.is_open() {
-                self.journal.update_run(child.id, &ended(), &[])?;
+        // From the lowest up, so that nothing open is below what is over.
+        for run in tree.iter().rev() {
+            // Sessions are booked on the run of their task, or on what else they belong to.
+            let totals = match run.kind {
+                RunKind::Session | RunKind::Bounce | RunKind::Gates => RunChange::default(),
+                _ => totals::of_tree(self.journal, run.id)?,
+            };
+            let change = RunChange {
+                state: Some(RunState::Ended),
+                outcome: Some(Outcome::Interrupted),
+                park: Some(None),
+                mark: Some(RunMark::Cancelled),
+                reason: Some(why.reason.to_owned()),
+                ended: Some(now),
+                ..totals
+            };
+            if run.id == self.run.id {
+                let events = Events { around: self.around, trace: run.trace.clone() };
+                let payload = json!({ "reason": why.reason });
+                let event = events.make(why.kind, why.by, "run.cancelled", run.id, payload);
+                self.journal.update_run(run.id, &change, &[event])?;
+                return Ok(change.cost.unwrap_or_default().into());
+            }
+            if self.journal.run(run.id)?.is_some_and(|run| run.is_open()) {
+                self.journal.update_run(run.id, &change, &[])?;
             }
         }
-        Ok(())
+        Ok(Cost::default())
     }
 }
 

@@ -114,7 +114,7 @@ fn park(around: &Surroundings, journal: &dyn Journal, id: RunId) -> Result<()> {
         outcome: Some(Outcome::Interrupted),
         park: Some(Some(Park::Interrupt)),
         reason: Some(reason.to_owned()),
-        ..totals::of_ledger(journal.ledger(id)?.iter())
+        ..totals::of_tree(journal, id)?
     };
     let events = Events { around, trace: run.trace };
     let payload = json!({ "park": Park::Interrupt, "reason": reason });

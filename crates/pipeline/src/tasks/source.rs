@@ -54,7 +54,7 @@ pub fn read_tasks(text: &str) -> Result<TaskList, SourceError> {
         }
         (Some(_), None) => (SourceForm::Blocks, blocks(text)?),
         (None, Some(_)) => (SourceForm::CheckList, check_list(text)),
-        (None, None) => (SourceForm::Lines, lines(text)),
+        (None, None) => (SourceForm::Lines, lines(text)?),
     };
     let mut list = TaskList { form, tasks };
     if list.tasks.len() > MOST_TASKS {
@@ -79,9 +79,24 @@ fn means_nothing(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-fn lines(text: &str) -> Vec<LoopTask> {
+fn lines(text: &str) -> Result<Vec<LoopTask>, SourceError> {
     let told = text.lines().enumerate().filter(|(_, line)| !means_nothing(line));
-    told.map(|(at, line)| task(at + 1, line.trim().to_owned())).collect()
+    let is_one_word = |value: &str| {
+        let parts = listed(value);
+        !parts.is_empty() && !parts.iter().any(|part| part.contains(char::is_whitespace))
+    };
+    told.map(|(at, line)| match setting(line.trim()) {
+        // It would be paid for as a task. Other settings are words that a task may well begin with.
+        Some((key @ ("id" | "after" | "touches" | "max_bounces"), value)) if is_one_word(value) => {
+            let what = format!(
+                "`{key}:` is a setting of a block, and this list has a task on each line: put a line \
+                 that is just `---` between its tasks"
+            );
+            Err(fault(at + 1, what))
+        }
+        _ => Ok(task(at + 1, line.trim().to_owned())),
+    })
+    .collect()
 }
 
 fn check_list(text: &str) -> Vec<LoopTask> {

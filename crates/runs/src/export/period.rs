@@ -125,13 +125,9 @@ fn spending(report: &SpendingReport, title: &str) -> String {
 
 /// Returns the sums of the runs, a name and a value each.
 fn sums(stats: &RunStats) -> Vec<(&'static str, String)> {
-    let by_status: Vec<String> =
-        stats.by_status.iter().map(|(status, runs)| format!("{runs} {status}")).collect();
     let percent = |rate: f64| format!("{:.0} %", rate * 100.0);
-    let mut sums = vec![
-        ("runs", format!("{}: {}", stats.runs, by_status.join(", "))),
-        ("cost", stats.cost.to_string()),
-    ];
+    let mut sums = stats.counts();
+    sums.push(("cost", stats.cost.to_string()));
     if let Some(rate) = stats.verified_rate {
         let of =
             format!("{}, {} of {} decided tasks", percent(rate), stats.verified, stats.decided);

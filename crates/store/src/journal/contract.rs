@@ -20,6 +20,7 @@ pub(crate) const SUITE: &[(&str, Check)] = &[
     ("the_first_creation_counts", the_first_creation_counts),
     ("a_run_without_its_parent_is_refused", a_run_without_its_parent_is_refused),
     ("children_and_lists_have_an_order", children_and_lists_have_an_order),
+    ("a_task_counts_once_whatever_it_is_below", a_task_counts_once_whatever_it_is_below),
     (
         "what_is_listed_is_chosen_before_it_is_cut_off",
         what_is_listed_is_chosen_before_it_is_cut_off,
@@ -203,6 +204,31 @@ fn children_and_lists_have_an_order(journal: &dyn Journal) {
     assert_eq!(listed(true, false, None), [7, 6, 1].map(run_id));
     assert_eq!(listed(true, true, None), [1].map(run_id));
     assert_eq!(listed(false, true, Some(1)), [4].map(run_id));
+}
+
+fn a_task_counts_once_whatever_it_is_below(journal: &dyn Journal) {
+    let run = |number: u32, parent, kind| Run { kind, ..full_run(number, parent) };
+    for (number, parent, kind) in [
+        (1, None, RunKind::Loop),
+        (2, Some(1), RunKind::Orchestrate),
+        (3, Some(2), RunKind::Bounce),
+        (4, Some(1), RunKind::Merge),
+        (5, None, RunKind::Race),
+        (6, Some(5), RunKind::Orchestrate),
+        (7, None, RunKind::Orchestrate),
+        (8, Some(7), RunKind::Session),
+    ] {
+        journal.create_run(&run(number, parent, kind), &[]).unwrap();
+    }
+    let tasks = RunQuery { roots_only: true, with_tasks: true, ..RunQuery::default() };
+    let listed = |query: &RunQuery| ids(&journal.runs(query).unwrap());
+    assert_eq!(listed(&tasks), [7, 5, 2, 1].map(run_id));
+    let lean = RunQuery { without_settings: true, ..tasks.clone() };
+    assert_eq!(listed(&lean), [7, 5, 2, 1].map(run_id));
+    let kind = RunQuery { kind: Some(RunKind::Orchestrate), ..lean };
+    assert_eq!(listed(&kind), [7, 2].map(run_id));
+    let roots = RunQuery { with_tasks: false, without_settings: true, ..tasks };
+    assert_eq!(listed(&roots), [7, 5, 1].map(run_id));
 }
 
 fn what_is_listed_is_chosen_before_it_is_cut_off(journal: &dyn Journal) {
@@ -550,6 +576,7 @@ fn a_process_is_open_until_it_ends(journal: &dyn Journal) {
     journal.process_ended(&token("z"), at(4)).unwrap();
     assert_eq!(journal.open_processes(root).unwrap(), [row("b", 2)]);
     assert_eq!(journal.open_processes(run_id(9)).unwrap(), []);
+    assert_eq!(journal.unended_processes().unwrap(), [row("b", 2)]);
 }
 
 fn the_last_value_in_the_cache_counts(journal: &dyn Journal) {

@@ -243,6 +243,11 @@ impl Journal for SqliteJournal {
         self.read(|connection| all(connection, sql, [JsonWord(root)], rows::process))
     }
 
+    fn unended_processes(&self) -> Result<Vec<ProcessRow>, JournalError> {
+        let sql = "SELECT * FROM process WHERE ended IS NULL ORDER BY started, token";
+        self.read(|connection| all(connection, sql, [], rows::process))
+    }
+
     fn cached(&self, kind: &str, key: &str) -> Result<Option<Value>, JournalError> {
         let sql = "SELECT value FROM cache WHERE kind = ?1 AND key = ?2";
         self.read(|connection| {

@@ -16,6 +16,10 @@ use crate::journal::{BounceRow, RunQuery, Spending, SpendingBy};
 const SPENT: &str = "max(run.cost_nanos, (
     SELECT coalesce(sum(cost_nanos), 0) FROM ledger WHERE root = run.id))";
 
+/// Leaves out the runs that a race is made of.
+const NO_RACER: &str = "(run.parent IS NULL OR
+    (SELECT above.kind FROM run AS above WHERE above.id = run.parent) <> 'race')";
+
 /// Conditions on rows of `run`, and the values that they name.
 #[derive(Default)]
 struct Conditions {
@@ -26,8 +30,14 @@ struct Conditions {
 impl Conditions {
     fn of(query: &RunQuery) -> rusqlite::Result<Self> {
         let mut conditions = Self::default();
-        if query.roots_only {
-            conditions.plain("run.parent IS NULL");
+        match (query.roots_only, query.with_tasks) {
+            (true, true) => {
+                // The first is what the index holds, word for word.
+                conditions.plain("(run.parent IS NULL OR run.kind = 'orchestrate')");
+                conditions.plain(NO_RACER);
+            }
+            (true, false) => conditions.plain("run.parent IS NULL"),
+            (false, _) => {}
         }
         if query.open_only {
             conditions.plain("run.mark IS NULL AND run.state <> 'ended'");

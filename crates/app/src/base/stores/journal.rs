@@ -184,6 +184,10 @@ impl Journal for ProjectJournal {
         self.store.open_processes(root)
     }
 
+    fn unended_processes(&self) -> Answer<Vec<ProcessRow>> {
+        self.store.unended_processes()
+    }
+
     fn cached(&self, kind: &str, key: &str) -> Answer<Option<Value>> {
         self.store.cached(kind, key)
     }

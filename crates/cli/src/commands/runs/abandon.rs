@@ -27,8 +27,10 @@ fn text(abandoned: &Abandoned) -> String {
     if abandoned.cost.usd > Usd::ZERO {
         lines.push(format!("It cost {}.", abandoned.cost));
     }
-    if let Some(left) = &abandoned.left {
+    if !abandoned.left.is_empty() {
         lines.push("What it had not handed in is kept:".to_owned());
+    }
+    for left in &abandoned.left {
         lines.push(format!("  git --git-dir=.spore/work.git show {left}"));
     }
     lines.push(format!("`spore retry {id}` starts the task anew."));

@@ -32,8 +32,8 @@ pub(super) struct FilterArgs {
     #[arg(long, value_name = "USD", value_parser = usd)]
     min_cost: Option<Usd>,
     /// Only what took this long or longer, as in 90s, 10m, 2h
-    #[arg(long, value_name = "TIME")]
-    min_time: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
+    min_time: Option<Duration>,
     /// Only with these words in the task
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
@@ -42,25 +42,20 @@ pub(super) struct FilterArgs {
 impl FilterArgs {
     pub(super) fn filter(&self, around: &Surroundings) -> Result<RunFilter> {
         let now = around.clock.now();
-        let time = |typed: &Option<String>| -> Result<Option<Timestamp>> {
-            let read = |typed: &String| {
-                spore_app::parse_since(typed, now)
-                    .map_err(|error| Error::new(Fault::Usage, error.to_string()))
-            };
-            typed.as_ref().map(read).transpose()
+        let since = |typed: &String| -> Result<Timestamp> {
+            spore_app::parse_since(typed, now)
+                .map_err(|error| Error::new(Fault::Usage, error.to_string()))
         };
-        // How long ago and how long are written alike.
-        let min_time: Option<Duration> = time(&self.min_time)?.map(|then| now.since(then));
         Ok(RunFilter {
             status: self.status,
-            since: time(&self.since)?,
+            since: self.since.as_ref().map(since).transpose()?,
             backend: self.backend.clone(),
             model: self.model.clone(),
             role: self.role.clone(),
             experiment: self.experiment.clone(),
             kind: self.kind,
             min_cost: self.min_cost,
-            min_time,
+            min_time: self.min_time,
             text: self.task.clone(),
             ..RunFilter::default()
         })

@@ -6,8 +6,8 @@ use crate::ui::Ui;
 ///
 /// A verified run removes its checkouts by itself. Those of other runs stay until they are
 /// pruned, so that you can look at them. Removed: checkouts of ended runs whose work was handed
-/// in, the commits of what each of their attempts left, and the files that are stored for the next
-/// checkout. Kept: what was verified, the diffs of all attempts, checkouts of runs that can be
+/// in, the commits of what each of their attempts left, the files that are stored for the next
+/// checkout, and, beyond `records.cap_bytes`, the transcripts and logs of the oldest runs. Kept: what was verified, the diffs of all attempts, checkouts of runs that can be
 /// resumed, and work that was never handed in. Ignored files do not count as work: build output
 /// is removed with the rest.
 #[derive(clap::Args)]
@@ -51,6 +51,12 @@ fn summary(pruned: &Pruned) -> String {
     }
     if pruned.spares > 0 {
         parts.push(format!("{} kept for reuse", counted(pruned.spares, "checkout")));
+    }
+    if pruned.records.runs > 0 {
+        parts.push(format!(
+            "the transcripts and logs of the oldest {}",
+            counted(pruned.records.runs, "run")
+        ));
     }
     if parts.is_empty() {
         return "There is nothing to remove.".to_owned();

@@ -7,7 +7,8 @@ use crate::ui::Ui;
 
 /// Say how runs went: how many were verified, for how much, and what their context was worth
 ///
-/// Rates are of tasks that are decided: verified, escalated, failed or rolled back. The cost of a
+/// Rates are of tasks that are decided: verified, escalated, failed or rolled back. A task counts
+/// whether it was asked for by itself or stands in a list or a flow, and a race is one task. The cost of a
 /// verified change has in it what was paid in vain. A hit is a file that a run changed and that its
 /// task file named; files that a run made are not counted. Lessons and lines of the memory are told
 /// with what became of the runs that carried them; attempts saved are those of tasks that were
@@ -29,15 +30,17 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsStatsArgs) -> R
 }
 
 fn text(stats: &RunStats, helps: &Helps) -> String {
-    if stats.runs == 0 {
+    if stats.runs == 0 && stats.tasks == 0 {
         return "No run is like that. `spore runs list` shows all.".to_owned();
     }
     let mut lines = Vec::new();
     let mut line = |name: &str, value: String| lines.push(format!("{name:10}  {value}"));
-    let by_status: Vec<String> =
-        stats.by_status.iter().map(|(status, runs)| format!("{runs} {status}")).collect();
-    line("runs", format!("{}: {}", stats.runs, by_status.join(", ")));
-    line("cost", stats.cost.to_string());
+    for (name, counts) in stats.counts() {
+        line(name, counts);
+    }
+    if stats.runs > 0 {
+        line("cost", stats.cost.to_string());
+    }
     if let Some(rate) = stats.verified_rate {
         let part = format!("{} of {} decided tasks", stats.verified, stats.decided);
         line("verified", format!("{}, {part}", percent(rate)));

@@ -44,6 +44,7 @@ fn a_line_is_a_task() {
     check("fix it\n\n  # not this\n  and that  \r\n", &["fix it", "and that"]);
     check("\u{feff}fix it", &["fix it"]);
     check("id: is a word here\n", &["id: is a word here"]);
+    check("backend: mend it\nmodel: high\n", &["backend: mend it", "model: high"]);
     check("-- not a rule\n--- nor this\n", &["-- not a rule", "--- nor this"]);
 }
 
@@ -89,6 +90,8 @@ fn what_cannot_be_meant_is_refused_with_its_line() {
         ("---\nid:\nx\n", "refused: line 2: `id` has no value"),
         ("---\nid: a\nid: b\nx\n", "refused: line 3: `id` is said twice"),
         ("---\nid: a\n---\n", "refused: line 2: these settings belong to no task"),
+        ("id: a\nwrite it\n", "refused: line 1: `id:` is a setting of a block, and this list has"),
+        ("write it\nafter: a, b\n", "refused: line 2: `after:` is a setting of a block"),
         ("- [ ] one\n---\n", "refused: line 2: a check list has no lines that are just `---`"),
     ] {
         let found = told(text);
