@@ -326,7 +326,7 @@ fn an_unknown_word_is_refused_with_its_line_before_anything_is_paid() {
 fn what_an_exec_left_is_kept_when_its_flow_is_given_up_and_then_pruned() {
     let env = scene(CAREFUL, &parts(r#"{ write = "answer.txt", content = "42\n" }"#));
     let all = [&["stage", "careful", "full", "life"], REPLAY].concat();
-    let point = [("SPORE_KILL_AT", "before:row:finish session#2")];
+    let point = [("SPORE_KILL_AT", "before:row:finish WORK/1 session#1")];
     let _ = env.spore_in(&env.repo(), &all, &point).code(137);
     let id = scenes::newest_id(&env);
     let given_up = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();

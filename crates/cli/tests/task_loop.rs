@@ -174,7 +174,7 @@ fn escalations_in_a_row_stop_a_loop_and_a_person_lets_it_go_on() {
 fn a_list_that_is_given_up_keeps_the_work_of_its_tasks_and_what_they_cost() {
     let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
     // The second task's coder is done, and nobody has heard of it.
-    let point = [("SPORE_KILL_AT", "before:row:finish coder/1#2")];
+    let point = [("SPORE_KILL_AT", "before:row:finish write b./1 coder/1#1")];
     let _ = env.spore_in(&env.repo(), &args(&[]), &point).code(137);
     let id = scenes::newest_id(&env);
     let given_up = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();
@@ -203,7 +203,22 @@ fn tasks_of_lists_count_in_the_figures_and_in_experiments() {
         let _ = with_loop(&env, &["--reset", "--experiment", label]).code(12);
     }
     let stats = env.spore(&["runs", "stats"]).code(0);
-    insta::assert_snapshot!(scenes::told(&stats), @"");
+    insta::assert_snapshot!(scenes::told(&stats), @"
+    exit code: 0
+    --- stdout
+    runs        2: 2 partial
+    tasks       4: 2 escalated, 2 verified
+    cost        $2.50
+    verified    50 %, 2 of 4 decided tasks
+    first try   100 % of the verified ones
+    price       $1.25 for a verified change, with what was in vain
+    a task      $0.62 in the middle, $0.62 on average, from $0.50 to $0.75
+    time        0.0 s in the middle, 0.0 s on average, from 0.0 s to 0.0 s
+    turns       1.5 in the middle, 1.5 on average, from 1.0 to 2.0
+    attempts    1.0 in the middle, 1.0 on average, from 1.0 to 1.0
+    in vain     2  not verified by attempt 1, the last: the coder changed nothing
+    --- stderr
+    ");
     let json = env.spore(&["runs", "stats", "--json"]).code(0).json();
     let of = |name: &str| json[name].clone();
     assert_eq!((of("runs"), of("tasks"), of("decided")), (2.into(), 4.into(), 4.into()));

@@ -93,7 +93,8 @@ fn capital(word: &str) -> String {
 /// What a loop would do.
 pub(super) fn plan(plan: &LoopPlan) -> String {
     let tasks = counted(u32::try_from(plan.tasks.len()).unwrap_or(u32::MAX), "task");
-    let mut text = format!("Would work through {tasks} of {}\n", plain::line(&plan.source));
+    let source = if plan.source == "-" { "stdin" } else { &plan.source };
+    let mut text = format!("Would work through {tasks} of {}\n", plain::line(source));
     for (task, number) in plan.tasks.iter().zip(1..) {
         text.push_str(&planned(task, number));
     }

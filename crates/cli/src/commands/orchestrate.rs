@@ -101,15 +101,22 @@ impl OrchestrateArgs {
     }
 }
 
+/// Bytes that are taken from stdin, at most: what never ends is not waited for.
+const MOST_STDIN: u64 = 16 << 20;
+
 /// Returns `typed`, or what is on stdin where it is `-`.
 pub(super) fn read_text(typed: &str) -> Result<String> {
     if typed != "-" {
         return Ok(typed.to_owned());
     }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|source| {
+    std::io::stdin().take(MOST_STDIN + 1).read_to_string(&mut text).map_err(|source| {
         Error::new(Fault::BadInput, "the text on stdin cannot be read").because(source)
     })?;
+    if text.len() as u64 > MOST_STDIN {
+        let message = format!("the text on stdin is longer than {} MB", MOST_STDIN >> 20);
+        return Err(Error::new(Fault::BadInput, message).hint("is that what you meant to hand in?"));
+    }
     Ok(text)
 }
 
