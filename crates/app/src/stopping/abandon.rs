@@ -176,12 +176,16 @@ impl GivingUp<'_> {
         let scenario = settings_of(owner).ok().and_then(|settings| settings.scenario);
         let agent = backend(self.around, self.config, name, scenario.as_deref());
         let Ok(agent) = agent else { return unknown() };
-        let mut found = Vec::new();
-        transcripts(self.workspace.run_files(owner.id).dir(), &mut found);
         let role = session.role.clone().unwrap_or_default();
-        found.retain(|(_, dir)| is_of_role(dir, &role));
-        found.sort();
-        let Some((_, dir)) = found.pop() else { return unknown() };
+        let newest = |run: RunId| {
+            let mut found = Vec::new();
+            transcripts(self.workspace.run_files(run).dir(), &mut found);
+            found.retain(|(_, dir)| is_of_role(dir, &role));
+            found.into_iter().max()
+        };
+        // A task has files of its own; those of a flow's parts are with the flow.
+        let found = newest(owner.id).or_else(|| newest(self.run.id));
+        let Some((_, dir)) = found else { return unknown() };
         told_by(agent.as_ref(), &SessionFiles::new(dir), self.config)
     }
 
