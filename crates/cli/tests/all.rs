@@ -21,6 +21,7 @@ mod engine;
 mod events;
 mod flaky;
 mod flow_branch;
+mod flow_data;
 mod flow_templates;
 mod flows;
 mod forgeries;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use spore_model::{CommitId, Outcome, Park, RunId};
 
 use crate::grade::Grade;
-use crate::manifest::{ArtifactMark, StageEntry};
+use crate::manifest::{ArtifactMark, PartStatus, StageEntry};
 
 /// Commits on top of each other: what they began from, and the last of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -43,6 +43,12 @@ pub struct ChildEnd {
     /// By what the file it left is known again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_mark: Option<ArtifactMark>,
+    /// What a stage was done for one by one, or the stages that its plan had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<StageEntry>,
+    /// Whether it says what it is repeated for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says_until: Option<bool>,
 }
 
 impl ChildEnd {
@@ -60,6 +66,25 @@ impl ChildEnd {
             grade: None,
             line: None,
             artifact_mark: None,
+            parts: Vec::new(),
+            says_until: None,
+        }
+    }
+
+    /// Returns what a manifest tells of it.
+    pub(crate) fn entry(&self, name: &str, status: PartStatus, attempts: u32) -> StageEntry {
+        StageEntry {
+            status,
+            exit_code: Some(self.outcome.exit_code()),
+            artifact: self.artifact.clone(),
+            error: (status == PartStatus::Failure).then(|| self.told()),
+            attempts,
+            run: Some(self.run),
+            grade: self.grade,
+            commit: self.line.as_ref().map(|line| line.tip.clone()),
+            artifact_mark: self.artifact_mark.clone(),
+            parts: self.parts.clone(),
+            ..StageEntry::skipped(name)
         }
     }
 

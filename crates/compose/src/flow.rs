@@ -1,4 +1,5 @@
-//! What a project wrote into `.spore/flows/*.toml`: executors, orchestrators, coordinators.
+//! What a project wrote into `.spore/flows/*.toml` and `*.json`: executors, orchestrators,
+//! coordinators.
 //!
 //! All files together are one set of names, so a coordinator may use an orchestrator of
 //! another file. Every key has an effect, and what a key names must exist: both are found out
@@ -6,22 +7,21 @@
 
 mod check;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
-use toml_edit::Document;
 
-use crate::flow_file::{FlowFile, FlowSection, PlacedValue, nearest, refuse_bad_name};
-use crate::template;
+use crate::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
+use crate::flow_node::FlowNode;
+use crate::flow_stage::{
+    BUILT_IN, EXECUTOR_KEYS, ORCHESTRATE_KEYS, PLANNED_KEYS, ROUND_KEYS, SESSION_KEYS, STAGE_KEYS,
+    Stage,
+};
+use crate::flow_text::{HoleData, filled, needs, plain, without_ending};
 
-/// The executor that is a whole verified run.
-pub(crate) const ORCHESTRATE: &str = "orchestrate";
-/// The executor that is one cycle of the project's own checks.
-pub(crate) const SENTINEL: &str = "sentinel";
-pub(crate) const BUILT_IN: [&str; 2] = [ORCHESTRATE, SENTINEL];
 /// The modifier that every orchestrator has: all of its stages.
 pub(crate) const FULL: &str = "full";
 
@@ -54,35 +54,31 @@ pub(crate) struct Executor {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct OrchestratorDefinition {
     pub(crate) place: SettingPlace,
+    pub(crate) description: Option<String>,
     pub(crate) stages: Vec<Stage>,
-    pub(crate) modifiers: Vec<(PlacedValue<String>, Vec<PlacedValue<String>>)>,
+    pub(crate) modifiers: Vec<Modifier>,
+}
+
+/// Which stages a word means.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Modifier {
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) stages: ModifierStages,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Stage {
-    pub(crate) name: PlacedValue<String>,
-    pub(crate) executor: PlacedValue<String>,
-    pub(crate) action: Option<PlacedValue<String>>,
-    pub(crate) target: Option<String>,
-    pub(crate) task: Option<String>,
-    pub(crate) backend: Option<String>,
-    pub(crate) scenario: Option<PathBuf>,
-    pub(crate) model: Option<String>,
-    pub(crate) max_turns: Option<u32>,
-    pub(crate) max_bounces: Option<u32>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) artifact: Option<String>,
-    pub(crate) heal: Option<u32>,
-    pub(crate) retry: Option<u32>,
-    pub(crate) required: bool,
-    pub(crate) idempotent: bool,
-    pub(crate) budget: Option<Usd>,
+pub(crate) enum ModifierStages {
+    /// Some of the orchestrator's.
+    Named(Vec<PlacedValue<String>>),
+    /// Stages of its own, as the configs of other tools have them.
+    Own(Vec<Stage>),
 }
 
 /// L3: phases and what each waits for.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct CoordinatorDefinition {
     pub(crate) place: SettingPlace,
+    pub(crate) description: Option<String>,
     pub(crate) phases: Vec<Phase>,
     pub(crate) max_parallel: Option<u32>,
     pub(crate) budget: Option<Usd>,
@@ -93,7 +89,7 @@ pub(crate) struct Phase {
     pub(crate) name: PlacedValue<String>,
     pub(crate) orchestrator: PlacedValue<String>,
     pub(crate) modifier: Option<PlacedValue<String>>,
-    pub(crate) target: String,
+    pub(crate) target: PlacedValue<String>,
     pub(crate) depends_on: Vec<PlacedValue<String>>,
     pub(crate) retry: Option<u32>,
     pub(crate) resolve: u32,
@@ -106,28 +102,74 @@ impl Flows {
     pub fn read(files: &[FlowFile]) -> Result<Self, ConfigError> {
         let mut flows = Self::default();
         for file in files {
-            let document = Document::parse(file.text.as_str()).map_err(|source| {
-                ConfigError::Syntax { place: file.place(source.span()), source: Box::new(source) }
-            })?;
-            let whole = FlowSection::whole(file, document.as_table());
-            whole.only(&["executors", "orchestrators", "coordinators"])?;
-            for (name, section) in whole.named("executors")? {
-                refuse_built_in(&name, &section)?;
-                let (executor, place) = (Executor::read(&section)?, &section.place);
-                add(&mut flows.executors, name, executor, "executor", place, |one| &one.place)?;
-            }
-            for (name, section) in whole.named("orchestrators")? {
-                let (one, place) = (OrchestratorDefinition::read(&section)?, &section.place);
-                add(&mut flows.orchestrators, name, one, "orchestrator", place, |one| &one.place)?;
-            }
-            for (name, section) in whole.named("coordinators")? {
-                let (one, place) = (CoordinatorDefinition::read(&section)?, &section.place);
-                add(&mut flows.coordinators, name, one, "coordinator", place, |one| &one.place)?;
+            let root = FlowNode::read(file)?;
+            let whole = FlowSection::whole(file, root.entries().unwrap_or_default());
+            match file.is_json() && is_one_flow(&whole) {
+                true => flows.take_one(file, whole)?,
+                false => flows.take_all(&whole)?,
             }
         }
         flows.check()?;
         Ok(flows)
     }
+
+    fn take_all(&mut self, whole: &FlowSection<'_>) -> Result<(), ConfigError> {
+        whole.only(&["executors", "orchestrators", "coordinators"])?;
+        for (name, section) in whole.named("executors")? {
+            refuse_built_in(&name, &section)?;
+            let (executor, place) = (Executor::read(&section)?, &section.place);
+            add(&mut self.executors, name, executor, "executor", place, |one| &one.place)?;
+        }
+        for (name, section) in whole.named("orchestrators")? {
+            self.take_orchestrator(name, &section)?;
+        }
+        for (name, section) in whole.named("coordinators")? {
+            self.take_coordinator(name, &section)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file that is one orchestrator or one coordinator, under its own name.
+    fn take_one(&mut self, file: &FlowFile, whole: FlowSection<'_>) -> Result<(), ConfigError> {
+        let stem = file.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = whole.text("name")?;
+        let place = name.as_ref().map_or_else(|| whole.place.clone(), |name| name.place.clone());
+        let name = name.map_or(stem, |name| name.value);
+        refuse_bad_name(&name, "name", &place)?;
+        match whole.field("phases").is_some() {
+            true => {
+                let section = whole.under(format!("coordinators.{name}"));
+                self.take_coordinator(name, &section)
+            }
+            false => {
+                let section = whole.under(format!("orchestrators.{name}"));
+                self.take_orchestrator(name, &section)
+            }
+        }
+    }
+
+    fn take_orchestrator(
+        &mut self,
+        name: String,
+        section: &FlowSection<'_>,
+    ) -> Result<(), ConfigError> {
+        let (one, place) = (OrchestratorDefinition::read(section)?, &section.place);
+        add(&mut self.orchestrators, name, one, "orchestrator", place, |one| &one.place)
+    }
+
+    fn take_coordinator(
+        &mut self,
+        name: String,
+        section: &FlowSection<'_>,
+    ) -> Result<(), ConfigError> {
+        let (one, place) = (CoordinatorDefinition::read(section)?, &section.place);
+        add(&mut self.coordinators, name, one, "coordinator", place, |one| &one.place)
+    }
+}
+
+/// Returns whether a file is one flow, as the configs of other tools are, and not a set of them.
+fn is_one_flow(whole: &FlowSection<'_>) -> bool {
+    ["stages", "modifiers", "phases"].iter().any(|key| whole.field(key).is_some())
 }
 
 /// One name means one thing, whichever file it is in.
@@ -163,18 +205,7 @@ fn refuse_built_in(name: &str, section: &FlowSection<'_>) -> Result<(), ConfigEr
 
 impl Executor {
     fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
-        section.only(&[
-            "role",
-            "prompt",
-            "actions",
-            "backend",
-            "scenario",
-            "model",
-            "allowed_tools",
-            "max_turns",
-            "timeout",
-            "artifact",
-        ])?;
+        section.only(&OWN_EXECUTOR_KEYS)?;
         let holes = ["action", "target"];
         Ok(Self {
             place: section.place.clone(),
@@ -182,7 +213,7 @@ impl Executor {
                 value: "operator".to_owned(),
                 place: section.place.clone(),
             }),
-            prompt: filled(section, "prompt", &holes)?
+            prompt: plain(filled(section, "prompt", &holes, HoleData::None)?)
                 .unwrap_or_else(|| "{action} {target}".to_owned()),
             actions: all_plain(section.texts("actions")?),
             backend: plain(section.text("backend")?),
@@ -191,86 +222,121 @@ impl Executor {
             allowed_tools: section.texts("allowed_tools")?,
             max_turns: section.count("max_turns", 1)?,
             timeout: section.time("timeout")?,
-            artifact: filled(section, "artifact", &holes)?,
+            artifact: plain(filled(section, "artifact", &holes, HoleData::None)?),
         })
     }
 }
 
 impl OrchestratorDefinition {
     fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
-        section.only(&["executor", "stages", "modifiers"])?;
+        section.only(&ORCHESTRATOR_KEYS)?;
         let executor = section.text("executor")?;
-        let stages = section
-            .each("stages")?
-            .iter()
-            .map(|stage| Stage::read(stage, executor.as_ref()))
-            .collect::<Result<Vec<_>, _>>()?;
-        if stages.is_empty() {
-            return Err(needs(section, "at least one [[stages]]"));
-        }
+        let stages = |section: &FlowSection<'_>| {
+            let all = section.each("stages")?;
+            let read = |stage| Stage::read(stage, executor.as_ref());
+            all.iter().map(read).collect::<Result<Vec<_>, _>>()
+        };
+        let own = stages(section)?;
         let mut modifiers = Vec::new();
         for (name, field) in section.lists("modifiers")? {
-            let stages = section.texts_of(&field)?;
+            let of_its_own = section.table_of(&field).filter(|_| !field.is_list());
+            let stages = match of_its_own {
+                Some(table) => {
+                    table.only(&["stages"])?;
+                    ModifierStages::Own(stages(&table)?)
+                }
+                None => ModifierStages::Named(section.texts_of(&field)?),
+            };
             if stages.is_empty() {
                 return Err(field.bad("needs at least one stage".to_owned()));
             }
-            modifiers.push((name, stages));
+            modifiers.push(Modifier { name, stages });
         }
-        Ok(Self { place: section.place.clone(), stages, modifiers })
+        let has_own = |one: &Modifier| matches!(one.stages, ModifierStages::Own(_));
+        if own.is_empty() && !modifiers.iter().any(has_own) {
+            return Err(needs(section, "at least one [[stages]]"));
+        }
+        let description = plain(section.text("description")?);
+        Ok(Self { place: section.place.clone(), description, stages: own, modifiers })
     }
 }
 
-/// The keys of a stage that mean something to each kind of work.
-const STAGE_KEYS: [&str; 6] = ["name", "executor", "heal", "retry", "required", "idempotent"];
-const SESSION_KEYS: [&str; 7] =
-    ["target", "backend", "scenario", "model", "max_turns", "timeout", "budget_usd"];
-const EXECUTOR_KEYS: [&str; 2] = ["action", "artifact"];
-const ORCHESTRATE_KEYS: [&str; 2] = ["task", "max_bounces"];
-
-impl Stage {
-    fn read(
-        section: &FlowSection<'_>,
-        usual: Option<&PlacedValue<String>>,
-    ) -> Result<Self, ConfigError> {
-        let name = section.needed("name")?;
-        refuse_bad_name(&name.value, &format!("{}.name", section.path), &name.place)?;
-        let executor = match (section.text("executor")?, usual) {
-            (Some(own), _) => own,
-            (None, Some(usual)) => usual.clone(),
-            (None, None) => return Err(needs(section, "executor")),
-        };
-        let own: [&[&str]; 2] = match executor.value.as_str() {
-            ORCHESTRATE => [&SESSION_KEYS, &ORCHESTRATE_KEYS],
-            SENTINEL => [&[], &[]],
-            _ => [&SESSION_KEYS, &EXECUTOR_KEYS],
-        };
-        section.only(&[&STAGE_KEYS, own[0], own[1]].concat())?;
-        let holes = ["action", "target"];
-        Ok(Self {
-            name,
-            executor,
-            action: section.text("action")?,
-            target: filled(section, "target", &["target"])?,
-            task: filled(section, "task", &["target"])?,
-            backend: plain(section.text("backend")?),
-            scenario: plain(section.text("scenario")?).map(PathBuf::from),
-            model: plain(section.text("model")?),
-            max_turns: section.count("max_turns", 1)?,
-            max_bounces: section.count("max_bounces", 1)?,
-            timeout: section.time("timeout")?,
-            artifact: filled(section, "artifact", &holes)?,
-            heal: section.count("heal", 0)?,
-            retry: section.count("retry", 0)?,
-            required: section.flag("required")?.unwrap_or(true),
-            idempotent: section.flag("idempotent")?.unwrap_or(true),
-            budget: section.dollars("budget_usd")?,
-        })
+impl OrchestratorDefinition {
+    /// Returns the stages that a word means.
+    pub(crate) fn chosen(&self, modifier: &str) -> Option<Vec<&Stage>> {
+        let named = self.modifiers.iter().find(|one| one.name.value == modifier);
+        match named.map(|one| &one.stages) {
+            Some(ModifierStages::Own(stages)) => Some(stages.iter().collect()),
+            Some(ModifierStages::Named(names)) => {
+                let find = |name: &PlacedValue<String>| {
+                    self.stages.iter().find(|one| one.name.value == name.value)
+                };
+                Some(names.iter().filter_map(find).collect())
+            }
+            None if modifier == FULL && !self.stages.is_empty() => {
+                Some(self.stages.iter().collect())
+            }
+            None => None,
+        }
     }
+}
+
+impl ModifierStages {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Named(names) => names.is_empty(),
+            Self::Own(stages) => stages.is_empty(),
+        }
+    }
+}
+
+const OWN_EXECUTOR_KEYS: [&str; 10] = [
+    "role",
+    "prompt",
+    "actions",
+    "backend",
+    "scenario",
+    "model",
+    "allowed_tools",
+    "max_turns",
+    "timeout",
+    "artifact",
+];
+const ORCHESTRATOR_KEYS: [&str; 5] = ["name", "description", "executor", "stages", "modifiers"];
+const COORDINATOR_KEYS: [&str; 5] = ["name", "description", "phases", "max_parallel", "budget_usd"];
+const PHASE_KEYS: [&str; 9] = [
+    "name",
+    "orchestrator",
+    "modifier",
+    "target",
+    "depends_on",
+    "retry",
+    "resolve",
+    "required",
+    "budget_usd",
+];
+
+/// Every key that a flow file may have, as `table.key`. What is run by each stage decides which of
+/// a stage's keys it takes.
+pub fn flow_keys() -> BTreeSet<String> {
+    let stage: [&[&str]; 6] =
+        [&STAGE_KEYS, &SESSION_KEYS, &EXECUTOR_KEYS, &ROUND_KEYS, &ORCHESTRATE_KEYS, &PLANNED_KEYS];
+    let stage = stage.concat();
+    let tables: [(&str, &[&str]); 5] = [
+        ("executor", &OWN_EXECUTOR_KEYS),
+        ("orchestrator", &ORCHESTRATOR_KEYS),
+        ("stage", &stage),
+        ("coordinator", &COORDINATOR_KEYS),
+        ("phase", &PHASE_KEYS),
+    ];
+    let keys =
+        tables.into_iter().flat_map(|(table, keys)| keys.iter().map(move |key| (table, key)));
+    keys.map(|(table, key)| format!("{table}.{key}")).collect()
 }
 
 impl CoordinatorDefinition {
     fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
-        section.only(&["phases", "max_parallel", "budget_usd"])?;
+        section.only(&COORDINATOR_KEYS)?;
         let phases =
             section.each("phases")?.iter().map(Phase::read).collect::<Result<Vec<_>, _>>()?;
         if phases.is_empty() {
@@ -278,6 +344,7 @@ impl CoordinatorDefinition {
         }
         Ok(Self {
             place: section.place.clone(),
+            description: plain(section.text("description")?),
             phases,
             max_parallel: section.count("max_parallel", 1)?,
             budget: section.dollars("budget_usd")?,
@@ -287,24 +354,15 @@ impl CoordinatorDefinition {
 
 impl Phase {
     fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
-        section.only(&[
-            "name",
-            "orchestrator",
-            "modifier",
-            "target",
-            "depends_on",
-            "retry",
-            "resolve",
-            "required",
-            "budget_usd",
-        ])?;
+        section.only(&PHASE_KEYS)?;
         let name = section.needed("name")?;
         refuse_bad_name(&name.value, &format!("{}.name", section.path), &name.place)?;
         Ok(Self {
             name,
-            orchestrator: section.needed("orchestrator")?,
+            orchestrator: without_ending(section.needed("orchestrator")?),
             modifier: section.text("modifier")?,
-            target: section.needed("target")?.value,
+            target: filled(section, "target", &["target"], HoleData::Phases)?
+                .ok_or_else(|| needs(section, "target"))?,
             depends_on: section.texts("depends_on")?,
             retry: section.count("retry", 0)?,
             resolve: section.count("resolve", 0)?.unwrap_or(1),
@@ -314,36 +372,6 @@ impl Phase {
     }
 }
 
-fn needs(section: &FlowSection<'_>, what: &str) -> ConfigError {
-    ConfigError::BadValue {
-        place: section.place.clone(),
-        key: section.path.clone(),
-        problem: format!("needs {what}"),
-    }
-}
-
-fn plain(spot: Option<PlacedValue<String>>) -> Option<String> {
-    spot.map(|spot| spot.value)
-}
-
 fn all_plain(spots: Vec<PlacedValue<String>>) -> Vec<String> {
     spots.into_iter().map(|spot| spot.value).collect()
-}
-
-/// Reads a text with holes, and refuses a hole that is not among `holes`.
-fn filled(
-    section: &FlowSection<'_>,
-    key: &str,
-    holes: &[&str],
-) -> Result<Option<String>, ConfigError> {
-    let Some(spot) = section.text(key)? else { return Ok(None) };
-    let Some(stray) = template::holes(&spot.value).find(|hole| !holes.contains(hole)) else {
-        return Ok(Some(spot.value));
-    };
-    let meant = nearest(stray, holes).map(|hole| format!("; did you mean {{{hole}}}?"));
-    Err(ConfigError::BadValue {
-        place: spot.place,
-        key: format!("{}.{key}", section.path),
-        problem: format!("has a hole {{{stray}}} that nothing fills{}", meant.unwrap_or_default()),
-    })
 }

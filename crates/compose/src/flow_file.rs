@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use spore_config::{ConfigError, Position, SettingPlace, SettingsOrigin, distance, parse_duration};
 use spore_model::Usd;
-use toml_edit::{Item, Key, TableLike, Value};
+
+use crate::flow_node::{FlowEntry, FlowNode, FlowValue};
 
 /// The text of one flow file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +19,10 @@ pub struct FlowFile {
 }
 
 impl FlowFile {
+    pub(crate) fn is_json(&self) -> bool {
+        self.path.extension().is_some_and(|end| end == "json")
+    }
+
     pub(crate) fn place(&self, span: Option<std::ops::Range<usize>>) -> SettingPlace {
         let position = span.map(|span| Position::of(&self.text, span.start));
         SettingPlace { origin: SettingsOrigin::Project(self.path.clone()), position }
@@ -36,19 +41,24 @@ pub(crate) struct FlowSection<'a> {
     file: &'a FlowFile,
     pub(crate) path: String,
     pub(crate) place: SettingPlace,
-    table: &'a dyn TableLike,
+    table: &'a [FlowEntry],
 }
 
 /// One key of a section.
 pub(crate) struct FlowField<'a> {
     pub(crate) key: String,
     pub(crate) place: SettingPlace,
-    item: &'a Item,
+    node: &'a FlowNode,
 }
 
 impl<'a> FlowSection<'a> {
-    pub(crate) fn whole(file: &'a FlowFile, table: &'a dyn TableLike) -> Self {
+    pub(crate) fn whole(file: &'a FlowFile, table: &'a [FlowEntry]) -> Self {
         Self { file, path: String::new(), place: file.place(None), table }
+    }
+
+    /// The same table under the name that it has in a set of flows.
+    pub(crate) fn under(self, path: String) -> Self {
+        Self { path, ..self }
     }
 
     fn full(&self, key: &str) -> String {
@@ -57,45 +67,44 @@ impl<'a> FlowSection<'a> {
 
     /// Refuses every key that is not in `known`.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), ConfigError> {
-        for (key, _) in self.entries() {
-            if !known.contains(&key.get()) {
+        for entry in self.table {
+            if !known.contains(&entry.key.as_str()) {
                 return Err(ConfigError::UnknownKey {
-                    place: self.file.place(key.span()),
-                    key: self.full(key.get()),
-                    nearest: nearest(key.get(), known).map(|key| self.full(key)),
+                    place: self.file.place(entry.span.clone()),
+                    key: self.full(&entry.key),
+                    nearest: nearest(&entry.key, known).map(|key| self.full(key)),
                 });
             }
         }
         Ok(())
     }
 
-    fn entries(&self) -> impl Iterator<Item = (&'a Key, &'a Item)> {
-        let table = self.table;
-        table.iter().filter_map(move |(name, _)| table.get_key_value(name))
+    pub(crate) fn field(&self, key: &str) -> Option<FlowField<'a>> {
+        let entry = self.table.iter().find(|entry| entry.key == key)?;
+        Some(self.field_of(entry))
     }
 
-    pub(crate) fn field(&self, key: &str) -> Option<FlowField<'a>> {
-        let (name, item) = self.table.get_key_value(key)?;
-        Some(FlowField { key: self.full(key), place: self.file.place(name.span()), item })
+    fn field_of(&self, entry: &'a FlowEntry) -> FlowField<'a> {
+        let place = self.file.place(entry.span.clone());
+        FlowField { key: self.full(&entry.key), place, node: &entry.node }
+    }
+
+    /// Returns the table that is the value of a field.
+    fn below(&self, field: &FlowField<'a>) -> Option<FlowSection<'a>> {
+        let (path, place) = (field.key.clone(), field.place.clone());
+        Some(FlowSection { file: self.file, path, place, table: field.node.entries()? })
     }
 
     /// Returns the tables below `key`, whose names people choose.
     pub(crate) fn named(&self, key: &str) -> Result<Vec<(String, FlowSection<'a>)>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(Vec::new()) };
-        let Some(table) = field.item.as_table_like() else {
-            return Err(field.wrong("a table"));
-        };
-        let below = FlowSection { file: self.file, path: field.key, place: field.place, table };
+        let below = self.below(&field).ok_or_else(|| field.wrong("a table"))?;
         let mut found = Vec::new();
-        for (name, item) in below.entries() {
-            let place = self.file.place(name.span());
-            let path = below.full(name.get());
-            refuse_bad_name(name.get(), &path, &place)?;
-            let Some(table) = item.as_table_like() else {
-                return Err(FlowField { key: path, place, item }.wrong("a table"));
-            };
-            found
-                .push((name.get().to_owned(), FlowSection { file: self.file, path, place, table }));
+        for entry in below.table {
+            let field = below.field_of(entry);
+            refuse_bad_name(&entry.key, &field.key, &field.place)?;
+            let section = below.below(&field).ok_or_else(|| field.wrong("a table"))?;
+            found.push((entry.key.clone(), section));
         }
         Ok(found)
     }
@@ -106,46 +115,36 @@ impl<'a> FlowSection<'a> {
         key: &str,
     ) -> Result<Vec<(PlacedValue<String>, FlowField<'a>)>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(Vec::new()) };
-        let Some(table) = field.item.as_table_like() else {
-            return Err(field.wrong("a table of lists"));
-        };
-        let below = FlowSection { file: self.file, path: field.key, place: field.place, table };
-        let entries = below.entries().map(|(name, item)| {
-            let place = self.file.place(name.span());
-            let key = below.full(name.get());
-            refuse_bad_name(name.get(), &key, &place)?;
-            let spot = PlacedValue { value: name.get().to_owned(), place: place.clone() };
-            Ok((spot, FlowField { key, place, item }))
+        let below = self.below(&field).ok_or_else(|| field.wrong("a table of lists"))?;
+        let entries = below.table.iter().map(|entry| {
+            let field = below.field_of(entry);
+            refuse_bad_name(&entry.key, &field.key, &field.place)?;
+            Ok((PlacedValue { value: entry.key.clone(), place: field.place.clone() }, field))
         });
         entries.collect()
+    }
+
+    /// Returns the table that a field of [`Self::lists`] is in place of a list.
+    pub(crate) fn table_of(&self, field: &FlowField<'a>) -> Option<FlowSection<'a>> {
+        self.below(field)
     }
 
     /// Returns the tables of the array `key`, however it is written.
     pub(crate) fn each(&self, key: &str) -> Result<Vec<FlowSection<'a>>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(Vec::new()) };
-        let section = |index: usize, table: &'a dyn TableLike, span| FlowSection {
-            file: self.file,
-            path: format!("{}[{}]", field.key, index + 1),
-            place: self.file.place(span),
-            table,
+        let wrong = || field.wrong("an array of tables");
+        let section = |(index, node): (usize, &'a FlowNode)| {
+            let table = node.entries().ok_or_else(wrong)?;
+            let path = format!("{}[{}]", field.key, index + 1);
+            let place = self.file.place(node.span.clone());
+            Ok(FlowSection { file: self.file, path, place, table })
         };
-        if let Some(tables) = field.item.as_array_of_tables() {
-            let all = tables.iter().enumerate();
-            return Ok(all.map(|(index, one)| section(index, one, one.span())).collect());
-        }
-        let Some(array) = field.item.as_array() else {
-            return Err(field.wrong("an array of tables"));
-        };
-        let all = array.iter().enumerate().map(|(index, value)| match value.as_inline_table() {
-            Some(table) => Ok(section(index, table, value.span())),
-            None => Err(field.wrong("an array of tables")),
-        });
-        all.collect()
+        field.node.list().ok_or_else(wrong)?.iter().enumerate().map(section).collect()
     }
 
     pub(crate) fn text(&self, key: &str) -> Result<Option<PlacedValue<String>>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(None) };
-        match field.item.as_str() {
+        match field.node.text() {
             Some(text) => Ok(Some(PlacedValue { value: text.to_owned(), place: field.place })),
             None => Err(field.wrong("text")),
         }
@@ -162,12 +161,17 @@ impl<'a> FlowSection<'a> {
 
     pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(None) };
-        field.item.as_bool().map(Some).ok_or_else(|| field.wrong("true or false"))
+        match field.node.value {
+            FlowValue::Flag(flag) => Ok(Some(flag)),
+            _ => Err(field.wrong("true or false")),
+        }
     }
 
     pub(crate) fn count(&self, key: &str, least: u32) -> Result<Option<u32>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(None) };
-        let number = field.item.as_integer().ok_or_else(|| field.wrong("a whole number"))?;
+        let FlowValue::Integer(number) = field.node.value else {
+            return Err(field.wrong("a whole number"));
+        };
         match u32::try_from(number) {
             Ok(count) if count >= least => Ok(Some(count)),
             _ => Err(field.bad(format!("must be at least {least}"))),
@@ -176,10 +180,11 @@ impl<'a> FlowSection<'a> {
 
     pub(crate) fn dollars(&self, key: &str) -> Result<Option<Usd>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(None) };
-        let number = field.item.as_float().or_else(|| {
-            let whole = field.item.as_integer().and_then(|whole| i32::try_from(whole).ok());
-            whole.map(f64::from)
-        });
+        let number = match field.node.value {
+            FlowValue::Float(number) => Some(number),
+            FlowValue::Integer(whole) => i32::try_from(whole).ok().map(f64::from),
+            _ => None,
+        };
         let number = number.ok_or_else(|| field.wrong("a number"))?;
         let amount = Usd::from_dollars(number).filter(|amount| *amount > Usd::ZERO);
         amount.map(Some).ok_or_else(|| field.bad("must be more than 0".to_owned()))
@@ -187,8 +192,13 @@ impl<'a> FlowSection<'a> {
 
     pub(crate) fn time(&self, key: &str) -> Result<Option<Duration>, ConfigError> {
         let Some(field) = self.field(key) else { return Ok(None) };
-        let text = field.item.as_str().ok_or_else(|| field.wrong("a duration such as \"10m\""))?;
-        match parse_duration(text) {
+        // A number is in seconds, as in the configs of other tools.
+        let seconds = match field.node.value {
+            FlowValue::Integer(seconds) => Some(format!("{seconds}s")),
+            _ => field.node.text().map(str::to_owned),
+        };
+        let text = seconds.ok_or_else(|| field.wrong("a duration such as \"10m\""))?;
+        match parse_duration(&text) {
             Ok(time) if time > Duration::ZERO => Ok(Some(time)),
             Ok(_) => Err(field.bad("must be more than nothing".to_owned())),
             Err(error) => Err(field.bad(format!("is wrong: {error}"))),
@@ -212,36 +222,25 @@ impl<'a> FlowSection<'a> {
 }
 
 impl FlowField<'_> {
+    pub(crate) fn is_list(&self) -> bool {
+        self.node.list().is_some()
+    }
+
     fn texts(&self, file: &FlowFile) -> Result<Vec<PlacedValue<String>>, ConfigError> {
         let wrong = || self.wrong("a list of texts");
-        let array = self.item.as_array().ok_or_else(wrong)?;
-        let spot = |value: &Value| {
-            let text = value.as_str().ok_or_else(wrong)?;
-            Ok(PlacedValue { value: text.to_owned(), place: file.place(value.span()) })
+        let spot = |node: &FlowNode| {
+            let text = node.text().ok_or_else(wrong)?;
+            Ok(PlacedValue { value: text.to_owned(), place: file.place(node.span.clone()) })
         };
-        array.iter().map(spot).collect()
+        self.node.list().ok_or_else(wrong)?.iter().map(spot).collect()
     }
 
     pub(crate) fn bad(&self, problem: String) -> ConfigError {
         ConfigError::BadValue { place: self.place.clone(), key: self.key.clone(), problem }
     }
 
-    fn wrong(&self, expected: &'static str) -> ConfigError {
-        let found = match self.item {
-            Item::None => "nothing",
-            Item::Table(_) => "a table",
-            Item::ArrayOfTables(_) => "an array of tables",
-            Item::Value(value) => match value {
-                Value::String(_) => "text",
-                Value::Integer(_) => "a whole number",
-                Value::Float(_) => "a number",
-                Value::Boolean(_) => "true or false",
-                Value::Datetime(_) => "a date",
-                Value::Array(_) => "a list",
-                Value::InlineTable(_) => "a table",
-            },
-        };
-        let (place, key) = (self.place.clone(), self.key.clone());
+    pub(crate) fn wrong(&self, expected: &'static str) -> ConfigError {
+        let (place, key, found) = (self.place.clone(), self.key.clone(), self.node.kind());
         ConfigError::WrongType { place, key, expected, found }
     }
 }

@@ -14,8 +14,14 @@ mod child;
 mod documents;
 mod flow;
 mod flow_file;
+mod flow_json;
+mod flow_node;
+mod flow_stage;
+mod flow_text;
 mod grade;
+mod late;
 mod manifest;
+mod parts;
 mod phases;
 mod plan;
 mod prompt_lint;
@@ -23,16 +29,20 @@ mod sentinel;
 mod signal;
 mod stages;
 mod template;
+mod turn;
+mod wording;
 
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
 pub use documents::{StageWord, answer, complete_line, prompt, read_status, refinement};
-pub use flow::Flows;
+pub use flow::{Flows, flow_keys};
 pub use flow_file::FlowFile;
 pub use grade::Grade;
+pub use late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, read_items};
 pub use manifest::{
     ArtifactMark, CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport,
     PhaseStatus, StageEntry, StageManifest,
 };
+pub use parts::{PartStep, Parts, PartsEnding, PartsNext};
 pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
 pub use plan::{
     CoordinatorPlan, ExecPlan, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan, PlanError,
@@ -49,6 +59,8 @@ pub use sentinel::{
 };
 pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};
+
+pub use wording::{DataHole, DataMissing, Datum, FlowData, Wording};
 
 /// Turns the name of a step into its key.
 fn step_key(text: String) -> spore_model::StepKey {

@@ -14,6 +14,16 @@ pub enum PartStatus {
     Skipped,
 }
 
+impl PartStatus {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
 /// By what an artifact is known again, wherever its file is by then.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ArtifactMark {
@@ -45,6 +55,37 @@ pub struct StageEntry {
     pub commit: Option<CommitId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_mark: Option<ArtifactMark>,
+    /// What it was done for one by one, or the stages that its plan had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<StageEntry>,
+    /// The round that it ended in, where it was repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+}
+
+impl StageEntry {
+    /// A stage that was not begun.
+    pub(crate) fn skipped(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            status: PartStatus::Skipped,
+            exit_code: None,
+            artifact: None,
+            error: None,
+            attempts: 0,
+            run: None,
+            grade: None,
+            commit: None,
+            artifact_mark: None,
+            parts: Vec::new(),
+            rounds: None,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn passed(name: &str) -> Self {
+        Self { status: PartStatus::Success, exit_code: Some(0), attempts: 1, ..Self::skipped(name) }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

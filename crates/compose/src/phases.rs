@@ -19,6 +19,7 @@ use crate::manifest::{
 };
 use crate::plan::{CoordinatorPlan, OrchestratorPlan, PhasePlan};
 use crate::stages::may_be_missed;
+use crate::wording::FlowData;
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum PhaseStep {
@@ -98,6 +99,24 @@ impl Phases {
             due.push(PhaseStep::Run { phase, attempt, orchestrator });
         }
         due
+    }
+
+    /// Returns what is known by now of the phases that passed.
+    pub fn data(&self) -> FlowData {
+        let mut data = FlowData::default();
+        for (phase, one) in self.plan.phases.iter().zip(&self.done) {
+            if let (PhaseState::Passed, Some(end)) = (&one.state, one.ends.last()) {
+                let commit = end.line.as_ref().map(|line| line.tip.to_string());
+                data.add_phase(&phase.name, &end.stages, commit);
+            }
+        }
+        data
+    }
+
+    /// Begins a phase anew whose end is on record while what it left is gone.
+    pub fn lost(&mut self, phase: usize, end: &ChildEnd) {
+        self.done[phase].state = PhaseState::Waiting;
+        self.done[phase].ends.push(end.clone());
     }
 
     /// Takes the end of a phase. Returns false for one that is parked: then it is no result, and

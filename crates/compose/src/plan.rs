@@ -8,13 +8,17 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use spore_config::ConfigError;
 use spore_model::Usd;
 
 use crate::child::WorkLine;
-use crate::flow::{Executor, FULL, Flows, ORCHESTRATE, Phase, SENTINEL, Stage};
-use crate::flow_file::nearest;
+use crate::flow::{Executor, FULL, Flows, Phase};
+use crate::flow_file::{FlowFile, PlacedValue, nearest};
+use crate::flow_stage::{ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, read_made};
+use crate::late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, is_artifact_of};
 use crate::manifest::StageEntry;
-use crate::template::fill;
+use crate::template;
+use crate::wording::Wording;
 
 /// What holds where a flow says nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +27,11 @@ pub struct Habits {
     pub retries: u32,
     pub max_attempts: u32,
     pub max_parallel: u32,
+    /// How many things a stage may be done for.
+    pub max_items: u32,
+    /// How many stages a plan that a stage made may have.
+    pub max_planned: u32,
+    pub max_rounds: u32,
 }
 
 /// One action of an executor on one target.
@@ -77,6 +86,8 @@ pub enum StageWork {
     Orchestrate(OrchestratePlan),
     /// One cycle of the project's checks.
     Sentinel,
+    /// The stages of a plan that an earlier stage made.
+    Planned(PlannedWork),
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -90,13 +101,29 @@ pub struct StagePlan {
     pub idempotent: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Usd>,
+    /// What of it is only known when its turn comes.
+    #[serde(default, skip_serializing_if = "LateWords::is_empty")]
+    pub late: LateWords,
+    /// What it is done for one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<EachPlan>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<RoundsPlan>,
+    /// What a later stage takes its artifact for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub makes: Option<MadeFor>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OrchestratorPlan {
     pub orchestrator: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     pub modifier: String,
     pub target: String,
+    /// Its target, where an earlier phase is a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_target: Option<Wording>,
     pub max_attempts: u32,
     pub stages: Vec<StagePlan>,
     /// How often each stage was run before, by an earlier attempt of the same phase.
@@ -129,6 +156,8 @@ pub struct PhasePlan {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CoordinatorPlan {
     pub coordinator: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     pub max_parallel: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Usd>,
@@ -142,6 +171,8 @@ pub enum PlanError {
     Unknown { kind: String, name: String, nearest: Option<String>, known: Vec<String> },
     #[error("the artifact {path:?} is not inside the project")]
     Outside { path: String },
+    #[error("the phases of {coordinator} need a target, and none is given")]
+    NoTarget { coordinator: String },
 }
 
 fn meant(nearest: Option<&str>) -> String {
@@ -168,8 +199,10 @@ impl Flows {
         if !executor.actions.is_empty() && !executor.actions.iter().any(|known| known == action) {
             return Err(unknown(&format!("action of {name}"), action, executor.actions.iter()));
         }
-        let artifact = executor.artifact.as_deref();
-        exec_plan(name, executor, (action, target), artifact)
+        let texts =
+            ExecTexts { prompt: executor.prompt.clone(), artifact: executor.artifact.clone() };
+        let target = Wording::from(target);
+        exec_plan(name, executor, (action, &target), &texts, &mut LateWords::default())
     }
 
     /// Plans the stages that `modifier` means.
@@ -180,30 +213,88 @@ impl Flows {
         target: &str,
         habits: &Habits,
     ) -> Result<OrchestratorPlan, PlanError> {
+        self.stages_for(name, modifier, &Wording::from(target), habits)
+    }
+
+    fn stages_for(
+        &self,
+        name: &str,
+        modifier: &str,
+        target: &Wording,
+        habits: &Habits,
+    ) -> Result<OrchestratorPlan, PlanError> {
         let one = self
             .orchestrators
             .get(name)
             .ok_or_else(|| unknown("orchestrator", name, self.orchestrators.keys()))?;
-        let named = one.modifiers.iter().find(|(known, _)| known.value == modifier);
-        let wanted: Vec<&Stage> = match named {
-            Some((_, stages)) => {
-                let find = |name: &str| one.stages.iter().find(|stage| stage.name.value == name);
-                stages.iter().filter_map(|name| find(&name.value)).collect()
-            }
-            None if modifier == FULL => one.stages.iter().collect(),
-            None => {
-                let full = FULL.to_owned();
-                let known = one.modifiers.iter().map(|(name, _)| &name.value).chain([&full]);
-                return Err(unknown(&format!("modifier of {name}"), modifier, known));
-            }
+        let Some(wanted) = one.chosen(modifier) else {
+            let full = FULL.to_owned();
+            let known = one.modifiers.iter().map(|one| &one.name.value).chain([&full]);
+            return Err(unknown(&format!("modifier of {name}"), modifier, known));
         };
-        let stages = wanted.into_iter().map(|stage| self.stage(stage, target, habits));
+        let plan = OrchestratorPlan {
+            orchestrator: name.to_owned(),
+            description: one.description.clone(),
+            modifier: modifier.to_owned(),
+            target: target.to_string(),
+            late_target: Some(target.clone()).filter(|target| target.plain().is_none()),
+            max_attempts: habits.max_attempts,
+            stages: self.in_order(&wanted, target, habits)?,
+            spent: BTreeMap::new(),
+            passed: Vec::new(),
+            line: None,
+            resolution: None,
+        };
+        Ok(plan)
+    }
+
+    /// Plans stages that are run one after the other.
+    fn in_order(
+        &self,
+        wanted: &[&Stage],
+        target: &Wording,
+        habits: &Habits,
+    ) -> Result<Vec<StagePlan>, PlanError> {
+        let stages = wanted.iter().map(|stage| self.stage(stage, target, habits));
+        let mut stages: Vec<StagePlan> = stages.collect::<Result<_, _>>()?;
+        for at in 0..stages.len() {
+            let name = stages[at].name.clone();
+            let made = stages[at + 1..].iter().find_map(|later| takes(later, &name));
+            stages[at].makes = made;
+        }
+        Ok(stages)
+    }
+
+    /// Plans the stages that a stage of `name` made a plan of. What is wrong with it is told with
+    /// its line.
+    pub fn planned(
+        &self,
+        (name, work): (&str, &PlannedWork),
+        text: String,
+        habits: &Habits,
+    ) -> Result<OrchestratorPlan, ConfigError> {
+        let file = FlowFile { path: work.plan.clone().into(), text };
+        let made = read_made(&file, work.max_stages)?;
+        let wanted: Vec<&Stage> = made.iter().collect();
+        self.check_stages(name, &wanted)?;
+        let target = Wording::from(work.target.as_str());
+        let mut stages = Vec::new();
+        for stage in &wanted {
+            let one = self.stage(stage, &target, habits);
+            stages.push(one.map_err(|error| ConfigError::BadValue {
+                place: stage.name.place.clone(),
+                key: format!("stages.{}", stage.name.value),
+                problem: format!("is wrong: {error}"),
+            })?);
+        }
         Ok(OrchestratorPlan {
             orchestrator: name.to_owned(),
-            modifier: modifier.to_owned(),
-            target: target.to_owned(),
+            description: None,
+            modifier: FULL.to_owned(),
+            target: work.target.clone(),
+            late_target: None,
             max_attempts: habits.max_attempts,
-            stages: stages.collect::<Result<_, _>>()?,
+            stages,
             spent: BTreeMap::new(),
             passed: Vec::new(),
             line: None,
@@ -212,26 +303,44 @@ impl Flows {
     }
 
     /// Plans all phases of the coordinator `name`.
-    pub fn phases(&self, name: &str, habits: &Habits) -> Result<CoordinatorPlan, PlanError> {
+    pub fn phases(
+        &self,
+        name: &str,
+        target: Option<&str>,
+        habits: &Habits,
+    ) -> Result<CoordinatorPlan, PlanError> {
         let one = self
             .coordinators
             .get(name)
             .ok_or_else(|| unknown("coordinator", name, self.coordinators.keys()))?;
-        let phases = one.phases.iter().map(|phase| self.phase(phase, habits));
+        let asks =
+            |phase: &Phase| template::holes(&phase.target.value).any(|hole| hole == "target");
+        if target.is_none() && one.phases.iter().any(asks) {
+            return Err(PlanError::NoTarget { coordinator: name.to_owned() });
+        }
+        let target = Wording::from(target.unwrap_or_default());
+        let phases = one.phases.iter().map(|phase| self.phase(phase, &target, habits));
         Ok(CoordinatorPlan {
             coordinator: name.to_owned(),
+            description: one.description.clone(),
             max_parallel: one.max_parallel.unwrap_or(habits.max_parallel).max(1),
             budget: one.budget,
             phases: phases.collect::<Result<_, _>>()?,
         })
     }
 
-    fn phase(&self, phase: &Phase, habits: &Habits) -> Result<PhasePlan, PlanError> {
+    fn phase(
+        &self,
+        phase: &Phase,
+        target: &Wording,
+        habits: &Habits,
+    ) -> Result<PhasePlan, PlanError> {
         let modifier = phase.modifier.as_ref().map_or(FULL, |modifier| &modifier.value);
         let orchestrator = &phase.orchestrator.value;
+        let target = Wording::read(&phase.target.value, &[("target", target)]);
         Ok(PhasePlan {
             name: phase.name.value.clone(),
-            orchestrator: self.stages(orchestrator, modifier, &phase.target, habits)?,
+            orchestrator: self.stages_for(orchestrator, modifier, &target, habits)?,
             depends_on: phase.depends_on.iter().map(|name| name.value.clone()).collect(),
             retries: phase.retry.unwrap_or(habits.retries),
             resolves: phase.resolve,
@@ -240,17 +349,37 @@ impl Flows {
         })
     }
 
-    fn stage(&self, stage: &Stage, target: &str, habits: &Habits) -> Result<StagePlan, PlanError> {
+    fn stage(
+        &self,
+        stage: &Stage,
+        target: &Wording,
+        habits: &Habits,
+    ) -> Result<StagePlan, PlanError> {
+        let given = [("target", target)];
         let target = match &stage.target {
-            Some(template) => fill(template, &[("target", target)]),
-            None => target.to_owned(),
+            Some(own) => Wording::read(&own.value, &given),
+            None => target.clone(),
         };
-        let work = self.work(stage, &target)?;
-        // Checks that are run again on the same files say the same again.
+        let mut late = LateWords::default();
+        let work = self.work(stage, &target, habits, &mut late)?;
+        // Checks that are run again on the same files say the same again, and the stages of a
+        // plan have their own.
         let (heals, retries) = match work {
-            StageWork::Sentinel => (0, 0),
-            _ => (habits.heals, habits.retries),
+            StageWork::Sentinel | StageWork::Planned(_) => (0, 0),
+            StageWork::Exec(_) | StageWork::Orchestrate(_) => (habits.heals, habits.retries),
         };
+        let each = stage.each.as_ref().map(|each| EachPlan {
+            items: match each {
+                StageEach::Items(items) => items.iter().map(|item| item.value.clone()).collect(),
+                StageEach::File(_) => Vec::new(),
+            },
+            file: match each {
+                StageEach::Items(_) => None,
+                StageEach::File(file) => Some(Wording::read(&file.value, &given)),
+            },
+            max_parallel: stage.max_parallel.unwrap_or(habits.max_parallel).max(1),
+            max_items: habits.max_items,
+        });
         Ok(StagePlan {
             name: stage.name.value.clone(),
             work,
@@ -259,18 +388,42 @@ impl Flows {
             required: stage.required,
             idempotent: stage.idempotent,
             budget: stage.budget,
+            late,
+            each,
+            rounds: stage.until.as_ref().map(|until| RoundsPlan {
+                until: until.value.trim().to_owned(),
+                from: stage.from.as_ref().unwrap_or(&stage.name).value.clone(),
+                max_rounds: stage.max_rounds.unwrap_or(habits.max_rounds),
+            }),
+            makes: None,
         })
     }
 
-    fn work(&self, stage: &Stage, target: &str) -> Result<StageWork, PlanError> {
+    fn work(
+        &self,
+        stage: &Stage,
+        target: &Wording,
+        habits: &Habits,
+        late: &mut LateWords,
+    ) -> Result<StageWork, PlanError> {
         let name = stage.executor.value.as_str();
         if name == SENTINEL {
             return Ok(StageWork::Sentinel);
         }
+        if name == PLANNED {
+            let plan = stage.plan.as_ref().map_or("", |plan| &plan.value);
+            let plan = Wording::read(plan, &[("target", target)]);
+            return Ok(StageWork::Planned(PlannedWork {
+                plan: LateWords::keep(&mut late.plan, &plan),
+                target: LateWords::keep(&mut late.target, target),
+                max_stages: stage.max_stages.unwrap_or(habits.max_planned),
+            }));
+        }
         if name == ORCHESTRATE {
-            let task = stage.task.as_deref().unwrap_or("{target}");
+            let task = stage.task.as_ref().map_or("{target}", |task| &task.value);
+            let task = Wording::read(task, &[("target", target)]);
             return Ok(StageWork::Orchestrate(OrchestratePlan {
-                task: fill(task, &[("target", target)]),
+                task: LateWords::keep(&mut late.task, &task),
                 backend: stage.backend.clone(),
                 scenario: stage.scenario.clone(),
                 model: stage.model.clone(),
@@ -284,8 +437,12 @@ impl Flows {
             .get(name)
             .ok_or_else(|| unknown("executor", name, self.executors.keys()))?;
         let action = stage.action.as_ref().unwrap_or(&stage.name).value.as_str();
-        let artifact = stage.artifact.as_deref().or(executor.artifact.as_deref());
-        let plan = exec_plan(name, executor, (action, target), artifact)?;
+        let own = |spot: &Option<PlacedValue<String>>| spot.as_ref().map(|spot| spot.value.clone());
+        let texts = ExecTexts {
+            prompt: own(&stage.prompt).unwrap_or_else(|| executor.prompt.clone()),
+            artifact: own(&stage.artifact).or_else(|| executor.artifact.clone()),
+        };
+        let plan = exec_plan(name, executor, (action, target), &texts, late)?;
         Ok(StageWork::Exec(ExecPlan {
             backend: stage.backend.clone().or(plan.backend),
             scenario: stage.scenario.clone().or(plan.scenario),
@@ -297,31 +454,66 @@ impl Flows {
     }
 }
 
+/// The texts of an exec that a stage may say otherwise than its executor.
+struct ExecTexts {
+    prompt: String,
+    artifact: Option<String>,
+}
+
 fn exec_plan(
     name: &str,
     executor: &Executor,
-    (action, target): (&str, &str),
-    artifact: Option<&str>,
+    (action, target): (&str, &Wording),
+    texts: &ExecTexts,
+    late: &mut LateWords,
 ) -> Result<ExecPlan, PlanError> {
-    let values = [("action", action), ("target", target)];
+    let word = Wording::from(action);
+    let values = [("action", &word), ("target", target)];
+    let prompt = Wording::read(&texts.prompt, &values);
+    let artifact = texts.artifact.as_ref().map(|artifact| Wording::read(artifact, &values));
+    let artifact = match artifact {
+        Some(artifact) => {
+            let path = LateWords::keep(&mut late.artifact, &artifact);
+            // One that is not whole yet is looked at when it is.
+            Some(if late.artifact.is_some() { path } else { inside(path)? })
+        }
+        None => None,
+    };
     Ok(ExecPlan {
         executor: name.to_owned(),
         action: action.to_owned(),
-        target: target.to_owned(),
+        target: LateWords::keep(&mut late.target, target),
         role: executor.role.value.clone(),
-        prompt: fill(&executor.prompt, &values),
+        prompt: LateWords::keep(&mut late.prompt, &prompt),
         backend: executor.backend.clone(),
         scenario: executor.scenario.clone(),
         model: executor.model.clone(),
         allowed_tools: executor.allowed_tools.iter().map(|tool| tool.value.clone()).collect(),
         max_turns: executor.max_turns,
         timeout: executor.timeout,
-        artifact: artifact.map(|artifact| inside(fill(artifact, &values))).transpose()?,
+        artifact,
     })
 }
 
-/// An artifact is a file of the project, whatever the target said.
+/// What a stage takes the artifact of an earlier one for.
+fn takes(stage: &StagePlan, name: &str) -> Option<MadeFor> {
+    if let (StageWork::Planned(work), Some(plan)) = (&stage.work, &stage.late.plan)
+        && is_artifact_of(plan, name)
+    {
+        let (stage, max_stages) = (stage.name.clone(), work.max_stages);
+        return Some(MadeFor::Plan { stage, max_stages });
+    }
+    let each = stage.each.as_ref()?;
+    let is_list = each.file.as_ref().is_some_and(|file| is_artifact_of(file, name));
+    is_list.then_some(MadeFor::List { max_items: each.max_items })
+}
+
 fn inside(path: String) -> Result<String, PlanError> {
-    let plain = Path::new(&path).components().all(|part| matches!(part, Component::Normal(_)));
-    if plain && !path.is_empty() { Ok(path) } else { Err(PlanError::Outside { path }) }
+    if is_inside(&path) { Ok(path) } else { Err(PlanError::Outside { path }) }
+}
+
+/// An artifact is a file of the project, whatever the target said.
+pub(crate) fn is_inside(path: &str) -> bool {
+    let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    plain && !path.is_empty()
 }

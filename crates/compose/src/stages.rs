@@ -10,11 +10,12 @@ use spore_model::{Outcome, StepKey};
 use crate::child::{ChildEnd, Diagnosis, Parked};
 use crate::manifest::{PartStatus, StageEntry, StageManifest};
 use crate::plan::{OrchestratorPlan, StagePlan};
+use crate::wording::FlowData;
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum StageStep {
-    /// Do the work of one stage, perhaps not for the first time.
-    Run { stage: usize, attempt: u32, diagnosis: Option<Diagnosis> },
+    /// Do the work of one stage, perhaps not for the first time. Rounds begin anew with attempts.
+    Run { stage: usize, round: u32, attempt: u32, diagnosis: Option<Diagnosis> },
     /// Write the manifest and close the run.
     Finish { ending: StagesEnding },
 }
@@ -48,6 +49,12 @@ struct StageProgress {
     heals: u32,
     retries: u32,
     settled: Option<StageEntry>,
+    /// How often it was begun anew: for another round, or because what it had left is gone.
+    anew: u32,
+    /// How many rounds it asked for, where it says when it is enough.
+    rounds: u32,
+    /// What the last round was not good enough for.
+    feedback: Option<Diagnosis>,
 }
 
 impl Stages {
@@ -83,9 +90,25 @@ impl Stages {
         all.filter_map(move |(at, one)| Some((at, one.settled.as_ref().filter(own)?)))
     }
 
+    /// Returns what is known by now of the stages that are over.
+    pub fn data(&self) -> FlowData {
+        FlowData::of_stages(self.done.iter().filter_map(|one| one.settled.as_ref()))
+    }
+
+    /// Begins a stage anew whose end is on record while what it left is gone.
+    pub fn lost(&mut self, step: &StageStep) -> StageNext {
+        if let StageStep::Run { stage, .. } = step {
+            self.done[*stage].begin_anew(None);
+        }
+        self.go_on()
+    }
+
     fn after(&mut self, at: usize, attempt: u32, end: &ChildEnd) -> StageNext {
         self.done[at].attempts = attempt;
         let name = self.plan.stages[at].name.clone();
+        if let Some(next) = self.after_round(at, attempt, end) {
+            return next;
+        }
         match decide(Layer::Stage, end.outcome, self.left(at, end)) {
             Action::Advance => {
                 self.settle(at, PartStatus::Success, end);
@@ -93,16 +116,16 @@ impl Stages {
             }
             Action::Heal => {
                 self.done[at].heals += 1;
-                again(at, attempt, Some(Diagnosis::of(attempt, end)))
+                self.again(at, attempt, Some(Diagnosis::of(attempt, end)))
             }
             // One session has no parts that could be done alone, but it may know which.
             Action::RetryFailedParts => {
                 self.done[at].retries += 1;
-                again(at, attempt, Some(Diagnosis::of(attempt, end)))
+                self.again(at, attempt, Some(Diagnosis::of(attempt, end)))
             }
             Action::Retry => {
                 self.done[at].retries += 1;
-                again(at, attempt, None)
+                self.again(at, attempt, None)
             }
             Action::Park(outcome) | Action::RaiseAndCleanUp(outcome) => {
                 StageNext::Park(Parked::because(&name, outcome, end))
@@ -120,6 +143,41 @@ impl Stages {
         }
     }
 
+    /// Decides about another round, where the stage is one that says when it is enough. Only what
+    /// was done, and not well enough, is: a limit, an interrupt and a question concern the whole.
+    fn after_round(&mut self, at: usize, attempt: u32, end: &ChildEnd) -> Option<StageNext> {
+        let stage = &self.plan.stages[at];
+        let plan = stage.rounds.as_ref()?;
+        let is_enough = match (end.outcome, end.says_until) {
+            (Outcome::Success, said) => said.unwrap_or(false),
+            (Outcome::NeedsRefinement, _) => false,
+            _ => return None,
+        };
+        if is_enough {
+            return None;
+        }
+        let (name, until, most) = (stage.name.clone(), plan.until.clone(), plan.max_rounds);
+        let first = self.plan.stages.iter().position(|one| one.name == plan.from).unwrap_or(at);
+        let round = self.done[at].rounds + 1;
+        let reason = format!("{name} does not say {until} in round {round} of {most}");
+        if round >= most {
+            let reason = Some(format!("it does not say {until} after {most} rounds"));
+            let end = ChildEnd { outcome: Outcome::NeedsRefinement, reason, ..end.clone() };
+            self.settle(at, PartStatus::Failure, &end);
+            return Some(match self.plan.stages[at].required {
+                false => self.go_on(),
+                true => self.finish(end.outcome, format!("{name}: {}", end.told())),
+            });
+        }
+        let output = end.diagnosis.clone();
+        let mut feedback = Some(Diagnosis { attempt, reason, output });
+        for one in &mut self.done[first..=at] {
+            one.begin_anew(feedback.take());
+        }
+        self.done[at].rounds = round;
+        Some(self.go_on())
+    }
+
     /// What may still be tried with a stage, of its own and of what caps the product.
     fn left(&self, at: usize, end: &ChildEnd) -> AttemptsLeft {
         let (stage, done) = (&self.plan.stages[at], &self.done[at]);
@@ -134,25 +192,26 @@ impl Stages {
     }
 
     fn settle(&mut self, at: usize, status: PartStatus, end: &ChildEnd) {
-        self.done[at].settled = Some(StageEntry {
-            name: self.plan.stages[at].name.clone(),
-            status,
-            exit_code: Some(end.outcome.exit_code()),
-            artifact: end.artifact.clone(),
-            error: (status == PartStatus::Failure).then(|| end.told()),
-            attempts: self.done[at].attempts,
-            run: Some(end.run),
-            grade: end.grade,
-            commit: end.line.as_ref().map(|line| line.tip.clone()),
-            artifact_mark: end.artifact_mark.clone(),
-        });
+        let (name, one) = (&self.plan.stages[at].name, &self.done[at]);
+        let entry = end.entry(name, status, one.attempts);
+        let rounds = (one.anew > 0).then_some(one.anew + 1);
+        self.done[at].settled = Some(StageEntry { rounds, ..entry });
     }
 
     fn go_on(&mut self) -> StageNext {
         match self.done.iter().position(|one| one.settled.is_none()) {
-            Some(stage) => StageNext::Do(StageStep::Run { stage, attempt: 1, diagnosis: None }),
+            Some(stage) => {
+                let diagnosis = self.done[stage].feedback.clone();
+                let round = self.done[stage].anew + 1;
+                StageNext::Do(StageStep::Run { stage, round, attempt: 1, diagnosis })
+            }
             None => self.conclude(),
         }
+    }
+
+    fn again(&self, stage: usize, attempt: u32, diagnosis: Option<Diagnosis>) -> StageNext {
+        let round = self.done[stage].anew + 1;
+        StageNext::Do(StageStep::Run { stage, round, attempt: attempt + 1, diagnosis })
     }
 
     /// All stages are settled, and none that failed was required.
@@ -175,18 +234,7 @@ impl Stages {
 
     fn finish(&self, outcome: Outcome, reason: String) -> StageNext {
         let entries = self.plan.stages.iter().zip(&self.done).map(|(stage, done)| {
-            done.settled.clone().unwrap_or_else(|| StageEntry {
-                name: stage.name.clone(),
-                status: PartStatus::Skipped,
-                exit_code: None,
-                artifact: None,
-                error: None,
-                attempts: 0,
-                run: None,
-                grade: None,
-                commit: None,
-                artifact_mark: None,
-            })
+            done.settled.clone().unwrap_or_else(|| StageEntry::skipped(&stage.name))
         });
         let named = (&*self.plan.orchestrator, &*self.plan.modifier, &*self.plan.target);
         let manifest = StageManifest::summed(named, entries.collect(), outcome);
@@ -198,8 +246,11 @@ impl StageStep {
     /// The same step has the same key in every process that works on the run.
     pub fn key(&self, plan: &OrchestratorPlan) -> StepKey {
         let text = match self {
-            Self::Run { stage, attempt, .. } => {
+            Self::Run { stage, round: 1, attempt, .. } => {
                 format!("stage/{}/{attempt}", plan.stages[*stage].name)
+            }
+            Self::Run { stage, round, attempt, .. } => {
+                format!("stage/{}/round-{round}/{attempt}", plan.stages[*stage].name)
             }
             Self::Finish { .. } => "finish".to_owned(),
         };
@@ -207,8 +258,10 @@ impl StageStep {
     }
 }
 
-fn again(stage: usize, attempt: u32, diagnosis: Option<Diagnosis>) -> StageNext {
-    StageNext::Do(StageStep::Run { stage, attempt: attempt + 1, diagnosis })
+impl StageProgress {
+    fn begin_anew(&mut self, feedback: Option<Diagnosis>) {
+        *self = Self { anew: self.anew + 1, feedback, ..Self::default() };
+    }
 }
 
 /// Returns whether a part that is not required may end so without ending the whole. A limit,

@@ -1,51 +1,21 @@
-//! Texts with holes: `{action}` and `{target}`.
+//! Texts with holes: `{action}`, `{target}`, `{item}`, `{stage.NAME.artifact}`.
 
-/// Returns the names in braces. Braces around anything but a lower-case word are just text.
+/// Returns the names in braces. Braces around anything but a lower-case word, or a name that begins
+/// as one of data does, are just text.
 pub(crate) fn holes(text: &str) -> impl Iterator<Item = &str> {
-    let is_word = |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase());
-    text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0)).filter(is_word)
-}
-
-/// Puts `values` into the holes of their names. What a value says is never a hole itself.
-pub(crate) fn fill(text: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(before);
-        let found = after.split_once('}').and_then(|(name, tail)| {
-            let value = values.iter().find(|(hole, _)| *hole == name)?.1;
-            Some((value, tail))
-        });
-        match found {
-            Some((value, tail)) => {
-                filled.push_str(value);
-                rest = tail;
-            }
-            None => {
-                filled.push('{');
-                rest = after;
-            }
-        }
-    }
-    filled.push_str(rest);
-    filled
+    let is_word = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase());
+    let is_data = |name: &str| name.starts_with("stage.") || name.starts_with("phase.");
+    let names = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    names.filter(move |name| is_word(name) || is_data(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(text: &str, expected: &str) {
-        let values = [("action", "PLAN"), ("target", "{action}")];
-        assert_eq!(fill(text, &values), expected);
-    }
-
     #[test]
-    fn holes_are_filled_once_and_other_braces_stay() {
-        check("{action} {target}", "PLAN {action}");
-        check("{\"a\": {}} {", "{\"a\": {}} {");
-        check("{{action}}", "{PLAN}");
-        assert_eq!(holes("{a} {B} {} {cd} {").collect::<Vec<_>>(), ["a", "cd"]);
+    fn words_and_names_of_data_are_holes_and_other_braces_are_text() {
+        let text = "{a} {B} {} {cd} { {stage.A.artifact} {phase.} {\"a\": 1}";
+        assert_eq!(holes(text).collect::<Vec<_>>(), ["a", "cd", "stage.A.artifact", "phase."]);
     }
 }

@@ -6,7 +6,15 @@ use std::path::Path;
 
 use spore_compose::{FlowFile, Flows, Habits, PlanError};
 
-const HABITS: Habits = Habits { heals: 2, retries: 1, max_attempts: 4, max_parallel: 4 };
+const HABITS: Habits = Habits {
+    heals: 2,
+    retries: 1,
+    max_attempts: 4,
+    max_parallel: 4,
+    max_items: 50,
+    max_planned: 20,
+    max_rounds: 3,
+};
 
 fn sample(name: &str) -> FlowFile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flows").join(name);
@@ -19,7 +27,7 @@ fn release() -> Flows {
 
 #[test]
 fn a_flow_is_planned_with_every_name_looked_up_and_every_hole_filled() {
-    let plan = release().phases("release", &HABITS).unwrap();
+    let plan = release().phases("release", None, &HABITS).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&plan).unwrap());
     let again: spore_compose::CoordinatorPlan =
         serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
@@ -61,7 +69,7 @@ fn a_call_that_names_nothing_says_what_there_is() {
         told(flows.exec("spec", "PLANT", "t").unwrap_err()),
         told(flows.stages("ospec", "leam", "t", &HABITS).unwrap_err()),
         told(flows.stages("nothing-like-it", "full", "t", &HABITS).unwrap_err()),
-        told(flows.phases("releases", &HABITS).unwrap_err()),
+        told(flows.phases("releases", None, &HABITS).unwrap_err()),
         told(flows.stages("ospec", "leanest", "../../etc", &HABITS).unwrap_err()),
     ];
     assert_eq!(

@@ -99,6 +99,9 @@ pub struct FlowConfig {
     pub retries: u32,
     pub max_attempts: u32,
     pub max_parallel: u32,
+    pub max_items: u32,
+    pub max_planned: u32,
+    pub max_rounds: u32,
     pub diagnosis_bytes: u64,
 }
 

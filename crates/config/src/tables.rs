@@ -155,6 +155,9 @@ impl Entries<'_> {
             retries: self.count("flows.retries")?,
             max_attempts: self.positive("flows.max_attempts")?,
             max_parallel: self.positive("flows.max_parallel")?,
+            max_items: self.positive("flows.max_items")?,
+            max_planned: self.positive("flows.max_planned")?,
+            max_rounds: self.positive("flows.max_rounds")?,
             diagnosis_bytes: self.bytes("flows.diagnosis_bytes")?,
         })
     }

@@ -78,6 +78,20 @@ impl Surroundings {
         })
     }
 
+    /// Appends lines that are known not to be in the file yet.
+    pub(crate) fn append_lines(&self, path: &Path, lines: &[String]) -> Result<()> {
+        create_dir_above(path)?;
+        let text: String =
+            lines.iter().map(|line| format!("{}\n", self.secrets().strike(line))).collect();
+        let append = || {
+            let mut file = File::options().create(true).append(true).open(path)?;
+            file.write_all(text.as_bytes())
+        };
+        effect(&self.probe, "append ", path, append).map_err(|source| {
+            Error::io(format!("cannot write {}", spore_plain::path(path)), source)
+        })
+    }
+
     /// Appends the lines that are not in the file yet.
     pub(crate) fn append_missing_lines(&self, path: &Path, lines: &[String]) -> Result<()> {
         create_dir_above(path)?;

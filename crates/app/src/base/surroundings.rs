@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use spore_effects::{Clock, Ids, Probe, programs};
+use spore_model::Fault;
 use spore_secrets::KnownSecrets;
 use spore_tools::remote::Start;
 
 use super::credentials::Credentials;
-use super::error::Result;
+use super::error::{Error, Result};
 use super::progress::Progress;
 use super::starts::StartBounds;
 
@@ -52,6 +53,22 @@ impl Surroundings {
     /// Finds a program the way a session would: a path, or a name on the user's PATH.
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         programs::find(name, self.variable("PATH").unwrap_or_default(), &self.cwd)
+    }
+
+    /// The same as if it was called in another directory. Where none is named it is just the same.
+    pub fn called_in(&self, dir: Option<&Path>) -> Result<Self> {
+        let cwd = match dir {
+            None => self.cwd.clone(),
+            Some(dir) => self.cwd.join(dir).canonicalize().map_err(|source| {
+                let message = format!("there is no directory {}", spore_plain::path(dir));
+                Error::new(Fault::Usage, message).because(source)
+            })?,
+        };
+        if !cwd.is_dir() {
+            let message = format!("{} is no directory", spore_plain::path(&cwd));
+            return Err(Error::new(Fault::Usage, message));
+        }
+        Ok(Self { cwd, ..self.interruptible(self.interrupt.clone()) })
     }
 
     /// The same for a run of its own that can be interrupted apart from the rest.

@@ -391,7 +391,7 @@ fn judge(report: &SessionReport, action: &str) -> (Outcome, Option<String>) {
 }
 
 /// The end of a text, on a line's beginning where that is near.
-fn tail(text: &str, cap: usize) -> String {
+pub(crate) fn tail(text: &str, cap: usize) -> String {
     let text = text.trim_end();
     if text.len() <= cap {
         return text.to_owned();

@@ -1,9 +1,11 @@
 //! What all layers of one flow stand on: its root, its budget, its place on disk.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use spore_compose::{OrchestratorPlan, PlannedWork};
 use spore_config::Config;
 use spore_model::{
     Allowance, BudgetId, BudgetTree, CommitId, Exhausted, Outcome, Run, RunId, RunKind, SourceKind,
@@ -31,8 +33,8 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) budget: Mutex<BudgetTree>,
     /// By how much the budget was raised since the flow began; phases' own caps follow.
     pub(crate) raised: Usd,
-    /// One projection at a time.
-    pub(crate) projecting: Mutex<()>,
+    /// One projection at a time; the lines of the live report that are known to be there.
+    pub(crate) projecting: Mutex<BTreeSet<String>>,
     /// Serves the tools of its sessions.
     pub(crate) broker: Broker,
     /// What its parts build on each other on.
@@ -41,7 +43,14 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) own_dir: PathBuf,
     /// What people answered where it asked, oldest first.
     pub(crate) answers: Vec<String>,
+    /// Reads a plan that a stage made.
+    pub(crate) planner: &'a Planner<'a>,
 }
+
+/// Reads a plan that a stage made, or says what is wrong with it.
+pub(crate) type Planner<'a> = dyn Fn((&str, &PlannedWork), String) -> Result<std::result::Result<OrchestratorPlan, String>>
+    + Sync
+    + 'a;
 
 /// Where a layer stands in its flow.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! What a phase that failed made never gets there; a ref keeps it.
 
 use serde::{Deserialize, Serialize};
-use spore_compose::{ChildEnd, OrchestratorPlan, Parked, StageWork, WorkLine};
+use spore_compose::{ChildEnd, OrchestratorPlan, Parked, StagePlan, StageWork, WorkLine};
 use spore_model::{
     Begun, CommitId, EffectClass, Fault, Outcome, Park, RunId, SourceKind, StepKey, Ticket, Usd,
 };
@@ -48,13 +48,23 @@ struct FlowMerge<'a> {
     judged: Option<&'a OrchestratorPlan>,
 }
 
+/// Verified work of one part of a stage, which is to be joined to that of the others.
+pub(crate) struct JoinAsked<'a> {
+    pub(crate) place: &'a LayerPlace,
+    pub(crate) owner: RunId,
+    pub(crate) words: &'a str,
+    pub(crate) line: &'a WorkLine,
+    pub(crate) onto: &'a CommitId,
+    pub(crate) stage: &'a StagePlan,
+}
+
 /// The step in which a phase's work lands.
 fn landing_key(phase: &str, attempt: u32) -> Result<StepKey> {
     StepKey::new(format!("land/{phase}/{attempt}")).map_err(bug)
 }
 
 /// The steps of a flow's merges have ids planned for them, which doing it again finds.
-fn planning_merges(ground: &ActiveFlow<'_>) -> Intent {
+pub(crate) fn planning_merges(ground: &ActiveFlow<'_>) -> Intent {
     let plan = |intent: Intent, name: &&str| intent.plan(name, ground.around.ids.run());
     MERGES.iter().fold(Intent::at(ground.now()), plan)
 }
@@ -68,7 +78,12 @@ impl ActiveFlow<'_> {
             for attempt in 1.. {
                 let key = landing_key(phase, attempt)?;
                 match recorded::<PhaseLanding>(self.journal, place.run, &key)? {
-                    Some(PhaseLanding::Landed(line)) => landed.push(line),
+                    // What is gone with its commits lands again.
+                    Some(PhaseLanding::Landed(line)) => {
+                        if branch.repository.tree_of(&line.tip).is_ok() {
+                            landed.push(line);
+                        }
+                    }
                     Some(PhaseLanding::Back { .. }) => {}
                     // An attempt that made nothing has nothing that could land.
                     None if self
@@ -164,6 +179,23 @@ impl ActiveFlow<'_> {
         }
     }
 
+    /// Joins the work of one part of a stage to that of the others, checked together.
+    pub(crate) fn joined(
+        &self,
+        ticket: &Ticket,
+        asked: &JoinAsked<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<MergeEnd> {
+        let JoinAsked { place, owner, words, line, onto, stage } = *asked;
+        let branch = self
+            .branch
+            .as_ref()
+            .ok_or_else(|| Error::new(Fault::Bug, "verified work is without a branch"))?;
+        let judged = OrchestratorPlan::of_one(stage);
+        let merge = FlowMerge { place, owner, words, line, onto, judged: Some(&judged) };
+        self.brought_onto(branch, ticket, &merge, progress)
+    }
+
     /// Brings work onto a commit that it was not made on, and has the two checked together.
     fn brought_onto(
         &self,
@@ -248,7 +280,7 @@ impl ActiveFlow<'_> {
         let judged = merge.judged.and_then(|plan| {
             plan.stages.iter().find_map(|stage| match &stage.work {
                 StageWork::Orchestrate(task) => Some(task),
-                StageWork::Exec(_) | StageWork::Sentinel => None,
+                StageWork::Exec(_) | StageWork::Sentinel | StageWork::Planned(_) => None,
             })
         });
         let scenario = judged.and_then(|task| task.scenario.as_deref());

@@ -29,7 +29,7 @@ impl ActiveFlow<'_> {
         let event =
             self.event(SourceKind::Runner, kind.as_str(), "run.started", place.run, payload);
         self.journal.create_run(&run, &[event])?;
-        self.live_report()
+        self.report_row(&run)
     }
 
     /// Ends a layer: begins its last step and, unless that has a result, writes what
@@ -69,10 +69,12 @@ impl ActiveFlow<'_> {
             self.announce(place, ending, at)?;
         }
         steps.finish(&key, &ticket, &entry)?;
-        if place.parent.is_some() {
-            self.live_report()?;
+        match below.iter().any(|run| run.state != RunState::Ended) {
+            // What was stopped with it has an end now, too.
+            true => self.live_report(),
+            false if place.parent.is_some() => self.report_run(place.run),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Closes what a layer began and will never come back to.

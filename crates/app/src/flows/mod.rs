@@ -13,6 +13,7 @@ mod answers;
 mod branch;
 mod checks;
 mod execs;
+mod fan_out;
 mod flow;
 mod judges;
 mod landing;
@@ -20,10 +21,12 @@ mod layers;
 mod phases;
 mod projection;
 mod prompts;
+mod reported;
 mod requests;
 mod stages;
 pub(crate) mod starts;
 mod told;
+mod turn;
 mod verified;
 mod worksite;
 
@@ -221,6 +224,7 @@ fn start(
         max_depth: limit,
         site,
         answers: Vec::new(),
+        options: FlowOptions { scenario: ready.scenario()?, ..options.clone() },
     };
     create(around, &journal, &settings, &ancestry, id)?;
     for note in notes {
@@ -346,9 +350,14 @@ fn work(
         nesting,
         budget: Mutex::new(budget),
         raised: settings.raised,
-        projecting: Mutex::new(()),
+        projecting: Mutex::default(),
         broker: Broker::start(around, workspace, config)?,
         answers: settings.answers.clone(),
+        planner: &|(name, work), text| {
+            let (options, dir) = (&settings.options, None);
+            let ready = requests::Ready { around, workspace, config, options, dir };
+            plan::made(&ready, (name, work), text)
+        },
         branch: FlowBranch::of(workspace, &settings.site)?,
         own_dir: match &settings.site {
             FlowSite::Session { dir } => dir.clone(),

@@ -117,11 +117,26 @@ impl Coordinator<'_> {
                     intent = intent.with("base", branch.tip().to_string());
                 }
                 match ground.steps(&self.place).begin(&key, EffectClass::Keyed, intent)? {
+                    Begun::Done(end) if ground.has_lost(&self.place, &key, &end)? => {
+                        machine.lost(phase, &end);
+                    }
                     Begun::Done(end) => {
                         let _ = machine.apply(phase, &end);
                         self.project(machine)?;
                     }
                     Begun::Do(ticket) => {
+                        let orchestrator = match orchestrator.knowing(&machine.data()) {
+                            Ok(plan) => plan,
+                            Err(missing) => {
+                                let child = ticket.planned("child").map_err(bug)?;
+                                let reason = Some(missing.to_string());
+                                let end = ChildEnd::new(child, Outcome::Failure, reason);
+                                let _ = machine.apply(phase, &end);
+                                let steps = ground.steps(&self.place);
+                                steps.finish(&key, &ticket, &steps.entry(&end)?)?;
+                                continue;
+                            }
+                        };
                         let place = self.child(phase, attempt, &ticket)?;
                         let Some(place) = place else {
                             let _ = machine.apply(phase, &self.broke(&ticket)?);

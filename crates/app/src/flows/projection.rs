@@ -58,7 +58,7 @@ impl ActiveFlow<'_> {
     }
 
     fn report_with(&self, root: Option<&Run>) -> Result<()> {
-        let _one = self.projecting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.projecting.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.dir().join(".live-report");
         let mut lines = Vec::new();
         let there = match root {
@@ -68,7 +68,9 @@ impl ActiveFlow<'_> {
         if let Some(root) = there {
             self.lines_of(&root, &mut lines)?;
         }
-        self.around.append_missing_lines(&path, &lines)
+        self.around.append_missing_lines(&path, &lines)?;
+        known.extend(lines);
+        Ok(())
     }
 
     fn lines_of(&self, run: &Run, lines: &mut Vec<String>) -> Result<()> {

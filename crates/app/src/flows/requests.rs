@@ -26,7 +26,7 @@ use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 const STAGE_TIME: Duration = Duration::from_mins(10);
 
 /// What every layer takes. What is left out comes from the flow, then from the configuration.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOptions {
     /// The agent of every executor that names none.
     pub backend: Option<String>,
@@ -70,6 +70,9 @@ pub struct StageAsked {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PhaseAsked {
     pub name: String,
+    /// What its phases work on, where they leave that to the call.
+    #[serde(default)]
+    pub target: Option<String>,
     pub options: FlowOptions,
 }
 
@@ -119,6 +122,9 @@ pub(crate) struct FlowSettings {
     /// What people answered where it asked, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) answers: Vec<String>,
+    /// What the call said, for what is only planned on the way.
+    #[serde(default)]
+    pub(crate) options: FlowOptions,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -288,7 +294,7 @@ impl Planned {
         let of_work = |work: &StageWork| match work {
             StageWork::Exec(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
             StageWork::Orchestrate(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
-            StageWork::Sentinel => None,
+            StageWork::Sentinel | StageWork::Planned(_) => None,
         };
         let of_stages = |plan: &OrchestratorPlan| {
             plan.stages.iter().filter_map(|stage| of_work(&stage.work)).collect::<Vec<_>>()
@@ -324,11 +330,14 @@ impl Ready<'_> {
             retries: flows.retries,
             max_attempts: flows.max_attempts,
             max_parallel: flows.max_parallel,
+            max_items: flows.max_items,
+            max_planned: flows.max_planned,
+            max_rounds: flows.max_rounds,
         }
     }
 
     /// The scenario of the call, where it can be found from anywhere.
-    fn scenario(&self) -> Result<Option<PathBuf>> {
+    pub(crate) fn scenario(&self) -> Result<Option<PathBuf>> {
         let absolute = |path: &Path| {
             self.around.cwd.join(path).canonicalize().map_err(|source| {
                 Error::new(Fault::Usage, format!("there is no {}", spore_plain::path(path)))
@@ -338,13 +347,13 @@ impl Ready<'_> {
         self.options.scenario.as_deref().map(absolute).transpose()
     }
 
+    /// Fills in what the call says; its extra context is for the caller to add.
     fn fill_exec(&self, plan: &mut ExecPlan) -> Result<()> {
         plan.backend = plan.backend.take().or_else(|| self.options.backend.clone());
         plan.scenario = plan.scenario.take().or(self.scenario()?);
         plan.model = plan.model.take().or_else(|| self.options.model.clone());
         let timeout = plan.timeout.or(self.options.timeout);
         plan.timeout = Some(timeout.unwrap_or(STAGE_TIME));
-        plan.prompt.push_str(&self.extra_context());
         Ok(())
     }
 
@@ -364,16 +373,18 @@ impl Ready<'_> {
                     task.scenario = task.scenario.take().or(self.scenario()?);
                     task.model = task.model.take().or_else(|| self.options.model.clone());
                     task.timeout = task.timeout.or(self.options.timeout);
-                    task.task.push_str(&self.extra_context());
                 }
-                StageWork::Sentinel => {}
+                StageWork::Sentinel | StageWork::Planned(_) => {}
             }
+            stage.add_to_task(&self.extra_context());
         }
         Ok(())
     }
 }
 
 pub(crate) mod plan {
+    use spore_compose::{OrchestratorPlan, PlannedWork};
+
     use super::{
         ExecAsked, PhaseAsked, Planned, Ready, Result, SentinelAsked, StageAsked, flows,
         unplannable,
@@ -384,6 +395,7 @@ pub(crate) mod plan {
         let mut plan =
             flows.exec(&asked.name, &asked.action, &asked.target).map_err(unplannable)?;
         ready.fill_exec(&mut plan)?;
+        plan.prompt.push_str(&ready.extra_context());
         Ok(Planned::Exec { plan })
     }
 
@@ -397,11 +409,28 @@ pub(crate) mod plan {
 
     pub(crate) fn phase(ready: &Ready<'_>, asked: &PhaseAsked) -> Result<Planned> {
         let flows = flows(ready)?;
-        let mut plan = flows.phases(&asked.name, &ready.habits()).map_err(unplannable)?;
+        let target = asked.target.as_deref();
+        let mut plan = flows.phases(&asked.name, target, &ready.habits()).map_err(unplannable)?;
         for phase in &mut plan.phases {
             ready.fill(&mut phase.orchestrator)?;
         }
         Ok(Planned::Phase { plan })
+    }
+
+    /// Plans what a stage made a plan of, or says what is wrong with it.
+    pub(crate) fn made(
+        ready: &Ready<'_>,
+        (name, work): (&str, &PlannedWork),
+        text: String,
+    ) -> Result<std::result::Result<OrchestratorPlan, String>> {
+        let planned = flows(ready)?.planned((name, work), text, &ready.habits());
+        match planned {
+            Ok(mut plan) => {
+                ready.fill(&mut plan)?;
+                Ok(Ok(plan))
+            }
+            Err(error) => Ok(Err(error.to_string())),
+        }
     }
 
     pub(crate) fn sentinel(ready: &Ready<'_>, asked: &SentinelAsked) -> Result<Planned> {
@@ -459,7 +488,7 @@ fn flows(ready: &Ready<'_>) -> Result<Flows> {
     let dir = workspace.spore_dir().join("flows");
     let mut paths = paths_in(&dir)
         .map_err(|error| Error::io(format!("cannot read {}", spore_plain::path(&dir)), error))?;
-    paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
+    paths.retain(|path| path.extension().is_some_and(|end| end == "toml" || end == "json"));
     let mut files = Vec::new();
     for path in paths {
         let text = spore_effects::files::read_text(&path).map_err(|error| {
@@ -487,6 +516,9 @@ fn unplannable(error: PlanError) -> Error {
         PlanError::Unknown { known, .. } => format!("there are: {}", known.join(", ")),
         PlanError::Outside { .. } => {
             "name a path below the project's root, without `..`".to_owned()
+        }
+        PlanError::NoTarget { coordinator } => {
+            format!("name what they work on: spore phase {coordinator} TARGET")
         }
     };
     Error::new(Fault::Usage, error.to_string()).hint(hint)

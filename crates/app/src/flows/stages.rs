@@ -1,15 +1,20 @@
 //! L2: an orchestrator's stages, each a child run of the layer below.
 
+use std::collections::BTreeSet;
+
 use spore_compose::{
-    ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, SignalPointer, StageEntry,
-    StageNext, StageStep, StageWork, Stages, StagesEnding, WorkLine, refinement,
+    ChildEnd, Diagnosis, FlowData, OrchestratorPlan, Parked, PartStatus, PlannedWork,
+    SignalPointer, StageEntry, StageNext, StageStep, StageWork, Stages, StagesEnding, WorkLine,
+    refinement,
 };
-use spore_model::{Begun, CommitId, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
+use spore_model::{
+    Begun, CommitId, EffectClass, Fault, Outcome, Run, RunId, RunKind, StepKey, Ticket,
+};
 
 use super::branch::FlowBranch;
-use super::execs::Exec;
+use super::fan_out::FanOut;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
-use super::verified::Verified;
+use super::turn::StageTurn;
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::{Error, Progress, Result, Update};
@@ -39,6 +44,7 @@ impl Orchestrator<'_> {
         let details = Run { task: Some(task), ..self.ground.blank(self.place.run, RunKind::Stage) };
         self.ground.open(&self.place, RunKind::Stage, &details)?;
         let mut machine = Stages::new(self.plan.clone());
+        let mut projected = BTreeSet::new();
         let mut tip = self.line().map(|line| line.tip);
         let mut next = machine.start();
         loop {
@@ -48,7 +54,7 @@ impl Orchestrator<'_> {
                 StageNext::End(ending) => return Ok(StagesOver::Ended(ending)),
             };
             next = self.step(&mut machine, &step, &mut tip, progress)?;
-            self.project(&machine)?;
+            self.project(&machine, &mut projected)?;
         }
     }
 
@@ -97,7 +103,7 @@ impl Orchestrator<'_> {
         let stages = ending.manifest.stages.iter().enumerate();
         let mut failed = stages.filter(|(_, entry)| entry.status == PartStatus::Failure);
         match failed.next_back() {
-            Some((at, entry)) => Ok(self.recorded(at, entry.attempts)?.diagnosis),
+            Some((at, entry)) => Ok(self.recorded(at, entry)?.diagnosis),
             None => Ok(String::new()),
         }
     }
@@ -110,7 +116,7 @@ impl Orchestrator<'_> {
         progress: &mut dyn Progress,
     ) -> Result<StageNext> {
         let ground = self.ground;
-        let StageStep::Run { stage, attempt, diagnosis } = step else {
+        let StageStep::Run { stage, round, attempt, diagnosis } = step else {
             return self.conclude(machine, step, progress);
         };
         let key = step.key(&self.plan);
@@ -118,14 +124,22 @@ impl Orchestrator<'_> {
         let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
             Begun::Done(end) => {
+                if ground.has_lost(&self.place, &key, &end)? {
+                    let name = format!("{}{}", self.prefix, self.plan.stages[*stage].name);
+                    progress.update(&gone(&name));
+                    return Ok(machine.lost(step));
+                }
                 self.goes_on_from(&end, tip);
                 return Ok(machine.apply(step, &end));
             }
             Begun::Do(ticket) => ticket,
         };
-        let place = self.child(*stage, *attempt, &ticket)?;
+        let place = self.child(*stage, (*round, *attempt), &ticket)?;
         progress.update(&Update::layer("exec", &place.name, started(*attempt), None));
-        let end = self.run_stage(*stage, place, (tip.as_ref(), diagnosis.as_ref()), progress)?;
+        let plan = &self.plan.stages[*stage];
+        let data = if plan.asks() { machine.data() } else { FlowData::default() };
+        let known = (&data, tip.as_ref(), diagnosis.as_ref());
+        let end = self.run_stage(*stage, place, known, progress)?;
         let next = machine.apply(step, &end);
         // What has to wait has no result yet: resume does it again.
         if !matches!(next, StageNext::Park(_)) {
@@ -170,14 +184,23 @@ impl Orchestrator<'_> {
         Ok(machine.apply(step, &end))
     }
 
-    fn child(&self, stage: usize, attempt: u32, ticket: &Ticket) -> Result<LayerPlace> {
+    fn child(
+        &self,
+        stage: usize,
+        (round, attempt): (u32, u32),
+        ticket: &Ticket,
+    ) -> Result<LayerPlace> {
         let name = &self.plan.stages[stage].name;
+        let mut dir = self.place.dir.join("stages").join(name);
+        if round > 1 {
+            dir.push(format!("round-{round}"));
+        }
         Ok(LayerPlace {
             run: ticket.planned("child").map_err(bug)?,
             parent: Some(self.place.run),
             attempt,
             name: format!("{}{name}", self.prefix),
-            dir: self.place.dir.join("stages").join(name).join(format!("attempt-{attempt}")),
+            dir: dir.join(format!("attempt-{attempt}")),
             depth: self.place.depth + 1,
             budget: self.place.budget,
         })
@@ -187,28 +210,64 @@ impl Orchestrator<'_> {
         &self,
         stage: usize,
         place: LayerPlace,
-        (tip, diagnosis): (Option<&CommitId>, Option<&Diagnosis>),
+        (data, tip, diagnosis): (&FlowData, Option<&CommitId>, Option<&Diagnosis>),
         progress: &mut dyn Progress,
     ) -> Result<ChildEnd> {
+        let (ground, resolution) = (self.ground, self.plan.resolution.as_deref());
         let plan = &self.plan.stages[stage];
         let name = place.name.clone();
-        let end = match &plan.work {
-            StageWork::Exec(exec) => {
-                let resolution = self.plan.resolution.as_deref();
-                let (ground, budget) = (self.ground, plan.budget);
-                let start = tip.cloned();
-                let exec = Exec { ground, place, plan: exec, diagnosis, resolution, budget, start };
-                exec.work(progress)?.end
+        let end = if plan.each.is_some() {
+            let (max_attempts, start) = (self.plan.max_attempts, tip.cloned());
+            FanOut { ground, place, plan, data, max_attempts, resolution, diagnosis, start }
+                .work(progress)?
+        } else {
+            match plan.whole(data) {
+                Err(missing) => {
+                    ChildEnd::new(place.run, Outcome::Failure, Some(missing.to_string()))
+                }
+                Ok(plan) => match &plan.work {
+                    StageWork::Planned(work) => self.planned(place, work, tip, progress)?,
+                    _ => StageTurn { ground, plan: &plan, resolution, diagnosis, tip }
+                        .work(place, progress)?,
+                },
             }
-            StageWork::Orchestrate(task) => {
-                let asked = Verified { plan: task, budget: plan.budget, diagnosis, start: tip };
-                super::verified::run(self.ground, &place, &asked, progress)?
-            }
-            StageWork::Sentinel => super::checks::run(self.ground, &place, tip, progress)?,
         };
         let status = spore_compose::status(end.outcome);
         progress.update(&Update::layer("exec", &name, status, end.reason.clone()));
         Ok(end)
+    }
+
+    /// Runs the stages of a plan that an earlier stage made. The plan is settled once.
+    fn planned(
+        &self,
+        place: LayerPlace,
+        work: &PlannedWork,
+        tip: Option<&CommitId>,
+        progress: &mut dyn Progress,
+    ) -> Result<ChildEnd> {
+        let (ground, name) = (self.ground, place.name.clone());
+        let details = ground.blank(place.run, RunKind::Stage);
+        ground.open(&place, RunKind::Stage, &details)?;
+        let key = StepKey::new("plan".to_owned()).map_err(bug)?;
+        let planned =
+            ground.steps(&place).once(&key, |_, _| match ground.text_at(tip, &work.plan)? {
+                None => Ok(Err(format!("there is no plan {}", work.plan))),
+                Some(text) => (ground.planner)((&name, work), text),
+            })?;
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(reason) => {
+                let (outcome, points_at) = (Outcome::Failure, None);
+                let ending = LayerEnding { outcome, reason: Some(&reason), points_at };
+                ground.end(&place, RunKind::Stage, &ending, &reason)?;
+                return Ok(ChildEnd::new(place.run, outcome, Some(reason)));
+            }
+        };
+        let (prefix, start) = (format!("{name}."), tip.cloned());
+        let stages = Orchestrator { ground, place, plan, prefix, start };
+        let over = stages.work(progress)?;
+        let end = stages.told(&over)?;
+        Ok(ChildEnd { parts: end.stages.clone(), stages: Vec::new(), ..end })
     }
 
     fn finish(&self, ending: &StagesEnding) -> Result<()> {
@@ -233,14 +292,14 @@ impl Orchestrator<'_> {
         }
     }
 
-    /// Writes a signal file for each stage whose fate is decided.
-    fn project(&self, machine: &Stages) -> Result<()> {
+    /// Writes a signal file for each stage whose fate is decided, once in each process.
+    fn project(&self, machine: &Stages, projected: &mut BTreeSet<RunId>) -> Result<()> {
         for (at, entry) in machine.settled() {
-            let Some(run) = entry.run else { continue };
+            let Some(run) = entry.run.filter(|run| projected.insert(*run)) else { continue };
             let name = format!("{}{}", self.prefix, self.plan.stages[at].name);
             self.ground.signal(run, &name, &self.pointer(entry))?;
             if entry.exit_code == Some(Outcome::NeedsRefinement.exit_code()) {
-                let end = self.recorded(at, entry.attempts)?;
+                let end = self.recorded(at, entry)?;
                 let text = refinement(&name, &end, entry.attempts);
                 let path = self.ground.dir().join(format!("refinements/exec-{name}.md"));
                 self.ground.write(&path, &text)?;
@@ -249,12 +308,40 @@ impl Orchestrator<'_> {
         Ok(())
     }
 
-    /// Returns what is on record of an attempt at a stage.
-    fn recorded(&self, stage: usize, attempt: u32) -> Result<ChildEnd> {
-        let key = StageStep::Run { stage, attempt, diagnosis: None }.key(&self.plan);
+    /// Returns what is on record of the last attempt at a stage.
+    fn recorded(&self, stage: usize, entry: &StageEntry) -> Result<ChildEnd> {
+        let (round, attempt) = (entry.rounds.unwrap_or(1), entry.attempts);
+        let key = StageStep::Run { stage, round, attempt, diagnosis: None }.key(&self.plan);
         let missing = || Error::new(Fault::Bug, format!("step {key} has no record"));
         self.ground.steps(&self.place).result(&key)?.ok_or_else(missing)
     }
+}
+
+impl ActiveFlow<'_> {
+    /// Returns whether what a part left is gone that is on record as done. That it was found gone
+    /// is on record from then on, so that every process decides the same.
+    pub(crate) fn has_lost(
+        &self,
+        place: &LayerPlace,
+        key: &StepKey,
+        end: &ChildEnd,
+    ) -> Result<bool> {
+        let steps = self.steps(place);
+        let gone = StepKey::new(format!("gone/{key}")).map_err(bug)?;
+        if steps.result::<bool>(&gone)?.is_some() {
+            return Ok(true);
+        }
+        if self.holds(end)? {
+            return Ok(false);
+        }
+        steps.once(&gone, |_, _| Ok(true))
+    }
+}
+
+/// Tells that a part is done again, and why.
+pub(crate) fn gone(name: &str) -> Update {
+    let why = "what it left is gone: it is done again".to_owned();
+    Update::layer("exec", name, "PENDING".to_owned(), Some(why))
 }
 
 fn started(attempt: u32) -> String {

@@ -66,7 +66,7 @@ pub(crate) fn run(
     let ran = within(ground.around, &asked, &under, progress);
     let more = cost(ground, place)?.as_nanos().saturating_sub(before.as_nanos());
     ground.settle(node, Usd::from_nanos(more));
-    ground.live_report()?;
+    ground.report_run(place.run)?;
     match (ran, ground.journal.run(place.run)?) {
         (_, Some(run)) if run.state == RunState::Ended => told(ground, place, &run),
         (Ok(_), Some(run)) => Ok(ChildEnd { park: run.park, ..told(ground, place, &run)? }),
@@ -83,11 +83,14 @@ fn cost(ground: &ActiveFlow<'_>, place: &LayerPlace) -> Result<Usd> {
 /// The task, and why an earlier attempt at it was not accepted.
 fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
     match diagnosis {
-        Some(diagnosis) => format!(
-            "{}\n\nAn earlier attempt at this was not accepted: {}\n",
-            plan.task.trim_end(),
-            diagnosis.reason
-        ),
+        Some(diagnosis) => {
+            let (task, reason) = (plan.task.trim_end(), &diagnosis.reason);
+            let told = match diagnosis.output.trim() {
+                "" => String::new(),
+                output => format!("\n{}", spore_plain::fenced("text", output)),
+            };
+            format!("{task}\n\nAn earlier attempt at this was not accepted: {reason}\n{told}")
+        }
         None => plan.task.clone(),
     }
 }

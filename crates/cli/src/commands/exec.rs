@@ -29,6 +29,7 @@ pub(crate) struct ExecArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ExecArgs) -> Result<u8> {
+    let around = &args.flow.surroundings(around)?;
     let asked = ExecAsked {
         name: args.name.clone(),
         action: args.action.clone(),

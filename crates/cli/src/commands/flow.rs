@@ -36,12 +36,20 @@ pub(crate) struct FlowArgs {
     /// A file that every session is told beside its task
     #[arg(long, value_name = "FILE")]
     extra_context: Option<PathBuf>,
+    /// Work on the project of this directory; files that are named are looked for there
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
     /// Tell what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 impl FlowArgs {
+    /// Returns where the command is as good as called.
+    pub(super) fn surroundings(&self, around: &Surroundings) -> Result<Surroundings> {
+        around.called_in(self.cwd.as_deref())
+    }
+
     pub(super) fn options(&self, around: &Surroundings) -> Result<FlowOptions> {
         let read = |path: &PathBuf| read_file(around, path);
         Ok(FlowOptions {

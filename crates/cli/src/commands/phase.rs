@@ -15,17 +15,21 @@ use crate::ui::Ui;
 /// 20 interrupted, 21 timed out, 75 parked for quota.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  spore phase release\n  spore phase release --budget 10 --json\n  spore resume                  go on where it was stopped"
+    after_help = "Examples:\n  spore phase release\n  spore phase release --budget 10 --json\n  spore phase feature tabs      where its phases say {target}\n  spore resume                  go on where it was stopped"
 )]
 pub(crate) struct PhaseArgs {
     /// The coordinator
     name: String,
+    /// What its phases work on, where they say `{target}`
+    target: Option<String>,
     #[command(flatten)]
     flow: FlowArgs,
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PhaseArgs) -> Result<u8> {
-    let asked = PhaseAsked { name: args.name.clone(), options: args.flow.options(around)? };
+    let around = &args.flow.surroundings(around)?;
+    let (name, target) = (args.name.clone(), args.target.clone());
+    let asked = PhaseAsked { name, target, options: args.flow.options(around)? };
     listen_for_signals(&around.interrupt)?;
     let report = spore_app::phase(around, &asked, ui)?;
     ui.answer(&report, || flow::ending(&report));

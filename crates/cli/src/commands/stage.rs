@@ -29,6 +29,7 @@ pub(crate) struct StageArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &StageArgs) -> Result<u8> {
+    let around = &args.flow.surroundings(around)?;
     let asked = StageAsked {
         name: args.name.clone(),
         modifier: args.modifier.clone(),

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use spore_model::{Outcome, RunId};
 
 use super::*;
+use crate::late::LateWords;
 use crate::plan::{ExecPlan, StageWork};
 
 fn stage(name: &str) -> StagePlan {
@@ -28,14 +29,20 @@ fn stage(name: &str) -> StagePlan {
         required: true,
         idempotent: true,
         budget: None,
+        late: LateWords::default(),
+        each: None,
+        rounds: None,
+        makes: None,
     }
 }
 
 pub(crate) fn plan(stages: Vec<StagePlan>) -> OrchestratorPlan {
     OrchestratorPlan {
         orchestrator: "ospec".into(),
+        description: None,
         modifier: "full".into(),
         target: "t".into(),
+        late_target: None,
         max_attempts: 4,
         stages,
         spent: BTreeMap::new(),
@@ -186,18 +193,7 @@ fn attempts_of_an_earlier_phase_count() {
 #[test]
 fn only_what_failed_is_run_again_where_only_that_is_asked() {
     let stages: Vec<StagePlan> = ["A", "B?~00"].map(read_stage).into();
-    let passed = vec![StageEntry {
-        name: "A".into(),
-        status: PartStatus::Success,
-        exit_code: Some(0),
-        artifact: None,
-        error: None,
-        attempts: 1,
-        run: Some(run(7)),
-        grade: None,
-        commit: None,
-        artifact_mark: None,
-    }];
+    let passed = vec![StageEntry { run: Some(run(7)), ..StageEntry::passed("A") }];
     let machine = Stages::new(OrchestratorPlan { passed, ..plan(stages) });
     assert_eq!(play(machine, &[0]), "stage/B/1\nfinish\nend 0 A:Success×1 B:Success×1");
 }

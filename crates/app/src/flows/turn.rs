@@ -1,0 +1,139 @@
+//! The turn of one stage: its work, and whether what it left is what later stages take it for.
+
+use spore_compose::{
+    ChildEnd, Diagnosis, Grade, MadeFor, PlannedWork, RoundsPlan, StagePlan, StageWork, read_items,
+};
+use spore_model::{CommitId, Fault, Outcome};
+
+use super::execs::{Exec, tail};
+use super::flow::{ActiveFlow, LayerPlace};
+use super::verified::{self, Verified};
+use super::worksite::hash;
+use crate::{Error, Progress, Result};
+
+/// One stage, or one part of one, whose texts are whole.
+#[derive(Clone, Copy)]
+pub(crate) struct StageTurn<'a> {
+    pub(crate) ground: &'a ActiveFlow<'a>,
+    pub(crate) plan: &'a StagePlan,
+    pub(crate) resolution: Option<&'a str>,
+    pub(crate) diagnosis: Option<&'a Diagnosis>,
+    /// What those before it left.
+    pub(crate) tip: Option<&'a CommitId>,
+}
+
+impl StageTurn<'_> {
+    /// Does the work of the stage. A plan's stages are for whoever runs stages.
+    pub(crate) fn work(&self, place: LayerPlace, progress: &mut dyn Progress) -> Result<ChildEnd> {
+        let Self { ground, plan, resolution, diagnosis, tip } = *self;
+        let budget = plan.budget;
+        let end = match &plan.work {
+            StageWork::Exec(exec) => {
+                let start = tip.cloned();
+                let exec = Exec { ground, place, plan: exec, diagnosis, resolution, budget, start };
+                exec.work(progress)?.end
+            }
+            StageWork::Orchestrate(task) => {
+                let asked = Verified { plan: task, budget, diagnosis, start: tip };
+                verified::run(ground, &place, &asked, progress)?
+            }
+            StageWork::Sentinel => super::checks::run(ground, &place, tip, progress)?,
+            StageWork::Planned(_) => {
+                return Err(Error::new(Fault::Bug, "the stages of a plan are no turn of one"));
+            }
+        };
+        let end = self.held_to_use(end)?;
+        match &plan.rounds {
+            Some(rounds) => self.says(rounds, end),
+            None => Ok(end),
+        }
+    }
+
+    /// Fails a stage that left a list or a plan which cannot be used, so that it is told why while
+    /// it can still mend it.
+    fn held_to_use(&self, end: ChildEnd) -> Result<ChildEnd> {
+        let (Some(made), Some(path)) = (&self.plan.makes, &end.artifact) else { return Ok(end) };
+        if end.outcome != Outcome::Success {
+            return Ok(end);
+        }
+        let text = self.artifact(&end)?.unwrap_or_default();
+        let problem = match made {
+            MadeFor::List { max_items } => read_items(path, &text, *max_items).err(),
+            MadeFor::Plan { stage, max_stages } => {
+                let target = self.plan.name.clone();
+                let work = PlannedWork { plan: path.clone(), target, max_stages: *max_stages };
+                (self.ground.planner)((stage, &work), text)?.err()
+            }
+        };
+        Ok(match problem {
+            None => end,
+            Some(problem) => {
+                let reason = Some(format!("what it left cannot be used: {problem}"));
+                ChildEnd { outcome: Outcome::Failure, reason, ..end }
+            }
+        })
+    }
+
+    /// Looks whether a stage that is repeated says that it is enough.
+    fn says(&self, rounds: &RoundsPlan, end: ChildEnd) -> Result<ChildEnd> {
+        if let StageWork::Sentinel = self.plan.work {
+            let enough = if rounds.until == "WARN" { Grade::Warn } else { Grade::Pass };
+            let says_until = end.grade.map(|grade| grade <= enough);
+            return Ok(ChildEnd { says_until, ..end });
+        }
+        if end.outcome != Outcome::Success {
+            return Ok(end);
+        }
+        let text = self.artifact(&end)?.unwrap_or_default();
+        let says = rounds.is_said(&text);
+        let cap = usize::try_from(self.ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
+        // What it wrote is what the next round has to go by.
+        let diagnosis = if says { end.diagnosis.clone() } else { tail(&text, cap) };
+        Ok(ChildEnd { says_until: Some(says), diagnosis, ..end })
+    }
+
+    fn artifact(&self, end: &ChildEnd) -> Result<Option<String>> {
+        let Some(path) = &end.artifact else { return Ok(None) };
+        let at = end.artifact_mark.as_ref().map(|mark| &mark.commit);
+        self.ground.text_at(at, path)
+    }
+}
+
+impl ActiveFlow<'_> {
+    /// Reads a file of the flow's work: in a commit, or where a flow without a branch works.
+    pub(crate) fn text_at(&self, at: Option<&CommitId>, path: &str) -> Result<Option<String>> {
+        let content = match (&self.branch, at) {
+            (Some(branch), Some(at)) => branch.repository.read_file(at, path)?,
+            _ => std::fs::read(self.own_dir.join(path)).ok(),
+        };
+        Ok(content.map(|content| String::from_utf8_lossy(&content).into_owned()))
+    }
+
+    /// Returns whether what a stage or phase left is still there: its commit, and its artifacts as
+    /// they were.
+    pub(crate) fn holds(&self, end: &ChildEnd) -> Result<bool> {
+        if end.outcome != Outcome::Success {
+            return Ok(true);
+        }
+        let Some(branch) = &self.branch else {
+            let is_there = |path: &String| self.own_dir.join(path).is_file();
+            return Ok(end.artifact.iter().all(is_there));
+        };
+        if let Some(line) = &end.line
+            && branch.repository.tree_of(&line.tip).is_err()
+        {
+            return Ok(false);
+        }
+        let own = (end.artifact.as_deref(), end.artifact_mark.as_ref());
+        let below = end.stages.iter().chain(&end.parts);
+        let below = below.map(|entry| (entry.artifact.as_deref(), entry.artifact_mark.as_ref()));
+        for (path, mark) in below.chain([own]) {
+            let (Some(path), Some(mark)) = (path, mark) else { continue };
+            let content = branch.repository.read_file(&mark.commit, path).ok().flatten();
+            if content.is_none_or(|content| hash(&content) != mark.hash) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,203 @@
+//! One stage of an orchestrator, as a flow file or a plan made on the way says it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use spore_config::{ConfigError, SettingPlace};
+use spore_model::Usd;
+
+use crate::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
+use crate::flow_node::FlowNode;
+use crate::flow_text::{HoleData, filled, needs, plain, without_ending};
+
+/// The executor that is a whole verified run.
+pub(crate) const ORCHESTRATE: &str = "orchestrate";
+/// The executor that is one cycle of the project's own checks.
+pub(crate) const SENTINEL: &str = "sentinel";
+/// The executor that is the stages of a plan which an earlier stage made.
+pub(crate) const PLANNED: &str = "planned";
+pub(crate) const BUILT_IN: [&str; 3] = [ORCHESTRATE, SENTINEL, PLANNED];
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Stage {
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) executor: PlacedValue<String>,
+    pub(crate) action: Option<PlacedValue<String>>,
+    pub(crate) target: Option<PlacedValue<String>>,
+    pub(crate) prompt: Option<PlacedValue<String>>,
+    pub(crate) task: Option<PlacedValue<String>>,
+    pub(crate) backend: Option<String>,
+    pub(crate) scenario: Option<PathBuf>,
+    pub(crate) model: Option<String>,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) max_bounces: Option<u32>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) artifact: Option<PlacedValue<String>>,
+    pub(crate) heal: Option<u32>,
+    pub(crate) retry: Option<u32>,
+    pub(crate) required: bool,
+    pub(crate) idempotent: bool,
+    pub(crate) budget: Option<Usd>,
+    pub(crate) each: Option<StageEach>,
+    pub(crate) max_parallel: Option<u32>,
+    pub(crate) until: Option<PlacedValue<String>>,
+    /// Where another round begins: at an earlier stage, or at this one.
+    pub(crate) from: Option<PlacedValue<String>>,
+    pub(crate) max_rounds: Option<u32>,
+    /// The file that says which stages there are.
+    pub(crate) plan: Option<PlacedValue<String>>,
+    pub(crate) max_stages: Option<u32>,
+}
+
+/// What a stage is done for one by one.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum StageEach {
+    Items(Vec<PlacedValue<String>>),
+    /// The file that lists them.
+    File(PlacedValue<String>),
+}
+
+/// The keys of a stage that mean something to each kind of work.
+pub(crate) const STAGE_KEYS: [&str; 6] =
+    ["name", "executor", "heal", "retry", "required", "idempotent"];
+pub(crate) const SESSION_KEYS: [&str; 9] = [
+    "target",
+    "backend",
+    "scenario",
+    "model",
+    "max_turns",
+    "timeout",
+    "budget_usd",
+    "each",
+    "max_parallel",
+];
+pub(crate) const EXECUTOR_KEYS: [&str; 4] = ["action", "args", "artifact", "prompt"];
+pub(crate) const ROUND_KEYS: [&str; 3] = ["until", "from", "max_rounds"];
+pub(crate) const ORCHESTRATE_KEYS: [&str; 2] = ["task", "max_bounces"];
+pub(crate) const PLANNED_KEYS: [&str; 3] = ["target", "plan", "max_stages"];
+/// What a stage of a plan that an agent made may say: what is done, never by whom or with what.
+pub(crate) const MADE_KEYS: [&str; 8] =
+    ["name", "executor", "action", "target", "task", "artifact", "required", "idempotent"];
+
+impl Stage {
+    pub(crate) fn read(
+        section: &FlowSection<'_>,
+        usual: Option<&PlacedValue<String>>,
+    ) -> Result<Self, ConfigError> {
+        let name = section.needed("name")?;
+        refuse_bad_name(&name.value, &format!("{}.name", section.path), &name.place)?;
+        let executor = match (section.text("executor")?, usual) {
+            (Some(own), _) => without_ending(own),
+            (None, Some(usual)) => without_ending(usual.clone()),
+            (None, None) => return Err(needs(section, "executor")),
+        };
+        let own: [&[&str]; 3] = match executor.value.as_str() {
+            ORCHESTRATE => [&SESSION_KEYS, &ORCHESTRATE_KEYS, &[]],
+            SENTINEL => [&ROUND_KEYS, &[], &[]],
+            PLANNED => [&PLANNED_KEYS, &[], &[]],
+            _ => [&SESSION_KEYS, &EXECUTOR_KEYS, &ROUND_KEYS],
+        };
+        section.only(&[&STAGE_KEYS, own[0], own[1], own[2]].concat())?;
+        let each = read_each(section)?;
+        let item: &[&str] = if each.is_some() { &["item"] } else { &[] };
+        let holes = [&["action", "target"], item].concat();
+        let text = |key: &str, holes: &[&str]| filled(section, key, holes, HoleData::Stages);
+        Ok(Self {
+            name,
+            each,
+            max_parallel: section.count("max_parallel", 1)?,
+            until: section.text("until")?,
+            from: section.text("from")?,
+            max_rounds: section.count("max_rounds", 1)?,
+            plan: match executor.value.as_str() {
+                PLANNED => Some(filled_needed(section, "plan")?),
+                _ => None,
+            },
+            max_stages: section.count("max_stages", 1)?,
+            executor,
+            action: match section.text("action")? {
+                Some(action) => Some(action),
+                None => only_argument(section)?,
+            },
+            target: text("target", &[&["target"], item].concat())?,
+            prompt: text("prompt", &holes)?,
+            task: text("task", &[&["target"], item].concat())?,
+            backend: plain(section.text("backend")?),
+            scenario: plain(section.text("scenario")?).map(PathBuf::from),
+            model: plain(section.text("model")?),
+            max_turns: section.count("max_turns", 1)?,
+            max_bounces: section.count("max_bounces", 1)?,
+            timeout: section.time("timeout")?,
+            artifact: text("artifact", &holes)?,
+            heal: section.count("heal", 0)?,
+            retry: section.count("retry", 0)?,
+            required: section.flag("required")?.unwrap_or(true),
+            idempotent: section.flag("idempotent")?.unwrap_or(true),
+            budget: section.dollars("budget_usd")?,
+        })
+    }
+}
+
+/// Reads the stages of a plan that a stage made. They use what the flow files define, and define
+/// nothing themselves.
+pub(crate) fn read_made(file: &FlowFile, most: u32) -> Result<Vec<Stage>, ConfigError> {
+    let root = FlowNode::read(file)?;
+    let whole = FlowSection::whole(file, root.entries().unwrap_or_default());
+    whole.only(&["stages"])?;
+    let sections = whole.each("stages")?;
+    let bad = |place: &SettingPlace, problem: String| ConfigError::BadValue {
+        place: place.clone(),
+        key: "stages".to_owned(),
+        problem,
+    };
+    if sections.is_empty() {
+        return Err(bad(&file.place(Some(0..0)), "needs at least one stage".to_owned()));
+    }
+    if let Some(over) = sections.get(most as usize) {
+        let count = sections.len();
+        return Err(bad(&over.place, format!("has {count} stages; at most {most} are run")));
+    }
+    let mut stages = Vec::new();
+    for section in &sections {
+        section.only(&MADE_KEYS)?;
+        let stage = Stage::read(section, None)?;
+        if stage.executor.value == PLANNED {
+            let problem = "a plan cannot have plans in it".to_owned();
+            return Err(bad(&stage.executor.place, problem));
+        }
+        stages.push(stage);
+    }
+    Ok(stages)
+}
+
+fn read_each(section: &FlowSection<'_>) -> Result<Option<StageEach>, ConfigError> {
+    let Some(field) = section.field("each") else { return Ok(None) };
+    if field.is_list() {
+        let items = section.texts("each")?;
+        return match items.is_empty() {
+            true => Err(field.bad("needs at least one thing".to_owned())),
+            false => Ok(Some(StageEach::Items(items))),
+        };
+    }
+    let file = filled(section, "each", &["target"], HoleData::Stages);
+    match file {
+        Ok(file) => Ok(file.map(StageEach::File)),
+        Err(ConfigError::WrongType { .. }) => Err(field.wrong("a list of texts, or a file's path")),
+        Err(error) => Err(error),
+    }
+}
+
+fn filled_needed(section: &FlowSection<'_>, key: &str) -> Result<PlacedValue<String>, ConfigError> {
+    filled(section, key, &["target"], HoleData::Stages)?.ok_or_else(|| needs(section, key))
+}
+
+/// The configs of other tools name the action as the only argument.
+fn only_argument(section: &FlowSection<'_>) -> Result<Option<PlacedValue<String>>, ConfigError> {
+    let mut args = section.texts("args")?;
+    match (args.len(), section.field("args")) {
+        (0 | 1, _) | (_, None) => Ok(args.pop()),
+        (_, Some(field)) => {
+            Err(field.bad("has more than the action; say the rest in `target`".to_owned()))
+        }
+    }
+}

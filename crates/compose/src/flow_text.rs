@@ -1,0 +1,71 @@
+//! Texts of a flow file that have holes, and what is said where one cannot be filled.
+
+use spore_config::ConfigError;
+
+use crate::flow_file::{FlowSection, PlacedValue, nearest};
+use crate::template;
+use crate::wording::DataHole;
+
+/// Which data a text may ask for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum HoleData {
+    None,
+    Stages,
+    Phases,
+}
+
+/// Reads a text with holes, and refuses a hole that is not among `holes` and asks for no data.
+pub(crate) fn filled(
+    section: &FlowSection<'_>,
+    key: &str,
+    holes: &[&str],
+    data: HoleData,
+) -> Result<Option<PlacedValue<String>>, ConfigError> {
+    let Some(spot) = section.text(key)? else { return Ok(None) };
+    let wrong = |problem: String| ConfigError::BadValue {
+        place: spot.place.clone(),
+        key: format!("{}.{key}", section.path),
+        problem,
+    };
+    for hole in template::holes(&spot.value).filter(|hole| !holes.contains(hole)) {
+        let problem = match (DataHole::read(hole), data) {
+            (Some(Ok(DataHole::Stage { .. })), HoleData::Stages)
+            | (Some(Ok(DataHole::Phase { .. })), HoleData::Phases) => continue,
+            (Some(Err(problem)), _) => format!("is wrong: {problem}"),
+            (Some(Ok(DataHole::Item)), _) => {
+                format!("has a hole {{{hole}}} that only a stage with `each` fills")
+            }
+            (Some(Ok(DataHole::Stage { .. })), _) => {
+                format!("has a hole {{{hole}}}; only what a stage says of itself may have it")
+            }
+            (Some(Ok(DataHole::Phase { .. })), _) => {
+                format!("has a hole {{{hole}}}; only the target of a phase may have it")
+            }
+            (None, _) => {
+                let meant = nearest(hole, holes).map(|hole| format!("; did you mean {{{hole}}}?"));
+                let meant = meant.unwrap_or_default();
+                format!("has a hole {{{hole}}} that nothing fills{meant}")
+            }
+        };
+        return Err(wrong(problem));
+    }
+    Ok(Some(spot))
+}
+
+pub(crate) fn needs(section: &FlowSection<'_>, what: &str) -> ConfigError {
+    ConfigError::BadValue {
+        place: section.place.clone(),
+        key: section.path.clone(),
+        problem: format!("needs {what}"),
+    }
+}
+
+pub(crate) fn plain(spot: Option<PlacedValue<String>>) -> Option<String> {
+    spot.map(|spot| spot.value)
+}
+
+/// A script of that name is the executor or orchestrator that it runs.
+pub(crate) fn without_ending(name: PlacedValue<String>) -> PlacedValue<String> {
+    let value = name.value.strip_suffix(".py").unwrap_or(&name.value).to_owned();
+    PlacedValue { value, ..name }
+}

@@ -1,0 +1,257 @@
+//! Every key of a flow file has an effect on what is planned, and no key is without a case here.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use spore_compose::{FlowFile, Flows, Habits, flow_keys};
+
+const HABITS: Habits = Habits {
+    heals: 2,
+    retries: 1,
+    max_attempts: 4,
+    max_parallel: 4,
+    max_items: 50,
+    max_planned: 20,
+    max_rounds: 3,
+};
+
+/// A flow with a place for one more key in each of its tables.
+const FLOW: &str = r#"
+[executors.e]
+<executor>
+[executors.other]
+artifact = "list.md"
+[orchestrators.o]
+<orchestrator>
+[[orchestrators.o.stages]]
+name = "FIRST"
+executor = "other"
+[[orchestrators.o.stages]]
+name = "S"
+<stage>
+[orchestrators.p]
+stages = [{ name = "P", executor = "other" }]
+modifiers = { lean = ["P"] }
+[coordinators.c]
+<coordinator>
+[[coordinators.c.phases]]
+name = "before"
+orchestrator = "p"
+target = "t"
+[[coordinators.c.phases]]
+name = "it"
+<phase>
+"#;
+
+/// What a table has to have, and its word for `key`.
+fn usual(table: &str) -> Vec<(&'static str, &'static str)> {
+    match table {
+        "stage" => vec![("executor", r#""e""#)],
+        "phase" => vec![("orchestrator", r#""o""#), ("target", r#""t""#)],
+        _ => Vec::new(),
+    }
+}
+
+/// Plans the flow with these keys in a table.
+fn planned(table: &str, keys: &[(&str, &str)]) -> Result<Value, String> {
+    let lines = |name: &str| {
+        let own = if name == table { keys.to_vec() } else { Vec::new() };
+        let mut all: Vec<(&str, &str)> = usual(name)
+            .into_iter()
+            .filter(|(key, _)| own.iter().all(|(one, _)| one != key))
+            .collect();
+        all.extend(own);
+        all.iter().map(|(key, value)| format!("{key} = {value}\n")).collect::<String>()
+    };
+    let mut text = FLOW.to_owned();
+    for name in ["executor", "orchestrator", "stage", "coordinator", "phase"] {
+        text = text.replace(&format!("<{name}>"), &lines(name));
+    }
+    let flows = Flows::read(&[FlowFile { path: "f.toml".into(), text }]);
+    let flows = flows.map_err(|error| error.to_string())?;
+    let plan = flows.phases("c", None, &HABITS).map_err(|error| error.to_string())?;
+    Ok(serde_json::to_value(plan).unwrap())
+}
+
+/// Where two plans differ, by their paths.
+fn differences(one: &Value, other: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match (one, other) {
+        (Value::Object(left), Value::Object(right)) => {
+            for key in left.keys().chain(right.keys()) {
+                let get = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
+                let (left, right) = (get(left), get(right));
+                if left != right {
+                    let path = format!("{path}/{key}");
+                    match (left, right) {
+                        (Some(left), Some(right)) => differences(&left, &right, &path, found),
+                        _ => drop(found.insert(path)),
+                    }
+                }
+            }
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (at, (left, right)) in left.iter().zip(right).enumerate() {
+                differences(left, right, &format!("{path}/{at}"), found);
+            }
+        }
+        _ if one != other => drop(found.insert(path.to_owned())),
+        _ => {}
+    }
+}
+
+const STAGE: &str = "/phases/1/orchestrator/stages/1";
+const PHASE: &str = "/phases/1";
+
+/// A key, its value, what it needs beside it, and what becomes of the plan.
+struct KeyCase {
+    key: &'static str,
+    value: &'static str,
+    beside: &'static [(&'static str, &'static str)],
+    changes: &'static str,
+}
+
+const fn case(key: &'static str, value: &'static str, changes: &'static str) -> KeyCase {
+    KeyCase { key, value, beside: &[], changes }
+}
+
+const VERIFIED: &[(&str, &str)] = &[("executor", "\"orchestrate\"")];
+const PLANNED: &[(&str, &str)] =
+    &[("executor", "\"planned\""), ("plan", "\"{stage.FIRST.artifact}\"")];
+const REPEATED: &[(&str, &str)] = &[("artifact", "\"a\""), ("until", "\"OK\"")];
+
+/// Keys whose effect is in one place of the plan.
+const CASES: &[KeyCase] = &[
+    case("executor.role", "\"judge\"", "role"),
+    case("executor.prompt", "\"do {target}\"", "prompt"),
+    case("executor.backend", "\"replay\"", "backend"),
+    case("executor.scenario", "\"s.toml\"", "scenario"),
+    case("executor.model", "\"high-tier\"", "model"),
+    case("executor.allowed_tools", "[\"Read\"]", "allowed_tools"),
+    case("executor.max_turns", "3", "max_turns"),
+    case("executor.timeout", "\"5m\"", "timeout"),
+    case("executor.artifact", "\"a.md\"", "artifact"),
+    case("orchestrator.description", "\"why\"", "@/phases/1/orchestrator/description"),
+    case("stage.action", "\"GO\"", "action"),
+    case("stage.args", "[\"GO\"]", "action"),
+    case("stage.target", "\"x {target}\"", "target"),
+    case("stage.prompt", "\"by {stage.FIRST.artifact}\"", "prompt"),
+    case("stage.backend", "\"replay\"", "backend"),
+    case("stage.scenario", "\"s.toml\"", "scenario"),
+    case("stage.model", "\"low\"", "model"),
+    case("stage.max_turns", "3", "max_turns"),
+    case("stage.timeout", "90", "timeout"),
+    case("stage.artifact", "\"a.md\"", "artifact"),
+    case("stage.budget_usd", "0.5", "budget"),
+    case("stage.heal", "0", "heals"),
+    case("stage.retry", "0", "retries"),
+    case("stage.required", "false", "required"),
+    case("stage.idempotent", "false", "idempotent"),
+    case("stage.each", "[\"a\", \"b\"]", "each"),
+    KeyCase {
+        key: "stage.max_parallel",
+        value: "1",
+        beside: &[("each", "[\"a\"]")],
+        changes: "each/max_parallel",
+    },
+    KeyCase {
+        key: "stage.until",
+        value: "\"OK\"",
+        beside: &[("artifact", "\"a\"")],
+        changes: "rounds",
+    },
+    KeyCase { key: "stage.from", value: "\"FIRST\"", beside: REPEATED, changes: "rounds/from" },
+    KeyCase { key: "stage.max_rounds", value: "7", beside: REPEATED, changes: "rounds/max_rounds" },
+    KeyCase { key: "stage.task", value: "\"do {target}\"", beside: VERIFIED, changes: "task" },
+    KeyCase { key: "stage.max_bounces", value: "2", beside: VERIFIED, changes: "max_bounces" },
+    KeyCase { key: "stage.max_stages", value: "2", beside: PLANNED, changes: "max_stages" },
+    case("coordinator.description", "\"why\"", "@/description"),
+    case("coordinator.max_parallel", "1", "@/max_parallel"),
+    case("coordinator.budget_usd", "2", "@/budget"),
+    case("phase.target", "\"{phase.before.P.artifact}\"", "target"),
+    case("phase.depends_on", "[\"before\"]", "@/phases/1/depends_on"),
+    case("phase.retry", "0", "@/phases/1/retries"),
+    case("phase.resolve", "3", "@/phases/1/resolves"),
+    case("phase.required", "false", "@/phases/1/required"),
+    case("phase.budget_usd", "1", "@/phases/1/budget"),
+];
+
+/// Keys that name or hold other things, with what shows that they do.
+const NAMES: &[(&str, &str)] = &[
+    // A word outside of it is refused.
+    ("executor.actions", "unknown_action.toml"),
+    // A file that is one flow has its name from here: `configs_of_other_tools_run_as_they_are…`.
+    ("orchestrator.name", "name"),
+    ("coordinator.name", "name"),
+    ("orchestrator.executor", "executor"),
+    ("orchestrator.stages", "stages"),
+    ("orchestrator.modifiers", "modifiers"),
+    ("coordinator.phases", "phases"),
+    ("stage.name", "name"),
+    ("stage.executor", "executor"),
+    ("stage.plan", "plan"),
+    ("phase.name", "name"),
+    ("phase.orchestrator", "orchestrator"),
+    ("phase.modifier", "modifier"),
+];
+
+#[test]
+fn every_key_changes_what_is_planned_where_it_says_so() {
+    for one in CASES {
+        let (table, key) = one.key.split_once('.').unwrap();
+        let mut beside = one.beside.to_vec();
+        if one.key == "phase.target" {
+            beside.push(("depends_on", "[\"before\"]"));
+        }
+        let without = planned(table, &beside).unwrap();
+        beside.push((key, one.value));
+        let with = planned(table, &beside).unwrap();
+        let mut found = BTreeSet::new();
+        differences(&without, &with, "", &mut found);
+        let wanted = match (one.changes.strip_prefix('@'), table) {
+            (Some(path), _) => path.to_owned(),
+            (None, "phase") => format!("{PHASE}/orchestrator/{}", one.changes),
+            (None, _) => format!("{STAGE}/{}", one.changes),
+        };
+        assert!(found.contains(&wanted), "{}: {wanted} is not in {found:?}", one.key);
+        // What is not said to change stays: but for texts that a text is a part of.
+        let is_own = |path: &&String| {
+            path.starts_with(&wanted)
+                || ["target", "prompt", "late", "late_target", "action"]
+                    .iter()
+                    .any(|word| path.contains(word))
+        };
+        let strays: Vec<&String> = found.iter().filter(|path| !is_own(path)).collect();
+        assert!(strays.is_empty(), "{} changes {strays:?}, too", one.key);
+    }
+}
+
+#[test]
+fn no_key_is_without_a_case() {
+    let shown: BTreeSet<String> = CASES
+        .iter()
+        .map(|one| one.key.to_owned())
+        .chain(NAMES.iter().map(|(key, _)| (*key).to_owned()))
+        .collect();
+    assert_eq!(shown, flow_keys());
+}
+
+#[test]
+fn what_names_or_holds_other_things_is_looked_up() {
+    let told = |table: &str, keys: &[(&str, &str)]| planned(table, keys).unwrap_err();
+    assert!(told("executor", &[("actions", "[\"X\"]")]).contains("there is no action of e \"S\""));
+    assert!(told("stage", &[("executor", "\"none\"")]).contains("there is no executor"));
+    assert!(told("phase", &[("orchestrator", "\"none\"")]).contains("there is no orchestrator"));
+    assert!(told("phase", &[("modifier", "\"none\"")]).contains("there is no modifier of o"));
+    assert!(told("stage", &[("executor", "\"planned\"")]).contains("needs plan"));
+    let plan = planned("stage", PLANNED).unwrap();
+    let stages = &plan["phases"][1]["orchestrator"]["stages"];
+    assert_eq!(stages[1]["plan"], "{stage.FIRST.artifact}");
+    // The one who makes the plan is held to it.
+    assert_eq!(stages[0]["makes"]["made_for"], "plan");
+    let plan = planned("phase", &[("orchestrator", "\"p\""), ("modifier", "\"lean\"")]).unwrap();
+    assert_eq!(plan["phases"][1]["orchestrator"]["modifier"], "lean");
+    let usual = FLOW.replace("executor = \"other\"\n[[orch", "[[orch");
+    assert!(usual.contains("name = \"FIRST\""));
+}
