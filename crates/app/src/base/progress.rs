@@ -221,6 +221,14 @@ fn rebased(onto: &str, files: u32, overlap: &[String]) -> String {
     format!("brought onto {onto}, {files}{}", anew.unwrap_or_default())
 }
 
+fn trimmed(bytes: u64) -> String {
+    format!(
+        "Transcripts and logs of the oldest runs were removed, {} KB: they took more than \
+         `records.cap_bytes`.",
+        bytes.div_ceil(1024)
+    )
+}
+
 impl fmt::Display for Update {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -250,12 +258,7 @@ impl fmt::Display for Update {
                 "There is a secret in {what}: it was struck, so no agent gets it and it is kept \
                  nowhere."
             ),
-            Self::RecordsTrimmed { bytes } => write!(
-                f,
-                "Transcripts and logs of the oldest runs were removed, {} KB: they took more than \
-                 `records.cap_bytes`.",
-                bytes.div_ceil(1024)
-            ),
+            Self::RecordsTrimmed { bytes } => f.write_str(&trimmed(*bytes)),
             Self::Gates { what } => write!(f, "checks: {what}"),
             Self::GateEnded { line } => write!(f, "checks: {line}"),
             Self::Session { role, bounce: 0, backend, .. } => write!(f, "{role} ({backend})"),

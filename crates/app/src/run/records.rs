@@ -77,7 +77,7 @@ fn newest_first(workspace: &Workspace) -> Result<Vec<(RunId, PathBuf)>> {
         .map_err(|error| Error::io(format!("cannot read {}", spore_plain::path(&dir)), error))?;
     let run = |path: PathBuf| Some((path.file_name()?.to_str()?.parse().ok()?, path));
     let mut runs: Vec<(RunId, PathBuf)> = paths.into_iter().filter_map(run).collect();
-    runs.sort_by(|one, other| other.0.cmp(&one.0));
+    runs.sort_by_key(|(run, _)| std::cmp::Reverse(*run));
     Ok(runs)
 }
 
