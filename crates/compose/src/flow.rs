@@ -22,6 +22,8 @@ pub(crate) const ORCHESTRATE: &str = "orchestrate";
 /// The executor that is one cycle of the project's own checks.
 pub(crate) const SENTINEL: &str = "sentinel";
 pub(crate) const BUILT_IN: [&str; 2] = [ORCHESTRATE, SENTINEL];
+/// The action of an executor that is asked for a resolution.
+pub(crate) const RESOLVE: &str = "RESOLVE";
 /// The modifier that every orchestrator has: all of its stages.
 pub(crate) const FULL: &str = "full";
 
@@ -86,6 +88,8 @@ pub(crate) struct CoordinatorDefinition {
     pub(crate) phases: Vec<Phase>,
     pub(crate) max_parallel: Option<u32>,
     pub(crate) budget: Option<Usd>,
+    /// The executor that is asked where a phase needs refinement.
+    pub(crate) resolver: Option<PlacedValue<String>>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -270,7 +274,7 @@ impl Stage {
 
 impl CoordinatorDefinition {
     fn read(section: &FlowSection<'_>) -> Result<Self, ConfigError> {
-        section.only(&["phases", "max_parallel", "budget_usd"])?;
+        section.only(&["phases", "max_parallel", "budget_usd", "resolver"])?;
         let phases =
             section.each("phases")?.iter().map(Phase::read).collect::<Result<Vec<_>, _>>()?;
         if phases.is_empty() {
@@ -281,6 +285,7 @@ impl CoordinatorDefinition {
             phases,
             max_parallel: section.count("max_parallel", 1)?,
             budget: section.dollars("budget_usd")?,
+            resolver: section.text("resolver")?,
         })
     }
 }

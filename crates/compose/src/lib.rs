@@ -11,6 +11,7 @@
 //! Nothing here touches a file, a clock, a thread or an agent: `app` performs the steps.
 
 mod child;
+mod compress;
 mod documents;
 mod flow;
 mod flow_file;
@@ -20,12 +21,15 @@ mod phases;
 mod plan;
 mod prompt_lint;
 mod sentinel;
+mod session_state;
 mod signal;
 mod stages;
 mod template;
 
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
-pub use documents::{StageWord, answer, complete_line, prompt, read_status, refinement};
+pub use documents::{
+    StageWord, answer, complete_line, execution_report, prompt, read_status, refinement, summary_of,
+};
 pub use flow::Flows;
 pub use flow_file::FlowFile;
 pub use grade::Grade;
@@ -46,6 +50,9 @@ pub use sentinel::{
     FailedAssertion, Fix, FixEnd, FixList, Requirement, RequirementLevel, RequirementStatus,
     RoleAnswer, RoleQuestion, Sentinel, SentinelEnding, SentinelNext, SentinelRules, SentinelStep,
     SentinelSubject, SentinelSummary, Severity, TestSpec, Verification,
+};
+pub use session_state::{
+    CHECKPOINT_VERSION, Checkpoint, CompletedPhase, SessionRecord, SessionState, WrongTurn,
 };
 pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use spore_model::Usd;
 
 use crate::child::WorkLine;
-use crate::flow::{Executor, FULL, Flows, ORCHESTRATE, Phase, SENTINEL, Stage};
+use crate::flow::{Executor, FULL, Flows, ORCHESTRATE, Phase, RESOLVE, SENTINEL, Stage};
 use crate::flow_file::nearest;
 use crate::manifest::StageEntry;
 use crate::template::fill;
@@ -124,6 +124,9 @@ pub struct PhasePlan {
     pub required: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Usd>,
+    /// Who finds a resolution where it needs refinement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolver: Option<ExecPlan>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -217,7 +220,8 @@ impl Flows {
             .coordinators
             .get(name)
             .ok_or_else(|| unknown("coordinator", name, self.coordinators.keys()))?;
-        let phases = one.phases.iter().map(|phase| self.phase(phase, habits));
+        let resolver = one.resolver.as_ref().map(|name| name.value.as_str());
+        let phases = one.phases.iter().map(|phase| self.phase(phase, resolver, habits));
         Ok(CoordinatorPlan {
             coordinator: name.to_owned(),
             max_parallel: one.max_parallel.unwrap_or(habits.max_parallel).max(1),
@@ -226,7 +230,13 @@ impl Flows {
         })
     }
 
-    fn phase(&self, phase: &Phase, habits: &Habits) -> Result<PhasePlan, PlanError> {
+    fn phase(
+        &self,
+        phase: &Phase,
+        resolver: Option<&str>,
+        habits: &Habits,
+    ) -> Result<PhasePlan, PlanError> {
+        let resolver = resolver.map(|name| self.exec(name, RESOLVE, &phase.target)).transpose()?;
         let modifier = phase.modifier.as_ref().map_or(FULL, |modifier| &modifier.value);
         let orchestrator = &phase.orchestrator.value;
         Ok(PhasePlan {
@@ -237,6 +247,7 @@ impl Flows {
             resolves: phase.resolve,
             required: phase.required,
             budget: phase.budget,
+            resolver,
         })
     }
 

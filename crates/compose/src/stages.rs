@@ -107,7 +107,13 @@ impl Stages {
             Action::Park(outcome) | Action::RaiseAndCleanUp(outcome) => {
                 StageNext::Park(Parked::because(&name, outcome, end))
             }
-            Action::Raise(outcome @ Outcome::NeedsHuman) => {
+            // A question of a stage that is over: with its answer the stage is run again.
+            Action::Raise(Outcome::NeedsHuman | Outcome::NeedsEscalation)
+                if end.answer.is_some() =>
+            {
+                again(at, attempt, Some(Diagnosis::of(attempt, end)))
+            }
+            Action::Raise(outcome @ (Outcome::NeedsHuman | Outcome::NeedsEscalation)) => {
                 StageNext::Park(Parked::because(&name, outcome, end))
             }
             _ => {

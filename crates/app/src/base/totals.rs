@@ -1,7 +1,10 @@
 //! What a run consumed, summed up for its row.
 
-use spore_model::{Cost, LedgerEntry, Run, Usage};
-use spore_store::RunChange;
+use spore_model::{Cost, LedgerEntry, Run, RunId, RunKind, Usage};
+use spore_runs::sessions_below;
+use spore_store::{Journal, RunChange};
+
+use crate::Result;
 
 /// Sums up sessions as they were booked.
 pub(crate) fn of_ledger<'a>(entries: impl Iterator<Item = &'a LedgerEntry> + Clone) -> RunChange {
@@ -21,6 +24,30 @@ pub(crate) fn of_runs<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> RunCha
         cost: Some(runs.map(|run| Cost::from(run.cost)).sum::<Cost>().into()),
         ..RunChange::default()
     }
+}
+
+/// Sums up the rows below a run, and what sessions among them had started: a session's own row has
+/// its own tokens alone, those that it started have rows of their own below it.
+pub(crate) fn with_started(journal: &dyn Journal, below: &[Run]) -> Result<RunChange> {
+    let mut all = below.to_vec();
+    for session in below.iter().filter(|run| run.kind == RunKind::Session) {
+        all.extend(journal.children(session.id)?);
+    }
+    Ok(of_runs(all.iter()))
+}
+
+/// Returns what was booked on `payer` for the sessions below `run`, at any depth.
+pub(crate) fn booked_below(
+    journal: &dyn Journal,
+    payer: RunId,
+    run: RunId,
+) -> Result<Vec<LedgerEntry>> {
+    let mut bills = journal.ledger(payer)?;
+    if payer != run {
+        let sessions = sessions_below(journal, run)?;
+        bills.retain(|bill| sessions.contains(&bill.session));
+    }
+    Ok(bills)
 }
 
 /// Agents count their turns by themselves, and may say anything.

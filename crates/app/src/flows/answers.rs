@@ -2,6 +2,7 @@
 
 use spore_model::{Fault, Usd};
 
+use super::questions::PersonAnswer;
 use crate::{Error, Result};
 
 /// What a person says to a flow that asked.
@@ -31,5 +32,5 @@ impl FlowAnswer {
 #[derive(Default)]
 pub(crate) struct MoreSaid {
     pub(crate) budget: Option<Usd>,
-    pub(crate) answer: Option<String>,
+    pub(crate) answer: Option<PersonAnswer>,
 }

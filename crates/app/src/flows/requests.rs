@@ -15,6 +15,7 @@ use spore_runs::{Apply, UnknownApply};
 use super::branch::FlowSite;
 use super::checks;
 use super::judges::SentinelJudges;
+use super::questions::PersonAnswer;
 use crate::agents::roles;
 use crate::base::starts::StartBounds;
 use crate::checks::project::refuse_submodules;
@@ -118,7 +119,7 @@ pub(crate) struct FlowSettings {
     pub(crate) site: FlowSite,
     /// What people answered where it asked, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) answers: Vec<String>,
+    pub(crate) answers: Vec<PersonAnswer>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -243,12 +244,14 @@ impl Planned {
         if self.kind() == RunKind::Sentinel {
             return Ok(FlowSite::Project);
         }
-        let Ready { around, workspace, config, options, dir } = *ready;
-        if let Some(dir) = dir {
+        let Ready { around, workspace, config, options, bounds } = *ready;
+        if let Some(bounds) = bounds {
+            let dir = &bounds.dir;
             if dir != workspace.root() {
                 self.refuse_commits()?;
             }
-            return Ok(FlowSite::Session { dir: dir.to_owned() });
+            let (dir, payer) = (dir.to_owned(), Some(bounds.payer));
+            return Ok(FlowSite::Session { dir, payer });
         }
         let repository = workspace.repository(around)?;
         refuse_branch(&repository)?;
@@ -297,7 +300,10 @@ impl Planned {
             Self::Exec { plan } => vec![(plan.backend.clone(), plan.scenario.clone())],
             Self::Stage { plan } => of_stages(plan),
             Self::Phase { plan } => {
-                plan.phases.iter().flat_map(|phase| of_stages(&phase.orchestrator)).collect()
+                let resolvers = plan.phases.iter().filter_map(|phase| phase.resolver.as_ref());
+                let resolvers = resolvers.map(|one| (one.backend.clone(), one.scenario.clone()));
+                let stages = plan.phases.iter().flat_map(|phase| of_stages(&phase.orchestrator));
+                stages.chain(resolvers).collect()
             }
             Self::Sentinel { judges, .. } => {
                 judges.iter().map(|one| (one.backend.clone(), one.scenario.clone())).collect()
@@ -312,8 +318,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) config: &'a Config,
     pub(crate) options: &'a FlowOptions,
-    /// The directory of the session that asks for it, where one does.
-    pub(crate) dir: Option<&'a Path>,
+    /// What the session gives that asks for it, where one does.
+    pub(crate) bounds: Option<&'a StartBounds>,
 }
 
 impl Ready<'_> {
@@ -400,6 +406,9 @@ pub(crate) mod plan {
         let mut plan = flows.phases(&asked.name, &ready.habits()).map_err(unplannable)?;
         for phase in &mut plan.phases {
             ready.fill(&mut phase.orchestrator)?;
+            if let Some(resolver) = &mut phase.resolver {
+                ready.fill_exec(resolver)?;
+            }
         }
         Ok(Planned::Phase { plan })
     }

@@ -4,7 +4,7 @@ use spore_compose::{
     ChildEnd, Diagnosis, OrchestratorPlan, Parked, PartStatus, SignalPointer, StageEntry,
     StageNext, StageStep, StageWork, Stages, StagesEnding, WorkLine, refinement,
 };
-use spore_model::{Begun, CommitId, EffectClass, Fault, Outcome, Run, RunKind, Ticket};
+use spore_model::{Begun, CommitId, EffectClass, Fault, Outcome, Park, Run, RunKind, Ticket};
 
 use super::branch::FlowBranch;
 use super::execs::Exec;
@@ -12,7 +12,7 @@ use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::verified::Verified;
 use crate::base::error::bug;
 use crate::base::step::Intent;
-use crate::{Error, Progress, Result, Update};
+use crate::{Error, Progress, Result};
 
 /// An orchestrator at work.
 pub(crate) struct Orchestrator<'a> {
@@ -124,7 +124,8 @@ impl Orchestrator<'_> {
             Begun::Do(ticket) => ticket,
         };
         let place = self.child(*stage, *attempt, &ticket)?;
-        progress.update(&Update::layer("exec", &place.name, started(*attempt), None));
+        let begun = ground.told_layer("exec", &place.name, started(*attempt), None, None);
+        progress.update(&begun);
         let end = self.run_stage(*stage, place, (tip.as_ref(), diagnosis.as_ref()), progress)?;
         let next = machine.apply(step, &end);
         // What has to wait has no result yet: resume does it again.
@@ -191,7 +192,7 @@ impl Orchestrator<'_> {
         progress: &mut dyn Progress,
     ) -> Result<ChildEnd> {
         let plan = &self.plan.stages[stage];
-        let name = place.name.clone();
+        let (asking, began) = (place.clone(), self.ground.now());
         let end = match &plan.work {
             StageWork::Exec(exec) => {
                 let resolution = self.plan.resolution.as_deref();
@@ -206,9 +207,23 @@ impl Orchestrator<'_> {
             }
             StageWork::Sentinel => super::checks::run(self.ground, &place, tip, progress)?,
         };
-        let status = spore_compose::status(end.outcome);
-        progress.update(&Update::layer("exec", &name, status, end.reason.clone()));
+        let end = self.answered(&asking, end)?;
+        let (status, why) = (spore_compose::status(end.outcome), end.reason.clone());
+        progress.update(&self.ground.told_layer("exec", &asking.name, status, why, Some(began)));
         Ok(end)
+    }
+
+    /// Adds what a person answered to a stage that is over and left a question behind; without an
+    /// answer it waits for one.
+    fn answered(&self, place: &LayerPlace, end: ChildEnd) -> Result<ChildEnd> {
+        if end.outcome != Outcome::NeedsEscalation || end.park.is_some() {
+            return Ok(end);
+        }
+        if let Some(answer) = self.ground.answer_to(end.run) {
+            return Ok(ChildEnd { answer: Some(answer.to_owned()), ..end });
+        }
+        self.ground.keep_question(place, &end)?;
+        Ok(ChildEnd { park: Some(Park::Human), ..end })
     }
 
     fn finish(&self, ending: &StagesEnding) -> Result<()> {

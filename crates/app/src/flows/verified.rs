@@ -83,11 +83,18 @@ fn cost(ground: &ActiveFlow<'_>, place: &LayerPlace) -> Result<Usd> {
 /// The task, and why an earlier attempt at it was not accepted.
 fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
     match diagnosis {
-        Some(diagnosis) => format!(
-            "{}\n\nAn earlier attempt at this was not accepted: {}\n",
-            plan.task.trim_end(),
-            diagnosis.reason
-        ),
+        Some(diagnosis) => {
+            let said = diagnosis.answer.as_deref().map(|answer| {
+                let answer = spore_plain::fenced("text", answer.trim_end());
+                format!("\nThis was put to a person, who says:\n\n{answer}")
+            });
+            format!(
+                "{}\n\nAn earlier attempt at this was not accepted: {}\n{}",
+                plan.task.trim_end(),
+                diagnosis.reason,
+                said.unwrap_or_default()
+            )
+        }
         None => plan.task.clone(),
     }
 }

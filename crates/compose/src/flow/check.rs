@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spore_config::ConfigError;
 
-use super::{BUILT_IN, CoordinatorDefinition, FULL, Flows, OrchestratorDefinition, Phase, Stage};
+use super::{
+    BUILT_IN, CoordinatorDefinition, FULL, Flows, OrchestratorDefinition, Phase, RESOLVE, Stage,
+};
 use crate::flow_file::{PlacedValue, nearest};
 
 impl Flows {
@@ -104,6 +106,16 @@ impl Flows {
             }
             for other in &phase.depends_on {
                 known(other, &format!("{key}.depends_on"), "phase", &phases)?;
+            }
+        }
+        if let Some(resolver) = &one.resolver {
+            let key = format!("{path}.resolver");
+            let executors: Vec<&str> = self.executors.keys().map(String::as_str).collect();
+            known(resolver, &key, "executor", &executors)?;
+            let actions = self.executors.get(&resolver.value).map(|one| &one.actions);
+            if actions.is_some_and(|all| !all.is_empty() && !all.iter().any(|one| one == RESOLVE)) {
+                let problem = format!("is wrong: {} has no action {RESOLVE}", resolver.value);
+                return Err(wrong(resolver, &key, &problem));
             }
         }
         refuse_circle(path, &one.phases)
