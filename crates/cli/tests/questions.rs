@@ -1,11 +1,15 @@
 //! Flows that ask: what a part cannot decide is answered by a person or by a resolver, and goes on
 //! from there.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+#![expect(clippy::print_stdout, reason = "what was tried is worth knowing")]
+
 use serde_json::{Value, json};
 use spore_scripted_model::{ModelServer, Turn, When};
 use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 use spore_testkit::{ProgramOutput, TestEnv};
 
+use crate::kill_matrix::asked_for;
 use crate::scenes;
 use crate::verified_run::{self, MODEL};
 
@@ -348,7 +352,7 @@ fn answer(env: &TestEnv) {
 }
 
 fn is_whole() -> bool {
-    std::env::var("SPORE_KILLS").is_ok_and(|asked| asked == "all")
+    asked_for("all")
 }
 
 #[track_caller]
@@ -371,7 +375,7 @@ fn check_kills(what: &str, target: &KillTarget<'_>) {
 /// The effects that a flow has because something is asked and answered: the others are killed at in
 /// the matrix of a flow that asks nothing.
 fn is_of_a_question(effect: &str) -> bool {
-    let words = ["ask/", "refinements/", "resolutions/", "checkpoints/", "session-state"];
+    let words = ["ask/", "resolutions/", "checkpoints/"];
     words.iter().any(|word| effect.contains(word))
 }
 

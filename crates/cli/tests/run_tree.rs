@@ -1,5 +1,7 @@
 //! One tree of runs across processes: what a session starts belongs to it, whatever it says itself.
 
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

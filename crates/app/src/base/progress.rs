@@ -220,6 +220,14 @@ fn rebased(onto: &str, files: u32, overlap: &[String]) -> String {
     format!("brought onto {onto}, {files}{}", anew.unwrap_or_default())
 }
 
+/// Says that stages are done in one session, or why not.
+fn compressed(name: &str, why: Option<&str>) -> String {
+    match why {
+        None => format!("No session may be nested deeper: {name} is done in one."),
+        Some(why) => format!("{name} cannot be done in one session: {why}."),
+    }
+}
+
 impl fmt::Display for Update {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -312,12 +320,7 @@ impl fmt::Display for Update {
             }
             Self::OfTask { task, told } => write!(f, "[{task}] {told}"),
             Self::Loop(told) => told.fmt(f),
-            Self::Compressed { name, why: None } => {
-                write!(f, "No session may be nested deeper: {name} is done in one.")
-            }
-            Self::Compressed { name, why: Some(why) } => {
-                write!(f, "{name} cannot be done in one session: {why}.")
-            }
+            Self::Compressed { name, why } => f.write_str(&compressed(name, why.as_deref())),
             Self::Shallow { limit } => write!(
                 f,
                 "This is the last level of sessions that the limit of {limit} allows: they can start none."
