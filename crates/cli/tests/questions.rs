@@ -430,7 +430,11 @@ fn live_claude_asks_is_answered_and_its_phase_is_taken_back() {
             .when(When::contains("Write more about death.")),
     ];
     let server = ModelServer::start(verified_run::scenario(turns)).unwrap();
-    let env = scene();
+    let flow = ["researcher", "builder", "writer"].iter().fold(FLOW.to_owned(), |flow, role| {
+        let role = format!("role = \"{role}\"");
+        flow.replace(&role, &format!("{role}\nallowed_tools = [\"Bash\"]"))
+    });
+    let env = scene_with(&flow, "");
     let variables = verified_run::variables(&server.url());
     let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
     let variables: Vec<(&str, &str)> =

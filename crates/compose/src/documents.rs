@@ -4,11 +4,10 @@
 //! What an agent or a program said is quoted, never said in our own voice: it is data, inside
 //! a fence that it cannot close.
 
-use spore_model::{Outcome, Run};
+use spore_model::Outcome;
 use spore_plain::{fenced, line_within};
 
 use crate::child::{ChildEnd, Diagnosis};
-use crate::phases::PhasesEnding;
 use crate::plan::ExecPlan;
 
 /// Says what one session is to do: the executor's own words, what went wrong before, and how
@@ -131,30 +130,6 @@ pub(crate) fn resolution(phase: &str, end: &ChildEnd) -> String {
     text
 }
 
-/// What became of all phases, for people: made at every end, good or bad.
-pub fn execution_report(run: &Run, ending: &PhasesEnding, timeline: &[String]) -> String {
-    let mut text = format!(
-        "# Execution report\n\n- Coordinator: {}\n- Run: {}\n- Trace: {}\n- Exit code: {}\n- {}\n\n\
-         ## Phases\n\n| phase | status | exit code | grade | commit |\n|---|---|---|---|---|\n",
-        one_line(&ending.manifest.coordinator),
-        run.id,
-        run.trace,
-        ending.outcome.exit_code(),
-        one_line(&ending.reason),
-    );
-    for phase in &ending.manifest.phases {
-        let code = phase.exit_code.map_or_else(String::new, |code| code.to_string());
-        let grade = phase.sentinel_grade.map_or_else(String::new, |grade| grade.to_string());
-        let last = phase.orchestrators.last().and_then(|last| last.commit.as_ref());
-        let commit = last.map_or_else(String::new, |commit| commit.to_string());
-        let status = format!("{:?}", phase.status).to_lowercase();
-        text.push_str(&format!("| {} | {status} | {code} | {grade} | {commit} |\n", phase.phase));
-    }
-    text.push_str("\n## Timeline\n\n");
-    text.push_str(&quotation(&timeline.join("\n")));
-    text
-}
-
 /// What the last line of a session says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StageWord {
@@ -196,12 +171,12 @@ pub fn complete_line(action: &str) -> String {
 }
 
 /// What was said, as part of a sentence of ours.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     line_within(text, 500)
 }
 
 /// What was said, as it was.
-fn quotation(text: &str) -> String {
+pub(crate) fn quotation(text: &str) -> String {
     fenced("text", text.trim_end())
 }
 

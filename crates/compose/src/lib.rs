@@ -13,6 +13,7 @@
 mod child;
 mod compress;
 mod documents;
+mod execution_report;
 mod flow;
 mod flow_file;
 mod grade;
@@ -28,8 +29,9 @@ mod template;
 
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
 pub use documents::{
-    StageWord, answer, complete_line, execution_report, prompt, read_status, refinement, summary_of,
+    StageWord, answer, complete_line, prompt, read_status, refinement, summary_of,
 };
+pub use execution_report::execution_report;
 pub use flow::Flows;
 pub use flow_file::FlowFile;
 pub use grade::Grade;

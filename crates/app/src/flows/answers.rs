@@ -1,8 +1,8 @@
 //! What people say to a flow that waits.
 
-use spore_model::{Fault, Usd};
+use serde::{Deserialize, Serialize};
+use spore_model::{Fault, RunId, Usd};
 
-use super::questions::PersonAnswer;
 use crate::{Error, Result};
 
 /// What a person says to a flow that asked.
@@ -26,6 +26,13 @@ impl FlowAnswer {
         }
         Ok(text)
     }
+}
+
+/// What a person answered, and to whom: the session that asked, or the run that left a question.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct PersonAnswer {
+    pub(crate) to: RunId,
+    pub(crate) words: String,
 }
 
 /// What a person adds to a flow that goes on.

@@ -11,8 +11,8 @@ use spore_model::{
 };
 use spore_store::Journal;
 
+use super::answers::PersonAnswer;
 use super::branch::FlowBranch;
-use super::questions::PersonAnswer;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
 use crate::base::step::Steps;

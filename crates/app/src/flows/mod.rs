@@ -46,7 +46,7 @@ use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, RunQuery};
 
 pub use answers::FlowAnswer;
-use answers::MoreSaid;
+use answers::{MoreSaid, PersonAnswer};
 use branch::{FlowBranch, FlowSite};
 use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
@@ -54,7 +54,7 @@ use flow::{ActiveFlow, LayerPlace, spent};
 use phases::{Coordinator, PhasesOver};
 pub use prompts::{LintedLine, PromptLint, lint_prompts};
 pub use questions::FlowQuestion;
-use questions::{PersonAnswer, open_questions};
+use questions::open_questions;
 pub use requests::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
 use requests::{FlowSettings, Planned, plan};
 use stages::{Orchestrator, StagesOver};

@@ -16,7 +16,7 @@ use spore_model::{
 };
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
-use super::resolver::Resolved;
+use super::resolver::{PhaseResolver, Resolved};
 use super::session_files::SessionWalk;
 use super::stages::Orchestrator;
 use crate::base::error::bug;
@@ -225,7 +225,9 @@ impl Coordinator<'_> {
         let mut progress = Caller(sender.clone());
         let (name, budget, attempt) = (place.name.clone(), place.budget, place.attempt);
         progress.update(&ground.told_layer("orch", &name, "STARTING".to_owned(), None, None));
-        let resolution = match self.resolve(phase, &place, &plan, start.as_ref(), &mut progress)? {
+        let (coordinator, phase) = (&self.place, &self.plan.phases[phase]);
+        let resolver = PhaseResolver { ground, coordinator, phase };
+        let resolution = match resolver.resolve(&place, &plan, start.as_ref(), &mut progress)? {
             Resolved::With(resolution) => resolution,
             Resolved::Parked(parked) => {
                 ground.settle(budget, Usd::ZERO);

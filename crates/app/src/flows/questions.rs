@@ -10,6 +10,7 @@ use spore_compose::{ChildEnd, SignalPointer, refinement};
 use spore_model::{Outcome, Park, Run, RunId, RunKind, RunState, StepKey};
 use spore_store::{Journal, RunChange};
 
+use super::answers::PersonAnswer;
 use super::flow::{ActiveFlow, LayerPlace};
 use crate::Result;
 use crate::base::error::bug;
@@ -23,13 +24,6 @@ pub(crate) struct Question {
     pub(crate) reason: String,
     /// What an answer is addressed to.
     pub(crate) asker: RunId,
-}
-
-/// What a person answered.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct PersonAnswer {
-    pub(crate) to: RunId,
-    pub(crate) words: String,
 }
 
 /// A question that nobody has answered, for people.

@@ -12,10 +12,10 @@ use spore_effects::files::paths_in;
 use spore_model::{Fault, RunId, RunKind, Usd};
 use spore_runs::{Apply, UnknownApply};
 
+use super::answers::PersonAnswer;
 use super::branch::FlowSite;
 use super::checks;
 use super::judges::SentinelJudges;
-use super::questions::PersonAnswer;
 use crate::agents::roles;
 use crate::base::starts::StartBounds;
 use crate::checks::project::refuse_submodules;

@@ -4,12 +4,11 @@
 //! phase's next attempt as extra context. It decides nothing by itself: where it has no good answer,
 //! the phase is told what it asked for itself, as without one.
 
-use spore_compose::{ExecPlan, OrchestratorPlan, Parked, summary_of};
+use spore_compose::{ExecPlan, OrchestratorPlan, Parked, PhasePlan, summary_of};
 use spore_model::{Begun, CommitId, EffectClass, Outcome, StepKey};
 
 use super::execs::{Exec, tail};
-use super::flow::LayerPlace;
-use super::phases::Coordinator;
+use super::flow::{ActiveFlow, LayerPlace};
 use super::questions::is_question;
 use crate::base::error::bug;
 use crate::base::step::Intent;
@@ -21,19 +20,26 @@ pub(crate) enum Resolved {
     Parked(Parked),
 }
 
-impl Coordinator<'_> {
+/// Who finds a resolution for one phase of a coordinator.
+pub(crate) struct PhaseResolver<'a> {
+    pub(crate) ground: &'a ActiveFlow<'a>,
+    /// The coordinator.
+    pub(crate) coordinator: &'a LayerPlace,
+    pub(crate) phase: &'a PhasePlan,
+}
+
+impl PhaseResolver<'_> {
     /// Finds a resolution for a phase that is run again because it needs refinement, once.
     pub(crate) fn resolve(
         &self,
-        phase: usize,
         place: &LayerPlace,
         plan: &OrchestratorPlan,
         start: Option<&CommitId>,
         progress: &mut dyn Progress,
     ) -> Result<Resolved> {
         let Some(own) = plan.resolution.clone() else { return Ok(Resolved::With(None)) };
-        let name = &self.plan.phases[phase].name;
-        let resolution = match &self.plan.phases[phase].resolver {
+        let name = &self.phase.name;
+        let resolution = match &self.phase.resolver {
             None => own,
             Some(resolver) => match self.ask_resolver(resolver, place, &own, start, progress)? {
                 Resolved::With(said) => said.unwrap_or(own),
@@ -55,7 +61,7 @@ impl Coordinator<'_> {
     ) -> Result<Resolved> {
         let ground = self.ground;
         let key = StepKey::new(format!("resolve/{}/{}", place.name, place.attempt)).map_err(bug)?;
-        let steps = ground.steps(&self.place);
+        let steps = ground.steps(self.coordinator);
         let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
             Begun::Done(said) => return Ok(Resolved::With(said)),
@@ -66,7 +72,7 @@ impl Coordinator<'_> {
         plan.prompt.push_str(&summary_of(&place.name, &tail(own, cap)));
         let resolving = LayerPlace {
             run: ticket.planned("child").map_err(bug)?,
-            parent: Some(self.place.run),
+            parent: Some(self.coordinator.run),
             name: format!("{}.resolve", place.name),
             dir: place.dir.join("resolver"),
             ..place.clone()
