@@ -41,8 +41,9 @@ pub use events::tail::{SkippedLine, Tail, TailItem, tail_events};
 pub use events::traces::{SentTraces, send_ended_runs, send_runs};
 pub use flows::starts::Starts;
 pub use flows::{
-    ExecAsked, FlowAnswer, FlowChild, FlowOptions, FlowReport, LintedLine, PhaseAsked, PromptLint,
-    SentinelAsked, StageAsked, exec, lint_prompts, phase, resolve, sentinel, stage,
+    ExecAsked, FlowAnswer, FlowChild, FlowOptions, FlowQuestion, FlowReport, LintedLine,
+    PhaseAsked, PromptLint, SentinelAsked, StageAsked, exec, lint_prompts, phase, resolve,
+    sentinel, stage,
 };
 pub use investigate::base_scan::{ScanAsked, scan};
 pub use investigate::{

@@ -162,16 +162,19 @@ fn a_flow_with_a_retried_stage_and_a_timeout_comes_to_its_end() {
     );
     // The one that hung said nothing of its cost, and is not taken for free.
     assert_eq!(manifest["cost"], json!({ "usd": 2.5, "estimated": true }));
-    let stages = artefact(&env, "phases/01-code/manifest.json");
+    let stages = artefact(&env, "phases/phase-01-code/manifest.json");
     assert_eq!(
         lines(&stages, "stages", "name"),
         ["RESEARCH success 0 ×1", "PLAN success 0 ×2", "IMPLEMENT success 0 ×2"]
     );
     assert_eq!(stages["stages"][0]["artifact"], "out/code-notes.md");
-    let report = artefact(&env, "phases/01-code/report.json");
+    let report = artefact(&env, "phases/phase-01-code/report.json");
     assert_eq!(report["status"], "complete");
     assert_eq!(report["artifacts"], json!(["out/code-notes.md"]));
-    assert_eq!(report["orchestrators"][0]["manifest"], "phases/01-code/attempt-1/manifest.json");
+    assert_eq!(
+        report["orchestrators"][0]["manifest"],
+        "phases/phase-01-code/attempt-1/manifest.json"
+    );
     assert_eq!(
         signals(&env),
         [
@@ -305,7 +308,7 @@ fn an_executor_passes_every_exit_code_on() {
          2 → 2 ×1 failed
          3 → 3 ×1 parked:human
          10 → 10 ×1 failed
-         11 → 11 ×1 escalated
+         11 → 11 ×1 parked:human
          12 → 12 ×1 partial
          20 → 20 ×1 interrupted
          21 → 21 ×1 failed
@@ -325,7 +328,7 @@ fn a_stage_heals_retries_and_raises_by_the_table() {
          2 → 2 ×1 failed
          3 → 3 ×1 parked:human
          10 → 10 ×3 failed
-         11 → 11 ×1 escalated
+         11 → 11 ×1 parked:human
          12 → 12 ×2 partial
          20 → 20 ×1 interrupted
          21 → 21 ×2 failed
@@ -345,7 +348,7 @@ fn a_phase_retries_resolves_and_raises_by_the_table() {
          2 → 2 ×1 failed
          3 → 3 ×1 parked:human
          10 → 10 ×2 failed
-         11 → 11 ×1 escalated
+         11 → 11 ×1 parked:human
          12 → 12 ×2 partial
          20 → 20 ×1 interrupted
          21 → 21 ×2 failed
@@ -462,7 +465,7 @@ fn what_needs_refinement_is_told_and_run_again_with_a_resolution() {
     let asked = scenes::artefact(&env, "refinements/exec-p.PLAN.md");
     insta::assert_snapshot!("a_refinement", asked);
     let second =
-        scenes::artefact(&env, "phases/01-p/attempt-2/stages/PLAN/attempt-1/session/task.md");
+        scenes::artefact(&env, "phases/phase-01-p/attempt-2/stages/PLAN/attempt-1/session/task.md");
     insta::assert_snapshot!("a_task_with_a_resolution", second);
     assert!(scenes::artefact(&env, "resolutions/orch-p.md").contains("which format?"));
 }

@@ -247,7 +247,7 @@ fn a_session_that_is_held_starts_others_within_its_own_bounds() {
         assert!(told[number].ends_with("exit code 64\n"), "{number}: {}", told[number]);
     }
     for number in [8, 9] {
-        assert!(told[number].contains("a sandbox holds cannot start this"), "{}", told[number]);
+        assert!(told[number].contains("a session cannot start this by itself"), "{}", told[number]);
         assert!(told[number].ends_with("exit code 64\n"), "{number}: {}", told[number]);
     }
     let seen = std::fs::read_to_string(env.repo().join("seen")).unwrap();

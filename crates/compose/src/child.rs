@@ -49,6 +49,9 @@ pub struct ChildEnd {
     /// Whether it says what it is repeated for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says_until: Option<bool>,
+    /// What a person answered to one that is over and left a question behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 impl ChildEnd {
@@ -68,6 +71,7 @@ impl ChildEnd {
             artifact_mark: None,
             parts: Vec::new(),
             says_until: None,
+            answer: None,
         }
     }
 
@@ -103,7 +107,7 @@ pub struct Parked {
 
 impl Parked {
     /// Returns what the layer above waits for where a child with this end stops it.
-    pub(crate) fn because(name: &str, outcome: Outcome, end: &ChildEnd) -> Self {
+    pub fn because(name: &str, outcome: Outcome, end: &ChildEnd) -> Self {
         let park = end.park.unwrap_or(match outcome {
             Outcome::QuotaParked => Park::Quota,
             Outcome::Interrupted => Park::Interrupt,
@@ -120,10 +124,18 @@ pub struct Diagnosis {
     pub attempt: u32,
     pub reason: String,
     pub output: String,
+    /// What a person said to it, where it was put to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 impl Diagnosis {
     pub(crate) fn of(attempt: u32, end: &ChildEnd) -> Self {
-        Self { attempt, reason: end.told(), output: end.diagnosis.clone() }
+        Self {
+            attempt,
+            reason: end.told(),
+            output: end.diagnosis.clone(),
+            answer: end.answer.clone(),
+        }
     }
 }

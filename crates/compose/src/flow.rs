@@ -22,6 +22,8 @@ use crate::flow_stage::{
 };
 use crate::flow_text::{HoleData, filled, needs, plain, without_ending};
 
+/// The action of an executor that is asked for a resolution.
+pub(crate) const RESOLVE: &str = "RESOLVE";
 /// The modifier that every orchestrator has: all of its stages.
 pub(crate) const FULL: &str = "full";
 
@@ -82,6 +84,8 @@ pub(crate) struct CoordinatorDefinition {
     pub(crate) phases: Vec<Phase>,
     pub(crate) max_parallel: Option<u32>,
     pub(crate) budget: Option<Usd>,
+    /// The executor that is asked where a phase needs refinement.
+    pub(crate) resolver: Option<PlacedValue<String>>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -303,7 +307,8 @@ const OWN_EXECUTOR_KEYS: [&str; 10] = [
     "artifact",
 ];
 const ORCHESTRATOR_KEYS: [&str; 5] = ["name", "description", "executor", "stages", "modifiers"];
-const COORDINATOR_KEYS: [&str; 5] = ["name", "description", "phases", "max_parallel", "budget_usd"];
+const COORDINATOR_KEYS: [&str; 6] =
+    ["name", "description", "phases", "max_parallel", "budget_usd", "resolver"];
 const PHASE_KEYS: [&str; 9] = [
     "name",
     "orchestrator",
@@ -348,6 +353,7 @@ impl CoordinatorDefinition {
             phases,
             max_parallel: section.count("max_parallel", 1)?,
             budget: section.dollars("budget_usd")?,
+            resolver: section.text("resolver")?,
         })
     }
 }

@@ -11,7 +11,9 @@
 //! Nothing here touches a file, a clock, a thread or an agent: `app` performs the steps.
 
 mod child;
+mod compress;
 mod documents;
+mod execution_report;
 mod flow;
 mod flow_file;
 mod flow_json;
@@ -26,6 +28,7 @@ mod phases;
 mod plan;
 mod prompt_lint;
 mod sentinel;
+mod session_state;
 mod signal;
 mod stages;
 mod template;
@@ -33,7 +36,10 @@ mod turn;
 mod wording;
 
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
-pub use documents::{StageWord, answer, complete_line, prompt, read_status, refinement};
+pub use documents::{
+    StageWord, answer, complete_line, prompt, read_status, refinement, summary_of,
+};
+pub use execution_report::execution_report;
 pub use flow::{Flows, flow_keys};
 pub use flow_file::FlowFile;
 pub use grade::Grade;
@@ -56,6 +62,9 @@ pub use sentinel::{
     FailedAssertion, Fix, FixEnd, FixList, Requirement, RequirementLevel, RequirementStatus,
     RoleAnswer, RoleQuestion, Sentinel, SentinelEnding, SentinelNext, SentinelRules, SentinelStep,
     SentinelSubject, SentinelSummary, Severity, TestSpec, Verification,
+};
+pub use session_state::{
+    CHECKPOINT_VERSION, Checkpoint, CompletedPhase, SessionRecord, SessionState, WrongTurn,
 };
 pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
-use spore_model::{Outcome, StepKey};
+use spore_model::{Outcome, Park, StepKey};
 
 use crate::child::{ChildEnd, Parked};
 use crate::documents;
@@ -127,7 +127,7 @@ impl Phases {
         let state = match action {
             Action::Park(outcome)
             | Action::RaiseAndCleanUp(outcome)
-            | Action::Raise(outcome @ Outcome::NeedsHuman) => {
+            | Action::Raise(outcome @ (Outcome::NeedsHuman | Outcome::NeedsEscalation)) => {
                 self.done[phase].state =
                     PhaseState::Parked(Parked::because(&plan.name, outcome, end));
                 return false;
@@ -325,7 +325,8 @@ impl Phases {
     /// Returns whether anything has happened that concerns all phases.
     fn is_stopped(&self) -> bool {
         self.done.iter().any(|one| match &one.state {
-            PhaseState::Parked(_) => true,
+            // A question is its own phase's: the others go on.
+            PhaseState::Parked(parked) => parked.park != Park::Human,
             PhaseState::Failed(outcome) => !may_be_missed(*outcome),
             _ => false,
         })
@@ -367,16 +368,19 @@ pub fn attempt_dir(at: usize, name: &str, attempt: usize) -> String {
 }
 
 pub fn phase_dir(at: usize, name: &str) -> String {
-    format!("phases/{:02}-{name}", at + 1)
+    format!("phases/phase-{:02}-{name}", at + 1)
 }
 
 impl PhaseStep {
+    /// The key of one attempt at a phase.
+    pub fn key_of(plan: &CoordinatorPlan, phase: usize, attempt: u32) -> StepKey {
+        crate::step_key(format!("phase/{}/{attempt}", plan.phases[phase].name))
+    }
+
     /// The same step has the same key in every process that works on the run.
     pub fn key(&self, plan: &CoordinatorPlan) -> StepKey {
         let text = match self {
-            Self::Run { phase, attempt, .. } => {
-                format!("phase/{}/{attempt}", plan.phases[*phase].name)
-            }
+            Self::Run { phase, attempt, .. } => return Self::key_of(plan, *phase, *attempt),
             Self::Finish { .. } => "finish".to_owned(),
         };
         crate::step_key(text)

@@ -12,7 +12,7 @@ use spore_config::ConfigError;
 use spore_model::Usd;
 
 use crate::child::WorkLine;
-use crate::flow::{Executor, FULL, Flows, Phase};
+use crate::flow::{Executor, FULL, Flows, Phase, RESOLVE};
 use crate::flow_file::{FlowFile, PlacedValue, nearest};
 use crate::flow_stage::{ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, read_made};
 use crate::late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, is_artifact_of};
@@ -151,6 +151,9 @@ pub struct PhasePlan {
     pub required: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Usd>,
+    /// Who finds a resolution where it needs refinement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolver: Option<ExecPlan>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -319,7 +322,8 @@ impl Flows {
             return Err(PlanError::NoTarget { coordinator: name.to_owned() });
         }
         let target = Wording::from(target.unwrap_or_default());
-        let phases = one.phases.iter().map(|phase| self.phase(phase, &target, habits));
+        let resolver = one.resolver.as_ref().map(|name| name.value.as_str());
+        let phases = one.phases.iter().map(|phase| self.phase(phase, (&target, resolver), habits));
         Ok(CoordinatorPlan {
             coordinator: name.to_owned(),
             description: one.description.clone(),
@@ -332,9 +336,11 @@ impl Flows {
     fn phase(
         &self,
         phase: &Phase,
-        target: &Wording,
+        (target, resolver): (&Wording, Option<&str>),
         habits: &Habits,
     ) -> Result<PhasePlan, PlanError> {
+        let asked = &phase.target.value;
+        let resolver = resolver.map(|name| self.exec(name, RESOLVE, asked)).transpose()?;
         let modifier = phase.modifier.as_ref().map_or(FULL, |modifier| &modifier.value);
         let orchestrator = &phase.orchestrator.value;
         let target = Wording::read(&phase.target.value, &[("target", target)]);
@@ -346,6 +352,7 @@ impl Flows {
             resolves: phase.resolve,
             required: phase.required,
             budget: phase.budget,
+            resolver,
         })
     }
 

@@ -25,7 +25,8 @@ pub fn signal(run: &Run, name: &str, pointer: &SignalPointer) -> Option<SignalFi
     let (outcome, ended) = (run.outcome?, run.ended?);
     let (suffix, status) = match outcome {
         Outcome::Success => ("done", "success"),
-        Outcome::NeedsRefinement => ("refine", "needs-refinement"),
+        Outcome::NeedsRefinement | Outcome::NeedsEscalation => ("refine", "needs-refinement"),
+        Outcome::NeedsHuman => ("refine", "needs-refinement"),
         _ => ("fail", "fail"),
     };
     let layer = layer(run.kind);

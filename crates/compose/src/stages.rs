@@ -130,7 +130,13 @@ impl Stages {
             Action::Park(outcome) | Action::RaiseAndCleanUp(outcome) => {
                 StageNext::Park(Parked::because(&name, outcome, end))
             }
-            Action::Raise(outcome @ Outcome::NeedsHuman) => {
+            // A question of a stage that is over: with its answer the stage is run again.
+            Action::Raise(Outcome::NeedsHuman | Outcome::NeedsEscalation)
+                if end.answer.is_some() =>
+            {
+                self.again(at, attempt, Some(Diagnosis::of(attempt, end)))
+            }
+            Action::Raise(outcome @ (Outcome::NeedsHuman | Outcome::NeedsEscalation)) => {
                 StageNext::Park(Parked::because(&name, outcome, end))
             }
             _ => {
@@ -170,7 +176,7 @@ impl Stages {
             });
         }
         let output = end.diagnosis.clone();
-        let mut feedback = Some(Diagnosis { attempt, reason, output });
+        let mut feedback = Some(Diagnosis { attempt, reason, output, answer: None });
         for one in &mut self.done[first..=at] {
             one.begin_anew(feedback.take());
         }

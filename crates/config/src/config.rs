@@ -95,6 +95,7 @@ pub struct FlowConfig {
     pub exec_depth: u32,
     pub stage_depth: u32,
     pub phase_depth: u32,
+    pub at_depth: String,
     pub heals: u32,
     pub retries: u32,
     pub max_attempts: u32,

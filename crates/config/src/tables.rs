@@ -151,6 +151,7 @@ impl Entries<'_> {
             exec_depth: self.positive("flows.exec_depth")?,
             stage_depth: self.positive("flows.stage_depth")?,
             phase_depth: self.positive("flows.phase_depth")?,
+            at_depth: self.word("flows.at_depth", &["abort", "compress", "escalate"])?,
             heals: self.count("flows.heals")?,
             retries: self.count("flows.retries")?,
             max_attempts: self.positive("flows.max_attempts")?,

@@ -185,6 +185,14 @@ impl BudgetTree {
         }
     }
 
+    /// Books what `id` itself has used, beside what it reserves for others.
+    pub fn book(&mut self, id: BudgetId, spent: Allowance) {
+        let Some(node) = self.nodes.get_mut(&id) else { return };
+        for (sum, spent) in node.spent.iter_mut().zip(amounts(spent, 0)) {
+            *sum = sum.saturating_add(spent);
+        }
+    }
+
     /// Returns what `id` could still reserve; `None` where there is no limit.
     pub fn left(&self, id: BudgetId) -> Allowance {
         let Some(node) = self.nodes.get(&id) else {

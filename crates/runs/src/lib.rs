@@ -11,6 +11,7 @@
 
 mod advice;
 mod applied;
+mod books;
 mod bootstrap;
 mod experiments;
 mod explain;
@@ -30,6 +31,7 @@ mod waiting;
 
 pub use advice::NextStep;
 pub use applied::{Applied, Apply, UnknownApply};
+pub use books::sessions_below;
 pub use bootstrap::Difference;
 pub use experiments::{
     Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,

@@ -47,6 +47,10 @@ pub(crate) fn parts_of(
             books.extend(journal.ledger(merge.id)?);
             rows.push(row(journal, &merge, 1, alive)?);
         }
+        for started in started_by_sessions(journal, run.id)? {
+            rows.push(row(journal, &started, 1, alive)?);
+            collect(journal, &started, (2, alive), &mut rows, &mut books)?;
+        }
     } else {
         collect(journal, run, (1, alive), &mut rows, &mut books)?;
     }
@@ -58,6 +62,19 @@ fn merges_of(journal: &dyn Journal, run: RunId) -> Result<Vec<Run>, JournalError
     let mut merges = journal.children(run)?;
     merges.retain(|child| child.kind == RunKind::Merge);
     Ok(merges)
+}
+
+/// Returns what the sessions of a task have started. Their books are the task's own.
+fn started_by_sessions(journal: &dyn Journal, run: RunId) -> Result<Vec<Run>, JournalError> {
+    let mut started = Vec::new();
+    for child in journal.children(run)? {
+        match child.kind {
+            RunKind::Session => started.extend(journal.children(child.id)?),
+            RunKind::Bounce => started.extend(started_by_sessions(journal, child.id)?),
+            _ => {}
+        }
+    }
+    Ok(started)
 }
 
 fn row(

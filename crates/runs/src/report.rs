@@ -13,6 +13,7 @@ use spore_store::{Journal, JournalError};
 
 use crate::advice::{NextStep, next_step};
 use crate::applied::Applied;
+use crate::books::books_of;
 use crate::live::{Live, LiveKind, Presence};
 use crate::parts::{PartRow, commit_of, is_task, parts_of};
 
@@ -116,7 +117,7 @@ pub fn report_run(
         _ => None,
     };
     let (parts, books) = parts_of(journal, &run, alive)?;
-    let mut ledger = journal.ledger(id)?;
+    let mut ledger = books_of(journal, &run)?;
     ledger.extend(books);
     let live = live_of(journal, presence, &run, &parts)?;
     let status = run.status(alive);
@@ -154,7 +155,7 @@ pub(crate) fn cost_so_far(
     run: &Run,
 ) -> Result<Cost, JournalError> {
     let (parts, books) = parts_of(journal, run, presence.is_alive(run.id))?;
-    let mut ledger = journal.ledger(run.id)?;
+    let mut ledger = books_of(journal, run)?;
     ledger.extend(books);
     Ok(sum(&ledger, &live_of(journal, presence, run, &parts)?))
 }

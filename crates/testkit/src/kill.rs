@@ -89,6 +89,8 @@ pub struct CommandTraits {
     /// Kill it at the effects only that this says yes to by their names: those of a command that
     /// starts runs, for instance, and not those of the runs, which have a matrix of their own.
     pub only: Option<fn(&str) -> bool>,
+    /// What a person does when the command rests before it is over: answers what it asks.
+    pub then: Option<fn(&TestEnv)>,
 }
 
 /// Runs the whole matrix, on as many threads as there are cores.
@@ -261,6 +263,7 @@ fn undisturbed(target: &KillTarget<'_>, traits: CommandTraits) -> ReferenceRun {
     );
     let took = start.elapsed();
     assert!(output.code < 64, "{}", output.render());
+    traits.then.iter().for_each(|then| then(&env));
     let points: Vec<String> =
         std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert!(!points.is_empty(), "the command has no effects");
@@ -298,6 +301,7 @@ fn examine(
         tally.divergent.push(format!("{point}: {}", output.render()));
         return;
     }
+    traits.then.iter().for_each(|then| then(env));
     for (pid, command) in wait_until_none(env.dir(), Duration::from_secs(8)) {
         tally.left_running.push(format!("{point}: after resume: {pid} {command}"));
     }

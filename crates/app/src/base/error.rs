@@ -41,6 +41,12 @@ impl Error {
         Self { outcome: Some(Outcome::DepthExceeded), ..error }
     }
 
+    /// The same, put to whoever could allow more.
+    pub(crate) fn asking_for_depth(self) -> Self {
+        let hint = "whoever started this can allow more with `--max-depth`";
+        Self { outcome: Some(Outcome::NeedsEscalation), ..self.hint(hint) }
+    }
+
     /// What was asked for was tried and cannot be had; nothing was changed.
     pub(crate) fn in_vain(message: impl Into<String>) -> Self {
         Self { outcome: Some(Outcome::Failure), ..Self::new(Fault::BadInput, message) }

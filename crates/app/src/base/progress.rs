@@ -6,7 +6,7 @@ mod words;
 use std::fmt;
 
 use spore_agent::AgentEvent;
-use spore_model::{Cost, Finding, RefusedCalls, RunId, Usd};
+use spore_model::{Cost, Finding, RefusedCalls, RunId, Timestamp, TraceId, Usd};
 use spore_runs::Live;
 
 pub use loops::{LoopSummary, LoopUpdate};
@@ -153,6 +153,13 @@ pub enum Update {
         status: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
+        ts: Timestamp,
+        trace_id: TraceId,
+        /// How many sessions are around it.
+        depth: u32,
+        /// Set at an end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        elapsed_ms: Option<u64>,
     },
     /// What the run of a task has to say.
     OfTask {
@@ -167,22 +174,18 @@ pub enum Update {
     Shallow {
         limit: u32,
     },
+    /// The stages of an orchestrator are done in one session, or why they are not.
+    Compressed {
+        name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
     /// What a loop over a list of tasks has to say of its own.
     #[serde(untagged)]
     Loop(LoopUpdate),
 }
 
 impl Update {
-    /// Tells of one layer of a flow.
-    pub(crate) fn layer(
-        layer: &'static str,
-        stage: &str,
-        status: String,
-        detail: Option<String>,
-    ) -> Self {
-        Self::Layer { layer, stage: stage.to_owned(), status, detail }
-    }
-
     /// Returns whether it is one of many lines about what an agent does, set in below the rest.
     pub fn is_detail(&self) -> bool {
         match self {
@@ -227,6 +230,14 @@ fn trimmed(bytes: u64) -> String {
          `records.cap_bytes`.",
         bytes.div_ceil(1024)
     )
+}
+
+/// Says that stages are done in one session, or why not.
+fn compressed(name: &str, why: Option<&str>) -> String {
+    match why {
+        None => format!("No session may be nested deeper: {name} is done in one."),
+        Some(why) => format!("{name} cannot be done in one session: {why}."),
+    }
 }
 
 impl fmt::Display for Update {
@@ -322,6 +333,7 @@ impl fmt::Display for Update {
             }
             Self::OfTask { task, told } => write!(f, "[{task}] {told}"),
             Self::Loop(told) => told.fmt(f),
+            Self::Compressed { name, why } => f.write_str(&compressed(name, why.as_deref())),
             Self::Shallow { limit } => write!(
                 f,
                 "This is the last level of sessions that the limit of {limit} allows: they can start none."

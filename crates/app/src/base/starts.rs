@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use spore_model::Usd;
+use spore_model::{RunId, Usd};
 
 /// What a session gives to one that it starts, at most.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,4 +16,8 @@ pub struct StartBounds {
     pub usd: Option<Usd>,
     /// How deep sessions may be nested.
     pub limit: u32,
+    /// The session itself: what it starts is below it in the tree of runs.
+    pub session: RunId,
+    /// The run that pays for it, and so for what it starts.
+    pub payer: RunId,
 }

@@ -1,7 +1,10 @@
 //! What a run consumed, summed up for its row.
 
 use spore_model::{Cost, LedgerEntry, Run, RunId, RunKind, Usage};
-use spore_store::{Journal, JournalError, RunChange};
+use spore_runs::sessions_below;
+use spore_store::{Journal, RunChange};
+
+use crate::Result;
 
 /// Sums up sessions as they were booked.
 pub(crate) fn of_ledger<'a>(entries: impl Iterator<Item = &'a LedgerEntry> + Clone) -> RunChange {
@@ -15,7 +18,7 @@ pub(crate) fn of_ledger<'a>(entries: impl Iterator<Item = &'a LedgerEntry> + Clo
 
 /// Sums up what is booked on a run and on all that is below it: what a list or a flow is made of has
 /// books of its own.
-pub(crate) fn of_tree(journal: &dyn Journal, run: RunId) -> Result<RunChange, JournalError> {
+pub(crate) fn of_tree(journal: &dyn Journal, run: RunId) -> Result<RunChange> {
     let mut entries = Vec::new();
     let mut below = vec![run];
     while let Some(id) = below.pop() {
@@ -34,6 +37,30 @@ pub(crate) fn of_runs<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> RunCha
         cost: Some(runs.map(|run| Cost::from(run.cost)).sum::<Cost>().into()),
         ..RunChange::default()
     }
+}
+
+/// Sums up the rows below a run, and what sessions among them had started: a session's own row has
+/// its own tokens alone, those that it started have rows of their own below it.
+pub(crate) fn with_started(journal: &dyn Journal, below: &[Run]) -> Result<RunChange> {
+    let mut all = below.to_vec();
+    for session in below.iter().filter(|run| run.kind == RunKind::Session) {
+        all.extend(journal.children(session.id)?);
+    }
+    Ok(of_runs(all.iter()))
+}
+
+/// Returns what was booked on `payer` for the sessions below `run`, at any depth.
+pub(crate) fn booked_below(
+    journal: &dyn Journal,
+    payer: RunId,
+    run: RunId,
+) -> Result<Vec<LedgerEntry>> {
+    let mut bills = journal.ledger(payer)?;
+    if payer != run {
+        let sessions = sessions_below(journal, run)?;
+        bills.retain(|bill| sessions.contains(&bill.session));
+    }
+    Ok(bills)
 }
 
 /// Agents count their turns by themselves, and may say anything.

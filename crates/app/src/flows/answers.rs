@@ -1,6 +1,7 @@
 //! What people say to a flow that waits.
 
-use spore_model::{Fault, Usd};
+use serde::{Deserialize, Serialize};
+use spore_model::{Fault, RunId, Usd};
 
 use crate::{Error, Result};
 
@@ -27,9 +28,16 @@ impl FlowAnswer {
     }
 }
 
+/// What a person answered, and to whom: the session that asked, or the run that left a question.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct PersonAnswer {
+    pub(crate) to: RunId,
+    pub(crate) words: String,
+}
+
 /// What a person adds to a flow that goes on.
 #[derive(Default)]
 pub(crate) struct MoreSaid {
     pub(crate) budget: Option<Usd>,
-    pub(crate) answer: Option<String>,
+    pub(crate) answer: Option<PersonAnswer>,
 }

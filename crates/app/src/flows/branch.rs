@@ -24,7 +24,12 @@ pub(crate) enum FlowSite {
     #[default]
     Project,
     /// In the directory of the session that started it, as a part of that session's work.
-    Session { dir: PathBuf },
+    Session {
+        dir: PathBuf,
+        /// The run that pays for that session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payer: Option<RunId>,
+    },
     /// On a branch of its own, in checkouts of it.
     Branch {
         /// What the branch begins from.
@@ -40,6 +45,14 @@ impl FlowSite {
     /// Plans the branch of a new flow.
     pub(crate) fn branch(run: RunId, base: CommitId, apply: Apply) -> Self {
         Self::Branch { base, branch: format!("spore/flow/{}", run.short()), apply }
+    }
+
+    /// The run that pays for the session that started the flow.
+    pub(crate) fn payer(&self) -> Option<RunId> {
+        match self {
+            Self::Session { payer, .. } => *payer,
+            Self::Project | Self::Branch { .. } => None,
+        }
     }
 
     pub(crate) fn base(&self) -> Option<&CommitId> {

@@ -320,7 +320,13 @@ impl Checks<'_> {
         ));
         ground.steps(&self.place).finish(&key, &ticket, &entry)?;
         let word = found.overall.to_string();
-        progress.update(&Update::layer("sentinel", &format!("cycle {cycle}"), word, None));
+        progress.update(&self.ground.told_layer(
+            "sentinel",
+            &format!("cycle {cycle}"),
+            word,
+            None,
+            None,
+        ));
         Ok(Some((found, true)))
     }
 
@@ -568,9 +574,9 @@ impl Checks<'_> {
             return Ok(waiting(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
         let what = format!("{} {}", question.role, key);
-        progress.update(&Update::layer("sentinel", &what, "STARTING".to_owned(), None));
+        progress.update(&ground.told_layer("sentinel", &what, "STARTING".to_owned(), None, None));
         let session = self.session(judges, step, question, commit, &ticket, node, progress);
-        let cost = session.as_ref().map_or(Usd::ZERO, |one| one.booking.cost.usd);
+        let cost = session.as_ref().map_or(Usd::ZERO, EndedSession::cost);
         let over = ground.settle(node, cost);
         if over > Usd::ZERO {
             progress.update(&Update::OverBudget { usd: over });
@@ -591,7 +597,8 @@ impl Checks<'_> {
         booking.enter(&ground.events(), &mut entry);
         steps.finish(&key, &ticket, &entry)?;
         let status = spore_compose::status(answer.outcome);
-        progress.update(&Update::layer("sentinel", &what, status, answer.reason.clone()));
+        let why = answer.reason.clone();
+        progress.update(&ground.told_layer("sentinel", &what, status, why, None));
         Ok(answer)
     }
 
@@ -642,7 +649,7 @@ impl Checks<'_> {
             nesting: ground.nesting,
             row: SessionPosition {
                 id: SessionPosition::id_for(ground.around, ticket)?,
-                root: ground.root,
+                root: ground.payer,
                 attempt: ticket.attempt,
                 bounce: turn,
                 depth: self.place.depth + 1,
@@ -689,7 +696,8 @@ impl Checks<'_> {
             steps.finish(&key, &ticket, &steps.entry(&end)?)?;
         }
         let status = spore_compose::status(end.outcome);
-        progress.update(&Update::layer("sentinel", key.as_str(), status, end.reason.clone()));
+        let why = end.reason.clone();
+        progress.update(&ground.told_layer("sentinel", key.as_str(), status, why, None));
         Ok(end)
     }
 

@@ -16,6 +16,7 @@ use spore_model::{
 };
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
+use super::questions::is_question;
 use super::worksite::{ExecSaid, Worksite, cure, lacks};
 use crate::agents::backends::{backend, model};
 use crate::agents::roles::RoleTerms;
@@ -91,6 +92,11 @@ impl Exec<'_> {
             ..ground.blank(self.place.run, RunKind::Exec)
         };
         ground.open(&self.place, RunKind::Exec, &details)?;
+        if let Some(asked) = ground.unanswered(self.place.run)? {
+            // What was asked once is not asked again before somebody has answered it.
+            return Ok(self.stopped(asked.outcome, Park::Human, &asked.reason));
+        }
+        ground.go_on_with(&self.place)?;
         let key = StepKey::session();
         let intent = Intent::at(ground.now()).plan("session", ground.around.ids.run());
         let ticket = match ground.steps(&self.place).begin(&key, EffectClass::Paid, intent)? {
@@ -104,8 +110,7 @@ impl Exec<'_> {
             return Ok(self.stopped(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
         let session = self.session(&key, &ticket, node, progress);
-        let over =
-            ground.settle(node, session.as_ref().map_or(Usd::ZERO, |one| one.booking.cost.usd));
+        let over = ground.settle(node, session.as_ref().map_or(Usd::ZERO, EndedSession::cost));
         if over > Usd::ZERO {
             progress.update(&Update::OverBudget { usd: over });
         }
@@ -154,8 +159,9 @@ impl Exec<'_> {
         let ground = self.ground;
         let mut plan = self.session_plan(key, ticket, node, progress)?;
         plan.conversation = gone_on_with(&plan, ground.config, progress);
-        if let (Some(talk), [_, ..]) = (&mut plan.conversation, self.answers(ticket)) {
-            talk.prompt = spore_compose::answer(self.plan, self.answers(ticket));
+        let answers = ground.answers_to(self.place.run)?;
+        if let (Some(talk), [_, ..]) = (&mut plan.conversation, answers.as_slice()) {
+            talk.prompt = spore_compose::answer(self.plan, &answers);
         }
         let is_cut = ticket.attempt > 1 && plan.conversation.is_none();
         if let Some(site) = self.worksite().filter(|_| is_cut) {
@@ -199,7 +205,8 @@ impl Exec<'_> {
             }
         };
         let head = self.start.clone().or_else(|| ground.head());
-        let (prompt, brief) = self.task(head.as_ref(), self.answers(ticket), progress);
+        let (prompt, brief) =
+            self.task(head.as_ref(), &ground.answers_to(self.place.run)?, progress);
         Ok(SessionPlan {
             role: plan.role.clone(),
             name: self.place.name.clone(),
@@ -221,7 +228,7 @@ impl Exec<'_> {
             nesting: ground.nesting,
             row: SessionPosition {
                 id: SessionPosition::id_for(ground.around, ticket)?,
-                root: ground.root,
+                root: ground.payer,
                 attempt: ticket.attempt,
                 bounce: self.place.attempt,
                 depth: self.place.depth + 1,
@@ -232,11 +239,6 @@ impl Exec<'_> {
             },
             confinement,
         })
-    }
-
-    /// What people answered to an exec that was begun before and asked.
-    fn answers(&self, ticket: &Ticket) -> &[String] {
-        if ticket.attempt > 1 { &self.ground.answers } else { &[] }
     }
 
     /// Those that the flow names; in a checkout, where it names none, those of the role.
@@ -306,11 +308,17 @@ impl Exec<'_> {
             budget_left: ground.has_left(self.place.budget),
             ..ChildEnd::new(self.place.run, outcome, reason)
         };
+        let outcome_of_session = session.report.outcome;
         let result = session.report.final_text;
         let refused = booking.notes.refused.clone();
         let done = ExecEnd { end, session: booking.session, result, refused };
         if waits(outcome) {
             // It will be run again, so no result of a step will book it.
+            if is_question(outcome) && asks_by_itself(outcome_of_session) {
+                ground.ask(&self.place, ticket.attempt, booking, &done.end)?;
+                let end = ChildEnd { park: Some(Park::Human), ..done.end };
+                return Ok(ExecEnd { end, ..done });
+            }
             booking.book_stopped(ground.journal, &ground.events(), outcome)?;
             return Ok(done);
         }
@@ -364,8 +372,16 @@ fn waits(outcome: Outcome) -> bool {
     match decide(Layer::Exec, outcome, AttemptsLeft::default()) {
         Action::Park(_) | Action::RaiseAndCleanUp(_) => true,
         Action::Raise(raised) => raised == Outcome::NeedsHuman,
+        // Handed upwards as it is, and answered from there.
+        Action::PassOn(passed) => passed == Outcome::NeedsEscalation,
         _ => false,
     }
+}
+
+/// Returns whether a session asked, in its own words or with its exit code: one that has no budget
+/// or is not signed in needs a person too, and asks nothing.
+fn asks_by_itself(session: Outcome) -> bool {
+    matches!(session, Outcome::Success | Outcome::Failure)
 }
 
 /// Returns the outcome of a session: how it ended, the exit code where that is one of ours, and

@@ -250,13 +250,16 @@ impl FanOut<'_> {
         } else {
             format!("RETRY:{}", step.attempt)
         };
-        progress.update(&Update::layer("exec", &name, word, Some(item.to_owned())));
+        let told = self.ground.told_layer("exec", &name, word, Some(item.to_owned()), None);
+        progress.update(&told);
+        let began = self.ground.now();
         let diagnosis = step.diagnosis.as_ref().or(self.diagnosis);
         let (ground, resolution) = (self.ground, self.resolution);
         let turn = StageTurn { ground, plan, resolution, diagnosis, tip };
         let end = turn.work(place, progress)?;
         let status = spore_compose::status(end.outcome);
-        progress.update(&Update::layer("exec", &name, status, end.reason.clone()));
+        let why = end.reason.clone();
+        progress.update(&ground.told_layer("exec", &name, status, why, Some(began)));
         Ok(end)
     }
 

@@ -13,13 +13,14 @@ use spore_model::{
 };
 use spore_store::Journal;
 
+use super::answers::PersonAnswer;
 use super::branch::FlowBranch;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
 use crate::base::step::Steps;
 use crate::session::broker::Broker;
 use crate::session::nesting::Nesting;
-use crate::{Result, Surroundings, Workspace};
+use crate::{Result, Surroundings, Update, Workspace};
 
 /// One flow at work. Shared by the threads of its phases.
 pub(crate) struct ActiveFlow<'a> {
@@ -28,6 +29,8 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) config: &'a Config,
     pub(crate) journal: &'a dyn Journal,
     pub(crate) root: RunId,
+    /// The run in whose ledger its sessions are booked: its own, unless a session started it.
+    pub(crate) payer: RunId,
     pub(crate) trace: TraceId,
     pub(crate) nesting: Nesting,
     pub(crate) budget: Mutex<BudgetTree>,
@@ -42,7 +45,7 @@ pub(crate) struct ActiveFlow<'a> {
     /// Where its sessions work that have no checkout.
     pub(crate) own_dir: PathBuf,
     /// What people answered where it asked, oldest first.
-    pub(crate) answers: Vec<String>,
+    pub(crate) answers: Vec<PersonAnswer>,
     /// Reads a plan that a stage made.
     pub(crate) planner: &'a Planner<'a>,
 }
@@ -128,6 +131,30 @@ impl ActiveFlow<'_> {
         self.events().make(kind, name, what, run, payload)
     }
 
+    /// Tells of one layer; of an end, with the time since `began`.
+    pub(crate) fn told_layer(
+        &self,
+        layer: &'static str,
+        stage: &str,
+        status: String,
+        detail: Option<String>,
+        began: Option<Timestamp>,
+    ) -> Update {
+        let ts = self.now();
+        Update::Layer {
+            layer,
+            stage: stage.to_owned(),
+            status,
+            detail,
+            ts,
+            trace_id: self.trace.clone(),
+            depth: self.nesting.depth,
+            elapsed_ms: began.map(|began| {
+                u64::try_from(ts.as_millis().saturating_sub(began.as_millis())).unwrap_or(0)
+            }),
+        }
+    }
+
     pub(crate) fn events(&self) -> Events<'_> {
         Events { around: self.around, trace: self.trace.clone() }
     }
@@ -171,6 +198,15 @@ pub(crate) fn spent(journal: &dyn Journal, run: &Run) -> Result<Usd> {
             Ok(own + merges.map(|merge| spent(journal, merge)).sum::<Result<Usd>>()?)
         }
         RunKind::Merge => Ok(journal.ledger(run.id)?.iter().map(|entry| entry.cost.usd).sum()),
+        RunKind::Spawn => {
+            let below = journal.children(run.id)?;
+            below.iter().map(|session| spent(journal, session)).sum()
+        }
+        RunKind::Session => {
+            let started = journal.children(run.id)?;
+            let started = started.iter().map(|run| spent(journal, run)).sum::<Result<Usd>>()?;
+            Ok(run.cost.cost_usd + started)
+        }
         _ => Ok(run.cost.cost_usd),
     }
 }

@@ -56,7 +56,7 @@ impl ActiveFlow<'_> {
             outcome: Some(ending.outcome),
             reason: ending.reason.map(str::to_owned),
             ended: Some(at),
-            ..totals::of_runs(below.iter())
+            ..totals::with_started(self.journal, &below)?
         };
         entry.runs.push((place.run, change));
         let payload = json!({

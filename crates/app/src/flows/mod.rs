@@ -12,17 +12,22 @@
 mod answers;
 mod branch;
 mod checks;
+mod depth;
 mod execs;
 mod fan_out;
 mod flow;
 mod judges;
 mod landing;
 mod layers;
+mod nested;
 mod phases;
 mod projection;
 mod prompts;
+mod questions;
 mod reported;
 mod requests;
+mod resolver;
+mod session_files;
 mod stages;
 pub(crate) mod starts;
 mod told;
@@ -30,7 +35,7 @@ mod turn;
 mod verified;
 mod worksite;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use serde_json::json;
@@ -44,13 +49,15 @@ use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, RunQuery};
 
 pub use answers::FlowAnswer;
-use answers::MoreSaid;
+use answers::{MoreSaid, PersonAnswer};
 use branch::{FlowBranch, FlowSite};
 use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
 use flow::{ActiveFlow, LayerPlace, spent};
 use phases::{Coordinator, PhasesOver};
 pub use prompts::{LintedLine, PromptLint, lint_prompts};
+pub use questions::FlowQuestion;
+use questions::open_questions;
 pub use requests::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
 use requests::{FlowSettings, Planned, plan};
 use stages::{Orchestrator, StagesOver};
@@ -93,8 +100,7 @@ pub(crate) fn exec_within(
 ) -> Result<FlowReport> {
     let options = asked.options.within(around, bounds)?;
     let asked = ExecAsked { options, ..asked.clone() };
-    let dir = Some(bounds.dir.as_path());
-    start(around, &asked.options, dir, |ready| plan::exec(ready, &asked), progress)
+    start(around, &asked.options, Some(bounds), |ready| plan::exec(ready, &asked), progress)
 }
 
 /// Runs the stages of an orchestrator.
@@ -118,8 +124,7 @@ pub(crate) fn stage_within(
 ) -> Result<FlowReport> {
     let options = asked.options.within(around, bounds)?;
     let asked = StageAsked { options, ..asked.clone() };
-    let dir = Some(bounds.dir.as_path());
-    start(around, &asked.options, dir, |ready| plan::stage(ready, &asked), progress)
+    start(around, &asked.options, Some(bounds), |ready| plan::stage(ready, &asked), progress)
 }
 
 /// Runs the phases of a coordinator.
@@ -143,8 +148,7 @@ pub(crate) fn phase_within(
 ) -> Result<FlowReport> {
     let options = asked.options.within(around, bounds)?;
     let asked = PhaseAsked { options, ..asked.clone() };
-    let dir = Some(bounds.dir.as_path());
-    start(around, &asked.options, dir, |ready| plan::phase(ready, &asked), progress)
+    start(around, &asked.options, Some(bounds), |ready| plan::phase(ready, &asked), progress)
 }
 
 /// Checks the work as it is: goes on with a sentinel that waits and was asked for the same, else
@@ -175,17 +179,17 @@ pub fn sentinel(
 fn start(
     around: &Surroundings,
     options: &FlowOptions,
-    dir: Option<&Path>,
+    bounds: Option<&StartBounds>,
     plan: impl FnOnce(&requests::Ready<'_>) -> Result<Planned>,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
     let workspace = Workspace::find_for_run(around)?;
-    refuse_inside(around, &workspace)?;
+    refuse_inside(around, &workspace, bounds)?;
     let config = workspace.config(around, &[])?;
     let only = ready::only(around, &config, options.backend.as_deref());
     let backend = options.backend.clone().or_else(|| only.clone());
     let options = &FlowOptions { backend, ..options.clone() };
-    let ready = requests::Ready { around, workspace: &workspace, config: &config, options, dir };
+    let ready = requests::Ready { around, workspace: &workspace, config: &config, options, bounds };
     let planned = plan(&ready)?;
     if let Some(backend) = only.filter(|_| planned.starts_sessions()) {
         progress.update(&Update::AgentChosen { backend });
@@ -194,13 +198,14 @@ fn start(
     let notes = match planned.kind() {
         // Its checks work in a checkout, and say what holds them.
         RunKind::Sentinel => Vec::new(),
-        _ => match dir {
-            Some(dir) => OwnHold::find(around, &config, backend, dir)?.notes().to_vec(),
+        _ => match bounds {
+            Some(bounds) => OwnHold::find(around, &config, backend, &bounds.dir)?.notes().to_vec(),
             None => Enforcement::find(around, &config, backend)?.notes,
         },
     };
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
-    let ancestry = Ancestry::read(around, limit)?;
+    let ancestry = depth::within_limit(around, &config, limit)?;
+    let planned = depth::fitted(planned, &config, ancestry.nesting, progress);
     planned.refuse_missing(around, &workspace, &config)?;
     let id = around.ids.run();
     if options.dry_run {
@@ -226,7 +231,7 @@ fn start(
         answers: Vec::new(),
         options: FlowOptions { scenario: ready.scenario()?, ..options.clone() },
     };
-    create(around, &journal, &settings, &ancestry, id)?;
+    create(around, &journal, &settings, (&ancestry, bounds), id)?;
     for note in notes {
         progress.update(&Update::NotHeld { note });
     }
@@ -257,18 +262,59 @@ pub fn resolve(
     let workspace = Workspace::find(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
-    let run = report::root_of(&journal, report::find_run(&journal, typed)?)?;
+    let part = report::find_run(&journal, typed)?;
+    let run = report::root_of(&journal, part.clone())?;
     if !run.is_open() {
         return Err(report::is_over(&run));
     }
     let asks = matches!(run.kind, RunKind::Exec | RunKind::Stage | RunKind::Phase);
     if !asks || run.park != Some(Park::Human) {
-        let message = format!("run {} asks nothing that could be answered", run.id.short());
-        return Err(Error::new(Fault::BadInput, message)
-            .hint(format!("`spore runs show {}` says what it waits for", run.id.short())));
+        return Err(asks_nothing(&run));
     }
-    let answer = without_keys(around, &answer.words()?, "the answer", progress);
-    go_on(around, &workspace, &run, MoreSaid { budget: None, answer: Some(answer) }, progress)
+    let settings: FlowSettings = read_settings(&run)?;
+    let mut asked = open_questions(&journal, &part, &settings.answers)?;
+    if asked.is_empty() {
+        asked = questions_of_run(&journal, &run, &part, &settings)?;
+    }
+    let [question] = asked.as_slice() else {
+        return Err(match asked.is_empty() {
+            true => asks_nothing(&run),
+            false => asks_more_than_one(&run, &asked),
+        });
+    };
+    let words = without_keys(around, &answer.words()?, "the answer", progress);
+    let to = question.asker.unwrap_or(question.run);
+    let answer = Some(PersonAnswer { to, words });
+    go_on(around, &workspace, &run, MoreSaid { budget: None, answer }, progress)
+}
+
+/// Returns what the part that is named left behind, where it is over and asked.
+fn questions_of_run(
+    journal: &dyn Journal,
+    root: &Run,
+    part: &Run,
+    settings: &FlowSettings,
+) -> Result<Vec<FlowQuestion>> {
+    let mut asked = open_questions(journal, root, &settings.answers)?;
+    asked.retain(|question| question.run == part.id);
+    Ok(asked)
+}
+
+fn asks_nothing(run: &Run) -> Error {
+    let id = run.id.short();
+    Error::new(Fault::BadInput, format!("run {id} asks nothing that could be answered"))
+        .hint(format!("`spore runs show {id}` says what it waits for"))
+}
+
+fn asks_more_than_one(run: &Run, asked: &[FlowQuestion]) -> Error {
+    let list = asked.iter().map(|one| {
+        let question = spore_plain::line_within(&one.question, 200);
+        format!("{} ({}): {question}", one.run.short(), one.name)
+    });
+    let list: Vec<String> = list.collect();
+    let message = format!("{} parts of run {} ask", asked.len(), run.id.short());
+    Error::new(Fault::Usage, format!("{message}:\n{}", list.join("\n")))
+        .hint("name the one that is answered, by its own id")
 }
 
 fn go_on(
@@ -298,13 +344,14 @@ fn create(
     around: &Surroundings,
     journal: &dyn Journal,
     settings: &FlowSettings,
-    ancestry: &Ancestry,
+    (ancestry, bounds): (&Ancestry, Option<&StartBounds>),
     id: RunId,
 ) -> Result<()> {
     let kind = settings.planned.kind();
     let (name, task) = settings.planned.words();
     let trace = ancestry.trace_of(id);
     let run = Run {
+        parent: bounds.map(|bounds| bounds.session),
         trace: trace.clone(),
         task: Some(task.clone()),
         depth: ancestry.nesting.depth,
@@ -346,6 +393,7 @@ fn work(
         config,
         journal,
         root,
+        payer: settings.site.payer().unwrap_or(root),
         trace: run.trace.clone(),
         nesting,
         budget: Mutex::new(budget),
@@ -360,14 +408,14 @@ fn work(
         },
         branch: FlowBranch::of(workspace, &settings.site)?,
         own_dir: match &settings.site {
-            FlowSite::Session { dir } => dir.clone(),
+            FlowSite::Session { dir, .. } => dir.clone(),
             FlowSite::Project | FlowSite::Branch { .. } => workspace.root().to_owned(),
         },
     };
     ground.write(&ground.dir().join(".trace"), &format!("{}\n", run.trace))?;
     for (at, answer) in ground.answers.iter().enumerate() {
         let file = ground.dir().join(format!("resolutions/person-{}.md", at + 1));
-        ground.write(&file, &format!("{}\n", answer.trim_end()))?;
+        ground.write(&file, &format!("{}\n", answer.words.trim_end()))?;
     }
     ground.live_report()?;
     let place = LayerPlace {
@@ -381,7 +429,10 @@ fn work(
     };
     let rest = lead(&ground, place, &settings.planned, progress)?;
     if let Some(parked) = &rest.parked {
-        park(&ground, &run, parked)?;
+        match run.parent {
+            None => park(&ground, &run, parked)?,
+            Some(_) => ground.end_with_session(&run, parked)?,
+        }
     }
     outbox::flush(around, workspace, journal)?;
     told::report(&ground, rest)
@@ -463,7 +514,7 @@ fn exec_rest(plan: &ExecPlan, done: ExecEnd) -> FlowRest {
     let park = match outcome {
         Outcome::Interrupted => Some(Park::Interrupt),
         Outcome::QuotaParked => Some(Park::Quota),
-        Outcome::NeedsHuman => Some(Park::Human),
+        Outcome::NeedsHuman | Outcome::NeedsEscalation => Some(Park::Human),
         _ => None,
     };
     let parked = park.map(|park| Parked {

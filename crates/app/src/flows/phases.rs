@@ -8,14 +8,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
 use spore_compose::{
-    ChildEnd, CoordinatorPlan, OrchestratorPlan, Parked, PhaseNext, PhaseStep, Phases,
-    PhasesEnding, attempt_dir, phase_dir,
+    ChildEnd, CoordinatorPlan, OrchestratorPlan, Parked, PhaseNext, PhaseReport, PhaseStep, Phases,
+    PhasesEnding, attempt_dir, phase_dir, refinement,
 };
 use spore_model::{
     Begun, BudgetId, CommitId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
 };
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
+use super::resolver::{PhaseResolver, Resolved};
+use super::session_files::SessionWalk;
 use super::stages::Orchestrator;
 use crate::base::error::bug;
 use crate::base::step::Intent;
@@ -56,13 +58,14 @@ impl Coordinator<'_> {
         let mut machine = Phases::new(self.plan.clone());
         let phases: Vec<&str> = self.plan.phases.iter().map(|phase| &*phase.name).collect();
         self.ground.recall_landings(&self.place, &phases)?;
-        self.run_all(&mut machine, progress)?;
+        let walk = SessionWalk::begin(self.ground, &self.place, &self.plan)?;
+        self.run_all(&mut machine, &walk, progress)?;
         match machine.rest() {
             PhaseNext::Park(parked) => Ok(PhasesOver::Parked(parked)),
             PhaseNext::Do(PhaseStep::Finish { ending }) | PhaseNext::End(ending) => {
                 match self.ground.bring_home(&self.place, ending.outcome, progress)? {
                     Some(parked) => return Ok(PhasesOver::Parked(parked)),
-                    None => self.finish(&ending)?,
+                    None => self.finish(&ending, &walk)?,
                 }
                 Ok(PhasesOver::Ended(ending))
             }
@@ -72,21 +75,26 @@ impl Coordinator<'_> {
         }
     }
 
-    fn run_all(&self, machine: &mut Phases, progress: &mut dyn Progress) -> Result<()> {
+    fn run_all(
+        &self,
+        machine: &mut Phases,
+        walk: &SessionWalk<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
             let mut running = 0;
             let mut failed = None;
             loop {
                 if failed.is_none()
-                    && let Err(error) = self.start_due(machine, scope, &sender, &mut running)
+                    && let Err(error) = self.start_due(machine, walk, scope, &sender, &mut running)
                 {
                     failed = Some(error);
                 }
                 if running == 0 {
                     break;
                 }
-                if let Err(error) = self.listen(machine, &receiver, &mut running, progress) {
+                if let Err(error) = self.listen(machine, walk, &receiver, &mut running, progress) {
                     failed.get_or_insert(error);
                 }
             }
@@ -98,6 +106,7 @@ impl Coordinator<'_> {
     fn start_due<'scope, 'env>(
         &'env self,
         machine: &mut Phases,
+        walk: &SessionWalk<'_>,
         scope: &'scope Scope<'scope, 'env>,
         sender: &Sender<Said>,
         running: &mut usize,
@@ -111,7 +120,6 @@ impl Coordinator<'_> {
                 let key = step.key(&self.plan);
                 let PhaseStep::Run { phase, attempt, orchestrator } = step else { continue };
                 let ground = self.ground;
-                self.keep_resolution(phase, &orchestrator)?;
                 let mut intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
                 if let Some(branch) = &ground.branch {
                     intent = intent.with("base", branch.tip().to_string());
@@ -123,6 +131,7 @@ impl Coordinator<'_> {
                     Begun::Done(end) => {
                         let _ = machine.apply(phase, &end);
                         self.project(machine)?;
+                        walk.settled(machine)?;
                     }
                     Begun::Do(ticket) => {
                         let orchestrator = match orchestrator.knowing(&machine.data()) {
@@ -148,22 +157,15 @@ impl Coordinator<'_> {
                         };
                         let sender = sender.clone();
                         *running += 1;
+                        walk.under_way()?;
                         scope.spawn(move || {
-                            let end = self.run_phase(place, orchestrator, start, &sender);
+                            let end = self.run_phase(phase, place, orchestrator, start, &sender);
                             let _ = sender.send(Said::Over { phase, key, ticket, end });
                         });
                     }
                 }
             }
         }
-    }
-
-    /// Writes down what is said to a phase that is run again because it needs refinement.
-    fn keep_resolution(&self, phase: usize, plan: &OrchestratorPlan) -> Result<()> {
-        let Some(resolution) = &plan.resolution else { return Ok(()) };
-        let name = &self.plan.phases[phase].name;
-        let path = self.ground.dir().join(format!("resolutions/orch-{name}.md"));
-        self.ground.write(&path, resolution)
     }
 
     fn child(&self, phase: usize, attempt: u32, ticket: &Ticket) -> Result<Option<LayerPlace>> {
@@ -228,15 +230,27 @@ impl Coordinator<'_> {
 
     fn run_phase(
         &self,
+        phase: usize,
         place: LayerPlace,
         plan: OrchestratorPlan,
         start: Option<CommitId>,
         sender: &Sender<Said>,
     ) -> Result<ChildEnd> {
-        let ground = self.ground;
+        let (ground, began) = (self.ground, self.ground.now());
         let mut progress = Caller(sender.clone());
         let (name, budget, attempt) = (place.name.clone(), place.budget, place.attempt);
-        progress.update(&Update::layer("orch", &name, "STARTING".to_owned(), None));
+        progress.update(&ground.told_layer("orch", &name, "STARTING".to_owned(), None, None));
+        let (coordinator, phase) = (&self.place, &self.plan.phases[phase]);
+        let resolver = PhaseResolver { ground, coordinator, phase };
+        let resolution = match resolver.resolve(&place, &plan, start.as_ref(), &mut progress)? {
+            Resolved::With(resolution) => resolution,
+            Resolved::Parked(parked) => {
+                ground.settle(budget, Usd::ZERO);
+                let end = ChildEnd::new(place.run, parked.outcome, Some(parked.reason));
+                return Ok(ChildEnd { park: Some(parked.park), ..end });
+            }
+        };
+        let plan = OrchestratorPlan { resolution, ..plan };
         let prefix = format!("{name}.");
         let orchestrator = Orchestrator { ground, place, plan, prefix, start };
         let over = orchestrator.work(&mut progress);
@@ -248,13 +262,15 @@ impl Coordinator<'_> {
         let mut end = told?;
         end.budget_left = ground.has_left(self.place.budget);
         let status = spore_compose::status(end.outcome);
-        progress.update(&Update::layer("orch", &name, status, end.reason.clone()));
+        let why = end.reason.clone();
+        progress.update(&ground.told_layer("orch", &name, status, why, Some(began)));
         Ok(end)
     }
 
     fn listen(
         &self,
         machine: &mut Phases,
+        walk: &SessionWalk<'_>,
         receiver: &Receiver<Said>,
         running: &mut usize,
         progress: &mut dyn Progress,
@@ -264,10 +280,18 @@ impl Coordinator<'_> {
             Ok(Said::Over { phase, key, ticket, end }) => {
                 *running -= 1;
                 let end = end?;
+                let before = machine.settled().count();
                 if machine.apply(phase, &end) {
                     let steps = self.ground.steps(&self.place);
                     steps.finish(&key, &ticket, &steps.entry(&end)?)?;
                     self.project(machine)?;
+                    match machine.settled().count() > before {
+                        true => walk.settled(machine)?,
+                        false => walk.refined()?,
+                    }
+                    if *running > 0 {
+                        walk.under_way()?;
+                    }
                 }
             }
             Err(_) => {
@@ -278,8 +302,9 @@ impl Coordinator<'_> {
         Ok(())
     }
 
-    fn finish(&self, ending: &PhasesEnding) -> Result<()> {
+    fn finish(&self, ending: &PhasesEnding, walk: &SessionWalk<'_>) -> Result<()> {
         let ground = self.ground;
+        walk.complete(ending)?;
         ground.write_json(&ground.dir().join("manifest.json"), &ending.manifest)?;
         let path = ground.path_of(Path::new("manifest.json"));
         let told = LayerEnding {
@@ -288,6 +313,16 @@ impl Coordinator<'_> {
             points_at: Some(&path),
         };
         ground.end(&self.place, RunKind::Phase, &told, ending)
+    }
+
+    /// Writes what a phase asks of whoever is above the coordinator.
+    fn keep_request(&self, at: usize, report: &PhaseReport) -> Result<()> {
+        let attempts = u32::try_from(report.orchestrators.len()).unwrap_or(u32::MAX);
+        let key = PhaseStep::key_of(&self.plan, at, attempts);
+        let end: Option<ChildEnd> = self.ground.steps(&self.place).result(&key)?;
+        let Some(end) = end else { return Ok(()) };
+        let path = self.ground.dir().join(format!("refinements/orch-{}.md", report.phase));
+        self.ground.write(&path, &refinement(&report.phase, &end, attempts))
     }
 
     /// Writes the report, manifest and signal file of each phase whose fate is decided.
@@ -300,6 +335,9 @@ impl Coordinator<'_> {
             let manifest = ground.dir().join(&last.manifest);
             if let Ok(text) = spore_effects::files::read_text(manifest) {
                 ground.write(&dir.join("manifest.json"), &text)?;
+            }
+            if matches!(report.exit_code, Some(10 | 11)) {
+                self.keep_request(at, &report)?;
             }
             let path = ground.path_of(Path::new(&last.manifest));
             ground.signal(last.run, &report.phase, &ground.pointer(&path))?;

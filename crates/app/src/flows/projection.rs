@@ -40,9 +40,22 @@ impl ActiveFlow<'_> {
         self.report_with(Some(&run))
     }
 
-    fn write_signal(&self, run: &Run, name: &str, pointer: &SignalPointer) -> Result<()> {
+    pub(crate) fn write_signal(
+        &self,
+        run: &Run,
+        name: &str,
+        pointer: &SignalPointer,
+    ) -> Result<()> {
         let Some(signal) = signal(run, name, pointer) else { return Ok(()) };
-        self.write(&self.dir().join(".signals").join(signal.file), &signal.text)
+        let path = self.dir().join(".signals").join(signal.file);
+        self.write(&path, &signal.text)?;
+        // One part has one end: what it asked before is no more.
+        for other in ["done", "fail", "refine"].map(|status| path.with_extension(status)) {
+            if other != path && other.exists() {
+                self.around.remove_file(&other)?;
+            }
+        }
+        Ok(())
     }
 
     /// Points at a file below the project's root.
@@ -55,6 +68,11 @@ impl ActiveFlow<'_> {
     /// Adds to the live report what the rows say and it does not.
     pub(crate) fn live_report(&self) -> Result<()> {
         self.report_with(None)
+    }
+
+    /// The lines of the live report, as rows tell them now.
+    pub(crate) fn timeline(&self, run: &Run, lines: &mut Vec<String>) -> Result<()> {
+        self.lines_of(run, lines)
     }
 
     fn report_with(&self, root: Option<&Run>) -> Result<()> {

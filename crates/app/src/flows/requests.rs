@@ -12,6 +12,7 @@ use spore_effects::files::paths_in;
 use spore_model::{Fault, RunId, RunKind, Usd};
 use spore_runs::{Apply, UnknownApply};
 
+use super::answers::PersonAnswer;
 use super::branch::FlowSite;
 use super::checks;
 use super::judges::SentinelJudges;
@@ -121,7 +122,7 @@ pub(crate) struct FlowSettings {
     pub(crate) site: FlowSite,
     /// What people answered where it asked, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) answers: Vec<String>,
+    pub(crate) answers: Vec<PersonAnswer>,
     /// What the call said, for what is only planned on the way.
     #[serde(default)]
     pub(crate) options: FlowOptions,
@@ -249,12 +250,14 @@ impl Planned {
         if self.kind() == RunKind::Sentinel {
             return Ok(FlowSite::Project);
         }
-        let Ready { around, workspace, config, options, dir } = *ready;
-        if let Some(dir) = dir {
+        let Ready { around, workspace, config, options, bounds } = *ready;
+        if let Some(bounds) = bounds {
+            let dir = &bounds.dir;
             if dir != workspace.root() {
                 self.refuse_commits()?;
             }
-            return Ok(FlowSite::Session { dir: dir.to_owned() });
+            let (dir, payer) = (dir.to_owned(), Some(bounds.payer));
+            return Ok(FlowSite::Session { dir, payer });
         }
         let repository = workspace.repository(around)?;
         refuse_branch(&repository)?;
@@ -303,7 +306,10 @@ impl Planned {
             Self::Exec { plan } => vec![(plan.backend.clone(), plan.scenario.clone())],
             Self::Stage { plan } => of_stages(plan),
             Self::Phase { plan } => {
-                plan.phases.iter().flat_map(|phase| of_stages(&phase.orchestrator)).collect()
+                let resolvers = plan.phases.iter().filter_map(|phase| phase.resolver.as_ref());
+                let resolvers = resolvers.map(|one| (one.backend.clone(), one.scenario.clone()));
+                let stages = plan.phases.iter().flat_map(|phase| of_stages(&phase.orchestrator));
+                stages.chain(resolvers).collect()
             }
             Self::Sentinel { judges, .. } => {
                 judges.iter().map(|one| (one.backend.clone(), one.scenario.clone())).collect()
@@ -318,8 +324,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) config: &'a Config,
     pub(crate) options: &'a FlowOptions,
-    /// The directory of the session that asks for it, where one does.
-    pub(crate) dir: Option<&'a Path>,
+    /// What the session gives that asks for it, where one does.
+    pub(crate) bounds: Option<&'a StartBounds>,
 }
 
 impl Ready<'_> {
@@ -413,6 +419,9 @@ pub(crate) mod plan {
         let mut plan = flows.phases(&asked.name, target, &ready.habits()).map_err(unplannable)?;
         for phase in &mut plan.phases {
             ready.fill(&mut phase.orchestrator)?;
+            if let Some(resolver) = &mut phase.resolver {
+                ready.fill_exec(resolver)?;
+            }
         }
         Ok(Planned::Phase { plan })
     }

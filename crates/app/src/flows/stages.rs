@@ -8,7 +8,7 @@ use spore_compose::{
     refinement,
 };
 use spore_model::{
-    Begun, CommitId, EffectClass, Fault, Outcome, Run, RunId, RunKind, StepKey, Ticket,
+    Begun, CommitId, EffectClass, Fault, Outcome, Park, Run, RunId, RunKind, StepKey, Ticket,
 };
 
 use super::branch::FlowBranch;
@@ -17,7 +17,7 @@ use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::turn::StageTurn;
 use crate::base::error::bug;
 use crate::base::step::Intent;
-use crate::{Error, Progress, Result, Update};
+use crate::{Error, Progress, Result};
 
 /// An orchestrator at work.
 pub(crate) struct Orchestrator<'a> {
@@ -126,7 +126,9 @@ impl Orchestrator<'_> {
             Begun::Done(end) => {
                 if ground.has_lost(&self.place, &key, &end)? {
                     let name = format!("{}{}", self.prefix, self.plan.stages[*stage].name);
-                    progress.update(&gone(&name));
+                    let why = Some("what it left is gone: it is done again".to_owned());
+                    let told = ground.told_layer("exec", &name, "PENDING".to_owned(), why, None);
+                    progress.update(&told);
                     return Ok(machine.lost(step));
                 }
                 self.goes_on_from(&end, tip);
@@ -135,7 +137,8 @@ impl Orchestrator<'_> {
             Begun::Do(ticket) => ticket,
         };
         let place = self.child(*stage, (*round, *attempt), &ticket)?;
-        progress.update(&Update::layer("exec", &place.name, started(*attempt), None));
+        let begun = ground.told_layer("exec", &place.name, started(*attempt), None, None);
+        progress.update(&begun);
         let plan = &self.plan.stages[*stage];
         let data = if plan.asks() { machine.data() } else { FlowData::default() };
         let known = (&data, tip.as_ref(), diagnosis.as_ref());
@@ -215,7 +218,7 @@ impl Orchestrator<'_> {
     ) -> Result<ChildEnd> {
         let (ground, resolution) = (self.ground, self.plan.resolution.as_deref());
         let plan = &self.plan.stages[stage];
-        let name = place.name.clone();
+        let (asking, began) = (place.clone(), ground.now());
         let end = if plan.each.is_some() {
             let (max_attempts, start) = (self.plan.max_attempts, tip.cloned());
             FanOut { ground, place, plan, data, max_attempts, resolution, diagnosis, start }
@@ -232,8 +235,9 @@ impl Orchestrator<'_> {
                 },
             }
         };
-        let status = spore_compose::status(end.outcome);
-        progress.update(&Update::layer("exec", &name, status, end.reason.clone()));
+        let end = self.answered(&asking, end)?;
+        let (status, why) = (spore_compose::status(end.outcome), end.reason.clone());
+        progress.update(&self.ground.told_layer("exec", &asking.name, status, why, Some(began)));
         Ok(end)
     }
 
@@ -268,6 +272,19 @@ impl Orchestrator<'_> {
         let over = stages.work(progress)?;
         let end = stages.told(&over)?;
         Ok(ChildEnd { parts: end.stages.clone(), stages: Vec::new(), ..end })
+    }
+
+    /// Adds what a person answered to a stage that is over and left a question behind; without an
+    /// answer it waits for one.
+    fn answered(&self, place: &LayerPlace, end: ChildEnd) -> Result<ChildEnd> {
+        if end.outcome != Outcome::NeedsEscalation || end.park.is_some() {
+            return Ok(end);
+        }
+        if let Some(answer) = self.ground.answer_to(end.run) {
+            return Ok(ChildEnd { answer: Some(answer.to_owned()), ..end });
+        }
+        self.ground.keep_question(place, &end)?;
+        Ok(ChildEnd { park: Some(Park::Human), ..end })
     }
 
     fn finish(&self, ending: &StagesEnding) -> Result<()> {
@@ -336,12 +353,6 @@ impl ActiveFlow<'_> {
         }
         steps.once(&gone, |_, _| Ok(true))
     }
-}
-
-/// Tells that a part is done again, and why.
-pub(crate) fn gone(name: &str) -> Update {
-    let why = "what it left is gone: it is done again".to_owned();
-    Update::layer("exec", name, "PENDING".to_owned(), Some(why))
 }
 
 fn started(attempt: u32) -> String {

@@ -7,6 +7,7 @@ use spore_runs::{Applied, NextStep, PartRow};
 
 use super::branch::FlowBranch;
 use super::flow::ActiveFlow;
+use super::questions::{FlowQuestion, open_questions};
 use super::requests::Planned;
 use crate::Result;
 use crate::base::error::bug;
@@ -40,6 +41,9 @@ pub struct FlowReport {
     /// Every run below it that made a commit or was to make one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<FlowChild>,
+    /// What its parts ask and nobody has answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<FlowQuestion>,
     /// What a person does now, where it waits for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextStep>,
@@ -86,6 +90,7 @@ pub(crate) fn dry(planned: &Planned, run: RunId, trace_id: TraceId) -> Result<Fl
         commit: None,
         applied: None,
         children: Vec::new(),
+        questions: Vec::new(),
         next: None,
         told: serde_json::json!({ "dry_run": true, "plan": plan }),
     })
@@ -120,6 +125,7 @@ pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowRepo
         trace_id: report.run.trace.clone(),
         cost: report.cost,
         directory: report.directory,
+        questions: open_questions(ground.journal, &report.run, &ground.answers)?,
         next: report.next,
         told: rest.told,
     })

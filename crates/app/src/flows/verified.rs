@@ -89,7 +89,12 @@ fn task(plan: &OrchestratePlan, diagnosis: Option<&Diagnosis>) -> String {
                 "" => String::new(),
                 output => format!("\n{}", spore_plain::fenced("text", output)),
             };
-            format!("{task}\n\nAn earlier attempt at this was not accepted: {reason}\n{told}")
+            let said = diagnosis.answer.as_deref().map(|answer| {
+                let answer = spore_plain::fenced("text", answer.trim_end());
+                format!("\nThis was put to a person, who says:\n\n{answer}")
+            });
+            let said = said.unwrap_or_default();
+            format!("{task}\n\nAn earlier attempt at this was not accepted: {reason}\n{told}{said}")
         }
         None => plan.task.clone(),
     }

@@ -40,6 +40,7 @@ use crate::base::totals;
 use crate::indexing::{Reporter, Silent};
 use crate::report;
 use crate::session::nesting::Ancestry;
+use crate::session::parent::refuse_inside;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 pub use entries::Kept;
@@ -77,6 +78,9 @@ pub fn investigate(
     };
     let mut config = workspace.config(around, &[])?;
     let readers = readers(around, &mut config, asked, progress)?;
+    if matches!(readers, Readers::Model(_)) {
+        refuse_inside(around, &workspace, None)?;
+    }
     let real_root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
     let base = target.strip_prefix(&real_root).map(Path::to_owned);
     let settings = |base: &Path, target: Option<&Path>, passes| InvestigationSettings {

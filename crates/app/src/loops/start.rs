@@ -46,7 +46,7 @@ pub fn run_loop(
     let read = read_list(around, asked)?;
     let mut config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
-    refuse_inside(around, &workspace)?;
+    refuse_inside(around, &workspace, None)?;
     ready::choose(around, &mut config, asked.backend.as_deref(), progress);
     let repository = workspace.repository(around)?;
     let head = head(&repository, asked)?;

@@ -49,7 +49,7 @@ pub fn race(
     let workspace = Workspace::find_for_run(around)?;
     let mut config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
-    refuse_inside(around, &workspace)?;
+    refuse_inside(around, &workspace, None)?;
     ready::choose(around, &mut config, asked.backend.as_deref(), progress);
     let repository = workspace.repository(around)?;
     let base = match &asked.base {

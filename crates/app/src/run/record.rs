@@ -161,7 +161,10 @@ impl RunContext<'_> {
     ) -> Result<()> {
         let run = self.existing_bounce(bounce)?;
         let sessions = self.project.journal.children(run)?;
-        let change = RunChange { ended: Some(entry.now), ..totals::of_runs(sessions.iter()) };
+        let change = RunChange {
+            ended: Some(entry.now),
+            ..totals::with_started(self.project.journal, &sessions)?
+        };
         entry.runs.push((
             run,
             RunChange {
@@ -201,7 +204,10 @@ impl RunContext<'_> {
                 outcome: Some(conclusion.outcome),
                 reason: Some(conclusion.reason.clone()),
                 ended: Some(entry.now),
-                ..totals::of_runs(self.project.journal.children(bounce.id)?.iter())
+                ..totals::with_started(
+                    self.project.journal,
+                    &self.project.journal.children(bounce.id)?,
+                )?
             };
             entry.runs.push((bounce.id, change));
         }

@@ -64,7 +64,7 @@ impl RunContext<'_> {
             broker: &self.broker,
             trace: &self.run.trace,
         };
-        let EndedSession { booking, report, proposals } = opener.run(&plan, self.progress)?;
+        let EndedSession { booking, report, proposals, .. } = opener.run(&plan, self.progress)?;
         self.progress.update(&Update::SessionEnded {
             role: booking.role.clone(),
             outcome: report.reason.clone().unwrap_or_else(|| "done".to_owned()),

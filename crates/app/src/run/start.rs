@@ -41,7 +41,7 @@ pub fn orchestrate(
     let workspace = Workspace::find_for_run(around)?;
     let config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
-    refuse_inside(around, &workspace)?;
+    refuse_inside(around, &workspace, None)?;
     let id = around.ids.run();
     let place = RunPlace {
         id,

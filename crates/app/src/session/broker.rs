@@ -127,7 +127,7 @@ impl Broker {
             tools,
             toolbox: Toolbox::new(Arc::clone(&self.around), view),
             proposals: Mutex::new(Proposals { by: Some(stamp), ..Proposals::default() }),
-            starting: Starting::new(&self.around, admission.starts),
+            starting: Starting::new(&self.around, admission.session, admission.starts),
             commands: admission.commands,
             calls: Mutex::new(0),
             ended: Condvar::new(),

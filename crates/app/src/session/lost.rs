@@ -6,7 +6,8 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use spore_agent::api::LocalPreset;
@@ -17,12 +18,14 @@ use spore_model::{
 };
 use spore_store::{Journal, RunChange};
 
+use crate::agents::backends::backend;
 use crate::agents::prices::cost_of;
 use crate::base::files::beside;
 use crate::base::outbox::Events;
 use crate::base::run_files::SessionFiles;
+use crate::base::totals;
 use crate::session::plan::SessionPlan;
-use crate::{Progress, Result, Surroundings, Update};
+use crate::{Progress, Result, Surroundings, Update, Workspace};
 
 /// Whose sessions were lost.
 pub(crate) struct Lost<'a> {
@@ -33,6 +36,8 @@ pub(crate) struct Lost<'a> {
     pub(crate) root: RunId,
     /// What a session told before it was lost.
     pub(crate) told: &'a dyn Fn(&Run) -> SessionReport,
+    /// The same for one that belongs to a run that a lost session had started.
+    pub(crate) told_below: &'a dyn Fn(&Run, &Run) -> SessionReport,
 }
 
 impl Lost<'_> {
@@ -40,20 +45,50 @@ impl Lost<'_> {
     pub(crate) fn close_below(&self, parent: RunId) -> Result<()> {
         for run in self.journal.children(parent)? {
             if run.kind == RunKind::Session && run.state == RunState::Running {
-                self.close(&run)?;
+                self.close_started(&run)?;
+                self.close(&run, &(self.told)(&run))?;
             }
         }
         Ok(())
     }
 
-    fn close(&self, session: &Run) -> Result<()> {
+    /// Closes what a lost session had started: it went on in the process that is gone.
+    fn close_started(&self, session: &Run) -> Result<()> {
+        for run in self.journal.children(session.id)? {
+            self.close_run(&run, &run)?;
+        }
+        Ok(())
+    }
+
+    fn close_run(&self, top: &Run, run: &Run) -> Result<()> {
+        if run.state == RunState::Ended {
+            return Ok(());
+        }
+        for child in self.journal.children(run.id)? {
+            if child.kind != RunKind::Session {
+                self.close_run(top, &child)?;
+            } else if child.state == RunState::Running {
+                self.close_started(&child)?;
+                self.close(&child, &(self.told_below)(top, &child))?;
+            }
+        }
+        let change = RunChange {
+            state: Some(RunState::Ended),
+            outcome: Some(Outcome::Interrupted),
+            reason: Some("the session that started it was lost".to_owned()),
+            ended: Some(self.events.around.clock.now()),
+            ..totals::with_started(self.journal, &self.journal.children(run.id)?)?
+        };
+        Ok(self.journal.update_run(run.id, &change, &[])?)
+    }
+
+    fn close(&self, session: &Run, told: &SessionReport) -> Result<()> {
         let now = self.events.around.clock.now();
-        let told = (self.told)(session);
         let is_free =
             session.backend.as_deref().is_some_and(|name| LocalPreset::named(name).is_some());
         let cost = match is_free {
             true => Cost::exact(Usd::ZERO),
-            false => cost_of(self.config, &told, session.model.as_deref())?,
+            false => cost_of(self.config, told, session.model.as_deref())?,
         };
         self.journal.book(&LedgerEntry {
             session: session.id,
@@ -107,6 +142,28 @@ pub(crate) fn told_by(agent: &dyn Agent, files: &SessionFiles, config: &Config) 
     let report = agent.recount(&mut BufReader::new(file));
     let counted = if is_cut { CallsCounted::InDoubt } else { report.counted };
     SessionReport { counted, ..report }
+}
+
+/// Returns what a session of `run` told before it was lost, by the newest transcript of its role that
+/// is not set aside.
+pub(crate) fn told_in(
+    around: &Surroundings,
+    workspace: &Workspace,
+    config: &Config,
+    run: &Run,
+    session: &Run,
+) -> SessionReport {
+    let unknown = || SessionReport::ended(Outcome::Interrupted, None);
+    let name = session.backend.as_deref().unwrap_or_default();
+    let scenario = run.settings.get("scenario").and_then(Value::as_str).map(Path::new);
+    let Ok(agent) = backend(around, config, name, scenario) else { return unknown() };
+    let mut found = Vec::new();
+    transcripts(workspace.run_files(run.id).dir(), &mut found);
+    let role = session.role.clone().unwrap_or_default();
+    found.retain(|(_, dir)| is_of_role(dir, &role));
+    found.sort();
+    let Some((_, dir)) = found.pop() else { return unknown() };
+    told_by(agent.as_ref(), &SessionFiles::new(dir), config)
 }
 
 /// Returns the files of earlier attempts at a session, newest first: those that were set aside, and
@@ -182,6 +239,29 @@ pub(crate) fn set_aside(around: &Surroundings, dir: &Path, attempt: u32) -> Resu
     around.rename(dir, &name_aside(dir, attempt - 1))
 }
 
-fn name_aside(dir: &Path, attempt: u32) -> std::path::PathBuf {
+fn name_aside(dir: &Path, attempt: u32) -> PathBuf {
     beside(dir, &format!(".lost-{attempt}"))
+}
+
+/// Finds the directories with a transcript below `dir`, each with the time of its last line.
+fn transcripts(dir: &Path, found: &mut Vec<(SystemTime, PathBuf)>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            transcripts(&path, found);
+        } else if path.file_name().is_some_and(|name| name == "transcript.jsonl") {
+            let at = entry.metadata().and_then(|told| told.modified());
+            found.push((at.unwrap_or(SystemTime::UNIX_EPOCH), dir.to_owned()));
+        }
+    }
+}
+
+/// Tells whether a session's directory is one of this role, and not of an attempt that was set
+/// aside.
+fn is_of_role(dir: &Path, role: &str) -> bool {
+    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_numbered = name.strip_prefix(role).is_some_and(|rest| {
+        rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
+    });
+    is_numbered || name == "session"
 }

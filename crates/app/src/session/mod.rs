@@ -9,6 +9,7 @@
 
 pub(crate) mod agent_choice;
 pub(crate) mod agent_listing;
+pub(crate) mod allowance;
 pub(crate) mod booking;
 pub(crate) mod broker;
 pub(crate) mod confinement;

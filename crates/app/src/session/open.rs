@@ -7,22 +7,24 @@
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::Arc;
 
 use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
 use spore_config::Config;
-use spore_model::{CheckoutAccess, Outcome, Run, SessionToken, ToolGroup, TraceId};
+use spore_model::{CheckoutAccess, Outcome, Run, SessionToken, ToolGroup, TraceId, Usd};
 use spore_store::{Journal, RunChange};
 
 use crate::agents::prices::{cost_of, cost_so_far};
 use crate::agents::roles::{self, Role};
 use crate::base::error::bug;
 use crate::base::outbox::Events;
+use crate::session::allowance::SessionAllowance;
 use crate::session::booking::{self, SessionBooking};
 use crate::session::broker::{Admission, Broker, Proposals, SessionAccess, StartsAdmitted};
 use crate::session::confinement::Confined;
 use crate::session::environment::{network_variables, session_environment};
 use crate::session::live::{LiveFile, LiveSession};
-use crate::session::lost::{Lost, set_aside, told_by};
+use crate::session::lost::{Lost, set_aside, told_by, told_in};
 use crate::session::plan::{SessionPlan, SessionTools};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::sign_in::{SignIn, SignIns, SignedInSession};
@@ -45,6 +47,15 @@ pub(crate) struct EndedSession {
     pub(crate) report: SessionReport,
     /// What it handed in through its tools.
     pub(crate) proposals: Proposals,
+    /// What those cost that it started, which are booked by themselves.
+    pub(crate) started: Usd,
+}
+
+impl EndedSession {
+    /// What it cost, with all that it started.
+    pub(crate) fn cost(&self) -> Usd {
+        self.booking.cost.usd + self.started
+    }
 }
 
 impl SessionOpener<'_> {
@@ -76,6 +87,7 @@ impl SessionOpener<'_> {
         };
         let confined = plan.confinement.make(&sandboxes, backend, &plan.dir, place, &token)?;
         let signed_in = self.sign_in(plan, &sandboxes, &confined, &token, progress)?;
+        let allowance = SessionAllowance::new(plan.usd);
         // The row is the last thing before the agent: one that is open is a session that may
         // have cost something.
         booking::open(self.journal, &self.events(), plan)?;
@@ -86,7 +98,7 @@ impl SessionOpener<'_> {
             tools: plan.terms.tools.clone(),
             dir: plan.dir.clone(),
             at: plan.graph_at.clone(),
-            starts: self.starts(plan, &confined),
+            starts: self.starts(plan, &confined, &allowance),
             commands: plan.commands.clone(),
         });
         let request = self.request(plan, &confined, token, &access);
@@ -99,6 +111,7 @@ impl SessionOpener<'_> {
             files: &plan.files,
             live: RefCell::new(self.live(plan)),
             fresh: plan.fresh.as_ref(),
+            allowance: &allowance,
             served: Some(&access).filter(|_| self.config.session.require_tools),
         };
         let (mut report, tools) = watch.run(plan.agent.as_ref(), &request)?;
@@ -109,10 +122,14 @@ impl SessionOpener<'_> {
         // Its processes are gone, so what it has proposed is all there will be.
         let proposals = self.struck(access.close())?;
         judge(&plan.tools, &tools, &mut report);
+        let is_overdrawn = allowance.is_overdrawn();
+        if is_overdrawn && report.outcome == Outcome::Failure {
+            report.outcome = Outcome::NeedsHuman;
+        }
         self.keep(plan, &report, (&tools, &request.dir_inside()), &proposals)?;
         let cost = cost_of(self.config, &report, plan.choice.model.as_deref())?;
         let booking = SessionBooking::of(plan, &report, cost, &tools);
-        Ok(EndedSession { booking, report, proposals })
+        Ok(EndedSession { booking, report, proposals, started: allowance.started() })
     }
 
     fn live(&self, plan: &SessionPlan) -> LiveSession<'_> {
@@ -164,12 +181,16 @@ impl SessionOpener<'_> {
         // Only the session of this very step can have been lost: its files are where the next one's
         // will be.
         let told = |_: &Run| told_by(plan.agent.as_ref(), &plan.files, self.config);
+        let Self { around, workspace, config, .. } = *self;
+        let told_below =
+            |top: &Run, session: &Run| told_in(around, workspace, config, top, session);
         let lost = Lost {
             journal: self.journal,
             config: self.config,
             events: self.events(),
             root: plan.row.root,
             told: &told,
+            told_below: &told_below,
         };
         lost.close_below(plan.row.parent)
     }
@@ -239,7 +260,12 @@ impl SessionOpener<'_> {
 
     /// Returns what the session may start: one that may run any command and write where it works
     /// gets as much done by others. A verifier judges alone.
-    fn starts(&self, plan: &SessionPlan, confined: &Confined) -> Option<StartsAdmitted> {
+    fn starts(
+        &self,
+        plan: &SessionPlan,
+        confined: &Confined,
+        allowance: &Arc<SessionAllowance>,
+    ) -> Option<StartsAdmitted> {
         let root = confined.sandbox.confinement().and_then(|held| held.root.as_ref());
         let seen = root.and_then(|root| root.project.clone());
         let terms = &plan.terms;
@@ -252,8 +278,9 @@ impl SessionOpener<'_> {
             ancestry,
             dir: plan.confinement.shown(&plan.dir).to_owned(),
             seen,
-            usd: plan.usd,
+            allowance: Arc::clone(allowance),
             limit: plan.nesting.limit,
+            payer: plan.row.root,
         })
     }
 

@@ -13,6 +13,7 @@ use spore_tools::remote::{Ask, Remote, Start, Told};
 
 use crate::base::error::bug;
 use crate::base::starts::StartBounds;
+use crate::session::within::is_in_session;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 pub(crate) struct ParentSession(Remote);
@@ -52,17 +53,32 @@ impl ParentSession {
     }
 }
 
-/// Refuses a command that no session can have run for it, where the project's state is out of
-/// reach because a sandbox holds this process.
-pub(crate) fn refuse_inside(around: &Surroundings, workspace: &Workspace) -> Result<()> {
-    let is_inside = around.variable("SPORE_SESSION_RUN").is_some_and(|run| !run.is_empty());
-    let is_held = around.variable("IS_SANDBOX") == Some("1");
-    if !is_inside || !is_held || workspace.database().exists() {
+/// Refuses to begin a tree of its own inside of a session: what a session starts is asked of the
+/// process that holds it, which gives `bounds`. Whether this is inside of one is not the
+/// environment's to say: the journal knows the processes of sessions, and where a sandbox keeps it
+/// out of sight nothing can be started anyway.
+pub(crate) fn refuse_inside(
+    around: &Surroundings,
+    workspace: &Workspace,
+    bounds: Option<&StartBounds>,
+) -> Result<()> {
+    if bounds.is_some() {
         return Ok(());
     }
-    Err(Error::new(Fault::Usage, "a session that a sandbox holds cannot start this").hint(
-        "use `spore spawn`, `exec`, `stage` or `phase`, or ask for it outside of the session",
-    ))
+    let is_inside = match workspace.database().exists() {
+        true => is_in_session(around, &workspace.journal(&workspace.config(around, &[])?)?)?,
+        false => {
+            let is_marked = around.variable("SPORE_SESSION_RUN").is_some_and(|it| !it.is_empty());
+            is_marked && around.variable("IS_SANDBOX") == Some("1")
+        }
+    };
+    match is_inside {
+        false => Ok(()),
+        true => Err(Error::new(Fault::Usage, "a session cannot start this by itself").hint(
+            "use `spore spawn`, `exec`, `stage` or `phase` as the session was given it, or ask for \
+             this outside of the session",
+        )),
+    }
 }
 
 impl StartBounds {

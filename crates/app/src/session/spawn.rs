@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use spore_agent::{Agent, Conversation};
 use spore_config::Config;
 use spore_model::{
-    Begun, Cost, EffectClass, Fault, Outcome, Park, RefusedCalls, Run, RunId, RunKind, RunState,
-    SourceKind, StepKey, Ticket, TraceId, Usage, Usd,
+    Begun, Cost, EffectClass, Fault, LedgerEntry, Outcome, Park, RefusedCalls, Run, RunId, RunKind,
+    RunState, SourceKind, StepKey, Ticket, TraceId, Usage, Usd,
 };
 use spore_store::{Journal, RunChange, RunQuery, StepEntry};
 
@@ -115,6 +115,9 @@ struct SpawnSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     had: Option<String>,
     nesting: Nesting,
+    /// The run that pays for it, where a session started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payer: Option<RunId>,
 }
 
 /// Runs one session to its end. Called inside of a session, that one's own process runs it.
@@ -140,7 +143,7 @@ pub(crate) fn spawn_within(
     let asked = &Spawn { prompt, ..asked.clone() };
     let asked = &bounds.map_or_else(|| Ok(asked.clone()), |bounds| asked.within(around, bounds))?;
     let workspace = Workspace::find_for_run(around)?;
-    refuse_inside(around, &workspace)?;
+    refuse_inside(around, &workspace, bounds)?;
     let mut config = workspace.config(around, &[])?;
     if asked.system_prompt.is_none() {
         roles::require(workspace.root(), &config, &asked.role)?;
@@ -149,6 +152,7 @@ pub(crate) fn spawn_within(
     let ancestry = Ancestry::read(around, asked.max_depth.unwrap_or(config.spawn.max_depth))?;
     let mut settings = SpawnSettings::settle(around, &config, asked, ancestry.nesting)?;
     settings.shown = bounds.map(|bounds| bounds.dir.clone());
+    settings.payer = bounds.map(|bounds| bounds.payer);
     let agent = settings.find_agent(around, &config)?;
     let hold = settings.hold(around, &config)?;
     if !workspace.database().exists() {
@@ -162,7 +166,8 @@ pub(crate) fn spawn_within(
     let trace = ancestry.trace_of(id);
     let started_by = ancestry.started_by(&journal)?;
     settings.home_of = settings.conversation.as_deref().and_then(|had| run_of(&journal, had));
-    site.create(&settings, &asked.prompt, &trace, started_by)?;
+    let above = bounds.map(|bounds| bounds.session);
+    site.create(&settings, &asked.prompt, &trace, above.or(started_by))?;
     site.work(&mut settings, agent, hold, &asked.prompt, trace, progress)
 }
 
@@ -228,6 +233,7 @@ impl SpawnSettings {
             home_of: None,
             had: None,
             nesting,
+            payer: None,
         })
     }
 
@@ -263,6 +269,7 @@ impl SpawnSite<'_> {
     ) -> Result<()> {
         let title = crate::base::title::title(prompt);
         let run = Run {
+            parent: started_by.filter(|_| settings.payer.is_some()),
             trace: trace.clone(),
             task: Some(prompt.to_owned()),
             depth: settings.nesting.depth,
@@ -318,7 +325,9 @@ impl SpawnSite<'_> {
         plan.conversation = gone_on_with(&plan, config, progress);
         let broker = &Broker::start(around, workspace, config)?;
         let opener = SessionOpener { around, workspace, config, journal, broker, trace: &trace };
-        let EndedSession { booking, report, .. } = opener.run(&plan, progress)?;
+        let ended = opener.run(&plan, progress)?;
+        let cost = Cost { usd: ended.cost(), ..ended.booking.cost };
+        let EndedSession { booking, report, .. } = ended;
         settings.had.clone_from(&report.session_id);
         let has_conversation = can_resume && report.session_id.is_some();
         // One that a session started is that session's affair.
@@ -347,7 +356,7 @@ impl SpawnSite<'_> {
             trace,
             turns: report.turns,
             usage: report.usage,
-            cost: booking.cost,
+            cost,
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
             directory: format!(".spore/runs/{id}"),
             refused: booking.notes.refused,
@@ -372,11 +381,16 @@ impl SpawnSite<'_> {
             park: Some(Some(park)),
             reason: booking.reason.clone(),
             settings: Some(serde_json::to_value(settings).map_err(bug)?),
-            ..totals::of_ledger(self.journal.ledger(self.id)?.iter())
+            ..totals::of_ledger(self.booked(settings)?.iter())
         };
         let payload = json!({ "park": park, "reason": booking.reason });
         let event = self.event(trace, "run.parked", payload);
         Ok(self.journal.update_run(self.id, &change, &[event])?)
+    }
+
+    /// What was booked for it and for what it started.
+    fn booked(&self, settings: &SpawnSettings) -> Result<Vec<LedgerEntry>> {
+        totals::booked_below(self.journal, settings.payer.unwrap_or(self.id), self.id)
     }
 
     /// Adds the end of the run to the result of its only step.
@@ -387,7 +401,7 @@ impl SpawnSite<'_> {
         booking: &SessionBooking,
         entry: &mut StepEntry,
     ) -> Result<()> {
-        let earlier = self.journal.ledger(self.id)?;
+        let earlier = self.booked(settings)?;
         let change = RunChange {
             state: Some(RunState::Ended),
             outcome: Some(booking.outcome),
@@ -410,7 +424,7 @@ impl SpawnSite<'_> {
         prompt: &str,
         ticket: &Ticket,
     ) -> Result<SessionPlan> {
-        let spent: Usd = self.journal.ledger(self.id)?.iter().map(|entry| entry.cost.usd).sum();
+        let spent: Usd = self.booked(settings)?.iter().map(|entry| entry.cost.usd).sum();
         let left = settings.budget.as_nanos().saturating_sub(spent.as_nanos()).max(0);
         let prompt = prompt.to_owned();
         let conversation = settings
@@ -439,7 +453,7 @@ impl SpawnSite<'_> {
             nesting: settings.nesting,
             row: SessionPosition {
                 id: SessionPosition::id_for(self.around, ticket)?,
-                root: self.id,
+                root: settings.payer.unwrap_or(self.id),
                 parent: self.id,
                 run: self.id,
                 key: StepKey::session(),
@@ -466,8 +480,8 @@ fn waits_for(outcome: Outcome) -> Option<Park> {
 /// Returns the run that had a conversation, by the agent's own id of it: its home holds what the
 /// agent remembers.
 fn run_of(journal: &dyn Journal, had: &str) -> Option<RunId> {
-    let query = RunQuery { roots_only: true, ..RunQuery::default() };
-    let spawned = journal.runs(&query).ok()?.into_iter().filter(|run| run.kind == RunKind::Spawn);
+    let query = RunQuery { kind: Some(RunKind::Spawn), ..RunQuery::default() };
+    let spawned = journal.runs(&query).ok()?.into_iter();
     let settings = spawned.filter_map(|run| {
         let settings: SpawnSettings = serde_json::from_value(run.settings).ok()?;
         (settings.had.as_deref() == Some(had)).then(|| settings.home_of.unwrap_or(run.id))

@@ -13,6 +13,7 @@ use spore_model::{Outcome, RefusedCalls, RunId, SessionToken, ToolUse};
 use spore_store::{Journal, ProcessRow};
 
 use crate::base::run_files::SessionFiles;
+use crate::session::allowance::SessionAllowance;
 use crate::session::broker::{SERVER_NAME, SessionAccess};
 use crate::session::live::LiveSession;
 use crate::session::plan::FreshStart;
@@ -30,6 +31,8 @@ pub(crate) struct SessionWatch<'a> {
     pub(crate) live: RefCell<LiveSession<'a>>,
     /// What is done where the conversation that it goes on with is lost.
     pub(crate) fresh: Option<&'a FreshStart>,
+    /// What it and those that it starts may cost.
+    pub(crate) allowance: &'a SessionAllowance,
     /// The tools that it is worthless without; nothing where it may go on without them.
     pub(crate) served: Option<&'a SessionAccess>,
 }
@@ -300,7 +303,9 @@ impl AgentWatch for Watcher<'_> {
         }
         let update = Update::Agent { role: self.role.clone(), event: event.clone() };
         self.session.progress.update(&update);
-        self.session.live.get_mut().hear(event);
+        let live = self.session.live.get_mut();
+        live.hear(event);
+        self.session.allowance.has_spent(live.file.state.cost.usd);
         self.show();
     }
 
@@ -326,7 +331,9 @@ impl AgentWatch for Watcher<'_> {
     }
 
     fn worthless(&self) -> Option<String> {
-        self.unserved(false)
+        let is_overdrawn = self.session.allowance.is_overdrawn();
+        let used_up = || "it reached its budget, with what it started".to_owned();
+        self.unserved(false).or_else(|| is_overdrawn.then(used_up))
     }
 }
 

@@ -46,6 +46,11 @@ pub(crate) fn around_session(
     Ok(marked.then_some(AroundSession { session: None, root: None }))
 }
 
+/// Returns whether this process is one of a session or check on record, whatever it says itself.
+pub(crate) fn is_in_session(around: &Surroundings, journal: &dyn Journal) -> Result<bool> {
+    Ok(around_session(around, journal)?.is_some_and(|found| found.session.is_some()))
+}
+
 /// Refuses what only a person may ask for.
 pub(crate) fn refuse_within(
     around: &Surroundings,

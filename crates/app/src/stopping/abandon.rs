@@ -4,25 +4,18 @@
 //! would do. Then the rows say that a person cancelled them. The checkouts stay; files of the
 //! coder's that no ref keeps get one first, so that pruning is free to remove them later.
 
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
 use serde::Serialize;
 use serde_json::json;
-use spore_agent::SessionReport;
 use spore_config::Config;
 use spore_model::{Cost, Outcome, Run, RunId, RunKind, RunMark, RunState, SourceKind};
 use spore_store::{Journal, RunChange};
 
-use crate::agents::backends::backend;
 use crate::base::outbox::{self, Events};
-use crate::base::run_files::SessionFiles;
 use crate::base::run_lock::claim;
 use crate::base::{run_refs, totals};
 use crate::report::{self, is_over, root_of};
 use crate::run::remaining::{Remaining, remaining};
-use crate::run::settings::settings_of;
-use crate::session::lost::{Lost, told_by};
+use crate::session::lost::{Lost, told_in};
 use crate::session::processes::reap;
 use crate::session::sandbox::Sandboxes;
 use crate::session::sign_in::SignIns;
@@ -139,14 +132,21 @@ impl GivingUp<'_> {
 
     /// Books the sessions below `run` whose end no process saw.
     fn book_lost(&self, run: &Run) -> Result<()> {
+        let GivingUp { around, workspace, config, .. } = *self;
         let owner = self.owner_of_ledger(run)?;
-        let told = |session: &Run| self.told(&owner, session);
+        // A task has files of its own; those of a flow's parts are with the flow.
+        let is_apart = workspace.run_files(owner.id).dir().exists();
+        let holder = if is_apart { &owner } else { self.run };
+        let told = |session: &Run| told_in(around, workspace, config, holder, session);
+        let told_below =
+            |top: &Run, session: &Run| told_in(around, workspace, config, top, session);
         let lost = Lost {
             journal: self.journal,
             config: self.config,
             events: Events { around: self.around, trace: self.run.trace.clone() },
             root: owner.id,
             told: &told,
+            told_below: &told_below,
         };
         lost.close_below(run.id)?;
         for child in self.journal.children(run.id)? {
@@ -167,26 +167,6 @@ impl GivingUp<'_> {
             run = above;
         }
         Ok(run)
-    }
-
-    /// Returns what a session told, by the newest transcript of its role that is not set aside.
-    fn told(&self, owner: &Run, session: &Run) -> SessionReport {
-        let unknown = || SessionReport::ended(Outcome::Interrupted, None);
-        let name = session.backend.as_deref().unwrap_or_default();
-        let scenario = settings_of(owner).ok().and_then(|settings| settings.scenario);
-        let agent = backend(self.around, self.config, name, scenario.as_deref());
-        let Ok(agent) = agent else { return unknown() };
-        let role = session.role.clone().unwrap_or_default();
-        let newest = |run: RunId| {
-            let mut found = Vec::new();
-            transcripts(self.workspace.run_files(run).dir(), &mut found);
-            found.retain(|(_, dir)| is_of_role(dir, &role));
-            found.into_iter().max()
-        };
-        // A task has files of its own; those of a flow's parts are with the flow.
-        let found = newest(owner.id).or_else(|| newest(self.run.id));
-        let Some((_, dir)) = found else { return unknown() };
-        told_by(agent.as_ref(), &SessionFiles::new(dir), self.config)
     }
 
     /// Marks the run and what is open below it as cancelled, each with what is booked on it and on
@@ -222,27 +202,4 @@ impl GivingUp<'_> {
         }
         Ok(Cost::default())
     }
-}
-
-/// Finds the directories with a transcript below `dir`, each with the time of its last line.
-fn transcripts(dir: &Path, found: &mut Vec<(SystemTime, PathBuf)>) {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            transcripts(&path, found);
-        } else if path.file_name().is_some_and(|name| name == "transcript.jsonl") {
-            let at = entry.metadata().and_then(|told| told.modified());
-            found.push((at.unwrap_or(SystemTime::UNIX_EPOCH), dir.to_owned()));
-        }
-    }
-}
-
-/// Tells whether a session's directory is one of this role, and not of an attempt that was set
-/// aside.
-fn is_of_role(dir: &Path, role: &str) -> bool {
-    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_numbered = name.strip_prefix(role).is_some_and(|rest| {
-        rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
-    });
-    is_numbered || name == "session"
 }

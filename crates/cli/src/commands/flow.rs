@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use spore_app::{Apply, Error, FlowOptions, FlowReport, Result, Surroundings};
+use spore_app::{Apply, Error, FlowOptions, FlowQuestion, FlowReport, Result, Surroundings};
 use spore_model::{RunStatus, Usd};
 use spore_plain::{ends_within, line, line_within};
 
@@ -99,7 +99,8 @@ pub(super) fn ending(report: &FlowReport) -> String {
                 _ => "a person",
             };
             let next = report.next.as_ref().map(|next| format!("\n{}", to_do(next)));
-            format!("Run {id} waits for {what}: {reason}{}", next.unwrap_or_default())
+            let next = next.unwrap_or_default();
+            format!("Run {id} waits for {what}: {reason}{}{next}", questions(report))
         }
         _ => format!(
             "{}The {kind} {} ended with exit code {}, after {cost}: {reason}\n{}  spore runs show {id}\n  {}",
@@ -110,6 +111,18 @@ pub(super) fn ending(report: &FlowReport) -> String {
             report.directory
         ),
     }
+}
+
+/// What is asked, where more than one part does: each is answered by its own id.
+fn questions(report: &FlowReport) -> String {
+    if report.questions.len() < 2 {
+        return String::new();
+    }
+    let one = |asked: &FlowQuestion| {
+        let question = line_within(&asked.question, 200);
+        format!("\n  {}  {}: {question}", asked.run.short(), ends_within(&asked.name, 32))
+    };
+    report.questions.iter().map(one).collect()
 }
 
 /// Where the work is, and what to do with it.

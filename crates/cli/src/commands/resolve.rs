@@ -8,7 +8,8 @@ use crate::ui::Ui;
 
 /// Answer what a flow asked a person, and go on with it
 ///
-/// An exec, stage or phase that ends with STAGE_NEEDS_HUMAN waits for a person. The answer is in
+/// A part of a flow that ends with STAGE_NEEDS_HUMAN or STAGE_NEEDS_ESCALATION waits for a person. Where
+/// several ask, each is answered by its own id, which the flow tells. The answer is in
 /// the next prompt of the session that asked, and is kept in the run's `resolutions/`.
 #[derive(clap::Args)]
 #[command(

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spore_config::ConfigError;
 
-use super::{CoordinatorDefinition, FULL, Flows, ModifierStages, OrchestratorDefinition, Phase};
+use super::{
+    CoordinatorDefinition, FULL, Flows, ModifierStages, OrchestratorDefinition, Phase, RESOLVE,
+};
 use crate::flow_file::{PlacedValue, nearest};
 use crate::flow_stage::{BUILT_IN, ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach};
 use crate::template;
@@ -205,6 +207,16 @@ impl Flows {
             }
             for other in &phase.depends_on {
                 known(other, &format!("{key}.depends_on"), "phase", &phases)?;
+            }
+        }
+        if let Some(resolver) = &one.resolver {
+            let key = format!("{path}.resolver");
+            let executors: Vec<&str> = self.executors.keys().map(String::as_str).collect();
+            known(resolver, &key, "executor", &executors)?;
+            let actions = self.executors.get(&resolver.value).map(|one| &one.actions);
+            if actions.is_some_and(|all| !all.is_empty() && !all.iter().any(|one| one == RESOLVE)) {
+                let problem = format!("is wrong: {} has no action {RESOLVE}", resolver.value);
+                return Err(wrong(resolver, &key, &problem));
             }
         }
         refuse_circle(path, &one.phases)?;

@@ -16,6 +16,7 @@ fn phase(text: &str) -> PhasePlan {
         resolves: 1,
         required: !name.ends_with('?'),
         budget: None,
+        resolver: None,
     }
 }
 
@@ -152,15 +153,21 @@ fn after_partial_success_only_what_failed_is_run_again() {
 
 #[test]
 fn what_concerns_everybody_stops_everything() {
-    for (code, rest) in [(2, "end 2"), (11, "end 11")] {
-        let told = play(machine("a b<a c d<c", 1), &format!("a={code} c=0 d=0"), false);
-        assert!(told.starts_with("phase/a/1\n"), "{told}");
-        assert!(told.contains(rest) && !told.contains("phase/c/1"), "{told}");
-    }
+    let told = play(machine("a b<a c d<c", 1), "a=2 c=0 d=0", false);
+    assert!(told.contains("end 2") && !told.contains("phase/c/1"), "{told}");
     check("a b", "a=20 b=0", "phase/a/1\nphase/b/1\npark 20 Interrupt");
     check("a b", "a=75 b=0", "phase/a/1\nphase/b/1\npark 75 Quota");
     check("a b", "a=3 b=0", "phase/a/1\nphase/b/1\npark 3 Human");
     check("a b", "a=75 b=20", "phase/a/1\nphase/b/1\npark 20 Interrupt");
+}
+
+#[test]
+fn a_question_parks_its_phase_and_what_waits_for_it_and_nothing_else() {
+    for code in [3, 11] {
+        let told = play(machine("a b<a c d<c", 1), &format!("a={code} c=0 d=0"), false);
+        let expected = format!("phase/a/1\nphase/c/1\nphase/d/1\npark {code} Human");
+        assert_eq!(told, expected);
+    }
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn a_timeout_is_retried_once_if_that_is_harmless() {
 #[test]
 fn limits_and_questions_are_never_absorbed() {
     check("A?", &[2], "stage/A/1\nfinish\nend 2 A:Failure×1");
-    check("A?", &[11], "stage/A/1\nfinish\nend 11 A:Failure×1");
+    check("A?", &[11], "stage/A/1\npark 11 Human");
     check("A?", &[20], "stage/A/1\npark 20 Interrupt");
     check("A?", &[75], "stage/A/1\npark 75 Quota");
     check("A?", &[3], "stage/A/1\npark 3 Human");

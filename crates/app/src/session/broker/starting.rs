@@ -4,15 +4,17 @@
 //! journal nor anything else outside. They end with it, and when the program that asked is gone.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use spore_effects::session::ProjectPlace;
-use spore_model::{Fault, Usd};
+use spore_model::{Fault, RunId, Usd};
 use spore_tools::remote::{Asker, Start, Told};
 
 use crate::base::starts::StartBounds;
+use crate::session::allowance::SessionAllowance;
 use crate::{Error, Interrupt, Progress, Surroundings, Update};
 
 /// Appending an event, which runs no session.
@@ -30,26 +32,32 @@ pub(crate) struct StartsAdmitted {
     pub(crate) dir: PathBuf,
     /// How that is called there, where it is called otherwise.
     pub(crate) seen: Option<ProjectPlace>,
-    /// What they may cost together.
-    pub(crate) usd: Option<Usd>,
+    /// What the session and they may cost together.
+    pub(crate) allowance: Arc<SessionAllowance>,
     /// How deep sessions may be nested.
     pub(crate) limit: u32,
+    /// The run that pays for the session.
+    pub(crate) payer: RunId,
 }
 
 pub(super) struct Starting {
     around: Arc<Surroundings>,
     admitted: StartsAdmitted,
-    /// What is left of what they may cost.
-    left: Mutex<Option<Usd>>,
+    /// The session that asks.
+    session: RunId,
     is_over: AtomicBool,
 }
 
 impl Starting {
     /// Where the program was given nothing that starts sessions, none may.
-    pub(super) fn new(around: &Arc<Surroundings>, wanted: Option<StartsAdmitted>) -> Option<Self> {
+    pub(super) fn new(
+        around: &Arc<Surroundings>,
+        session: RunId,
+        wanted: Option<StartsAdmitted>,
+    ) -> Option<Self> {
         let admitted = wanted.filter(|_| around.starter.is_some())?;
-        let left = Mutex::new(admitted.usd);
-        Some(Self { around: Arc::clone(around), admitted, left, is_over: AtomicBool::new(false) })
+        let (around, is_over) = (Arc::clone(around), AtomicBool::new(false));
+        Some(Self { around, admitted, session, is_over })
     }
 
     /// Ends what is running.
@@ -63,18 +71,22 @@ impl Starting {
             start.request.get("budget").or_else(|| start.request.get("options")?.get("budget"));
         let asked = asked.and_then(|usd| serde_json::from_value::<Option<Usd>>(usd.clone()).ok());
         // What costs nothing is not held to what is left.
-        let usd = match start.command == FREE_COMMAND {
-            true => Ok(None),
-            false => self.reserve(asked.flatten()),
-        };
-        let usd = match usd {
-            Ok(usd) => usd,
-            Err(error) => return Told::Ended(Err(error.tell())),
+        let aside = match start.command == FREE_COMMAND {
+            true => None,
+            false => match self.admitted.allowance.set_aside(asked.flatten()) {
+                Some(aside) => Some(aside),
+                None => return Told::Ended(Err(nothing_left().tell())),
+            },
         };
         let interrupt = Interrupt::default();
         let around = self.surroundings(start, interrupt.clone());
-        let bounds =
-            StartBounds { dir: self.admitted.dir.clone(), usd, limit: self.admitted.limit };
+        let bounds = StartBounds {
+            dir: self.admitted.dir.clone(),
+            usd: aside.as_ref().and_then(|aside| aside.usd),
+            limit: self.admitted.limit,
+            session: self.session,
+            payer: self.admitted.payer,
+        };
         let is_done = AtomicBool::new(false);
         let ended = std::thread::scope(|scope| {
             let watch = scope.spawn(|| {
@@ -90,9 +102,9 @@ impl Starting {
             watch.thread().unpark();
             ended
         });
-        let cost = ended.as_ref().ok().and_then(|answer| answer.get("cost")?.get("usd").cloned());
-        let cost = cost.and_then(|usd| serde_json::from_value::<Usd>(usd).ok());
-        self.settle(usd, cost.unwrap_or_default());
+        if let Some(aside) = &aside {
+            self.admitted.allowance.settle(aside, spent(&ended, aside.usd));
+        }
         Told::Ended(ended.map_err(|error| error.tell()))
     }
 
@@ -113,33 +125,26 @@ impl Starting {
         }
         around
     }
+}
 
-    /// Sets aside what is asked for; half of what is left where nothing is, so that something
-    /// else can be started beside it.
-    fn reserve(&self, asked: Option<Usd>) -> Result<Option<Usd>, Error> {
-        let mut left = self.left();
-        let Some(most) = *left else { return Ok(asked) };
-        let half = Usd::from_nanos(most.as_nanos() / 2);
-        let usd = asked.map_or(half, |asked| asked.min(most));
-        if usd <= Usd::ZERO {
-            let message = "what this session may spend on others is spent";
-            return Err(Error::new(Fault::Usage, message).hint("do the work in this session"));
+fn nothing_left() -> Error {
+    let message = "what this session may spend on others is spent";
+    Error::new(Fault::Usage, message).hint("do the work in this session")
+}
+
+/// Returns what something cost that is over. Of what cannot tell, all that it had may be gone; what
+/// was refused before it began has cost nothing.
+fn spent(ended: &Result<Value, Error>, had: Option<Usd>) -> Usd {
+    match ended {
+        Ok(answer) => {
+            let told = answer.get("cost").and_then(|cost| cost.get("usd")).cloned();
+            let told = told.and_then(|usd| serde_json::from_value::<Usd>(usd).ok());
+            told.or(had).unwrap_or_default()
         }
-        *left = Some(Usd::from_nanos(most.as_nanos() - usd.as_nanos()));
-        Ok(Some(usd))
-    }
-
-    fn settle(&self, reserved: Option<Usd>, spent: Usd) {
-        let Some(reserved) = reserved else { return };
-        let unspent = reserved.as_nanos().saturating_sub(spent.as_nanos()).max(0);
-        let mut left = self.left();
-        if let Some(usd) = *left {
-            *left = Some(Usd::from_nanos(usd.as_nanos().saturating_add(unspent)));
-        }
-    }
-
-    fn left(&self) -> MutexGuard<'_, Option<Usd>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        Err(error) => match error.fault {
+            Fault::Usage | Fault::BadInput | Fault::Missing | Fault::Config => Usd::ZERO,
+            Fault::Bug | Fault::Io => had.unwrap_or_default(),
+        },
     }
 }
 

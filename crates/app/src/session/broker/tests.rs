@@ -10,6 +10,7 @@ use spore_tools::remote::Remote;
 use super::*;
 use crate::base::starts::StartBounds;
 use crate::base::surroundings::SessionStarter;
+use crate::session::allowance::SessionAllowance;
 use crate::toolbox::tests::garden::Garden;
 use crate::{Progress, Update};
 
@@ -309,8 +310,9 @@ fn a_token_that_starts_sessions_does_nothing_else_and_no_other_token_starts_any(
         ancestry: vec![("SPORE_SPAWN_DEPTH".to_owned(), "3".to_owned())],
         dir: garden.root(),
         seen: None,
-        usd: Some(Usd::from_nanos(8_000_000_000)),
+        allowance: SessionAllowance::new(Some(Usd::from_nanos(8_000_000_000))),
         limit: 4,
+        payer: garden.run(),
     };
     let access = broker.admit(Admission {
         session: RunId::from_parts(1, 1),

@@ -1,0 +1,177 @@
+//! What parts of a flow ask a person, and what they are answered.
+//!
+//! A session that ends with a question (3 or 11) has no result: its exec waits, and goes on with the
+//! answer. The question is a step of the exec, so that whoever goes on with the flow knows that
+//! it was asked and does not ask it again. An answer is addressed to the very session that asked,
+//! or to the run that is over and left a question behind.
+
+use serde::{Deserialize, Serialize};
+use spore_compose::{ChildEnd, SignalPointer, refinement};
+use spore_model::{Outcome, Park, Run, RunId, RunKind, RunState, StepKey};
+use spore_store::{Journal, RunChange};
+
+use super::answers::PersonAnswer;
+use super::flow::{ActiveFlow, LayerPlace};
+use crate::Result;
+use crate::base::error::bug;
+use crate::base::step::recorded;
+use crate::session::booking::SessionBooking;
+
+/// What was asked.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Question {
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: String,
+    /// What an answer is addressed to.
+    pub(crate) asker: RunId,
+}
+
+/// A question that nobody has answered, for people.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FlowQuestion {
+    /// The part that asks.
+    pub run: RunId,
+    pub name: String,
+    pub exit_code: u8,
+    pub question: String,
+    #[serde(skip)]
+    pub(crate) asker: Option<RunId>,
+}
+
+/// Returns whether an outcome is a question to somebody above.
+pub(crate) fn is_question(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::NeedsHuman | Outcome::NeedsEscalation)
+}
+
+impl ActiveFlow<'_> {
+    /// Writes down what the session of an exec asked, with the session: both are on record, or it
+    /// is a session whose end was not seen.
+    pub(crate) fn ask(
+        &self,
+        place: &LayerPlace,
+        attempt: u32,
+        booking: &SessionBooking,
+        end: &ChildEnd,
+    ) -> Result<()> {
+        let reason = end.reason.clone().unwrap_or_default();
+        let question = Question { outcome: end.outcome, reason, asker: booking.session };
+        self.steps(place).once(&asked_in(attempt)?, |ticket, entry| {
+            self.keep_question(place, end)?;
+            if let Some(run) = self.journal.run(place.run)? {
+                let at = ticket.time().map_err(bug)?;
+                let asks = Run { outcome: Some(end.outcome), ended: Some(at), ..run };
+                self.write_signal(&asks, &place.name, &SignalPointer::default())?;
+            }
+            booking.enter(&self.events(), entry);
+            if place.parent.is_some() {
+                let change = RunChange {
+                    state: Some(RunState::Parked),
+                    park: Some(Some(Park::Human)),
+                    ..RunChange::default()
+                };
+                entry.runs.push((place.run, change));
+            }
+            Ok(question)
+        })?;
+        Ok(())
+    }
+
+    /// Keeps the request that a person or the layer above is to answer.
+    pub(crate) fn keep_question(&self, place: &LayerPlace, end: &ChildEnd) -> Result<()> {
+        let path = self.dir().join(format!("refinements/exec-{}.md", place.name));
+        self.write(&path, &refinement(&place.name, end, place.attempt))
+    }
+
+    /// Returns what an exec asked that has not been answered.
+    pub(crate) fn unanswered(&self, exec: RunId) -> Result<Option<Question>> {
+        let asked = last_question(self.journal, exec)?;
+        Ok(asked.filter(|asked| self.answer_to(asked.asker).is_none()))
+    }
+
+    /// Lets an exec go on that waited for an answer.
+    pub(crate) fn go_on_with(&self, place: &LayerPlace) -> Result<()> {
+        let Some(run) = self.journal.run(place.run)? else { return Ok(()) };
+        if run.state != RunState::Parked {
+            return Ok(());
+        }
+        let (state, park) = (Some(RunState::Running), Some(None));
+        let change = RunChange { state, park, ..RunChange::default() };
+        Ok(self.journal.update_run(place.run, &change, &[])?)
+    }
+
+    pub(crate) fn answer_to(&self, asker: RunId) -> Option<&str> {
+        let mut answers = self.answers.iter().rev();
+        answers.find(|answer| answer.to == asker).map(|answer| answer.words.as_str())
+    }
+
+    /// Returns all that people answered to the sessions of an exec, oldest first.
+    pub(crate) fn answers_to(&self, exec: RunId) -> Result<Vec<String>> {
+        let sessions = self.journal.children(exec)?;
+        let is_its = |to: RunId| sessions.iter().any(|session| session.id == to);
+        let answers = self.answers.iter().filter(|answer| is_its(answer.to));
+        Ok(answers.map(|answer| answer.words.clone()).collect())
+    }
+}
+
+/// The step in which the session of an attempt asks.
+fn asked_in(attempt: u32) -> Result<StepKey> {
+    StepKey::new(format!("ask/{attempt}")).map_err(bug)
+}
+
+/// Returns what the newest session of an exec asked, if it did.
+fn last_question(journal: &dyn Journal, exec: RunId) -> Result<Option<Question>> {
+    let sessions = journal.children(exec)?;
+    let last = sessions.iter().rfind(|run| run.kind == RunKind::Session);
+    last.map_or(Ok(None), |last| recorded(journal, exec, &asked_in(last.attempt)?))
+}
+
+/// Returns what the parts of a flow ask and nobody has answered, in the order of the tree.
+pub(crate) fn open_questions(
+    journal: &dyn Journal,
+    run: &Run,
+    answers: &[PersonAnswer],
+) -> Result<Vec<FlowQuestion>> {
+    let mut found = Vec::new();
+    collect(journal, run, answers, &mut found)?;
+    Ok(found)
+}
+
+fn collect(
+    journal: &dyn Journal,
+    run: &Run,
+    answers: &[PersonAnswer],
+    found: &mut Vec<FlowQuestion>,
+) -> Result<()> {
+    if !run.is_open() || run.kind == RunKind::Session {
+        return Ok(());
+    }
+    let mut note = |of: &Run, question: Question| {
+        if !answers.iter().any(|answer| answer.to == question.asker) {
+            found.push(FlowQuestion {
+                run: of.id,
+                name: of.name.clone(),
+                exit_code: question.outcome.exit_code(),
+                question: question.reason,
+                asker: Some(question.asker),
+            });
+        }
+    };
+    if run.kind == RunKind::Exec {
+        if let Some(question) = last_question(journal, run.id)? {
+            note(run, question);
+        }
+        return Ok(());
+    }
+    let children = journal.children(run.id)?;
+    if run.kind == RunKind::Stage
+        && let Some(last) = children.last()
+        && let (false, Some(outcome @ Outcome::NeedsEscalation)) = (last.is_open(), last.outcome)
+    {
+        let reason = last.reason.clone().unwrap_or_default();
+        note(last, Question { outcome, reason, asker: last.id });
+    }
+    for child in &children {
+        collect(journal, child, answers, found)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! One tree of runs across processes: what a session starts belongs to it, whatever it says itself.
+
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::Value;
+use spore_model::{Run, RunId, RunKind, Usd};
+use spore_store::{Journal, RunQuery, SqliteJournal};
+use spore_testkit::TestEnv;
+
+use crate::scenes;
+
+const SPORE: &str = env!("CARGO_BIN_EXE_spore");
+const PLAYED: &[&str] = &["--backend", "replay", "--scenario", "../scenario.toml"];
+
+/// Every run on record, each after the one that it is below.
+fn runs(env: &TestEnv) -> Vec<Run> {
+    let journal = SqliteJournal::open(&env.repo().join(".spore/spore.db")).unwrap();
+    let mut all = journal.runs(&RunQuery::default()).unwrap();
+    all.sort_by_key(|run| (run.started, run.id));
+    all
+}
+
+/// Every role may run commands, and so may have others started.
+const FREE: &str =
+    "[roles.default]\ntools = [\"read\", \"search\", \"write\", \"shell\", \"graph\"]\n";
+
+fn session(role: &str, cost: f64, steps: &str) -> String {
+    format!(
+        "[[session]]\nrole = \"{role}\"\nbounce = 1\nfinal = \"done\\nSTAGE_A_COMPLETE\"\n\
+         cost_usd = {cost}\nsteps = [{steps}]\n"
+    )
+}
+
+/// A scene whose operator calls these, one after the other.
+fn scene(outer: &str, helpers: &[(&str, &str)]) -> TestEnv {
+    let env = scenes::with_scenario(outer);
+    env.write(
+        ".spore/flows/o.toml",
+        "[executors.e]\nrole = \"helper\"\n[orchestrators.o]\n\
+         stages = [{ name = \"A\", executor = \"e\", heal = 0, retry = 0 }]\n",
+    );
+    for (role, text) in helpers {
+        env.write(&format!("{role}.toml"), text);
+        env.write(&format!(".spore/agents/{role}.md"), "You help.\n");
+    }
+    env
+}
+
+fn call(words: &str) -> String {
+    format!("{{ run = \"{SPORE} {words}\" }}, ")
+}
+
+fn spawn(role: &str, more: &str) -> String {
+    let play = format!("--backend replay --scenario {role}.toml");
+    format!("spawn --role {role} --prompt 'by {role}' {play} {more}")
+}
+
+#[test]
+fn what_a_session_starts_is_below_it_and_paid_for_by_the_same_run() {
+    let stage = "stage o full t --backend replay --scenario helper.toml";
+    let outer = session("operator", 0.25, &(call(&spawn("middle", "")) + &call(stage)));
+    let middle = session("middle", 0.5, &call(&spawn("helper", "")));
+    let helper = session("helper", 0.125, "");
+    let env = scene(&outer, &[("middle", &middle), ("helper", &helper)]);
+    env.write(".spore/config.toml", &format!("[spawn]\nmax_depth = 4\n{FREE}"));
+    let args = ["spawn", "--role", "operator", "--prompt", "outer", "--json"];
+    let told = env.spore(&[&args, PLAYED].concat()).code(0).json();
+    // What the outer session answers for: itself, two spawned ones, and the exec of a stage.
+    assert_eq!(told["cost"]["usd"], 1.0, "{told}");
+    let all = runs(&env);
+    let by_id: BTreeMap<RunId, &Run> = all.iter().map(|run| (run.id, run)).collect();
+    let root = all.iter().find(|run| run.parent.is_none()).unwrap();
+    assert_eq!(all.iter().filter(|run| run.parent.is_none()).count(), 1);
+    let line = |run: &Run| {
+        let mut words = vec![format!("{} {}", run.kind.as_str(), run.name)];
+        let mut above = run.parent;
+        while let Some(id) = above {
+            words.push(by_id[&id].kind.as_str().to_owned());
+            above = by_id[&id].parent;
+        }
+        assert_eq!(run.trace, root.trace);
+        words.join(" < ")
+    };
+    let mut lines: Vec<String> = all.iter().map(line).collect();
+    lines.sort();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    exec A < stage < session < spawn
+    session helper < exec < stage < session < spawn
+    session helper < spawn < session < spawn < session < spawn
+    session middle < spawn < session < spawn
+    session operator < spawn
+    spawn by helper < session < spawn < session < spawn
+    spawn by middle < session < spawn
+    spawn outer
+    stage o < session < spawn
+    ");
+    let cost = |name: &str| {
+        let run = all.iter().find(|run| run.name == name).unwrap();
+        run.cost.cost_usd.as_dollars()
+    };
+    assert_eq!((cost("outer"), cost("by middle"), cost("o")), (1.0, 0.625, 0.125));
+    let journal = SqliteJournal::open(&env.repo().join(".spore/spore.db")).unwrap();
+    assert_eq!(journal.ledger(root.id).unwrap().len(), 4, "one run pays");
+    // People see one run, and the others in it.
+    let listed = env.spore(&["runs", "list", "--json"]).code(0).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let shown = env.spore(&["runs", "show", &root.id.to_string(), "--json"]).code(0).json();
+    assert_eq!(shown["parts"].as_array().unwrap().len(), 8, "{shown}");
+    assert_eq!(shown["cost"]["usd"], 1.0);
+    let middle = all.iter().find(|run| run.name == "by middle").unwrap();
+    let shown = env.spore(&["runs", "show", &middle.id.to_string(), "--json"]).code(0).json();
+    assert_eq!(shown["cost"]["usd"], 0.625);
+}
+
+/// How a session may try to begin a tree of its own, with a budget of its own.
+const WAYS: [&str; 5] = [
+    "env -u SPORE_SESSION_RUN -u SPORE_STARTS -u SPORE_STARTS_TOKEN -u SPORE_SPAWN_DEPTH",
+    "env -i HOME=$HOME PATH=$PATH",
+    "env SPORE_SPAWN_DEPTH=0 SPORE_STARTS= SPORE_STARTS_TOKEN= SPORE_SESSION_RUN=",
+    "env SPORE_STARTS_TOKEN=wrong",
+    "setsid env -i HOME=$HOME PATH=$PATH",
+];
+
+#[test]
+fn a_session_begins_no_tree_of_its_own_whatever_it_takes_out_of_its_environment() {
+    let commands = [
+        "spawn --role helper --prompt x --backend replay --scenario helper.toml",
+        "exec e A t --backend replay --scenario helper.toml",
+        "stage o full t --backend replay --scenario helper.toml",
+        "orchestrate x --backend replay --scenario helper.toml",
+    ];
+    for mode in ["auto", "off"] {
+        let mut steps = String::new();
+        for way in WAYS {
+            for command in commands {
+                steps.push_str(&format!(
+                    "{{ run = \"{way} {SPORE} {command} >> told 2>&1 < /dev/null; echo exit $? >> told\" }}, "
+                ));
+            }
+        }
+        let outer = session("operator", 0.25, &steps);
+        let env = scene(&outer, &[("helper", &session("helper", 0.125, ""))]);
+        env.write(".spore/config.toml", &format!("[sandbox]\nmode = \"{mode}\"\n{FREE}"));
+        let args = ["spawn", "--role", "operator", "--prompt", "outer", "--json"];
+        let told = env.spore(&[&args, PLAYED].concat()).code(0).json();
+        assert_eq!(told["cost"]["usd"], 0.25, "{mode}: {told}");
+        let roots: Vec<String> = runs(&env)
+            .iter()
+            .filter(|run| run.parent.is_none())
+            .map(|run| run.name.clone())
+            .collect();
+        assert_eq!(roots, ["outer"], "{mode}");
+        let told = std::fs::read_to_string(env.repo().join("told")).unwrap_or_default();
+        let codes: Vec<&str> = told.lines().filter(|line| line.starts_with("exit ")).collect();
+        assert_eq!(codes.len(), WAYS.len() * commands.len(), "{mode}: {told}");
+        assert!(!codes.contains(&"exit 0"), "{mode}: {told}");
+    }
+}
+
+/// A tree of sessions that start each other: what each asks for those it starts, at once or one
+/// after the other.
+#[derive(Clone, Debug)]
+struct Asked {
+    cents: Option<u32>,
+    at_once: bool,
+    below: Vec<Asked>,
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let cents = || proptest::option::of(1..150u32);
+    let leaf = cents().prop_map(|cents| Asked { cents, at_once: false, below: Vec::new() });
+    leaf.prop_recursive(2, 6, 3, move |inner| {
+        (cents(), any::<bool>(), proptest::collection::vec(inner, 1..4))
+            .prop_map(|(cents, at_once, below)| Asked { cents, at_once, below })
+    })
+}
+
+/// Writes the parts of everything below `asked`, and returns what its session does.
+fn play(env: &TestEnv, asked: &Asked, next: &mut u32) -> String {
+    let calls: Vec<String> = asked
+        .below
+        .iter()
+        .map(|below| {
+            let role = format!("r{next}");
+            *next += 1;
+            let steps = play(env, below, next);
+            env.write(&format!("{role}.toml"), &session(&role, 0.01, &steps));
+            env.write(&format!(".spore/agents/{role}.md"), "You help.\n");
+            let budget = below.cents.map_or_else(String::new, |cents| {
+                format!("--budget {}.{:02}", cents / 100, cents % 100)
+            });
+            format!("{SPORE} {}", spawn(&role, &budget))
+        })
+        .collect();
+    match (calls.is_empty(), asked.at_once) {
+        (true, _) => String::new(),
+        (_, true) => format!("{{ run = \"{} & wait\" }}", calls.join(" & ")),
+        (_, false) => calls.iter().map(|call| format!("{{ run = \"{call}; true\" }}, ")).collect(),
+    }
+}
+
+/// Holds every session on record to what it was given: what it set aside for others while they ran,
+/// and what those had cost before, is never more than that.
+fn held(all: &[Run], cap: Usd) {
+    let given =
+        |run: &Run| -> Usd { serde_json::from_value(run.settings["budget"].clone()).unwrap() };
+    for run in all.iter().filter(|run| run.kind == RunKind::Spawn) {
+        assert!(given(run) <= cap, "{} has {} of {cap}", run.name, given(run));
+        let sessions: Vec<RunId> =
+            all.iter().filter(|one| one.parent == Some(run.id)).map(|one| one.id).collect();
+        let started: Vec<&Run> =
+            all.iter().filter(|one| one.parent.is_some_and(|id| sessions.contains(&id))).collect();
+        for one in &started {
+            let before = started.iter().filter(|other| {
+                other.ended.is_some_and(|ended| ended <= one.started) && other.id != one.id
+            });
+            let gone: Usd = before.clone().map(|other| other.cost.cost_usd).sum();
+            let beside = started.iter().filter(|other| {
+                other.started <= one.started && other.ended.is_none_or(|end| end > one.started)
+            });
+            let promised: Usd = beside.map(|other| given(other)).sum();
+            let all = gone + promised;
+            assert!(all <= given(run), "{}: {all} of {}", run.name, given(run));
+        }
+    }
+}
+
+/// Real processes that start each other, as chance has it.
+#[test]
+fn reservations_never_exceed_the_cap_through_nested_processes() {
+    let cases = if std::env::var("SPORE_LOOPS").is_ok_and(|all| all == "all") { 40 } else { 4 };
+    let mut runner =
+        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let tree = (asked(), 50..200u32);
+    runner
+        .run(&tree, |(tree, cents)| {
+            let env = scene("", &[]);
+            env.write(".spore/config.toml", &format!("[spawn]\nmax_depth = 9\n{FREE}"));
+            let steps = play(&env, &Asked { cents: None, ..tree }, &mut 0);
+            env.write_at(&env.dir().join("scenario.toml"), &session("operator", 0.01, &steps));
+            let budget = format!("{}.{:02}", cents / 100, cents % 100);
+            let args = ["spawn", "--role", "operator", "--prompt", "outer", "--budget", &budget];
+            let _ = env.spore(&[&args, PLAYED].concat()).code(0);
+            held(&runs(&env), Usd::from_nanos(i64::from(cents) * 10_000_000));
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn what_a_lost_session_had_started_is_closed_and_booked_with_it() {
+    let outer = format!(
+        "[[session]]\nrole = \"operator\"\nbounce = 1\nfinal = \"done\"\ncost_usd = 0.25\n\
+         steps = [{{ run = \"test -e $HOME/once || {SPORE} {}\" }}]\n",
+        spawn("helper", "")
+    );
+    let helper = "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"\"\n\
+                  steps = [{ run = \"touch $HOME/once; touch once\" }, { hang = true }]\n";
+    let env = scene(&outer, &[("helper", helper)]);
+    let args = [&["spawn", "--role", "operator", "--prompt", "outer"], PLAYED].concat();
+    let mut child = env.start_in(&env.repo(), &args, &[]);
+    scenes::wait_for("the helper", || env.repo().join("once").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(env.dir().join("home/once"), "").unwrap();
+    // The helper would wait for ever, so the second time it is not asked.
+    let scenario = session("operator", 0.25, "");
+    env.write_at(&env.dir().join("scenario.toml"), &scenario);
+    let _ = env.spore(&["resume"]).code(0);
+    let wait = std::time::Duration::from_secs(8);
+    assert_eq!(spore_testkit::wait_until_none(env.dir(), wait), []);
+    let all = runs(&env);
+    assert!(all.iter().all(|run| !run.is_open()), "{all:#?}");
+    let helper = all.iter().find(|run| run.name == "by helper").unwrap();
+    assert_eq!(helper.reason.as_deref(), Some("the session that started it was lost"));
+    let journal = SqliteJournal::open(&env.repo().join(".spore/spore.db")).unwrap();
+    let root = all.iter().find(|run| run.parent.is_none()).unwrap();
+    assert_eq!(journal.ledger(root.id).unwrap().len(), 3);
+}
+
+#[test]
+fn a_flow_that_a_session_started_and_that_asks_is_over_and_told_to_the_session() {
+    let stage = "stage o full t --backend replay --scenario helper.toml --json";
+    let outer = session(
+        "operator",
+        0.25,
+        &format!("{{ run = \"{SPORE} {stage} > told; echo $? > code\" }}"),
+    );
+    let helper =
+        "[[session]]\nrole = \"helper\"\nbounce = 1\nfinal = \"STAGE_NEEDS_HUMAN: which?\"\n";
+    let env = scene(&outer, &[("helper", helper)]);
+    let args = [&["spawn", "--role", "operator", "--prompt", "outer"], PLAYED].concat();
+    let _ = env.spore(&args).code(0);
+    assert_eq!(std::fs::read_to_string(env.repo().join("code")).unwrap(), "3\n");
+    let told: Value =
+        serde_json::from_str(&std::fs::read_to_string(env.repo().join("told")).unwrap()).unwrap();
+    assert!(told["reason"].as_str().unwrap().contains("which?"), "{told}");
+    assert!(runs(&env).iter().all(|run| !run.is_open()));
+}
