@@ -1,6 +1,6 @@
 //! Stages in one session, for where sessions may not be nested deeper.
 //!
-//! A session at the last level can start no other, so what it leaves unfinished nobody below it
+//! A session at the last level can start no other, so what it leaves unfinished no session below it
 //! mends. Where a flow asks for it, all stages become the parts of one task. That is only the same
 //! work where one agent would have done all of it: the same role, backend and model, at most one
 //! file that is looked for, and nothing in between that is not a session.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_config::Config;
 use spore_model::{
@@ -11,7 +12,6 @@ use spore_model::{
 };
 use spore_store::Journal;
 
-use super::answers::PersonAnswer;
 use super::branch::FlowBranch;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
@@ -44,6 +44,13 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) own_dir: PathBuf,
     /// What people answered where it asked, oldest first.
     pub(crate) answers: Vec<PersonAnswer>,
+}
+
+/// What a person answered, and to whom: the session that asked, or the run that left a question.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct PersonAnswer {
+    pub(crate) to: RunId,
+    pub(crate) words: String,
 }
 
 /// Where a layer stands in its flow.
@@ -170,7 +177,7 @@ impl ActiveFlow<'_> {
         self.around.write_if_changed(path, content.as_bytes())
     }
 
-    pub(crate) fn write_json(&self, path: &Path, value: &impl serde::Serialize) -> Result<()> {
+    pub(crate) fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<()> {
         self.write(path, &pretty(value)?)
     }
 }
