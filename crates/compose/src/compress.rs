@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn what_would_be_other_work_is_left_as_it_is() {
-        let cases: [(&dyn Fn(usize, &mut StagePlan), &str); 4] = [
+        type Change<'a> = &'a dyn Fn(usize, &mut StagePlan);
+        let cases: [(Change<'_>, &str); 4] = [
             (&|at, stage| exec(stage).role = format!("r{at}"), "B is another agent's than A"),
             (&|_, stage| exec(stage).artifact = Some("x".into()), "more than one stage leaves"),
             (&|_, stage| exec(stage).prompt = "{stage.A.artifact}".into(), "is told what another"),
