@@ -1,6 +1,6 @@
 //! Stages in one session, for where sessions may not be nested deeper.
 //!
-//! A session at the last level can start no other, so what it leaves unfinished nobody below it
+//! A session at the last level can start no other, so what it leaves unfinished no session below it
 //! mends. Where a flow asks for it, all stages become the parts of one task. That is only the same
 //! work where one agent would have done all of it: the same role, backend and model, at most one
 //! file that is looked for, and nothing in between that is not a session.
@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn what_would_be_other_work_is_left_as_it_is() {
-        let cases: [(&dyn Fn(usize, &mut StagePlan), &str); 4] = [
+        type Change<'a> = &'a dyn Fn(usize, &mut StagePlan);
+        let cases: [(Change<'_>, &str); 4] = [
             (&|at, stage| exec(stage).role = format!("r{at}"), "B is another agent's than A"),
             (&|_, stage| exec(stage).artifact = Some("x".into()), "more than one stage leaves"),
             (&|_, stage| exec(stage).prompt = "{stage.A.artifact}".into(), "is told what another"),

@@ -1,4 +1,4 @@
-//! What a coordinator's session came to, in a document for people.
+//! What became of a coordinator's session, in a document for people.
 
 use spore_model::Run;
 

@@ -2,7 +2,7 @@
 //!
 //! INIT, then for every phase PHASE_N, VERIFY and CHECKPOINT, and COMPLETE at the end; a phase that
 //! is verified and not good enough goes through REFINEMENT back to itself. A step that is not in
-//! this picture is refused: whoever writes the state has lost count.
+//! this picture is refused: the process that writes the state has lost count.
 //!
 //! The journal decides what is done again. A checkpoint is what others read, and what a process that
 //! goes on compares with the journal: both must tell of the same phases.

@@ -41,7 +41,7 @@ impl Error {
         Self { outcome: Some(Outcome::DepthExceeded), ..error }
     }
 
-    /// The same, put to whoever could allow more.
+    /// The same, as a question to the caller, who could allow more.
     pub(crate) fn asking_for_depth(self) -> Self {
         let hint = "whoever started this can allow more with `--max-depth`";
         Self { outcome: Some(Outcome::NeedsEscalation), ..self.hint(hint) }

@@ -93,7 +93,7 @@ impl Exec<'_> {
         };
         ground.open(&self.place, RunKind::Exec, &details)?;
         if let Some(asked) = ground.unanswered(self.place.run)? {
-            // What was asked once is not asked again before somebody has answered it.
+            // What was asked once is not asked again before it is answered.
             return Ok(self.stopped(asked.outcome, Park::Human, &asked.reason));
         }
         ground.go_on_with(&self.place)?;

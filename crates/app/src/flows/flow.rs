@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_compose::{OrchestratorPlan, PlannedWork};
 use spore_config::Config;
@@ -13,7 +14,6 @@ use spore_model::{
 };
 use spore_store::Journal;
 
-use super::answers::PersonAnswer;
 use super::branch::FlowBranch;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
@@ -54,6 +54,13 @@ pub(crate) struct ActiveFlow<'a> {
 pub(crate) type Planner<'a> = dyn Fn((&str, &PlannedWork), String) -> Result<std::result::Result<OrchestratorPlan, String>>
     + Sync
     + 'a;
+
+/// What a person answered, and to whom: the session that asked, or the run that left a question.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct PersonAnswer {
+    pub(crate) to: RunId,
+    pub(crate) words: String,
+}
 
 /// Where a layer stands in its flow.
 #[derive(Clone, Debug)]
@@ -179,7 +186,7 @@ impl ActiveFlow<'_> {
         self.around.write_if_changed(path, content.as_bytes())
     }
 
-    pub(crate) fn write_json(&self, path: &Path, value: &impl serde::Serialize) -> Result<()> {
+    pub(crate) fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<()> {
         self.write(path, &pretty(value)?)
     }
 }

@@ -9,25 +9,20 @@
 //! never in the person's files, and what holds becomes a commit there. Only a flow that a session
 //! starts works in that session's directory, as a part of its work.
 
-mod answers;
 mod branch;
 mod checks;
-mod depth;
 mod execs;
 mod fan_out;
 mod flow;
 mod judges;
 mod landing;
 mod layers;
-mod nested;
 mod phases;
 mod projection;
 mod prompts;
 mod questions;
 mod reported;
 mod requests;
-mod resolver;
-mod session_files;
 mod stages;
 pub(crate) mod starts;
 mod told;
@@ -48,18 +43,16 @@ use spore_model::{
 use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, RunQuery};
 
-pub use answers::FlowAnswer;
-use answers::{MoreSaid, PersonAnswer};
 use branch::{FlowBranch, FlowSite};
 use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
-use flow::{ActiveFlow, LayerPlace, spent};
+use flow::{ActiveFlow, LayerPlace, PersonAnswer, spent};
 use phases::{Coordinator, PhasesOver};
 pub use prompts::{LintedLine, PromptLint, lint_prompts};
-pub use questions::FlowQuestion;
-use questions::open_questions;
+pub use questions::{FlowAnswer, FlowQuestion};
+use questions::{MoreSaid, open_questions};
 pub use requests::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
-use requests::{FlowSettings, Planned, plan};
+use requests::{FlowSettings, Planned, depth, plan};
 use stages::{Orchestrator, StagesOver};
 use told::FlowRest;
 pub use told::{FlowChild, FlowReport};
@@ -402,8 +395,8 @@ fn work(
         broker: Broker::start(around, workspace, config)?,
         answers: settings.answers.clone(),
         planner: &|(name, work), text| {
-            let (options, dir) = (&settings.options, None);
-            let ready = requests::Ready { around, workspace, config, options, dir };
+            let (options, bounds) = (&settings.options, None);
+            let ready = requests::Ready { around, workspace, config, options, bounds };
             plan::made(&ready, (name, work), text)
         },
         branch: FlowBranch::of(workspace, &settings.site)?,

@@ -3,6 +3,9 @@
 //! One thread leads: it begins steps, feeds the machine and writes results. Each phase that is
 //! under way has a thread of its own, and tells the leading one what is worth telling.
 
+mod resolver;
+mod session_files;
+
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
@@ -15,9 +18,10 @@ use spore_model::{
     Begun, BudgetId, CommitId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
 };
 
+use resolver::{PhaseResolver, Resolved};
+use session_files::SessionWalk;
+
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
-use super::resolver::{PhaseResolver, Resolved};
-use super::session_files::SessionWalk;
 use super::stages::Orchestrator;
 use crate::base::error::bug;
 use crate::base::step::Intent;
@@ -315,7 +319,7 @@ impl Coordinator<'_> {
         ground.end(&self.place, RunKind::Phase, &told, ending)
     }
 
-    /// Writes what a phase asks of whoever is above the coordinator.
+    /// Writes what a phase asks of the layer above the coordinator, or of a person.
     fn keep_request(&self, at: usize, report: &PhaseReport) -> Result<()> {
         let attempts = u32::try_from(report.orchestrators.len()).unwrap_or(u32::MAX);
         let key = PhaseStep::key_of(&self.plan, at, attempts);

@@ -1,21 +1,20 @@
 //! What parts of a flow ask a person, and what they are answered.
 //!
 //! A session that ends with a question (3 or 11) has no result: its exec waits, and goes on with the
-//! answer. The question is a step of the exec, so that whoever goes on with the flow knows that
+//! answer. The question is a step of the exec, so that a process that goes on with the flow knows that
 //! it was asked and does not ask it again. An answer is addressed to the very session that asked,
 //! or to the run that is over and left a question behind.
 
 use serde::{Deserialize, Serialize};
 use spore_compose::{ChildEnd, SignalPointer, refinement};
-use spore_model::{Outcome, Park, Run, RunId, RunKind, RunState, StepKey};
+use spore_model::{Fault, Outcome, Park, Run, RunId, RunKind, RunState, StepKey, Usd};
 use spore_store::{Journal, RunChange};
 
-use super::answers::PersonAnswer;
-use super::flow::{ActiveFlow, LayerPlace};
-use crate::Result;
+use super::flow::{ActiveFlow, LayerPlace, PersonAnswer};
 use crate::base::error::bug;
 use crate::base::step::recorded;
 use crate::session::booking::SessionBooking;
+use crate::{Error, Result};
 
 /// What was asked.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,7 +25,7 @@ pub(crate) struct Question {
     pub(crate) asker: RunId,
 }
 
-/// A question that nobody has answered, for people.
+/// A question without an answer, for people.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FlowQuestion {
     /// The part that asks.
@@ -38,7 +37,7 @@ pub struct FlowQuestion {
     pub(crate) asker: Option<RunId>,
 }
 
-/// Returns whether an outcome is a question to somebody above.
+/// Returns whether an outcome is a question to a layer above or a person.
 pub(crate) fn is_question(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::NeedsHuman | Outcome::NeedsEscalation)
 }
@@ -125,7 +124,7 @@ fn last_question(journal: &dyn Journal, exec: RunId) -> Result<Option<Question>>
     last.map_or(Ok(None), |last| recorded(journal, exec, &asked_in(last.attempt)?))
 }
 
-/// Returns what the parts of a flow ask and nobody has answered, in the order of the tree.
+/// Returns what the parts of a flow ask that has no answer yet, in the order of the tree.
 pub(crate) fn open_questions(
     journal: &dyn Journal,
     run: &Run,
@@ -174,4 +173,34 @@ fn collect(
         collect(journal, child, answers, found)?;
     }
     Ok(())
+}
+
+/// What a person says to a flow that asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FlowAnswer {
+    Words(String),
+    Approve,
+    Reject(String),
+}
+
+impl FlowAnswer {
+    /// Returns what the session that asked is told.
+    pub(crate) fn words(&self) -> Result<String> {
+        let text = match self {
+            Self::Words(text) => text.trim().to_owned(),
+            Self::Approve => "Approved: go on.".to_owned(),
+            Self::Reject(reason) => format!("Rejected: {}", reason.trim()),
+        };
+        if text.is_empty() {
+            return Err(Error::new(Fault::Usage, "the answer is empty"));
+        }
+        Ok(text)
+    }
+}
+
+/// What a person adds to a flow that goes on.
+#[derive(Default)]
+pub(crate) struct MoreSaid {
+    pub(crate) budget: Option<Usd>,
+    pub(crate) answer: Option<PersonAnswer>,
 }

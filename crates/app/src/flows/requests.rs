@@ -1,5 +1,7 @@
 //! What a person asks of a flow, and what it means: flow files read, names looked up.
 
+pub(super) mod depth;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,9 +14,9 @@ use spore_effects::files::paths_in;
 use spore_model::{Fault, RunId, RunKind, Usd};
 use spore_runs::{Apply, UnknownApply};
 
-use super::answers::PersonAnswer;
 use super::branch::FlowSite;
 use super::checks;
+use super::flow::PersonAnswer;
 use super::judges::SentinelJudges;
 use crate::agents::roles;
 use crate::base::starts::StartBounds;

@@ -41,7 +41,7 @@ pub struct FlowReport {
     /// Every run below it that made a commit or was to make one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<FlowChild>,
-    /// What its parts ask and nobody has answered.
+    /// What its parts ask that has no answer yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<FlowQuestion>,
     /// What a person does now, where it waits for one.

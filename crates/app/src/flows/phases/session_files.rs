@@ -15,8 +15,8 @@ use spore_compose::{
 use spore_effects::files::{paths_in, read_text};
 use spore_model::{Fault, RunId, Timestamp};
 
-use super::flow::{ActiveFlow, LayerPlace};
 use crate::base::error::bug;
+use crate::flows::flow::{ActiveFlow, LayerPlace};
 use crate::{Error, Result};
 
 /// How far a session is.
@@ -68,7 +68,7 @@ impl<'a> SessionWalk<'a> {
         }
     }
 
-    /// A phase came to an end that is not its last: it is run again.
+    /// An attempt at a phase is over and not its last: the phase is run again.
     pub(crate) fn refined(&self) -> Result<()> {
         self.under_way()?;
         let mut at = self.at();
@@ -92,7 +92,7 @@ impl<'a> SessionWalk<'a> {
             let mut at = self.at();
             let number = at.passed + 1;
             self.go(&mut at, SessionState::Verify(number))?;
-            // The last of several that came to their end at once tells of all of them.
+            // Of several that are over at once, the last tells of all.
             let checkpoint = self.checkpoint(machine, &reports, number as usize)?;
             let file = format!("checkpoints/{}", checkpoint.file());
             self.ground.write_json(&self.ground.dir().join(&file), &checkpoint)?;

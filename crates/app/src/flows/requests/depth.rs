@@ -4,7 +4,7 @@
 use spore_config::Config;
 use spore_model::Outcome;
 
-use super::requests::Planned;
+use crate::flows::requests::Planned;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::{Progress, Result, Surroundings, Update};
 

@@ -7,11 +7,11 @@
 use spore_compose::{ExecPlan, OrchestratorPlan, Parked, PhasePlan, summary_of};
 use spore_model::{Begun, CommitId, EffectClass, Outcome, StepKey};
 
-use super::execs::{Exec, tail};
-use super::flow::{ActiveFlow, LayerPlace};
-use super::questions::is_question;
 use crate::base::error::bug;
 use crate::base::step::Intent;
+use crate::flows::execs::{Exec, tail};
+use crate::flows::flow::{ActiveFlow, LayerPlace};
+use crate::flows::questions::is_question;
 use crate::{Progress, Result};
 
 /// What a phase is run with, or what it waits for.
