@@ -12,12 +12,7 @@
 
 mod child;
 mod documents;
-mod flow;
-mod flow_file;
-mod flow_json;
-mod flow_node;
-mod flow_stage;
-mod flow_text;
+mod files;
 mod grade;
 mod late;
 mod manifest;
@@ -34,8 +29,8 @@ mod wording;
 
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
 pub use documents::{StageWord, answer, complete_line, prompt, read_status, refinement};
-pub use flow::{Flows, flow_keys};
-pub use flow_file::FlowFile;
+pub use files::flow::{Flows, flow_keys};
+pub use files::flow_file::FlowFile;
 pub use grade::Grade;
 pub use late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, read_items};
 pub use manifest::{

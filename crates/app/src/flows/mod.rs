@@ -13,7 +13,6 @@ mod answers;
 mod branch;
 mod checks;
 mod execs;
-mod fan_out;
 mod flow;
 mod judges;
 mod landing;
@@ -21,12 +20,10 @@ mod layers;
 mod phases;
 mod projection;
 mod prompts;
-mod reported;
 mod requests;
 mod stages;
 pub(crate) mod starts;
 mod told;
-mod turn;
 mod verified;
 mod worksite;
 
@@ -202,6 +199,7 @@ fn start(
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
     let ancestry = Ancestry::read(around, limit)?;
     planned.refuse_missing(around, &workspace, &config)?;
+    options.refuse_other_session()?;
     let id = around.ids.run();
     if options.dry_run {
         return told::dry(&planned, id, ancestry.trace_of(id));
@@ -353,6 +351,7 @@ fn work(
         projecting: Mutex::default(),
         broker: Broker::start(around, workspace, config)?,
         answers: settings.answers.clone(),
+        session_dir: settings.options.session_dir.clone(),
         planner: &|(name, work), text| {
             let (options, dir) = (&settings.options, None);
             let ready = requests::Ready { around, workspace, config, options, dir };
