@@ -123,12 +123,14 @@ const EACH_PARTS: &str = r#"
 [[session]]
 role = "finder"
 bounce = 1
+cost_usd = 0.25
 final = "STAGE_LIST_COMPLETE"
 steps = [{ write = "list.md", content = "- red\n- red\n" }]
 
 [[session]]
 role = "finder"
 bounce = 2
+cost_usd = 0.25
 final = "STAGE_LIST_COMPLETE"
 steps = [
   { expect = "what it left cannot be used: list.md:2: one of the things is there twice" },
@@ -139,6 +141,7 @@ steps = [
 role = "maker"
 task = "SUM"
 bounce = 1
+cost_usd = 0.25
 final = "STAGE_SUM_COMPLETE"
 steps = [{ expect = "out/red.md, out/green.md, out/blue.md, out/grey.md" }, { run = "cat out/*.md > sum.txt" }]
 "#;
@@ -171,7 +174,7 @@ fn a_stage_is_done_for_each_thing_of_a_list_and_its_parts_are_joined() {
     let parts = told["stages"][1]["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| text(part, "/name")).collect();
     assert_eq!(names, ["red", "green", "blue", "grey"]);
-    assert_eq!(told["cost"]["usd"], 1.0);
+    assert_eq!(told["cost"]["usd"], 1.75);
     assert_eq!(text(&told, "/stages/3/grade"), "PASS");
     // A commit for each, and each part is a run of its own.
     let log = env.git(&["log", "--format=%s", &format!("HEAD..{}", text(&told, "/branch"))]);
@@ -390,35 +393,26 @@ steps = [{ write = "notes.md", content = "found\n" }]
 role = "maker"
 task = "What a person answered"
 bounce = 1
+cost_usd = 0.125
 final = "STAGE_WORK_COMPLETE"
 steps = [{ run = "cp notes.md answer.txt" }]
 
 [[session]]
 role = "maker"
 bounce = 1
+cost_usd = 0.125
 final = "STAGE_NEEDS_HUMAN: may I?"
 "#;
 
 #[test]
-fn what_is_gone_when_a_flow_goes_on_is_done_again_and_what_is_there_is_not() {
-    for is_gone in [false, true] {
-        let env = scene(ASKS, ASKS_PARTS);
-        let told = run(&env, &["stage", "two", "full", "sky", "--json"]).code(3).json();
-        let id = text(&told, "/run").to_owned();
-        if is_gone {
-            let _ = env.git(&["branch", "-D", text(&told, "/branch")]);
-            let _ = env.git(&["reflog", "expire", "--expire=now", "--all"]);
-            let _ = env.git(&["gc", "--quiet", "--prune=now"]);
-            std::fs::remove_dir_all(env.repo().join(".spore/work.git")).unwrap();
-        }
-        let output = env.spore(&["resolve", &id, "--approve", "--json"]).code(0);
-        let told = output.json();
-        assert_eq!(show(&env, &told, "answer.txt"), "found", "gone: {is_gone}");
-        assert_eq!(output.stderr.contains("what it left is gone"), is_gone, "{}", output.render());
-        // Only what had to be done again was paid again.
-        let cost = if is_gone { 0.5 } else { 0.25 };
-        assert_eq!(told["cost"]["usd"], cost);
-    }
+fn what_is_there_when_a_flow_goes_on_is_not_done_again() {
+    let env = scene(ASKS, ASKS_PARTS);
+    let told = run(&env, &["stage", "two", "full", "sky", "--json"]).code(3).json();
+    let id = text(&told, "/run").to_owned();
+    let told = env.spore(&["resolve", &id, "--approve", "--json"]).code(0).json();
+    assert_eq!(show(&env, &told, "answer.txt"), "found");
+    assert_eq!(told["stages"][0]["rounds"], Value::Null);
+    assert_eq!(told["cost"]["usd"], 0.5);
 }
 
 #[test]
@@ -433,6 +427,24 @@ fn a_flow_is_run_for_the_project_of_another_directory() {
     let wrong =
         env.spore_in(&elsewhere, &["stage", "two", "full", "x", "--cwd", "nowhere"], &[]).code(64);
     assert!(wrong.stderr.contains("there is no directory nowhere"), "{}", wrong.render());
+}
+
+#[test]
+fn the_files_of_a_flow_go_where_the_call_wants_them() {
+    let env = scene(ASKS, ASKS_PARTS);
+    let flags = ["stage", "two", "full", "sky", "--json", "--session-dir", "../session"];
+    let told = run(&env, &flags).code(3).json();
+    let dir = env.dir().join("session");
+    assert!(dir.join(".signals/exec-FIND.done").exists());
+    let _ = env.spore(&["resolve", text(&told, "/run"), "--approve", "--json"]).code(0);
+    for file in [".trace", ".live-report", "manifest.json", "resolutions/person-1.md"] {
+        assert!(dir.join(file).exists(), "{file}");
+    }
+    assert!(
+        !env.repo().join(format!(".spore/runs/{}/manifest.json", text(&told, "/run"))).exists()
+    );
+    let taken = run(&env, &flags).code(64);
+    assert!(taken.stderr.contains("is not empty"), "{}", taken.render());
 }
 
 /// The shapes of other tools: one orchestrator or coordinator a file, with their words.
@@ -485,7 +497,7 @@ fn configs_of_other_tools_run_as_they_are_and_are_refused_with_their_line() {
     let told = run(&env, &["phase", "big", "--json"]).code(0).json();
     assert_eq!(told["summary"]["passed"], 2);
     for (wrong, why) in [
-        (OSPEC_JSON.replace("\"retry\": 0", "\"retrie\": 0"), "ospec.json:10:59"),
+        (OSPEC_JSON.replace("\"retry\": 0", "\"retrie\": 0"), "ospec.json:10:52"),
         (OSPEC_JSON.replace("\"IMPLEMENT\", \"ret", "\"IMPLEMENTED\", \"ret"), "ospec.json:10:"),
         (OSPEC_JSON.replace("spec.py", "speck.py"), "did you mean spec?"),
         (OSPEC_JSON.replace("[\"IMPLEMENT\"]", "[\"IMPLEMENT\", \"x\"]"), "ospec.json:8:"),

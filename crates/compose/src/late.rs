@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use spore_config::Position;
 
-use crate::flow_json;
+use crate::files::flow_json;
 use crate::wording::{DataHole, Datum, FlowData, Wording};
 
 /// The longest thing that a stage is done for: a title, not a document.
@@ -116,7 +116,7 @@ pub fn read_items(path: &str, text: &str, most: u32) -> Result<Vec<String>, Stri
             let node = flow_json::read(text)
                 .map_err(|(at, problem)| format!("{}: this is not JSON: {problem}", place(at)))?;
             let nodes = node.list().ok_or_else(|| format!("{}: {}", place(0), wrong()))?;
-            let item = |node: &crate::flow_node::FlowNode| {
+            let item = |node: &crate::files::flow_node::FlowNode| {
                 let at = node.span.as_ref().map_or(0, |span| span.start);
                 let text = node.text().ok_or_else(|| format!("{}: {}", place(at), wrong()))?;
                 Ok((at, text.trim().to_owned()))

@@ -14,12 +14,7 @@ mod child;
 mod compress;
 mod documents;
 mod execution_report;
-mod flow;
-mod flow_file;
-mod flow_json;
-mod flow_node;
-mod flow_stage;
-mod flow_text;
+mod files;
 mod grade;
 mod late;
 mod manifest;
@@ -40,8 +35,8 @@ pub use documents::{
     StageWord, answer, complete_line, prompt, read_status, refinement, summary_of,
 };
 pub use execution_report::execution_report;
-pub use flow::{Flows, flow_keys};
-pub use flow_file::FlowFile;
+pub use files::flow::{Flows, flow_keys};
+pub use files::flow_file::FlowFile;
 pub use grade::Grade;
 pub use late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, read_items};
 pub use manifest::{

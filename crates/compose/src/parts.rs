@@ -97,14 +97,18 @@ impl Parts {
     /// Returns what can begin now. From here on it counts as begun.
     pub fn due(&mut self) -> Vec<PartStep> {
         let mut due = Vec::new();
-        let running = |one: &&PartProgress| one.state == PartState::Running;
-        let mut running = self.done.iter().filter(running).count();
+        let is_running = |one: &&PartProgress| one.state == PartState::Running;
+        let mut running = self.done.iter().filter(is_running).count();
+        // What is run again is run alone: else parts that do not fit each other would come back
+        // for as long as there are others.
+        let mut is_alone = self.done.iter().filter(is_running).any(|one| one.attempts > 0);
         for part in 0..self.done.len() {
-            if self.is_stopped() || running >= self.max_parallel {
+            if self.is_stopped() || is_alone || running >= self.max_parallel {
                 break;
             }
             let one = &mut self.done[part];
-            if one.state == PartState::Waiting {
+            if one.state == PartState::Waiting && (one.attempts == 0 || running == 0) {
+                is_alone = one.attempts > 0;
                 one.state = PartState::Running;
                 let (attempt, diagnosis) = (one.attempts + 1, one.diagnosis.take());
                 due.push(PartStep { part, attempt, diagnosis });

@@ -12,9 +12,9 @@ use spore_config::ConfigError;
 use spore_model::Usd;
 
 use crate::child::WorkLine;
-use crate::flow::{Executor, FULL, Flows, Phase, RESOLVE};
-use crate::flow_file::{FlowFile, PlacedValue, nearest};
-use crate::flow_stage::{ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, read_made};
+use crate::files::flow::{Executor, FULL, Flows, Phase, RESOLVE};
+use crate::files::flow_file::{FlowFile, PlacedValue, nearest};
+use crate::files::flow_stage::{ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, read_made};
 use crate::late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, is_artifact_of};
 use crate::manifest::StageEntry;
 use crate::template;

@@ -177,23 +177,21 @@ const CASES: &[KeyCase] = &[
     case("phase.budget_usd", "1", "@/phases/1/budget"),
 ];
 
-/// Keys that name or hold other things, with what shows that they do.
-const NAMES: &[(&str, &str)] = &[
-    // A word outside of it is refused.
-    ("executor.actions", "unknown_action.toml"),
-    // A file that is one flow has its name from here: `configs_of_other_tools_run_as_they_are…`.
-    ("orchestrator.name", "name"),
-    ("coordinator.name", "name"),
-    ("orchestrator.executor", "executor"),
-    ("orchestrator.stages", "stages"),
-    ("orchestrator.modifiers", "modifiers"),
-    ("coordinator.phases", "phases"),
-    ("stage.name", "name"),
-    ("stage.executor", "executor"),
-    ("stage.plan", "plan"),
-    ("phase.name", "name"),
-    ("phase.orchestrator", "orchestrator"),
-    ("phase.modifier", "modifier"),
+/// Keys that name or hold other things: `what_names_or_holds_other_things_is_looked_up`.
+const NAMES: &[&str] = &[
+    "executor.actions",
+    "orchestrator.name",
+    "coordinator.name",
+    "orchestrator.executor",
+    "orchestrator.stages",
+    "orchestrator.modifiers",
+    "coordinator.phases",
+    "stage.name",
+    "stage.executor",
+    "stage.plan",
+    "phase.name",
+    "phase.orchestrator",
+    "phase.modifier",
 ];
 
 #[test]
@@ -215,10 +213,11 @@ fn every_key_changes_what_is_planned_where_it_says_so() {
             (None, _) => format!("{STAGE}/{}", one.changes),
         };
         assert!(found.contains(&wanted), "{}: {wanted} is not in {found:?}", one.key);
-        // What is not said to change stays: but for texts that a text is a part of.
+        // What is not said to change stays: but for texts that a text is a part of, and for what
+        // the maker of a plan or list is held to.
         let is_own = |path: &&String| {
             path.starts_with(&wanted)
-                || ["target", "prompt", "late", "late_target", "action"]
+                || ["target", "prompt", "late", "late_target", "action", "makes"]
                     .iter()
                     .any(|word| path.contains(word))
         };
@@ -232,7 +231,7 @@ fn no_key_is_without_a_case() {
     let shown: BTreeSet<String> = CASES
         .iter()
         .map(|one| one.key.to_owned())
-        .chain(NAMES.iter().map(|(key, _)| (*key).to_owned()))
+        .chain(NAMES.iter().map(|key| (*key).to_owned()))
         .collect();
     assert_eq!(shown, flow_keys());
 }
@@ -252,6 +251,18 @@ fn what_names_or_holds_other_things_is_looked_up() {
     assert_eq!(stages[0]["makes"]["made_for"], "plan");
     let plan = planned("phase", &[("orchestrator", "\"p\""), ("modifier", "\"lean\"")]).unwrap();
     assert_eq!(plan["phases"][1]["orchestrator"]["modifier"], "lean");
-    let usual = FLOW.replace("executor = \"other\"\n[[orch", "[[orch");
-    assert!(usual.contains("name = \"FIRST\""));
+    // The stages of an orchestrator have its executor where they name none.
+    let text = "[executors.e]\nrole = \"r\"\n[orchestrators.o]\nexecutor = \"e\"\n\
+                stages = [{ name = \"A\" }, { name = \"B\" }]\nmodifiers = { lean = [\"B\"] }\n";
+    let flows = Flows::read(&[FlowFile { path: "f.toml".into(), text: text.to_owned() }]).unwrap();
+    let plan = flows.stages("o", "lean", "t", &HABITS).unwrap();
+    assert_eq!(plan.stages.len(), 1);
+    assert_eq!(serde_json::to_value(&plan.stages[0]).unwrap()["executor"], "e");
+    // A file that is one flow has its name from within.
+    let text = r#"{ "name": "other", "stages": [{ "name": "A", "executor": "orchestrate" }] }"#;
+    let flows = Flows::read(&[FlowFile { path: "f.json".into(), text: text.to_owned() }]).unwrap();
+    assert!(flows.stages("other", "full", "t", &HABITS).is_ok());
+    let text = r#"{ "name": "all", "phases": [] }"#;
+    let told = Flows::read(&[FlowFile { path: "f.json".into(), text: text.to_owned() }]);
+    assert!(told.unwrap_err().to_string().contains("coordinators.all needs at least one"));
 }

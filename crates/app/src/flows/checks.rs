@@ -393,7 +393,7 @@ impl Checks<'_> {
             .striking(around.secrets()),
             cache_cap: config.gates.cache_cap_bytes,
         };
-        let logs = self.dir().join(format!("cycle-{cycle}"));
+        let logs = self.logs().join(format!("cycle-{cycle}"));
         let (commit, tree) = what;
         let against = Against::Nothing;
         let check = Check { session: run, commit, tree, logs: &logs, against };
@@ -463,6 +463,11 @@ impl Checks<'_> {
 
     pub(super) fn dir(&self) -> PathBuf {
         self.ground.dir().join(&self.place.dir).join("sentinel")
+    }
+
+    /// Where logs and transcripts of the cycles are.
+    fn logs(&self) -> PathBuf {
+        self.ground.run_dir().join(&self.place.dir).join("sentinel")
     }
 
     /// Writes what a cycle found, for the person or agent that mends it.
@@ -639,7 +644,7 @@ impl Checks<'_> {
             keeps_home: None,
             system_prompt: None,
             dir: checkout.dir().to_owned(),
-            files: SessionFiles::new(self.dir().join(name)),
+            files: SessionFiles::new(self.logs().join(name)),
             terms: RoleTerms::settle(config, role, None, None),
             usd: ground.budget().left(node).usd,
             tools: SessionTools::OfRole { commands: Vec::new() },

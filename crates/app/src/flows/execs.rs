@@ -218,7 +218,7 @@ impl Exec<'_> {
             keeps_home: kept,
             system_prompt: None,
             dir,
-            files: SessionFiles::new(ground.dir().join(&self.place.dir).join("session")),
+            files: SessionFiles::new(ground.run_dir().join(&self.place.dir).join("session")),
             terms: RoleTerms::settle(config, &plan.role, plan.max_turns, plan.timeout),
             usd: ground.budget().left(node).usd,
             tools: self.tools(),

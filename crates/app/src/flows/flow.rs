@@ -46,6 +46,8 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) own_dir: PathBuf,
     /// What people answered where it asked, oldest first.
     pub(crate) answers: Vec<PersonAnswer>,
+    /// Where the call wants its files.
+    pub(crate) session_dir: Option<PathBuf>,
     /// Reads a plan that a stage made.
     pub(crate) planner: &'a Planner<'a>,
 }
@@ -171,18 +173,28 @@ impl ActiveFlow<'_> {
         self.workspace.project_repository().ok()?.head().ok()
     }
 
-    /// The root's directory, in which all layers keep their files.
+    /// Where all layers keep their files: the directory that the call names, else the run's own.
     pub(crate) fn dir(&self) -> PathBuf {
+        self.session_dir.clone().unwrap_or_else(|| self.run_dir())
+    }
+
+    /// The run's own directory, in which transcripts and logs are looked for.
+    pub(crate) fn run_dir(&self) -> PathBuf {
         self.workspace.run_files(self.root).dir().to_owned()
     }
 
     /// A file of the flow as seen from the project's root.
     pub(crate) fn path_of(&self, file: &Path) -> String {
-        format!(".spore/runs/{}/{}", self.root, spore_plain::path(file))
+        match &self.session_dir {
+            Some(dir) => spore_plain::path(&dir.join(file)),
+            None => format!(".spore/runs/{}/{}", self.root, spore_plain::path(file)),
+        }
     }
 
     /// Writes a file of the flow, unless it is there just so.
     pub(crate) fn write(&self, path: &Path, content: &str) -> Result<()> {
+        // A directory elsewhere is none of those whose files have keys struck out by themselves.
+        let content = self.around.secrets().strike(content);
         self.around.write_if_changed(path, content.as_bytes())
     }
 

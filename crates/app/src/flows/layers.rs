@@ -30,7 +30,8 @@ impl ActiveFlow<'_> {
         let event =
             self.event(SourceKind::Runner, kind.as_str(), "run.started", place.run, payload);
         self.journal.create_run(&run, &[event])?;
-        self.report_row(&run)
+        // The row as it is: it may have been there before, from another time.
+        self.report_run(place.run)
     }
 
     /// Ends a layer: begins its last step and, unless that has a result, writes what

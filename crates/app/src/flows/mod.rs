@@ -12,7 +12,6 @@
 mod branch;
 mod checks;
 mod execs;
-mod fan_out;
 mod flow;
 mod judges;
 mod landing;
@@ -21,12 +20,10 @@ mod phases;
 mod projection;
 mod prompts;
 mod questions;
-mod reported;
 mod requests;
 mod stages;
 pub(crate) mod starts;
 mod told;
-mod turn;
 mod verified;
 mod worksite;
 
@@ -200,6 +197,7 @@ fn start(
     let ancestry = depth::within_limit(around, &config, limit)?;
     let planned = depth::fitted(planned, &config, ancestry.nesting, progress);
     planned.refuse_missing(around, &workspace, &config)?;
+    options.refuse_other_session()?;
     let id = around.ids.run();
     if options.dry_run {
         return told::dry(&planned, id, ancestry.trace_of(id));
@@ -394,6 +392,7 @@ fn work(
         projecting: Mutex::default(),
         broker: Broker::start(around, workspace, config)?,
         answers: settings.answers.clone(),
+        session_dir: settings.options.session_dir.clone(),
         planner: &|(name, work), text| {
             let (options, bounds) = (&settings.options, None);
             let ready = requests::Ready { around, workspace, config, options, bounds };

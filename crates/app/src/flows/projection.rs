@@ -4,6 +4,8 @@
 //! The live report only ever grows, so that it can be followed; what a crash kept out of it is
 //! added by the next one who projects.
 
+mod reported;
+
 use std::sync::PoisonError;
 
 use spore_compose::{SignalPointer, live_lines, signal};

@@ -52,6 +52,9 @@ pub struct FlowOptions {
     /// Tells what would be done, and does nothing of it.
     #[serde(default)]
     pub dry_run: bool,
+    /// Where manifests, signals and reports go, in place of the run's own directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_dir: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -105,8 +108,26 @@ impl FlowOptions {
             budget: bounds.budget(self.budget),
             max_depth: Some(bounds.depth(self.max_depth)),
             apply: None,
+            // Files that a session names are its own to write.
+            session_dir: None,
             ..self.clone()
         })
+    }
+
+    /// Refuses a directory that another flow has its files in.
+    pub(crate) fn refuse_other_session(&self) -> Result<()> {
+        let Some(dir) = &self.session_dir else { return Ok(()) };
+        let name = spore_plain::path(dir);
+        let problem = match std::fs::read_dir(dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io(format!("cannot read {name}"), error)),
+            Ok(mut entries) => match entries.next() {
+                None => return Ok(()),
+                Some(_) => format!("{name} is not empty"),
+            },
+        };
+        Err(Error::new(Fault::Usage, problem)
+            .hint("name a directory that is not there yet; `spore resume` goes on with a flow"))
     }
 }
 

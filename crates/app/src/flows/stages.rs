@@ -1,5 +1,8 @@
 //! L2: an orchestrator's stages, each a child run of the layer below.
 
+mod fan_out;
+mod turn;
+
 use std::collections::BTreeSet;
 
 use spore_compose::{
@@ -12,9 +15,10 @@ use spore_model::{
 };
 
 use super::branch::FlowBranch;
-use super::fan_out::FanOut;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
-use super::turn::StageTurn;
+use fan_out::FanOut;
+use turn::StageTurn;
+
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::{Error, Progress, Result};

@@ -124,7 +124,10 @@ pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowRepo
         reason: report.run.reason.clone(),
         trace_id: report.run.trace.clone(),
         cost: report.cost,
-        directory: report.directory,
+        directory: match &ground.session_dir {
+            Some(dir) => spore_plain::path(dir),
+            None => report.directory,
+        },
         questions: open_questions(ground.journal, &report.run, &ground.answers)?,
         next: report.next,
         told: rest.told,

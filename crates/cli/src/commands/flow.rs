@@ -39,6 +39,9 @@ pub(crate) struct FlowArgs {
     /// Work on the project of this directory; files that are named are looked for there
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// Where manifests, signals and reports go; transcripts stay with the run
+    #[arg(long, value_name = "DIR")]
+    session_dir: Option<PathBuf>,
     /// Tell what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -57,6 +60,7 @@ impl FlowArgs {
             timeout: self.timeout,
             extra_context: self.extra_context.as_ref().map(read).transpose()?,
             dry_run: self.dry_run,
+            session_dir: self.session_dir.as_ref().map(|dir| around.cwd.join(dir)),
             backend: self.backend.clone(),
             scenario: self.scenario.clone(),
             budget: self.budget,

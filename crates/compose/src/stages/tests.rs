@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use spore_model::{Outcome, RunId};
 
 use super::*;
-use crate::late::LateWords;
+use crate::late::{LateWords, RoundsPlan};
 use crate::plan::{ExecPlan, StageWork};
 
 fn stage(name: &str) -> StagePlan {
@@ -242,6 +242,80 @@ proptest! {
             let mut record = Vec::new();
             let _ = drive(stop, &mut record);
             prop_assert_eq!(&drive(usize::MAX, &mut record), &expected);
+        }
+    }
+}
+
+/// Two stages of which the second says when it is enough.
+fn repeated(max_rounds: u32) -> Stages {
+    let (until, from) = ("ENOUGH".to_owned(), "A".to_owned());
+    let rounds = Some(RoundsPlan { until, from, max_rounds });
+    Stages::new(plan(vec![stage("A"), StagePlan { rounds, ..stage("B") }]))
+}
+
+#[test]
+fn rounds_begin_where_they_are_said_to_and_end_when_it_is_enough() {
+    let mut machine = repeated(3);
+    let mut next = machine.start();
+    let mut keys = Vec::new();
+    while let StageNext::Do(step) = next {
+        keys.push(step.key(machine.plan()).to_string());
+        let end = ChildEnd {
+            says_until: Some(keys.len() >= 4),
+            diagnosis: "more about blue".to_owned(),
+            ..ChildEnd::new(run(keys.len() as u128), Outcome::Success, None)
+        };
+        if let StageStep::Run { stage: 0, round: 2, diagnosis, .. } = &step {
+            let told = diagnosis.as_ref().unwrap();
+            assert_eq!(told.reason, "B does not say ENOUGH in round 1 of 3");
+            assert_eq!(told.output, "more about blue");
+        }
+        next = machine.apply(&step, &end);
+    }
+    assert_eq!(
+        keys,
+        ["stage/A/1", "stage/B/1", "stage/A/round-2/1", "stage/B/round-2/1", "finish"]
+    );
+}
+
+proptest! {
+    /// A round absorbs neither a limit nor an interrupt, nor a question to a person, never passes
+    /// without the word, and there are never more of them than allowed.
+    #[test]
+    fn rounds_absorb_only_what_is_not_good_enough(
+        ends in proptest::collection::vec((0..10usize, any::<bool>()), 60),
+        most in 1..4u32,
+    ) {
+        let mut machine = repeated(most);
+        let mut next = machine.start();
+        let mut said = false;
+        for (at, (code, says)) in ends.iter().cycle().enumerate() {
+            let StageNext::Do(step) = &next else { break };
+            let outcome = Outcome::ALL[*code];
+            if let StageStep::Run { stage, round, .. } = step {
+                prop_assert!(*round <= most);
+                said |= *stage == 1 && outcome == Outcome::Success && *says;
+            }
+            let end = ChildEnd {
+                says_until: Some(*says),
+                ..ChildEnd::new(run(at as u128), outcome, None)
+            };
+            let is_run = matches!(step, StageStep::Run { .. });
+            let step = step.clone();
+            next = machine.apply(&step, &end);
+            if is_run && outcome == Outcome::Interrupted {
+                prop_assert!(matches!(&next, StageNext::Park(parked) if parked.outcome == outcome));
+            }
+            if is_run && outcome == Outcome::DepthExceeded {
+                let raised = |ending: &StagesEnding| ending.outcome == Outcome::DepthExceeded;
+                prop_assert!(matches!(
+                    &next,
+                    StageNext::Do(StageStep::Finish { ending }) if raised(ending)
+                ));
+            }
+        }
+        if let StageNext::End(ending) = &next {
+            prop_assert!(ending.outcome != Outcome::Success || said);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The parser of `serde_json` does not say where a value stands, and what is wrong with a flow has
 //! to be said with its line.
 
-use crate::flow_node::{FlowEntry, FlowNode, FlowValue};
+use crate::files::flow_node::{FlowEntry, FlowNode, FlowValue};
 
 /// How deep lists and tables may be inside of each other. A flow needs five.
 const DEEPEST: usize = 32;

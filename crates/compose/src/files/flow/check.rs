@@ -8,8 +8,8 @@ use spore_config::ConfigError;
 use super::{
     CoordinatorDefinition, FULL, Flows, ModifierStages, OrchestratorDefinition, Phase, RESOLVE,
 };
-use crate::flow_file::{PlacedValue, nearest};
-use crate::flow_stage::{BUILT_IN, ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach};
+use crate::files::flow_file::{PlacedValue, nearest};
+use crate::files::flow_stage::{BUILT_IN, ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach};
 use crate::template;
 use crate::wording::{DataHole, Datum};
 
@@ -188,10 +188,11 @@ impl Flows {
         path: &str,
         one: &CoordinatorDefinition,
     ) -> Result<(), ConfigError> {
+        let all = &one.phases;
         let orchestrators: Vec<&str> = self.orchestrators.keys().map(String::as_str).collect();
-        let phases: Vec<&str> = one.phases.iter().map(|phase| &*phase.name.value).collect();
+        let phases: Vec<&str> = all.iter().map(|phase| &*phase.name.value).collect();
         let mut seen = BTreeSet::new();
-        for phase in &one.phases {
+        for phase in all {
             let key = format!("{path}.phases.{}", phase.name.value);
             if !seen.insert(&phase.name.value) {
                 return Err(wrong(&phase.name, &format!("{path}.phases"), &twice(&phase.name)));
@@ -219,8 +220,8 @@ impl Flows {
                 return Err(wrong(resolver, &key, &problem));
             }
         }
-        refuse_circle(path, &one.phases)?;
-        one.phases.iter().try_for_each(|phase| self.check_phase_data(path, &one.phases, phase))
+        refuse_circle(path, all)?;
+        all.iter().try_for_each(|phase| self.check_phase_data(path, all, phase))
     }
 
     /// Refuses a phase that asks for what another has not left when it begins.

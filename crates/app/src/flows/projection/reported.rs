@@ -7,16 +7,17 @@
 use std::sync::PoisonError;
 
 use spore_compose::live_lines;
-use spore_model::{Run, RunId};
+use spore_model::RunId;
 
-use super::flow::ActiveFlow;
 use crate::Result;
+use crate::flows::flow::ActiveFlow;
 
 impl ActiveFlow<'_> {
-    /// Adds what a row says that was opened or closed just now.
-    pub(crate) fn report_row(&self, run: &Run) -> Result<()> {
+    /// Adds what the row of a run says that was opened or closed just now.
+    pub(crate) fn report_run(&self, run: RunId) -> Result<()> {
+        let Some(run) = self.journal.run(run)? else { return Ok(()) };
         let mut known = self.projecting.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lines = live_lines(run);
+        let mut lines = live_lines(&run);
         lines.retain(|line| !known.contains(line));
         if lines.is_empty() {
             return Ok(());
@@ -24,13 +25,5 @@ impl ActiveFlow<'_> {
         self.around.append_lines(&self.dir().join(".live-report"), &lines)?;
         known.extend(lines);
         Ok(())
-    }
-
-    /// The same for a row that is known by its id.
-    pub(crate) fn report_run(&self, run: RunId) -> Result<()> {
-        match self.journal.run(run)? {
-            Some(run) => self.report_row(&run),
-            None => Ok(()),
-        }
     }
 }

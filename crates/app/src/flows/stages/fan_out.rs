@@ -19,11 +19,11 @@ use spore_model::{
     Usd,
 };
 
-use super::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
-use super::landing::{JoinAsked, planning_merges};
 use super::turn::StageTurn;
 use crate::base::error::bug;
 use crate::base::run_refs;
+use crate::flows::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
+use crate::flows::landing::{JoinAsked, planning_merges};
 use crate::run::landing::apply::{CommitJudge, CommitStory, commit_message};
 use crate::run::landing::merge::MergeEnd;
 use crate::{Error, Progress, Result, Update};

@@ -6,9 +6,8 @@ use std::time::Duration;
 use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 
-use crate::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
-use crate::flow_node::FlowNode;
-use crate::flow_text::{HoleData, filled, needs, plain, without_ending};
+use crate::files::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
+use crate::files::flow_text::{HoleData, filled, needs, plain, without_ending};
 
 /// The executor that is a whole verified run.
 pub(crate) const ORCHESTRATE: &str = "orchestrate";
@@ -141,7 +140,7 @@ impl Stage {
 /// Reads the stages of a plan that a stage made. They use what the flow files define, and define
 /// nothing themselves.
 pub(crate) fn read_made(file: &FlowFile, most: u32) -> Result<Vec<Stage>, ConfigError> {
-    let root = FlowNode::read(file)?;
+    let root = file.node()?;
     let whole = FlowSection::whole(file, root.entries().unwrap_or_default());
     whole.only(&["stages"])?;
     let sections = whole.each("stages")?;
@@ -160,12 +159,11 @@ pub(crate) fn read_made(file: &FlowFile, most: u32) -> Result<Vec<Stage>, Config
     let mut stages = Vec::new();
     for section in &sections {
         section.only(&MADE_KEYS)?;
-        let stage = Stage::read(section, None)?;
-        if stage.executor.value == PLANNED {
-            let problem = "a plan cannot have plans in it".to_owned();
-            return Err(bad(&stage.executor.place, problem));
+        if let Some(executor) = section.text("executor")?.filter(|one| one.value == PLANNED) {
+            let problem = "cannot have plans in them".to_owned();
+            return Err(bad(&executor.place, problem));
         }
-        stages.push(stage);
+        stages.push(Stage::read(section, None)?);
     }
     Ok(stages)
 }

@@ -14,13 +14,12 @@ use std::time::Duration;
 use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 
-use crate::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
-use crate::flow_node::FlowNode;
-use crate::flow_stage::{
+use crate::files::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
+use crate::files::flow_stage::{
     BUILT_IN, EXECUTOR_KEYS, ORCHESTRATE_KEYS, PLANNED_KEYS, ROUND_KEYS, SESSION_KEYS, STAGE_KEYS,
     Stage,
 };
-use crate::flow_text::{HoleData, filled, needs, plain, without_ending};
+use crate::files::flow_text::{HoleData, filled, needs, plain, without_ending};
 
 /// The action of an executor that is asked for a resolution.
 pub(crate) const RESOLVE: &str = "RESOLVE";
@@ -106,7 +105,7 @@ impl Flows {
     pub fn read(files: &[FlowFile]) -> Result<Self, ConfigError> {
         let mut flows = Self::default();
         for file in files {
-            let root = FlowNode::read(file)?;
+            let root = file.node()?;
             let whole = FlowSection::whole(file, root.entries().unwrap_or_default());
             match file.is_json() && is_one_flow(&whole) {
                 true => flows.take_one(file, whole)?,

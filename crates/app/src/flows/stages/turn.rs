@@ -5,10 +5,10 @@ use spore_compose::{
 };
 use spore_model::{CommitId, Fault, Outcome};
 
-use super::execs::{Exec, tail};
-use super::flow::{ActiveFlow, LayerPlace};
-use super::verified::{self, Verified};
-use super::worksite::hash;
+use crate::flows::execs::{Exec, tail};
+use crate::flows::flow::{ActiveFlow, LayerPlace};
+use crate::flows::verified::{self, Verified};
+use crate::flows::worksite::hash;
 use crate::{Error, Progress, Result};
 
 /// One stage, or one part of one, whose texts are whole.
@@ -37,7 +37,7 @@ impl StageTurn<'_> {
                 let asked = Verified { plan: task, budget, diagnosis, start: tip };
                 verified::run(ground, &place, &asked, progress)?
             }
-            StageWork::Sentinel => super::checks::run(ground, &place, tip, progress)?,
+            StageWork::Sentinel => crate::flows::checks::run(ground, &place, tip, progress)?,
             StageWork::Planned(_) => {
                 return Err(Error::new(Fault::Bug, "the stages of a plan are no turn of one"));
             }

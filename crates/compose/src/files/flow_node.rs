@@ -5,11 +5,7 @@
 
 use std::ops::Range;
 
-use spore_config::ConfigError;
 use toml_edit::{Document, Item, Key, Table, TableLike, Value};
-
-use crate::flow_file::FlowFile;
-use crate::flow_json;
 
 /// Where something stands, in bytes.
 pub(crate) type Span = Option<Range<usize>>;
@@ -42,19 +38,9 @@ pub(crate) struct FlowEntry {
 }
 
 impl FlowNode {
-    /// Reads a file by the format that its name says.
-    pub(crate) fn read(file: &FlowFile) -> Result<Self, ConfigError> {
-        if file.is_json() {
-            return flow_json::read(&file.text).map_err(|(at, problem)| ConfigError::BadValue {
-                place: file.place(Some(at..at)),
-                key: "this".to_owned(),
-                problem: format!("is not JSON: {problem}"),
-            });
-        }
-        let document = Document::parse(file.text.as_str()).map_err(|source| {
-            ConfigError::Syntax { place: file.place(source.span()), source: Box::new(source) }
-        })?;
-        Ok(of_table(document.as_table(), None))
+    /// The tree of a TOML document.
+    pub(crate) fn of_toml(document: &Document<&str>) -> Self {
+        of_table(document.as_table(), None)
     }
 
     pub(crate) fn entries(&self) -> Option<&[FlowEntry]> {

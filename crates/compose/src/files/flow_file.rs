@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use spore_config::{ConfigError, Position, SettingPlace, SettingsOrigin, distance, parse_duration};
 use spore_model::Usd;
+use toml_edit::Document;
 
-use crate::flow_node::{FlowEntry, FlowNode, FlowValue};
+use crate::files::flow_json;
+use crate::files::flow_node::{FlowEntry, FlowNode, FlowValue};
 
 /// The text of one flow file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +23,21 @@ pub struct FlowFile {
 impl FlowFile {
     pub(crate) fn is_json(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "json")
+    }
+
+    /// Reads it by the format that its name says.
+    pub(crate) fn node(&self) -> Result<FlowNode, ConfigError> {
+        if self.is_json() {
+            return flow_json::read(&self.text).map_err(|(at, problem)| ConfigError::BadValue {
+                place: self.place(Some(at..at)),
+                key: "this".to_owned(),
+                problem: format!("is not JSON: {problem}"),
+            });
+        }
+        let document = Document::parse(self.text.as_str()).map_err(|source| {
+            ConfigError::Syntax { place: self.place(source.span()), source: Box::new(source) }
+        })?;
+        Ok(FlowNode::of_toml(&document))
     }
 
     pub(crate) fn place(&self, span: Option<std::ops::Range<usize>>) -> SettingPlace {

@@ -2,7 +2,7 @@
 
 use spore_config::ConfigError;
 
-use crate::flow_file::{FlowSection, PlacedValue, nearest};
+use crate::files::flow_file::{FlowSection, PlacedValue, nearest};
 use crate::template;
 use crate::wording::DataHole;
 
