@@ -145,6 +145,7 @@ fn speed(cases: &str, root: &Path) {
             memory: &[],
             semantic: &[],
             read: &read,
+            places: None,
         };
         let kind = RankerKind::Fitted(RankWeights::built_in());
         let mut last = Instant::now();
@@ -186,8 +187,14 @@ fn compiled(
 ) -> Compiled {
     // Snippets are left out: they are of files that are named anyway.
     let read = |paths: &[&str]| vec![None; paths.len()];
-    let sources =
-        ContextSources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
+    let sources = ContextSources {
+        knowledge: None,
+        lessons: &[],
+        memory: &[],
+        semantic: &[],
+        read: &read,
+        places: None,
+    };
     compile(corpus, task, kind, &sources, options, &mut |_| {}).unwrap()
 }
 

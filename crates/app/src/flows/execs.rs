@@ -209,6 +209,7 @@ impl Exec<'_> {
             conversation: None,
             fresh: None,
             keeps_home: kept,
+            keeps_turns: false,
             system_prompt: None,
             dir,
             files: SessionFiles::new(ground.dir().join(&self.place.dir).join("session")),
