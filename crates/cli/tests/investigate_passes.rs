@@ -374,7 +374,7 @@ fn an_entry_with_names_that_are_not_there_comes_back_once_and_is_doubtful_then()
     assert_eq!(node["metadata"]["confidence"], 0.49);
     assert_eq!(node["metadata"]["confidence_reason"], "names what is not there: fly");
     assert_eq!(node["metadata"]["model"], MODEL);
-    assert_eq!(node["metadata"]["prompt_version"], "1");
+    assert_eq!(node["metadata"]["prompt_version"], "2");
 }
 
 #[test]
@@ -801,6 +801,9 @@ fn the_real_claude_reads_by_served_tools_alone_and_gets_nowhere_else() {
         Turn::says("Done.").when(heard("taken")).sticky(),
         submit("submit_report", &report).when(heard("not a file or directory")).sticky(),
         tries.when(When::contains("Describe the directory . of the target")),
+        // One that forgets to hand in is asked once more, in its conversation.
+        submit("submit_report", &report).when(When::contains("You have handed in nothing")),
+        Turn::says("I have seen it all.").when(When::contains("Describe the directory docs of")),
         submit("submit_report", &report).when(When::contains("Describe the directory")).sticky(),
         submit("submit_survey", &survey)
             .when(When::contains("Say what this directory is"))

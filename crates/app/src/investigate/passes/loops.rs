@@ -275,13 +275,14 @@ impl PassRun<'_> {
             Ok(had) => had,
             Err(error) => {
                 self.settle(node, Usd::ZERO);
+                self.flush(work, &tools, &error.to_string(), true)?;
                 return Err(error);
             }
         };
-        self.settle(node, had.booking.cost.usd);
+        self.settle(node, had.spent);
         let handed_in = tools.state().handed_in.take();
         let is_stopped = waits(had.report.outcome) && handed_in.is_none();
-        let is_spent = handed_in.is_none() && had.booking.cost.usd >= usd;
+        let is_spent = handed_in.is_none() && had.spent >= usd;
         let is_silent = handed_in.is_none() && had.turns == 0;
         if handed_in.is_none() {
             let why = had.report.reason.as_deref().unwrap_or("it ended without a report");

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use spore_agent::api::is_own_loop;
-use spore_agent::{Agent, SessionReport};
+use spore_agent::{Agent, Conversation, SessionReport};
 use spore_model::{
     Begun, CheckoutAccess, EffectClass, Outcome, Run, RunId, RunKind, RunState, StepKey, Ticket,
     ToolGroup, ToolGroups, Usd,
@@ -19,7 +19,7 @@ use super::pass_run::PassRun;
 use super::served::PassTools;
 use crate::agents::roles::RoleTerms;
 use crate::base::error::bug;
-use crate::base::files::{create_private_dir, remove_empty_dir};
+use crate::base::files::{beside, create_private_dir, remove_empty_dir};
 use crate::base::outbox::Events;
 use crate::base::run_files::SessionFiles;
 use crate::investigate::shared::InvestigationRun;
@@ -44,6 +44,10 @@ const GO_ON: &str = "You were cut off and go on now. What you wrote with write_c
 calls whose answers you did not see may have been made. Do what is missing, nothing twice, and end \
 with the submit tool.";
 
+/// What is said to an agent that ended without its result.
+const NUDGE: &str = "You have handed in nothing, and what was not handed in is lost. Hand in your \
+result with the submit tool now, as far as you have come.";
+
 /// Where the homes are that agents go on in.
 const HOMES: &str = "homes";
 
@@ -65,6 +69,8 @@ pub(super) struct HadSession {
     pub(super) booking: SessionBooking,
     /// Over all attempts at it.
     pub(super) turns: u32,
+    /// By this attempt.
+    pub(super) spent: Usd,
     child: RunId,
 }
 
@@ -101,7 +107,9 @@ impl PassRun<'_> {
         investigation.journal.amend_step(investigation.run, key, ticket.attempt, &[row], &[])?;
         let desk = investigation.workspace.run_state(investigation.run).join(child.to_string());
         create_private_dir(&desk)?;
+        let tools = Arc::clone(&asked.tools);
         let mut plan = self.session_plan(asked, (key, ticket), child, &desk, usd)?;
+        let files = plan.files.clone();
         let whole = plan.prompt.clone();
         plan.conversation = gone_on_with(&plan, investigation.config, progress);
         if let Some(talk) = plan.conversation.as_mut().filter(|talk| talk.prompt != whole) {
@@ -117,11 +125,53 @@ impl PassRun<'_> {
             trace: &trace,
         };
         let ended = opener.run(&plan, progress);
+        let ended = match ended {
+            Ok(ended) => {
+                let is_missing = tools.state().handed_in.is_none();
+                let spent = ended.booking.cost.usd;
+                let ended = match self.to_be_nudged(&ended.report).filter(|_| is_missing) {
+                    Some(talk) => self.nudged(ended, talk, &mut plan, &opener, progress),
+                    None => Ok(ended),
+                };
+                ended.map(|ended| (spent, ended))
+            }
+            Err(error) => Err(error),
+        };
         remove_empty_dir(&desk);
-        let EndedSession { booking, report, .. } = ended?;
+        let (first, EndedSession { booking, report, .. }) = ended?;
         self.strike_files(&plan.files, ticket.attempt)?;
         let turns = self.turns_before(child, booking.session)?.saturating_add(report.turns);
-        Ok(HadSession { report, booking, child, turns })
+        let is_nudged = plan.files.dir() != files.dir();
+        let spent = if is_nudged { first + booking.cost.usd } else { first };
+        Ok(HadSession { report, booking, child, turns, spent })
+    }
+
+    /// Returns the conversation of an agent that ended well, to be asked for its result once more. Our
+    /// own loop does so by itself.
+    fn to_be_nudged(&self, report: &SessionReport) -> Option<String> {
+        let can = self.agent.capabilities().resume && !is_own_loop(&self.settings.backend);
+        let is_over = report.outcome == Outcome::Success;
+        report.session_id.clone().filter(|_| can && is_over)
+    }
+
+    /// Asks once more, in the same conversation.
+    fn nudged(
+        &self,
+        ended: EndedSession,
+        session_id: String,
+        plan: &mut SessionPlan,
+        opener: &SessionOpener<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<EndedSession> {
+        let journal = &self.investigation.journal;
+        ended.booking.book_stopped(journal, &self.events(), ended.report.outcome)?;
+        self.strike_files(&plan.files, plan.row.attempt)?;
+        plan.conversation = Some(Conversation { session_id, prompt: NUDGE.to_owned() });
+        plan.row.id = self.investigation.around.ids.run();
+        plan.files = SessionFiles::new(beside(plan.files.dir(), ".nudged"));
+        let left = plan.usd.map(|usd| usd.as_nanos().saturating_sub(ended.booking.cost.usd.as_nanos()));
+        plan.usd = left.map(|nanos| Usd::from_nanos(nanos.max(0)));
+        opener.run(plan, progress)
     }
 
     /// The turns of earlier attempts at a session.
@@ -179,7 +229,7 @@ impl PassRun<'_> {
             role: ROLE.to_owned(),
             name: asked.name,
             agent: self.agent(),
-            prompt: asked.prompt,
+            prompt: self.ground.struck(&asked.prompt),
             conversation: None,
             fresh: None,
             keeps_home: self.agent.capabilities().resume.then(|| self.home(child)),

@@ -180,7 +180,7 @@ impl PassRun<'_> {
             turns,
         };
         let had = self.have(session, (&step, &ticket), usd, progress)?;
-        self.settle(node, had.booking.cost.usd);
+        self.settle(node, had.spent);
         let handed_in = tools.state().handed_in.take();
         if waits(had.report.outcome) && handed_in.is_none() {
             self.book_stopped(&had)?;
