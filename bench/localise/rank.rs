@@ -289,15 +289,18 @@ fn top_comment(text: &str) -> Option<String> {
     for line in text.lines().take(120) {
         let line = line.trim();
         if let Some(end) = open {
-            let (inside, is_end) = line.split_once(end).map_or((line, false), |(text, _)| (text, true));
+            let (inside, is_end) =
+                line.split_once(end).map_or((line, false), |(text, _)| (text, true));
             said = format!("{said} {}", inside.trim_start_matches('*').trim());
             if is_end {
                 open = None;
             }
             continue;
         }
-        let comment = ["//!", "///", "//", "#!", "#"].iter().find_map(|mark| line.strip_prefix(mark));
-        match (comment, ["\"\"\"", "'''", "/**", "/*"].iter().find(|mark| line.starts_with(**mark))) {
+        let comment =
+            ["//!", "///", "//", "#!", "#"].iter().find_map(|mark| line.strip_prefix(mark));
+        match (comment, ["\"\"\"", "'''", "/**", "/*"].iter().find(|mark| line.starts_with(**mark)))
+        {
             (None, Some(mark)) => {
                 let end = if mark.starts_with('/') { "*/" } else { mark };
                 let rest = &line[mark.len()..];

@@ -567,10 +567,10 @@ fn nothing_outside_is_read_while_names_are_exchanged_for_links() {
     .unwrap();
     let is_over = std::sync::atomic::AtomicBool::new(false);
     let mut swaps = 0_u64;
+    let (repo, outside) = (env.repo(), env.dir().join("outside"));
     std::thread::scope(|scope| {
         let swapping = scope.spawn(|| {
-            let at = |name: &str| env.repo().join(name);
-            let outside = env.dir().join("outside");
+            let at = |name: &str| repo.join(name);
             let mut count = 0_u64;
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
                 for (name, to) in

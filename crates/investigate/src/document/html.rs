@@ -26,7 +26,7 @@ pub(super) fn page(account: &InvestigationAccount<'_>) -> String {
         flags(account),
         brief(account)
     );
-    body.push_str(&Map::of(account).html());
+    body.push_str(&MapView::of(account).html());
     if let Some(said) = account.said.filter(|said| !said.detailed.trim().is_empty()) {
         let detailed = block(&said.detailed);
         body.push_str(&format!("<h2>In detail</h2>\n<pre class=\"task\">{detailed}</pre>\n"));
@@ -71,7 +71,7 @@ fn brief(account: &InvestigationAccount<'_>) -> String {
 }
 
 /// The tree as a map, and a panel for each rectangle of it.
-struct Map<'a> {
+struct MapView<'a> {
     account: &'a InvestigationAccount<'a>,
     cells: Vec<MapCell>,
     /// Where a language is among the colours.
@@ -79,7 +79,7 @@ struct Map<'a> {
     names: Vec<&'static str>,
 }
 
-impl<'a> Map<'a> {
+impl<'a> MapView<'a> {
     fn of(account: &'a InvestigationAccount<'a>) -> Self {
         let mut lines: BTreeMap<LanguageType, u64> = BTreeMap::new();
         for file in &account.tree.files {
@@ -187,7 +187,16 @@ impl<'a> Map<'a> {
         };
         let language = language.and_then(|language| self.ranks.get(&language));
         let language = language.map_or_else(|| "lx".to_owned(), |rank| format!("l{rank}"));
-        let said = self.said(kind);
+        // A file of which nothing is said by itself has the colour of its directory.
+        let said = self.said(kind).or_else(|| match kind {
+            CellKind::File(at) => {
+                let tree = self.account.tree;
+                let above = path_text(&tree.dirs[tree.files[at].dir].path);
+                let above = if above.is_empty() { "." } else { &above };
+                self.account.said_of(EntryKind::Directory, above)
+            }
+            _ => None,
+        });
         let confidence = confidence_class(said.and_then(|said| said.confidence));
         let standing = standing_class(said.map(|said| said.standing));
         format!("{language} {confidence} {standing}")

@@ -22,7 +22,7 @@ const PAST_RUNS: usize = 10;
 const MEASURED: usize = 40;
 
 /// Sessions of one kind that will be had.
-struct Asked {
+struct PassAsked {
     pass: InvestigationPass,
     sessions: u64,
     perhaps: u64,
@@ -52,7 +52,7 @@ impl PassRun<'_> {
 
     /// Directories that are looked at for sure, and those above them that may be: that depends on
     /// whether summaries change.
-    fn loops_asked(&self, shape: &LoopShape) -> Asked {
+    fn loops_asked(&self, shape: &LoopShape) -> PassAsked {
         let dirs = &self.ground.tree.dirs;
         let mut is_reached = vec![false; dirs.len()];
         let (mut sessions, mut perhaps, mut turns_at_most, mut turns) = (0, 0, 0, 0);
@@ -80,13 +80,13 @@ impl PassRun<'_> {
         }
         let prompt = tokens(bytes.checked_div(measured).unwrap_or(0));
         let pass = InvestigationPass::Directory;
-        Asked { pass, sessions, perhaps, turns_at_most, prompt, turns }
+        PassAsked { pass, sessions, perhaps, turns_at_most, prompt, turns }
     }
 
-    fn short_asked(&self, shape: &LoopShape) -> Result<Vec<Asked>> {
+    fn short_asked(&self, shape: &LoopShape) -> Result<Vec<PassAsked>> {
         let survey = self.survey_text();
         let plan = plan_prompt(&self.ground.tree, shape.survey.as_ref(), &[]);
-        let one = |pass, is_known: bool, prompt: &str| Asked {
+        let one = |pass, is_known: bool, prompt: &str| PassAsked {
             pass,
             sessions: u64::from(!is_known),
             perhaps: 0,
@@ -106,7 +106,7 @@ impl PassRun<'_> {
 
     /// One session, and in a tree that is too large for one as many as it has parts. What will be
     /// said is not known yet: what was said before, or a usual length, stands for it.
-    fn synthesis_asked(&self, shape: &LoopShape, is_any: bool) -> Result<Asked> {
+    fn synthesis_asked(&self, shape: &LoopShape, is_any: bool) -> Result<PassAsked> {
         const USUAL: usize = 600;
         let dirs = self.ground.tree.dirs.iter();
         let said: Vec<(String, String)> = dirs
@@ -128,7 +128,7 @@ impl PassRun<'_> {
             summaries.is_empty() || self.investigation.journal.cached(SYNTHESIS, &key)?.is_some()
         };
         let sessions = if is_known { 0 } else { 1 + parts };
-        Ok(Asked {
+        Ok(PassAsked {
             pass: InvestigationPass::Synthesis,
             sessions,
             perhaps: 0,
@@ -138,7 +138,7 @@ impl PassRun<'_> {
         })
     }
 
-    fn priced(&self, asked: &Asked) -> Result<PassEstimate> {
+    fn priced(&self, asked: &PassAsked) -> Result<PassEstimate> {
         let model = self.choice(asked.pass).model;
         let past = match asked.pass {
             InvestigationPass::Directory => self.past(model.as_deref())?,

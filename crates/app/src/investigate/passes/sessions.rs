@@ -169,7 +169,8 @@ impl PassRun<'_> {
         plan.conversation = Some(Conversation { session_id, prompt: NUDGE.to_owned() });
         plan.row.id = self.investigation.around.ids.run();
         plan.files = SessionFiles::new(beside(plan.files.dir(), ".nudged"));
-        let left = plan.usd.map(|usd| usd.as_nanos().saturating_sub(ended.booking.cost.usd.as_nanos()));
+        let left =
+            plan.usd.map(|usd| usd.as_nanos().saturating_sub(ended.booking.cost.usd.as_nanos()));
         plan.usd = left.map(|nanos| Usd::from_nanos(nanos.max(0)));
         opener.run(plan, progress)
     }
