@@ -409,7 +409,7 @@ mod tests {
         std::fs::create_dir(&hostile).unwrap();
         std::fs::write(hostile.join("\"onload=alert(4) x.rs"), "fn main() {}\n".repeat(40))
             .unwrap();
-        std::fs::write(dir.path().join("big.py"), "x = 1\n".repeat(400)).unwrap();
+        std::fs::write(dir.path().join("big.py"), "x = 1\n".repeat(40_000)).unwrap();
         for at in 0..300 {
             std::fs::write(dir.path().join(format!("small{at}.txt")), "a\n").unwrap();
         }
@@ -463,11 +463,9 @@ mod tests {
     #[test]
     fn nothing_foreign_acts_in_the_page() {
         let page = document(DocumentFormat::Html);
-        for acting in
-            ["<script", "<img", " onerror=", "\"onload", "javascript:", "http://", "https://"]
-        {
-            let outside = page.replace("&quot;onload", "");
-            assert!(!outside.contains(acting), "{acting}");
+        // As words they may stand there; as markup, attributes and addresses they may not.
+        for acting in ["<script", "<img", "\"onload", "href=\"http", "src=\"", "url("] {
+            assert!(!page.contains(acting), "{acting}");
         }
         assert!(page.contains("default-src 'none'"));
         assert!(page.contains("&lt;script&gt;alert(3)&lt;"));
