@@ -15,7 +15,7 @@ pub struct PlaceSummary {
     pub path: String,
     pub is_directory: bool,
     pub text: String,
-    /// How sure whoever said it is, from 0 to 1.
+    /// How sure its writer is, from 0 to 1.
     pub confidence: Option<f64>,
     /// What was flagged there, worst first.
     pub flags: Vec<String>,

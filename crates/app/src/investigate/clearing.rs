@@ -1,6 +1,6 @@
 //! `spore investigate --clear-cache`: what models said of a target no longer counts.
 //!
-//! Nothing is removed: entries, flags and briefs are marked, and stay in the graph for whoever asks
+//! Nothing is removed: entries, flags and briefs are marked, and stay in the graph for a person who asks
 //! for them by their ids. What counting found stays as it is, for it costs nothing to find.
 
 use serde::Serialize;
