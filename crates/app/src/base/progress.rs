@@ -225,6 +225,13 @@ impl Update {
     }
 }
 
+fn bar(done: u64, total: u64) -> String {
+    const WIDTH: u64 = 24;
+    let filled = (done * WIDTH).checked_div(total).unwrap_or(0).min(WIDTH);
+    let bar: String = (0..WIDTH).map(|at| if at < filled { '=' } else { ' ' }).collect();
+    format!("look at [{bar}] {done}/{total} directories")
+}
+
 fn rebased(onto: &str, files: u32, overlap: &[String]) -> String {
     let (onto, files) = (&onto[..12.min(onto.len())], counted(files, "file"));
     let anew =
@@ -272,11 +279,7 @@ impl fmt::Display for Update {
                 write!(f, "{role}: {outcome}, {}, {cost}", counted(*turns, "turn"))
             }
             Self::Looking { done, total, spent, budget } => {
-                const WIDTH: u64 = 24;
-                let filled = (done * WIDTH).checked_div(*total).unwrap_or(0).min(WIDTH);
-                let bar: String =
-                    (0..WIDTH).map(|at| if at < filled { '=' } else { ' ' }).collect();
-                write!(f, "look at [{bar}] {done}/{total} directories, {spent} of {budget}")
+                write!(f, "{}, {spent} of {budget}", bar(*done, *total))
             }
             Self::Live { live } => f.write_str(&live.name),
             Self::LiveEnded { id } => write!(f, "{id}"),

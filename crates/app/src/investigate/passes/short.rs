@@ -30,6 +30,9 @@ pub(super) const SYNTHESIS: &str = "investigation.synthesis";
 const PREVIEW_DEPTH: usize = 2;
 const PREVIEW: usize = 300;
 
+/// Parts of a tree by name, with what was said of each.
+type PartsTold = Vec<(String, String)>;
+
 impl PassRun<'_> {
     /// What shapes the loops as far as it is known without asking.
     pub(super) fn known_shape(&self) -> Result<LoopShape> {
@@ -114,7 +117,7 @@ impl PassRun<'_> {
         parts: &[SynthesisGroup],
         shape: &LoopShape,
         progress: &mut dyn Progress,
-    ) -> Result<(Vec<(String, String)>, Option<Stop>)> {
+    ) -> Result<(PartsTold, Option<Stop>)> {
         let mut told = Vec::with_capacity(parts.len());
         let mut stopped = None;
         for part in parts {
