@@ -1,13 +1,14 @@
 //! Ranks the cases of the localisation benchmark, or writes down what spoke for each file.
 //!
-//!     localise rank     CASES CLONES OUT [--weights FILE] [--without SIGNAL] [--seed]
+//!     localise rank     CASES CLONES OUT [--weights FILE] [--without SIGNAL] [--seed] [--summaries]
 //!     localise signals  CASES CLONES OUT
 //!     localise speed    CASES ROOT OUT
 //!
 //! CASES is what `localise_cases.py` made; CLONES has a clone of each repository under
 //! `owner+name`. Every case is answered from the index of its parent's tree, whose history
 //! ends there. Beside the ranks it says how many of the right files the task file names within
-//! 4,000 and 8,000 tokens; `--seed` ranks as the seed describes it.
+//! 4,000 and 8,000 tokens; `--seed` ranks as the seed describes it. `--summaries` takes what the files
+//! say of themselves at their top for what an investigation would have said of them.
 
 #![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
 #![allow(clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark")]
@@ -24,7 +25,9 @@ use spore_app::{Interrupt, Surroundings, Workspace};
 use spore_context::rank::{RankSignal, RankWeights, Ranker};
 use spore_context::retrieve::{CompileStage, ContextSources, RankerKind, compile};
 use spore_context::task_file::{self, Assignment, Before, TaskFileBudget};
-use spore_context::{Compiled, ContextOptions, Corpus, TaskFileLimits};
+use spore_context::{
+    Compiled, ContextOptions, Corpus, PlaceSummaries, PlaceSummary, TaskFileLimits,
+};
 use spore_effects::{Ids, Probe, SystemClock};
 
 fn main() {
@@ -53,7 +56,13 @@ fn main() {
     for (number, line) in cases.lines().enumerate() {
         let case: Value = serde_json::from_str(line).unwrap();
         let root = Path::new(clones).join(case["repo"].as_str().unwrap().replace('/', "+"));
-        let answer = answer(&root, &case, mode, &weights, flag("--seed").is_some());
+        let how = How {
+            mode,
+            weights: &weights,
+            seed: flag("--seed").is_some(),
+            summaries: flag("--summaries").is_some(),
+        };
+        let answer = answer(&root, &case, &how);
         writeln!(out, "{answer}").unwrap();
         if number % 20 == 19 {
             eprintln!("{} cases", number + 1);
@@ -61,7 +70,16 @@ fn main() {
     }
 }
 
-fn answer(root: &Path, case: &Value, mode: &str, weights: &RankWeights, seed: bool) -> Value {
+/// How cases are answered.
+struct How<'a> {
+    mode: &'a str,
+    weights: &'a RankWeights,
+    seed: bool,
+    summaries: bool,
+}
+
+fn answer(root: &Path, case: &Value, how: &How<'_>) -> Value {
+    let How { mode, weights, seed, summaries } = *how;
     let around = surroundings(root);
     let workspace = Workspace::find(&around).unwrap();
     if !workspace.is_initialised() {
@@ -74,7 +92,15 @@ fn answer(root: &Path, case: &Value, mode: &str, weights: &RankWeights, seed: bo
     let index_ms = begun.elapsed().as_millis();
     let begun = Instant::now();
     let corpus = Corpus::open(&index).unwrap();
-    let ranker = Ranker::new(&corpus);
+    let plain = Ranker::new(&corpus);
+    let paths: Vec<String> =
+        (0..plain.len()).map(|source| plain.path(source as u32).to_owned()).collect();
+    let places = if summaries {
+        DocComments::read(&around, &workspace, case["parent"].as_str().unwrap(), &paths)
+    } else {
+        DocComments::default()
+    };
+    let ranker = plain.knowing(&places.said);
     let open_ms = begun.elapsed().as_micros() as f64 / 1000.0;
     let task = case["task"].as_str().unwrap();
     let begun = Instant::now();
@@ -103,7 +129,8 @@ fn answer(root: &Path, case: &Value, mode: &str, weights: &RankWeights, seed: bo
     } else {
         let kind = if seed { RankerKind::Seed } else { RankerKind::Fitted(weights.clone()) };
         let begun = Instant::now();
-        let compiled = compiled(&corpus, task, &kind, &spore_app::context_options(&config));
+        let options = spore_app::context_options(&config);
+        let compiled = compiled(&corpus, task, &kind, &options, &places);
         let compile_ms = begun.elapsed().as_micros() as f64 / 1000.0;
         let ranked: Vec<&str> = if seed {
             compiled.files.iter().map(|file| file.path.as_str()).collect()
@@ -145,6 +172,7 @@ fn speed(cases: &str, root: &Path) {
             memory: &[],
             semantic: &[],
             read: &read,
+            places: None,
         };
         let kind = RankerKind::Fitted(RankWeights::built_in());
         let mut last = Instant::now();
@@ -183,12 +211,119 @@ fn compiled(
     task: &str,
     kind: &RankerKind,
     options: &ContextOptions,
+    places: &DocComments,
 ) -> Compiled {
     // Snippets are left out: they are of files that are named anyway.
     let read = |paths: &[&str]| vec![None; paths.len()];
-    let sources =
-        ContextSources { knowledge: None, lessons: &[], memory: &[], semantic: &[], read: &read };
+    let sources = ContextSources {
+        knowledge: None,
+        lessons: &[],
+        memory: &[],
+        semantic: &[],
+        read: &read,
+        places: Some(places),
+    };
     compile(corpus, task, kind, &sources, options, &mut |_| {}).unwrap()
+}
+
+/// What files say of themselves at their top, in place of summaries that a model wrote: a lower
+/// bound, for a model reads the whole file and these words are in the text index already.
+#[derive(Default)]
+struct DocComments {
+    said: Vec<PlaceSummary>,
+}
+
+impl DocComments {
+    fn read(around: &Surroundings, workspace: &Workspace, at: &str, paths: &[String]) -> Self {
+        let repository = workspace.repository(around).unwrap();
+        let commit = repository.resolve(at).unwrap();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let texts = repository.read_files(&commit, &paths).unwrap();
+        let mut said = Vec::new();
+        for (path, text) in paths.iter().zip(texts) {
+            let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let Some(top) = text.as_deref().and_then(top_comment) else { continue };
+            let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
+            let place = |path: &str, is_directory: bool| PlaceSummary {
+                id: spore_model::NodeId::from_parts(1, 1),
+                path: path.to_owned(),
+                is_directory,
+                text: top.clone(),
+                confidence: None,
+                flags: Vec::new(),
+            };
+            said.push(place(path, false));
+            let stem = name.split('.').next().unwrap_or(name);
+            if ["mod", "lib", "main", "__init__", "index", "doc"].contains(&stem) {
+                said.push(place(directory, true));
+            }
+        }
+        Self { said }
+    }
+}
+
+impl PlaceSummaries for DocComments {
+    fn matching(&self, _: &str) -> Result<Vec<PlaceSummary>, spore_store::KnowledgeError> {
+        Ok(self.said.clone())
+    }
+
+    fn about(
+        &self,
+        files: &[&str],
+        directories: &[&str],
+    ) -> Result<Vec<PlaceSummary>, spore_store::KnowledgeError> {
+        let of = |path: &&str, is_directory: bool| {
+            let is_it = |one: &&PlaceSummary| one.is_directory == is_directory && one.path == *path;
+            self.said.iter().find(is_it).cloned()
+        };
+        let files = files.iter().filter_map(|path| of(path, false));
+        Ok(files.chain(directories.iter().filter_map(|path| of(path, true))).collect())
+    }
+}
+
+/// The first comment of a file that says something: a module's documentation in most languages.
+fn top_comment(text: &str) -> Option<String> {
+    const MOST: usize = 600;
+    let mut said = String::new();
+    let mut open: Option<&str> = None;
+    for line in text.lines().take(120) {
+        let line = line.trim();
+        if let Some(end) = open {
+            let (inside, is_end) =
+                line.split_once(end).map_or((line, false), |(text, _)| (text, true));
+            said = format!("{said} {}", inside.trim_start_matches('*').trim());
+            if is_end {
+                open = None;
+            }
+            continue;
+        }
+        let comment =
+            ["//!", "///", "//", "#!", "#"].iter().find_map(|mark| line.strip_prefix(mark));
+        match (comment, ["\"\"\"", "'''", "/**", "/*"].iter().find(|mark| line.starts_with(**mark)))
+        {
+            (None, Some(mark)) => {
+                let end = if mark.starts_with('/') { "*/" } else { mark };
+                let rest = &line[mark.len()..];
+                match rest.split_once(end) {
+                    Some((inside, _)) => said = format!("{said} {inside}"),
+                    None => {
+                        said = format!("{said} {rest}");
+                        open = Some(end);
+                    }
+                }
+            }
+            (Some(comment), _) => said = format!("{said} {}", comment.trim()),
+            (None, None) if line.is_empty() => {}
+            (None, None) if said.trim().len() > 20 => break,
+            // Attributes and imports may stand before it.
+            (None, None) => {}
+        }
+        if said.len() > MOST {
+            break;
+        }
+    }
+    let said = said.trim();
+    (said.len() > 20).then(|| said.chars().take(MOST).collect())
 }
 
 /// The share of the right files that a task file of so many tokens names.

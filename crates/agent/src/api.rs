@@ -11,8 +11,8 @@
 //! ending early.
 //!
 //! Keys come from the request's environment alone, go into one header, and are struck out of
-//! everything that is kept or told. There is no resume here, which [`Capabilities`] says. Of
-//! MCP servers only Spore's own is used: its tools are asked for at the broker's socket, and
+//! everything that is kept or told. No conversation is gone on with later, which
+//! [`Capabilities`] says; one that was cut off goes on at its turn where its caller keeps them. Of MCP servers only Spore's own is used: its tools are asked for at the broker's socket, and
 //! no program is started for them.
 
 mod chat;
@@ -21,6 +21,7 @@ mod conversation;
 mod endpoint;
 mod exchange;
 mod history;
+mod kept_turns;
 mod local;
 mod messages;
 mod responses;
@@ -34,6 +35,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use spore_effects::Clock;
 use spore_effects::session::Shim;
 use spore_model::{Outcome, Usage, Usd};
@@ -43,6 +45,7 @@ use spore_tools::{CommandRunner, Commands, ModelTool, Reach, Registry, Root, Unu
 use connection::Connection;
 use endpoint::{Endpoint, without_keys};
 use exchange::ModelExchange;
+use kept_turns::TurnKeeper;
 use tool_loop::{ContextRoom, LoopProgress, SessionLog, ToolLoop};
 
 pub use local::{LOCAL_PRESETS, LocalPreset, LocalServer, is_own_loop};
@@ -69,7 +72,8 @@ pub enum Protocol {
 }
 
 /// How a model calls tools.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallForm {
     /// As its protocol has it.
     Native,
@@ -299,6 +303,7 @@ impl Agent for ApiAgent {
             progress: LoopProgress::default(),
             room: ContextRoom::of(&self.settings),
             call_form: self.settings.call_form,
+            keeper: TurnKeeper::default(),
         };
         Ok(session.run(watch))
     }

@@ -33,6 +33,6 @@ pub use event::{AgentEvent, ResultEvent};
 pub use prices::{Price, PriceList};
 pub use request::{
     Agent, AgentError, AgentWatch, BoxError, CallsCounted, Capabilities, Conversation, McpServer,
-    Request, RequestLimits, SessionReport, SessionSandbox, ToolPolicy, Watchdog,
+    Request, RequestLimits, SessionReport, SessionSandbox, ToolPolicy, TurnFiles, Watchdog,
 };
 pub use scenario::{Scenario, ScenarioError};

@@ -103,10 +103,21 @@ pub struct Request {
     /// The conversation to go on with. If that fails the session starts afresh with
     /// `prompt`, which is therefore always whole.
     pub resume: Option<Conversation>,
+    /// Where our own loop keeps its turns, for a session that goes on at the turn it was cut off in.
+    pub turns: Option<TurnFiles>,
     pub limits: RequestLimits,
     pub token: SessionToken,
     /// Every byte the agent prints, up to the cap.
     pub transcript: PathBuf,
+}
+
+/// The turns of one session, over all attempts at it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TurnFiles {
+    /// Of this attempt.
+    pub file: PathBuf,
+    /// Of those before, which were asked the same.
+    pub earlier: Vec<PathBuf>,
 }
 
 /// An earlier conversation, and what to say in it now.
@@ -291,6 +302,7 @@ impl Request {
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
+            turns: None,
             limits: RequestLimits { turns: u32::MAX, wall: Duration::MAX, idle: None, usd: None },
             token: SessionToken::of_no_process(),
             transcript: PathBuf::new(),

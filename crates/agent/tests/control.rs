@@ -101,6 +101,7 @@ impl Scene {
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
+            turns: None,
             limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
             token: SessionToken::new(format!("{token:0<16}{}", std::process::id())).unwrap(),
             transcript: dir.path().join("session/transcript.jsonl"),

@@ -67,6 +67,7 @@ fn run(
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
+        turns: None,
         limits: RequestLimits { turns: 3, wall: LONG, idle: None, usd: None },
         token: Ids::random(clock.clone()).session_token(),
         transcript: dir.join("transcript.jsonl"),

@@ -148,6 +148,7 @@ fn request(name: &str, dir: &Path, model: &ModelServer) -> Request {
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
+        turns: None,
         limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
         token: SessionToken::new(format!("{name:0<16}{}", std::process::id())).unwrap(),
         transcript: dir.join("session/transcript.jsonl"),

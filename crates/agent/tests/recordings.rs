@@ -174,6 +174,7 @@ fn request(dir: &str) -> Request {
         }],
         schema: None,
         resume: None,
+        turns: None,
         limits: RequestLimits { turns: 20, wall: Duration::from_secs(60), idle: None, usd: None },
         token: SessionToken::new("0123456789abcdef").unwrap(),
         transcript: "/p/transcript.jsonl".into(),

@@ -47,7 +47,8 @@ pub use flows::{
 };
 pub use investigate::base_scan::{ScanAsked, scan};
 pub use investigate::{
-    DirectoryCounts, InvestigateAsked, Investigated, Kept, PassesReport, RaisedFlag, investigate,
+    ClearedCounts, DirectoryCounts, InvestigateAsked, Investigated, Kept, PassesReport,
+    PlaceAnswer, RaisedFlag, clear_investigation, investigate,
 };
 pub use knowledge::brief::{context_options, task_file_limits};
 pub use knowledge::context::{

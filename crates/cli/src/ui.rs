@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
+use spore_app::investigation::passes::InvestigationEstimate;
 use spore_app::{Credentials, Live, LoopUpdate, Progress, Update};
 use spore_plain::{block, line};
 
@@ -35,6 +36,8 @@ pub(crate) struct Ui {
     stderr: Screen,
     /// Why a part of the answer could not be written.
     lost: Option<std::io::Error>,
+    /// A person is asked before anything is paid that was not named.
+    asks: bool,
 }
 
 impl Ui {
@@ -54,6 +57,7 @@ impl Ui {
             stdout: Screen::stdout(),
             stderr: Screen::stderr(),
             lost: None,
+            asks: false,
         }
     }
 
@@ -189,6 +193,12 @@ impl Ui {
         self.style == ProgressStyle::Json
     }
 
+    /// Asks a person before an investigation is paid for, where one is there to answer.
+    pub(crate) fn ask_before_paying(&mut self) {
+        let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        self.asks = is_there && !self.json && !self.quiet;
+    }
+
     /// Answers in JSON from now on, whatever the flags said.
     pub(crate) fn answer_in_json(&mut self) {
         self.json = true;
@@ -240,6 +250,16 @@ impl Ui {
         }
     }
 
+    /// Shows how far an investigation is: to a program, and at the bottom of a terminal.
+    fn of_looking(&mut self, update: &Update) {
+        if self.style == ProgressStyle::Json && !self.quiet {
+            let told = shown_json(&json!({ "progress": update }).to_string());
+            self.tell(&told, as_it_is);
+        }
+        let line = self.struck(&update.to_string()).into_owned();
+        self.live.iter_mut().for_each(|lines| lines.total(line.clone()));
+    }
+
     /// Returns whether a person is looking.
     pub(crate) fn on_terminal(&self) -> bool {
         std::io::stderr().is_terminal()
@@ -263,6 +283,20 @@ pub(crate) fn shown_json(document: &str) -> String {
 }
 
 impl Progress for Ui {
+    fn consents(&mut self, estimate: &InvestigationEstimate) -> bool {
+        self.note(&estimate.to_string());
+        if !self.asks {
+            return true;
+        }
+        self.above(|| {
+            let mut error = std::io::stderr();
+            let _ = write!(error, "Go on? [y/N] ").and_then(|()| error.flush());
+        });
+        let mut answer = String::new();
+        let is_read = std::io::stdin().read_line(&mut answer).is_ok();
+        is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
     fn update(&mut self, update: &Update) {
         match update {
             Update::Live { live } => {
@@ -273,6 +307,7 @@ impl Progress for Ui {
             Update::Loop(
                 told @ (LoopUpdate::LoopTotals { .. } | LoopUpdate::AgentLimited { .. }),
             ) => return self.of_loop(update, told),
+            Update::Looking { .. } => return self.of_looking(update),
             Update::LiveEnded { id } => {
                 return self.live.iter_mut().for_each(|lines| lines.remove(*id));
             }

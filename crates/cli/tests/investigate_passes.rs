@@ -165,6 +165,178 @@ fn what_is_known_is_not_asked_again_and_an_edit_goes_as_far_as_summaries_change(
     assert_eq!(about(&env, "src")["metadata"]["stale"], Value::Null);
 }
 
+/// The task file carries what is said of the places it ranks, as long as they are as they were.
+#[test]
+fn a_task_file_carries_what_is_said_of_the_places_it_ranks() {
+    let dirs = shop();
+    let env = project(&dirs);
+    let score = |env: &TestEnv| -> f64 {
+        let asked = ["context", "the rates of some countries are wrong", "--json"];
+        let answer = env.spore(&asked).code(0).json();
+        let files = answer["files"].as_array().unwrap().clone();
+        let file = files.iter().find(|file| file["path"] == "src/price/tax/part.rs");
+        file.map_or(0.0, |file| file["score"].as_f64().unwrap())
+    };
+    let before = score(&env);
+    let server = model(&dirs, &[("src/price/tax", "Keeps the rates of all countries.")]);
+    let _ = investigate(&env, &server, &[]);
+    let ask = |task: &str| env.spore(&["context", task]).code(0).stdout;
+    let text = ask("mend `work` in src/price/tax/part.rs");
+    let about = text.split("## About These Places").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert!(about.contains("- `src/price/tax/part.rs`: 'work' of src/price/tax"), "{about}");
+    assert!(about.contains("- `src/price/tax/`: Keeps the rates of all countries."), "{about}");
+    assert_eq!(ask("mend `work` in src/price/tax/part.rs"), text);
+    // What is said speaks for a file: no word of this task is in any.
+    assert!(score(&env) > before + 0.1, "{} after {before}", score(&env));
+    // It is held to its budget like all else, and what is not true any more is not told.
+    let short = env.spore(&["context", "mend `work`", "--tokens", "256"]).code(0).stdout;
+    assert!(short.len() <= 4 * 256 + 4, "{}", short.len());
+    env.write("src/price/tax/part.rs", "pub fn work() -> u64 {\n    7\n}\n");
+    let text = ask("mend `work` in src/price/tax/part.rs");
+    assert!(!text.contains("'work' of src/price/tax"), "{text}");
+}
+
+#[test]
+fn what_is_said_and_flagged_has_edges_to_its_place() {
+    let dirs = vec![".".to_owned(), "src".to_owned(), "docs".to_owned()];
+    let env = project(&dirs);
+    let flag = json!({ "path": "src/part.rs", "finding": "no test", "severity": "concern" });
+    let report = json!({ "summary": "Does src.", "completeness": 1.0, "confidence": 0.9 });
+    let entry = json!({ "cache_type": "file", "path": "src/part.rs",
+        "data": { "summary": "`work`", "confidence": 0.9 } });
+    let flags = Turn::calls("flag", flag)
+        .call("write_cache", entry)
+        .call("submit_report", report)
+        .when(When::contains("Describe the directory src of"))
+        .sticky();
+    let server = ModelServer::start(scenario(short_passes().into_iter().chain([
+        flags,
+        describes(".", "All."),
+        describes("docs", "Words."),
+    ])))
+    .unwrap();
+    let answer = run(&env, &server, &[]).code(0).json();
+    assert_eq!(
+        answer["flags"],
+        json!([{ "severity": "concern", "path": "src/part.rs", "finding": "no test" }])
+    );
+    // They stand as long as nobody has looked again.
+    assert_eq!(run(&env, &server, &[]).code(0).json()["flags"], answer["flags"]);
+    let _ = env.spore(&["index"]).code(0);
+    let edges = env.spore(&["graph", "query-edges", "--limit", "1000", "--json"]).code(0).json();
+    let has =
+        |kind: &str, source: &str| {
+            edges.as_array().unwrap().iter().any(|edge| {
+                edge["kind"] == kind && edge["source_title"].to_string().contains(source)
+            })
+        };
+    assert!(has("summarizes", "About src/part.rs") && has("summarizes", "About src"), "{edges:#}");
+    assert!(has("flags", "no test"), "{edges:#}");
+    let told = env.spore(&["context", "mend src/part.rs"]).code(0).stdout;
+    assert!(told.contains("flagged: concern: no test"), "{told}");
+    // Looked at again without it, the flag is over.
+    env.write("src/part.rs", "pub fn work() {}\n#[test]\nfn works() {}\n");
+    let calm = model(&dirs, &[]);
+    assert_eq!(run(&env, &calm, &[]).code(0).json()["flags"], json!([]));
+}
+
+#[test]
+fn what_would_be_asked_is_told_and_nothing_is() {
+    let dirs = shop();
+    let env = project(&dirs);
+    let server = model(&dirs, &[]);
+    let told = run(&env, &server, &["--estimate"]).code(0).json();
+    assert_eq!(server.requests().len(), 0);
+    assert_eq!(told["estimate"]["sessions"], 8, "{told:#}");
+    assert_eq!(told["estimate"]["budget_usd"], 5.0, "{told:#}");
+    assert!(told["estimate"]["cost_usd"].as_f64().unwrap() > 0.0, "{told:#}");
+    assert_eq!(told["run"], Value::Null);
+    let _ = investigate(&env, &server, &[]);
+    let told = run(&env, &server, &["--estimate"]).code(0).json();
+    assert_eq!(told["estimate"]["sessions"], 0, "{told:#}");
+    // One directory for sure, those above it perhaps, and the whole; as past sessions took.
+    env.write("src/price/tax/part.rs", "pub fn work() -> u32 {\n    2\n}\n");
+    let told = run(&env, &server, &["--estimate"]).code(0).json();
+    let loops = &told["estimate"]["passes"][0];
+    assert_eq!(
+        (loops["sessions"].as_u64(), loops["perhaps"].as_u64()),
+        (Some(1), Some(3)),
+        "{told:#}"
+    );
+    assert_eq!(loops["known_from"], 5, "{told:#}");
+}
+
+#[test]
+fn what_is_about_to_be_asked_is_said_before_and_a_default_budget_holds() {
+    let dirs = shop();
+    let env = project(&dirs);
+    let server = model(&dirs, &[]);
+    let variables = variables(&server.url());
+    let variables: Vec<(&str, &str)> =
+        variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let answer = env.spore_in(&env.repo(), &API, &variables).code(0);
+    let line = answer.stderr.lines().find(|line| line.contains("at most"));
+    let line = line.unwrap_or_else(|| panic!("{}", answer.stderr));
+    assert!(line.starts_with("api is asked in 8 sessions") && line.contains("$5.00"), "{line}");
+    let first = answer.stderr.find("look at").unwrap_or(usize::MAX);
+    assert!(answer.stderr.find("at most").unwrap() < first, "{}", answer.stderr);
+    // Nothing is asked the second time, and so nothing is said.
+    let again = env.spore_in(&env.repo(), &API, &variables).code(0);
+    assert!(!again.stderr.contains("at most"), "{}", again.stderr);
+}
+
+#[test]
+fn what_was_cleared_is_asked_for_anew() {
+    let dirs = shop();
+    let env = project(&dirs);
+    let server = model(&dirs, &[]);
+    let first = investigate(&env, &server, &[]).1;
+    assert_eq!(investigate(&env, &server, &[]).1, Vec::<String>::new());
+    let cleared = env.spore(&["investigate", "--clear-cache", "--json"]).code(0).json();
+    assert_eq!(cleared, json!({ "summaries": 10, "flags": 0, "briefs": 1 }));
+    assert!(!env.spore(&["context", "mend `work`"]).code(0).stdout.contains("About These Places"));
+    assert_eq!(investigate(&env, &server, &[]).1, first);
+    let again = env.spore(&["investigate", "--clear-cache", "--json"]).code(0).json();
+    assert_eq!(again["summaries"], 10);
+}
+
+#[test]
+fn what_is_left_out_or_added_is_so_for_the_model_too() {
+    let dirs = shop();
+    let env = project(&dirs);
+    env.write(".hidden/part.rs", "//! Part of .hidden.\npub fn work() {}\n");
+    let mut all = dirs.clone();
+    all.push(".hidden".to_owned());
+    let server = model(&all, &[]);
+    let asked = investigate(&env, &server, &["-x", "docs", "-d", "1"]).1;
+    assert!(
+        !asked.contains(&"docs".to_owned()) && !asked.contains(&".hidden".to_owned()),
+        "{asked:?}"
+    );
+    let told = requests(&server);
+    assert!(!told.contains("docs/"), "docs was told");
+    let asked = investigate(&env, &server, &["-a", "-x", ".git", "-x", ".spore"]).1;
+    assert!(asked.contains(&".hidden".to_owned()), "{asked:?}");
+}
+
+#[test]
+fn a_report_is_a_page_with_its_flags_first_and_marks_what_is_stale() {
+    let dirs = shop();
+    let env = project(&dirs);
+    let server = model(&dirs, &[("src", "<script>alert(1)</script>")]);
+    let _ = investigate(&env, &server, &[]);
+    env.write("docs/part.rs", "pub fn other() {}\n");
+    let _ = env.spore(&["investigate", "--no-model", "-o", "report.html"]).code(0);
+    let page = std::fs::read_to_string(env.repo().join("report.html")).unwrap();
+    assert!(page.contains("A shop in Rust.") && page.contains("Does docs."), "{page}");
+    assert!(!page.contains("<script"), "what a model says acts in the page");
+    assert!(page.contains("s1\"") && page.contains("s3\""), "stale and up to date are told apart");
+    let _ = env.spore(&["investigate", "--no-model", "-o", "report.md"]).code(0);
+    let text = std::fs::read_to_string(env.repo().join("report.md")).unwrap();
+    assert!(text.contains("- `docs/` (stale, 0.90): Does docs."), "{text}");
+    let _ = env.spore(&["investigate", "--no-model", "-o", "none/report.html"]).code(74);
+}
+
 #[test]
 fn four_at_once_know_the_same_as_one() {
     let dirs: Vec<String> = (0..4)
@@ -205,7 +377,7 @@ fn an_entry_with_names_that_are_not_there_comes_back_once_and_is_doubtful_then()
     assert_eq!(node["metadata"]["confidence"], 0.49);
     assert_eq!(node["metadata"]["confidence_reason"], "names what is not there: fly");
     assert_eq!(node["metadata"]["model"], MODEL);
-    assert_eq!(node["metadata"]["prompt_version"], "1");
+    assert_eq!(node["metadata"]["prompt_version"], "2");
 }
 
 #[test]
@@ -370,8 +542,120 @@ fn nothing_outside_of_the_target_is_read_whatever_it_is_called() {
     println!("{count} attempts a directory through the api loop");
 }
 
+/// Files and directories that become links to what is outside, and back, while a model reads.
+#[test]
+fn nothing_outside_is_read_while_names_are_exchanged_for_links() {
+    let env = with_ways_out();
+    let mut turn = Turn::silent();
+    for _ in 0..60 {
+        for path in ["top.rs", "src/part.rs", "docs/part.rs", "docs/../top.rs"] {
+            turn = turn
+                .call("read", json!({ "path": path }))
+                .call("grep", json!({ "pattern": "WORD", "path": path }))
+                .call("parse_structure", json!({ "path": path }));
+        }
+        turn = turn.call("grep", json!({ "pattern": "WORD|HOME", "path": "." }));
+    }
+    let over = When { tool_result_contains: Some("no match".to_owned()), ..When::default() };
+    let report = json!({ "summary": "Tried.", "completeness": 0.1 });
+    let server = ModelServer::start(scenario(
+        short_passes().into_iter().chain([
+            Turn::calls("submit_report", report.clone()).when(over).sticky(),
+            turn.when(When::contains("Describe the directory docs of")),
+            Turn::calls("submit_report", report)
+                .when(When::contains("Describe the directory"))
+                .sticky(),
+        ]),
+    ))
+    .unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let mut swaps = 0_u64;
+    let (repo, outside) = (env.repo(), env.dir().join("outside"));
+    std::thread::scope(|scope| {
+        let swapping = scope.spawn(|| {
+            let at = |name: &str| repo.join(name);
+            let mut count = 0_u64;
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                for (name, to) in
+                    [("top.rs", "secret.txt"), ("src/part.rs", "secret.txt"), ("docs", "")]
+                {
+                    let (real, link) = (at(&format!("{name}.real")), at(&format!("{name}.link")));
+                    std::os::unix::fs::symlink(outside.join(to), &link).unwrap();
+                    std::fs::rename(at(name), &real).unwrap();
+                    std::fs::rename(&link, at(name)).unwrap();
+                    std::thread::yield_now();
+                    std::fs::remove_file(at(name)).unwrap();
+                    std::fs::rename(&real, at(name)).unwrap();
+                    count += 1;
+                }
+            }
+            count
+        });
+        let scan_is_over = run(&env, &server, &["--jobs", "2"]);
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        swaps = swapping.join().unwrap();
+        // What the scan saw may have been a link at that moment: it ends well or is told so.
+        assert!(scan_is_over.code < 64, "{}", scan_is_over.render());
+    });
+    assert!(swaps > 50, "{swaps}");
+    let told = requests(&server);
+    for word in ["OUTSIDE-WORD", "HOME="] {
+        assert!(!told.contains(word), "{word} was told");
+    }
+    println!("{swaps} exchanges while a model read");
+}
+
 fn requests(server: &ModelServer) -> String {
     server.requests().iter().map(|asked| asked.body.to_string()).collect()
+}
+
+/// The files of the project's state that hold a text.
+fn holding(env: &TestEnv, text: &str) -> String {
+    let found = env.command("grep", &env.repo()).args(["-rla", text, ".spore"]).output().unwrap();
+    String::from_utf8_lossy(&found.stdout).into_owned()
+}
+
+/// A model that says nothing of its own is told no key, by whatever tool and in whatever pass.
+#[test]
+fn a_planted_key_reaches_no_request_no_entry_and_no_file() {
+    let dirs = vec![".".to_owned(), "src".to_owned(), "docs".to_owned()];
+    let env = project(&dirs);
+    let key = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let aws = ["AKIA", "QYLPMN5HFIQR7XYA"].concat();
+    env.write("src/part.rs", &format!("/// Use {key}\npub const KEY: &str = \"{key}\";\n"));
+    env.write("docs/part.rs", &format!("pub const AWS: &str = \"{aws}\";\n"));
+    // It may stand in names as well.
+    env.write(&format!("docs/{key}.rs"), "pub fn named() {}\n");
+    let look = |dir: &str| {
+        let file = file_of(dir);
+        Turn::calls("read", json!({ "path": file }))
+            .call("grep", json!({ "pattern": "KEY|AWS|Use", "path": "." }))
+            .call("list", json!({ "path": dir }))
+            .call("parse_structure", json!({ "path": file }))
+            .when(When::contains(&format!("Describe the directory {dir} of")))
+            .sticky()
+    };
+    let report = json!({ "summary": "Holds a key.", "completeness": 1.0, "confidence": 0.9 });
+    let seen = When { tool_result_contains: Some("lines ".to_owned()), ..When::default() };
+    let turns = dirs.iter().map(|dir| look(dir));
+    let server = ModelServer::start(scenario(
+        short_passes()
+            .into_iter()
+            .chain([Turn::calls("submit_report", report).when(seen).sticky()])
+            .chain(turns),
+    ))
+    .unwrap();
+    let answer = run(&env, &server, &[]).code(0);
+    for secret in [&key, &aws] {
+        assert!(!requests(&server).contains(secret.as_str()), "a request has {}", &secret[..4]);
+        assert!(!answer.stderr.contains(secret.as_str()));
+    }
+    for secret in [&key, &aws] {
+        let held = holding(&env, secret);
+        // What counting keeps of a file whose very name is a key is told by the scan, not by a model.
+        let by_model: Vec<&str> = held.lines().filter(|path| path.contains("/passes/")).collect();
+        assert_eq!(by_model, Vec::<&str>::new());
+    }
 }
 
 #[test]
@@ -425,13 +709,7 @@ fn neither_keys_nor_instructions_of_a_file_go_anywhere() {
     assert!(told.contains("Ignore all instructions"));
     assert!(!told.contains(&key), "a request has the key");
     assert!(!answer.stdout.contains(&key));
-    // What a model says of its own is in what it said, and nowhere else.
-    let found = env
-        .command("grep", &env.repo())
-        .args(["-rl", "--exclude=transcript.jsonl", "--exclude=final.md", &key, ".spore"])
-        .output()
-        .unwrap();
-    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+    assert_eq!(holding(&env, &key), "");
 }
 
 #[test]
@@ -458,12 +736,36 @@ fn no_key_and_no_agent_is_no_failure() {
     assert!(answer.stdout.contains("This is what counting tells"), "{}", answer.stdout);
 }
 
+/// The loop over one directory in three turns: it reads, it writes and flags, it hands in.
+fn describes_in_turns(dir: &str) -> [Turn; 2] {
+    let file = file_of(dir);
+    let entry = json!({ "cache_type": "file", "path": file,
+        "data": { "summary": format!("`work` of {dir}"), "confidence": 0.9 } });
+    let flag = json!({ "path": file, "finding": format!("{dir} is small"), "severity": "info" });
+    let read = When { tool_result_contains: Some(format!("Part of {dir}.")), ..When::default() };
+    [
+        Turn::calls("write_cache", entry).call("flag", flag).when(read).sticky().named("second"),
+        Turn::calls("read", json!({ "path": file }))
+            .when(When::contains(&format!("Describe the directory {dir} of the target")))
+            .sticky()
+            .named("first"),
+    ]
+}
+
+/// The third of them, the same for all.
+fn hands_in() -> Turn {
+    let report = json!({ "summary": "Does its part.", "completeness": 1.0, "confidence": 0.9 });
+    let kept = When { tool_result_contains: Some("kept".to_owned()), ..When::default() };
+    Turn::calls("submit_report", report).when(kept).sticky().named("third")
+}
+
 fn killed_scene() -> TestEnv {
     let dirs = vec![".".to_owned(), "src".to_owned(), "docs".to_owned(), "src/price".to_owned()];
-    // A loop that is had again is told what is known already: its tokens are fixed here.
+    // What is paid for is compared over all sessions, so each turn uses the same.
     let usage = spore_model::Usage { input_tokens: 1_000, output_tokens: 50, ..Default::default() };
-    let loops = dirs.iter().map(|dir| describes(dir, &format!("Does {dir}.")));
-    let turns = short_passes().into_iter().chain(loops).map(|turn| turn.usage(usage));
+    let loops = dirs.iter().flat_map(|dir| describes_in_turns(dir));
+    let turns = short_passes().into_iter().chain([hands_in()]).chain(loops);
+    let turns = turns.map(|turn| turn.usage(usage));
     let server = ModelServer::start(scenario(turns)).unwrap();
     let env = variables(&server.url())
         .into_iter()
@@ -475,13 +777,10 @@ fn killed_scene() -> TestEnv {
 fn an_investigation_with_a_model_killed_at_an_effect_of_each_kind_ends_like_one_that_was_not() {
     let target = KillTarget { scene: &killed_scene, command: &API, random: 1 };
     let one_of_each = std::env::var("SPORE_KILLS").as_deref() != Ok("all");
-    let tally = matrix_of(&target, CommandTraits { one_of_each, ..CommandTraits::default() });
+    let traits = CommandTraits { one_of_each, goes_on: true, ..CommandTraits::default() };
+    let tally = matrix_of(&target, traits);
     println!("kill matrix: {}", tally.line());
-    let nothing: Vec<&String> = Vec::new();
-    // A loop that is had again is told what it kept before: its task says so, and must.
-    let divergent: Vec<&String> =
-        tally.divergent.iter().filter(|one| !one.contains("/task.md/: expected")).collect();
-    assert_eq!(divergent, nothing, "{}", tally.line());
+    assert_eq!(tally.divergent, Vec::<String>::new(), "{}", tally.line());
     assert!(tally.duplicates.is_empty(), "{}: {:?}", tally.line(), tally.duplicates);
 }
 
@@ -505,6 +804,9 @@ fn the_real_claude_reads_by_served_tools_alone_and_gets_nowhere_else() {
         Turn::says("Done.").when(heard("taken")).sticky(),
         submit("submit_report", &report).when(heard("not a file or directory")).sticky(),
         tries.when(When::contains("Describe the directory . of the target")),
+        // One that forgets to hand in is asked once more, in its conversation.
+        submit("submit_report", &report).when(When::contains("You have handed in nothing")),
+        Turn::says("I have seen it all.").when(When::contains("Describe the directory docs of")),
         submit("submit_report", &report).when(When::contains("Describe the directory")).sticky(),
         submit("submit_survey", &survey)
             .when(When::contains("Say what this directory is"))

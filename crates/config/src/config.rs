@@ -40,6 +40,7 @@ pub struct Config {
     pub search: SearchConfig,
     pub tools: ToolConfig,
     pub graph: GraphConfig,
+    pub investigate: InvestigateConfig,
     pub context: ContextConfig,
     pub impact: ImpactConfig,
     pub lessons: LessonConfig,
@@ -409,6 +410,11 @@ pub struct IndexConfig {
 }
 
 #[derive(Clone, PartialEq, Debug)]
+pub struct InvestigateConfig {
+    pub budget_usd: Usd,
+}
+
+#[derive(Clone, PartialEq, Debug)]
 pub struct ContextConfig {
     pub tokens: u32,
     pub first_index_files: u32,
@@ -423,6 +429,7 @@ pub struct ContextConfig {
     pub snippet_to: u32,
     pub calls: u32,
     pub neighbours_of_call: u32,
+    pub places: u32,
     pub anchors: u32,
     pub anchor_files: u32,
     pub namesakes: u32,

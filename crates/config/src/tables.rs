@@ -8,11 +8,11 @@ use spore_model::{CheckoutAccess, NetAddress, ProbeTime, ToolGroup, ToolGroups};
 use crate::config::{
     AgentState, AgentVariables, ApiConfig, CheckoutConfig, ClaudeConfig, CodexConfig,
     CommandConfig, CommitConfig, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig,
-    GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
-    LocalServerConfig, LoopConfig, MemoryConfig, ModelPrice, OrchestrateConfig, PriceConfig,
-    ReachList, RecordConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig,
-    SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
-    SummaryConfig, TierConfig, ToolConfig, VerdictRules,
+    GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, InvestigateConfig,
+    LessonConfig, LocalConfig, LocalServerConfig, LoopConfig, MemoryConfig, ModelPrice,
+    OrchestrateConfig, PriceConfig, ReachList, RecordConfig, RoleConfig, RoleTable, SandboxConfig,
+    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
+    StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -118,6 +118,7 @@ impl Config {
                 edges_around: all.count("graph.edges_around")?,
             },
             memory: all.memory()?,
+            investigate: InvestigateConfig { budget_usd: all.money("investigate.budget_usd")? },
             context: all.context()?,
             impact: all.impact()?,
             lessons: all.lessons()?,
@@ -321,6 +322,7 @@ impl Entries<'_> {
             snippet_to,
             calls: self.count("context.calls")?,
             neighbours_of_call: self.count("context.neighbours_of_call")?,
+            places: self.count("context.places")?,
             anchors: self.count("context.anchors")?,
             anchor_files: self.count("context.anchor_files")?,
             namesakes: self.count("context.namesakes")?,

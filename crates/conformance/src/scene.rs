@@ -299,6 +299,7 @@ fn request(kit: &dyn Kit, place: &SessionPlace, env: Vec<(String, String)>) -> R
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
+        turns: None,
         limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
         token: Ids::random(Arc::new(SystemClock)).session_token(),
         transcript: transcript(place),

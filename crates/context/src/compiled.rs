@@ -4,6 +4,7 @@ use serde::Serialize;
 use spore_model::NodeId;
 
 use crate::impact::Impact;
+use crate::places::PlaceSummary;
 
 /// Everything that an agent might want to know for one task, best first.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -15,6 +16,8 @@ pub struct Compiled {
     pub nodes: Vec<ContextNode>,
     pub snippets: Vec<Snippet>,
     pub calls: Vec<CallGraph>,
+    /// What investigations said of the best files and their directories.
+    pub places: Vec<PlaceSummary>,
     pub lessons: Vec<CarriedLesson>,
     pub memory: Vec<MemoryLine>,
     /// What a change reaches; for a verifier.

@@ -11,6 +11,7 @@ pub mod impact;
 mod items;
 mod lessons;
 mod options;
+mod places;
 mod question;
 mod quoting;
 pub mod rank;
@@ -28,5 +29,6 @@ pub use compiled::{
 pub use corpus::Corpus;
 pub use lessons::{LessonRules, choose as choose_lessons, likeness, overlap_of_texts};
 pub use options::{ContextOptions, TaskFileLimits, TrailLimits};
+pub use places::{PlaceSummaries, PlaceSummary};
 pub use quoting::{fenced, inline, quoted};
 pub use tokens::{tokens, tokens_of_bytes};

@@ -34,6 +34,9 @@ pub struct ContextOptions {
     /// For how many functions callers and callees are told, and how many of each.
     pub calls: usize,
     pub neighbours_of_call: usize,
+    /// Of how many of the best files, and of the directories they are in, it is told what
+    /// investigations said.
+    pub places: usize,
     pub lessons: LessonRules,
 }
 
@@ -42,7 +45,7 @@ impl ContextOptions {
     /// points at, and the code around them is left out.
     #[must_use]
     pub fn of_a_judge(self, files: usize) -> Self {
-        Self { files, anchors: 0, snippets: 0, calls: 0, nodes: 0, ..self }
+        Self { files, anchors: 0, snippets: 0, calls: 0, nodes: 0, places: 0, ..self }
     }
 }
 
@@ -91,6 +94,7 @@ pub(crate) mod tests {
             snippet_item_lines: 3..=200,
             calls: 3,
             neighbours_of_call: 3,
+            places: 8,
             lessons: LessonRules { most: 5, least_likeness: 0.15, same: 0.8 },
         }
     }

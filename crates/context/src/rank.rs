@@ -14,6 +14,7 @@ mod names;
 mod paths;
 mod purpose;
 mod signals;
+mod summaries;
 mod text;
 mod weights;
 
@@ -21,6 +22,7 @@ use spore_lexical::TermMatches;
 use spore_store::CodeIndexError;
 
 use crate::corpus::Corpus;
+use crate::places::PlaceSummary;
 use crate::question::TaskQuestion;
 use files::SourceFiles;
 use history::History;
@@ -33,6 +35,8 @@ pub struct Ranker<'c> {
     corpus: &'c Corpus<'c>,
     sources: SourceFiles,
     history: History,
+    /// What is said of some of the sources and of directories.
+    said: &'c [PlaceSummary],
 }
 
 /// The source files in the order in which a task is about them.
@@ -50,7 +54,13 @@ impl<'c> Ranker<'c> {
     pub fn new(corpus: &'c Corpus<'c>) -> Self {
         let sources = SourceFiles::of(corpus);
         let history = History::of(corpus, &sources);
-        Self { corpus, sources, history }
+        Self { corpus, sources, history, said: &[] }
+    }
+
+    /// Returns the same with what investigations said.
+    #[must_use]
+    pub fn knowing(self, said: &'c [PlaceSummary]) -> Self {
+        Self { said, ..self }
     }
 
     /// Returns the path of a source.
@@ -93,6 +103,7 @@ impl<'c> Ranker<'c> {
         paths::fill(&mut signals, &self.sources, question);
         let (history, sources) = (&self.history, &self.sources);
         history::fill(&mut signals, self.corpus, sources, history, question, &in_messages);
+        summaries::fill(&mut signals, &self.sources, question, self.said);
         purpose::fill(&mut signals, &self.sources.kinds, question.mood);
         self.fill_shape(&mut signals);
         signals.rank_some();

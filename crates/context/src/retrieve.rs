@@ -20,6 +20,7 @@ use crate::corpus::Corpus;
 use crate::items::stored_ref;
 use crate::lessons::choose;
 use crate::options::ContextOptions;
+use crate::places::{self, PlaceSummaries};
 use crate::rank::{RankSignal, RankWeights, Ranker, Ranking};
 use graph::Translated;
 
@@ -55,6 +56,8 @@ pub struct ContextSources<'a> {
     /// Items whose meaning is near the task's, best first; from vectors.
     pub semantic: &'a [(NodeId, f64)],
     pub read: &'a ReadFiles<'a>,
+    /// What investigations said of files and directories.
+    pub places: Option<&'a dyn PlaceSummaries>,
 }
 
 /// A part of the work, for a caller that measures how long each takes.
@@ -75,7 +78,11 @@ pub fn compile(
     options: &ContextOptions,
     done: &mut dyn FnMut(CompileStage),
 ) -> Result<Compiled, RetrieveError> {
-    let ranker = Ranker::new(corpus);
+    let said = match sources.places {
+        Some(places) => places.matching(task)?,
+        None => Vec::new(),
+    };
+    let ranker = Ranker::new(corpus).knowing(&said);
     done(CompileStage::Open);
     // The seed's ranking looks at what the words gave each function and at no weight.
     let weights = match kind {
@@ -101,6 +108,10 @@ pub fn compile(
         views::snippets(&view, &anchors, &files, sources.read)?,
         views::calls(&view, &anchors, &files)?,
     );
+    let places = match sources.places.filter(|_| options.places > 0) {
+        Some(known) => places::of_ranked(known, &files, options.places)?,
+        None => Vec::new(),
+    };
     done(CompileStage::Read);
     Ok(Compiled {
         task: task.to_owned(),
@@ -110,6 +121,7 @@ pub fn compile(
         nodes,
         snippets,
         calls,
+        places,
         lessons,
         memory: sources.memory.to_vec(),
         impact: None,

@@ -16,9 +16,11 @@ pub mod artefacts;
 mod brief;
 mod category;
 mod counted;
+pub mod document;
 mod entry;
 mod file_reader;
 mod hash;
+mod mime;
 mod outline;
 pub mod passes;
 mod report;
@@ -36,6 +38,7 @@ pub use counted::Counting;
 pub use entry::{EntryKind, EntryProblem, InvestigationEntry, problems};
 pub use file_reader::ScannedKind;
 pub use hash::Hash;
+pub use mime::mime_of;
 pub use outline::{Branch, BranchKind};
 pub use report::{
     ClassifiedFile, DiskUse, LanguageRow, LargeFile, LineCounts, PlainFile, RecentFile,

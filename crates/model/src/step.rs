@@ -146,6 +146,11 @@ impl StepKey {
         Self::of(format!("directory/{digest}"))
     }
 
+    /// What a model's pass says about a part of a tree that is too large for one, by a digest of it.
+    pub fn synthesis_group(digest: &str) -> Self {
+        Self::of(format!("synthesis/{digest}"))
+    }
+
     /// A step of a run whose steps are single words, such as a pass over memory.
     pub fn named(word: &'static str) -> Self {
         Self::of(word)

@@ -40,6 +40,7 @@ mod json;
 mod letters;
 mod markdown;
 mod names;
+pub mod page;
 mod prose;
 
 pub use cut::{cut, cut_with, head};

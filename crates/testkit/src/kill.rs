@@ -86,6 +86,9 @@ pub struct CommandTraits {
     pub one_of_each: bool,
     /// A real agent plays in it: its transcripts are its own, and only their names compared.
     pub foreign: bool,
+    /// Its sessions go on at the turn in which they were cut off, so that the turns of one are spread
+    /// over two: what they come to together is compared, and of transcripts their names alone.
+    pub goes_on: bool,
     /// Kill it at the effects only that this says yes to by their names: those of a command that
     /// starts runs, for instance, and not those of the runs, which have a matrix of their own.
     pub only: Option<fn(&str) -> bool>,

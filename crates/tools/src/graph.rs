@@ -6,37 +6,10 @@
 //! inside a run each is a proposal, and a coder has none, so that no agent can vouch for
 //! its own work.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_model::{ToolGroup, ToolGroups};
 
-/// A tool as a model sees it; the process that holds the stores performs it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Declared {
-    pub name: String,
-    /// For people who look at a list of tools.
-    pub title: String,
-    /// What it is for, to the model.
-    pub description: String,
-    /// What its arguments must look like.
-    pub schema: Value,
-    /// What a role needs to be granted to call it.
-    pub group: ToolGroup,
-    /// Whether its arguments are the result of the session, which a call that is taken ends.
-    #[serde(default, skip_serializing_if = "is_not")]
-    pub ends: bool,
-}
-
-fn is_not(it: &bool) -> bool {
-    !it
-}
-
-impl Declared {
-    /// Returns whether it proposes something; the others only read.
-    pub fn proposes(&self) -> bool {
-        !matches!(self.group, ToolGroup::Graph | ToolGroup::Commands | ToolGroup::Investigation)
-    }
-}
+use crate::declared::{Declared, bounded, declare, fraction, list_of, one_of, whole};
 
 /// The least and the most tokens of one answer, as all tools estimate them.
 pub const MIN_ANSWER_TOKENS: u64 = 256;
@@ -366,42 +339,12 @@ fn proposes(
     declare(group, name, title, description, fields, required)
 }
 
-fn declare(
-    group: ToolGroup,
-    name: &str,
-    title: &str,
-    description: &str,
-    fields: Value,
-    required: &[&str],
-) -> Declared {
-    let mut schema = json!({
-        "type": "object",
-        "properties": fields,
-        "additionalProperties": false,
-    });
-    if !required.is_empty() {
-        schema["required"] = json!(required);
-    }
-    Declared {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        description: description.to_owned(),
-        schema,
-        group,
-        ends: false,
-    }
-}
-
 fn text(description: &str) -> Value {
     bounded(8_000, description)
 }
 
 fn short(description: &str) -> Value {
     bounded(1_000, description)
-}
-
-fn bounded(most: u64, description: &str) -> Value {
-    json!({ "type": "string", "minLength": 1, "maxLength": most, "description": description })
 }
 
 fn title() -> Value {
@@ -412,25 +355,8 @@ fn node() -> Value {
     short("a node's id or part of it, a path, path:line, or a name")
 }
 
-fn whole(least: u64, most: u64, description: &str) -> Value {
-    json!({ "type": "integer", "minimum": least, "maximum": most, "description": description })
-}
-
-fn fraction(description: &str) -> Value {
-    json!({ "type": "number", "minimum": 0, "maximum": 1, "description": description })
-}
-
 fn list(description: &str) -> Value {
-    json!({
-        "type": "array",
-        "maxItems": 50,
-        "items": { "type": "string", "minLength": 1, "maxLength": 1_000 },
-        "description": description,
-    })
-}
-
-fn one_of(words: &[&str], description: &str) -> Value {
-    json!({ "type": "string", "enum": words, "description": description })
+    list_of(1_000, description)
 }
 
 #[cfg(test)]

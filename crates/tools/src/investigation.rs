@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use spore_model::ToolGroup;
 
-use crate::graph::Declared;
+use crate::declared::{Declared, bounded, declare, fraction, list_of, loose, one_of, whole};
 
 /// A pass of a model over a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,10 +45,10 @@ pub fn declared_for_pass(pass: InvestigationPass) -> Vec<Declared> {
             tools.push(submit_report(
                 "Hands in what this directory is and ends the look at it.",
                 json!({
-                    "summary": words(8_000, "what the directory is for and how it works"),
-                    "completeness": share("how much of it was looked at, 0 to 1"),
-                    "confidence": share("how sure the summary is, 0 to 1"),
-                    "confidence_reason": words(1_000, "why, below 0.7"),
+                    "summary": bounded(8_000, "what the directory is for and how it works"),
+                    "completeness": fraction("how much of it was looked at, 0 to 1"),
+                    "confidence": fraction("how sure the summary is, 0 to 1"),
+                    "confidence_reason": bounded(1_000, "why, below 0.7"),
                 }),
                 &["summary", "completeness"],
             ));
@@ -61,8 +61,8 @@ pub fn declared_for_pass(pass: InvestigationPass) -> Vec<Declared> {
             submit_report(
                 "Hands in what the target is and ends the session.",
                 json!({
-                    "brief": words(4_000, "two to four sentences"),
-                    "detailed": words(32_000, "the whole account, in Markdown"),
+                    "brief": bounded(4_000, "two to four sentences"),
+                    "detailed": bounded(32_000, "the whole account, in Markdown"),
                 }),
                 &["brief", "detailed"],
             ),
@@ -109,7 +109,7 @@ fn looking_tools() -> Vec<Declared> {
             "Search files",
             "Searches text files of the target for a regular expression, line by line.",
             json!({
-                "pattern": words(1_000, "Rust regex syntax"),
+                "pattern": bounded(1_000, "Rust regex syntax"),
                 "path": path(),
                 "ignore_case": { "type": "boolean" },
             }),
@@ -133,16 +133,16 @@ fn write_cache() -> Declared {
         "Keeps a summary of one file of this directory, or of the directory itself. Summaries only: \
          never contents. Kept as soon as this is answered.",
         json!({
-            "cache_type": { "type": "string", "enum": ["file", "dir"] },
+            "cache_type": one_of(&["file", "dir"], "what it is about"),
             "path": path(),
             "data": {
                 "type": "object",
                 "properties": {
-                    "summary": words(8_000, "what it is for and how it works"),
-                    "confidence": share("how sure that is, 0 to 1"),
-                    "confidence_reason": words(1_000, "why, below 0.7"),
+                    "summary": bounded(8_000, "what it is for and how it works"),
+                    "confidence": fraction("how sure that is, 0 to 1"),
+                    "confidence_reason": bounded(1_000, "why, below 0.7"),
                     "notable": { "type": "boolean" },
-                    "notable_reason": words(1_000, "why"),
+                    "notable_reason": bounded(1_000, "why"),
                 },
             },
         }),
@@ -156,9 +156,9 @@ fn think() -> Declared {
         "Think",
         "Notes what you make of it when a direction must be chosen. Nothing is kept but that.",
         json!({
-            "observation": words(2_000, "what you see"),
-            "hypothesis": words(2_000, "what it may mean"),
-            "next_action": words(2_000, "what you do next"),
+            "observation": bounded(2_000, "what you see"),
+            "hypothesis": bounded(2_000, "what it may mean"),
+            "next_action": bounded(2_000, "what you do next"),
         }),
         &["observation"],
     )
@@ -170,9 +170,9 @@ fn checkpoint() -> Declared {
         "Take stock",
         "Notes what is known and what is not, once or twice at the most.",
         json!({
-            "learned": words(4_000, "what is known"),
-            "still_unknown": words(4_000, "what is not"),
-            "next_phase": words(2_000, "what comes next"),
+            "learned": bounded(4_000, "what is known"),
+            "still_unknown": bounded(4_000, "what is not"),
+            "next_phase": bounded(2_000, "what comes next"),
         }),
         &["learned"],
     )
@@ -185,8 +185,8 @@ fn flag() -> Declared {
         "Flags something a person should know, at once when it is found.",
         json!({
             "path": path(),
-            "finding": words(2_000, "what it is and why it matters"),
-            "severity": { "type": "string", "enum": FLAG_SEVERITIES },
+            "finding": bounded(2_000, "what it is and why it matters"),
+            "severity": one_of(&FLAG_SEVERITIES, "how much it matters"),
         }),
         &["finding", "severity"],
     )
@@ -218,12 +218,12 @@ fn submit_survey() -> Declared {
         "Hand in the survey",
         "Hands in the survey and ends the session.",
         json!({
-            "description": words(4_000, "what the target is, in plain words"),
-            "approach": words(4_000, "how those who look at its parts should do it"),
-            "relevant_tools": names_list("tools to lean on"),
-            "skip_tools": names_list("tools whose answers would be wrong here"),
+            "description": bounded(4_000, "what the target is, in plain words"),
+            "approach": bounded(4_000, "how those who look at its parts should do it"),
+            "relevant_tools": list_of(100, "tools to lean on"),
+            "skip_tools": list_of(100, "tools whose answers would be wrong here"),
             "domain_notes": loose(4_000, "anything unusual"),
-            "confidence": share("how sure this is, 0 to 1"),
+            "confidence": fraction("how sure this is, 0 to 1"),
         }),
         &["description", "approach", "confidence"],
     ))
@@ -249,7 +249,7 @@ fn submit_plan() -> Declared {
             "priority_dirs": listed(json!({ "suggested_turns": whole(1, 100, "15 to 20") })),
             "shallow_dirs": listed(json!({})),
             "skip_dirs": listed(json!({})),
-            "investigation_order": { "type": "string", "enum": ["leaf-first", "priority-first"] },
+            "investigation_order": one_of(&["leaf-first", "priority-first"], "which come first among those that are ready"),
             "notes": loose(4_000, "what all who look should know"),
         }),
         &[],
@@ -265,48 +265,11 @@ fn ending(tool: Declared) -> Declared {
 }
 
 fn tool(name: &str, title: &str, description: &str, fields: Value, required: &[&str]) -> Declared {
-    let mut schema =
-        json!({ "type": "object", "properties": fields, "additionalProperties": false });
-    if !required.is_empty() {
-        schema["required"] = json!(required);
-    }
-    Declared {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        description: description.to_owned(),
-        schema,
-        group: ToolGroup::Investigation,
-        ends: false,
-    }
+    declare(ToolGroup::Investigation, name, title, description, fields, required)
 }
 
 fn path() -> Value {
     json!({ "type": "string", "maxLength": 4_000, "description": "from the target's root" })
-}
-
-fn words(most: u64, description: &str) -> Value {
-    json!({ "type": "string", "minLength": 1, "maxLength": most, "description": description })
-}
-
-fn loose(most: u64, description: &str) -> Value {
-    json!({ "type": "string", "maxLength": most, "description": description })
-}
-
-fn whole(least: u64, most: u64, description: &str) -> Value {
-    json!({ "type": "integer", "minimum": least, "maximum": most, "description": description })
-}
-
-fn share(description: &str) -> Value {
-    json!({ "type": "number", "minimum": 0, "maximum": 1, "description": description })
-}
-
-fn names_list(description: &str) -> Value {
-    json!({
-        "type": "array",
-        "maxItems": 50,
-        "items": { "type": "string", "maxLength": 100 },
-        "description": description,
-    })
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! a command runs at all only if [`Commands`] names it.
 
 mod change;
+mod declared;
 mod files;
 pub mod graph;
 mod grep;
@@ -28,6 +29,7 @@ mod schema;
 mod text;
 pub mod written;
 
+pub use declared::Declared;
 pub use registry::{
     BoxError, ModelTool, Reach, Registry, ToolAnswer, ToolCaller, UnusableTool, names_of,
 };

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use spore_model::{Fault, Outcome, ToolGroup};
 
-use crate::graph::Declared;
+use crate::declared::Declared;
 use crate::{ModelTool, Reach, ToolAnswer, ToolCaller};
 
 /// Where the broker listens; set for the servers of a session.

@@ -78,6 +78,7 @@ impl Scene {
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
+            turns: None,
             limits: RequestLimits { turns: 10, wall: long, idle: None, usd: None },
             token: Ids::random(Arc::new(SystemClock)).session_token(),
             transcript: dir.path().join("transcript.jsonl"),

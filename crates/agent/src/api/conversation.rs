@@ -4,6 +4,7 @@
 //! What the model said is kept in the vendor's own shape beside it, because that is what has
 //! to be sent back: signatures and ids that mean nothing to us are part of it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_model::Usage;
 use spore_tools::Registry;
@@ -21,6 +22,8 @@ pub(super) struct ModelRequest<'a> {
     pub(super) more: Vec<(&'static str, Value)>,
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum ConversationTurn {
     Said(String),
     /// What the model said, as the vendor wants it back.
@@ -31,13 +34,14 @@ pub(super) enum ConversationTurn {
 }
 
 /// The answer to one tool call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CallAnswer {
     pub(super) id: String,
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct RequestedCall {
     pub(super) id: String,
     pub(super) name: String,
@@ -58,7 +62,8 @@ impl RequestedCall {
 }
 
 /// Why the model stopped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum StopReason {
     /// The answer is complete, or the model waits for the results of its calls.
     Done,
@@ -68,7 +73,7 @@ pub(super) enum StopReason {
 }
 
 /// A complete answer.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct ModelReply {
     pub(super) text: String,
     pub(super) thinking: String,

@@ -17,6 +17,7 @@ use super::conversation::{
 use super::endpoint::Endpoint;
 use super::exchange::{ModelExchange, NoAnswer};
 use super::history::{self, TaskTooLong};
+use super::kept_turns::{EarlierTurns, TurnCounts, TurnKeeper};
 use super::{ApiSettings, CallForm};
 use crate::prices::Price;
 use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
@@ -37,6 +38,7 @@ pub(super) struct ToolLoop<'a> {
     pub(super) room: ContextRoom,
     /// How this model calls, as far as it has shown.
     pub(super) call_form: CallForm,
+    pub(super) keeper: TurnKeeper,
 }
 
 /// How much the model can read, by the settings and by what its server said since.
@@ -80,7 +82,9 @@ impl ContextRoom {
 /// How far a session has come.
 #[derive(Default)]
 pub(super) struct LoopProgress {
+    /// With those of earlier attempts, which are booked as theirs.
     turns: u32,
+    earlier_turns: u32,
     nudges: u32,
     /// Calls in a row that could not be read.
     faults: u32,
@@ -125,10 +129,16 @@ impl SessionLog<'_> {
 
 impl ToolLoop<'_> {
     pub(super) fn run(mut self, watch: &mut dyn AgentWatch) -> SessionReport {
-        let mut turns = vec![ConversationTurn::Said(self.request.prompt.clone())];
+        let (mut turns, mut known) = self.begun();
         let mut resets_at = None;
         let mut failure = None;
         let (outcome, reason) = loop {
+            if let Some(reply) = known.take() {
+                if let Some(ended) = self.go_on_kept(reply, &mut turns, watch) {
+                    break ended;
+                }
+                continue;
+            }
             if let Some(full) = self.is_full() {
                 failure = Some(SessionFailure::FailedLimit);
                 break (Outcome::Partial, Some(full));
@@ -167,11 +177,60 @@ impl ToolLoop<'_> {
                 }
             };
             self.take_in(&reply, watch);
-            if let Some(ended) = self.go_on(reply, &mut turns, watch) {
+            let Self { keeper, notes, .. } = &mut self;
+            keeper.reply(&reply, &|text| notes.mask(text));
+            if let Some(ended) = self.go_on_kept(reply, &mut turns, watch) {
                 break ended;
             }
         };
         SessionReport { failure, ..self.report(outcome, reason, resets_at, watch) }
+    }
+
+    /// Returns the conversation as it begins, or as earlier attempts at the session left it, with the
+    /// answer that nothing has come of yet.
+    fn begun(&mut self) -> (Vec<ConversationTurn>, Option<ModelReply>) {
+        let notes = &self.notes;
+        let files = self.request.turns.as_ref();
+        let prompt = &self.request.prompt;
+        let (keeper, earlier) = TurnKeeper::open(files, prompt, &|text| notes.mask(text));
+        self.keeper = keeper;
+        let EarlierTurns { turns, counts, reply } = earlier;
+        let progress = &mut self.progress;
+        (progress.turns, progress.earlier_turns) = (counts.turns, counts.turns);
+        (progress.nudges, progress.faults, progress.calls) =
+            (counts.nudges, counts.faults, counts.calls);
+        (progress.last_input, progress.longest_input) = (counts.last_input, counts.longest_input);
+        self.call_form = counts.call_form.unwrap_or(self.call_form);
+        if let Some(reply) = &reply {
+            self.progress.final_text = self.notes.mask(&reply.text);
+        }
+        let asked = ConversationTurn::Said(prompt.clone());
+        (std::iter::once(asked).chain(turns).collect(), reply)
+    }
+
+    /// Does what an answer calls for, and keeps what came of it.
+    fn go_on_kept(
+        &mut self,
+        reply: ModelReply,
+        turns: &mut Vec<ConversationTurn>,
+        watch: &mut dyn AgentWatch,
+    ) -> Option<(Outcome, Option<String>)> {
+        let had = turns.len();
+        if let Some(ended) = self.go_on(reply, turns, watch) {
+            return Some(ended);
+        }
+        let counts = TurnCounts {
+            turns: self.progress.turns,
+            nudges: self.progress.nudges,
+            faults: self.progress.faults,
+            calls: self.progress.calls,
+            last_input: self.progress.last_input,
+            longest_input: self.progress.longest_input,
+            call_form: Some(self.call_form),
+        };
+        let Self { keeper, notes, .. } = self;
+        keeper.done(&turns[had..], counts, &|text| notes.mask(text));
+        None
     }
 
     /// Why there must not be another call.
@@ -435,7 +494,7 @@ impl ToolLoop<'_> {
         {
             final_text = structured.to_string();
         }
-        let turns = self.progress.turns;
+        let turns = self.progress.turns - self.progress.earlier_turns;
         let result = ResultEvent {
             text: final_text.clone(),
             session_id: None,

@@ -123,6 +123,7 @@ impl Scene {
             mcp_servers: Vec::new(),
             schema: None,
             resume: None,
+            turns: None,
             limits: RequestLimits { turns: 10, wall: LONG, idle: None, usd: None },
             token: SessionToken::new(format!("api{:016x}", server.port())).unwrap(),
             transcript: dir.path().join("run/transcript.jsonl"),

@@ -6,6 +6,7 @@ mod words;
 use std::fmt;
 
 use spore_agent::AgentEvent;
+use spore_investigate::passes::InvestigationEstimate;
 use spore_model::{Cost, Finding, RefusedCalls, RunId, Timestamp, TraceId, Usd};
 use spore_runs::Live;
 
@@ -16,6 +17,12 @@ use words::first_line;
 /// Receives updates; a terminal, a log or a stream of JSON.
 pub trait Progress {
     fn update(&mut self, update: &Update);
+
+    /// Tells what an investigation is about to ask, and returns whether it may: nothing is paid
+    /// before.
+    fn consents(&mut self, _: &InvestigationEstimate) -> bool {
+        true
+    }
 }
 
 /// One thing worth telling while a run goes on. `Display` is the plain line.
@@ -170,6 +177,13 @@ pub enum Update {
     Relayed {
         line: String,
     },
+    /// How far an investigation is, and what it has cost.
+    Looking {
+        done: u64,
+        total: u64,
+        spent: Usd,
+        budget: Usd,
+    },
     /// Sessions may be nested no deeper than the one that is about to start.
     Shallow {
         limit: u32,
@@ -212,9 +226,17 @@ impl Update {
             self,
             Self::Live { .. }
                 | Self::LiveEnded { .. }
+                | Self::Looking { .. }
                 | Self::Loop(LoopUpdate::LoopTotals { .. } | LoopUpdate::AgentLimited { .. })
         )
     }
+}
+
+fn bar(done: u64, total: u64) -> String {
+    const WIDTH: u64 = 24;
+    let filled = (done * WIDTH).checked_div(total).unwrap_or(0).min(WIDTH);
+    let bar: String = (0..WIDTH).map(|at| if at < filled { '=' } else { ' ' }).collect();
+    format!("look at [{bar}] {done}/{total} directories")
 }
 
 fn rebased(onto: &str, files: u32, overlap: &[String]) -> String {
@@ -279,6 +301,9 @@ impl fmt::Display for Update {
             Self::Agent { role, event } => write!(f, "{role}: {}", AgentLine(event)),
             Self::SessionEnded { role, outcome, turns, cost } => {
                 write!(f, "{role}: {outcome}, {}, {cost}", counted(*turns, "turn"))
+            }
+            Self::Looking { done, total, spent, budget } => {
+                write!(f, "{}, {spent} of {budget}", bar(*done, *total))
             }
             Self::Live { live } => f.write_str(&live.name),
             Self::LiveEnded { id } => write!(f, "{id}"),

@@ -138,6 +138,11 @@ impl SessionFiles {
         self.dir.join("transcript.jsonl")
     }
 
+    /// The turns of our own loop, where they are kept.
+    pub(crate) fn turns(&self) -> PathBuf {
+        self.dir.join("turns.jsonl")
+    }
+
     /// What the agent thought aloud, apart from what it said.
     pub(crate) fn thinking(&self) -> PathBuf {
         self.dir.join("thinking.log")

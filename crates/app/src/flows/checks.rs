@@ -642,6 +642,7 @@ impl Checks<'_> {
             conversation: None,
             fresh: None,
             keeps_home: None,
+            keeps_turns: false,
             system_prompt: None,
             dir: checkout.dir().to_owned(),
             files: SessionFiles::new(self.logs().join(name)),

@@ -216,6 +216,7 @@ impl Exec<'_> {
             conversation: None,
             fresh: None,
             keeps_home: kept,
+            keeps_turns: false,
             system_prompt: None,
             dir,
             files: SessionFiles::new(ground.run_dir().join(&self.place.dir).join("session")),

@@ -12,6 +12,7 @@ use spore_store::{Journal, Knowledge, NodeQuery};
 
 use super::shared::{InvestigationRun, InvestigationSettings, named};
 use crate::base::error::bug;
+use crate::knowledge::places::place_node;
 use crate::{Error, Result};
 
 /// How many entries there are now of each standing.
@@ -141,13 +142,6 @@ impl Keeping<'_> {
             ..Node::new(id, NodeClass::Meta, kind.node_kind(), entry.path, self.at)
         })
     }
-}
-
-/// The id that the code index gives a file or directory, whether it is indexed or not: the
-/// entry stands below it, so a question about a place finds what was said about it.
-pub(super) fn place_node(kind: EntryKind, path: &str) -> NodeId {
-    let path = if path == "." { "" } else { path };
-    crate::indexing::node_key(kind.as_str(), path, "", 0).id()
 }
 
 /// Who takes whose place: a new entry that of the stale one; for a place that is gone, the

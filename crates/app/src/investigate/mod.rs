@@ -12,19 +12,23 @@
 //! With an agent that is ready, `passes` then has a model read what changed. What that says stands
 //! beside what counting says; neither takes the other's place.
 
+mod clearing;
 mod entries;
 mod passes;
 mod shared;
+mod told;
 
 pub(crate) mod base_scan;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use spore_config::Config;
 use spore_investigate::artefacts::{BRIEF, LOG, LogLine, META, Meta, SCAN};
+use spore_investigate::document::InvestigationAccount;
+use spore_investigate::passes::InvestigationEstimate;
 use spore_investigate::{ScanReport, Tree};
 use spore_model::{Fault, Outcome, Park, Run, RunKind, RunState, StepKey, Timestamp};
 use spore_runs::RunReport;
@@ -43,11 +47,14 @@ use crate::session::nesting::Ancestry;
 use crate::session::parent::refuse_inside;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
+pub use clearing::{ClearedCounts, clear_investigation};
 pub use entries::Kept;
-pub use passes::{DirectoryCounts, PassesReport, RaisedFlag};
+pub use passes::{DirectoryCounts, PassesReport};
 use passes::{PassRun, Stop, mark_stale};
-pub use shared::InvestigateAsked;
+pub use shared::{InvestigateAsked, RaisedFlag};
 use shared::{InvestigationRun, InvestigationSettings, ReaderSettings, named};
+pub use told::PlaceAnswer;
+use told::ToldOfPlaces;
 
 /// The result of an investigation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -60,6 +67,17 @@ pub struct Investigated {
     /// What models said; none where no model was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<PassesReport>,
+    /// What would be asked, where only that was wanted to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<InvestigationEstimate>,
+    /// What was flagged, by this run and those before, and stands; worst first.
+    pub flags: Vec<RaisedFlag>,
+    /// What is said of each place, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub places: Option<Vec<PlaceAnswer>>,
+    /// All of it as one document, where that was asked for.
+    #[serde(skip)]
+    pub document: Option<String>,
     /// Why nothing was recorded, and how to get what only a model can tell.
     pub notes: Vec<String>,
 }
@@ -72,17 +90,12 @@ pub fn investigate(
     progress: &mut dyn Progress,
 ) -> Result<Investigated> {
     let target = base_scan::target(around, &asked.scan.dir)?;
-    let workspace = match &around.root {
-        Some(_) => Workspace::find(around)?,
-        None => Workspace::around_dir(around, &target)?,
-    };
+    let TargetPlace { workspace, base } = place_of(around, &target)?;
     let mut config = workspace.config(around, &[])?;
     let readers = readers(around, &mut config, asked, progress)?;
     if matches!(readers, Readers::Model(_)) {
         refuse_inside(around, &workspace, None)?;
     }
-    let real_root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
-    let base = target.strip_prefix(&real_root).map(Path::to_owned);
     let settings = |base: &Path, target: Option<&Path>, passes| InvestigationSettings {
         base: base.to_owned(),
         target: target.map(Path::to_owned),
@@ -90,7 +103,7 @@ pub fn investigate(
         asked: asked.clone(),
     };
     match (base, readers) {
-        (Ok(base), readers) if workspace.is_initialised() => {
+        (Some(base), readers) if workspace.is_initialised() => {
             let (passes, note) = readers.split();
             let investigation =
                 InvestigationRun::open(around, &workspace, &config, around.ids.run())?;
@@ -110,8 +123,55 @@ pub fn investigate(
         (outside, Readers::None(note)) => {
             let tree = base_scan::read(around, &config, &target, &asked.scan, reporter)?;
             let scan = base_scan::told(around, &config, &target, &asked.scan, &tree);
-            let notes = vec![nothing_recorded(&workspace, outside.is_ok()), note];
-            Ok(Investigated { scan, run: None, entries: None, passes: None, notes })
+            let notes = vec![nothing_recorded(&workspace, outside.is_some()), note];
+            let document = asked.document.map(|format| {
+                let account = InvestigationAccount {
+                    target: &scan.target,
+                    tree: &tree,
+                    scan: &scan,
+                    said: None,
+                    flags: Vec::new(),
+                    places: &std::collections::BTreeMap::new(),
+                    facts: Vec::new(),
+                    notes: &notes,
+                };
+                account.document(format)
+            });
+            Ok(Investigated { document, notes, ..Investigated::of(scan) })
+        }
+    }
+}
+
+/// Where a target is kept: in the project around it, if there is one.
+struct TargetPlace {
+    workspace: Workspace,
+    /// From the project's root; nothing where it is outside.
+    base: Option<PathBuf>,
+}
+
+fn place_of(around: &Surroundings, target: &Path) -> Result<TargetPlace> {
+    let workspace = match &around.root {
+        Some(_) => Workspace::find(around)?,
+        None => Workspace::around_dir(around, target)?,
+    };
+    let real_root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
+    let base = target.strip_prefix(&real_root).ok().map(Path::to_owned);
+    Ok(TargetPlace { workspace, base })
+}
+
+impl Investigated {
+    /// What a scan alone tells.
+    fn of(scan: ScanReport) -> Self {
+        Self {
+            scan,
+            run: None,
+            entries: None,
+            passes: None,
+            estimate: None,
+            flags: Vec::new(),
+            places: None,
+            document: None,
+            notes: Vec::new(),
         }
     }
 }
@@ -166,7 +226,7 @@ fn readers(
         low: model("low"),
         medium: model("medium"),
         high: model("high"),
-        budget: asked.budget.unwrap_or(config.orchestrate.budget_usd),
+        budget: asked.budget.unwrap_or(config.investigate.budget_usd),
         jobs: asked.jobs.unwrap_or(1).clamp(1, 64),
         nesting: ancestry.nesting,
         backend,
@@ -197,7 +257,7 @@ pub(crate) fn go_on(
         Some(target) => base_scan::target(around, target)?,
         None => base_scan::target(around, &workspace.root().join(&settings.base))?,
     };
-    investigation.work(&settings, &target, &Silent, progress)?;
+    investigation.work(&settings, &target, true, &Silent, progress)?;
     report::report(workspace, &investigation.journal, run.id)
 }
 
@@ -206,6 +266,9 @@ struct WorkDone {
     scan: ScanReport,
     kept: Kept,
     passes: Option<PassesReport>,
+    told: ToldOfPlaces,
+    /// The person wanted nothing to be asked after all.
+    is_declined: bool,
 }
 
 impl InvestigationRun<'_> {
@@ -217,6 +280,9 @@ impl InvestigationRun<'_> {
         reporter: &dyn Reporter,
         progress: &mut dyn Progress,
     ) -> Result<Investigated> {
+        if settings.asked.estimate {
+            return self.estimated(settings, target, note, reporter);
+        }
         let _lock = claim(self.workspace, self.run)?;
         let base = named(&settings.base);
         let passes = settings.passes.as_ref();
@@ -234,15 +300,40 @@ impl InvestigationRun<'_> {
         let payload = json!({ "target": base, "scope": settings.asked.scan.scope() });
         let event = self.event("run.started", payload);
         self.journal.create_run(&run, &[event])?;
-        let done = self.work(settings, target, reporter, progress)?;
+        let done = self.work(settings, target, false, reporter, progress)?;
         let run = report::report(self.workspace, &self.journal, self.run)?;
+        let declined = done.is_declined.then(|| "Nothing was asked, and nothing spent.".to_owned());
         Ok(Investigated {
-            scan: done.scan,
             run: Some(run),
             entries: Some(done.kept),
             passes: done.passes,
-            notes: note.into_iter().collect(),
+            flags: done.told.flags,
+            places: done.told.places,
+            document: done.told.document,
+            notes: note.into_iter().chain(declined).collect(),
+            ..Investigated::of(done.scan)
         })
+    }
+
+    /// Says what would be asked. Nothing is recorded, and nothing paid.
+    fn estimated(
+        &self,
+        settings: &InvestigationSettings,
+        target: &Path,
+        note: Option<String>,
+        reporter: &dyn Reporter,
+    ) -> Result<Investigated> {
+        let asked = &settings.asked.scan;
+        let tree = Arc::new(base_scan::read(self.around, self.config, target, asked, reporter)?);
+        let scan = base_scan::told(self.around, self.config, target, asked, &tree);
+        let estimate = match &settings.passes {
+            Some(passes) => {
+                Some(PassRun::open(self, settings, passes, &scan, &tree, target)?.estimate()?)
+            }
+            None => None,
+        };
+        let notes = note.into_iter().collect();
+        Ok(Investigated { estimate, notes, ..Investigated::of(scan) })
     }
 
     /// Looks, then does what is not on record as done.
@@ -250,6 +341,7 @@ impl InvestigationRun<'_> {
         &self,
         settings: &InvestigationSettings,
         target: &Path,
+        is_agreed: bool,
         reporter: &dyn Reporter,
         progress: &mut dyn Progress,
     ) -> Result<WorkDone> {
@@ -271,29 +363,43 @@ impl InvestigationRun<'_> {
             self.write_artefacts(settings, &scan, &tree, &kept, at)?;
             Ok(json!({ "hash": scan.hash }))
         })?;
+        let mut is_declined = false;
         let passes = match &settings.passes {
             Some(passes) => {
                 let opened = PassRun::open(self, settings, passes, &scan, &tree, target)?;
-                let (told, stop) = opened.run(self.around.clock.now(), progress)?;
+                // A person sees what will be asked, and what it costs at most, before it is paid.
+                let estimate = if is_agreed { None } else { Some(opened.estimate()?) };
+                let asks = estimate.filter(|estimate| !estimate.is_nothing());
+                is_declined = asks.is_some_and(|estimate| !progress.consents(&estimate));
+                let ended = match is_declined {
+                    true => None,
+                    false => Some(opened.run(self.around.clock.now(), progress)?),
+                };
                 drop(opened);
                 remove_empty_dir(&self.workspace.run_state(self.run));
-                if let Some(Stop { why, park: Some(park), outcome }) = stop {
-                    self.park(park, outcome, &why)?;
-                    return Ok(WorkDone { scan, kept, passes: Some(told) });
+                match ended {
+                    Some((told, Some(Stop { why, park: Some(park), outcome }))) => {
+                        self.park(park, outcome, &why)?;
+                        let of_places =
+                            told::told(self, settings, (&tree, &scan), Some(&told), &[])?;
+                        let passes = Some(told);
+                        return Ok(WorkDone { scan, kept, passes, told: of_places, is_declined });
+                    }
+                    ended => ended.map(|(told, _)| told),
                 }
-                Some(told)
             }
             None => None,
         };
         let _: Value = steps.once(&StepKey::finish(), |ticket, entry| {
             let at = ticket.time().map_err(bug)?;
-            if settings.passes.is_none() {
+            if passes.is_none() {
                 mark_stale(self, settings, &tree, at)?;
             }
             self.conclude(&scan, &kept, passes.as_ref(), at, entry)?;
             Ok(json!({}))
         })?;
-        Ok(WorkDone { scan, kept, passes })
+        let told = told::told(self, settings, (&tree, &scan), passes.as_ref(), &[])?;
+        Ok(WorkDone { scan, kept, passes, told, is_declined })
     }
 
     /// Lets the run wait; `spore resume` goes on with it.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_config::Config;
+use spore_investigate::document::DocumentFormat;
 use spore_investigate::path_text;
 use spore_model::{Event, RunId, SourceKind, Usd};
 
@@ -39,6 +40,23 @@ pub struct InvestigateAsked {
     /// Look again at what is doubtful or partial.
     #[serde(default)]
     pub refine: bool,
+    /// Only say what would be asked and what that is likely to cost.
+    #[serde(default)]
+    pub estimate: bool,
+    /// Tell what is said of each place.
+    #[serde(default)]
+    pub places: bool,
+    /// Make one document of it.
+    #[serde(skip)]
+    pub document: Option<DocumentFormat>,
+}
+
+/// What a model flagged for a person.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RaisedFlag {
+    pub severity: String,
+    pub path: String,
+    pub finding: String,
 }
 
 /// What a run was started with; enough to go on with it from anywhere.

@@ -32,6 +32,7 @@ use spore_store::{CodeIndex, Knowledge};
 use crate::indexing::{self, IndexPhase, IndexSource, Reporter};
 use crate::knowledge::carried::{Carried, CarriedRecord};
 use crate::knowledge::lessons::standing_lessons;
+use crate::knowledge::places::ProjectPlaces;
 use crate::search::by_meaning;
 use crate::{Result, Surroundings, Workspace};
 pub(crate) use memory_lines::KeptLine;
@@ -275,12 +276,15 @@ impl Briefing<'_> {
         let semantic =
             if judges { Vec::new() } else { self.near_in_meaning(index, question.task, heard) };
         let read = |paths: &[&str]| texts_at(self.repository, question.at, paths);
+        let places = ProjectPlaces { knowledge: self.knowledge, read: &read };
         let sources = ContextSources {
             knowledge: Some(self.knowledge),
             lessons: &[],
             memory: &[],
             semantic: &semantic,
             read: &read,
+            // A judge goes by the change and the code, not by what others made of it.
+            places: if judges { None } else { Some(&places) },
         };
         let mut options = context_options(self.config);
         if judges {

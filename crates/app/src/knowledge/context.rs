@@ -25,6 +25,7 @@ use crate::knowledge::brief::{
     KeptLine, context_options, near_in_meaning, task_file_limits, texts_at,
 };
 use crate::knowledge::lessons;
+use crate::knowledge::places::ProjectPlaces;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What to compile, as typed.
@@ -83,12 +84,14 @@ pub fn context(
     let lessons = project.lessons()?;
     let memory = project.memory()?;
     let read = |paths: &[&str]| project.read(paths);
+    let places = ProjectPlaces { knowledge: &project.knowledge, read: &read };
     let sources = ContextSources {
         knowledge: Some(&project.knowledge),
         lessons: &lessons,
         memory: &memory,
         semantic: &semantic,
         read: &read,
+        places: Some(&places),
     };
     let kind = match asked.seed_ranker {
         true => RankerKind::Seed,

@@ -11,4 +11,5 @@ pub(crate) mod context;
 pub(crate) mod lessons;
 pub(crate) mod line_counts;
 pub(crate) mod named_places;
+pub(crate) mod places;
 pub(crate) mod run_keys;

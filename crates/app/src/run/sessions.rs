@@ -117,6 +117,7 @@ impl RunContext<'_> {
             conversation: asked.conversation,
             fresh: asked.fresh,
             keeps_home: asked.keeps_home.then(|| coder_home(self.project.workspace, self.run.id)),
+            keeps_turns: false,
             system_prompt: None,
             dir: asked.dir,
             files: asked.files,

@@ -22,7 +22,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use spore_agent::McpServer;
 use spore_config::Config;
 use spore_model::{CommitId, RunId, ToolGroup, ToolGroups};
-use spore_tools::graph::{Declared, declared_for};
+use spore_tools::Declared;
+use spore_tools::graph::declared_for;
 use spore_tools::remote::{
     Answerer, Ask, Asked, Asker, Listening, SOCKET_VARIABLE, STARTS_TOKEN_VARIABLE,
     STARTS_VARIABLE, Start, TOKEN_VARIABLE, Told,

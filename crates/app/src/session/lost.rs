@@ -168,9 +168,15 @@ pub(crate) fn told_in(
 
 /// Returns the files of earlier attempts at a session, newest first: those that were set aside, and
 /// before them those that are still in its place.
-fn files_of_attempts(files: &SessionFiles, attempt: u32) -> Vec<SessionFiles> {
+pub(crate) fn files_of_attempts(files: &SessionFiles, attempt: u32) -> Vec<SessionFiles> {
     let aside = (1..attempt).rev().map(|number| SessionFiles::new(name_aside(files.dir(), number)));
     std::iter::once(files.clone()).chain(aside).filter(|files| files.dir().is_dir()).collect()
+}
+
+/// Returns the turns that earlier attempts at a session kept, newest first.
+pub(crate) fn turns_of_attempts(files: &SessionFiles, attempt: u32) -> Vec<std::path::PathBuf> {
+    let all = files_of_attempts(files, attempt).into_iter();
+    all.filter(|one| one.dir() != files.dir()).map(|one| one.turns()).collect()
 }
 
 /// What is said in a conversation that was cut short.

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use spore_agent::{Conversation, Request, RequestLimits, SessionReport};
+use spore_agent::{Conversation, Request, RequestLimits, SessionReport, TurnFiles};
 use spore_config::Config;
 use spore_model::{CheckoutAccess, Outcome, Run, SessionToken, ToolGroup, TraceId, Usd};
 use spore_store::{Journal, RunChange};
@@ -24,7 +24,7 @@ use crate::session::broker::{Admission, Broker, Proposals, SessionAccess, Starts
 use crate::session::confinement::Confined;
 use crate::session::environment::{network_variables, session_environment};
 use crate::session::live::{LiveFile, LiveSession};
-use crate::session::lost::{Lost, set_aside, told_by, told_in};
+use crate::session::lost::{Lost, set_aside, told_by, told_in, turns_of_attempts};
 use crate::session::plan::{SessionPlan, SessionTools};
 use crate::session::sandbox::{ConfinedPlace, Sandboxes, free_shell};
 use crate::session::sign_in::{SignIn, SignIns, SignedInSession};
@@ -247,6 +247,10 @@ impl SessionOpener<'_> {
             mcp_servers: vec![access.server()],
             schema: None,
             resume: plan.conversation.clone().filter(|_| can_resume).map(conversation),
+            turns: plan.keeps_turns.then(|| TurnFiles {
+                file: plan.files.turns(),
+                earlier: turns_of_attempts(&plan.files, plan.row.attempt),
+            }),
             limits: RequestLimits {
                 turns: plan.terms.turns,
                 wall: plan.terms.wall(),

@@ -34,6 +34,9 @@ pub(crate) struct SessionPlan {
     pub(crate) fresh: Option<FreshStart>,
     /// Where its home outlives it, so that a later session can go on with its conversation.
     pub(crate) keeps_home: Option<PathBuf>,
+    /// Whether our own loop goes on at the turn in which an earlier attempt was cut off: only where
+    /// the calls of that turn may be made again.
+    pub(crate) keeps_turns: bool,
     /// Used in place of the role's own text.
     pub(crate) system_prompt: Option<String>,
     /// Where it works.

@@ -440,6 +440,7 @@ impl SpawnSite<'_> {
             conversation,
             fresh: None,
             keeps_home: None,
+            keeps_turns: false,
             system_prompt: settings.system_prompt.clone(),
             dir: settings.dir.clone(),
             files: self.workspace.run_files(self.id).alone(),

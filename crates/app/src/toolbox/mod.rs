@@ -37,7 +37,8 @@ use places::ViewedFiles;
 use question::Refusal;
 
 pub use resources::RESOURCE_TEMPLATES;
-pub use spore_tools::graph::{Declared, declared, declared_for};
+pub use spore_tools::Declared;
+pub use spore_tools::graph::{declared, declared_for};
 pub use spore_tools::remote::{Ask, Contents, Remote, Resource, Told};
 pub use spore_tools::{ToolAnswer as Answer, misfit};
 pub use token::{HttpToken, http_token};

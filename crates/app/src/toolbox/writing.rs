@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 use spore_model::Fault;
+use spore_tools::Declared;
 use spore_tools::ToolAnswer;
-use spore_tools::graph::{Declared, declared};
+use spore_tools::graph::declared;
 
 use super::Toolbox;
 use super::question::{Refusal, ToolRequest, answer};

@@ -69,6 +69,22 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
+    /// Prints a document, or writes it where it was asked for, to the letter.
+    pub(super) fn document(&self, ui: &mut Ui, around: &Surroundings, text: &str) -> Result<()> {
+        let Some(file) = &self.output else {
+            ui.answer_as_is(&text, || text.to_owned());
+            return Ok(());
+        };
+        let credentials = around.credentials.known();
+        write(&around.cwd.join(file), credentials.strike(text).trim_end())?;
+        ui.note(&format!("Written to {}.", spore_plain::path(file)));
+        Ok(())
+    }
+
     /// Prints the answer, or writes it where it was asked for.
     pub(super) fn answer(
         &self,

@@ -82,6 +82,8 @@ signals! {
     SimilarBest "similar_best" Largest,
     DirectorySimilar "directory_similar" Largest,
     DirectoryText "directory_text" Largest,
+    /// What investigations said of the file and its directory.
+    Summary "summary" Largest,
     IsTest "is_test" Share,
     TestAsked "test_asked" Share,
     TestOfRepair "test_of_repair" Share,

@@ -58,6 +58,7 @@ impl<'a> Asked<'a> {
             memory: &[],
             semantic: self.semantic,
             read: &read,
+            places: None,
         };
         let kind = match self.seed {
             true => RankerKind::Seed,

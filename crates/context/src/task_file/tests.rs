@@ -23,6 +23,7 @@ fn sample() -> Compiled {
     let print = item("Printer::print_path", "src/printer.rs", 40, 60);
     let main = item("main", "src/main.rs", 1, 9);
     Compiled {
+        places: Vec::new(),
         task: "printer: print paths relative to the root\n\nAbsolute paths are hard to read."
             .into(),
         ranker: "fitted".into(),

@@ -8,7 +8,7 @@ use crate::tree::{Dir, File, Tree};
 use std::os::unix::ffi::OsStrExt;
 
 /// Rises with every change of what the passes are told.
-pub const PROMPT_VERSION: &str = "1";
+pub const PROMPT_VERSION: &str = "2";
 
 /// Who writes entries: entries of another writer, model or prompt are not mixed with its own.
 #[derive(Clone, PartialEq, Eq, Debug)]

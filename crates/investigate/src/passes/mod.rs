@@ -5,6 +5,7 @@
 //! degrades by itself: without a survey the loops run without one, without a plan every directory
 //! has the default, without a synthesis the brief is made of the entries.
 
+mod estimate;
 mod evaluation;
 mod grounding;
 mod key;
@@ -14,6 +15,7 @@ mod prompt;
 mod survey;
 mod synthesis;
 
+pub use estimate::{InvestigationEstimate, PassEstimate, SessionNeed};
 pub use evaluation::{DirectoryLook, PlanEvaluation};
 pub use grounding::{DOUBTFUL, names_in, unknown_names};
 pub use key::{ChildSummary, PROMPT_VERSION, SummaryWriter, directory_key, file_key, text_digest};
@@ -21,7 +23,9 @@ pub use order::LoopOrder;
 pub use plan::{DirectoryPlan, PlanTier};
 pub use prompt::{DirectoryBrief, directory_prompt, plan_prompt, survey_prompt, synthesis_prompt};
 pub use survey::{PROTECTED_TOOLS, Survey};
-pub use synthesis::{PassReport, SynthesisInput, mechanical, partial_summary};
+pub use synthesis::{
+    PassReport, SynthesisGroup, SynthesisInput, groups, mechanical, partial_summary,
+};
 
 /// Survey and plan have so many turns.
 pub const SHORT_TURNS: u32 = 3;

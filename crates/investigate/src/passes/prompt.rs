@@ -1,6 +1,7 @@
 //! What each pass is told. Names and texts of the tree stand between fences as data: no name
 //! and no summary is an instruction.
 
+use crate::mime::mime_of;
 use crate::report::ScanReport;
 use crate::shown::{path_text, size_text};
 use crate::tree::{Dir, Tree};
@@ -117,8 +118,7 @@ fn listing(brief: &DirectoryBrief<'_>) -> String {
     let mut text = String::new();
     for file in files.iter().take(LISTED) {
         let name = path_text(file.name.as_ref());
-        let kind = file.language.map(|language| language.name()).or(file.description);
-        let kind = kind.map_or_else(|| file.category.to_string(), str::to_owned);
+        let kind = mime_of(file);
         let lines = if file.lines > 0 { format!(", {} lines", file.lines) } else { String::new() };
         let size = size_text(file.size);
         text.push_str(&format!("{} {size}{lines}, {kind}\n", spore_plain::name(&name)));

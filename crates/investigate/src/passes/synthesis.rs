@@ -63,6 +63,47 @@ impl SynthesisInput {
     }
 }
 
+/// Directories that one session of a first tier sums up, so that a later one has room for all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SynthesisGroup {
+    /// The first and the last of them, as people call them.
+    pub name: String,
+    pub summaries: Vec<(String, String)>,
+}
+
+/// Returns the groups in which a tree is summed up first; none where one session has room for all.
+/// A group is neighbours in the order of paths, so what belongs together stays together.
+pub fn groups(summaries: &[(String, String)]) -> Vec<SynthesisGroup> {
+    if SynthesisInput::of(summaries).left_out == 0 {
+        return Vec::new();
+    }
+    let mut by_path: Vec<&(String, String)> = summaries.iter().collect();
+    by_path.sort_by(|a, b| a.0.split('/').cmp(b.0.split('/')));
+    let mut groups: Vec<SynthesisGroup> = Vec::new();
+    let mut room = 0;
+    for (path, summary) in by_path {
+        let summary = spore_plain::cut(summary, SUMMARY_BYTES).into_owned();
+        let bytes = path.len() + summary.len();
+        match groups.last_mut().filter(|_| bytes <= room) {
+            Some(group) => {
+                group.summaries.push((path.clone(), summary));
+                room -= bytes;
+            }
+            None => {
+                let name = path.clone();
+                groups.push(SynthesisGroup { name, summaries: vec![(path.clone(), summary)] });
+                room = TOLD_BYTES.saturating_sub(bytes);
+            }
+        }
+    }
+    for group in &mut groups {
+        if let Some((last, _)) = group.summaries.last().filter(|(last, _)| *last != group.name) {
+            group.name = format!("{} to {last}", group.name);
+        }
+    }
+    groups
+}
+
 fn depth(path: &str) -> usize {
     if path == "." { 0 } else { path.split('/').count() }
 }
@@ -132,6 +173,21 @@ mod tests {
         let files = [("a.rs".to_owned(), "Adds.".to_owned())];
         assert_eq!(partial_summary(&files, 3), "Described in part, 1 of 3 files. a.rs: Adds.");
         assert!(partial_summary(&[], 3).starts_with("Not described"));
+    }
+
+    #[test]
+    fn what_one_session_has_room_for_is_one_group_and_more_is_several() {
+        assert_eq!(groups(&summaries(100)), []);
+        let long: Vec<(String, String)> =
+            (0..1_000).map(|at| (format!("d{:03}/e", at), "word ".repeat(200))).collect();
+        let groups = groups(&long);
+        assert!(groups.len() > 1 && groups.len() < 20, "{}", groups.len());
+        assert!(groups[0].name.starts_with("d000/e to d"), "{}", groups[0].name);
+        let all: usize = groups.iter().map(|group| group.summaries.len()).sum();
+        assert_eq!(all, long.len());
+        for group in &groups {
+            assert_eq!(SynthesisInput::of(&group.summaries).left_out, 0, "{}", group.name);
+        }
     }
 
     proptest! {

@@ -2,10 +2,10 @@
 
 use spore_model::{LedgerEntry, RunKind, Timestamp, Usd};
 
-use super::page;
 use super::words::took;
 use crate::spending::SpendingLine;
 use crate::timeline::{RunTimeline, TimelineEntry};
+use spore_plain::page;
 
 const WIDTH: f64 = 960.0;
 /// Where names end and time begins.

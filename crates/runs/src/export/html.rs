@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::account::{BounceChange, GateLog, RunAccount};
-use super::page::{HtmlTable, badge, block, page, text};
+use super::badge::badge;
 use super::words::{moment, ruling, took};
 use super::{change, charts};
 use crate::report::{BounceReport, RunReport};
 use crate::timeline::RunTimeline;
+use spore_plain::page::{HtmlTable, block, page, text};
 
 pub(super) fn run(account: &RunAccount) -> String {
     let RunAccount { report, timeline, changes, logs } = account;

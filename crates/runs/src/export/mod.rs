@@ -2,15 +2,15 @@
 //!
 //! Pure: records in, text out. It always holds that a document needs nothing from elsewhere (no
 //! script, no network, no other file), that it is the same each time for the same records, and that
-//! nothing foreign in it acts: every such text leaves through [`page::text`] or [`page::block`] in
+//! nothing foreign in it acts: every such text leaves through [`spore_plain::page::text`] or [`spore_plain::page::block`] in
 //! HTML, and as code in Markdown.
 
 mod account;
+mod badge;
 mod change;
 mod charts;
 mod html;
 mod markdown;
-mod page;
 mod period;
 mod words;
 

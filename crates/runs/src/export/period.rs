@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use super::account::PeriodAccount;
+use super::badge::badge;
 use super::charts;
 use super::markdown::{code, table};
-use super::page::{HtmlTable, badge, page, text};
 use super::words::{moment, took};
 use crate::spending::SpendingReport;
 use crate::stats::RunStats;
+use spore_plain::page::{HtmlTable, page, text};
 
 /// More runs than this are summed up and have no line.
 const MOST_LINES: usize = 1000;

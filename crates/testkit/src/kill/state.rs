@@ -33,9 +33,10 @@ pub(super) fn canonical(
         "status": shown["status"],
         "tree": shown["run"]["tree_hash"],
         "bounces": bounces(&shown),
-        "parts": parts(&shown, &lost),
+        "parts": parts(&shown, traits, &lost),
         "refs": refs(env, &run, &names),
         "ledger": in_order(traits, ledger(&shown, traits, point, tally)),
+        "turns": traits.goes_on.then(|| turns(&shown)),
         "events": in_order(traits, events(env, &run, traits, &lost, &names, point, tally)),
         "graph": graph(env, &run),
         "work_tree": env.git(&["status", "--porcelain"]),
@@ -52,7 +53,7 @@ fn in_order(traits: CommandTraits, mut values: Vec<Value>) -> Vec<Value> {
 }
 
 /// The layers of a flow. What a session costs that was run again is not compared.
-fn parts(shown: &Value, lost: &BTreeSet<String>) -> Vec<String> {
+fn parts(shown: &Value, traits: CommandTraits, lost: &BTreeSet<String>) -> Vec<String> {
     let parts = shown["parts"].as_array().cloned().unwrap_or_default();
     let mut told: Vec<String> = parts
         .iter()
@@ -60,6 +61,7 @@ fn parts(shown: &Value, lost: &BTreeSet<String>) -> Vec<String> {
         .map(|part| {
             // A layer's turns are those of all its sessions, one that was cut off included.
             let (attempt, turns) = match part["kind"] == "session" {
+                true if traits.goes_on => (&Value::Null, &Value::Null),
                 true => (&Value::Null, &part["turns"]),
                 false => (&part["attempt"], &Value::Null),
             };
@@ -157,6 +159,19 @@ impl MadeNames {
     }
 }
 
+/// All turns that were paid for, and what they used: a turn that was heard is never paid for again.
+fn turns(shown: &Value) -> Value {
+    let rows = shown["ledger"].as_array().unwrap();
+    let sum = |of: &dyn Fn(&Value) -> &Value| -> u64 {
+        rows.iter().map(|row| of(row).as_u64().unwrap_or(0)).sum()
+    };
+    json!([
+        sum(&|row| &row["turns"]),
+        sum(&|row| &row["usage"]["input_tokens"]),
+        sum(&|row| &row["usage"]["output_tokens"]),
+    ])
+}
+
 /// What each session cost that has an end. A real agent goes on with a conversation that was cut
 /// off, so that its calls are spread over two sessions: what they come to is for a test that knows
 /// the model.
@@ -170,7 +185,7 @@ fn ledger(shown: &Value, traits: CommandTraits, point: &str, tally: &mut KillTal
     }
     rows.iter()
         .filter(|row| row["interrupted"] == false)
-        .map(|row| match traits.foreign {
+        .map(|row| match traits.foreign || traits.goes_on {
             true => json!([row["role"], row["backend"]]),
             false => {
                 json!([row["role"], row["backend"], row["turns"], row["usage"], row["cost"]])
@@ -213,13 +228,15 @@ fn events(
             *keys.entry(format!("{kind} of {about}")).or_default() += 1;
             // A real agent that goes on in its conversation calls no tool again whose result it
             // has: which tools were used is spread over two sessions, like what they cost.
-            if traits.foreign && kind == "tools.used" {
+            if (traits.foreign || traits.goes_on) && kind == "tools.used" {
                 continue;
             }
             let payload = names.replaced(&event["payload"].to_string());
             let payload = plain(&without_run(&payload, run));
             let mut payload = without_commit(&payload);
-            if let Some(fields) = payload.as_object_mut().filter(|_| traits.foreign) {
+            if let Some(fields) =
+                payload.as_object_mut().filter(|_| traits.foreign || traits.goes_on)
+            {
                 fields.retain(|name, _| !["turns", "usage", "cost", "tools"].contains(&&name[..]));
             }
             kept.push(json!([event["source"], kind, payload]));
@@ -287,7 +304,9 @@ fn files(
                 // A claim names its process, and means nothing once no process holds it.
                 "lock" => String::new(),
                 // A real agent makes up ids of its own and tells times and places all through.
-                _ if traits.foreign && name.ends_with("transcript.jsonl") => String::new(),
+                _ if (traits.foreign || traits.goes_on) && name.ends_with("transcript.jsonl") => {
+                    String::new()
+                }
                 _ => plain(&without_run(&names.replaced(&without_place(env, &path)), run)),
             };
             let content = match name.as_str() {

@@ -32,6 +32,7 @@ fn scene() -> InvocationScene {
         mcp_servers: Vec::new(),
         schema: None,
         resume: None,
+        turns: None,
         limits: RequestLimits { turns: 7, wall: Duration::from_secs(60), idle: None, usd: None },
         token: SessionToken::new("0123456789abcdef").unwrap(),
         transcript: dir.path().join("session/transcript.jsonl"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use serde_json::{Value, json};
+use spore_agent::api::is_own_loop;
 use spore_investigate::passes::{
     ChildSummary, DirectoryBrief, DirectoryLook, LoopOrder, PlanTier, directory_key,
     directory_prompt, file_key, partial_summary, text_digest,
@@ -13,8 +14,9 @@ use spore_investigate::{EntryKind, path_text};
 use spore_model::{Begun, BudgetId, Node, Outcome, StepKey, Usd};
 use spore_tools::investigation::{InvestigationPass, declared_for_pass};
 
+use super::ground::named;
 use super::pass_run::{DirectoryCounts, LoopShape, PassRun, Stop};
-use super::served::{PassTools, named};
+use super::served::PassTools;
 use super::sessions::{PassSession, waits};
 use crate::base::error::bug;
 use crate::{Progress, Result, Update};
@@ -33,12 +35,12 @@ pub(super) struct LoopsDone {
 }
 
 /// One directory to be looked at.
-struct LoopWork {
+pub(super) struct LoopWork {
     at: usize,
     path: String,
     key: String,
     tier: PlanTier,
-    turns: u32,
+    pub(super) turns: u32,
     children: Vec<ChildSummary>,
     /// What was said of it and is to be made surer.
     before: Option<String>,
@@ -101,7 +103,7 @@ impl PassRun<'_> {
 
     /// Returns what is to be done about a directory whose children are settled; nothing where
     /// what is known of it holds.
-    fn work(&self, at: usize, shape: &LoopShape) -> Option<LoopWork> {
+    pub(super) fn work(&self, at: usize, shape: &LoopShape) -> Option<LoopWork> {
         let dir = &self.ground.tree.dirs[at];
         let path = named(&dir.path);
         let tier = shape.plan.tier(&path);
@@ -141,6 +143,14 @@ impl PassRun<'_> {
         let mut done = LoopsDone::default();
         let jobs = self.settings.jobs.max(1);
         let (mut active, mut silent, mut failed) = (0, 0, None);
+        let total =
+            (0..tree.dirs.len()).filter(|at| self.work(*at, shape).is_some()).count() as u64;
+        let told = |done: &LoopsDone| Update::Looking {
+            done: done.counts.looked_at,
+            total: total.max(done.counts.looked_at),
+            spent: self.spent(),
+            budget: self.settings.budget,
+        };
         std::thread::scope(|scope| {
             let (send, receive) = channel();
             loop {
@@ -175,7 +185,10 @@ impl PassRun<'_> {
                         active -= 1;
                         order.settle(at);
                         match *ended {
-                            Ok(end) => self.count_ended(end, &mut done, &mut silent),
+                            Ok(end) => {
+                                self.count_ended(end, &mut done, &mut silent);
+                                progress.update(&told(&done));
+                            }
                             Err(error) => failed = Some(error),
                         }
                     }
@@ -262,14 +275,15 @@ impl PassRun<'_> {
             Ok(had) => had,
             Err(error) => {
                 self.settle(node, Usd::ZERO);
+                self.flush(work, &tools, &error.to_string(), true)?;
                 return Err(error);
             }
         };
-        self.settle(node, had.booking.cost.usd);
+        self.settle(node, had.spent);
         let handed_in = tools.state().handed_in.take();
         let is_stopped = waits(had.report.outcome) && handed_in.is_none();
-        let is_spent = handed_in.is_none() && had.booking.cost.usd >= usd;
-        let is_silent = handed_in.is_none() && had.report.turns == 0;
+        let is_spent = handed_in.is_none() && had.spent >= usd;
+        let is_silent = handed_in.is_none() && had.turns == 0;
         if handed_in.is_none() {
             let why = had.report.reason.as_deref().unwrap_or("it ended without a report");
             self.flush(work, &tools, why, is_stopped || is_spent || is_silent)?;
@@ -281,7 +295,7 @@ impl PassRun<'_> {
         }
         let known = self.ground.summaries.of(EntryKind::Directory, &work.path);
         let field = |name: &str| known.as_ref().and_then(|node| node.metadata[name].as_f64());
-        let turns = (work.turns, had.report.turns);
+        let turns = (work.turns, had.turns);
         let report = DirectoryLook::new(
             &work.path,
             work.tier,
@@ -289,13 +303,16 @@ impl PassRun<'_> {
             field("completeness"),
             field("confidence"),
         );
+        if handed_in.is_some() {
+            self.ground.summaries.settle_flags(&work.path, ticket.time().map_err(bug)?)?;
+        }
         self.record((&step, &ticket), &had, &report)?;
         let silent = is_silent.then(|| had.report.reason.clone().unwrap_or_default());
         let is_partial = handed_in.is_none();
         Ok(LoopEnd { report: Some(report), is_partial, stop: None, silent })
     }
 
-    fn prepare(
+    pub(super) fn prepare(
         &self,
         work: &LoopWork,
         shape: &LoopShape,
@@ -318,7 +335,9 @@ impl PassRun<'_> {
             left_out,
             ..PassTools::new(&self.ground, InvestigationPass::Directory, self.writer(), at)
         };
-        let described = self.described(work.at);
+        // What this very loop wrote before it was cut off it knows, where it can go on.
+        let goes_on = is_own_loop(&self.settings.backend) || self.agent.capabilities().resume;
+        let described = self.described(work.at, |node| !goes_on || node.run != Some(self.run_id()));
         let prompt = directory_prompt(&DirectoryBrief {
             tree: &self.ground.tree,
             dir: &self.ground.tree.dirs[work.at],
@@ -338,14 +357,15 @@ impl PassRun<'_> {
     }
 
     /// The files right in a directory whose entries hold, with what is said of them.
-    fn described(&self, at: usize) -> Vec<(String, String)> {
+    fn described(&self, at: usize, is_told: impl Fn(&Node) -> bool) -> Vec<(String, String)> {
         let tree = &self.ground.tree;
         let files = tree.files[tree.dirs[at].files.clone()].iter();
         files
             .filter_map(|file| {
                 let path = named(&tree.path_of(file));
                 let key = file_key(file, &path, &self.writer());
-                let node = self.ground.summaries.holding(EntryKind::File, &path, &key)?;
+                let node = self.ground.summaries.holding(EntryKind::File, &path, &key);
+                let node = node.filter(&is_told)?;
                 Some((path_text(file.name.as_ref()), node.content))
             })
             .collect()
@@ -356,7 +376,7 @@ impl PassRun<'_> {
     fn flush(&self, work: &LoopWork, tools: &PassTools, why: &str, again: bool) -> Result<()> {
         let tree = &self.ground.tree;
         let dir = &tree.dirs[work.at];
-        let described = self.described(work.at);
+        let described = self.described(work.at, |_| true);
         let written = self.ground.summaries.holding(EntryKind::Directory, &work.path, &work.key);
         let (summary, confidence) = match written {
             Some(node) => (node.content, node.metadata["confidence"].as_f64().unwrap_or(0.3)),

@@ -5,6 +5,10 @@
 //! decided by the key of its entry alone, when all its children are settled, so nothing that
 //! still holds is paid for again, and an edit ends where no summary changes.
 
+mod estimate;
+mod ground;
+mod keeping;
+mod looking;
 mod loops;
 mod pass_run;
 mod served;
@@ -14,7 +18,7 @@ mod summaries;
 
 use std::collections::BTreeMap;
 
-use spore_investigate::artefacts::{FLAGS, PLAN, PLAN_EVALUATION};
+use spore_investigate::artefacts::{PLAN, PLAN_EVALUATION};
 use spore_investigate::passes::{
     ChildSummary, DirectoryLook, PROMPT_VERSION, PassReport, PlanEvaluation, SummaryWriter,
     directory_key, file_key,
@@ -26,11 +30,11 @@ use spore_store::Journal;
 use super::shared::{InvestigationRun, InvestigationSettings, named};
 use crate::base::files::pretty;
 use crate::{Progress, Result};
+use ground::Ground;
 use pass_run::LoopShape;
-pub use pass_run::{DirectoryCounts, PassesReport, RaisedFlag};
+pub use pass_run::{DirectoryCounts, PassesReport};
 pub(super) use pass_run::{PassRun, Stop};
-use served::Ground;
-use summaries::Summaries;
+pub(super) use summaries::{BRIEF, Summaries, below};
 
 impl PassRun<'_> {
     /// Does what is missing, and says what is known then.
@@ -58,7 +62,7 @@ impl PassRun<'_> {
         let told = PassesReport {
             brief: report.brief,
             detailed: report.detailed,
-            flags: self.flags()?,
+            flags: self.ground.summaries.flags(),
             survey: shape.survey,
             directories: done.counts,
             sessions: ledger.len() as u64,
@@ -85,25 +89,6 @@ impl PassRun<'_> {
         let text = format!("{}\n\n{}\n", report.brief, report.detailed);
         around.write_file(&file(spore_investigate::artefacts::BRIEF), text.as_bytes())
     }
-
-    /// The flags of this run, each once, worst first.
-    fn flags(&self) -> Result<Vec<RaisedFlag>> {
-        let text = crate::base::files::read_text(&self.ground.files.file(FLAGS))?;
-        let mut flags: Vec<RaisedFlag> = Vec::new();
-        for line in text.unwrap_or_default().lines() {
-            let Ok(flag) = serde_json::from_str::<RaisedFlag>(line) else { continue };
-            if !flags.contains(&flag) {
-                flags.push(flag);
-            }
-        }
-        let rank = |flag: &RaisedFlag| match flag.severity.as_str() {
-            "critical" => 0,
-            "concern" => 1,
-            _ => 2,
-        };
-        flags.sort_by_key(|flag| (rank(flag), flag.path.clone()));
-        Ok(flags)
-    }
 }
 
 /// Marks what models said of places that have changed since: it is kept, and known to be old.
@@ -113,24 +98,47 @@ pub(super) fn mark_stale(
     tree: &Tree,
     at: Timestamp,
 ) -> Result<u64> {
+    let summaries = summaries_of(investigation, settings)?;
+    let standing = StandingOf::new(tree, &summaries);
+    summaries.mark_stale(|kind, path, node| standing.holds(kind, path, node), at)
+}
+
+/// What is known of the places of a target.
+pub(super) fn summaries_of(
+    investigation: &InvestigationRun<'_>,
+    settings: &InvestigationSettings,
+) -> Result<Summaries> {
     let InvestigationRun { workspace, config, run, .. } = *investigation;
     let scope = settings.asked.scan.scope().word();
-    let base = named(&settings.base);
-    let summaries = Summaries::open(workspace.knowledge(config)?, run, base, scope)?;
-    let places = Ground::places_of(tree);
-    let said: BTreeMap<String, String> = summaries
-        .places()
-        .into_iter()
-        .filter(|(kind, _)| *kind == EntryKind::Directory)
-        .filter_map(|(kind, path)| Some((path.clone(), summaries.of(kind, &path)?.content)))
-        .collect();
-    let holds = |kind: EntryKind, path: &str, node: &Node| {
-        let Some(&(found, at)) = places.get(path) else { return false };
+    Summaries::open(workspace.knowledge(config)?, run, named(&settings.base), scope)
+}
+
+/// Says of entries whether they are about a tree as it is.
+pub(super) struct StandingOf<'a> {
+    tree: &'a Tree,
+    places: BTreeMap<String, (EntryKind, usize)>,
+    /// Of directories.
+    said: BTreeMap<String, String>,
+}
+
+impl<'a> StandingOf<'a> {
+    pub(super) fn new(tree: &'a Tree, summaries: &Summaries) -> Self {
+        let dirs = summaries.all().into_iter();
+        let said = dirs
+            .filter(|((kind, _), _)| *kind == EntryKind::Directory)
+            .map(|((_, path), node)| (path, node.content))
+            .collect();
+        Self { tree, places: Ground::places_of(tree), said }
+    }
+
+    pub(super) fn holds(&self, kind: EntryKind, path: &str, node: &Node) -> bool {
+        let Some(&(found, at)) = self.places.get(path) else { return false };
         let text = |name: &str| node.metadata[name].as_str().unwrap_or_default().to_owned();
         let writer = SummaryWriter { backend: text("writer"), model: text("model") };
         if found != kind || text("prompt_version") != PROMPT_VERSION {
             return false;
         }
+        let tree = self.tree;
         let key = match kind {
             EntryKind::File => file_key(&tree.files[at], path, &writer),
             EntryKind::Directory => {
@@ -139,13 +147,12 @@ pub(super) fn mark_stale(
                 let children: Vec<ChildSummary> = below
                     .map(|dir| ChildSummary {
                         name: spore_investigate::path_text(dir.name().as_ref()),
-                        summary: said.get(&served::named(&dir.path)).cloned(),
+                        summary: self.said.get(&ground::named(&dir.path)).cloned(),
                     })
                     .collect();
                 directory_key(tree, dir, path, &children, &writer)
             }
         };
         text("key") == key
-    };
-    summaries.mark_stale(holds, at)
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use spore_agent::Agent;
 use spore_investigate::passes::{DirectoryPlan, SummaryWriter, Survey};
@@ -12,10 +12,13 @@ use spore_model::{Allowance, BudgetId, BudgetTree, Outcome, Park, RunId, Usd};
 use spore_store::Journal;
 use spore_tools::Root;
 
-use super::served::Ground;
+use super::ground::Ground;
 use super::summaries::Summaries;
 use crate::agents::backends::backend;
-use crate::investigate::shared::{InvestigationRun, InvestigationSettings, ReaderSettings, named};
+use crate::investigate::clearing::times_cleared;
+use crate::investigate::shared::{
+    InvestigationRun, InvestigationSettings, RaisedFlag, ReaderSettings, named,
+};
 use crate::session::broker::Broker;
 use crate::session::processes::reap;
 use crate::session::sandbox::{Enforcement, Sandboxes};
@@ -36,13 +39,6 @@ pub struct PassesReport {
     /// Why it ended before all was looked at.
     pub stopped: Option<String>,
     pub outcome: Outcome,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct RaisedFlag {
-    pub severity: String,
-    pub path: String,
-    pub finding: String,
 }
 
 /// What became of the directories.
@@ -78,6 +74,9 @@ pub(crate) struct PassRun<'a> {
     pub(super) broker: Broker,
     pub(super) enforcement: Enforcement,
     pub(super) budget: Mutex<BudgetTree>,
+    /// How often what was kept of the target was cleared away: what passes handed in before does not
+    /// count.
+    pub(super) cleared: u64,
 }
 
 impl<'a> PassRun<'a> {
@@ -119,6 +118,7 @@ impl<'a> PassRun<'a> {
             broker: Broker::start(around, workspace, config)?,
             budget: Mutex::new(BudgetTree::new(usd(settings.budget), usd(spent))),
             ground: Arc::new(ground),
+            cleared: times_cleared(&investigation.journal, &named(&asked.base))?,
             investigation,
             settings,
             asked,
@@ -148,6 +148,13 @@ impl<'a> PassRun<'a> {
         let spent = Allowance { usd: Some(spent), ..Allowance::default() };
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         budget.settle(node, spent);
+    }
+
+    /// What has been spent and set aside for good.
+    pub(super) fn spent(&self) -> Usd {
+        let budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = budget.left(BudgetTree::ROOT).usd.unwrap_or_default();
+        Usd::from_nanos(self.settings.budget.as_nanos().saturating_sub(left.as_nanos()))
     }
 
     pub(super) fn out_of_budget(&self) -> Stop {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spore_investigate::passes::{
     DirectoryPlan, PROMPT_VERSION, PassReport, SHORT_TURNS, SYNTHESIS_TURNS, Survey,
-    SynthesisInput, is_small, mechanical, plan_prompt, survey_prompt, synthesis_prompt,
-    text_digest,
+    SynthesisGroup, SynthesisInput, groups, is_small, mechanical, plan_prompt, survey_prompt,
+    synthesis_prompt, text_digest,
 };
 use spore_investigate::{EntryKind, path_text};
 use spore_model::{Begun, Outcome, StepKey};
@@ -22,13 +22,16 @@ use crate::base::error::bug;
 use crate::investigate::shared::named;
 use crate::{Progress, Result};
 
-const SURVEY: &str = "investigation.survey";
-const PLAN: &str = "investigation.plan";
-const SYNTHESIS: &str = "investigation.synthesis";
+pub(super) const SURVEY: &str = "investigation.survey";
+pub(super) const PLAN: &str = "investigation.plan";
+pub(super) const SYNTHESIS: &str = "investigation.synthesis";
 
 /// How deep the tree is that a survey sees, and how many directories of it.
 const PREVIEW_DEPTH: usize = 2;
 const PREVIEW: usize = 300;
+
+/// Parts of a tree by name, with what was said of each.
+type PartsTold = Vec<(String, String)>;
 
 impl PassRun<'_> {
     /// What shapes the loops as far as it is known without asking.
@@ -47,8 +50,7 @@ impl PassRun<'_> {
             return Ok((LoopShape::default(), None));
         }
         let ask = self.survey_text();
-        let asked =
-            ShortAsk { pass: InvestigationPass::Survey, kind: SURVEY, key: self.survey_key() };
+        let asked = ShortAsk::named(InvestigationPass::Survey, SURVEY, self.survey_key());
         let (survey, stop) = self.hand_in(&asked, ask, SHORT_TURNS, progress)?;
         let survey = survey.as_ref().and_then(Survey::read);
         if stop.is_some() {
@@ -64,7 +66,7 @@ impl PassRun<'_> {
             .collect();
         let ask = plan_prompt(&self.ground.tree, survey.as_ref(), &known);
         let key = self.plan_key(survey.as_ref());
-        let asked = ShortAsk { pass: InvestigationPass::Plan, kind: PLAN, key };
+        let asked = ShortAsk::named(InvestigationPass::Plan, PLAN, key);
         let (plan, stop) = self.hand_in(&asked, ask, SHORT_TURNS, progress)?;
         let plan = plan.as_ref().and_then(DirectoryPlan::read).unwrap_or_default();
         Ok((LoopShape { survey, plan }, stop))
@@ -82,20 +84,68 @@ impl PassRun<'_> {
             let brief = self.scan.brief.clone();
             return Ok((PassReport { brief, detailed: String::new() }, None));
         }
-        let input = SynthesisInput::of(summaries);
+        let mut tiers = summaries.to_vec();
+        let mut stopped = stop.cloned();
+        // Where one session has no room for all, parts are summed up first, until what was said of
+        // them fits.
+        loop {
+            let parts = groups(&tiers);
+            if parts.is_empty() || stopped.is_some() {
+                break;
+            }
+            (tiers, stopped) = self.summed_up(&parts, shape, progress)?;
+        }
+        let input = SynthesisInput::of(&tiers);
         let target = named(&self.asked.base);
         let ask = synthesis_prompt(&target, &input, shape.survey.as_ref());
         let key = self.key(InvestigationPass::Synthesis, &ask);
         if let Some(known) = self.cached(SYNTHESIS, &key)? {
             return Ok((known, None));
         }
-        if stop.is_some() {
-            return Ok((mechanical(summaries), None));
+        if stopped.is_some() {
+            return Ok((mechanical(summaries), stopped.filter(|_| stop.is_none())));
         }
-        let asked = ShortAsk { pass: InvestigationPass::Synthesis, kind: SYNTHESIS, key };
+        let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key);
         let (report, stop) = self.hand_in(&asked, ask, SYNTHESIS_TURNS, progress)?;
         let report = report.as_ref().and_then(PassReport::read);
         Ok((report.unwrap_or_else(|| mechanical(summaries)), stop))
+    }
+
+    /// Has each of these parts summed up; one that was not stands for itself, cut short.
+    fn summed_up(
+        &self,
+        parts: &[SynthesisGroup],
+        shape: &LoopShape,
+        progress: &mut dyn Progress,
+    ) -> Result<(PartsTold, Option<Stop>)> {
+        let mut told = Vec::with_capacity(parts.len());
+        let mut stopped = None;
+        for part in parts {
+            let ask = synthesis_prompt(
+                &part.name,
+                &SynthesisInput::of(&part.summaries),
+                shape.survey.as_ref(),
+            );
+            let key = self.key(InvestigationPass::Synthesis, &ask);
+            let place = format!("synthesis-{}", &key[..16]);
+            let asked = ShortAsk {
+                step: StepKey::synthesis_group(&key[..16]),
+                place,
+                ..ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key.clone())
+            };
+            let report = match stopped {
+                Some(_) => self.cached(SYNTHESIS, &key)?,
+                None => {
+                    let (report, stop) = self.hand_in(&asked, ask, SYNTHESIS_TURNS, progress)?;
+                    stopped = stop;
+                    report
+                }
+            };
+            let report: Option<PassReport> = report.as_ref().and_then(PassReport::read);
+            let report = report.unwrap_or_else(|| mechanical(&part.summaries));
+            told.push((part.name.clone(), format!("{} {}", report.brief, report.detailed)));
+        }
+        Ok((told, stopped))
     }
 
     /// Has a pass hand in its one thing. Nothing where it failed; the caller goes on without.
@@ -109,7 +159,7 @@ impl PassRun<'_> {
         if let Some(known) = self.cached::<Value>(asked.kind, &asked.key)? {
             return Ok((Some(known), None));
         }
-        let step = StepKey::named(asked.pass.as_str());
+        let step = asked.step.clone();
         let ticket = match self.begin::<Value>(&step)? {
             Begun::Done(Value::Null) => return Ok((None, None)),
             Begun::Done(done) => {
@@ -127,13 +177,13 @@ impl PassRun<'_> {
         let session = PassSession {
             pass: asked.pass,
             name: format!("{} {}", asked.pass.as_str(), named(&self.asked.base)),
-            place: format!("passes/{}", asked.pass.as_str()),
+            place: format!("passes/{}", asked.place),
             prompt,
             tools: Arc::clone(&tools),
             turns,
         };
         let had = self.have(session, (&step, &ticket), usd, progress)?;
-        self.settle(node, had.booking.cost.usd);
+        self.settle(node, had.spent);
         let handed_in = tools.state().handed_in.take();
         if waits(had.report.outcome) && handed_in.is_none() {
             self.book_stopped(&had)?;
@@ -147,16 +197,17 @@ impl PassRun<'_> {
         Ok((handed_in, None))
     }
 
-    fn is_small(&self) -> bool {
+    pub(super) fn is_small(&self) -> bool {
         let totals = &self.scan.totals;
         is_small(totals.files, self.ground.tree.dirs.len() as u64)
     }
 
-    fn survey_text(&self) -> String {
+    pub(super) fn survey_text(&self) -> String {
         let tools = declared_for_pass(InvestigationPass::Directory);
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let mut preview = String::new();
-        let dirs = self.ground.tree.dirs.iter().filter(|dir| dir.depth() <= PREVIEW_DEPTH);
+        let depth = self.asked.asked.scan.depth.map_or(PREVIEW_DEPTH, |depth| depth as usize);
+        let dirs = self.ground.tree.dirs.iter().filter(|dir| dir.depth() <= depth);
         for dir in dirs.take(PREVIEW) {
             let path = named(&dir.path);
             let files = self.ground.tree.files[dir.files.clone()].iter().take(12);
@@ -166,19 +217,19 @@ impl PassRun<'_> {
         survey_prompt(self.scan, &preview, &names)
     }
 
-    fn survey_key(&self) -> String {
+    pub(super) fn survey_key(&self) -> String {
         self.key(InvestigationPass::Survey, &self.survey_text())
     }
 
-    fn plan_key(&self, survey: Option<&Survey>) -> String {
+    pub(super) fn plan_key(&self, survey: Option<&Survey>) -> String {
         self.key(InvestigationPass::Plan, &plan_prompt(&self.ground.tree, survey, &[]))
     }
 
     /// What a pass was asked, by whom, and for which run where all is wanted anew.
-    fn key(&self, pass: InvestigationPass, prompt: &str) -> String {
+    pub(super) fn key(&self, pass: InvestigationPass, prompt: &str) -> String {
         let choice = self.choice(pass);
         let fresh = self.asked.asked.fresh.then(|| self.run_id().to_string());
-        let words = json!([pass.as_str(), PROMPT_VERSION, choice, prompt, fresh]);
+        let words = json!([pass.as_str(), PROMPT_VERSION, choice, prompt, fresh, self.cleared]);
         text_digest(&words.to_string())
     }
 }
@@ -189,6 +240,17 @@ struct ShortAsk {
     /// Where what it hands in is kept, and under which key.
     kind: &'static str,
     key: String,
+    step: StepKey,
+    /// Where its files are, below those of all passes.
+    place: String,
+}
+
+impl ShortAsk {
+    /// A pass that there is one of.
+    fn named(pass: InvestigationPass, kind: &'static str, key: String) -> Self {
+        let step = StepKey::named(pass.as_str());
+        Self { pass, kind, key, step, place: pass.as_str().to_owned() }
+    }
 }
 
 impl Stop {

@@ -9,41 +9,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use spore_investigate::EntryKind;
-use spore_investigate::passes::text_digest;
+use spore_investigate::passes::{PassReport, text_digest};
 use spore_model::{Edge, EdgeId, EdgeKind, Node, NodeClass, NodeId, RunId, Timestamp};
 use spore_store::{Knowledge, NodeQuery};
 
 use crate::Result;
 use crate::base::stores::ProjectKnowledge;
-use crate::investigate::entries::place_node;
+use crate::investigate::shared::RaisedFlag;
+use crate::knowledge::places::{FLAG, place_node, severity_rank, summary_kind};
 
 /// A place: a file or a directory, from the target.
 pub(crate) type SummaryPlace = (EntryKind, String);
 
-/// The kind of the node that holds what is said about a place.
-pub(crate) const fn summary_kind(kind: EntryKind) -> &'static str {
-    match kind {
-        EntryKind::Directory => "directory_summary",
-        EntryKind::File => "file_summary",
-    }
-}
-
-const FLAG: &str = "flag";
-const BRIEF: &str = "investigation_brief";
+pub(crate) const BRIEF: &str = "investigation_brief";
 
 /// What is known of places, as this run sees it.
-pub(super) struct Summaries {
+pub(crate) struct Summaries {
     knowledge: ProjectKnowledge,
     run: RunId,
     /// Where the target is, from the project's root; `.` is the root itself.
     base: String,
     scope: String,
     known: Mutex<BTreeMap<SummaryPlace, Node>>,
+    /// What was flagged and stands.
+    flags: Mutex<Vec<Node>>,
 }
 
 impl Summaries {
     /// Reads what is known of the places below the target.
-    pub(super) fn open(
+    pub(crate) fn open(
         knowledge: ProjectKnowledge,
         run: RunId,
         base: String,
@@ -55,6 +49,7 @@ impl Summaries {
                 NodeQuery { kind: Some(summary_kind(kind).to_owned()), ..NodeQuery::default() };
             for node in knowledge.list(&query)? {
                 if node.metadata["scope"] == scope.as_str()
+                    && node.metadata["cleared"] != true
                     && let Some(below) =
                         node.metadata["place"].as_str().and_then(|place| below(&base, place))
                 {
@@ -62,7 +57,67 @@ impl Summaries {
                 }
             }
         }
-        Ok(Self { knowledge, run, base, scope, known: Mutex::new(known) })
+        let query = NodeQuery { kind: Some(FLAG.to_owned()), ..NodeQuery::default() };
+        let is_ours = |node: &Node| {
+            let place = node.metadata["path"].as_str().and_then(|place| below(&base, place));
+            node.metadata["scope"] == scope.as_str() && place.is_some() && !is_over(node)
+        };
+        let flags: Vec<Node> = knowledge.list(&query)?.into_iter().filter(is_ours).collect();
+        let (known, flags) = (Mutex::new(known), Mutex::new(flags));
+        Ok(Self { knowledge, run, base, scope, known, flags })
+    }
+
+    fn raised(&self) -> MutexGuard<'_, Vec<Node>> {
+        self.flags.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was flagged and stands, each once, worst first, by places from the target.
+    pub(crate) fn flags(&self) -> Vec<RaisedFlag> {
+        let mut flags: Vec<RaisedFlag> = Vec::new();
+        for node in self.raised().iter() {
+            let text = |name: &str| node.metadata[name].as_str().unwrap_or_default().to_owned();
+            let Some(path) = below(&self.base, &text("path")) else { continue };
+            let flag = RaisedFlag { severity: text("severity"), path, finding: text("finding") };
+            if !flags.contains(&flag) {
+                flags.push(flag);
+            }
+        }
+        flags.sort_by_key(|flag| (severity_rank(&flag.severity), flag.path.clone()));
+        flags
+    }
+
+    /// Marks flags of earlier looks at a directory as over: it was looked at again.
+    pub(super) fn settle_flags(&self, dir: &str, at: Timestamp) -> Result<()> {
+        let dir = self.title(dir);
+        let mut flags = self.raised();
+        for node in flags.iter_mut() {
+            if node.metadata["dir"] == dir.as_str() && node.run != Some(self.run) {
+                self.knowledge.update_metadata(&node.id, &json!({ "stale": true }), at)?;
+                node.metadata["stale"] = json!(true);
+            }
+        }
+        flags.retain(|node| !is_over(node));
+        Ok(())
+    }
+
+    /// What was last said of the whole.
+    pub(crate) fn last_brief(&self) -> Result<Option<PassReport>> {
+        let query = NodeQuery { kind: Some(BRIEF.to_owned()), ..NodeQuery::default() };
+        let is_ours = |node: &&Node| {
+            node.title == self.base
+                && node.metadata["scope"] == self.scope.as_str()
+                && node.metadata["cleared"] != true
+        };
+        let nodes = self.knowledge.list(&query)?;
+        Ok(nodes.iter().find(is_ours).map(|node| {
+            let (brief, detailed) = node.content.split_once("\n\n").unwrap_or((&node.content, ""));
+            PassReport { brief: brief.to_owned(), detailed: detailed.to_owned() }
+        }))
+    }
+
+    /// Every place of which something is said, with its node.
+    pub(crate) fn all(&self) -> Vec<(SummaryPlace, Node)> {
+        self.known().iter().map(|(place, node)| (place.clone(), node.clone())).collect()
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<SummaryPlace, Node>> {
@@ -70,7 +125,7 @@ impl Summaries {
     }
 
     /// What is said about a place, whatever it was written for.
-    pub(super) fn of(&self, kind: EntryKind, path: &str) -> Option<Node> {
+    pub(crate) fn of(&self, kind: EntryKind, path: &str) -> Option<Node> {
         self.known().get(&(kind, path.to_owned())).cloned()
     }
 
@@ -80,7 +135,7 @@ impl Summaries {
     }
 
     /// The places of which something is known, in order.
-    pub(super) fn places(&self) -> Vec<SummaryPlace> {
+    pub(crate) fn places(&self) -> Vec<SummaryPlace> {
         self.known().keys().cloned().collect()
     }
 
@@ -135,7 +190,7 @@ impl Summaries {
     pub(super) fn flag(
         &self,
         path: Option<(EntryKind, &str)>,
-        flag: &Value,
+        (dir, flag): (&str, &Value),
         at: Timestamp,
     ) -> Result<()> {
         let finding = flag["finding"].as_str().unwrap_or_default();
@@ -149,10 +204,14 @@ impl Summaries {
             content: format!("{severity}: {finding}\n\n{place}"),
             agent: Some("investigate".to_owned()),
             run: Some(self.run),
-            metadata: json!({ "path": place, "severity": severity, "scope": self.scope }),
+            metadata: json!({
+                "path": place, "severity": severity, "scope": self.scope, "finding": finding,
+                "dir": self.title(dir),
+            }),
             ..Node::new(id, NodeClass::Meta, FLAG, spore_plain::line_within(finding, 120), at)
         };
-        self.knowledge.add(&[node], &[edge])?;
+        self.knowledge.add(std::slice::from_ref(&node), &[edge])?;
+        self.raised().push(node);
         Ok(())
     }
 
@@ -172,10 +231,11 @@ impl Summaries {
             ..Node::new(id, NodeClass::Meta, BRIEF, base, at)
         };
         let query = NodeQuery { kind: Some(BRIEF.to_owned()), ..NodeQuery::default() };
-        let before =
-            self.knowledge.list(&query)?.into_iter().find(|old| {
-                old.title == node.title && old.metadata["scope"] == node.metadata["scope"]
-            });
+        let before = self.knowledge.list(&query)?.into_iter().find(|old| {
+            old.title == node.title
+                && old.metadata["scope"] == node.metadata["scope"]
+                && old.metadata["cleared"] != true
+        });
         match before.filter(|old| old.id != node.id) {
             Some(old) if old.content == node.content => {}
             Some(old) => {
@@ -232,8 +292,13 @@ impl Summaries {
     }
 }
 
+/// Whether a flag is over, or was cleared away.
+fn is_over(node: &Node) -> bool {
+    node.metadata["stale"] == true || node.metadata["cleared"] == true
+}
+
 /// A place from the target, where it is below it.
-fn below(base: &str, title: &str) -> Option<String> {
+pub(crate) fn below(base: &str, title: &str) -> Option<String> {
     if base == title {
         return Some(".".to_owned());
     }

@@ -26,6 +26,7 @@ pub fn context_options(config: &Config) -> ContextOptions {
         snippet_item_lines: context.snippet_from..=context.snippet_to,
         calls: context.calls as usize,
         neighbours_of_call: context.neighbours_of_call as usize,
+        places: context.places as usize,
         lessons: lesson_rules(config),
     }
 }

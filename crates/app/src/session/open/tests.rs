@@ -78,6 +78,7 @@ fn plan(garden: &Garden, agent: Arc<dyn Agent>, confinement: SessionConfinement)
         conversation: None,
         fresh: None,
         keeps_home: None,
+        keeps_turns: false,
         system_prompt: None,
         dir: garden.root(),
         files: crate::base::run_files::SessionFiles::new(garden.root().join("s")),

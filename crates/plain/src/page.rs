@@ -1,16 +1,16 @@
-//! The frame of an HTML page, and the one way for foreign text into it.
+//! The frame of an HTML page that stands by itself, and the one way for foreign text into it.
 
 use std::borrow::Cow;
 
 /// Returns one line of foreign text as HTML: nothing in it is markup, an escape sequence, or turns
 /// the order of letters round.
-pub(super) fn text(foreign: &str) -> String {
-    escaped(&spore_plain::line(foreign))
+pub fn text(foreign: &str) -> String {
+    escaped(&crate::line(foreign))
 }
 
 /// The same for text of many lines.
-pub(super) fn block(foreign: &str) -> String {
-    escaped(&spore_plain::block(foreign))
+pub fn block(foreign: &str) -> String {
+    escaped(&crate::block(foreign))
 }
 
 fn escaped(plain: &str) -> String {
@@ -29,13 +29,13 @@ fn escaped(plain: &str) -> String {
 }
 
 /// A table whose cells are HTML already.
-pub(super) struct HtmlTable {
+pub struct HtmlTable {
     html: String,
 }
 
 impl HtmlTable {
-    /// Columns whose name begins with `#` hold numbers.
-    pub(super) fn new(columns: &[&str]) -> Self {
+    /// Begins a table. Columns whose name begins with `#` hold numbers.
+    pub fn new(columns: &[&str]) -> Self {
         let heads = columns.iter().map(|name| match name.strip_prefix('#') {
             Some(name) => format!("<th class=\"number\" scope=\"col\">{name}</th>"),
             None => format!("<th scope=\"col\">{name}</th>"),
@@ -47,7 +47,7 @@ impl HtmlTable {
     }
 
     /// Adds a row; a cell is whether it is a number, and its HTML.
-    pub(super) fn row<'c>(&mut self, cells: impl IntoIterator<Item = (bool, Cow<'c, str>)>) {
+    pub fn row<'c>(&mut self, cells: impl IntoIterator<Item = (bool, Cow<'c, str>)>) {
         self.html.push_str("<tr>");
         for (is_number, cell) in cells {
             let class = if is_number { " class=\"number\"" } else { "" };
@@ -56,28 +56,19 @@ impl HtmlTable {
         self.html.push_str("</tr>\n");
     }
 
-    pub(super) fn end(self) -> String {
+    pub fn end(self) -> String {
         self.html + "</tbody></table></div>\n"
     }
 }
 
-/// Returns a status with the colour of its kind.
-pub(super) fn badge(status: &str) -> String {
-    let kind = match status {
-        "verified" | "finished" | "supports" => "good",
-        "running" | "queued" => "open",
-        "rejected" | "escalated" | "failed" | "contradicts" | "rolled back" | "rolled_back" => {
-            "bad"
-        }
-        _ if status.starts_with("failed") => "bad",
-        _ => "wait",
-    };
-    format!("<span class=\"badge {kind}\">{}</span>", text(status))
-}
-
 /// Returns the whole page. Its policy lets nothing be fetched and no script run, whatever a body
 /// holds.
-pub(super) fn page(title: &str, body: &str) -> String {
+pub fn page(title: &str, body: &str) -> String {
+    page_with(title, "", body)
+}
+
+/// Returns a page with a style of our own beside that of all pages.
+pub fn page_with(title: &str, style: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
@@ -85,7 +76,7 @@ pub(super) fn page(title: &str, body: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
+         <title>{}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
          </body>\n</html>\n",
         text(title)
     )

@@ -1,0 +1,217 @@
+//! The tools by which a pass keeps something: entries about files and directories, a loop's report,
+//! flags. An entry is held to its rules and to what is there, and is on disk when the call is answered.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use spore_investigate::artefacts::FLAGS;
+use spore_investigate::passes::{DOUBTFUL, PROMPT_VERSION, file_key, unknown_names};
+use spore_investigate::{EntryKind, problems};
+use spore_tools::ToolAnswer;
+
+use super::ground::{named, strike_json};
+use super::served::PassTools;
+use crate::Result;
+
+/// Bytes of each file in which names are looked for, and files of a directory.
+const WORDS_BYTES: u64 = 256 << 10;
+const WORDS_FILES: usize = 400;
+
+impl PassTools {
+    pub(super) fn write_cache(&self, arguments: &Value) -> ToolAnswer {
+        let typed = arguments["path"].as_str().unwrap_or_default();
+        let Some((path, kind, at)) = self.place(typed) else { return Self::no_place(typed) };
+        let wanted =
+            if arguments["cache_type"] == "dir" { EntryKind::Directory } else { EntryKind::File };
+        let is_own = match kind {
+            EntryKind::Directory => path == self.dir,
+            EntryKind::File => {
+                named(&self.ground.tree.dirs[self.ground.tree.files[at].dir].path) == self.dir
+            }
+        };
+        if wanted != kind || !is_own {
+            let dir = &self.dir;
+            return ToolAnswer::error(format!(
+                "{path} is not this directory's to describe: only files of {dir}, and {dir} itself"
+            ));
+        }
+        self.keep(kind, &path, at, &arguments["data"], None)
+    }
+
+    /// Takes a loop's report: it is the directory's entry.
+    pub(super) fn report(&self, arguments: &Value) -> ToolAnswer {
+        let Some(&(kind, at)) = self.ground.places.get(&self.dir) else {
+            return Self::no_place(&self.dir);
+        };
+        let mut data = arguments.clone();
+        let completeness = data.as_object_mut().and_then(|data| data.remove("completeness"));
+        if data.get("confidence").is_none()
+            && let Some(known) = self.ground.summaries.holding(kind, &self.dir, &self.key)
+        {
+            data["confidence"] = known.metadata["confidence"].clone();
+        }
+        if data["confidence"].is_null() {
+            data["confidence"] = json!(0.5);
+        }
+        let dir = self.dir.clone();
+        let answer = self.keep(kind, &dir, at, &data, completeness.as_ref());
+        if !answer.is_error {
+            self.state().handed_in = Some(arguments.clone());
+        }
+        answer
+    }
+
+    pub(super) fn take(&self, arguments: &Value) -> ToolAnswer {
+        let mut handed_in = arguments.clone();
+        strike_json(&self.ground, &mut handed_in);
+        self.state().handed_in = Some(handed_in);
+        ToolAnswer::ok("taken")
+    }
+
+    /// Checks an entry by all rules, and keeps it.
+    fn keep(
+        &self,
+        kind: EntryKind,
+        path: &str,
+        at: usize,
+        data: &Value,
+        completeness: Option<&Value>,
+    ) -> ToolAnswer {
+        let mut entry = data.clone();
+        if !entry.is_object() {
+            return ToolAnswer::error("data: must be a JSON object with a summary");
+        }
+        strike_json(&self.ground, &mut entry);
+        let tree = &self.ground.tree;
+        let key = match kind {
+            EntryKind::File => {
+                let file = &tree.files[at];
+                entry["size_bytes"] = json!(file.size);
+                entry["category"] = json!(file.category);
+                entry["hash"] = json!(file.hash.to_string());
+                file_key(file, path, &self.writer)
+            }
+            EntryKind::Directory => {
+                let dir = &tree.dirs[at];
+                entry["child_count"] = json!(dir.child_count());
+                entry["dominant_category"] = json!(dir.sums.dominant());
+                entry["hash"] = json!(dir.hash.to_string());
+                self.key.clone()
+            }
+        };
+        entry["path"] = json!(path);
+        entry["relative_path"] = json!(path);
+        entry["cached_at"] = json!(self.at.to_string());
+        if let Some(completeness) = completeness {
+            entry["completeness"] = completeness.clone();
+        }
+        let found = problems(kind, &entry);
+        if !found.is_empty() {
+            let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+            return ToolAnswer::error(format!("not kept: {}", told.join("; ")));
+        }
+        let summary = entry["summary"].as_str().unwrap_or_default().to_owned();
+        let unknown = unknown_names(&summary, |name| self.is_known(name));
+        if !unknown.is_empty() {
+            if self.state().sent_back.insert(path.to_owned()) {
+                return ToolAnswer::error(format!(
+                    "not kept: these names are not there: {}. Name only what you have seen, or hand it \
+                     in again as it is to have it kept as doubtful",
+                    unknown.join(", ")
+                ));
+            }
+            let confidence = entry["confidence"].as_f64().unwrap_or(DOUBTFUL).min(DOUBTFUL);
+            entry["confidence"] = json!(confidence);
+            entry["confidence_reason"] =
+                json!(format!("names what is not there: {}", unknown.join(", ")));
+        }
+        match self.write(kind, path, &key, entry) {
+            Ok(()) => ToolAnswer::ok("kept"),
+            Err(error) => ToolAnswer::error(format!("not kept: {error}")),
+        }
+    }
+
+    /// Writes an entry that passed, with what it was written from.
+    pub(super) fn write(
+        &self,
+        kind: EntryKind,
+        path: &str,
+        key: &str,
+        mut entry: Value,
+    ) -> Result<()> {
+        let summary = entry["summary"].as_str().unwrap_or_default().to_owned();
+        if let Some(fields) = entry.as_object_mut() {
+            // It stands in the node's content.
+            fields.remove("summary");
+        }
+        entry["key"] = json!(key);
+        entry["writer"] = json!(self.writer.backend);
+        entry["model"] = json!(self.writer.model);
+        entry["prompt_version"] = json!(PROMPT_VERSION);
+        if kind == EntryKind::Directory {
+            entry["children"] = self.children.clone();
+        }
+        self.ground.summaries.keep(kind, path, &summary, entry, self.at)?;
+        Ok(())
+    }
+
+    /// Whether something of this name is there: a place of the tree, a symbol of the index, or a
+    /// word of the directory's own files.
+    fn is_known(&self, name: &str) -> bool {
+        let bare = name.split(':').next().unwrap_or(name).trim_end_matches('/');
+        if self.place(name).is_some() || self.place(bare).is_some() {
+            return true;
+        }
+        let is_end = |place: &String| {
+            place == bare || place.strip_suffix(bare).is_some_and(|rest| rest.ends_with('/'))
+        };
+        if self.ground.places.keys().any(is_end) {
+            return true;
+        }
+        let symbols =
+            |index: &spore_store::CodeIndex| index.find(name).is_ok_and(|found| !found.is_empty());
+        if self.ground.index.as_ref().is_some_and(symbols) {
+            return true;
+        }
+        let words = self.words.get_or_init(|| self.words_of_dir());
+        let parts =
+            name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|part| !part.is_empty());
+        parts.clone().count() > 0 && parts.into_iter().all(|part| words.contains(part))
+    }
+
+    fn words_of_dir(&self) -> BTreeSet<String> {
+        let tree = &self.ground.tree;
+        let Some((EntryKind::Directory, at)) = self.ground.places.get(&self.dir).copied() else {
+            return BTreeSet::new();
+        };
+        let mut words = BTreeSet::new();
+        for file in tree.files[tree.dirs[at].files.clone()].iter().take(WORDS_FILES) {
+            let path = named(&tree.path_of(file));
+            let Ok((bytes, _, _)) = self.ground.root.read_part(&path, WORDS_BYTES) else {
+                continue;
+            };
+            let text = String::from_utf8_lossy(&bytes);
+            let found = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.extend(found.filter(|word| !word.is_empty()).map(str::to_owned));
+        }
+        words
+    }
+
+    pub(super) fn flag(&self, arguments: &Value) -> ToolAnswer {
+        let mut flag = arguments.clone();
+        strike_json(&self.ground, &mut flag);
+        let typed = flag["path"].as_str().unwrap_or(&self.dir).to_owned();
+        let Some((path, kind, _)) = self.place(&typed) else { return Self::no_place(&typed) };
+        flag["path"] = json!(path);
+        flag["timestamp"] = json!(self.at.to_string());
+        let kept = self
+            .ground
+            .summaries
+            .flag(Some((kind, &path)), (&self.dir, &flag), self.at)
+            .and_then(|()| self.ground.append_once(FLAGS, &flag));
+        match kept {
+            Ok(()) => ToolAnswer::ok("ok"),
+            Err(error) => ToolAnswer::error(format!("not kept: {error}")),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What investigations said of files and directories, found again by the places they speak of.
+//!
+//! A summary or a flag has an edge to the node that the code index gives its place, whether that is
+//! indexed or not. What is said of a file is told only where the file is as it was then; of a
+//! directory, unless it is known to have changed.
+
+use std::collections::{BTreeMap, HashSet};
+
+use spore_context::retrieve::ReadFiles;
+use spore_context::{PlaceSummaries, PlaceSummary};
+use spore_investigate::{EntryKind, Hash};
+use spore_model::graph::Direction;
+use spore_model::{EdgeKind, Node, NodeId};
+use spore_store::{Knowledge, KnowledgeError, NodeQuery};
+
+/// Summaries that are looked through for the words of a task, of each kind.
+const LOOKED_THROUGH: u32 = 200;
+
+/// The kind of the node that holds what a model said about a place.
+pub(crate) const fn summary_kind(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::Directory => "directory_summary",
+        EntryKind::File => "file_summary",
+    }
+}
+
+/// The kind of a node that flags something.
+pub(crate) const FLAG: &str = "flag";
+
+/// The id that the code index gives a file or directory, whether it is indexed or not: what is
+/// said of it stands below it and points at it, so a question about a place finds it.
+pub(crate) fn place_node(kind: EntryKind, path: &str) -> NodeId {
+    let path = if path == "." { "" } else { path };
+    crate::indexing::node_key(kind.as_str(), path, "", 0).id()
+}
+
+/// How bad a flag is, the worst first.
+pub(crate) fn severity_rank(severity: &str) -> u8 {
+    match severity {
+        "critical" => 0,
+        "concern" => 1,
+        _ => 2,
+    }
+}
+
+/// What is known of the places of a project, seen from one tree of it.
+pub(crate) struct ProjectPlaces<'a> {
+    pub(crate) knowledge: &'a dyn Knowledge,
+    /// Reads files of the tree.
+    pub(crate) read: &'a ReadFiles<'a>,
+}
+
+impl PlaceSummaries for ProjectPlaces<'_> {
+    fn matching(&self, task: &str) -> Result<Vec<PlaceSummary>, KnowledgeError> {
+        let mut found = Vec::new();
+        for kind in EntryKind::ALL {
+            let query =
+                NodeQuery { kind: Some(summary_kind(kind).to_owned()), ..NodeQuery::default() };
+            let nodes = self.knowledge.search(task, LOOKED_THROUGH, &query)?;
+            found.extend(nodes.into_iter().filter_map(|(node, _)| summary(kind, &node)));
+        }
+        found.sort_by(|a, b| (&a.path, &a.id).cmp(&(&b.path, &b.id)));
+        Ok(found)
+    }
+
+    fn about(
+        &self,
+        files: &[&str],
+        directories: &[&str],
+    ) -> Result<Vec<PlaceSummary>, KnowledgeError> {
+        let place = |kind: EntryKind| move |path: &&str| (place_node(kind, path), kind);
+        let places: Vec<(NodeId, EntryKind)> = files
+            .iter()
+            .map(place(EntryKind::File))
+            .chain(directories.iter().map(place(EntryKind::Directory)))
+            .collect();
+        let said = self.said_of(&places.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>())?;
+        let mut told: Vec<PlaceSummary> = Vec::new();
+        for (id, kind) in &places {
+            let nodes = said.get(id).map(Vec::as_slice).unwrap_or_default();
+            let of_kind = |node: &&Node| node.kind == summary_kind(*kind);
+            // Of several, written for several scopes, the newest.
+            let Some(node) = nodes.iter().filter(of_kind).max_by_key(|node| node.id.clone()) else {
+                continue;
+            };
+            let Some(mut summary) = summary(*kind, node) else { continue };
+            if node.metadata["stale"] == true || !self.holds(*kind, &summary.path, node) {
+                continue;
+            }
+            let mut flags: Vec<&Node> = nodes.iter().filter(|node| node.kind == FLAG).collect();
+            let severity =
+                |node: &Node| node.metadata["severity"].as_str().unwrap_or("").to_owned();
+            flags.sort_by_key(|node| (severity_rank(&severity(node)), node.title.clone()));
+            flags.dedup_by_key(|node| (severity(node), node.title.clone()));
+            summary.flags =
+                flags.iter().map(|node| format!("{}: {}", severity(node), node.title)).collect();
+            told.push(summary);
+        }
+        Ok(told)
+    }
+}
+
+impl ProjectPlaces<'_> {
+    /// The live nodes that speak of each of these places.
+    fn said_of(&self, places: &[NodeId]) -> Result<BTreeMap<NodeId, Vec<Node>>, KnowledgeError> {
+        let links = self.knowledge.links(places)?;
+        let speaks = links.into_iter().filter(|link| {
+            let is_about = matches!(link.kind, EdgeKind::Summarizes | EdgeKind::Flags);
+            is_about && !link.superseded && link.direction == Direction::In
+        });
+        let pairs: HashSet<(NodeId, NodeId)> = speaks.map(|link| (link.near, link.far)).collect();
+        let mut ids: Vec<NodeId> = pairs.iter().map(|(_, far)| far.clone()).collect();
+        ids.sort();
+        ids.dedup();
+        let nodes = self.knowledge.nodes(&ids)?;
+        let mut said: BTreeMap<NodeId, Vec<Node>> = BTreeMap::new();
+        for node in nodes.into_iter().filter(|node| node.superseded_by.is_none()) {
+            for (near, _) in pairs.iter().filter(|(_, far)| *far == node.id) {
+                said.entry(near.clone()).or_default().push(node.clone());
+            }
+        }
+        Ok(said)
+    }
+
+    /// Whether what is said of a place is about what is there now. A directory's entry says of itself
+    /// when it is known to be old.
+    fn holds(&self, kind: EntryKind, path: &str, node: &Node) -> bool {
+        if kind == EntryKind::Directory {
+            return true;
+        }
+        let text = (self.read)(&[path]).pop().flatten();
+        let hash = text.map(|text| Hash::of_content(text.as_bytes()).to_string());
+        hash.is_some_and(|hash| node.metadata["hash"] == hash.as_str())
+    }
+}
+
+fn summary(kind: EntryKind, node: &Node) -> Option<PlaceSummary> {
+    Some(PlaceSummary {
+        id: node.id.clone(),
+        path: node.metadata["place"].as_str()?.to_owned(),
+        is_directory: kind == EntryKind::Directory,
+        text: node.content.clone(),
+        confidence: node.confidence,
+        flags: Vec::new(),
+    })
+}
