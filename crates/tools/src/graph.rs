@@ -34,7 +34,10 @@ fn is_not(it: &bool) -> bool {
 impl Declared {
     /// Returns whether it proposes something; the others only read.
     pub fn proposes(&self) -> bool {
-        !matches!(self.group, ToolGroup::Graph | ToolGroup::Commands | ToolGroup::Investigation)
+        !matches!(
+            self.group,
+            ToolGroup::Graph | ToolGroup::Commands | ToolGroup::Investigation | ToolGroup::Memory
+        )
     }
 }
 
@@ -234,6 +237,14 @@ fn memory_tools() -> Vec<Declared> {
             "Lists the lines that every session of this project is told.",
             json!({}),
             &[],
+        ),
+        reads(
+            "dossier",
+            "Open a page of the memory",
+            "Opens the page that a line points to, written as [[entity-NAME]] or [[topic-NAME]]: \
+             what is known there beyond the line.",
+            json!({ "path": text("the pointer, such as [[entity-ada]]") }),
+            &["path"],
         ),
     ]
 }
