@@ -95,7 +95,7 @@ fn a_judge_is_believed_to_the_letter_and_paid_for_once() {
     // The run is on record with its session and its bill.
     let run =
         env.spore(&["runs", "show", judged["run"].as_str().unwrap(), "--json"]).code(0).json();
-    assert!(run["cost_usd"].as_f64().is_some_and(|usd| usd > 0.0), "{run}");
+    assert!(run["cost"]["usd"].as_f64().is_some_and(|usd| usd > 0.0), "{run}");
 }
 
 #[test]

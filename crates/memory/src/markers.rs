@@ -22,8 +22,13 @@ fn end(name: &str) -> String {
     format!("<!-- spore:{name}:end -->")
 }
 
-/// Finds the block: from its first marker to behind its last one, and what is between.
-fn find(text: &str, name: &str) -> Result<Option<(Range<usize>, Range<usize>)>, BadMarkers> {
+/// Where a block is: from its first marker to behind its last one, and what is between.
+struct FoundBlock {
+    whole: Range<usize>,
+    inner: Range<usize>,
+}
+
+fn find(text: &str, name: &str) -> Result<Option<FoundBlock>, BadMarkers> {
     let (open, close) = (begin(name), end(name));
     let (opened, closed) = (text.matches(&open).count(), text.matches(&close).count());
     if (opened, closed) == (0, 0) {
@@ -39,18 +44,20 @@ fn find(text: &str, name: &str) -> Result<Option<(Range<usize>, Range<usize>)>, 
     if inner > to {
         return Err(BadMarkers::Unpaired);
     }
-    Ok(Some((from..to + close.len(), inner..to)))
+    Ok(Some(FoundBlock { whole: from..to + close.len(), inner: inner..to }))
 }
 
 /// Returns what stands in the block; nothing where there is none.
 pub fn block<'t>(text: &'t str, name: &str) -> Result<Option<&'t str>, BadMarkers> {
-    Ok(find(text, name)?.map(|(_, inner)| text[inner].trim_matches('\n')))
+    Ok(find(text, name)?.map(|found| text[found.inner].trim_matches('\n')))
 }
 
 /// Returns the text without the block and what it holds.
 pub fn without_block(text: &str, name: &str) -> Result<String, BadMarkers> {
     Ok(match find(text, name)? {
-        Some((whole, _)) => format!("{}{}", &text[..whole.start], &text[whole.end..]),
+        Some(FoundBlock { whole, .. }) => {
+            format!("{}{}", &text[..whole.start], &text[whole.end..])
+        }
         None => text.to_owned(),
     })
 }
@@ -60,7 +67,7 @@ pub fn without_block(text: &str, name: &str) -> Result<String, BadMarkers> {
 pub fn put_block(text: &str, name: &str, content: &str) -> Result<String, BadMarkers> {
     let content = content.trim_matches('\n');
     let inside = if content.is_empty() { "\n".to_owned() } else { format!("\n{content}\n") };
-    if let Some((_, inner)) = find(text, name)? {
+    if let Some(FoundBlock { inner, .. }) = find(text, name)? {
         return Ok(format!("{}{inside}{}", &text[..inner.start], &text[inner.end..]));
     }
     let gap = match text {

@@ -423,6 +423,11 @@ fn of_judges() -> Vec<Attempt> {
             }),
         ),
         attempt("no reason", "does not say why", judged(|p| p.why = None)),
+    ]
+}
+
+fn of_cases() -> Vec<Attempt> {
+    vec![
         attempt("two answers about one event", "two things", || {
             let both = [proposal("WEAKENING"), proposal("NEUTRAL")];
             unbelieved(case(Some(RED)), &both, &Recalled::default())
@@ -598,8 +603,10 @@ fn of_files() -> Vec<Attempt> {
 
 #[test]
 fn nothing_gets_in_without_evidence() {
-    let all: Vec<Attempt> =
-        [of_events(), of_judges(), of_edits(), of_files()].into_iter().flatten().collect();
+    let all: Vec<Attempt> = [of_events(), of_judges(), of_cases(), of_edits(), of_files()]
+        .into_iter()
+        .flatten()
+        .collect();
     let names: BTreeSet<&str> = all.iter().map(|one| one.name).collect();
     assert!(names.len() == all.len() && all.len() >= 60, "{}", all.len());
     for one in &all {
@@ -617,7 +624,7 @@ fn what_is_asked_for_rightly_is_done() {
     let cites = [failed(LINT, "a").name()];
     let hash = LineHash::of(LINT);
     let change = LineChange::Rewrite {
-        hash: hash.clone(),
+        hash,
         text: "Run `just lint` before committing".into(),
         fragments: cites.to_vec(),
         by,

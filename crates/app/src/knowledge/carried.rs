@@ -1,6 +1,6 @@
 //! What a task file carried beside its task, as it is kept with the session's files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spore_memory::lines::LineHash;
@@ -8,7 +8,7 @@ use spore_model::{NodeId, RunId, TreeId};
 use spore_runs::FileSignals;
 
 use crate::Workspace;
-use crate::knowledge::lessons::carried_files;
+use crate::base::run_files::CARRIED;
 
 /// What a brief told its reader about: kept beside the task file, so that it can be compared
 /// later with what helped.
@@ -50,6 +50,22 @@ pub(crate) fn told_lines(workspace: &Workspace, run: RunId) -> ToldLines {
         told.withheld.extend(hashes(carried.withheld));
     }
     told
+}
+
+/// Finds the records of what was carried, by name and no deeper than sessions are kept.
+pub(crate) fn carried_files(dir: &Path, depth: u32) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort_unstable();
+    let mut found = Vec::new();
+    for path in entries {
+        if path.file_name().is_some_and(|name| name == CARRIED) {
+            found.push(path);
+        } else if depth > 0 && path.is_dir() {
+            found.extend(carried_files(&path, depth - 1));
+        }
+    }
+    found
 }
 
 /// Where the trials of lines are.

@@ -120,7 +120,7 @@ pub(super) struct Answered<T> {
 }
 
 /// Asks a model for a pass.
-pub(super) struct Asker<'a> {
+pub(super) struct ModelAsker<'a> {
     pass: &'a Pass<'a>,
     settings: &'a AskSettings,
     agent: Arc<dyn Agent>,
@@ -128,7 +128,7 @@ pub(super) struct Asker<'a> {
     broker: Broker,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> ModelAsker<'a> {
     pub(super) fn open(pass: &'a Pass<'a>, settings: &'a AskSettings) -> Result<Self> {
         let Pass { around, workspace, config, run, .. } = *pass;
         reap(config, pass.journal(), run, around)?;

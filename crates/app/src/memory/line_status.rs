@@ -274,7 +274,10 @@ fn find<'m>(
         [] => {}
         several => return Err(ambiguous(typed, several)),
     }
-    let begins = |hash: &&LineHash| typed.len() >= 4 && hash.as_str().starts_with(typed);
+    let words = LineHash::of(typed);
+    let begins = |hash: &&LineHash| {
+        **hash == words || (typed.len() >= 4 && hash.as_str().starts_with(typed))
+    };
     let mut gone = ledger.entries().map(|(hash, _)| hash).filter(begins);
     match (gone.next(), gone.next()) {
         (Some(hash), None) => Ok((hash.clone(), None)),

@@ -19,6 +19,7 @@ mod serve;
 mod trial;
 mod undo;
 mod update;
+mod wanted_changes;
 mod weave;
 
 use spore_model::{Fault, Run};
@@ -41,12 +42,13 @@ pub use line_status::{
 pub use passes::PassEnding;
 pub use requests::{Crystallize, MemoryScan, MemoryUpdate};
 pub use scan::{LineEvidence, MemoryScanned, scan_memory};
-pub use serve::MemoryServer;
+pub use serve::{MemoryServer, ServerTick};
 pub use spore_memory::decision::Decision;
 pub use spore_memory::inbox::Terminal;
 pub use trial::{TrialArm, TrialDeed, TrialFinding, TrialReport, try_line};
 pub use undo::{MemoryUndone, undo_memory};
-pub use update::{LineDecision, MemoryUpdated, RefusedChange, RewrittenLine, update_memory};
+pub use update::{LineDecision, MemoryUpdated, RewrittenLine, update_memory};
+pub use wanted_changes::RefusedChange;
 pub use weave::{MemoryWoven, WeaveAsked, WeaveMode, WovenPass, WovenTask, weave_memory};
 
 /// Goes on with a pass that was interrupted or killed.

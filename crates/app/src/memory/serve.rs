@@ -36,6 +36,14 @@ impl WeaverState {
     }
 }
 
+/// What came of waiting for a tick.
+pub enum ServerTick {
+    Interrupted,
+    /// It was not time to weave.
+    Idle,
+    Woven(Box<Result<MemoryWoven>>),
+}
+
 /// Weaves by itself, tick by tick.
 pub struct MemoryServer<'a> {
     around: &'a Surroundings,
@@ -60,27 +68,23 @@ impl<'a> MemoryServer<'a> {
         Ok(Self { around, places, schedule, state })
     }
 
-    /// Waits for the next tick and weaves where it is time to. Returns `None` where it was
-    /// interrupted, and what came of the weaving, where there was one.
-    pub fn tick(
-        &mut self,
-        asked: &WeaveAsked,
-        progress: &mut dyn Progress,
-    ) -> Result<Option<Option<Result<MemoryWoven>>>> {
+    /// Waits for the next tick and weaves where it is time to.
+    pub fn tick(&mut self, asked: &WeaveAsked, progress: &mut dyn Progress) -> Result<ServerTick> {
         if !rest(self.around, self.schedule.tick) {
-            return Ok(None);
+            return Ok(ServerTick::Interrupted);
         }
         self.state.ticks += 1;
         let has_tasks = !self.places.inbox_names()?.is_empty();
-        let mut woven = None;
+        let mut told = ServerTick::Idle;
         if has_tasks || self.state.is_due(self.schedule.cooldown_ticks) {
-            woven = Some(within(self.around, self.schedule.max_duration, |around| {
+            let woven = within(self.around, self.schedule.max_duration, |around| {
                 weave_memory(around, asked, progress)
-            }));
+            });
+            told = ServerTick::Woven(Box::new(woven));
             self.state.woven = Some(self.state.ticks);
         }
         self.around.write_json(&state_file(&self.places), &self.state)?;
-        Ok(Some(woven))
+        Ok(told)
     }
 }
 

@@ -10,26 +10,26 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use spore_memory::cues::DossierPointer;
 use spore_memory::decision::{Decision, Enough, decide};
-use spore_memory::edit::{Edit, EditGround, LONGEST_LINE, LineChange, RefusedEdit, diff};
-use spore_memory::evidence::{Decider, RootCause, Trajectory};
+use spore_memory::edit::{Edit, LineChange, diff};
+use spore_memory::evidence::Decider;
 use spore_memory::inbox::{PassKind, Terminal};
 use spore_memory::ledger::{EvidenceTally, LEDGER, Ledger, LineLink};
 use spore_memory::lines::{BROADCAST, BroadcastLine, LineHash, LineMap};
 use spore_memory::proposing::{EditProposal, EditQuestion};
-use spore_memory::signals;
 use spore_model::{Fault, RunId, StepKey};
 use spore_tools::memory::submit_edits;
 
-use super::asking::{AskSettings, AskedModel, Asker, Question};
+use super::asking::{AskSettings, AskedModel, ModelAsker, Question};
 use super::crystallize::FoldedLedger;
 use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{MemoryUpdate, PassSettings, UpdateSettings};
-use crate::base::error::bug;
-use crate::knowledge::broadcast::PRIORITY;
+use super::wanted_changes::{
+    HeldChanges, ProposedEdits, RefusedChange, UpdateRules, accept_proposals, by_person, by_rule,
+    defend_all, refuse,
+};
 use crate::session::within::refuse_within;
 use crate::{Error, Progress, Result, Surroundings, Workspace, counted};
 
@@ -65,13 +65,6 @@ pub struct RewrittenLine {
     pub old: LineHash,
     pub new: LineHash,
     pub by: Decider,
-}
-
-/// A proposal that changed nothing.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct RefusedChange {
-    pub proposal: String,
-    pub reason: String,
 }
 
 /// A line and what the ledger asks for.
@@ -136,7 +129,7 @@ pub fn update_memory(
     let asked = MemoryUpdate { remove: named, rewrite, ..asked.clone() };
     if asked.dry_run {
         let rules = UpdateRules::of(&config);
-        let (mut report, _) = plan(&places, &asked, rules, None, &[], &Proposed::default())?;
+        let (mut report, _) = plan(&places, &asked, rules, None, &[], &ProposedEdits::default())?;
         report.dry_run = true;
         return Ok(report);
     }
@@ -181,31 +174,6 @@ pub(super) fn no_such_line(typed: &str) -> Error {
         .hint("`spore memory status` shows all lines; name one as L3, by its hash or its words")
 }
 
-/// When evidence is enough, and how long the file may be.
-#[derive(Clone, Copy)]
-pub(super) struct UpdateRules {
-    enough: Enough,
-    most_bytes: u64,
-}
-
-impl UpdateRules {
-    pub(super) fn of(config: &spore_config::Config) -> Self {
-        Self {
-            enough: Enough { wrong: config.memory.wrong_before_removal },
-            most_bytes: config.memory.broadcast_bytes,
-        }
-    }
-}
-
-/// What a model proposed, as its step keeps it.
-#[derive(Clone, Debug, Default)]
-struct Proposed {
-    edits: Vec<EditProposal>,
-    by: Decider,
-    /// Why it was not asked, or said nothing.
-    stopped: Option<String>,
-}
-
 pub(super) fn perform(
     pass: &Pass<'_>,
     settings: &UpdateSettings,
@@ -248,15 +216,15 @@ fn propose(
     ask: Option<&AskSettings>,
     rules: UpdateRules,
     progress: &mut dyn Progress,
-) -> Result<Proposed> {
-    let Some(ask) = ask else { return Ok(Proposed::default()) };
+) -> Result<ProposedEdits> {
+    let Some(ask) = ask else { return Ok(ProposedEdits::default()) };
     let question: Option<String> = pass.step("question", || {
         let folded = current_ledger(&pass.places)?;
         let map = pass.places.line_map()?;
         Ok(EditQuestion::of(&map, &folded.ledger, rules.enough).map(|asked| asked.prompt()))
     })?;
-    let Some(prompt) = question else { return Ok(Proposed::default()) };
-    let asker = Asker::open(pass, ask)?;
+    let Some(prompt) = question else { return Ok(ProposedEdits::default()) };
+    let asker = ModelAsker::open(pass, ask)?;
     let question =
         Question { role: "updater", place: "updater".to_owned(), prompt, tool: submit_edits() };
     let read = |value: Value| -> Vec<EditProposal> {
@@ -265,11 +233,11 @@ fn propose(
     };
     let answered = asker.ask(&StepKey::numbered("propose", 0), question, read, progress)?;
     Ok(match answered {
-        None => Proposed {
+        None => ProposedEdits {
             stopped: Some(format!("its budget of {} is spent", ask.budget)),
-            ..Proposed::default()
+            ..ProposedEdits::default()
         },
-        Some(answered) => Proposed {
+        Some(answered) => ProposedEdits {
             edits: answered.answer.unwrap_or_default(),
             by: answered.by,
             stopped: answered.stopped,
@@ -294,37 +262,6 @@ pub(super) fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {
     workspace.run_files(run).file(name)
 }
 
-/// What changes are held against, with the closures that it borrows.
-struct Held<'a> {
-    ledger: &'a Ledger,
-    rules: UpdateRules,
-    memory: PathBuf,
-    has_priority: bool,
-}
-
-impl<'a> Held<'a> {
-    fn of(places: &MemoryPlaces, ledger: &'a Ledger, rules: UpdateRules) -> Self {
-        let has_priority = places.path(PRIORITY).is_file();
-        Self { ledger, rules, memory: places.path("memory"), has_priority }
-    }
-
-    fn defend(
-        &self,
-        before: &str,
-        changes: &[LineChange],
-    ) -> std::result::Result<Edit, RefusedEdit> {
-        let has_dossier = |pointer: &DossierPointer| self.memory.join(pointer.dossier()).exists();
-        let ground = EditGround {
-            ledger: self.ledger,
-            enough: self.rules.enough,
-            most_bytes: self.rules.most_bytes,
-            has_dossier: &has_dossier,
-            has_priority: self.has_priority,
-        };
-        Edit::defend(before, changes, &ground)
-    }
-}
-
 /// Decides about every line and has the ledger defend what follows from that.
 fn plan(
     places: &MemoryPlaces,
@@ -332,13 +269,13 @@ fn plan(
     rules: UpdateRules,
     run: Option<RunId>,
     task_lines: &[LineHash],
-    proposed: &Proposed,
+    proposed: &ProposedEdits,
 ) -> Result<(MemoryUpdated, Option<Edit>)> {
     let folded = current_ledger(places)?;
     let existed = places.broadcast().exists();
     let before = places.read(&places.broadcast())?.unwrap_or_default();
     let map = LineMap::read(&before);
-    let held = Held::of(places, &folded.ledger, rules);
+    let held = HeldChanges::of(places, &folded.ledger, rules);
     let mut report = MemoryUpdated {
         ending: PassEnding {
             run,
@@ -357,7 +294,7 @@ fn plan(
         dry_run: false,
     };
     let mut changes = by_person(asked, &folded.ledger)?;
-    accept_proposals(&mut changes, &mut report, proposed, &before, &held);
+    report.refused = accept_proposals(&mut changes, proposed, &before, &held);
     for line in map.lines() {
         let entry = folded.ledger.entry(&line.hash);
         let decided = decide(entry, rules.enough);
@@ -375,102 +312,6 @@ fn plan(
     report.diff = edit.as_ref().map(|edit| diff(edit.before(), edit.after())).unwrap_or_default();
     conclude(&mut report, edit.as_ref().map(|_| existed), task_lines, proposed.stopped.as_deref());
     Ok((report, edit))
-}
-
-/// What a person asked for by naming lines: evidence is cited for them, never made up.
-fn by_person(asked: &MemoryUpdate, ledger: &Ledger) -> Result<Vec<LineChange>> {
-    let mut changes = Vec::new();
-    for typed in &asked.remove {
-        changes.push(LineChange::Remove { hash: typed.parse().map_err(bug)? });
-    }
-    for (typed, text) in &asked.rewrite {
-        let hash: LineHash = typed.parse().map_err(bug)?;
-        let rows = ledger.entry(&hash).into_iter().flat_map(|entry| entry.rows());
-        let against = rows.filter(|row| {
-            row.trajectory == Trajectory::Weakening && row.root_cause != Some(RootCause::RecallMiss)
-        });
-        let fragments = against.map(|row| row.fragment.clone()).collect();
-        let text = text.trim().to_owned();
-        changes.push(LineChange::Rewrite { hash, text, fragments, by: Decider::Person });
-    }
-    Ok(changes)
-}
-
-/// Takes what the evidence defends of a model's proposals; what it does not is told.
-fn accept_proposals(
-    changes: &mut Vec<LineChange>,
-    report: &mut MemoryUpdated,
-    proposed: &Proposed,
-    before: &str,
-    held: &Held<'_>,
-) {
-    for proposal in &proposed.edits {
-        let read = proposal.read(held.ledger, held.rules.enough, &proposed.by);
-        let accepted = match read {
-            Ok(None) => continue,
-            Ok(Some(change)) => {
-                let taken =
-                    |known: &LineChange| known.hash().is_some() && known.hash() == change.hash();
-                match changes.iter().any(taken) {
-                    true => Err("the line is changed otherwise".to_owned()),
-                    false => held
-                        .defend(before, std::slice::from_ref(&change))
-                        .map(|_| change)
-                        .map_err(|refused| refused.to_string()),
-                }
-            }
-            Err(reason) => Err(reason),
-        };
-        match accepted {
-            Ok(change) => changes.push(change),
-            Err(reason) => {
-                let named = proposal.line.as_deref().unwrap_or("a new line");
-                let what = spore_plain::line_within(&format!("{} {named}", proposal.deed), 80);
-                report.refused.push(RefusedChange { proposal: what, reason });
-            }
-        }
-    }
-}
-
-/// What a person told as a standing instruction becomes a line in their own words, once.
-fn by_rule(changes: &mut Vec<LineChange>, before: &str, held: &Held<'_>) {
-    for group in signals::group(held.ledger) {
-        let fragments = group.fragments();
-        let cites = |change: &LineChange| {
-            matches!(change, LineChange::Add { fragments: cited, .. }
-                if cited.iter().any(|one| fragments.contains(one)))
-        };
-        let text = spore_plain::line_within(group.words.trim(), LONGEST_LINE);
-        let known = signals::was_added(held.ledger, &LineHash::of(&text));
-        if !group.is_standing() || known || changes.iter().any(cites) {
-            continue;
-        }
-        let change = LineChange::Add { text, fragments, by: Decider::Rule };
-        // Words that cannot be a line wait for somebody who finds better ones.
-        if held.defend(before, std::slice::from_ref(&change)).is_ok() {
-            changes.push(change);
-        }
-    }
-}
-
-/// Defends all changes together. Where the file would be too long, what is new waits.
-fn defend_all(
-    changes: &mut Vec<LineChange>,
-    before: &str,
-    held: &Held<'_>,
-) -> Result<Option<Edit>> {
-    loop {
-        let is_new = |change: &LineChange| matches!(change, LineChange::Add { .. });
-        match held.defend(before, changes) {
-            Ok(edit) => return Ok(Some(edit)),
-            Err(RefusedEdit::Nothing) if changes.is_empty() => return Ok(None),
-            Err(RefusedEdit::TooLong(_) | RefusedEdit::Twice) if changes.iter().any(is_new) => {
-                let last = changes.iter().rposition(is_new).unwrap_or(0);
-                changes.remove(last);
-            }
-            Err(refused) => return Err(refuse(&refused)),
-        }
-    }
 }
 
 fn tell(
@@ -580,21 +421,6 @@ fn current_ledger(places: &MemoryPlaces) -> Result<FoldedLedger> {
     .hint("run `spore memory crystallize` first"))
 }
 
-fn refuse(refused: &RefusedEdit) -> Error {
-    let error = Error::new(Fault::BadInput, format!("no evidence, no edit: {refused}"));
-    match refused {
-        RefusedEdit::NoEvidence { hash, .. } => error.hint(format!(
-            "if it is wrong, say so: spore memory feedback {hash} failed \"why\"; then scan and \
-             crystallize. Or edit the file yourself: it is yours"
-        )),
-        RefusedEdit::NoFragments => error.hint(
-            "if the line is wrong, say so: spore memory feedback LINE failed \"why\"; then scan and \
-             crystallize. Or edit the file yourself: it is yours",
-        ),
-        _ => error,
-    }
-}
-
 /// Writes the planned change, defended once more by the ledger as it is now.
 fn write(pass: &Pass<'_>, decided: &DecidedUpdate, rules: UpdateRules) -> Result<bool> {
     if decided.changes.is_empty() {
@@ -612,7 +438,7 @@ fn write(pass: &Pass<'_>, decided: &DecidedUpdate, rules: UpdateRules) -> Result
     };
     let (before, after) = (read("before.md")?, read("after.md")?);
     let folded = current_ledger(&pass.places)?;
-    let held = Held::of(&pass.places, &folded.ledger, rules);
+    let held = HeldChanges::of(&pass.places, &folded.ledger, rules);
     let edit = held.defend(&before, &decided.changes).map_err(|error| refuse(&error))?;
     if edit.after() != after {
         return Err(Error::new(Fault::BadInput, "the plan of the update was changed on the disk")

@@ -51,28 +51,28 @@ fn remove(text: &str) -> LineChange {
     LineChange::Remove { hash: LineHash::of(text) }
 }
 
-fn rewrite(old: &str, new: &str, cites: &[Fragment]) -> LineChange {
+fn rewrite(old: &str, new: &str, cites: &[&Fragment]) -> LineChange {
     LineChange::Rewrite {
         hash: LineHash::of(old),
         text: new.into(),
-        fragments: cites.iter().map(Fragment::name).collect(),
+        fragments: cites.iter().map(|one| one.name()).collect(),
         by: Decider::judge("m", "1"),
     }
 }
 
-fn sharpen(old: &str, new: &str, cites: &[Fragment]) -> LineChange {
+fn sharpen(old: &str, new: &str, cites: &[&Fragment]) -> LineChange {
     LineChange::Sharpen {
         hash: LineHash::of(old),
         text: new.into(),
-        fragments: cites.iter().map(Fragment::name).collect(),
+        fragments: cites.iter().map(|one| one.name()).collect(),
         by: Decider::judge("m", "1"),
     }
 }
 
-fn add(text: &str, cites: &[Fragment]) -> LineChange {
+fn add(text: &str, cites: &[&Fragment]) -> LineChange {
     LineChange::Add {
         text: text.into(),
-        fragments: cites.iter().map(Fragment::name).collect(),
+        fragments: cites.iter().map(|one| one.name()).collect(),
         by: Decider::Rule,
     }
 }
@@ -129,7 +129,7 @@ fn a_line_is_rewritten_in_its_place_on_what_is_cited() {
     let one = failed(TWO);
     let book = ledger(&[one.clone(), helped("One line"), judged(TWO, "j1"), judged(TWO, "j2")]);
     let new = "Two: `just lint`, then more";
-    let edit = defend(&[rewrite(TWO, new, &[one.clone()])], &book).unwrap();
+    let edit = defend(&[rewrite(TWO, new, &[&one])], &book).unwrap();
     assert_eq!(
         edit.after(),
         "# Memory\n\n- One line\n* Two: `just lint`, then more\n\n- Three of [[entity-ada]]\n"
@@ -137,14 +137,11 @@ fn a_line_is_rewritten_in_its_place_on_what_is_cited() {
     let refused = |change: LineChange| defend(&[change], &book).unwrap_err();
     assert_eq!(refused(rewrite(TWO, new, &[])), RefusedEdit::NoFragments);
     let other = failed("One line");
-    assert_eq!(refused(rewrite(TWO, new, &[other.clone()])), RefusedEdit::Unfounded(other.name()));
+    assert_eq!(refused(rewrite(TWO, new, &[&other])), RefusedEdit::Unfounded(other.name()));
     let help = helped("One line");
-    assert_eq!(
-        refused(rewrite("One line", new, &[help.clone()])),
-        RefusedEdit::Unfounded(help.name())
-    );
-    assert_eq!(refused(rewrite(TWO, new, &[judged(TWO, "j1")])), RefusedEdit::JudgedOnce);
-    assert!(defend(&[rewrite(TWO, new, &[judged(TWO, "j1"), judged(TWO, "j2")])], &book).is_ok());
+    assert_eq!(refused(rewrite("One line", new, &[&help])), RefusedEdit::Unfounded(help.name()));
+    assert_eq!(refused(rewrite(TWO, new, &[&judged(TWO, "j1")])), RefusedEdit::JudgedOnce);
+    assert!(defend(&[rewrite(TWO, new, &[&judged(TWO, "j1"), &judged(TWO, "j2")])], &book).is_ok());
     for bad in [
         "",
         "short",
@@ -158,16 +155,16 @@ fn a_line_is_rewritten_in_its_place_on_what_is_cited() {
         &"x".repeat(301),
         "bell \u{7} rings out",
     ] {
-        assert_eq!(refused(rewrite(TWO, bad, &[one.clone()])), RefusedEdit::NotOneLine, "{bad:?}");
+        assert_eq!(refused(rewrite(TWO, bad, &[&one])), RefusedEdit::NotOneLine, "{bad:?}");
     }
-    assert_eq!(refused(rewrite(TWO, "One line", &[one.clone()])), RefusedEdit::Known);
-    assert_eq!(refused(rewrite(TWO, TWO, &[one.clone()])), RefusedEdit::Known);
+    assert_eq!(refused(rewrite(TWO, "One line", &[&one])), RefusedEdit::Known);
+    assert_eq!(refused(rewrite(TWO, TWO, &[&one])), RefusedEdit::Known);
     assert_eq!(
-        refused(rewrite(TWO, "Two, see [[topic-nowhere]]", &[one.clone()])),
+        refused(rewrite(TWO, "Two, see [[topic-nowhere]]", &[&one])),
         RefusedEdit::NoDossier("[[topic-nowhere]]".into())
     );
-    assert!(defend(&[rewrite(TWO, "Two, see [[topic-there]]", &[one.clone()])], &book).is_ok());
-    let twice = [rewrite(TWO, new, &[one.clone()]), remove(TWO)];
+    assert!(defend(&[rewrite(TWO, "Two, see [[topic-there]]", &[&one])], &book).is_ok());
+    let twice = [rewrite(TWO, new, &[&one]), remove(TWO)];
     assert_eq!(defend(&twice, &book), Err(RefusedEdit::Twice));
 }
 
@@ -175,21 +172,21 @@ fn a_line_is_rewritten_in_its_place_on_what_is_cited() {
 fn what_failed_once_does_not_come_back_as_a_rewrite() {
     let one = failed(TWO);
     let book = ledger(&[one.clone(), failed("Two, as it was of old")]);
-    let back = defend(&[rewrite(TWO, "Two, as it was of old", &[one])], &book);
+    let back = defend(&[rewrite(TWO, "Two, as it was of old", &[&one])], &book);
     assert_eq!(back, Err(RefusedEdit::Known));
 }
 
 #[test]
 fn a_line_that_helped_is_sharpened_and_loses_no_cue() {
     let help = helped(TWO);
-    let book = ledger(&[help.clone()]);
+    let book = ledger(std::slice::from_ref(&help));
     let sharper = "Two and more `make lint`, before every commit";
-    assert!(defend(&[sharpen(TWO, sharper, &[help.clone()])], &book).is_ok());
-    let lost = defend(&[sharpen(TWO, "Two and a lot more, always", &[help.clone()])], &book);
+    assert!(defend(&[sharpen(TWO, sharper, &[&help])], &book).is_ok());
+    let lost = defend(&[sharpen(TWO, "Two and a lot more, always", &[&help])], &book);
     assert!(matches!(lost, Err(RefusedEdit::LostCue(_))), "{lost:?}");
     let since = Fragment { ts: "2026-09-01T00:00:00.000Z".into(), ..failed(TWO) };
     let mixed = ledger(&[help.clone(), since]);
-    let contested = defend(&[sharpen(TWO, sharper, &[help])], &mixed);
+    let contested = defend(&[sharpen(TWO, sharper, &[&help])], &mixed);
     assert!(matches!(contested, Err(RefusedEdit::NoEvidence { .. })), "{contested:?}");
 }
 
@@ -202,19 +199,19 @@ fn a_new_line_needs_an_instruction_or_recurrence() {
     let channel = signal("d", Instruction, "channel");
     let all = [told.clone(), liked.clone(), by_judge.clone(), channel.clone()];
     let book = ledger(&all);
-    let edit = defend(&[add(text, &[told.clone()])], &book).unwrap();
+    let edit = defend(&[add(text, &[&told])], &book).unwrap();
     assert!(edit.after().starts_with(FILE) && edit.after().ends_with(&format!("\n- {text}\n")));
     for once in [&liked, &by_judge, &channel] {
-        assert_eq!(defend(&[add(text, &[once.clone()])], &book), Err(RefusedEdit::NotRecurring));
+        assert_eq!(defend(&[add(text, &[once])], &book), Err(RefusedEdit::NotRecurring));
     }
-    assert!(defend(&[add(text, &[liked, by_judge])], &book).is_ok());
+    assert!(defend(&[add(text, &[&liked, &by_judge])], &book).is_ok());
     assert_eq!(defend(&[add(text, &[])], &book), Err(RefusedEdit::NoFragments));
     let unknown = signal("z", Instruction, "human");
     assert_eq!(
-        defend(&[add(text, &[unknown.clone()])], &book),
+        defend(&[add(text, &[&unknown])], &book),
         Err(RefusedEdit::Unfounded(unknown.name()))
     );
-    let full = defend_in(FILE, &[add(text, &[told])], &book, 40, false);
+    let full = defend_in(FILE, &[add(text, &[&told])], &book, 40, false);
     assert_eq!(full, Err(RefusedEdit::TooLong(40)));
 }
 
@@ -254,7 +251,7 @@ proptest! {
             let against = failed(texts[at]);
             match deed {
                 0 => changes.push(remove(texts[at])),
-                1 => changes.push(rewrite(texts[at], &format!("{} anew", texts[at]), &[against.clone()])),
+                1 => changes.push(rewrite(texts[at], &format!("{} anew", texts[at]), &[&against])),
                 _ => continue,
             }
             fragments.push(against);

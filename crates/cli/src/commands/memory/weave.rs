@@ -1,4 +1,4 @@
-use spore_app::memory::{MemoryServer, WeaveAsked, weave_memory};
+use spore_app::memory::{MemoryServer, ServerTick, WeaveAsked, weave_memory};
 use spore_app::{Result, Surroundings};
 use spore_model::Outcome;
 
@@ -58,13 +58,15 @@ pub(crate) fn serve(ui: &mut Ui, around: &Surroundings, args: &ServeArgs) -> Res
     let (asked, mut ticks) = (args.weave.asked(), 0);
     let mut server = MemoryServer::open(around)?;
     while args.ticks.is_none_or(|most| ticks < most) {
-        let Some(woven) = server.tick(&asked, ui)? else { break };
-        ticks += 1;
-        match woven {
-            Some(Ok(woven)) => ui.note(&woven.ending.result),
-            Some(Err(error)) => ui.note(&error.to_string()),
-            None => {}
+        match server.tick(&asked, ui)? {
+            ServerTick::Interrupted => break,
+            ServerTick::Idle => {}
+            ServerTick::Woven(woven) => match *woven {
+                Ok(woven) => ui.note(&woven.ending.result),
+                Err(error) => ui.note(&error.to_string()),
+            },
         }
+        ticks += 1;
     }
     Ok(if around.interrupt.is_raised() { Outcome::Interrupted.exit_code() } else { 0 })
 }
