@@ -133,7 +133,7 @@ mod tests {
             prop_assert!(put.starts_with(&head));
             prop_assert!(put.ends_with(&foot));
             prop_assert_eq!(block(&put, "memory").unwrap().unwrap(), second.trim_matches('\n'));
-            prop_assert_eq!(put_block(&put, "memory", &second).unwrap(), put.clone());
+            prop_assert_eq!(&put_block(&put, "memory", &second).unwrap(), &put);
             prop_assert_eq!(without_block(&put, "memory").unwrap(), format!("{before}{after}"));
             // One that is new is added behind everything.
             let text = format!("{before}{after}");
