@@ -219,7 +219,7 @@ const UPDATE_WORDS: [&str; 9] = [
     "sharpen",
     "claude.md",
 ];
-/// What memory can be asked about. Without one of these a verb asks somebody else.
+/// What memory can be asked about. Without one of these a verb is not for memory.
 const OBJECTS: [&str; 12] = [
     "memory",
     "claude.md",
@@ -234,7 +234,7 @@ const OBJECTS: [&str; 12] = [
     "evidence",
     "ledger",
 ];
-/// Verbs that nobody else is asked with.
+/// Verbs that only memory is asked with.
 const OWN_VERBS: [&str; 4] = ["prune", "compact", "compress", "rescan"];
 /// The one task that says all in its marker.
 const COMPRESS: &str = "memory:claude-compress";

@@ -277,7 +277,7 @@ pub enum JudgeAnswer {
     /// It was asked, and said nothing about the case.
     Unanswered,
     Refused(RefusedProposal),
-    /// The event is no longer where it was, or the line is gone: nobody was asked.
+    /// The event is no longer where it was, or the line is gone: no judge was asked.
     Gone,
 }
 

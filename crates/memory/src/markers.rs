@@ -1,4 +1,4 @@
-//! A block of ours in a file that is somebody else's.
+//! A block of ours in a file that is another owner's.
 //!
 //! Everything outside of the two markers stays as it is, to the byte: there may be anything. What
 //! stands between them is ours to replace. A file whose markers do not pair is not touched.

@@ -39,7 +39,7 @@ impl SignalGroup<'_> {
     }
 }
 
-/// Whether a row is a person's own standing instruction. A channel may carry anybody's words, and
+/// Whether a row is a person's own standing instruction. A channel may carry any sender's words, and
 /// a judge's reading of them is not what was said.
 pub(crate) fn is_standing(row: &LedgerRow) -> bool {
     row.by.is_rule() && row.signal == EvidenceSignal::Instruction && row.kind == "human"

@@ -1,7 +1,7 @@
 //! A trial of a line: it is withheld from a share of runs, by lot, to see what it is worth.
 //!
 //! The lot of a run is drawn from its id, so all sessions of a run see the same, also when it is
-//! gone on with, and nobody can choose.
+//! gone on with, and no person can choose.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -67,7 +67,7 @@ pub(super) struct AskSettings {
 }
 
 impl AskSettings {
-    /// Finds who can be asked; where that is nobody, says why.
+    /// Finds who can be asked; where no model can, says why.
     pub(super) fn find(
         around: &Surroundings,
         config: &mut Config,
@@ -150,7 +150,7 @@ impl<'a> ModelAsker<'a> {
         Ok((left > 0).then(|| Usd::from_nanos(left)))
     }
 
-    /// Asks once: where the answer is on record, nobody is asked. `None` where the budget is spent.
+    /// Asks once: where the answer is on record, no model is asked. `None` where the budget is spent.
     pub(super) fn ask<T: Serialize + DeserializeOwned>(
         &self,
         key: &StepKey,

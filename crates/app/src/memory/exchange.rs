@@ -142,7 +142,7 @@ fn plan(pass: &Pass<'_>, settings: &ImportSettings) -> Result<MemoryImported> {
     let name = &settings.file;
     let path = pass.workspace.root().join(name);
     let theirs = pass.places.read(&path)?.unwrap_or_default();
-    // What we exported there is ours and does not come back as somebody's word.
+    // What we exported there is ours and does not come back as a person's word.
     let theirs = without_block(&theirs, EXPORTED).map_err(|bad| unpaired(name, bad))?;
     let before = pass.places.read(&pass.places.broadcast())?.unwrap_or_default();
     let block_name = format!("import {}", spore_plain::word(name, 60));

@@ -30,7 +30,7 @@ use crate::base::error::bug;
 use crate::session::within::refuse_within;
 use crate::{Error, Progress, Result, Surroundings, Workspace, counted};
 
-/// What a judgement came to.
+/// The outcome of a judgement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryJudged {
     #[serde(flatten)]
@@ -84,7 +84,7 @@ struct JudgePlan {
     gone: Vec<JudgedTouch>,
 }
 
-/// What one batch came to.
+/// The outcome of one batch.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct BatchJudged {
     proposals: Vec<JudgeProposal>,

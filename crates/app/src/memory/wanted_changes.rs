@@ -153,7 +153,7 @@ pub(super) fn by_rule(changes: &mut Vec<LineChange>, before: &str, held: &HeldCh
             continue;
         }
         let change = LineChange::Add { text, fragments, by: Decider::Rule };
-        // Words that cannot be a line wait for somebody who finds better ones.
+        // Words that cannot be a line wait for a person or a model with better ones.
         if held.defend(before, std::slice::from_ref(&change)).is_ok() {
             changes.push(change);
         }

@@ -34,7 +34,7 @@ use crate::base::error::bug;
 use crate::session::within::refuse_within;
 use crate::{Error, Progress, Result, Surroundings, Workspace, counted};
 
-/// What a weaving came to.
+/// The outcome of a weaving.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemoryWoven {
     #[serde(flatten)]
@@ -102,7 +102,7 @@ impl Report for MemoryWoven {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WeaveAsked {
     pub model: AskedModel,
-    /// Ask no model, whoever is ready.
+    /// Ask no model, whichever agent is ready.
     pub no_model: bool,
 }
 
@@ -189,7 +189,7 @@ struct Weaving<'a> {
     done: MemoryWoven,
 }
 
-/// What the passes for one task came to.
+/// The outcome of the passes for one task.
 struct TaskPasses {
     last: (PassKind, Terminal),
     /// What does not hold of what they report.
@@ -209,7 +209,7 @@ impl Weaving<'_> {
             self.pass.steps().once(&StepKey::numbered("task", number), |_, _| {
                 match packet(self.pass.workspace, name) {
                     Ok(packet) => self.needed(&packet).map(Some),
-                    // Somebody took it away since.
+                    // A person or another process took it away since.
                     Err(_) => Ok(None),
                 }
             })?;

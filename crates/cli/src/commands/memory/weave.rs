@@ -19,7 +19,7 @@ use crate::ui::Ui;
 pub(crate) struct WeaveArgs {
     #[command(flatten)]
     model: AskedModelArgs,
-    /// Ask no model, whoever is ready
+    /// Ask no model, whichever agent is ready
     #[arg(long, conflicts_with_all = ["backend", "model", "budget"])]
     no_model: bool,
 }
