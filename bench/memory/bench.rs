@@ -130,6 +130,9 @@ fn generate(dir: &Path, megabytes: u64) -> Outcome {
 
 fn ours(dir: &Path) -> Outcome {
     let map = LineMap::read(&broadcast());
+    // As the command has it: what people say is held against all that memory told.
+    let mut recalled = Recalled::default();
+    map.lines().iter().for_each(|line| recalled.add(&line.text));
     let task = ScanTask {
         map: &map,
         known: &KnownFragments::default(),
@@ -140,7 +143,7 @@ fn ours(dir: &Path) -> Outcome {
         pending_per_line: 50,
         carried: &|_| Vec::new(),
         turns: &Turns::default(),
-        recalled: &Recalled::default(),
+        recalled: &recalled,
         stop: &|| false,
     };
     let scanned = scan(&mut Spine::new(dir).read_from(&Cursor::default()), &task)?;

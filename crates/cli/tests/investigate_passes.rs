@@ -305,7 +305,7 @@ fn what_is_left_out_or_added_is_so_for_the_model_too() {
     let dirs = shop();
     let env = project(&dirs);
     env.write(".hidden/part.rs", "//! Part of .hidden.\npub fn work() {}\n");
-    let mut all = dirs.clone();
+    let mut all = dirs;
     all.push(".hidden".to_owned());
     let server = model(&all, &[]);
     let asked = investigate(&env, &server, &["-x", "docs", "-d", "1"]).1;

@@ -496,7 +496,7 @@ fn a_shim_passes_on_what_its_broker_serves_and_needs_no_project() {
         |token| [("SPORE_BROKER", socket.to_str().unwrap()), ("SPORE_BROKER_TOKEN", token)];
     let mut shim = Client::greeted(&env, &[], &variables("the token"));
     let listed = names(&shim.ask("tools/list", json!({})));
-    assert!(listed.contains(&"submit_verdict".to_owned()) && listed.len() == 16, "{listed:?}");
+    assert!(listed.contains(&"submit_verdict".to_owned()) && listed.len() == 17, "{listed:?}");
     let verdict = json!({ "verdict": "supports", "confidence": 0.9, "reason": "read it" });
     assert_eq!(shim.call("submit_verdict", verdict), ("Taken.".to_owned(), false));
     let heard = broker.0.lock().unwrap().clone();

@@ -43,7 +43,7 @@ pub(crate) fn raw(env: &TestEnv, text: &str) {
     env.write_at(&path, &(before + text));
 }
 
-fn hash(env: &TestEnv, line: &str) -> String {
+pub(crate) fn hash(env: &TestEnv, line: &str) -> String {
     let why = env.spore(&["memory", "why", line, "--json"]).code(0).json();
     why["hash"].as_str().unwrap().to_owned()
 }
@@ -62,7 +62,7 @@ fn scan(env: &TestEnv) -> Value {
     env.spore(&["memory", "scan", "--json"]).code(0).json()
 }
 
-fn broadcast(env: &TestEnv) -> String {
+pub(crate) fn broadcast(env: &TestEnv) -> String {
     std::fs::read_to_string(env.repo().join(".spore/memory/CLAUDE.md")).unwrap()
 }
 
@@ -117,11 +117,11 @@ fn evidence_goes_from_event_to_edit_and_back() {
     exit code: 0
     --- stdout
     L3    hash-0000001  keep      SQL stays in `crates/store/`
-          1 helped, 0 missed, 0 waiting
+          1 helped, 0 missed, 0 waiting  ▅
     L4    hash-0000002  untested  When the build is red, ask [[entity-ada]]
           0 helped, 0 missed, 0 waiting
     L5    hash-0000003  remove    Run `make lint` before committing
-          0 helped, 2 missed, 0 waiting
+          0 helped, 2 missed, 0 waiting  ▃▂
 
     Scanned to: 2026-01-02@1019
     Bytes of events no scan has read: 1811 (`spore memory scan`)

@@ -537,6 +537,20 @@ pub struct MemoryConfig {
     pub pending_per_line: u32,
     pub dossiers_per_pass: u32,
     pub wrong_before_removal: u32,
+    pub judge_budget: Usd,
+    pub judge_batch: u32,
+    pub judge_most: u32,
+    pub broadcast_bytes: u64,
+    pub schedule: ScheduleConfig,
+}
+
+/// When memory looks for work by itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleConfig {
+    pub enabled: bool,
+    pub tick: Duration,
+    pub cooldown_ticks: u32,
+    pub max_duration: Duration,
 }
 
 /// What is kept of runs for people to look at closely.

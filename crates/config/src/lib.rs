@@ -27,9 +27,9 @@ pub use config::{
     CommitConfig, Config, ContextConfig, DiffConfig, EnvironmentConfig, FlowConfig, GateCommand,
     GateConfig, GraphConfig, ImpactConfig, IndexConfig, LessonConfig, LocalConfig,
     LocalServerConfig, LoopConfig, ModelPrice, OrchestrateConfig, PriceConfig, ReachList,
-    RecordConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, SearchConfig, SentinelConfig,
-    SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig,
-    ToolConfig, VerdictRules,
+    RecordConfig, RoleConfig, RoleTable, SandboxConfig, ScanConfig, ScheduleConfig, SearchConfig,
+    SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig, StoreConfig,
+    SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 pub use distance::distance;
 pub use edit::{set, unset};

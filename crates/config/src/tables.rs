@@ -11,8 +11,8 @@ use crate::config::{
     GateCommand, GateConfig, GraphConfig, ImpactConfig, IndexConfig, InvestigateConfig,
     LessonConfig, LocalConfig, LocalServerConfig, LoopConfig, MemoryConfig, ModelPrice,
     OrchestrateConfig, PriceConfig, ReachList, RecordConfig, RoleConfig, RoleTable, SandboxConfig,
-    ScanConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig, SpawnConfig, SpineConfig,
-    StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
+    ScanConfig, ScheduleConfig, SearchConfig, SentinelConfig, SessionLimits, ShowConfig,
+    SpawnConfig, SpineConfig, StoreConfig, SummaryConfig, TierConfig, ToolConfig, VerdictRules,
 };
 use crate::distance::distance;
 use crate::entries::Entries;
@@ -387,6 +387,16 @@ impl Entries<'_> {
             pending_per_line: self.positive("memory.pending_per_line")?,
             dossiers_per_pass: self.positive("memory.dossiers_per_pass")?,
             wrong_before_removal: self.positive("memory.wrong_before_removal")?,
+            judge_budget: self.money("memory.judge_budget")?,
+            judge_batch: self.positive("memory.judge_batch")?,
+            judge_most: self.positive("memory.judge_most")?,
+            broadcast_bytes: self.bytes("memory.broadcast_bytes")?,
+            schedule: ScheduleConfig {
+                enabled: self.flag("memory.schedule.enabled")?,
+                tick: self.time("memory.schedule.tick")?,
+                cooldown_ticks: self.positive("memory.schedule.cooldown_ticks")?,
+                max_duration: self.time("memory.schedule.max_duration")?,
+            },
         })
     }
 

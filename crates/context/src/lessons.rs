@@ -99,7 +99,9 @@ impl<'l> Weighed<'l> {
         nearness: &dyn Fn(&NodeId) -> Option<f64>,
     ) -> Self {
         let terms: HashSet<String> = terms(&text_of(lesson)).into_iter().collect();
-        let similarity = nearness(&lesson.id).unwrap_or_else(|| overlap(&terms, of_task));
+        // By words or by meaning, whichever says more.
+        let words = overlap(&terms, of_task);
+        let similarity = nearness(&lesson.id).map_or(words, |near| near.max(words));
         // A lesson that no run has tried counts fully; one that never helped counts half.
         let value = similarity * (0.5 + lesson.record.standing());
         Self { lesson, terms, similarity, value }

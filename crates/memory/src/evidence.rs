@@ -101,15 +101,18 @@ words!(
         Helped = "helped",
         /// A window of events in which nothing touched the line.
         Coverage = "coverage",
+        /// A judge read what no rule could decide.
+        Judged = "judged",
     }
 );
 
-/// Who gave a piece of evidence its label: a rule, or a judge, which is a model with a prompt.
+/// Who decided: a rule, a person who asked for it, or a judge, which is a model with a prompt.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Decider {
     #[default]
     Rule,
+    Person,
     Judge {
         model: String,
         prompt: String,
@@ -137,6 +140,7 @@ impl fmt::Display for Decider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule => f.pad("rule"),
+            Self::Person => f.pad("person"),
             Self::Judge { model, prompt } => write!(f, "judge:{model}:{prompt}"),
         }
     }
@@ -148,6 +152,9 @@ impl FromStr for Decider {
     fn from_str(text: &str) -> Result<Self, UnknownEvidenceWord> {
         if text == "rule" {
             return Ok(Self::Rule);
+        }
+        if text == "person" {
+            return Ok(Self::Person);
         }
         let named = text.strip_prefix("judge:").and_then(|rest| rest.split_once(':'));
         match named.map(|(model, prompt)| Self::judge(model, prompt)) {
@@ -212,14 +219,17 @@ mod tests {
 
     #[test]
     fn who_decided_is_one_word() {
-        for decider in
-            [Decider::Rule, Decider::judge("small/model-2.1", "1"), Decider::judge("a b", "")]
-        {
+        for decider in [
+            Decider::Rule,
+            Decider::Person,
+            Decider::judge("small/model-2.1", "1"),
+            Decider::judge("a b", ""),
+        ] {
             let word = decider.to_string();
             assert!(!word.contains(' '), "{word}");
             assert_eq!(word.parse(), Ok(decider));
         }
-        for bad in ["", "Rule", "judge", "judge:x", "judge:a b:1", "person"] {
+        for bad in ["", "Rule", "judge", "judge:x", "judge:a b:1", "Person"] {
             assert!(bad.parse::<Decider>().is_err(), "{bad}");
         }
     }

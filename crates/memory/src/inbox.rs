@@ -73,6 +73,9 @@ impl fmt::Display for Terminal {
     }
 }
 
+/// What a weaving that changed nothing says, and nothing else with it.
+pub const NOTHING_CHANGED: &str = "NO_NEW_GRADIENT: no external evidence changed memory.";
+
 /// What a scan without a fragment says, and nothing else with it.
 pub const NO_EVIDENCE: &str = "NO_NEW_GRADIENT: no external line-referenced evidence found.";
 
@@ -88,6 +91,11 @@ pub struct Packet {
     /// Lines it names, as it names them.
     pub lines: Vec<String>,
     pub pointers: Vec<DossierPointer>,
+    /// Files it names.
+    pub paths: Vec<String>,
+    /// What it wants to have, as far as its words say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<WantedOutput>,
     /// The passes it needs, in order; none where it is not clear what it asks for.
     pub passes: Vec<PassKind>,
 }
@@ -95,19 +103,45 @@ pub struct Packet {
 impl Packet {
     pub fn new(ack: &str, body: &str) -> Self {
         let (marker, prose) = split_marker(body);
+        let (lines, pointers) = (named_lines(prose), DossierPointer::all_in(prose));
+        let passes = passes(marker, prose, !lines.is_empty() || !pointers.is_empty());
         Self {
             ack: ack.to_owned(),
             body: body.to_owned(),
             marker: marker.map(str::to_owned),
-            lines: named_lines(prose),
-            pointers: DossierPointer::all_in(prose),
-            passes: passes(marker, prose),
+            paths: named_paths(prose),
+            output: passes.last().map(|pass| WantedOutput::of(*pass)),
+            lines,
+            pointers,
+            passes,
         }
     }
 
     /// Returns whether a pass that ended so leaves nothing of the task to be done.
     pub fn is_settled_by(&self, pass: PassKind, result: Terminal) -> bool {
         self.passes.last() == Some(&pass) && result.settles_a_task()
+    }
+}
+
+/// What a task wants to have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WantedOutput {
+    /// Fragments of new evidence.
+    Evidence,
+    /// Ledger and dossiers up to date.
+    Dossiers,
+    /// A change of the broadcast file, where the evidence asks for one.
+    Edit,
+}
+
+impl WantedOutput {
+    const fn of(last: PassKind) -> Self {
+        match last {
+            PassKind::Scan => Self::Evidence,
+            PassKind::Crystallize => Self::Dossiers,
+            PassKind::Update => Self::Edit,
+        }
     }
 }
 
@@ -148,17 +182,79 @@ fn named_lines(prose: &str) -> Vec<String> {
     found
 }
 
-const SCAN_WORDS: [&str; 4] = ["scan", "events", "recent", "spine"];
-const DOSSIER_WORDS: [&str; 5] = ["dossier", "pointer", "unresolved", "crystallize", "ledger"];
-const UPDATE_WORDS: [&str; 8] =
-    ["compact", "compress", "prune", "repair", "rewrite", "remove", "update", "claude.md"];
+fn named_paths(prose: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for word in prose.split_whitespace() {
+        let word =
+            word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_'));
+        let word = word.trim_end_matches('.');
+        let is_path = word.contains('/') && !word.contains("//") && word.len() > 2;
+        if is_path && !found.iter().any(|known| known == word) {
+            found.push(word.to_owned());
+        }
+    }
+    found
+}
+
+const SCAN_WORDS: [&str; 5] = ["scan", "rescan", "events", "spine", "evidence"];
+const DOSSIER_WORDS: [&str; 9] = [
+    "dossier",
+    "dossiers",
+    "page",
+    "pages",
+    "pointer",
+    "pointers",
+    "unresolved",
+    "crystallize",
+    "ledger",
+];
+const UPDATE_WORDS: [&str; 9] = [
+    "compact",
+    "compress",
+    "prune",
+    "repair",
+    "rewrite",
+    "remove",
+    "update",
+    "sharpen",
+    "claude.md",
+];
+/// What memory can be asked about. Without one of these a verb is not for memory.
+const OBJECTS: [&str; 12] = [
+    "memory",
+    "claude.md",
+    "line",
+    "lines",
+    "rule",
+    "rules",
+    "broadcast",
+    "events",
+    "spine",
+    "fragments",
+    "evidence",
+    "ledger",
+];
+/// Verbs that only memory is asked with.
+const OWN_VERBS: [&str; 4] = ["prune", "compact", "compress", "rescan"];
+/// The one task that says all in its marker.
+const COMPRESS: &str = "memory:claude-compress";
 
 /// The least that a task needs, by its words. Evidence flows one way, so from the first pass
-/// that is needed to the last all of them run.
-fn passes(marker: Option<&str>, prose: &str) -> Vec<PassKind> {
-    let text = format!("{} {prose}", marker.unwrap_or_default()).to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let (scan, dossier, update) = (has(&SCAN_WORDS), has(&DOSSIER_WORDS), has(&UPDATE_WORDS));
+/// that is needed to the last all of them run. A marker is transport, but for the one that asks
+/// for the file to be compressed.
+fn passes(marker: Option<&str>, prose: &str, names_something: bool) -> Vec<PassKind> {
+    let text = prose.to_lowercase();
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '_' | '-'))
+        .map(|word| word.trim_matches(['.', '-']))
+        .collect();
+    let has = |known: &[&str]| known.iter().any(|word| words.contains(word));
+    let compresses = marker == Some(COMPRESS);
+    let dossier = has(&DOSSIER_WORDS);
+    if !(compresses || dossier || names_something || has(&OWN_VERBS) || has(&OBJECTS)) {
+        return Vec::new();
+    }
+    let (scan, update) = (has(&SCAN_WORDS), compresses || has(&UPDATE_WORDS));
     let (first, last) = match (scan, dossier, update) {
         (false, false, false) => return Vec::new(),
         (true, _, true) => (PassKind::Scan, PassKind::Update),
@@ -191,7 +287,16 @@ mod tests {
     #[test]
     fn the_name_ends_at_the_first_colon_and_a_marker_is_transport() {
         check("a.md: do: this", "a.md [] {} ");
-        check("a.md: bring me a coffee", "a.md [] {} ");
+        for unclear in [
+            "bring me a coffee",
+            "update me on the weather",
+            "remove the old printer",
+            "scandalous recent news",
+            "[memory:hello] good morning",
+        ] {
+            let marker = if unclear.starts_with('[') { "memory:hello" } else { "" };
+            check(&format!("a.md: {unclear}"), &format!("a.md [{marker}] {{}} "));
+        }
         check("a.md: [memory:claude-compress] tidy up", "a.md [memory:claude-compress] {} update");
         check("a.md:[[entity-ada]] is unresolved", "a.md [] {} crystallize");
         check("no colon here", "nothing");
@@ -218,7 +323,7 @@ mod tests {
         assert!(packet.is_settled_by(PassKind::Crystallize, Terminal::NoOp));
         assert!(!packet.is_settled_by(PassKind::Crystallize, Terminal::PartialUpdate));
         assert!(!packet.is_settled_by(PassKind::Scan, Terminal::NoNewGradient));
-        let update = Packet::new("a", "prune");
+        let update = Packet::new("a", "prune the lines");
         assert!(!update.is_settled_by(PassKind::Scan, Terminal::Updated));
         assert!(update.is_settled_by(PassKind::Update, Terminal::NoOp));
         let unclear = Packet::new("a", "bring me a coffee");

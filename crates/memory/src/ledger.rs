@@ -98,6 +98,31 @@ impl LineRecord {
         self.rows.values()
     }
 
+    /// Draws how the line stood after each piece of evidence that tested it, the newest last: up
+    /// where it helped, down where it was missed. Empty where nothing tested it.
+    pub fn sparkline(&self) -> String {
+        const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+        const POINTS: usize = 16;
+        let mut level = 3_usize;
+        let mut drawn: Vec<char> = Vec::new();
+        for row in self.rows.values() {
+            level = match row.trajectory {
+                Trajectory::Strengthening => (level + 1).min(LEVELS.len() - 1),
+                Trajectory::Weakening => level.saturating_sub(1),
+                Trajectory::Neutral | Trajectory::NewSignal => continue,
+            };
+            drawn.push(LEVELS[level]);
+        }
+        drawn.drain(..drawn.len().saturating_sub(POINTS));
+        drawn.into_iter().collect()
+    }
+
+    /// Returns when the line was first and last seen.
+    pub fn seen(&self) -> Option<(&str, &str)> {
+        let (first, last) = (self.rows.values().next()?, self.rows.values().next_back()?);
+        Some((first.ts.as_str(), last.ts.as_str()))
+    }
+
     pub fn tally(&self) -> EvidenceTally {
         let count = |trajectory| {
             let rows = self.rows.values().filter(|row| row.trajectory == trajectory).count();
@@ -505,6 +530,28 @@ mod tests {
         let text = ledger.render(&moved);
         assert!(text.contains(&format!("## memory/CLAUDE.md:L1 `{}`", LineHash::of("Ask first"))));
         assert!(text.contains(&format!("## {GONE} `{}`", LineHash::of("Run the tests"))));
+    }
+
+    #[test]
+    fn a_sparkline_goes_up_with_help_and_down_with_failure() {
+        let drawn = |seen: &str| {
+            let mut ledger = Ledger::default();
+            for (at, what) in seen.chars().enumerate() {
+                let trajectory = match what {
+                    '+' => Trajectory::Strengthening,
+                    '-' => Trajectory::Weakening,
+                    _ => Trajectory::Neutral,
+                };
+                let ts = format!("2026-01-01T00:00:{at:02}.000Z");
+                ledger.fold(&Fragment { ts, event: at.to_string(), ..fragment("a", trajectory) });
+            }
+            ledger.entry(&LineHash::of("a")).map(LineRecord::sparkline).unwrap_or_default()
+        };
+        assert_eq!(drawn(""), "");
+        assert_eq!(drawn("oo"), "");
+        assert_eq!(drawn("+o+-"), "▅▆▅");
+        assert_eq!(drawn("-----"), "▃▂▁▁▁");
+        assert_eq!(drawn(&"+".repeat(40)), "█".repeat(16));
     }
 
     #[track_caller]

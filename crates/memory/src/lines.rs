@@ -253,7 +253,7 @@ fn words_of(text: &str) -> String {
     without_bullet(text.trim()).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn without_bullet(line: &str) -> &str {
+pub(crate) fn without_bullet(line: &str) -> &str {
     for mark in ["-", "*", "+"] {
         if let Some(rest) = line.strip_prefix(mark)
             && (rest.is_empty() || rest.starts_with(char::is_whitespace))

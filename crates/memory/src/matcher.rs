@@ -139,6 +139,9 @@ impl TraceMatcher {
             for pointer in &line.cues.pointers {
                 all.push((at, pointer.to_string(), trace::OPENED));
                 all.push((at, pointer.dossier(), trace::OPENED));
+                // As the tool that opens dossiers may be asked for it.
+                let word = format!("{}-{}", pointer.kind.as_str(), pointer.slug);
+                all.push((at, word, trace::OPENED));
             }
         }
         Self(CueSearch::new(map, all.into_iter()))

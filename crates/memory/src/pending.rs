@@ -28,6 +28,9 @@ pub struct Touch {
     pub relation: Option<Relation>,
 }
 
+/// An event and the line that it touches.
+pub type TouchKey = (String, Option<LineHash>);
+
 /// Touches by line, bounded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pending {
@@ -87,11 +90,11 @@ impl Pending {
     }
 
     /// Lets go of touches that evidence has settled since.
-    pub fn settle(&mut self, settled: &BTreeSet<(String, LineHash)>) {
+    pub fn settle(&mut self, settled: &BTreeSet<TouchKey>) {
         for (line, kept) in &mut self.by_line {
-            let Some(line) = line else { continue };
             kept.retain(|touch| !settled.contains(&(touch.event.clone(), line.clone())));
         }
+        self.by_line.retain(|_, kept| !kept.is_empty());
     }
 
     /// Returns all of them: those of no line first, then line by line, each oldest first.
@@ -164,7 +167,7 @@ mod tests {
         later.add(touch(2, Some("a")));
         pending.extend(&later);
         assert_eq!(pending.len(), 2);
-        pending.settle(&BTreeSet::from([("1".to_owned(), LineHash::of("a"))]));
+        pending.settle(&BTreeSet::from([("1".to_owned(), Some(LineHash::of("a")))]));
         assert_eq!(pending.len(), 1);
     }
 }

@@ -128,6 +128,33 @@ pub fn scan(reader: &mut EventReader, task: &ScanTask<'_>) -> Result<Scanned, Pa
     Ok(pass.end(reader.cursor().clone()))
 }
 
+/// Returns whether an event from outside is behind `reader`'s cursor.
+pub fn has_external(reader: &mut EventReader, stop: &dyn Fn() -> bool) -> Result<bool, PassError> {
+    let mut read: u64 = 0;
+    loop {
+        read += 1;
+        if read.is_multiple_of(BREATH) && stop() {
+            return Err(PassError::Interrupted);
+        }
+        let next = reader.next_with(&mut |_, line| {
+            let header = match EventHeader::read(line) {
+                Ok(header) => header,
+                Err(error) => return Some(Err(error)),
+            };
+            Some(Ok(matches!(header.gate(), Passage::External(_))))
+        });
+        match next {
+            None => return Ok(false),
+            Some(Ok(true)) => return Ok(true),
+            Some(Err(SpineProblem { what: Flaw::Unreadable(error), partition, offset })) => {
+                let what = Flaw::Unreadable(error);
+                return Err(PassError::Unreadable(SpineProblem { partition, offset, what }));
+            }
+            Some(Ok(false) | Err(_)) => {}
+        }
+    }
+}
+
 /// A pass under way.
 struct ScanPass<'a> {
     task: &'a ScanTask<'a>,

@@ -337,6 +337,37 @@ proptest! {
         prop_assert_eq!(pieces, names(&whole));
         prop_assert_eq!(heard, whole.events);
     }
+
+    /// In which order the files of the days came to be, and where the lines stand, decides nothing.
+    #[test]
+    fn shuffled_partitions_and_moved_lines_give_the_same_evidence(
+        days in Just((1_u32..=5).collect::<Vec<_>>()).prop_shuffle(),
+        lines in Just(vec!["# Memory", "- Ask [[entity-ada]] first", "- SQL stays in `crates/store/`", "- Squash", ""]).prop_shuffle(),
+    ) {
+        let evidence = |days: &[u32], file: &str| {
+            let mut world = World::new();
+            world.map = LineMap::read(file);
+            for day in days {
+                let number = *day;
+                let payload = if number.is_multiple_of(2) { about(SQL, "missed") } else { json!("You forgot to ask ada, see [[entity-ada]]") };
+                let what = if number.is_multiple_of(2) { "memory.feedback" } else { "chat.message" };
+                let line = event(number, &json!("human"), what, &payload);
+                world.raw(&format!("2026-01-0{day}"), format!("{line}\n").as_bytes());
+            }
+            let scanned = world.scan(&Cursor::default());
+            let mut ledger = spore_memory::ledger::Ledger::default();
+            for fragment in &scanned.fragments {
+                ledger.fold(fragment);
+            }
+            let tallies: Vec<_> =
+                ledger.entries().map(|(hash, record)| (hash.clone(), record.tally())).collect();
+            (names(&scanned), tallies, scanned.pending.len())
+        };
+        let whole = "# Memory\n- Ask [[entity-ada]] first\n- SQL stays in `crates/store/`\n- Squash\n";
+        let expected = evidence(&[1, 2, 3, 4, 5], whole);
+        prop_assert!(!expected.0.is_empty());
+        prop_assert_eq!(evidence(&days, &lines.join("\n")), expected);
+    }
 }
 
 /// What memory tells comes back as what people say, and grows by being heard: unless it is known.

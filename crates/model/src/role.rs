@@ -39,13 +39,15 @@ pub enum ToolGroup {
     Flags,
     /// The tools of an investigation's passes, which each pass has its own of.
     Investigation,
+    /// The tools of memory's own sessions, which each kind has its own of.
+    Memory,
 }
 
 /// What one role may use.
 pub type ToolGroups = BTreeSet<ToolGroup>;
 
 impl ToolGroup {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Read,
         Self::Search,
         Self::Write,
@@ -59,6 +61,7 @@ impl ToolGroup {
         Self::Nodes,
         Self::Flags,
         Self::Investigation,
+        Self::Memory,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -76,6 +79,7 @@ impl ToolGroup {
             Self::Nodes => "nodes",
             Self::Flags => "flags",
             Self::Investigation => "investigation",
+            Self::Memory => "memory",
         }
     }
 
@@ -95,7 +99,8 @@ impl ToolGroup {
             | Self::Lessons
             | Self::Nodes
             | Self::Flags
-            | Self::Investigation => true,
+            | Self::Investigation
+            | Self::Memory => true,
         }
     }
 }

@@ -151,6 +151,11 @@ impl StepKey {
         Self::of(format!("synthesis/{digest}"))
     }
 
+    /// One of several of the same kind, such as a batch of cases that a judge is asked about.
+    pub fn numbered(word: &'static str, number: u32) -> Self {
+        Self::of(format!("{word}/{number}"))
+    }
+
     /// A step of a run whose steps are single words, such as a pass over memory.
     pub fn named(word: &'static str) -> Self {
         Self::of(word)

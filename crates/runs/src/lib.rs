@@ -32,7 +32,7 @@ mod waiting;
 pub use advice::NextStep;
 pub use applied::{Applied, Apply, UnknownApply};
 pub use books::sessions_below;
-pub use bootstrap::Difference;
+pub use bootstrap::{Difference, difference_of_arms};
 pub use experiments::{
     Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,
     compare_experiments,

@@ -28,7 +28,10 @@ fn is_not(it: &bool) -> bool {
 impl Declared {
     /// Returns whether it proposes something; the others only read.
     pub fn proposes(&self) -> bool {
-        !matches!(self.group, ToolGroup::Graph | ToolGroup::Commands | ToolGroup::Investigation)
+        !matches!(
+            self.group,
+            ToolGroup::Graph | ToolGroup::Commands | ToolGroup::Investigation | ToolGroup::Memory
+        )
     }
 }
 

@@ -208,6 +208,14 @@ fn memory_tools() -> Vec<Declared> {
             json!({}),
             &[],
         ),
+        reads(
+            "dossier",
+            "Open a page of the memory",
+            "Opens the page that a line points to, written as [[entity-NAME]] or [[topic-NAME]]: \
+             what is known there beyond the line.",
+            json!({ "path": text("the pointer, such as [[entity-ada]]") }),
+            &["path"],
+        ),
     ]
 }
 

@@ -38,6 +38,7 @@ pub fn names_of(group: ToolGroup) -> Vec<String> {
         ToolGroup::Write => &["edit", "write", "delete"],
         ToolGroup::Checks | ToolGroup::Shell => &["run"],
         ToolGroup::Investigation => return crate::investigation::names(),
+        ToolGroup::Memory => return crate::memory::names(),
         served => {
             let tools = graph::declared_for(&ToolGroups::from([served]));
             return tools.into_iter().map(|tool| tool.name).collect();

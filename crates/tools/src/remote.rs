@@ -205,7 +205,9 @@ impl Remote {
             true => Reach::Submit,
             false if declared.proposes() => Reach::Propose,
             // A pass cannot do without them, however small its model's window is.
-            false if declared.group == ToolGroup::Investigation => Reach::Search,
+            false if matches!(declared.group, ToolGroup::Investigation | ToolGroup::Memory) => {
+                Reach::Search
+            }
             false => Reach::Read,
         };
         let (remote, name) = (self.clone(), declared.name.clone());

@@ -289,8 +289,14 @@ impl Exec<'_> {
         let ActiveFlow { around, workspace, config, .. } = *self.ground;
         let repository = workspace.project_repository().ok()?;
         let knowledge = workspace.knowledge(config).ok()?;
-        let briefing =
-            Briefing { around, workspace, repository: &repository, config, knowledge: &knowledge };
+        let briefing = Briefing {
+            around,
+            workspace,
+            repository: &repository,
+            config,
+            knowledge: &knowledge,
+            run: self.place.run,
+        };
         if briefing.is_first() {
             return None;
         }

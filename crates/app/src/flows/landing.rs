@@ -78,13 +78,13 @@ impl ActiveFlow<'_> {
             for attempt in 1.. {
                 let key = landing_key(phase, attempt)?;
                 match recorded::<PhaseLanding>(self.journal, place.run, &key)? {
-                    // What is gone with its commits lands again.
-                    Some(PhaseLanding::Landed(line)) => {
-                        if branch.repository.tree_of(&line.tip).is_ok() {
-                            landed.push(line);
-                        }
+                    Some(PhaseLanding::Landed(line))
+                        if branch.repository.tree_of(&line.tip).is_ok() =>
+                    {
+                        landed.push(line);
                     }
-                    Some(PhaseLanding::Back { .. }) => {}
+                    // What is gone with its commits lands again.
+                    Some(PhaseLanding::Landed(_) | PhaseLanding::Back { .. }) => {}
                     // An attempt that made nothing has nothing that could land.
                     None if self
                         .journal

@@ -25,12 +25,14 @@ use spore_context::retrieve::{ContextSources, RankerKind, compile};
 use spore_context::task_file::{self, Assignment, TaskFile};
 use spore_context::{Compiled, Corpus, choose_lessons};
 use spore_git::Repository;
-use spore_model::{CommitId, Lesson, NodeId, TreeId};
+use spore_memory::trial::{LineTrial, read_trials};
+use spore_model::{CommitId, Lesson, NodeId, RunId, TreeId};
 use spore_runs::{FileSignals, Signal};
 use spore_store::{CodeIndex, Knowledge};
 
+use crate::base::files::read_text;
 use crate::indexing::{self, IndexPhase, IndexSource, Reporter};
-use crate::knowledge::carried::{Carried, CarriedRecord};
+use crate::knowledge::carried::{Carried, CarriedRecord, trials_file};
 use crate::knowledge::lessons::standing_lessons;
 use crate::knowledge::places::ProjectPlaces;
 use crate::search::by_meaning;
@@ -46,6 +48,8 @@ pub(crate) struct Briefing<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) config: &'a Config,
     pub(crate) knowledge: &'a dyn Knowledge,
+    /// The run whose sessions are told; a line on trial may be kept back from it.
+    pub(crate) run: RunId,
 }
 
 /// A session that is to be told.
@@ -64,6 +68,8 @@ pub(crate) struct BriefAsked<'a> {
 pub(crate) struct Findings {
     compiled: Compiled,
     kept: Vec<KeptLine>,
+    /// The hashes of lines on trial that this run is not told.
+    withheld: Vec<String>,
     tree: Option<TreeId>,
     pub(crate) warnings: Vec<String>,
     notes: Vec<String>,
@@ -91,7 +97,7 @@ impl Findings {
     /// Writes the task file; equal findings and assignments give equal bytes.
     pub(crate) fn write(self, assignment: &Assignment<'_>) -> (String, Brief) {
         let file = task_file::write(&self.compiled, assignment);
-        let carried = carried(&file, &self.kept, self.tree);
+        let carried = carried(&file, &self.kept, self.withheld, self.tree);
         let signals = signals(&self.compiled, &carried.files);
         (file.text, Brief { carried, signals, warnings: self.warnings, notes: self.notes })
     }
@@ -129,11 +135,24 @@ impl Briefing<'_> {
             warnings.push(format!("the memory was not looked at: {error}"));
             Vec::new()
         });
+        let (withheld, kept): (Vec<KeptLine>, Vec<KeptLine>) =
+            kept.into_iter().partition(self.withheld());
+        let withheld = withheld.into_iter().map(|line| line.hash).collect();
         compiled.memory = kept.iter().map(KeptLine::shown).collect();
         let IndexerNotes { notes, refused } = heard;
         warnings.extend(refused.into_inner().unwrap_or_default());
         let notes = notes.into_inner().unwrap_or_default();
-        Findings { compiled, kept, tree, warnings, notes }
+        Findings { compiled, kept, withheld, tree, warnings, notes }
+    }
+
+    /// Says which lines are on trial and kept back from this run.
+    fn withheld(&self) -> impl Fn(&KeptLine) -> bool + use<> {
+        let text = read_text(&trials_file(self.workspace)).ok().flatten().unwrap_or_default();
+        let (trials, run) = (read_trials(&text), self.run.to_string());
+        move |line| {
+            let concerns = |trial: &LineTrial| trial.line.as_str() == line.hash;
+            trials.iter().any(|trial| concerns(trial) && trial.withholds(&run))
+        }
     }
 
     /// Returns whether there is nothing yet to make an index from: then the first brief takes
@@ -316,7 +335,12 @@ impl Briefing<'_> {
     ) -> Vec<spore_context::CarriedLesson> {
         let ranked = compiled.files.iter().map(|file| file.path.as_str());
         let paths: Vec<&str> = question.changed.iter().map(String::as_str).chain(ranked).collect();
-        choose_lessons(lessons, question.task, &paths, &|_| None, lesson_rules(self.config))
+        // Where meaning cannot be asked, words answer.
+        let most = self.config.lessons.looked_at as usize;
+        let near = by_meaning::near_lessons(self.around, question.task, lessons, most);
+        let near = near.unwrap_or_default();
+        let nearness = |id: &NodeId| near.get(id).copied();
+        choose_lessons(lessons, question.task, &paths, &nearness, lesson_rules(self.config))
     }
 }
 
@@ -350,7 +374,12 @@ pub(crate) fn near_in_meaning(
     by_meaning::anchors(around, workspace, index, task, least, most)
 }
 
-fn carried(file: &TaskFile, kept: &[KeptLine], tree: Option<TreeId>) -> Carried {
+fn carried(
+    file: &TaskFile,
+    kept: &[KeptLine],
+    withheld: Vec<String>,
+    tree: Option<TreeId>,
+) -> Carried {
     let told = &file.mentions;
     let hash =
         |line: &u32| kept.iter().find(|kept| kept.line == *line).map(|kept| kept.hash.clone());
@@ -359,6 +388,7 @@ fn carried(file: &TaskFile, kept: &[KeptLine], tree: Option<TreeId>) -> Carried 
         symbols: told.symbols.clone(),
         lessons: told.lessons.clone(),
         memory_lines: told.memory.iter().filter_map(hash).collect(),
+        withheld,
         tokens: file.context_tokens,
         tree,
     }

@@ -25,8 +25,7 @@ use spore_pipeline::{ProposalProblem, Proposed, ProposedLesson};
 use spore_store::{Knowledge, KnowledgeError, NodeQuery};
 
 use crate::Result;
-use crate::base::run_files::CARRIED;
-use crate::knowledge::carried::Carried;
+use crate::knowledge::carried::{Carried, carried_files};
 use crate::knowledge::run_keys::Keys;
 
 pub(crate) use credit::{Credit, give_credit};
@@ -256,20 +255,4 @@ pub(crate) fn carried_lessons(run_dir: &Path) -> Vec<NodeId> {
         }
     }
     lessons
-}
-
-/// Finds the records of what was carried, by name and no deeper than sessions are kept.
-pub(crate) fn carried_files(dir: &Path, depth: u32) -> Vec<std::path::PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    entries.sort_unstable();
-    let mut found = Vec::new();
-    for path in entries {
-        if path.file_name().is_some_and(|name| name == CARRIED) {
-            found.push(path);
-        } else if depth > 0 && path.is_dir() {
-            found.extend(carried_files(&path, depth - 1));
-        }
-    }
-    found
 }

@@ -1,10 +1,9 @@
-//! `spore memory crystallize`: folds fragments into the ledger, and makes stubs for dossiers
-//! that a line points to and that are not written yet.
+//! `spore memory crystallize`: folds fragments into the ledger, and brings the dossiers up to date
+//! that lines point to or that what came up again asks for.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use spore_memory::cues::DossierPointer;
-use spore_memory::dossier::{self, Stub};
+use spore_memory::dossier;
 use spore_memory::fragment::Fragment;
 use spore_memory::inbox::{PassKind, Terminal};
 use spore_memory::known::split_count;
@@ -122,19 +121,19 @@ impl FoldedLedger {
     }
 
     /// What the file should hold; nothing where there is nothing to say.
-    fn after(&self) -> String {
+    pub(super) fn after(&self) -> String {
         if self.ledger.is_empty() { String::new() } else { self.ledger.render(&self.map) }
     }
 }
 
 fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
     let folded = FoldedLedger::read(&pass.places)?;
-    let (stubs, left) = stubs(pass, &folded.map);
+    let (pages, left) = pages(pass, &folded)?;
     let mut written: Vec<String> = Vec::new();
     if folded.before != folded.after() {
         written.push(LEDGER.to_owned());
     }
-    written.extend(stubs.iter().map(|stub| format!("memory/{}", stub.path())));
+    written.extend(pages.into_iter().map(|(name, _)| name));
     let (terminal, result) = ending(&folded, &written, left);
     Ok(Crystallized {
         ending: PassEnding {
@@ -197,15 +196,31 @@ fn lines(folded: &FoldedLedger) -> Vec<LineEvidence> {
     lines
 }
 
-/// The dossiers to be made now, and how many are left for later.
-fn stubs(pass: &Pass<'_>, map: &LineMap) -> (Vec<Stub>, u32) {
-    let exists =
-        |pointer: &DossierPointer| pass.places.path("memory").join(pointer.dossier()).exists();
-    let mut stubs = dossier::missing(map, &exists);
+/// The pages to be written now, by name, and how many new ones are left for later. A page whose
+/// evidence changed is brought up to date; what people wrote is left alone.
+fn pages(pass: &Pass<'_>, folded: &FoldedLedger) -> Result<(Vec<(String, String)>, u32)> {
     let most = pass.config.memory.dossiers_per_pass as usize;
-    let left = stubs.len().saturating_sub(most);
-    stubs.truncate(most);
-    (stubs, u32::try_from(left).unwrap_or(u32::MAX))
+    let (mut written, mut new, mut left) = (Vec::new(), 0_usize, 0_u32);
+    for page in dossier::pages(&folded.map, &folded.ledger) {
+        let name = format!("memory/{}", page.path());
+        let existing = pass.places.read(&pass.places.path(&name))?;
+        let Some(text) = page.render(existing.as_deref()) else { continue };
+        if existing.as_deref() == Some(text.as_str()) {
+            continue;
+        }
+        let is_new = existing.is_none();
+        // A line that is gone asks for no page.
+        if is_new && !page.is_pointed_to() && page.has_lines() {
+            continue;
+        }
+        if is_new && new >= most {
+            left = left.saturating_add(1);
+            continue;
+        }
+        new += usize::from(is_new);
+        written.push((name, text));
+    }
+    Ok((written, left))
 }
 
 /// Writes what the plan names. Folding is a union, so folding again gives the same file.
@@ -216,11 +231,14 @@ fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
     if folded.before != after {
         around.write_file(&places.path(LEDGER), after.as_bytes())?;
     }
-    for stub in dossier::missing(&folded.map, &|_| false) {
-        let name = format!("memory/{}", stub.path());
+    for page in dossier::pages(&folded.map, &folded.ledger) {
+        let name = format!("memory/{}", page.path());
+        if !report.written.contains(&name) {
+            continue;
+        }
         let path = places.path(&name);
-        if report.written.contains(&name) && !path.exists() {
-            around.write_file(&path, stub.render().as_bytes())?;
+        if let Some(text) = page.render(places.read(&path)?.as_deref()) {
+            around.write_if_changed(&path, text.as_bytes())?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! `spore memory status` and `why`: how the lines stand, and what that rests on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use spore_memory::decision::{Decision, Enough, decide};
@@ -9,12 +9,15 @@ use spore_memory::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use spore_memory::ledger::{Ledger, LineRecord};
 use spore_memory::lines::{BroadcastLine, LineHash, LineMap};
 use spore_memory::pending::Touch;
+use spore_model::{Outcome, RunKind, RunState};
 use spore_store::spine::Cursor;
+use spore_store::{Journal, RunQuery};
 
 use super::crystallize::FoldedLedger;
 use super::places::MemoryPlaces;
 use super::scan::{OWN_EVENTS, ScannerState};
 use super::update::{LineDecision, ambiguous, line_decision, no_such_line};
+use crate::knowledge::carried::told_lines;
 use crate::{Result, Surroundings, Workspace};
 
 /// How memory stands.
@@ -49,6 +52,47 @@ pub struct LineStanding {
     pub decision: LineDecision,
     pub text: String,
     pub pending: usize,
+    /// How the newest runs did that carried it. Carried is not helped.
+    pub carried: CarriedRuns,
+    /// How it stood after each piece of evidence, the newest last.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub trend: String,
+}
+
+/// Runs that were told a line, and how they ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CarriedRuns {
+    pub runs: u32,
+    pub verified: u32,
+    pub fell_short: u32,
+}
+
+/// How many of the newest runs are looked at for what they carried.
+const NEWEST_RUNS: u32 = 1_000;
+
+/// Counts, for each line, the newest runs that were told it, by how they ended.
+fn carried_runs(
+    workspace: &Workspace,
+    journal: &dyn Journal,
+) -> Result<BTreeMap<LineHash, CarriedRuns>> {
+    let query = RunQuery {
+        kind: Some(RunKind::Orchestrate),
+        limit: Some(NEWEST_RUNS),
+        ..RunQuery::default()
+    };
+    let mut all: BTreeMap<LineHash, CarriedRuns> = BTreeMap::new();
+    for run in journal.runs(&query)?.iter().filter(|run| run.state == RunState::Ended) {
+        let told: BTreeSet<LineHash> = told_lines(workspace, run.id).carried.into_iter().collect();
+        for hash in told {
+            let counts = all.entry(hash).or_default();
+            counts.runs += 1;
+            match run.outcome {
+                Some(Outcome::Success) => counts.verified += 1,
+                _ => counts.fell_short += 1,
+            }
+        }
+    }
+    Ok(all)
 }
 
 pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
@@ -60,10 +104,13 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     let on_record = places.ledger()?;
     let pending = places.read_pending(config.memory.pending_per_line as usize)?;
     let enough = Enough { wrong: config.memory.wrong_before_removal };
+    let carried = carried_runs(&workspace, &workspace.journal(&config)?)?;
     let standing = |line: &BroadcastLine| LineStanding {
         decision: decision(line, &on_record, enough),
         text: line.text.clone(),
         pending: pending.of_line(&line.hash).count(),
+        carried: carried.get(&line.hash).copied().unwrap_or_default(),
+        trend: on_record.entry(&line.hash).map(LineRecord::sparkline).unwrap_or_default(),
     };
     let exists = |pointer: &spore_memory::cues::DossierPointer| {
         places.path("memory").join(pointer.dossier()).exists()
@@ -80,7 +127,7 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
         pending: pending.len(),
         pending_without_line: pending.touches().filter(|touch| touch.line.is_none()).count(),
         pending_older: pending.older(),
-        missing_dossiers: missing.iter().map(|stub| format!("memory/{}", stub.path())).collect(),
+        missing_dossiers: missing.iter().map(|path| format!("memory/{path}")).collect(),
         inbox: places.inbox_names()?,
         unscanned_bytes: unscanned(&workspace, scanned_to.as_ref()),
         scanned_to,
@@ -134,6 +181,8 @@ pub struct MemoryWhy {
     /// The lines that it was before it was rewritten, the latest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub was: Vec<LineHash>,
+    /// How the newest runs did that carried it.
+    pub carried: CarriedRuns,
     /// Oldest first.
     pub evidence: Vec<EvidenceRow>,
     pub pending: Vec<Touch>,
@@ -206,6 +255,10 @@ pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
             .collect(),
         pending: pending.of_line(&hash).cloned().collect(),
         was: ledger.predecessors(&hash),
+        carried: carried_runs(&workspace, &workspace.journal(&config)?)?
+            .get(&hash)
+            .copied()
+            .unwrap_or_default(),
         hash,
     })
 }
@@ -221,7 +274,10 @@ fn find<'m>(
         [] => {}
         several => return Err(ambiguous(typed, several)),
     }
-    let begins = |hash: &&LineHash| typed.len() >= 4 && hash.as_str().starts_with(typed);
+    let words = LineHash::of(typed);
+    let begins = |hash: &&LineHash| {
+        **hash == words || (typed.len() >= 4 && hash.as_str().starts_with(typed))
+    };
     let mut gone = ledger.entries().map(|(hash, _)| hash).filter(begins);
     match (gone.next(), gone.next()) {
         (Some(hash), None) => Ok((hash.clone(), None)),

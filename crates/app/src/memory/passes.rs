@@ -24,6 +24,7 @@ use crate::base::run_files::RunFiles;
 use crate::base::run_lock::claim;
 use crate::base::step::Steps;
 use crate::base::stores::ProjectJournal;
+use crate::base::totals;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What is told of every pass, whatever it did.
@@ -74,7 +75,9 @@ pub(super) struct Pass<'a> {
     pub(super) run: RunId,
     journal: ProjectJournal,
     trace: spore_model::TraceId,
-    _locks: [Lock; 2],
+    /// A pass of a weaving: the weaver takes tasks off the inbox.
+    is_woven: bool,
+    _locks: Vec<Lock>,
 }
 
 impl<'a> Pass<'a> {
@@ -104,7 +107,8 @@ impl<'a> Pass<'a> {
             run: id,
             journal,
             trace,
-            _locks: [alone, claimed],
+            is_woven: false,
+            _locks: vec![alone, claimed],
         };
         let event = pass.event(SourceKind::Runner, "run.started", json!({ "name": name }));
         pass.journal.create_run(&run, &[event])?;
@@ -121,7 +125,7 @@ impl<'a> Pass<'a> {
     ) -> Result<Self> {
         let journal = workspace.journal(config)?;
         let places = MemoryPlaces::of(workspace);
-        let locks = [places.lock()?, claim(workspace, run.id)?];
+        let locks = vec![places.lock()?, claim(workspace, run.id)?];
         let pass = Self {
             around,
             workspace,
@@ -130,6 +134,7 @@ impl<'a> Pass<'a> {
             run: run.id,
             journal,
             trace: run.trace.clone(),
+            is_woven: false,
             _locks: locks,
         };
         let change =
@@ -138,6 +143,53 @@ impl<'a> Pass<'a> {
         pass.journal.update_run(run.id, &change, &[event])?;
         pass.flush()?;
         Ok(pass)
+    }
+
+    /// Opens a pass below this one, under this one's lock: a new one, or one that was killed.
+    /// Nothing where it has ended.
+    pub(super) fn child(
+        &self,
+        id: RunId,
+        name: &str,
+        settings: &impl Serialize,
+    ) -> Result<Option<Self>> {
+        let Self { around, workspace, config, .. } = *self;
+        let pass = Self {
+            around,
+            workspace,
+            config,
+            places: MemoryPlaces::of(workspace),
+            run: id,
+            journal: workspace.journal(config)?,
+            trace: self.trace.clone(),
+            is_woven: true,
+            _locks: vec![claim(workspace, id)?],
+        };
+        match pass.journal.run(id)? {
+            Some(run) if !run.is_open() => return Ok(None),
+            Some(_) => {
+                let change = RunChange {
+                    state: Some(RunState::Running),
+                    park: Some(None),
+                    ..RunChange::default()
+                };
+                let event = pass.event(SourceKind::Runner, "run.resumed", json!({}));
+                pass.journal.update_run(id, &change, &[event])?;
+            }
+            None => {
+                let run = Run {
+                    parent: Some(self.run),
+                    trace: self.trace.clone(),
+                    depth: 1,
+                    settings: serde_json::to_value(settings).map_err(bug)?,
+                    ..Run::begin(id, RunKind::Memory, name, around.clock.now())
+                };
+                let event = pass.event(SourceKind::Runner, "run.started", json!({ "name": name }));
+                pass.journal.create_run(&run, &[event])?;
+            }
+        }
+        pass.flush()?;
+        Ok(Some(pass))
     }
 
     /// Does a pass from its first step to its end, however much of it is done already. What
@@ -168,7 +220,7 @@ impl<'a> Pass<'a> {
         self.steps().once(&StepKey::named(name), |_, _| act())
     }
 
-    fn steps(&self) -> Steps<'_> {
+    pub(super) fn steps(&self) -> Steps<'_> {
         let Self { around, workspace, run, .. } = *self;
         Steps { around, workspace, journal: &self.journal, run }
     }
@@ -185,7 +237,7 @@ impl<'a> Pass<'a> {
         task: Option<&str>,
         ending: &mut PassEnding,
     ) -> Result<()> {
-        let (Some(kind), Some(name)) = (kind, task) else { return Ok(()) };
+        let (Some(kind), Some(name), false) = (kind, task, self.is_woven) else { return Ok(()) };
         let acked: bool = self.step("ack", || {
             let path = self.places.inbox().join(name);
             let Some(body) = self.places.read(&path)? else { return Ok(false) };
@@ -210,12 +262,17 @@ impl<'a> Pass<'a> {
         let _: Value = self.steps().once(&StepKey::finish(), |_, entry| {
             let (what, payload) = report.told();
             let ending = report.ending().clone();
+            let below = self.journal.children(self.run)?;
+            let totals = match below.is_empty() {
+                true => RunChange::default(),
+                false => totals::of_runs(below.iter()),
+            };
             let change = RunChange {
                 state: Some(RunState::Ended),
                 outcome: Some(ending.outcome()),
                 reason: Some(ending.result.clone()),
                 ended: Some(self.around.clock.now()),
-                ..RunChange::default()
+                ..totals
             };
             let finished = json!({ "outcome": ending.outcome(), "reason": ending.result });
             let said = report.statements().into_iter();
@@ -264,6 +321,10 @@ impl<'a> Pass<'a> {
 
     pub(super) fn files(&self) -> RunFiles {
         self.workspace.run_files(self.run)
+    }
+
+    pub(super) fn trace(&self) -> spore_model::TraceId {
+        self.trace.clone()
     }
 
     pub(super) fn flush(&self) -> Result<()> {

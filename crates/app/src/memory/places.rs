@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use spore_effects::files::{self, Lock, LockError};
 use spore_memory::cues::DossierKind;
 use spore_memory::inbox::is_ack_name;
+use spore_memory::judging::JudgedTouches;
 use spore_memory::known::KnownFragments;
 use spore_memory::ledger::{LEDGER, Ledger};
 use spore_memory::lines::{BROADCAST, LineMap};
@@ -49,6 +50,15 @@ impl MemoryPlaces {
 
     pub(crate) fn pending(&self) -> PathBuf {
         self.path("memory/state/pending.jsonl")
+    }
+
+    /// What judges were asked and what they said, without a word of the events.
+    pub(crate) fn judged_file(&self) -> PathBuf {
+        self.path("memory/state/judged.jsonl")
+    }
+
+    pub(crate) fn judged(&self) -> Result<JudgedTouches> {
+        Ok(JudgedTouches::read(&self.read(&self.judged_file())?.unwrap_or_default()))
     }
 
     /// The turns that the last scan left open: hashes and ids, no words.

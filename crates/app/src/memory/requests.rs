@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use spore_model::RunId;
 use spore_store::spine::Cursor;
 
+use super::asking::AskSettings;
+
 /// What to scan. What is left out is as the last scan left it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MemoryScan {
@@ -31,11 +33,44 @@ pub struct Crystallize {
 pub struct MemoryUpdate {
     /// Lines that a person wants gone, as they are typed; by hash once they are found.
     pub remove: Vec<String>,
+    /// Lines that a person wants to say something else, each with what.
+    #[serde(default)]
+    pub rewrite: Vec<(String, String)>,
     /// Say what would be done and do nothing.
     #[serde(skip)]
     pub dry_run: bool,
     /// A task of the inbox.
     pub task: Option<String>,
+}
+
+/// What an update was asked for, and who is asked for proposals.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct UpdateSettings {
+    #[serde(flatten)]
+    pub(super) asked: MemoryUpdate,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ask: Option<AskSettings>,
+}
+
+/// Who judges what no rule could decide.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct JudgeSettings {
+    pub(super) ask: AskSettings,
+}
+
+/// What a weaving works on, and who is asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct WeaveSettings {
+    /// The tasks of the inbox; none where it looks at what is new.
+    pub(super) tasks: Vec<String>,
+    pub(super) ask: Option<AskSettings>,
+}
+
+/// What to take in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ImportSettings {
+    /// A file of the project, from its root.
+    pub(super) file: String,
 }
 
 /// What to take back.
@@ -50,6 +85,9 @@ pub(super) struct UndoSettings {
 pub(super) enum PassSettings {
     Scan(MemoryScan),
     Crystallize(Crystallize),
-    Update(MemoryUpdate),
+    Update(UpdateSettings),
     Undo(UndoSettings),
+    Judge(JudgeSettings),
+    Weave(WeaveSettings),
+    Import(ImportSettings),
 }

@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 use spore_memory::fragment::Fragment;
 use spore_memory::inbox::{NO_EVIDENCE, Packet, PassKind, Terminal};
 use spore_memory::known::{KnownFragments, split_count};
+use spore_memory::ledger::Ledger;
 use spore_memory::lines::{LineHash, LineMap};
-use spore_memory::pending::Pending;
+use spore_memory::pending::{Pending, TouchKey};
+use spore_memory::recalled::Recalled;
 use spore_memory::scan::{LastEvent, PassError, ScanTask, Scanned, SpineFlaw, scan};
 use spore_memory::turns::Turns;
 use spore_model::{Fault, RunId};
@@ -24,7 +26,7 @@ use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
 use super::requests::{MemoryScan, PassSettings};
 use crate::base::error::bug;
-use crate::knowledge::carried::Carried;
+use crate::knowledge::carried::told_lines;
 use crate::knowledge::lessons::standing_lessons;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -181,10 +183,7 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
     let named = named_lines(pass, asked, &map)?;
     let rules = &pass.config.memory;
     let turns = Turns::read(&places.read(&places.turns())?.unwrap_or_default());
-    let mut told = places.told(&map, &ledger)?;
-    for lesson in standing_lessons(&pass.workspace.knowledge(pass.config)?)? {
-        [&lesson.title, &lesson.pattern, &lesson.fix].into_iter().for_each(|text| told.add(text));
-    }
+    let told = told_to_sessions(pass, &map, &ledger)?;
     let task = ScanTask {
         map: &map,
         known: &known,
@@ -203,6 +202,8 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
     let mut pending = places.read_pending(rules.pending_per_line as usize)?;
     pending.extend(&scanned.pending);
     pending.settle(&settled(&scanned.fragments));
+    // What a judge was paid for is not open again, however often its event is read.
+    pending.settle(places.judged()?.keys());
     let mut state_after = state.clone();
     let cursor = scanned.to.clone().max(last_of(&state, &place));
     let last =
@@ -218,11 +219,24 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
     })
 }
 
+/// All that memory has told sessions: lines, dossiers, lessons.
+pub(super) fn told_to_sessions(
+    pass: &Pass<'_>,
+    map: &LineMap,
+    ledger: &Ledger,
+) -> Result<Recalled> {
+    let mut told = pass.places.told(map, ledger)?;
+    for lesson in standing_lessons(&pass.workspace.knowledge(pass.config)?)? {
+        [&lesson.title, &lesson.pattern, &lesson.fix].into_iter().for_each(|text| told.add(text));
+    }
+    Ok(told)
+}
+
 fn last_of(state: &ScannerState, place: &str) -> Cursor {
     state.places.get(place).map(|known| known.cursor.clone()).unwrap_or_default()
 }
 
-fn failed(error: PassError) -> Error {
+pub(super) fn failed(error: PassError) -> Error {
     match error {
         PassError::Interrupted => Error::interrupted("the scan was interrupted")
             .hint("`spore resume` reads the events again; nothing was written yet"),
@@ -252,20 +266,12 @@ fn named_lines(pass: &Pass<'_>, asked: &MemoryScan, map: &LineMap) -> Result<Vec
 fn carried_by(workspace: &Workspace, run: &str) -> Vec<LineHash> {
     // What an event calls a run must be one before it is made a path.
     let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
-    let mut lines = Vec::new();
-    for file in crate::knowledge::lessons::carried_files(workspace.run_files(run).dir(), 3) {
-        let carried = spore_effects::files::read(&file).ok();
-        let carried: Option<Carried> =
-            carried.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let hashes = carried.into_iter().flat_map(|carried| carried.memory_lines);
-        lines.extend(hashes.filter_map(|hash| hash.parse().ok()));
-    }
-    lines
+    told_lines(workspace, run).carried
 }
 
 /// Evidence that settles what had been left open.
-fn settled(fragments: &[Fragment]) -> BTreeSet<(String, LineHash)> {
-    let settles = |f: &Fragment| Some((f.event.clone(), f.line.as_ref()?.hash.clone()));
+fn settled(fragments: &[Fragment]) -> BTreeSet<TouchKey> {
+    let settles = |f: &Fragment| Some((f.event.clone(), Some(f.line.as_ref()?.hash.clone())));
     fragments.iter().filter_map(settles).collect()
 }
 

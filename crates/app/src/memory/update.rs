@@ -1,29 +1,37 @@
-//! `spore memory update` and `undo`: the broadcast file, changed by evidence alone.
+//! `spore memory update`: the broadcast file, changed by evidence alone.
 //!
-//! The ledger is read first and must be up to date. Rules decide; a person may name lines to
-//! be removed; and whatever asks, the file is only ever written from an [`Edit`], which the
-//! ledger has defended, once when it is planned and once more right before it is written.
-//! The file as it was is kept with the run, so that the change can be taken back.
+//! The ledger is read first and must be up to date. Rules decide, a person may name lines, and a
+//! model may be asked to propose; whatever asks, the file is only ever written from an [`Edit`],
+//! which the ledger has defended, once when it is planned and once more right before it is
+//! written. The file as it was is kept with the run, so that the change can be taken back. A line
+//! that was rewritten is linked to what it became, in the ledger, right after the file is written.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_memory::decision::{Decision, Enough, decide};
-use spore_memory::edit::{Edit, RefusedEdit, RemovedLine, diff, without};
+use spore_memory::edit::{Edit, LineChange, diff};
+use spore_memory::evidence::Decider;
 use spore_memory::inbox::{PassKind, Terminal};
-use spore_memory::ledger::{EvidenceTally, LEDGER};
+use spore_memory::ledger::{EvidenceTally, LEDGER, Ledger, LineLink};
 use spore_memory::lines::{BROADCAST, BroadcastLine, LineHash, LineMap};
-use spore_model::{Fault, Outcome, Run, RunId, RunKind, RunState};
-use spore_store::RunQuery;
+use spore_memory::proposing::{EditProposal, EditQuestion};
+use spore_model::{Fault, RunId, StepKey};
+use spore_tools::memory::submit_edits;
 
+use super::asking::{AskSettings, AskedModel, ModelAsker, Question};
 use super::crystallize::FoldedLedger;
 use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
-use super::requests::{MemoryUpdate, PassSettings, UndoSettings};
+use super::requests::{MemoryUpdate, PassSettings, UpdateSettings};
+use super::wanted_changes::{
+    HeldChanges, ProposedEdits, RefusedChange, UpdateRules, accept_proposals, by_person, by_rule,
+    defend_all, refuse,
+};
 use crate::session::within::refuse_within;
-use crate::{Error, Result, Surroundings, Workspace, counted};
+use crate::{Error, Progress, Result, Surroundings, Workspace, counted};
 
 /// What an update did, or would do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -31,14 +39,32 @@ pub struct MemoryUpdated {
     #[serde(flatten)]
     pub ending: PassEnding,
     pub removed: Vec<LineDecision>,
+    /// Lines that say something else now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rewritten: Vec<RewrittenLine>,
+    /// Lines that are new.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<LineHash>,
     /// Lines that stay because the evidence speaks for them.
     pub kept: Vec<LineDecision>,
     /// Lines that failed, and what to do about them is not for a rule.
     pub for_judgement: Vec<LineDecision>,
+    /// What a model proposed and the evidence does not defend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedChange>,
     /// A unified diff; empty where nothing changes.
     pub diff: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+}
+
+/// A line that became another one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RewrittenLine {
+    pub line: String,
+    pub old: LineHash,
+    pub new: LineHash,
+    pub by: Decider,
 }
 
 /// A line and what the ledger asks for.
@@ -61,9 +87,16 @@ impl Report for MemoryUpdated {
         let hashes = |lines: &[LineDecision]| -> Vec<LineHash> {
             lines.iter().map(|line| line.hash.clone()).collect()
         };
+        let rewritten: Vec<Value> = self
+            .rewritten
+            .iter()
+            .map(|line| json!({ "old": line.old, "new": line.new, "by": line.by }))
+            .collect();
         let payload = json!({
             "terminal": self.ending.terminal,
             "removed": hashes(&self.removed),
+            "rewritten": rewritten,
+            "added": self.added,
             "kept": hashes(&self.kept),
             "for_judgement": hashes(&self.for_judgement),
         });
@@ -71,27 +104,52 @@ impl Report for MemoryUpdated {
     }
 }
 
-/// Changes the broadcast file as far as the ledger defends it.
-pub fn update_memory(around: &Surroundings, asked: &MemoryUpdate) -> Result<MemoryUpdated> {
+/// Changes the broadcast file as far as the ledger defends it. `model` is asked for proposals
+/// where it is given and there is something to propose.
+pub fn update_memory(
+    around: &Surroundings,
+    asked: &MemoryUpdate,
+    model: Option<&AskedModel>,
+    progress: &mut dyn Progress,
+) -> Result<MemoryUpdated> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
-    let config = workspace.config(around, &[])?;
+    let mut config = workspace.config(around, &[])?;
     if let Some(name) = &asked.task {
         packet(&workspace, name)?;
     }
     let places = MemoryPlaces::of(&workspace);
-    let enough = Enough { wrong: config.memory.wrong_before_removal };
-    let named = resolve(&places.line_map()?, &asked.remove)?;
-    let asked = MemoryUpdate { remove: named, ..asked.clone() };
+    let map = places.line_map()?;
+    let named = resolve(&map, &asked.remove)?;
+    let rewrite = asked.rewrite.iter().map(|(typed, text)| {
+        let hash = resolve(&map, std::slice::from_ref(typed))?;
+        Ok((hash.into_iter().next().unwrap_or_default(), text.clone()))
+    });
+    let rewrite = rewrite.collect::<Result<Vec<_>>>()?;
+    let asked = MemoryUpdate { remove: named, rewrite, ..asked.clone() };
     if asked.dry_run {
-        let (mut report, _) = plan(&places, &asked, enough, None, &[])?;
+        let rules = UpdateRules::of(&config);
+        let (mut report, _) = plan(&places, &asked, rules, None, &[], &ProposedEdits::default())?;
         report.dry_run = true;
         return Ok(report);
     }
     refuse_within(around, &workspace.journal(&config)?, "change what every session is told")?;
-    let settings = PassSettings::Update(asked.clone());
-    let pass = Pass::begin(around, &workspace, &config, "memory update", &settings)?;
-    perform(&pass, &asked)
+    let ask = match model {
+        None => None,
+        Some(model) => match AskSettings::find(around, &mut config, model, progress)? {
+            Ok(ask) => Some(ask),
+            Err(why) => return Err(nobody(&why)),
+        },
+    };
+    let settings = UpdateSettings { asked, ask };
+    let tagged = PassSettings::Update(settings.clone());
+    let pass = Pass::begin(around, &workspace, &config, "memory update", &tagged)?;
+    perform(&pass, &settings, progress)
+}
+
+fn nobody(why: &str) -> Error {
+    Error::new(Fault::Missing, format!("nobody can propose: {why}"))
+        .hint("without --propose rules decide alone; or add `--backend NAME`")
 }
 
 /// Finds the lines that a person named, by the hash they have now.
@@ -116,21 +174,74 @@ pub(super) fn no_such_line(typed: &str) -> Error {
         .hint("`spore memory status` shows all lines; name one as L3, by its hash or its words")
 }
 
-pub(super) fn perform(pass: &Pass<'_>, asked: &MemoryUpdate) -> Result<MemoryUpdated> {
-    let enough = Enough { wrong: pass.config.memory.wrong_before_removal };
+pub(super) fn perform(
+    pass: &Pass<'_>,
+    settings: &UpdateSettings,
+    progress: &mut dyn Progress,
+) -> Result<MemoryUpdated> {
+    let rules = UpdateRules::of(pass.config);
+    let asked = &settings.asked;
     pass.perform(Some(PassKind::Update), asked.task.as_deref(), || {
-        let report: MemoryUpdated = pass.step("decide", || {
+        let proposed = propose(pass, settings.ask.as_ref(), rules, progress)?;
+        let decided: DecidedUpdate = pass.step("decide", || {
             let named = task_lines(pass, asked)?;
-            let (report, edit) = plan(&pass.places, asked, enough, Some(pass.run), &named)?;
+            let (report, edit) =
+                plan(&pass.places, asked, rules, Some(pass.run), &named, &proposed)?;
+            let mut changes = Vec::new();
             if let Some(edit) = &edit {
                 keep(pass, "before.md", edit.before())?;
                 keep(pass, "after.md", edit.after())?;
                 keep(pass, "update.diff", &report.diff)?;
+                changes = edit.changes().to_vec();
             }
-            Ok(report)
+            Ok(DecidedUpdate { report, changes, at: pass.around.clock.now().to_string() })
         })?;
-        let _: bool = pass.step("write", || write(pass, &report))?;
-        Ok(report)
+        let _: bool = pass.step("write", || write(pass, &decided, rules))?;
+        let _: bool = pass.step("link", || link(pass, &decided))?;
+        Ok(decided.report)
+    })
+}
+
+/// What was decided, and is about to be written.
+#[derive(Serialize, Deserialize)]
+struct DecidedUpdate {
+    report: MemoryUpdated,
+    changes: Vec<LineChange>,
+    at: String,
+}
+
+/// Asks a model, where one is to be asked and there is something to ask.
+fn propose(
+    pass: &Pass<'_>,
+    ask: Option<&AskSettings>,
+    rules: UpdateRules,
+    progress: &mut dyn Progress,
+) -> Result<ProposedEdits> {
+    let Some(ask) = ask else { return Ok(ProposedEdits::default()) };
+    let question: Option<String> = pass.step("question", || {
+        let folded = current_ledger(&pass.places)?;
+        let map = pass.places.line_map()?;
+        Ok(EditQuestion::of(&map, &folded.ledger, rules.enough).map(|asked| asked.prompt()))
+    })?;
+    let Some(prompt) = question else { return Ok(ProposedEdits::default()) };
+    let asker = ModelAsker::open(pass, ask)?;
+    let question =
+        Question { role: "updater", place: "updater".to_owned(), prompt, tool: submit_edits() };
+    let read = |value: Value| -> Vec<EditProposal> {
+        let edits = value["edits"].as_array().map_or(&[][..], Vec::as_slice);
+        edits.iter().filter_map(|one| serde_json::from_value(one.clone()).ok()).collect()
+    };
+    let answered = asker.ask(&StepKey::numbered("propose", 0), question, read, progress)?;
+    Ok(match answered {
+        None => ProposedEdits {
+            stopped: Some(format!("its budget of {} is spent", ask.budget)),
+            ..ProposedEdits::default()
+        },
+        Some(answered) => ProposedEdits {
+            edits: answered.answer.unwrap_or_default(),
+            by: answered.by,
+            stopped: answered.stopped,
+        },
     })
 }
 
@@ -147,7 +258,7 @@ fn keep(pass: &Pass<'_>, name: &str, text: &str) -> Result<()> {
     pass.around.write_exact_file(&kept(pass.workspace, pass.run, name), text.as_bytes())
 }
 
-fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {
+pub(super) fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {
     workspace.run_files(run).file(name)
 }
 
@@ -155,13 +266,16 @@ fn kept(workspace: &Workspace, run: RunId, name: &str) -> PathBuf {
 fn plan(
     places: &MemoryPlaces,
     asked: &MemoryUpdate,
-    enough: Enough,
+    rules: UpdateRules,
     run: Option<RunId>,
     task_lines: &[LineHash],
+    proposed: &ProposedEdits,
 ) -> Result<(MemoryUpdated, Option<Edit>)> {
     let folded = current_ledger(places)?;
+    let existed = places.broadcast().exists();
     let before = places.read(&places.broadcast())?.unwrap_or_default();
     let map = LineMap::read(&before);
+    let held = HeldChanges::of(places, &folded.ledger, rules);
     let mut report = MemoryUpdated {
         ending: PassEnding {
             run,
@@ -171,34 +285,68 @@ fn plan(
             pending_task: None,
         },
         removed: Vec::new(),
+        rewritten: Vec::new(),
+        added: Vec::new(),
         kept: Vec::new(),
         for_judgement: Vec::new(),
+        refused: Vec::new(),
         diff: String::new(),
         dry_run: false,
     };
+    let mut changes = by_person(asked, &folded.ledger)?;
+    report.refused = accept_proposals(&mut changes, proposed, &before, &held);
     for line in map.lines() {
         let entry = folded.ledger.entry(&line.hash);
-        let asked_for = asked.remove.iter().any(|hash| *hash == line.hash.as_str());
-        let decided = if asked_for { Decision::Remove } else { decide(entry, enough) };
-        let row =
-            line_decision(line, decided, entry.map(|entry| entry.tally()).unwrap_or_default());
-        match decided {
-            Decision::Remove => report.removed.push(row),
-            Decision::Keep | Decision::Waiting => report.kept.push(row),
-            Decision::Judge => report.for_judgement.push(row),
-            Decision::Untested => {}
+        let decided = decide(entry, rules.enough);
+        let taken = changes.iter().any(|change| change.hash() == Some(&line.hash));
+        if decided == Decision::Remove && !taken {
+            changes.push(LineChange::Remove { hash: line.hash.clone() });
         }
     }
-    let gone = |line: &&BroadcastLine| report.removed.iter().any(|row| row.hash == line.hash);
-    let numbers: Vec<u32> = map.lines().iter().filter(gone).map(|line| line.number).collect();
-    let edit = match Edit::defend(&before, &without(&before, &numbers), &folded.ledger) {
-        Ok(edit) => Some(edit),
-        Err(RefusedEdit::Nothing) => None,
-        Err(refused) => return Err(refuse(&refused)),
-    };
+    by_rule(&mut changes, &before, &held);
+    if let Ok(edit) = held.defend(&before, &[LineChange::ImportPriority]) {
+        changes.extend(edit.changes().iter().cloned());
+    }
+    let edit = defend_all(&mut changes, &before, &held)?;
+    tell(&mut report, &map, &folded.ledger, rules.enough, &changes);
     report.diff = edit.as_ref().map(|edit| diff(edit.before(), edit.after())).unwrap_or_default();
-    conclude(&mut report, edit.as_ref(), task_lines);
+    conclude(&mut report, edit.as_ref().map(|_| existed), task_lines, proposed.stopped.as_deref());
     Ok((report, edit))
+}
+
+fn tell(
+    report: &mut MemoryUpdated,
+    map: &LineMap,
+    ledger: &Ledger,
+    enough: Enough,
+    changes: &[LineChange],
+) {
+    for line in map.lines() {
+        let entry = ledger.entry(&line.hash);
+        let change = changes.iter().find(|change| change.hash() == Some(&line.hash));
+        let decided = match change {
+            Some(LineChange::Remove { .. }) => Decision::Remove,
+            _ => decide(entry, enough),
+        };
+        let tally = entry.map(|entry| entry.tally()).unwrap_or_default();
+        let row = line_decision(line, decided, tally);
+        match (change, decided) {
+            (Some(LineChange::Remove { .. }), _) => report.removed.push(row),
+            (Some(change), _) => report.rewritten.extend(change.text().map(|(text, by)| {
+                let new = LineHash::of(text);
+                let old = line.hash.clone();
+                RewrittenLine { line: line.reference(), old, new, by: by.clone() }
+            })),
+            (None, Decision::Keep | Decision::Waiting) => report.kept.push(row),
+            (None, Decision::Judge | Decision::Remove) => report.for_judgement.push(row),
+            (None, Decision::Untested) => {}
+        }
+    }
+    for change in changes {
+        if let LineChange::Add { text, .. } = change {
+            report.added.push(LineHash::of(text));
+        }
+    }
 }
 
 pub(super) fn line_decision(
@@ -216,20 +364,46 @@ pub(super) fn line_decision(
     }
 }
 
-fn conclude(report: &mut MemoryUpdated, edit: Option<&Edit>, task_lines: &[LineHash]) {
+/// `edited` says, where the file changes, whether it was there before.
+fn conclude(
+    report: &mut MemoryUpdated,
+    edited: Option<bool>,
+    task_lines: &[LineHash],
+    stopped: Option<&str>,
+) {
     let open = report.for_judgement.iter().filter(|row| task_lines.contains(&row.hash)).count();
-    let removed = edit.map_or(0, |edit| edit.removed().len());
-    let count = counted(u32::try_from(removed).unwrap_or(u32::MAX), "line");
-    let (terminal, told) = match (open, removed) {
-        (0, 0) => (Terminal::NoOp, format!("the ledger asks for no change of {BROADCAST}.")),
-        (0, _) => (Terminal::Updated, format!("{count} of {BROADCAST} removed.")),
-        _ => {
-            let told = format!("{count} removed; what the task names has to be judged.");
-            (Terminal::PartialUpdate, told)
+    let count = |number: usize| counted(u32::try_from(number).unwrap_or(u32::MAX), "line");
+    let mut told: Vec<String> = Vec::new();
+    for (number, deed) in [
+        (report.removed.len(), "removed"),
+        (report.rewritten.len(), "rewritten"),
+        (report.added.len(), "added"),
+    ] {
+        if number > 0 {
+            let of = if told.is_empty() { format!(" of {BROADCAST}") } else { String::new() };
+            told.push(format!("{}{of} {deed}", count(number)));
         }
+    }
+    let told = match (told.is_empty(), edited) {
+        (false, _) => told.join(", "),
+        (true, Some(_)) => format!("{BROADCAST} imports priority.md"),
+        (true, None) => format!("the ledger asks for no change of {BROADCAST}"),
     };
+    let terminal = match (open, stopped, edited) {
+        (1.., ..) | (_, Some(_), _) => Terminal::PartialUpdate,
+        (0, None, None) => Terminal::NoOp,
+        (0, None, Some(false)) => Terminal::Bootstrapped,
+        (0, None, Some(true)) => Terminal::Updated,
+    };
+    let mut result = format!("{terminal}: {told}.");
+    if open > 0 {
+        result = format!("{terminal}: {told}; what the task names has to be judged.");
+    }
+    if let Some(why) = stopped {
+        result.push_str(&format!(" No proposals: {why}."));
+    }
     report.ending.terminal = terminal;
-    report.ending.result = format!("{terminal}: {told}");
+    report.ending.result = result;
 }
 
 /// The ledger, if it holds every fragment there is: an edit is defended by all evidence or by
@@ -247,20 +421,9 @@ fn current_ledger(places: &MemoryPlaces) -> Result<FoldedLedger> {
     .hint("run `spore memory crystallize` first"))
 }
 
-fn refuse(refused: &RefusedEdit) -> Error {
-    let error = Error::new(Fault::BadInput, format!("no evidence, no edit: {refused}"));
-    match refused {
-        RefusedEdit::NoEvidence { hash, .. } => error.hint(format!(
-            "if it is wrong, say so: spore memory feedback {hash} failed \"why\"; then scan and \
-             crystallize. Or edit the file yourself: it is yours"
-        )),
-        _ => error,
-    }
-}
-
 /// Writes the planned change, defended once more by the ledger as it is now.
-fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
-    if report.diff.is_empty() {
+fn write(pass: &Pass<'_>, decided: &DecidedUpdate, rules: UpdateRules) -> Result<bool> {
+    if decided.changes.is_empty() {
         return Ok(false);
     }
     let read = |name| -> Result<String> {
@@ -275,11 +438,9 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
     };
     let (before, after) = (read("before.md")?, read("after.md")?);
     let folded = current_ledger(&pass.places)?;
-    let edit = Edit::defend(&before, &after, &folded.ledger).map_err(|error| refuse(&error))?;
-    let removed: Vec<&LineHash> =
-        edit.removed().iter().map(|RemovedLine { hash, .. }| hash).collect();
-    let planned: Vec<&LineHash> = report.removed.iter().map(|row| &row.hash).collect();
-    if removed != planned {
+    let held = HeldChanges::of(&pass.places, &folded.ledger, rules);
+    let edit = held.defend(&before, &decided.changes).map_err(|error| refuse(&error))?;
+    if edit.after() != after {
         return Err(Error::new(Fault::BadInput, "the plan of the update was changed on the disk")
             .hint("nothing was written: `spore memory update` plans it again"));
     }
@@ -287,120 +448,27 @@ fn write(pass: &Pass<'_>, report: &MemoryUpdated) -> Result<bool> {
     Ok(true)
 }
 
-/// What was taken back.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct MemoryUndone {
-    #[serde(flatten)]
-    pub ending: PassEnding,
-    /// The update that was taken back.
-    pub update: RunId,
-    /// The lines that are there again.
-    pub restored: Vec<LineHash>,
-    pub diff: String,
-}
-
-impl Report for MemoryUndone {
-    fn ending(&mut self) -> &mut PassEnding {
-        &mut self.ending
-    }
-
-    fn told(&self) -> (&'static str, Value) {
-        ("memory.undone", json!({ "update": self.update, "restored": self.restored }))
-    }
-
-    /// A user who takes a removal back speaks for the line; else the next update would remove it
-    /// again.
-    fn statements(&self) -> Vec<Value> {
-        let spoken_for = |hash: &LineHash| json!({ "line": hash, "activation": "activated", "note": "its removal was undone" });
-        self.restored.iter().map(spoken_for).collect()
-    }
-}
-
-/// Takes back the newest update that has not been taken back.
-pub fn undo_memory(around: &Surroundings) -> Result<MemoryUndone> {
-    let workspace = Workspace::find(around)?;
-    workspace.check_initialised()?;
-    let config = workspace.config(around, &[])?;
-    let journal = workspace.journal(&config)?;
-    refuse_within(around, &journal, "change what every session is told")?;
-    let update = newest_update(&journal)?;
-    let settings = UndoSettings { update };
-    let tagged = PassSettings::Undo(settings.clone());
-    let pass = Pass::begin(around, &workspace, &config, "memory undo", &tagged)?;
-    perform_undo(&pass, &settings)
-}
-
-pub(super) fn perform_undo(pass: &Pass<'_>, settings: &UndoSettings) -> Result<MemoryUndone> {
-    pass.perform(None, None, || {
-        let text = |name| -> Result<String> {
-            let path = kept(pass.workspace, settings.update, name);
-            pass.places.read(&path)?.ok_or_else(|| {
-                let id = settings.update.short();
-                Error::new(Fault::BadInput, format!("what update {id} changed is no longer kept"))
-                    .hint("git may have the file as it was: it is shared")
-            })
-        };
-        let (before, after) = (text("before.md")?, text("after.md")?);
-        let _: bool = pass.step("write", || {
-            pass.places.replace_broadcast(pass.around, &after, &before).map_err(|error| {
-                let path = kept(pass.workspace, settings.update, "before.md");
-                error.hint(format!(
-                    "the file as it was before the update: {}",
-                    spore_plain::path(&path)
-                ))
-            })?;
-            Ok(true)
-        })?;
-        let id = settings.update.short();
-        Ok(MemoryUndone {
-            ending: PassEnding {
-                run: Some(pass.run),
-                terminal: Terminal::Updated,
-                result: format!("UPDATED: {BROADCAST} is as it was before update {id}."),
-                acked: None,
-                pending_task: None,
-            },
-            update: settings.update,
-            restored: restored(&before, &after),
-            diff: diff(&after, &before),
+/// Links what was rewritten to what it became, and remembers what was added, in the ledger.
+fn link(pass: &Pass<'_>, decided: &DecidedUpdate) -> Result<bool> {
+    let links: Vec<LineLink> = decided
+        .changes
+        .iter()
+        .filter_map(|change| {
+            let (text, by) = change.text()?;
+            let new = LineHash::of(text);
+            // A line that is new links to itself: taken out by a person, it stays out.
+            let old = change.hash().cloned().unwrap_or_else(|| new.clone());
+            Some(LineLink { ts: decided.at.clone(), old, new, by: by.clone() })
         })
-    })
-}
-
-/// The lines that `before` has and `after` has not.
-fn restored(before: &str, after: &str) -> Vec<LineHash> {
-    let left = LineMap::read(after);
-    let map = LineMap::read(before);
-    let gone = map.lines().iter().filter(|line| left.by_hash(&line.hash).is_none());
-    let mut hashes: Vec<LineHash> = gone.map(|line| line.hash.clone()).collect();
-    hashes.dedup();
-    hashes
-}
-
-/// The newest update that changed something and still stands.
-fn newest_update(journal: &dyn spore_store::Journal) -> Result<RunId> {
-    let runs = journal.runs(&RunQuery { roots_only: true, ..RunQuery::default() })?;
-    let mut undone = Vec::new();
-    for run in runs.iter().filter(|run| is_done(run)) {
-        match serde_json::from_value(run.settings.clone()) {
-            Ok(PassSettings::Undo(settings)) => undone.push(settings.update),
-            Ok(PassSettings::Update(_)) if !undone.contains(&run.id) && changed(journal, run)? => {
-                return Ok(run.id);
-            }
-            _ => {}
-        }
+        .collect();
+    if links.is_empty() {
+        return Ok(false);
     }
-    Err(Error::new(Fault::BadInput, format!("no update of {BROADCAST} is left to be undone"))
-        .hint("`spore runs list` shows what memory did"))
-}
-
-fn is_done(run: &Run) -> bool {
-    run.kind == RunKind::Memory
-        && run.state == RunState::Ended
-        && matches!(run.outcome, Some(Outcome::Success | Outcome::Partial))
-}
-
-fn changed(journal: &dyn spore_store::Journal, run: &Run) -> Result<bool> {
-    let step = journal.step(run.id, &spore_model::StepKey::named("write"))?;
-    Ok(step.and_then(|step| step.result) == Some(Value::Bool(true)))
+    let mut folded = FoldedLedger::read(&pass.places)?;
+    links.into_iter().for_each(|link| folded.ledger.link(link));
+    let after = folded.after();
+    if folded.before != after {
+        pass.around.write_file(&pass.places.path(LEDGER), after.as_bytes())?;
+    }
+    Ok(true)
 }

@@ -8,8 +8,7 @@ use spore_store::Journal;
 
 use crate::base::outbox;
 use crate::base::run_files::RunFiles;
-use crate::knowledge::carried::CarriedRecord;
-use crate::knowledge::lessons::carried_files;
+use crate::knowledge::carried::{CarriedRecord, carried_files};
 use crate::report::{named_or_newest, report, root_of};
 use crate::{Result, Surroundings, Workspace};
 

@@ -57,7 +57,7 @@ pub fn resume(
             crate::loops::resume(around, &workspace, &run, asked.more_budget, progress)
         }
         RunKind::Race => crate::race::go_on(around, &workspace, &run, asked.more_budget, progress),
-        RunKind::Memory => crate::memory::go_on(around, &workspace, &run),
+        RunKind::Memory => crate::memory::go_on(around, &workspace, &run, progress),
         RunKind::Investigate => crate::investigate::go_on(around, &workspace, &run, progress),
         kind => Err(Error::new(
             Fault::BadInput,

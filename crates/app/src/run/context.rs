@@ -109,6 +109,7 @@ impl RunContext<'_> {
             repository: self.project.repository,
             config: self.project.config,
             knowledge: self.knowledge,
+            run: self.run.id,
         }
     }
 

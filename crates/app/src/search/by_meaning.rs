@@ -3,9 +3,11 @@
 //! Without the model or without vectors there is no answer, which is never an error: words,
 //! names and history answer without it.
 
+use std::collections::HashMap;
+
 use spore_context::search::NearNode;
 use spore_embed::{Model, TextKind, Vector, Vectors, VectorsError};
-use spore_model::NodeId;
+use spore_model::{Lesson, NodeId};
 use spore_store::CodeIndex;
 
 use crate::search::model_files;
@@ -29,6 +31,33 @@ pub(crate) fn embed(around: &Surroundings, text: &str) -> Result<Option<Embedded
     let vector = model.embed(&[text], TextKind::Query).into_iter().next();
     let millis = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
     Ok(vector.map(|vector| (vector, millis)))
+}
+
+/// Returns how near each of the first `most` lessons is to a task in meaning; of none where the
+/// model is not installed.
+pub(crate) fn near_lessons(
+    around: &Surroundings,
+    task: &str,
+    lessons: &[Lesson],
+    most: usize,
+) -> Result<HashMap<NodeId, f64>> {
+    let dir = model_files::model_dir(around);
+    if lessons.is_empty() || !model_files::is_installed(&dir) {
+        return Ok(HashMap::new());
+    }
+    let model = Model::load(&dir)?;
+    let Some(asked) = model.embed(&[task], TextKind::Query).into_iter().next() else {
+        return Ok(HashMap::new());
+    };
+    let lessons = &lessons[..lessons.len().min(most)];
+    let texts: Vec<String> =
+        lessons.iter().map(|one| format!("{} {} {}", one.title, one.pattern, one.fix)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let near = model.embed(&texts, TextKind::Document).into_iter().map(|vector| {
+        let score: f32 = vector.iter().zip(&asked).map(|(a, b)| a * b).sum();
+        f64::from(score).clamp(0.0, 1.0)
+    });
+    Ok(lessons.iter().map(|one| one.id.clone()).zip(near).collect())
 }
 
 /// Returns the nodes whose texts are nearest; nothing where there are no vectors.

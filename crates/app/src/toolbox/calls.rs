@@ -40,6 +40,7 @@ impl Toolbox {
             "lessons" => self.lessons(&asked, &config),
             "run_show" => self.run_show(&asked),
             "memory" => self.memory(),
+            "dossier" => self.dossier(&asked),
             _ => return ToolAnswer::error(format!("{tool} reads nothing")),
         };
         let page = |found: ToolFindings| found.page(&asked, &config.tools);

@@ -2,7 +2,8 @@
 
 use spore_config::Config;
 use spore_context::{LessonRules, choose_lessons};
-use spore_model::{LESSON_KIND, Lesson};
+use spore_memory::cues::{DossierKind, DossierPointer};
+use spore_model::{LESSON_KIND, Lesson, NodeId};
 use spore_store::{Knowledge, NodeQuery};
 
 use super::Toolbox;
@@ -11,6 +12,7 @@ use super::page::ToolFindings;
 use super::question::ToolRequest;
 use super::view::ProjectView;
 use crate::knowledge::brief::lesson_rules;
+use crate::search::by_meaning;
 use crate::{Error, Result, RunFilter, RunReport, show_run};
 
 impl Toolbox {
@@ -27,7 +29,9 @@ impl Toolbox {
         };
         let most = config.lessons.looked_at as usize;
         let rules = LessonRules { most, ..lesson_rules(config) };
-        let chosen = choose_lessons(&lessons, task, &[], &|_| None, rules);
+        let near = by_meaning::near_lessons(&self.around, task, &lessons, most).unwrap_or_default();
+        let nearness = |id: &NodeId| near.get(id).copied();
+        let chosen = choose_lessons(&lessons, task, &[], &nearness, rules);
         let entries = chosen
             .iter()
             .map(|lesson| entry(lesson.id.short(), &lesson.title, &lesson.pattern, &lesson.fix));
@@ -60,6 +64,30 @@ impl Toolbox {
         let entries: Vec<String> = entries.filter(|line| !line.trim().is_empty()).collect();
         Ok(ToolFindings::new("What every session is told (.spore/memory/CLAUDE.md):", entries)
             .or("Nothing yet."))
+    }
+
+    /// Opens the page that a line points to. A session that does so has looked, which its trace
+    /// shows.
+    pub(super) fn dossier(&self, asked: &ToolRequest<'_>) -> Result<ToolFindings> {
+        let typed = asked.text("path").unwrap_or_default().trim();
+        let inner = typed.trim_start_matches('[').trim_end_matches(']');
+        let by_path = inner.trim_start_matches("memory/").strip_suffix(".md").and_then(|path| {
+            let (dir, slug) = path.split_once('/')?;
+            let kinds = [DossierKind::Entity, DossierKind::Topic];
+            let kind = kinds.into_iter().find(|kind| kind.directory() == dir)?;
+            DossierPointer::parse(&format!("{}-{slug}", kind.as_str()))
+        });
+        let shown = spore_plain::cut(typed, 80);
+        let nothing = format!("There is no page {shown}.");
+        let Some(pointer) = DossierPointer::parse(inner).or(by_path) else {
+            return Ok(ToolFindings::new("", Vec::new()).or(nothing));
+        };
+        let file = self.workspace()?.spore_dir().join("memory").join(pointer.dossier());
+        let text = crate::base::files::read_text(&file)?;
+        let lines: Vec<String> =
+            text.iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
+        let heading = format!("memory/{}:", pointer.dossier());
+        Ok(ToolFindings::new(&heading, lines).or(nothing))
     }
 
     /// The report of a run as one text.

@@ -304,14 +304,16 @@ proptest! {
             let step = step.clone();
             next = machine.apply(&step, &end);
             if is_run && outcome == Outcome::Interrupted {
-                prop_assert!(matches!(&next, StageNext::Park(parked) if parked.outcome == outcome));
+                let parks = matches!(&next, StageNext::Park(parked) if parked.outcome == outcome);
+                prop_assert!(parks);
             }
             if is_run && outcome == Outcome::DepthExceeded {
                 let raised = |ending: &StagesEnding| ending.outcome == Outcome::DepthExceeded;
-                prop_assert!(matches!(
+                let is_raised = matches!(
                     &next,
                     StageNext::Do(StageStep::Finish { ending }) if raised(ending)
-                ));
+                );
+                prop_assert!(is_raised);
             }
         }
         if let StageNext::End(ending) = &next {

@@ -179,7 +179,7 @@ mod tests {
     fn what_one_session_has_room_for_is_one_group_and_more_is_several() {
         assert_eq!(groups(&summaries(100)), []);
         let long: Vec<(String, String)> =
-            (0..1_000).map(|at| (format!("d{:03}/e", at), "word ".repeat(200))).collect();
+            (0..1_000).map(|at| (format!("d{at:03}/e"), "word ".repeat(200))).collect();
         let groups = groups(&long);
         assert!(groups.len() > 1 && groups.len() < 20, "{}", groups.len());
         assert!(groups[0].name.starts_with("d000/e to d"), "{}", groups[0].name);

@@ -57,7 +57,7 @@ struct Way {
 /// What a part's thread has to say.
 enum PartSaid {
     Update(Update),
-    Over { step: PartStep, ticket: Ticket, node: BudgetId, end: Result<ChildEnd> },
+    Over { step: PartStep, ticket: Ticket, node: BudgetId, end: Box<Result<ChildEnd>> },
 }
 
 /// A part's progress goes to the leading thread.
@@ -230,7 +230,7 @@ impl FanOut<'_> {
                     let mut progress = PartCaller(sender.clone());
                     let end =
                         self.run_part(&plan, (place, &item), &step, base.as_ref(), &mut progress);
-                    let _ = sender.send(PartSaid::Over { step, ticket, node, end });
+                    let _ = sender.send(PartSaid::Over { step, ticket, node, end: Box::new(end) });
                 });
             }
         }
@@ -274,7 +274,7 @@ impl FanOut<'_> {
             Ok(PartSaid::Over { step, ticket, node, end }) => {
                 way.running -= 1;
                 self.ground.settle(node, Usd::ZERO);
-                let end = self.join(way, &step, &ticket, end?, progress)?;
+                let end = self.join(way, &step, &ticket, (*end)?, progress)?;
                 let budget_left = self.ground.has_left(way.budget);
                 let end = ChildEnd { budget_left, ..end };
                 if way.machine.apply(&step, &end) {

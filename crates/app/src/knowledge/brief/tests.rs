@@ -124,6 +124,7 @@ impl Project {
             repository: &self.repository,
             config: &self.config,
             knowledge: &self.knowledge,
+            run: "01KDVDNA00GE7GV2JAMA490ASB".parse().unwrap(),
         }
     }
 

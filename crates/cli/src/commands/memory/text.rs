@@ -7,8 +7,9 @@ use std::fmt::Write;
 use spore_app::Cursor;
 use spore_app::memory::Terminal;
 use spore_app::memory::{
-    Crystallized, Decision, InboxTask, LineDecision, LineEvidence, LineStanding, MemoryScanned,
-    MemoryStatus, MemoryUpdated, MemoryWhy, PassEnding,
+    CarriedRuns, Crystallized, Decision, InboxTask, LineDecision, LineEvidence, LineStanding,
+    MemoryJudged, MemoryScanned, MemoryStatus, MemoryUpdated, MemoryWhy, MemoryWoven, PassEnding,
+    TrialFinding, TrialReport, WeaveMode,
 };
 use spore_plain::{line, line_within};
 
@@ -59,6 +60,65 @@ pub(super) fn crystallized(done: &Crystallized) -> String {
     text
 }
 
+pub(super) fn judged(judged: &MemoryJudged) -> String {
+    let mut text = format!("{}\n", judged.ending.result);
+    if judged.ending.run.is_none() {
+        return text;
+    }
+    text.push('\n');
+    let answers: Vec<String> =
+        judged.answers.iter().map(|(answer, count)| format!("{answer} {count}")).collect();
+    if !answers.is_empty() {
+        row(&mut text, "Answers", &answers.join(", "));
+    }
+    for one in &judged.refused {
+        row(&mut text, "Refused", &format!("{}: {}", one.event, one.reason));
+    }
+    if judged.stray > 0 {
+        row(&mut text, "About what was not asked", &judged.stray.to_string());
+    }
+    if !judged.fragments.is_empty() {
+        text.push_str("Fragments:\n");
+        for path in &judged.fragments {
+            let _ = writeln!(text, "  {path}");
+        }
+    }
+    row(&mut text, "Still waiting", &judged.left.to_string());
+    row(&mut text, "Cost", &format!("{} in {} sessions", judged.cost_usd, judged.sessions));
+    text
+}
+
+/// Without a change exactly the one sentence, and nothing with it.
+pub(super) fn woven(woven: &MemoryWoven) -> String {
+    if woven.ending.terminal == Terminal::NoNewGradient {
+        return woven.ending.result.clone();
+    }
+    let mut text = format!("{}\n\n", woven.ending.result);
+    let mode = match woven.mode {
+        WeaveMode::Directed => "directed",
+        WeaveMode::Reflective => "reflective",
+    };
+    row(&mut text, "Mode", mode);
+    text.push_str("Passes:\n");
+    for pass in &woven.passes {
+        let _ = writeln!(text, "  {}: {}", pass.pass, line(&pass.result));
+    }
+    for task in &woven.tasks {
+        match &task.why {
+            None => row(&mut text, "Done and off the inbox", &task.ack),
+            Some(why) => row(&mut text, "Still in the inbox", &format!("{}: {why}", task.ack)),
+        }
+    }
+    if !woven.changed.is_empty() {
+        text.push_str("Changed:\n");
+        for path in &woven.changed {
+            let _ = writeln!(text, "  {path}");
+        }
+    }
+    evidence(&mut text, &woven.lines);
+    text
+}
+
 pub(super) fn updated(updated: &MemoryUpdated) -> String {
     let mut text = String::new();
     if updated.dry_run {
@@ -66,8 +126,17 @@ pub(super) fn updated(updated: &MemoryUpdated) -> String {
     }
     let _ = writeln!(text, "{}", updated.ending.result);
     decisions(&mut text, "Removed", &updated.removed);
+    if !updated.rewritten.is_empty() {
+        text.push_str("Rewritten:\n");
+    }
+    for line in &updated.rewritten {
+        let _ = writeln!(text, "  {}: {} is {} now, by {}", line.line, line.old, line.new, line.by);
+    }
     decisions(&mut text, "Kept", &updated.kept);
     decisions(&mut text, "For review", &updated.for_judgement);
+    for one in &updated.refused {
+        row(&mut text, "Refused", &format!("{}: {}", one.proposal, one.reason));
+    }
     if !updated.diff.is_empty() {
         let _ = write!(text, "\n{}", updated.diff);
     }
@@ -144,7 +213,11 @@ pub(super) fn status(status: &MemoryStatus) -> String {
         ("Fragments that are refused", count(status.refused_fragments), ""),
         ("Lines the ledger asks to remove", count(removable), "spore memory update"),
         ("Pages missing", count(status.missing_dossiers.len()), "spore memory crystallize"),
-        ("Events waiting for review", count(status.pending) + status.pending_older, ""),
+        (
+            "Events waiting for review",
+            count(status.pending) + status.pending_older,
+            "spore memory judge",
+        ),
         ("Signals that no line says", count(status.new_signals), ""),
         ("Lines of the ledger no longer in the file", count(status.gone), ""),
         ("Tasks in the inbox", count(status.inbox.len()), "spore memory inbox list"),
@@ -170,13 +243,22 @@ fn left(text: &mut String, what: &str, number: u64, command: &str) {
 fn standing(line: &LineStanding) -> String {
     let number = line.decision.line.rsplit(':').next().unwrap_or_default();
     let open = if line.pending > 0 { format!(", {} pending", line.pending) } else { String::new() };
+    let trend = if line.trend.is_empty() { String::new() } else { format!("  {}", line.trend) };
     format!(
-        "{number:<5} {}  {:<9} {}\n      {}{open}",
+        "{number:<5} {}  {:<9} {}\n      {}{open}{}{trend}",
         line.decision.hash,
         word(line.decision.decision),
         line_within(&line.text, WIDTH),
-        tally(&line.decision)
+        tally(&line.decision),
+        carried(line.carried)
     )
+}
+
+fn carried(runs: CarriedRuns) -> String {
+    match runs.runs {
+        0 => String::new(),
+        count => format!(", carried by {count} runs of which {} were verified", runs.verified),
+    }
 }
 
 fn word(decision: Decision) -> &'static str {
@@ -207,6 +289,11 @@ pub(super) fn why(why: &MemoryWhy) -> String {
         let was: Vec<&str> = why.was.iter().map(|hash| hash.as_str()).collect();
         row(&mut text, "Was", &was.join(" | "));
     }
+    if why.carried.runs > 0 {
+        let CarriedRuns { runs, verified, fell_short } = why.carried;
+        let told = format!("by {runs} runs: {verified} verified, {fell_short} fell short");
+        row(&mut text, "Carried", &told);
+    }
     if !why.evidence.is_empty() {
         text.push_str("\nEvidence:\n");
     }
@@ -236,6 +323,36 @@ pub(super) fn why(why: &MemoryWhy) -> String {
             place(&touch.at)
         );
     }
+    text
+}
+
+pub(super) fn trial(report: &TrialReport) -> String {
+    let mut text = format!("{}\n  {}\n\n", report.hash, line(&report.text));
+    let since = match &report.trial.ended {
+        Some(ended) => format!("{} to {ended}", report.trial.started),
+        None => format!("{}, still on", report.trial.started),
+    };
+    row(&mut text, "On trial", &format!("{since}; withheld from {}", report.trial.share));
+    for (name, arm) in [("Told", report.told), ("Withheld", report.withheld)] {
+        let figures =
+            format!("{} runs, {} verified, ${:.2} each", arm.runs, arm.verified, arm.mean_cost_usd);
+        row(&mut text, name, &figures);
+    }
+    for (name, found) in
+        [("Verified more often by", report.verified), ("Dearer by", report.cost_usd)]
+    {
+        if let Some(found) = found {
+            let figures = format!("{:.3} ({:.3} to {:.3})", found.mean, found.low, found.high);
+            row(&mut text, name, &figures);
+        }
+    }
+    let finding = match report.finding {
+        TrialFinding::TooFewRuns => "too few runs to say anything: ten on each side at least",
+        TrialFinding::NoDifferenceSeen => "no difference is seen",
+        TrialFinding::Helps => "runs that are told the line are verified more often",
+        TrialFinding::Harms => "runs that are told the line are verified less often",
+    };
+    row(&mut text, "So far", finding);
     text
 }
 

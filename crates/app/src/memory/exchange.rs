@@ -1,0 +1,209 @@
+//! `spore memory export` and `import`: CLAUDE.md and AGENTS.md of a project, between markers.
+//!
+//! Exported lines stand in a block of the project's own file, for agents that are started without
+//! Spore; what surrounds the block is not touched. What is imported are the lines of such a file
+//! that are not ours, into a block of the broadcast file, where they are tested like any other.
+//! Both are a person's decision; an import can be taken back with `spore memory undo`.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use spore_memory::edit::diff;
+use spore_memory::inbox::Terminal;
+use spore_memory::lines::{BROADCAST, LineHash, LineMap};
+use spore_memory::markers::{BadMarkers, block, put_block, without_block};
+use spore_model::Fault;
+
+use super::passes::{Pass, PassEnding, Report};
+use super::requests::{ImportSettings, PassSettings};
+use super::update::kept;
+use crate::base::files::read_text;
+use crate::knowledge::broadcast::broadcast_lines;
+use crate::session::within::refuse_within;
+use crate::{Error, Result, Surroundings, Workspace, counted};
+
+/// The block of a project's file that holds our lines.
+const EXPORTED: &str = "memory";
+
+/// What an export did.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MemoryExported {
+    pub file: String,
+    pub lines: usize,
+    /// Whether the file says something else now.
+    pub changed: bool,
+}
+
+/// Writes the lines that every session is told into a file of the project.
+pub fn export_memory(around: &Surroundings, file: &Path) -> Result<MemoryExported> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    refuse_within(around, &workspace.journal(&config)?, "export what every session is told")?;
+    let (path, name) = inside(&workspace, file)?;
+    let before = read_text(&path)?.unwrap_or_default();
+    let lines = broadcast_lines(&workspace)?;
+    let content: String = lines.iter().map(|(_, _, text)| format!("- {text}\n")).collect();
+    let after = put_block(&before, EXPORTED, &content).map_err(|bad| unpaired(&name, bad))?;
+    if after != before {
+        around.write_exact_file(&path, after.as_bytes())?;
+    }
+    Ok(MemoryExported { file: name, lines: lines.len(), changed: after != before })
+}
+
+fn unpaired(name: &str, bad: BadMarkers) -> Error {
+    Error::new(Fault::BadInput, format!("{name} is left as it is: {bad}"))
+        .hint("look for lines that begin with `<!-- spore:` and mend or remove them")
+}
+
+/// A file of the project, by its path from the root.
+fn inside(workspace: &Workspace, file: &Path) -> Result<(PathBuf, String)> {
+    let is_plain = file.components().all(|part| matches!(part, Component::Normal(_)));
+    let path = workspace.root().join(file);
+    let refuse = |why: &str| {
+        let shown = spore_plain::path(file);
+        Err(Error::new(Fault::Usage, format!("{shown} {why}"))
+            .hint("name a Markdown file of the project from its root: CLAUDE.md or AGENTS.md"))
+    };
+    if !is_plain || file.as_os_str().is_empty() || file.starts_with(".spore") {
+        return refuse("is not a file of the project");
+    }
+    if path.is_symlink() || path.is_dir() {
+        return refuse("is not a file itself");
+    }
+    Ok((path, file.display().to_string()))
+}
+
+/// What an import did.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MemoryImported {
+    #[serde(flatten)]
+    pub ending: PassEnding,
+    pub file: String,
+    /// The lines that are new.
+    pub added: Vec<LineHash>,
+    /// Those that an earlier import had brought and the file no longer has.
+    pub removed: Vec<LineHash>,
+    pub diff: String,
+}
+
+impl Report for MemoryImported {
+    fn ending(&mut self) -> &mut PassEnding {
+        &mut self.ending
+    }
+
+    fn told(&self) -> (&'static str, Value) {
+        let payload = json!({
+            "terminal": self.ending.terminal, "file": self.file, "added": self.added,
+            "removed": self.removed,
+        });
+        ("memory.imported", payload)
+    }
+}
+
+/// Takes the lines of a file of the project into the broadcast file.
+pub fn import_memory(around: &Surroundings, file: &Path) -> Result<MemoryImported> {
+    let workspace = Workspace::find(around)?;
+    workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    refuse_within(around, &workspace.journal(&config)?, "change what every session is told")?;
+    let (path, name) = inside(&workspace, file)?;
+    if !path.is_file() {
+        return Err(Error::new(Fault::BadInput, format!("there is no {name}"))
+            .hint("name a file of the project from its root: CLAUDE.md or AGENTS.md"));
+    }
+    let settings = ImportSettings { file: name };
+    let tagged = PassSettings::Import(settings.clone());
+    let pass = Pass::begin(around, &workspace, &config, "memory import", &tagged)?;
+    perform(&pass, &settings)
+}
+
+pub(super) fn perform(pass: &Pass<'_>, settings: &ImportSettings) -> Result<MemoryImported> {
+    pass.perform(None, None, || {
+        let report: MemoryImported = pass.step("decide", || plan(pass, settings))?;
+        let _: bool = pass.step("write", || {
+            if report.diff.is_empty() {
+                return Ok(false);
+            }
+            let read = |name: &str| -> Result<String> {
+                let path = kept(pass.workspace, pass.run, name);
+                Ok(pass.places.read(&path)?.unwrap_or_default())
+            };
+            let (before, after) = (read("before.md")?, read("after.md")?);
+            pass.places.replace_broadcast(pass.around, &before, &after)?;
+            Ok(true)
+        })?;
+        Ok(report)
+    })
+}
+
+fn plan(pass: &Pass<'_>, settings: &ImportSettings) -> Result<MemoryImported> {
+    let name = &settings.file;
+    let path = pass.workspace.root().join(name);
+    let theirs = pass.places.read(&path)?.unwrap_or_default();
+    // What we exported there is ours and does not come back as a person's word.
+    let theirs = without_block(&theirs, EXPORTED).map_err(|bad| unpaired(name, bad))?;
+    let before = pass.places.read(&pass.places.broadcast())?.unwrap_or_default();
+    let block_name = format!("import {}", spore_plain::word(name, 60));
+    let own = without_block(&before, &block_name).map_err(|bad| unpaired(BROADCAST, bad))?;
+    let known = LineMap::read(&own);
+    let mut content = String::new();
+    let mut hashes: Vec<LineHash> = Vec::new();
+    for line in LineMap::read(&theirs).lines() {
+        if known.by_hash(&line.hash).is_none() && !hashes.contains(&line.hash) {
+            hashes.push(line.hash.clone());
+            content.push_str(&format!("- {}\n", line.text));
+        }
+    }
+    let old = block(&before, &block_name).map_err(|bad| unpaired(BROADCAST, bad))?;
+    let old: Vec<LineHash> = LineMap::read(old.unwrap_or_default())
+        .lines()
+        .iter()
+        .map(|line| line.hash.clone())
+        .collect();
+    let after = match (hashes.is_empty(), old.is_empty()) {
+        (true, true) => before.clone(),
+        _ => put_block(&before, &block_name, &content).map_err(|bad| unpaired(BROADCAST, bad))?,
+    };
+    if after.len() as u64 > pass.config.memory.broadcast_bytes && after.len() > before.len() {
+        let most = pass.config.memory.broadcast_bytes;
+        return Err(Error::new(
+            Fault::BadInput,
+            format!("{BROADCAST} would be longer than {most} bytes, and every session is told it"),
+        )
+        .hint("shorten the file, or raise `[memory] broadcast_bytes`"));
+    }
+    let added: Vec<LineHash> = hashes.iter().filter(|hash| !old.contains(hash)).cloned().collect();
+    let removed: Vec<LineHash> = old.into_iter().filter(|hash| !hashes.contains(hash)).collect();
+    let keep = |file: &str, text: &str| {
+        pass.around.write_exact_file(&kept(pass.workspace, pass.run, file), text.as_bytes())
+    };
+    let mut changed = String::new();
+    if after != before {
+        keep("before.md", &before)?;
+        keep("after.md", &after)?;
+        changed = diff(&before, &after);
+    }
+    let count = |number: usize| counted(u32::try_from(number).unwrap_or(u32::MAX), "line");
+    let (terminal, result) = match changed.is_empty() {
+        true => (Terminal::NoOp, format!("{name} has no line that {BROADCAST} lacks.")),
+        false => (
+            Terminal::Updated,
+            format!("{} of {name} added, {} removed.", count(added.len()), removed.len()),
+        ),
+    };
+    Ok(MemoryImported {
+        ending: PassEnding {
+            run: Some(pass.run),
+            terminal,
+            result: format!("{terminal}: {result}"),
+            acked: None,
+            pending_task: None,
+        },
+        file: name.clone(),
+        added,
+        removed,
+        diff: changed,
+    })
+}

@@ -1,0 +1,196 @@
+//! What is wanted of the broadcast file, by people, rules and models, and what of it the ledger
+//! defends.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use spore_memory::cues::DossierPointer;
+use spore_memory::decision::Enough;
+use spore_memory::edit::{Edit, EditGround, LONGEST_LINE, LineChange, RefusedEdit};
+use spore_memory::evidence::{Decider, RootCause, Trajectory};
+use spore_memory::ledger::Ledger;
+use spore_memory::lines::LineHash;
+use spore_memory::proposing::EditProposal;
+use spore_memory::signals;
+use spore_model::Fault;
+
+use super::places::MemoryPlaces;
+use super::requests::MemoryUpdate;
+use crate::base::error::bug;
+use crate::knowledge::broadcast::PRIORITY;
+use crate::{Error, Result};
+
+/// A proposal that changed nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RefusedChange {
+    pub proposal: String,
+    pub reason: String,
+}
+
+/// When evidence is enough, and how long the file may be.
+#[derive(Clone, Copy)]
+pub(super) struct UpdateRules {
+    pub(super) enough: Enough,
+    pub(super) most_bytes: u64,
+}
+
+impl UpdateRules {
+    pub(super) fn of(config: &spore_config::Config) -> Self {
+        Self {
+            enough: Enough { wrong: config.memory.wrong_before_removal },
+            most_bytes: config.memory.broadcast_bytes,
+        }
+    }
+}
+
+/// What a model proposed, as its step keeps it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ProposedEdits {
+    pub(super) edits: Vec<EditProposal>,
+    pub(super) by: Decider,
+    /// Why it was not asked, or said nothing.
+    pub(super) stopped: Option<String>,
+}
+
+/// What changes are held against, with the closures that it borrows.
+pub(super) struct HeldChanges<'a> {
+    pub(super) ledger: &'a Ledger,
+    rules: UpdateRules,
+    memory: PathBuf,
+    has_priority: bool,
+}
+
+impl<'a> HeldChanges<'a> {
+    pub(super) fn of(places: &MemoryPlaces, ledger: &'a Ledger, rules: UpdateRules) -> Self {
+        let has_priority = places.path(PRIORITY).is_file();
+        Self { ledger, rules, memory: places.path("memory"), has_priority }
+    }
+
+    pub(super) fn defend(
+        &self,
+        before: &str,
+        changes: &[LineChange],
+    ) -> std::result::Result<Edit, RefusedEdit> {
+        let has_dossier = |pointer: &DossierPointer| self.memory.join(pointer.dossier()).exists();
+        let ground = EditGround {
+            ledger: self.ledger,
+            enough: self.rules.enough,
+            most_bytes: self.rules.most_bytes,
+            has_dossier: &has_dossier,
+            has_priority: self.has_priority,
+        };
+        Edit::defend(before, changes, &ground)
+    }
+}
+
+/// What a person asked for by naming lines: evidence is cited for them, never made up.
+pub(super) fn by_person(asked: &MemoryUpdate, ledger: &Ledger) -> Result<Vec<LineChange>> {
+    let mut changes = Vec::new();
+    for typed in &asked.remove {
+        changes.push(LineChange::Remove { hash: typed.parse().map_err(bug)? });
+    }
+    for (typed, text) in &asked.rewrite {
+        let hash: LineHash = typed.parse().map_err(bug)?;
+        let rows = ledger.entry(&hash).into_iter().flat_map(|entry| entry.rows());
+        let against = rows.filter(|row| {
+            row.trajectory == Trajectory::Weakening && row.root_cause != Some(RootCause::RecallMiss)
+        });
+        let fragments = against.map(|row| row.fragment.clone()).collect();
+        let text = text.trim().to_owned();
+        changes.push(LineChange::Rewrite { hash, text, fragments, by: Decider::Person });
+    }
+    Ok(changes)
+}
+
+/// Takes what the evidence defends of a model's proposals; what it does not is told.
+pub(super) fn accept_proposals(
+    changes: &mut Vec<LineChange>,
+    proposed: &ProposedEdits,
+    before: &str,
+    held: &HeldChanges<'_>,
+) -> Vec<RefusedChange> {
+    let mut refused = Vec::new();
+    for proposal in &proposed.edits {
+        let read = proposal.read(held.ledger, held.rules.enough, &proposed.by);
+        let accepted = match read {
+            Ok(None) => continue,
+            Ok(Some(change)) => {
+                let taken =
+                    |known: &LineChange| known.hash().is_some() && known.hash() == change.hash();
+                match changes.iter().any(taken) {
+                    true => Err("the line is changed otherwise".to_owned()),
+                    false => held
+                        .defend(before, std::slice::from_ref(&change))
+                        .map(|_| change)
+                        .map_err(|why| why.to_string()),
+                }
+            }
+            Err(reason) => Err(reason),
+        };
+        match accepted {
+            Ok(change) => changes.push(change),
+            Err(reason) => {
+                let named = proposal.line.as_deref().unwrap_or("a new line");
+                let what = spore_plain::line_within(&format!("{} {named}", proposal.deed), 80);
+                refused.push(RefusedChange { proposal: what, reason });
+            }
+        }
+    }
+    refused
+}
+
+/// What a person told as a standing instruction becomes a line in their own words, once.
+pub(super) fn by_rule(changes: &mut Vec<LineChange>, before: &str, held: &HeldChanges<'_>) {
+    for group in signals::group(held.ledger) {
+        let fragments = group.fragments();
+        let cites = |change: &LineChange| {
+            matches!(change, LineChange::Add { fragments: cited, .. }
+                if cited.iter().any(|one| fragments.contains(one)))
+        };
+        let text = spore_plain::line_within(group.words.trim(), LONGEST_LINE);
+        let known = signals::was_added(held.ledger, &LineHash::of(&text));
+        if !group.is_standing() || known || changes.iter().any(cites) {
+            continue;
+        }
+        let change = LineChange::Add { text, fragments, by: Decider::Rule };
+        // Words that cannot be a line wait for a person or a model with better ones.
+        if held.defend(before, std::slice::from_ref(&change)).is_ok() {
+            changes.push(change);
+        }
+    }
+}
+
+/// Defends all changes together. Where the file would be too long, what is new waits.
+pub(super) fn defend_all(
+    changes: &mut Vec<LineChange>,
+    before: &str,
+    held: &HeldChanges<'_>,
+) -> Result<Option<Edit>> {
+    loop {
+        let is_new = |change: &LineChange| matches!(change, LineChange::Add { .. });
+        match held.defend(before, changes) {
+            Ok(edit) => return Ok(Some(edit)),
+            Err(RefusedEdit::Nothing) if changes.is_empty() => return Ok(None),
+            Err(RefusedEdit::TooLong(_) | RefusedEdit::Twice) if changes.iter().any(is_new) => {
+                let last = changes.iter().rposition(is_new).unwrap_or(0);
+                changes.remove(last);
+            }
+            Err(refused) => return Err(refuse(&refused)),
+        }
+    }
+}
+
+pub(super) fn refuse(refused: &RefusedEdit) -> Error {
+    let error = Error::new(Fault::BadInput, format!("no evidence, no edit: {refused}"));
+    match refused {
+        RefusedEdit::NoEvidence { hash, .. } => error.hint(format!(
+            "if it is wrong, say so: spore memory feedback {hash} failed \"why\"; then scan and \
+             crystallize. Or edit the file yourself: it is yours"
+        )),
+        RefusedEdit::NoFragments => error.hint(
+            "if the line is wrong, say so: spore memory feedback LINE failed \"why\"; then scan and \
+             crystallize. Or edit the file yourself: it is yours",
+        ),
+        _ => error,
+    }
+}
