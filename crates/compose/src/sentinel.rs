@@ -10,6 +10,7 @@
 //! can be read, is asked once more; then the sentinel ends without a pass.
 
 mod audit;
+mod fixes;
 mod prompts;
 mod verification;
 
@@ -24,11 +25,9 @@ pub use audit::{
     Audit, AuditFinding, AuditedRequirement, Requirement, RequirementLevel, RequirementStatus,
     TestSpec,
 };
+pub use fixes::{Fix, FixList, Severity};
 pub use prompts::SentinelSubject;
-pub use verification::{
-    CheckFinding, CheckResult, CycleComparison, FailedAssertion, Fix, FixList, Severity,
-    Verification,
-};
+pub use verification::{CheckFinding, CheckResult, CycleComparison, FailedAssertion, Verification};
 
 /// How often one question is put before the sentinel goes without its answer.
 const ASKED: u32 = 2;

@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn a_group_is_the_tools_that_it_names() {
         let graph = "search explore context read_content code_show callers callees impact \
-                     nav_edges query_edges path_between lessons run_show memory";
+                     nav_edges query_edges path_between lessons run_show memory dossier";
         check(&[ToolGroup::Graph], graph);
         check(&[ToolGroup::Verdict, ToolGroup::Flags], "submit_verdict flag");
         check(&[ToolGroup::Summary, ToolGroup::Lessons], "propose_summary propose_lesson");

@@ -353,7 +353,7 @@ mod tests {
 
     const ASKING: [&str; 5] = ["codex", "opencode", "gemini", "claude-acp", "acp:mine"];
     const ON_GRAPH: &str = "search explore context read_content code_show callers callees impact \
-                            nav_edges query_edges path_between lessons run_show memory";
+                            nav_edges query_edges path_between lessons run_show memory dossier";
 
     #[test]
     fn a_coder_does_not_search_and_has_a_free_shell_only_if_it_is_held() {

@@ -76,7 +76,7 @@ impl AskSettings {
     ) -> Result<std::result::Result<Self, String>> {
         let budget = asked.budget.unwrap_or(config.memory.judge_budget);
         if budget <= Usd::ZERO {
-            return Ok(Err("[memory] judge_budget is 0".to_owned()));
+            return Ok(Err("memory.judge_budget is 0".to_owned()));
         }
         ready::choose(around, config, asked.backend.as_deref(), progress);
         let backend = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());

@@ -172,7 +172,7 @@ fn plan(pass: &Pass<'_>, settings: &ImportSettings) -> Result<MemoryImported> {
             Fault::BadInput,
             format!("{BROADCAST} would be longer than {most} bytes, and every session is told it"),
         )
-        .hint("shorten the file, or raise `[memory] broadcast_bytes`"));
+        .hint("shorten the file, or raise `memory.broadcast_bytes`"));
     }
     let added: Vec<LineHash> = hashes.iter().filter(|hash| !old.contains(hash)).cloned().collect();
     let removed: Vec<LineHash> = old.into_iter().filter(|hash| !hashes.contains(hash)).collect();

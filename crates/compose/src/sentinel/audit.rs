@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_plain::line_within;
 
-use super::verification::{Fix, FixList, Grade, Severity};
+use super::fixes::{Fix, FixList, Severity};
+use crate::grade::Grade;
 
 const BLOCK_BYTES: usize = 100_000;
 const MOST_REQUIREMENTS: usize = 40;

@@ -3,7 +3,8 @@
 use spore_plain::fenced;
 
 use super::audit::TestSpec;
-use super::verification::{FixList, Verification};
+use super::fixes::FixList;
+use super::verification::Verification;
 
 /// How many entries of a list a prompt carries.
 const MOST: usize = 60;

@@ -1,19 +1,13 @@
 //! What one cycle found: checks, what an auditor said of them, the grade of both, and what to mend.
 
-pub(crate) use crate::grade::Grade;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use spore_model::{Outcome, TreeId};
 
 use super::audit::{Audit, TestSpec};
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    Blocking,
-    Warning,
-}
+use super::fixes::{Fix, FixList, Severity};
+use crate::grade::Grade;
 
 /// What one check of the project said.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -252,57 +246,5 @@ impl CheckResult {
             (None, Some(code)) => format!("`{}` exited with {code}", self.tool),
             (None, None) => format!("`{}` took too long", self.tool),
         }
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct FixList {
-    pub fixes: Vec<Fix>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Fix {
-    pub id: usize,
-    pub severity: Severity,
-    /// The check that complains, or the requirement that is not met.
-    pub check: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    pub issue: String,
-    pub suggested_fix: String,
-}
-
-impl FixList {
-    /// Puts what blocks first and numbers all.
-    pub(super) fn numbered(mut fixes: Vec<Fix>) -> Self {
-        fixes.sort_by_key(|fix| fix.severity);
-        for (index, fix) in fixes.iter_mut().enumerate() {
-            fix.id = index + 1;
-        }
-        Self { fixes }
-    }
-
-    /// One line for each of the first `most`, and how many more there are.
-    pub(super) fn lines(&self, most: usize) -> String {
-        let line = |fix: &Fix| {
-            let place = match (&fix.file, fix.line) {
-                (Some(file), Some(line)) => format!(" {file}:{line}"),
-                (Some(file), None) => format!(" {file}"),
-                _ => String::new(),
-            };
-            let word = match fix.severity {
-                Severity::Blocking => "must",
-                Severity::Warning => "should",
-            };
-            let issue = spore_plain::line_within(&fix.issue, 300);
-            format!("{}. [{word}] {}{place}: {issue}\n", fix.id, fix.check)
-        };
-        let mut text: String = self.fixes.iter().take(most).map(line).collect();
-        if self.fixes.len() > most {
-            text.push_str(&format!("… and {} more\n", self.fixes.len() - most));
-        }
-        text
     }
 }

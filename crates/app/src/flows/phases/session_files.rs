@@ -5,7 +5,7 @@
 //! and the states go on from there. What it says must be on record, too: where the two differ the
 //! journal is right, and the checkpoint is made anew.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spore_compose::{
@@ -135,7 +135,7 @@ impl<'a> SessionWalk<'a> {
         Ok(Checkpoint {
             checkpoint_version: CHECKPOINT_VERSION,
             created_at,
-            session_dir: format!(".spore/runs/{}", ground.root),
+            session_dir: ground.path_of(Path::new("")).trim_end_matches('/').to_owned(),
             trace_id: ground.trace.clone(),
             completed_phases: over.iter().map(CompletedPhase::from).collect(),
             pending_phases: all.filter(|name| !is_over(name)).collect(),

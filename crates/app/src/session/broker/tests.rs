@@ -141,7 +141,7 @@ fn a_coder_has_no_tools_that_write_and_only_a_verifier_judges() {
             tools.into_iter().partition(Declared::proposes);
         let names: Vec<&str> = proposing.iter().map(|tool| tool.name.as_str()).collect();
         // A verifier has its commands run for it.
-        let reads = if role == "verifier" { 15 } else { 14 };
+        let reads = if role == "verifier" { 16 } else { 15 };
         assert_eq!((names.join(" ").as_str(), reading.len()), (expected, reads), "{role}");
     }
 }
@@ -152,7 +152,7 @@ fn a_coder_can_neither_see_nor_call_what_writes() {
     let access = scene.admit("coder");
     let remote = remote(&access);
     let Told::Tools(tools) = remote.ask(&Ask::Tools, &|| false).unwrap() else { panic!() };
-    assert!(tools.iter().all(|tool| !tool.proposes()) && tools.len() == 14);
+    assert!(tools.iter().all(|tool| !tool.proposes()) && tools.len() == 15);
     for tool in ["submit_verdict", "create_node", "create_edge", "propose_lesson", "flag"] {
         let said = answer(call(&remote, tool, verdict("supports")));
         assert!(said.is_error && said.text.contains("there is no tool"), "{}", said.text);

@@ -11,7 +11,7 @@ use crate::ui::Ui;
 /// Each event is shown with the line that it touches and what else its session has. What the model
 /// says counts only where it quotes the event to the letter; every event is asked about once, and
 /// `nothing` is an answer. What it decides is marked as a judge's and never removes a line by
-/// itself. `[memory] judge_budget` caps what a pass spends; without an agent everything waits.
+/// itself. `memory.judge_budget` caps what a pass spends; without an agent everything waits.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore memory judge\n  spore memory judge --backend claude --model low --budget 0.20"
@@ -30,7 +30,7 @@ pub(super) struct AskedModelArgs {
     /// A tier (low, medium, high), or the agent's own name for a model
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// US dollars that the pass may spend, instead of [memory] judge_budget
+    /// US dollars that the pass may spend, instead of memory.judge_budget
     #[arg(long, value_name = "USD", value_parser = crate::commands::orchestrate::dollars)]
     budget: Option<Usd>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct UpdateArgs {
     /// Let this line say something else, if there is evidence against it; may be given several times
     #[arg(long, value_name = "LINE=TEXT", value_parser = rewriting)]
     rewrite: Vec<(String, String)>,
-    /// Ask a model for proposals, within [memory] judge_budget
+    /// Ask a model for proposals, within memory.judge_budget
     #[arg(long)]
     propose: bool,
     #[command(flatten)]

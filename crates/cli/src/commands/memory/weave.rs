@@ -11,7 +11,7 @@ use crate::ui::Ui;
 ///
 /// Tasks of the inbox are worked on first and taken off it when they are done; one that is not
 /// clear stays. Without a task it looks at what is new. A judge is asked only where an agent is
-/// ready, within `[memory] judge_budget`.
+/// ready, within `memory.judge_budget`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore memory weave\n  spore memory weave --no-model\n  spore memory inbox add \"prune the lines that failed\" && spore memory weave"
