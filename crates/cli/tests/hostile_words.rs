@@ -87,6 +87,10 @@ fn no_word_of_a_call_makes_a_command_panic() {
         if words == ["setup"] {
             continue;
         }
+        // It works by its schedule until it is ended.
+        if words == ["memory", "serve"] {
+            continue;
+        }
         let (options, arguments) = takes(&page);
         let base = |count: usize| -> Vec<OsString> {
             let words = words.iter().map(OsString::from);

@@ -90,7 +90,7 @@ pub struct PlannedWork {
 }
 
 /// What a later stage takes the artifact of a stage for. It is held to that when it is made, so that
-/// whoever made it can mend it.
+/// the stage that made it can mend it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "made_for", rename_all = "snake_case")]
 pub enum MadeFor {

@@ -8,14 +8,11 @@ use serde_json::json;
 use spore_investigate::EntryKind;
 use spore_store::{Journal, Knowledge, NodeQuery};
 
+use super::base_scan;
 use super::passes::{BRIEF, below};
-use super::shared::named;
-use super::{base_scan, place_of};
+use super::shared::{CLEARED, named, place_of, times_cleared};
 use crate::knowledge::places::{FLAG, summary_kind};
 use crate::{Result, Surroundings, Workspace};
-
-/// Where the number of times is kept that a target was cleared.
-const CLEARED: &str = "investigation.cleared";
 
 /// What no longer counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -62,9 +59,4 @@ pub fn clear_investigation(around: &Surroundings, dir: &std::path::Path) -> Resu
     let times = times_cleared(&journal, &base)? + 1;
     journal.cache(CLEARED, &base, &json!(times), now)?;
     Ok(cleared)
-}
-
-/// Returns how often a target was cleared.
-pub(super) fn times_cleared(journal: &dyn Journal, base: &str) -> Result<u64> {
-    Ok(journal.cached(CLEARED, base)?.and_then(|times| times.as_u64()).unwrap_or(0))
 }

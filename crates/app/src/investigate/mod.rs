@@ -20,7 +20,7 @@ mod told;
 
 pub(crate) mod base_scan;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -52,7 +52,9 @@ pub use entries::Kept;
 pub use passes::{DirectoryCounts, PassesReport};
 use passes::{PassRun, Stop, mark_stale};
 pub use shared::{InvestigateAsked, RaisedFlag};
-use shared::{InvestigationRun, InvestigationSettings, ReaderSettings, named};
+use shared::{
+    InvestigationRun, InvestigationSettings, ReaderSettings, TargetPlace, named, place_of,
+};
 pub use told::PlaceAnswer;
 use told::ToldOfPlaces;
 
@@ -140,23 +142,6 @@ pub fn investigate(
             Ok(Investigated { document, notes, ..Investigated::of(scan) })
         }
     }
-}
-
-/// Where a target is kept: in the project around it, if there is one.
-struct TargetPlace {
-    workspace: Workspace,
-    /// From the project's root; nothing where it is outside.
-    base: Option<PathBuf>,
-}
-
-fn place_of(around: &Surroundings, target: &Path) -> Result<TargetPlace> {
-    let workspace = match &around.root {
-        Some(_) => Workspace::find(around)?,
-        None => Workspace::around_dir(around, target)?,
-    };
-    let real_root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
-    let base = target.strip_prefix(&real_root).ok().map(Path::to_owned);
-    Ok(TargetPlace { workspace, base })
 }
 
 impl Investigated {

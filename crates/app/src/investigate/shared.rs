@@ -8,6 +8,7 @@ use spore_config::Config;
 use spore_investigate::document::DocumentFormat;
 use spore_investigate::path_text;
 use spore_model::{Event, RunId, SourceKind, Usd};
+use spore_store::Journal;
 
 use super::base_scan::ScanAsked;
 use crate::base::outbox::Events;
@@ -121,4 +122,30 @@ impl<'a> InvestigationRun<'a> {
 /// A path from the project's root; `.` is the root itself.
 pub(super) fn named(base: &Path) -> String {
     if base.as_os_str().is_empty() { ".".to_owned() } else { path_text(base) }
+}
+
+/// Where a target is kept: in the project around it, if there is one.
+pub(super) struct TargetPlace {
+    pub(super) workspace: Workspace,
+    /// From the project's root; nothing where it is outside.
+    pub(super) base: Option<PathBuf>,
+}
+
+/// Finds the project that a target belongs to.
+pub(super) fn place_of(around: &Surroundings, target: &Path) -> Result<TargetPlace> {
+    let workspace = match &around.root {
+        Some(_) => Workspace::find(around)?,
+        None => Workspace::around_dir(around, target)?,
+    };
+    let real_root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
+    let base = target.strip_prefix(&real_root).ok().map(Path::to_owned);
+    Ok(TargetPlace { workspace, base })
+}
+
+/// Where the number of times is kept that a target was cleared.
+pub(super) const CLEARED: &str = "investigation.cleared";
+
+/// Returns how often a target was cleared.
+pub(super) fn times_cleared(journal: &dyn Journal, base: &str) -> Result<u64> {
+    Ok(journal.cached(CLEARED, base)?.and_then(|times| times.as_u64()).unwrap_or(0))
 }

@@ -101,7 +101,7 @@ impl AskSettings {
 }
 
 /// One question.
-pub(super) struct Question {
+pub(super) struct MemoryQuestion {
     pub(super) role: &'static str,
     /// Where its files are, below the run's.
     pub(super) place: String,
@@ -154,7 +154,7 @@ impl<'a> ModelAsker<'a> {
     pub(super) fn ask<T: Serialize + DeserializeOwned>(
         &self,
         key: &StepKey,
-        question: Question,
+        question: MemoryQuestion,
         read: impl FnOnce(Value) -> T,
         progress: &mut dyn Progress,
     ) -> Result<Option<Answered<T>>> {
@@ -201,7 +201,7 @@ impl<'a> ModelAsker<'a> {
 
     fn have(
         &self,
-        question: Question,
+        question: MemoryQuestion,
         tools: Arc<HandIn>,
         (key, ticket): (&StepKey, &Ticket),
         usd: Usd,

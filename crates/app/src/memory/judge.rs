@@ -21,7 +21,7 @@ use spore_model::{Fault, StepKey, Usd};
 use spore_store::spine::{Cursor, Flaw, Spine, SpineProblem};
 use spore_tools::memory::submit_judgements;
 
-use super::asking::{AskSettings, AskedModel, ModelAsker, Question};
+use super::asking::{AskSettings, AskedModel, MemoryQuestion, ModelAsker};
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{JudgeSettings, PassSettings};
@@ -193,7 +193,7 @@ fn ask_all(
     let asker = ModelAsker::open(pass, &settings.ask)?;
     for (at, cases) in plan.batches.iter().enumerate() {
         let number = u32::try_from(at).unwrap_or(u32::MAX);
-        let question = Question {
+        let question = MemoryQuestion {
             role: "judge",
             place: format!("judge/{number}"),
             prompt: judge_prompt(cases),

@@ -20,7 +20,7 @@ use spore_memory::proposing::{EditProposal, EditQuestion};
 use spore_model::{Fault, RunId, StepKey};
 use spore_tools::memory::submit_edits;
 
-use super::asking::{AskSettings, AskedModel, ModelAsker, Question};
+use super::asking::{AskSettings, AskedModel, MemoryQuestion, ModelAsker};
 use super::crystallize::FoldedLedger;
 use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
@@ -225,8 +225,12 @@ fn propose(
     })?;
     let Some(prompt) = question else { return Ok(ProposedEdits::default()) };
     let asker = ModelAsker::open(pass, ask)?;
-    let question =
-        Question { role: "updater", place: "updater".to_owned(), prompt, tool: submit_edits() };
+    let question = MemoryQuestion {
+        role: "updater",
+        place: "updater".to_owned(),
+        prompt,
+        tool: submit_edits(),
+    };
     let read = |value: Value| -> Vec<EditProposal> {
         let edits = value["edits"].as_array().map_or(&[][..], Vec::as_slice);
         edits.iter().filter_map(|one| serde_json::from_value(one.clone()).ok()).collect()

@@ -20,7 +20,7 @@ pub(crate) enum Remaining {
     Work { tree: TreeId, base: CommitId },
     /// Files that cannot be stored.
     Unstorable(String),
-    /// Nobody knows what the run began with.
+    /// What the run began with is not on record.
     Unknown,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct FanOut<'a> {
 }
 
 /// The parts while they are under way.
-struct Way {
+struct PartsUnderWay {
     machine: Parts,
     plans: Vec<StagePlan>,
     items: Vec<String>,
@@ -89,7 +89,7 @@ impl FanOut<'_> {
             Err(reason) => return self.refused(reason),
         };
         let Some(budget) = self.share_of_stage()? else { return Ok(self.broke()) };
-        let mut way = Way {
+        let mut way = PartsUnderWay {
             machine: Parts::new(self.plan, &items, self.max_attempts),
             tip: self.recalled(items.len())?,
             plans,
@@ -166,7 +166,7 @@ impl FanOut<'_> {
         Ok(Some(tip))
     }
 
-    fn run_all(&self, way: &mut Way, progress: &mut dyn Progress) -> Result<()> {
+    fn run_all(&self, way: &mut PartsUnderWay, progress: &mut dyn Progress) -> Result<()> {
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
             let mut failed = None;
@@ -190,7 +190,7 @@ impl FanOut<'_> {
     /// Begins every part that is due; those with a result on record are over at once.
     fn start_due<'scope, 'env>(
         &'env self,
-        way: &mut Way,
+        way: &mut PartsUnderWay,
         scope: &'scope Scope<'scope, 'env>,
         sender: &Sender<PartSaid>,
     ) -> Result<()> {
@@ -265,7 +265,7 @@ impl FanOut<'_> {
 
     fn listen(
         &self,
-        way: &mut Way,
+        way: &mut PartsUnderWay,
         receiver: &Receiver<PartSaid>,
         progress: &mut dyn Progress,
     ) -> Result<()> {
@@ -297,7 +297,7 @@ impl FanOut<'_> {
     /// Brings what a part changed to where the stage is by now.
     fn join(
         &self,
-        way: &Way,
+        way: &PartsUnderWay,
         step: &PartStep,
         ticket: &Ticket,
         end: ChildEnd,
@@ -418,7 +418,7 @@ impl FanOut<'_> {
 
     /// An equal share for each part that may still cost something, so that parts which run at once
     /// never promise away the same dollar twice.
-    fn share_of_part(&self, way: &Way) -> Option<BudgetId> {
+    fn share_of_part(&self, way: &PartsUnderWay) -> Option<BudgetId> {
         let left = self.ground.budget().left(way.budget).usd;
         let open = i64::try_from((way.machine.open() - way.running).max(1)).unwrap_or(1);
         let wanted = left.map(|left| Usd::from_nanos(left.as_nanos() / open));

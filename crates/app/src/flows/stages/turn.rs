@@ -23,7 +23,7 @@ pub(crate) struct StageTurn<'a> {
 }
 
 impl StageTurn<'_> {
-    /// Does the work of the stage. A plan's stages are for whoever runs stages.
+    /// Does the work of the stage. A plan's stages are for the orchestrator.
     pub(crate) fn work(&self, place: LayerPlace, progress: &mut dyn Progress) -> Result<ChildEnd> {
         let Self { ground, plan, resolution, diagnosis, tip } = *self;
         let budget = plan.budget;

@@ -10,7 +10,7 @@ use spore_investigate::{EntryKind, problems};
 use spore_tools::ToolAnswer;
 
 use super::ground::{named, strike_json};
-use super::served::PassTools;
+use super::pass_tools::PassTools;
 use crate::Result;
 
 /// Bytes of each file in which names are looked for, and files of a directory.

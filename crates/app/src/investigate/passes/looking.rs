@@ -9,7 +9,7 @@ use spore_index::Language;
 use spore_investigate::{EntryKind, mime_of, path_text, size_text};
 use spore_tools::{BoxError, Registry, ToolAnswer, ToolCaller};
 
-use super::served::PassTools;
+use super::pass_tools::PassTools;
 
 /// Bytes of a file that `parse_structure` reads.
 const PARSED_BYTES: u64 = 1 << 20;

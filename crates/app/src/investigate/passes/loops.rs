@@ -16,7 +16,7 @@ use spore_tools::investigation::{InvestigationPass, declared_for_pass};
 
 use super::ground::named;
 use super::pass_run::{DirectoryCounts, LoopShape, PassRun, Stop};
-use super::served::PassTools;
+use super::pass_tools::PassTools;
 use super::sessions::{PassSession, waits};
 use crate::base::error::bug;
 use crate::{Progress, Result, Update};

@@ -11,6 +11,7 @@ mod keeping;
 mod looking;
 mod loops;
 mod pass_run;
+mod pass_tools;
 mod served;
 mod sessions;
 mod short;

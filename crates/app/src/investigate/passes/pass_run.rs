@@ -15,7 +15,7 @@ use spore_tools::Root;
 use super::ground::Ground;
 use super::summaries::Summaries;
 use crate::agents::backends::backend;
-use crate::investigate::clearing::times_cleared;
+use crate::investigate::shared::times_cleared;
 use crate::investigate::shared::{
     InvestigationRun, InvestigationSettings, RaisedFlag, ReaderSettings, named,
 };

@@ -16,7 +16,7 @@ use spore_store::{Journal, RunChange};
 use spore_tools::investigation::InvestigationPass;
 
 use super::pass_run::PassRun;
-use super::served::PassTools;
+use super::pass_tools::PassTools;
 use crate::agents::roles::RoleTerms;
 use crate::base::error::bug;
 use crate::base::files::{beside, create_private_dir, remove_empty_dir};

@@ -16,7 +16,7 @@ use spore_store::Journal;
 use spore_tools::investigation::{InvestigationPass, declared_for_pass};
 
 use super::pass_run::{LoopShape, PassRun, Stop};
-use super::served::PassTools;
+use super::pass_tools::PassTools;
 use super::sessions::{PassSession, waits};
 use crate::base::error::bug;
 use crate::investigate::shared::named;
