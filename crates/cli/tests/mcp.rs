@@ -438,7 +438,7 @@ fn official_client(env: &TestEnv, args: &[&str]) -> Option<Value> {
 #[track_caller]
 fn check_official(seen: &Value) {
     assert_eq!(seen["server"], "spore");
-    assert_eq!(seen["tools"].as_array().unwrap().len(), 14);
+    assert_eq!(seen["tools"].as_array().unwrap().len(), 15);
     assert!(seen["search"]["text"].as_str().unwrap().contains("src/lib.rs:6"), "{seen}");
     assert!(seen["explore"]["text"].as_str().unwrap().contains("calls: pour"), "{seen}");
     assert_eq!(seen["refused"]["isError"], true);
