@@ -37,8 +37,9 @@ pub enum DataHole {
         stage: Option<String>,
         datum: Datum,
     },
-    /// One of the things that a stage is done for.
-    Item,
+    /// One of the things that a stage is done for. It has braces so that a record does not write it as
+    /// a plain text, which is read as words.
+    Item {},
 }
 
 /// What can be known of a stage or phase.
@@ -93,7 +94,7 @@ impl fmt::Display for DataHole {
             Self::Phase { name, stage: Some(stage), datum } => {
                 write!(f, "{{phase.{name}.{stage}.{}}}", datum.word())
             }
-            Self::Item => f.write_str("{item}"),
+            Self::Item {} => f.write_str("{item}"),
         }
     }
 }
@@ -102,7 +103,7 @@ impl DataHole {
     /// Reads what is between two braces. Nothing where that names no data.
     pub(crate) fn read(name: &str) -> Option<Result<Self, String>> {
         if name == "item" {
-            return Some(Ok(Self::Item));
+            return Some(Ok(Self::Item {}));
         }
         let parts: Vec<&str> = name.split('.').collect();
         let datum = |word: &str| {
@@ -277,7 +278,7 @@ impl FlowData {
 
     fn get(&self, hole: &DataHole) -> Option<String> {
         match hole {
-            DataHole::Item => self.item.clone(),
+            DataHole::Item {} => self.item.clone(),
             DataHole::Stage { name, datum } => datum.of(self.stages.get(name)?),
             DataHole::Phase { name, stage: Some(stage), datum } => {
                 datum.of(self.phases.get(name)?.stages.get(stage)?)

@@ -169,6 +169,7 @@ const CASES: &[KeyCase] = &[
     case("coordinator.description", "\"why\"", "@/description"),
     case("coordinator.max_parallel", "1", "@/max_parallel"),
     case("coordinator.budget_usd", "2", "@/budget"),
+    case("coordinator.resolver", "\"other\"", "@/phases/1/resolver"),
     case("phase.target", "\"{phase.before.P.artifact}\"", "target"),
     case("phase.depends_on", "[\"before\"]", "@/phases/1/depends_on"),
     case("phase.retry", "0", "@/phases/1/retries"),
@@ -217,7 +218,7 @@ fn every_key_changes_what_is_planned_where_it_says_so() {
         // the maker of a plan or list is held to.
         let is_own = |path: &&String| {
             path.starts_with(&wanted)
-                || ["target", "prompt", "late", "late_target", "action", "makes"]
+                || ["target", "prompt", "late", "late_target", "action", "makes", "resolver"]
                     .iter()
                     .any(|word| path.contains(word))
         };

@@ -32,7 +32,7 @@ pub(crate) fn filled(
             (Some(Ok(DataHole::Stage { .. })), HoleData::Stages)
             | (Some(Ok(DataHole::Phase { .. })), HoleData::Phases) => continue,
             (Some(Err(problem)), _) => format!("is wrong: {problem}"),
-            (Some(Ok(DataHole::Item)), _) => {
+            (Some(Ok(DataHole::Item {})), _) => {
                 format!("has a hole {{{hole}}} that only a stage with `each` fills")
             }
             (Some(Ok(DataHole::Stage { .. })), _) => {
