@@ -19,10 +19,10 @@ use std::path::Path;
 use serde_json::json;
 use spore_memory::known::KnownFragments;
 use spore_memory::lines::LineMap;
-use spore_memory::matcher::Matcher;
-use spore_memory::recalled::Recalled;
+use spore_memory::reading::matcher::Matcher;
+use spore_memory::reading::recalled::Recalled;
+use spore_memory::reading::turns::Turns;
 use spore_memory::scan::{ScanTask, scan};
-use spore_memory::turns::Turns;
 use spore_model::Event;
 use spore_store::spine::{Cursor, Spine};
 

@@ -20,7 +20,7 @@ use crate::fragment::{Fragment, LineRef};
 use crate::gate::{self, EventHeader, Passage};
 use crate::lines::{LineHash, LineMap, reference};
 use crate::pending::{Touch, TouchKey};
-use crate::recalled::{Quoting, Recalled};
+use crate::reading::recalled::{Quoting, Recalled};
 use crate::rules::{is_people, words_of};
 
 /// Part of a judge's name: another text of the prompt is another judge.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spore_store::spine::Cursor;
 
 use crate::lines::LineHash;
-use crate::matcher::Relation;
+use crate::reading::matcher::Relation;
 
 /// An event that touches a line, or none, without settling anything.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -13,11 +13,11 @@
 //!   (direction-wrong); or the person names its dossier and the trace shows that it was not opened
 //!   (recall-miss).
 //! - **Help.** The line's trigger was there, what it asks for was done after it, and no person
-//!   objected: see [`crate::turns`]. That a session carried a line, or that its gates were green,
+//!   objected: see [`crate::reading::turns`]. That a session carried a line, or that its gates were green,
 //!   says nothing about the line.
 //! - **A new signal.** A person corrects, instructs or prefers, in words or by an event
 //!   `memory.instruction` or `memory.preference`, and no line is touched. What memory itself has
-//!   told a session is never a new signal ([`crate::recalled`]).
+//!   told a session is never a new signal ([`crate::reading::recalled`]).
 //!
 //! Everything else that touches a line is left to a judge.
 
@@ -29,10 +29,10 @@ use crate::cues::DossierPointer;
 use crate::evidence::{Activation, EvidenceSignal, RootCause, Trajectory};
 use crate::gate::AdmittedEvent;
 use crate::lines::{BroadcastLine, LineHash, LineMap};
-use crate::matcher::{Related, Relation};
-use crate::recalled::Quoting;
-use crate::speech::SpokenKind;
-use crate::turns::SessionTurn;
+use crate::reading::matcher::{Related, Relation};
+use crate::reading::recalled::Quoting;
+use crate::reading::speech::SpokenKind;
+use crate::reading::turns::SessionTurn;
 
 /// The types of events that are meant for memory.
 pub const FEEDBACK: &str = "memory.feedback";
@@ -315,7 +315,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::matcher::Matcher;
+    use crate::reading::matcher::Matcher;
 
     const FILE: &str = "- SQL stays in `crates/store/`\n- Run the tests\n";
 
@@ -339,7 +339,7 @@ mod tests {
             assert_eq!(run, "RUN");
             carried.iter().map(|text| LineHash::of(text)).collect()
         };
-        let speech = words_of(&payload).and_then(|text| crate::speech::read(&text));
+        let speech = words_of(&payload).and_then(|text| crate::reading::speech::read(&text));
         let judged = judge(&Hearing {
             heard: &heard,
             related: &related,

@@ -18,12 +18,12 @@ use crate::fragment::{Fragment, LineRef};
 use crate::gate::{AdmittedEvent, ContextKind, EventHeader, Passage, TurnContext};
 use crate::known::KnownFragments;
 use crate::lines::{LineHash, LineMap};
-use crate::matcher::{Matcher, Related, Relation, TraceMatcher};
 use crate::pending::{Pending, Touch};
-use crate::recalled::{Quoting, Recalled};
+use crate::reading::matcher::{Matcher, Related, Relation, TraceMatcher};
+use crate::reading::recalled::{Quoting, Recalled};
+use crate::reading::speech::{self, SpokenKind};
+use crate::reading::turns::{TurnTrigger, Turns};
 use crate::rules::{self, CarriedBy, FEEDBACK, Hearing, RuleDecision, is_people, words_of};
-use crate::speech::{self, SpokenKind};
-use crate::turns::{TurnTrigger, Turns};
 
 /// How many different kinds are counted by name.
 const KINDS: usize = 64;

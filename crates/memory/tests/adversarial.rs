@@ -24,9 +24,9 @@ use spore_memory::ledger::Ledger;
 use spore_memory::lines::{LineHash, LineMap};
 use spore_memory::pending::Touch;
 use spore_memory::proposing::EditProposal;
-use spore_memory::recalled::Recalled;
+use spore_memory::reading::recalled::Recalled;
+use spore_memory::reading::turns::Turns;
 use spore_memory::scan::{ScanTask, Scanned, scan};
-use spore_memory::turns::Turns;
 use spore_store::spine::{Cursor, Spine};
 
 const LINT: &str = "Run `make lint` before committing";

@@ -19,9 +19,9 @@ use spore_memory::evidence::Trajectory;
 use spore_memory::fragment::Fragment;
 use spore_memory::known::KnownFragments;
 use spore_memory::lines::LineMap;
-use spore_memory::recalled::Recalled;
+use spore_memory::reading::recalled::Recalled;
+use spore_memory::reading::turns::Turns;
 use spore_memory::scan::{ScanTask, Scanned, scan};
-use spore_memory::turns::Turns;
 use spore_store::spine::{Cursor, Spine};
 
 const FILES: [(&str, &str); 2] = [

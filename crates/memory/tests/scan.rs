@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use spore_memory::fragment::Fragment;
 use spore_memory::known::KnownFragments;
 use spore_memory::lines::{LineHash, LineMap};
-use spore_memory::recalled::Recalled;
+use spore_memory::reading::recalled::Recalled;
+use spore_memory::reading::turns::Turns;
 use spore_memory::scan::{PassError, ScanTask, Scanned, scan};
-use spore_memory::turns::Turns;
 use spore_store::spine::{Cursor, Spine};
 use tempfile::TempDir;
 

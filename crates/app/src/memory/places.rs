@@ -13,7 +13,7 @@ use spore_memory::known::KnownFragments;
 use spore_memory::ledger::{LEDGER, Ledger};
 use spore_memory::lines::{BROADCAST, LineMap};
 use spore_memory::pending::Pending;
-use spore_memory::recalled::Recalled;
+use spore_memory::reading::recalled::Recalled;
 use spore_model::Fault;
 
 use crate::base::files::{create_dir, read_text};

@@ -16,9 +16,9 @@ use spore_memory::known::{KnownFragments, split_count};
 use spore_memory::ledger::Ledger;
 use spore_memory::lines::{LineHash, LineMap};
 use spore_memory::pending::{Pending, TouchKey};
-use spore_memory::recalled::Recalled;
+use spore_memory::reading::recalled::Recalled;
+use spore_memory::reading::turns::Turns;
 use spore_memory::scan::{LastEvent, PassError, ScanTask, Scanned, SpineFlaw, scan};
-use spore_memory::turns::Turns;
 use spore_model::{Fault, RunId};
 use spore_store::spine::{Cursor, Spine};
 

@@ -13,7 +13,7 @@ use crate::run::budget::RunBudget;
 use crate::run::context::{ClaimedRun, RunContext, RunProject};
 use crate::run::landing::merge::{MergeAsked, MergeEnd, MergeRuns};
 use crate::run::landing::merging;
-use crate::run::records::{TrimmedRecords, trim_records};
+use crate::run::retention::records::{TrimmedRecords, trim_records};
 use crate::session::broker::Broker;
 use crate::{Error, Progress, Result, Update};
 

@@ -14,7 +14,7 @@ use crate::base::outbox::{self, Events};
 use crate::base::run_lock::claim;
 use crate::base::{run_refs, totals};
 use crate::report::{self, is_over, root_of};
-use crate::run::remaining::{Remaining, remaining};
+use crate::run::retention::remaining::{Remaining, remaining};
 use crate::session::lost::{Lost, told_in};
 use crate::session::processes::reap;
 use crate::session::sandbox::Sandboxes;

@@ -72,7 +72,7 @@ pub struct InvestigationAccount<'a> {
     pub flags: Vec<DocumentFlag<'a>>,
     /// By kind and path from the target.
     pub places: &'a BTreeMap<(EntryKind, String), SaidOfPlace>,
-    /// What the investigation came to, line by line.
+    /// The result of the investigation, line by line.
     pub facts: Vec<(&'static str, String)>,
     pub notes: &'a [String],
 }

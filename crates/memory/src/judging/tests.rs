@@ -1,7 +1,7 @@
 use spore_store::spine::Cursor;
 
 use super::*;
-use crate::matcher::Relation;
+use crate::reading::matcher::Relation;
 
 const LINE: &str = "When the build is red, ask [[entity-ada]]";
 

@@ -9,7 +9,7 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::lines::{LineMap, reference};
-use crate::speech::is_unspaced;
+use crate::reading::speech::is_unspaced;
 
 /// How an event touches a line, the strongest first.
 #[derive(

@@ -22,8 +22,8 @@ use spore_store::Journal;
 use crate::base::run_lock::{claim, is_claimed};
 use crate::base::run_refs;
 use crate::base::stores::ProjectJournal;
-use crate::run::records::{TrimmedRecords, trim_records};
-use crate::run::remaining::{Remaining, remaining};
+use crate::run::retention::records::{TrimmedRecords, trim_records};
+use crate::run::retention::remaining::{Remaining, remaining};
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What was removed, or would be.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fragment::short_digest;
 use crate::lines::LineHash;
-use crate::matcher::trace::{ACTED, AGAINST, OPENED};
+use crate::reading::matcher::trace::{ACTED, AGAINST, OPENED};
 
 /// How many sessions are followed at once; the ones not heard of for longest are let go.
 const MOST: usize = 256;
@@ -45,7 +45,7 @@ pub(crate) struct SessionTurn {
 /// What happened to a line in a turn.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LineTurn {
-    /// What the trace shows since the trigger, see [`crate::matcher::trace`].
+    /// What the trace shows since the trigger, see [`crate::reading::matcher::trace`].
     shown: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trigger: Option<TurnTrigger>,
