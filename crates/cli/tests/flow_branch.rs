@@ -333,7 +333,7 @@ fn what_an_exec_left_is_kept_when_its_flow_is_given_up_and_then_pruned() {
     let left = given_up["left"].as_array().unwrap();
     assert_eq!(left.len(), 1, "{given_up:#}");
     assert_eq!(env.work_git(&["show", &format!("{}:answer.txt", left[0].as_str().unwrap())]), "42");
-    // What the session used whose end was not seen is an estimate: nobody knows what a flow's scenario said.
+    // What the session used whose end was not seen is an estimate: the record has not what a flow's scenario said.
     let cost = &given_up["cost"];
     assert!(cost["usd"].as_f64() >= Some(0.75) && cost["estimated"] == true, "{given_up:#}");
     let pruned = env.spore(&["runs", "prune", "--json"]).code(0).json();

@@ -220,7 +220,7 @@ fn what_is_said_and_flagged_has_edges_to_its_place() {
         answer["flags"],
         json!([{ "severity": "concern", "path": "src/part.rs", "finding": "no test" }])
     );
-    // They stand as long as nobody has looked again.
+    // They stand as long as no model has looked again.
     assert_eq!(run(&env, &server, &[]).code(0).json()["flags"], answer["flags"]);
     let _ = env.spore(&["index"]).code(0);
     let edges = env.spore(&["graph", "query-edges", "--limit", "1000", "--json"]).code(0).json();

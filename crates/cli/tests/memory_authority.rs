@@ -8,7 +8,7 @@ use crate::scenes::{self, WRITE_42};
 
 const KINDS: [&str; 6] = ["human", "git", "ci", "channel", "check", "verifier"];
 
-/// How an agent tries to look like somebody else. `$S` is Spore, called with the words after it.
+/// How an agent tries to look like a person. `$S` is Spore, called with the words after it.
 const WAYS: [&str; 5] = [
     "$S $WORDS",
     "env -u SPORE_SESSION_RUN -u SPORE_SESSION -u SPORE_SPAWN_DEPTH -u SPORE_TRACE_ID -u SPORE_STARTS -u SPORE_STARTS_TOKEN -u SPORE_BROKER -u SPORE_BROKER_TOKEN $S $WORDS",

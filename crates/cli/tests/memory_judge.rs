@@ -15,7 +15,7 @@ pub(crate) fn event_id(number: u32) -> String {
     format!("01KDZZZZZZ{number:016}")
 }
 
-/// A model that gives these answers to whoever judges, and proposes these edits.
+/// A model that gives these answers to a judge, and proposes these edits.
 pub(crate) fn model(judgements: &Value, edits: &Value) -> ModelServer {
     let turns = [
         Turn::calls("submit_judgements", json!({ "judgements": judgements }))
@@ -161,7 +161,7 @@ fn a_line_is_rewritten_on_evidence_linked_and_taken_back() {
     assert_eq!(broadcast(&env), crate::memory::FILE.replace("make lint", "just lint"));
     let why = env.spore(&["memory", "why", new, "--json"]).code(0).json();
     assert_eq!(why["was"], json!([hash(&env, LINT)]), "{why}");
-    // Nothing is left to ask about, so nobody is asked again.
+    // Nothing is left to ask about, so no model is asked again.
     let asked = server.requests().len();
     let again = with_model(&env, &server, &["memory", "update", "--propose"]).code(0);
     assert!(again.stdout.starts_with("NO-OP"), "{}", again.render());

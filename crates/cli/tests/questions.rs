@@ -145,7 +145,7 @@ fn three_stages_a_question_and_a_phase_that_is_taken_back() {
             "{request}"
         );
         assert!(names(&env, ".signals").contains(&"exec-work.WORK.refine".to_owned()));
-        // To go on without an answer asks nobody again and costs nothing.
+        // To go on without an answer asks no model again and costs nothing.
         let before = scenes::newest(&env)["cost"]["usd"].clone();
         let _ = env.spore(&["resume", &id]).code(code);
         assert_eq!(scenes::newest(&env)["cost"]["usd"], before);

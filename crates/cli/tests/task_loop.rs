@@ -173,7 +173,7 @@ fn escalations_in_a_row_stop_a_loop_and_a_person_lets_it_go_on() {
 #[test]
 fn a_list_that_is_given_up_keeps_the_work_of_its_tasks_and_what_they_cost() {
     let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
-    // The second task's coder is done, and nobody has heard of it.
+    // The second task's coder is done, and no process has heard of it.
     let point = [("SPORE_KILL_AT", "before:row:finish write b./1 coder/1#1")];
     let _ = env.spore_in(&env.repo(), &args(&[]), &point).code(137);
     let id = scenes::newest_id(&env);

@@ -1,7 +1,7 @@
 //! What tries to get into memory without evidence: each attempt is refused or ignored, writes
 //! nothing, and the reason is told.
 //!
-//! One table of attempts. An attempt returns why it came to nothing; one that comes to something
+//! One table of attempts. An attempt returns why it was refused; one that is not refused
 //! panics. Forged kinds from inside a session are tried as whole programs in the tests of the
 //! command line (`memory_authority.rs`).
 
