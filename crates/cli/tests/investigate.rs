@@ -79,7 +79,7 @@ fn one_edit_costs_one_entry_for_each_directory_above_it() {
     // The root, src and docs are stale; a file is new and one is gone.
     assert_eq!(kept(&investigate(&env, &[])), [3, 3, 1, 1]);
     assert_eq!(kept(&investigate(&env, &["--fresh"])), [0, 7, 0, 0]);
-    assert_eq!((live(&env, "directory_entry"), live(&env, "file_entry")), (4, 3));
+    assert_eq!(live(&env, "directory_entry"), 4);
 }
 
 #[test]
@@ -156,16 +156,15 @@ fn an_entry_says_where_it_belongs_and_for_which_content_it_holds() {
 fn an_entry_stands_below_the_place_that_the_code_index_knows() {
     let env = shop();
     let _ = investigate(&env, &[]);
-    let places = [(".", "directory"), ("src/price", "directory"), ("src/lib.rs", "file")];
-    let parents = places.map(|(path, kind)| {
+    let parents = [".", "src/price"].map(|path| {
         let entry = env.spore(&["graph", "show", path, "--json"]).code(0).json();
-        assert_eq!(entry["kind"], format!("{kind}_entry"));
-        (entry["parent"].as_str().unwrap().to_owned(), kind)
+        assert_eq!(entry["kind"], "directory_entry");
+        entry["parent"].as_str().unwrap().to_owned()
     });
     let _ = env.spore(&["index", "--no-embed"]).code(0);
-    for (parent, kind) in parents {
+    for parent in parents {
         let place = env.spore(&["graph", "show", &parent, "--json"]).code(0).json();
-        assert_eq!(place["kind"], kind, "{place}");
+        assert_eq!(place["kind"], "directory", "{place}");
     }
 }
 

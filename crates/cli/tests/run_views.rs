@@ -263,8 +263,10 @@ fn transcripts_and_logs_of_the_oldest_runs_make_room_and_nothing_else_goes() {
     assert_eq!(files(&first), before);
     let explained = |id: &str| env.spore(&["runs", "explain", id]).code(0).stdout;
     let told_before = explained(&first);
-    // A run that ends makes room by itself and says so; its own are not touched by it.
-    let ended = env.spore(ORCHESTRATE).code(0);
+    // The first run of an hour that ends makes room by itself and says so; its own are not touched
+    // by it.
+    let later = [("SPORE_TEST_CLOCK", "2026-01-02T08:00:00Z")];
+    let ended = env.spore_in(&env.repo(), ORCHESTRATE, &later).code(0);
     assert!(ended.stderr.contains("of the oldest runs were removed"), "{}", ended.stderr);
     let kept: Vec<String> = before.iter().filter(|name| !is_bulk(name)).cloned().collect();
     assert_eq!(files(&first), kept);

@@ -1,7 +1,10 @@
-//! The entries that counting alone can write: one for each directory and each file.
+//! The entries that counting alone can write: one for each directory.
 //!
 //! They say what is there and how much, and that no model has read it. A model's entry about
-//! the same content is worth more, so these never replace one that is not stale.
+//! the same content is worth more, so these never replace one that is not stale. A file has
+//! none: all that counting could say of it the next scan says again, so its directory's entry
+//! keeps its hash alone. A tree has ten files for a directory, and an entry for each made the
+//! first investigation six times as long as the scan it follows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,16 +13,22 @@ use spore_model::Timestamp;
 use tokei::LanguageType;
 
 use crate::entry::{EntryKind, InvestigationEntry};
-use crate::file_reader::ScannedKind;
 use crate::shown::{many, path_text, size_text};
 use crate::staleness::EntryPlace;
-use crate::tree::{Dir, File, Tree};
+use crate::tree::{Dir, Tree};
 
 /// Counting is never wrong and never knows what for.
 const CONFIDENCE: f64 = 0.3;
 const REASON: &str = "counted, not read";
 /// How many languages a directory is said to have.
 const NAMED: usize = 3;
+
+/// What counting says of one directory.
+pub struct CountedEntry {
+    pub entry: InvestigationEntry,
+    /// The hashes of the files right in it, by name.
+    pub files: BTreeMap<String, String>,
+}
 
 /// Writes the entries of a tree.
 pub struct Counting<'a> {
@@ -58,12 +67,13 @@ impl<'a> Counting<'a> {
         dirs.chain(files).map(|(place, hash)| (place, hash.to_string())).collect()
     }
 
-    /// All entries, directories first.
-    pub fn entries(&self) -> impl Iterator<Item = (EntryKind, InvestigationEntry)> {
+    /// The entries of those directories whose paths are asked for.
+    pub fn entries(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<CountedEntry> {
         let dirs = self.tree.dirs.iter().enumerate();
-        let dirs = dirs.map(|(number, dir)| (EntryKind::Directory, self.directory(number, dir)));
-        let files = self.tree.files.iter().filter(|file| file.kind.is_file());
-        dirs.chain(files.map(|file| (EntryKind::File, self.file(file))))
+        let dirs = dirs.map(|(number, dir)| (number, dir, self.path(&dir.path)));
+        dirs.filter(|(.., path)| is_wanted(path))
+            .map(|(number, dir, path)| self.directory(number, dir, path))
+            .collect()
     }
 
     /// From the project's root; `.` is the root itself.
@@ -71,39 +81,25 @@ impl<'a> Counting<'a> {
         named(&self.base.join(below))
     }
 
-    fn directory(&self, number: usize, dir: &Dir) -> InvestigationEntry {
-        InvestigationEntry {
-            child_count: Some(dir.child_count() as u64),
-            dominant_category: Some(dir.sums.dominant()),
-            ..self.entry(&dir.path, self.directory_summary(number, dir), dir.hash.to_string())
-        }
-    }
-
-    fn file(&self, file: &File) -> InvestigationEntry {
-        let path = self.tree.path_of(file);
-        InvestigationEntry {
-            size_bytes: Some(file.size),
-            category: Some(file.category),
-            ..self.entry(&path, file_summary(file), file.hash.to_string())
-        }
-    }
-
-    fn entry(&self, below: &Path, summary: String, hash: String) -> InvestigationEntry {
-        InvestigationEntry {
-            path: self.path(below),
-            relative_path: named(below),
+    fn directory(&self, number: usize, dir: &Dir, path: String) -> CountedEntry {
+        let files = self.tree.files[dir.files.clone()].iter().filter(|file| file.kind.is_file());
+        let files = files.map(|file| (path_text(file.name.as_ref()), file.hash.to_string()));
+        let entry = InvestigationEntry {
+            path,
+            relative_path: named(&dir.path),
             size_bytes: None,
             category: None,
-            child_count: None,
-            dominant_category: None,
-            summary,
+            child_count: Some(dir.child_count() as u64),
+            dominant_category: Some(dir.sums.dominant()),
+            summary: self.directory_summary(number, dir),
             cached_at: self.now,
-            hash,
+            hash: dir.hash.to_string(),
             scope: self.scope.clone(),
             confidence: Some(CONFIDENCE),
             confidence_reason: Some(REASON.to_owned()),
             completeness: Some(0.0),
-        }
+        };
+        CountedEntry { entry, files: files.collect() }
     }
 
     fn directory_summary(&self, number: usize, dir: &Dir) -> String {
@@ -138,27 +134,6 @@ impl<'a> Counting<'a> {
             .collect();
         if named.is_empty() { String::new() } else { format!("; {}", named.join(", ")) }
     }
-}
-
-fn file_summary(file: &File) -> String {
-    let what = match (&file.kind, file.language, file.description) {
-        (ScannedKind::Unreadable(reason), ..) => {
-            return format!("A file that could not be read: {reason}.");
-        }
-        (_, Some(language), _) => language.name().to_owned(),
-        (_, None, Some(description)) => description.to_owned(),
-        (_, None, None) => format!("{} file", file.category),
-    };
-    let size = size_text(file.size);
-    let lines = match file.lines {
-        0 => String::new(),
-        lines => {
-            format!(", {}, {} of code", many(u64::from(lines), "line", "lines"), file.code)
-        }
-    };
-    let generated = if file.generated { "; written by a program" } else { "" };
-    let whole = if file.kind == ScannedKind::Sampled { "; too large to be read whole" } else { "" };
-    format!("{what}, {size}{lines}{generated}{whole}.")
 }
 
 fn named(path: &Path) -> String {

@@ -29,15 +29,6 @@ impl EntryKind {
         }
     }
 
-    /// The kind of the graph's node that holds such an entry. The place itself has a node of
-    /// its own in the code index; this is what was said about it.
-    pub const fn node_kind(self) -> &'static str {
-        match self {
-            Self::Directory => "directory_entry",
-            Self::File => "file_entry",
-        }
-    }
-
     const fn required(self) -> [(&'static str, FieldShape); 6] {
         let (measure, shape, category) = match self {
             Self::File => ("size_bytes", FieldShape::Count, "category"),

@@ -34,7 +34,7 @@ mod walk;
 use std::path::PathBuf;
 
 pub use category::Category;
-pub use counted::Counting;
+pub use counted::{CountedEntry, Counting};
 pub use entry::{EntryKind, EntryProblem, InvestigationEntry, problems};
 pub use file_reader::ScannedKind;
 pub use hash::Hash;

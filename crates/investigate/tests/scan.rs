@@ -9,8 +9,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use spore_investigate::{
-    Category, Counting, EntryKind, EntryPlace, EntryStaleness, ReportInput, ScanError, ScanLimits,
-    ScanProgress, ScanReport, ScanScope, ScanWatch, ScannedKind, Tree, problems,
+    Category, CountedEntry, Counting, EntryKind, EntryPlace, EntryStaleness, ReportInput,
+    ScanError, ScanLimits, ScanProgress, ScanReport, ScanScope, ScanWatch, ScannedKind, Tree,
+    problems,
 };
 use spore_model::Timestamp;
 use tempfile::TempDir;
@@ -163,13 +164,16 @@ proptest! {
         }
         let tree = read(dir.path());
         let counting = Counting::new(&tree, Path::new("sub"), ScanScope::default().word(), now());
-        let (entries, hashes): (Vec<_>, _) = (counting.entries().collect(), counting.hashes());
-        prop_assert_eq!(entries.len(), hashes.len());
-        for (kind, entry) in entries {
+        let mut told = BTreeMap::new();
+        for CountedEntry { entry, files } in counting.entries(|_| true) {
             let proposed = serde_json::to_value(&entry).unwrap();
-            prop_assert_eq!(problems(kind, &proposed), vec![]);
-            prop_assert_eq!(hashes.get(&(kind, entry.path)), Some(&entry.hash));
+            prop_assert_eq!(problems(EntryKind::Directory, &proposed), vec![]);
+            for (name, hash) in files {
+                told.insert((EntryKind::File, format!("{}/{name}", entry.path)), hash);
+            }
+            told.insert((EntryKind::Directory, entry.path), entry.hash);
         }
+        prop_assert_eq!(told, counting.hashes());
     }
 }
 
@@ -399,28 +403,17 @@ fn entries_say_that_nobody_has_read_anything() {
     let tree = read(dir.path());
     let counting = Counting::new(&tree, Path::new("sub/shop"), ScanScope::default().word(), now());
     let mut text = String::new();
-    for (kind, entry) in counting.entries() {
-        text.push_str(&format!(
-            "{kind} {} [{}]: {}\n",
-            entry.path, entry.relative_path, entry.summary
-        ));
+    for CountedEntry { entry, .. } in counting.entries(|_| true) {
+        text.push_str(&format!("{} [{}]: {}\n", entry.path, entry.relative_path, entry.summary));
         assert_eq!(entry.confidence_reason.as_deref(), Some("counted, not read"));
     }
     insta::assert_snapshot!(text, @"
-    directory sub/shop [.]: 8 files in 6 directories, 174 B, mostly source; Rust 10 lines of code in 3 files, TOML 2 lines of code in 1 file, HTML 1 line of code in 1 file.
-    directory sub/shop/src [src]: 3 files in 4 directories, 122 B, mostly source; Rust 10 lines of code in 3 files.
-    directory sub/shop/src/api [src/api]: 2 files in 3 directories, 42 B, mostly source; Rust 2 lines of code in 2 files.
-    directory sub/shop/src/api/deep [src/api/deep]: 1 file in 2 directories, 10 B, mostly source; Rust 1 line of code in 1 file.
-    directory sub/shop/src/api/deep/er [src/api/deep/er]: 1 file, 10 B, mostly source; Rust 1 line of code in 1 file.
-    directory sub/shop/web [web]: 2 files, 18 B, mostly document; HTML 1 line of code in 1 file.
-    file sub/shop/Cargo.toml [Cargo.toml]: TOML, 24 B, 2 lines, 2 of code.
-    file sub/shop/empty [empty]: empty, 0 B.
-    file sub/shop/notes [notes]: text, 10 B.
-    file sub/shop/src/lib.rs [src/lib.rs]: Rust, 80 B, 8 lines, 8 of code.
-    file sub/shop/src/api/types.rs [src/api/types.rs]: Rust, 32 B, 2 lines, 1 of code; written by a program.
-    file sub/shop/src/api/deep/er/still.rs [src/api/deep/er/still.rs]: Rust, 10 B, 1 line, 1 of code.
-    file sub/shop/web/index.html [web/index.html]: HTML, 13 B, 1 line, 1 of code.
-    file sub/shop/web/logo.png [web/logo.png]: media file, 5 B.
+    sub/shop [.]: 8 files in 6 directories, 174 B, mostly source; Rust 10 lines of code in 3 files, TOML 2 lines of code in 1 file, HTML 1 line of code in 1 file.
+    sub/shop/src [src]: 3 files in 4 directories, 122 B, mostly source; Rust 10 lines of code in 3 files.
+    sub/shop/src/api [src/api]: 2 files in 3 directories, 42 B, mostly source; Rust 2 lines of code in 2 files.
+    sub/shop/src/api/deep [src/api/deep]: 1 file in 2 directories, 10 B, mostly source; Rust 1 line of code in 1 file.
+    sub/shop/src/api/deep/er [src/api/deep/er]: 1 file, 10 B, mostly source; Rust 1 line of code in 1 file.
+    sub/shop/web [web]: 2 files, 18 B, mostly document; HTML 1 line of code in 1 file.
     ");
 }
 

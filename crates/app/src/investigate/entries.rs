@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use spore_investigate::{
-    Counting, EntryKind, EntryPlace, EntryStaleness, InvestigationEntry, Tree, problems,
+    CountedEntry, Counting, EntryKind, EntryPlace, EntryStaleness, Tree, problems,
 };
 use spore_model::{Fault, Node, NodeClass, NodeId, Timestamp};
 use spore_store::{Journal, Knowledge, NodeQuery};
@@ -31,6 +32,17 @@ pub struct Kept {
 const FIGURES: &str = "investigation.entries";
 /// The author of entries that were written by counting, without a model.
 const AGENT: &str = "scan";
+/// The kind of the graph's node that holds a counted entry. The place itself has a node of its
+/// own in the code index; this is what was counted there.
+const KIND: &str = "directory_entry";
+
+/// The live entries, and the hashes that they were written for: their own directories' and
+/// those of the files right in these.
+#[derive(Default)]
+struct KnownEntries {
+    nodes: BTreeMap<String, Node>,
+    hashes: BTreeMap<EntryPlace, String>,
+}
 
 pub(super) struct Keeping<'a> {
     pub(super) investigation: &'a InvestigationRun<'a>,
@@ -46,30 +58,27 @@ impl Keeping<'_> {
         let scope = self.settings.asked.scan.scope().word();
         let known = self.known(&knowledge, &scope)?;
         let counting = Counting::new(self.tree, &self.settings.base, scope, self.at);
-        let standing = EntryStaleness::of(&self.hashes(&known), &counting.hashes());
-        let mut nodes: HashMap<EntryPlace, Node> = HashMap::new();
-        let wanted: HashSet<&EntryPlace> = standing.stale.iter().chain(&standing.new).collect();
-        for (kind, entry) in counting.entries() {
-            let place = (kind, entry.path.clone());
-            if wanted.contains(&place) {
-                nodes.insert(place, self.node(kind, entry)?);
-            }
-        }
-        let places = places(&standing, &known, &nodes);
-        let mut nodes: Vec<Node> = nodes.into_values().collect();
-        nodes.sort_unstable_by(|a, b| (&a.kind, &a.title).cmp(&(&b.kind, &b.title)));
-        let kept = self.figures(&standing, &known)?;
+        let standing = EntryStaleness::of(&known.hashes, &counting.hashes());
+        let wanted: HashSet<&str> = standing
+            .stale
+            .iter()
+            .chain(&standing.new)
+            .filter(|(kind, _)| *kind == EntryKind::Directory)
+            .map(|(_, path)| path.as_str())
+            .collect();
+        let entries = counting.entries(|path| wanted.contains(path));
+        let nodes: Result<Vec<Node>> = entries.into_iter().map(|entry| self.node(entry)).collect();
+        let mut nodes = nodes?;
+        nodes.sort_unstable_by(|a, b| a.title.cmp(&b.title));
+        let places = places(&standing, &known.nodes, &nodes);
+        let kept = self.figures(&standing, &known.nodes)?;
         knowledge.succeed(&nodes, &places)?;
         Ok(kept)
     }
 
     /// What this run changes. Entries are written all at once: if one of this run's is there,
     /// it was killed after that, and what it changed was written down before.
-    fn figures(
-        &self,
-        standing: &EntryStaleness,
-        known: &BTreeMap<EntryPlace, Node>,
-    ) -> Result<Kept> {
+    fn figures(&self, standing: &EntryStaleness, known: &BTreeMap<String, Node>) -> Result<Kept> {
         let (journal, run) = (&self.investigation.journal, self.investigation.run);
         let key = run.to_string();
         if known.values().any(|node| node.run == Some(run))
@@ -88,17 +97,15 @@ impl Keeping<'_> {
     }
 
     /// The live entries below the target that were written in the same scope.
-    fn known(&self, knowledge: &dyn Knowledge, scope: &str) -> Result<BTreeMap<EntryPlace, Node>> {
-        let mut known = BTreeMap::new();
-        for kind in EntryKind::ALL {
-            let query =
-                NodeQuery { kind: Some(kind.node_kind().to_owned()), ..NodeQuery::default() };
-            for node in knowledge.list(&query)? {
-                let is_ours = node.metadata["scope"] == scope && self.is_below(&node.title);
-                if is_ours {
-                    known.insert((kind, node.title.clone()), node);
-                }
+    fn known(&self, knowledge: &dyn Knowledge, scope: &str) -> Result<KnownEntries> {
+        let query = NodeQuery { kind: Some(KIND.to_owned()), ..NodeQuery::default() };
+        let mut known = KnownEntries::default();
+        for node in knowledge.list(&query)? {
+            if node.metadata["scope"] != scope || !self.is_below(&node.title) {
+                continue;
             }
+            known.hashes.extend(self.hashes(&node));
+            known.nodes.insert(node.title.clone(), node);
         }
         Ok(known)
     }
@@ -108,61 +115,70 @@ impl Keeping<'_> {
         base == "." || Path::new(path).starts_with(&base)
     }
 
-    /// The hashes that entries were written for; none counts where all are wanted anew.
-    fn hashes(&self, known: &BTreeMap<EntryPlace, Node>) -> BTreeMap<EntryPlace, String> {
-        let hash = |node: &Node| {
-            let is_wanted_anew =
-                self.settings.asked.fresh && node.run != Some(self.investigation.run);
-            let hash = node.metadata["hash"].as_str().filter(|_| !is_wanted_anew);
-            hash.unwrap_or_default().to_owned()
+    /// The hashes that an entry was written for; none counts where all are wanted anew.
+    fn hashes(&self, node: &Node) -> Vec<(EntryPlace, String)> {
+        let is_wanted_anew = self.settings.asked.fresh && node.run != Some(self.investigation.run);
+        let hash =
+            |hash: &Value| hash.as_str().filter(|_| !is_wanted_anew).unwrap_or_default().to_owned();
+        let place = |name: &str| match node.title.as_str() {
+            "." => name.to_owned(),
+            dir => format!("{dir}/{name}"),
         };
-        known.iter().map(|(place, node)| (place.clone(), hash(node))).collect()
+        let files = node.metadata["files"].as_object().into_iter().flatten();
+        let files = files.map(|(name, of)| ((EntryKind::File, place(name)), hash(of)));
+        let own = ((EntryKind::Directory, node.title.clone()), hash(&node.metadata["hash"]));
+        files.chain([own]).collect()
     }
 
     /// The graph's node for an entry; a proposed one that breaks a rule is not written.
-    fn node(&self, kind: EntryKind, entry: InvestigationEntry) -> Result<Node> {
+    fn node(&self, CountedEntry { entry, files }: CountedEntry) -> Result<Node> {
         let mut metadata = serde_json::to_value(&entry).map_err(bug)?;
-        if let Some(problem) = problems(kind, &metadata).into_iter().next() {
+        if let Some(problem) = problems(EntryKind::Directory, &metadata).into_iter().next() {
             let message = format!("the entry about {} breaks a rule: {problem}", entry.path);
             return Err(Error::new(Fault::Bug, message));
         }
         // It stands in the node's content.
         if let Some(fields) = metadata.as_object_mut() {
             fields.remove("summary");
+            fields.insert("files".to_owned(), json!(files));
         }
         let run = self.investigation.run.to_string();
-        let id = NodeId::keyed(self.at, &[&run, kind.node_kind(), &entry.path, &entry.hash]);
+        let id = NodeId::keyed(self.at, &[&run, KIND, &entry.path, &entry.hash]);
         Ok(Node {
             content: entry.summary,
             agent: Some(AGENT.to_owned()),
             run: Some(self.investigation.run),
-            parent: Some(place_node(kind, &entry.path)),
+            parent: Some(place_node(EntryKind::Directory, &entry.path)),
             confidence: entry.confidence,
             metadata,
-            ..Node::new(id, NodeClass::Meta, kind.node_kind(), entry.path, self.at)
+            ..Node::new(id, NodeClass::Meta, KIND, entry.path, self.at)
         })
     }
 }
 
-/// Who takes whose place: a new entry that of the stale one; for a place that is gone, the
-/// nearest directory above it that has a new entry. There is one: its list of names changed.
+/// Who takes whose place: a new entry that of the stale one; for a directory that is gone, the
+/// nearest one above it that has a new entry. There is one: its list of names changed.
 fn places(
     standing: &EntryStaleness,
-    known: &BTreeMap<EntryPlace, Node>,
-    nodes: &HashMap<EntryPlace, Node>,
+    known: &BTreeMap<String, Node>,
+    nodes: &[Node],
 ) -> Vec<(NodeId, NodeId)> {
+    let written: HashMap<&str, &Node> =
+        nodes.iter().map(|node| (node.title.as_str(), node)).collect();
+    let dirs = |list: &'_ [EntryPlace]| -> Vec<String> {
+        let dirs = list.iter().filter(|(kind, _)| *kind == EntryKind::Directory);
+        dirs.map(|(_, path)| path.clone()).collect()
+    };
     let mut places = Vec::new();
-    for place in &standing.stale {
-        if let (Some(old), Some(new)) = (known.get(place), nodes.get(place)) {
+    for path in dirs(&standing.stale) {
+        if let (Some(old), Some(new)) = (known.get(&path), written.get(path.as_str())) {
             places.push((old.id.clone(), new.id.clone()));
         }
     }
-    for place in &standing.gone {
-        let above = Path::new(&place.1).ancestors().skip(1).find_map(|above| {
-            let above = (EntryKind::Directory, named(above));
-            nodes.get(&above)
-        });
-        if let (Some(old), Some(new)) = (known.get(place), above) {
+    for path in dirs(&standing.gone) {
+        let above = Path::new(&path).ancestors().skip(1);
+        let above = above.map(named).find_map(|above| written.get(above.as_str()));
+        if let (Some(old), Some(new)) = (known.get(&path), above) {
             places.push((old.id.clone(), new.id.clone()));
         }
     }

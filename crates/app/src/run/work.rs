@@ -13,7 +13,7 @@ use crate::run::budget::RunBudget;
 use crate::run::context::{ClaimedRun, RunContext, RunProject};
 use crate::run::landing::merge::{MergeAsked, MergeEnd, MergeRuns};
 use crate::run::landing::merging;
-use crate::run::retention::records::{TrimmedRecords, trim_records};
+use crate::run::retention::records::{TrimmedRecords, trim_records_hourly};
 use crate::session::broker::Broker;
 use crate::{Error, Progress, Result, Update};
 
@@ -31,7 +31,7 @@ impl RunProject<'_> {
         // Nothing is amiss with a run because room could not be made.
         let cap = self.config.records.cap_bytes;
         if let Ok(TrimmedRecords { runs: 1.., bytes }) =
-            trim_records(around, workspace, journal, cap, false)
+            trim_records_hourly(around, workspace, journal, cap, id)
         {
             progress.update(&Update::RecordsTrimmed { bytes });
         }

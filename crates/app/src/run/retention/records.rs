@@ -17,6 +17,9 @@ use spore_store::Journal;
 use crate::base::run_lock::is_claimed;
 use crate::{Error, Result, Surroundings, Workspace};
 
+/// In milliseconds.
+const HOUR: i64 = 60 * 60 * 1000;
+
 /// What was removed, or would be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct TrimmedRecords {
@@ -64,6 +67,27 @@ pub(crate) fn trim_records(
         trimmed.bytes += bytes;
     }
     Ok(trimmed)
+}
+
+/// The same, where the run that has just ended is the first one of its hour. To look at what all
+/// runs left takes longer the more there are, and a list of tasks ends one every few seconds.
+pub(crate) fn trim_records_hourly(
+    around: &Surroundings,
+    workspace: &Workspace,
+    journal: &dyn Journal,
+    cap: u64,
+    ended: RunId,
+) -> Result<TrimmedRecords> {
+    let before = newest_first(workspace)?.into_iter().find(|(run, _)| *run < ended);
+    let hour = |run| Ok::<_, Error>(journal.run(run)?.map(|run| run.started.as_millis() / HOUR));
+    let is_due = match before {
+        Some((before, _)) => hour(before)? != hour(ended)?,
+        None => false,
+    };
+    match is_due {
+        true => trim_records(around, workspace, journal, cap, false),
+        false => Ok(TrimmedRecords::default()),
+    }
 }
 
 /// The directories of runs. Their names are their ids, which begin with the time.
