@@ -57,8 +57,8 @@ final = '<verdict>{{"nonce": "$NONCE", "verdict": "supports", "confidence": 1.0,
 class Bench:
     """The program under test and the server of its model."""
 
-    def __init__(self, spore, address):
-        self.spore, self.address = spore, address
+    def __init__(self, spore, served):
+        self.spore, self.address, self.served = spore, served.address, served
 
     def environment(self, home):
         return {
@@ -97,12 +97,14 @@ def play(bench, exercise, arm, place):
     shutil.rmtree(place, ignore_errors=True)
     repo = place / "repo"
     exercise.lay_out(repo)
-    started = time.monotonic()
+    started, thought = time.monotonic(), bench.served.processor_seconds()
     row = {"one-shot": one_shot, "loop": loop, "gates": gates, "whole": whole}[arm](
         bench, exercise, place, repo
     )
     minutes = round((time.monotonic() - started) / 60, 3)
-    row = {"task": exercise.slug, "arm": arm, **row, "minutes": minutes}
+    # What the model itself took, whatever else the machine was doing.
+    thought = round((bench.served.processor_seconds() - thought) / 60, 3)
+    row = {"task": exercise.slug, "arm": arm, **row, "minutes": minutes, "processor_minutes": thought}
     row["wrongly_claimed"] = row["claimed"] and not row["solved"]
     return row
 
@@ -130,8 +132,9 @@ def one_shot(bench, exercise, place, repo):
     }
 
 
-def settle(exercise, repo):
-    settings = SETTINGS.format(context=CONTEXT, answer=ANSWER_TOKENS, check=exercise.check)
+def settle(exercise, repo, check=None):
+    check = check or exercise.check
+    settings = SETTINGS.format(context=CONTEXT, answer=ANSWER_TOKENS, check=check)
     (repo / ".spore").mkdir()
     (repo / ".spore/config.toml").write_text(settings)
 
@@ -141,12 +144,13 @@ def loop(bench, exercise, place, repo):
     settle(exercise, repo)
     words = ["spawn", "--role", "coder", "--backend", "llama-server", "--json"]
     limits = ["--max-turns", str(TURNS * BOUNCES), "--timeout", SESSION_TIME]
-    ran, answer = bench.run(place, repo, [*words, *limits, "--prompt", exercise.task()])
+    ran, _ = bench.run(place, repo, [*words, *limits, "--prompt", exercise.task()])
+    _, answer = bench.run(place, repo, ["runs", "show", "--json"])
     answer = answer or {}
     return {
         "claimed": ran.returncode == 0,
         "solved": exercise.is_solved(repo),
-        "tokens": tokens((answer.get("run") or answer).get("tokens") or answer.get("usage")),
+        "tokens": tokens((answer.get("run") or {}).get("tokens")),
         "bounces": 1,
         "ended": ending(ran, answer),
     }

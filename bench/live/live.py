@@ -2,7 +2,8 @@
 
     cargo xtask live install             weights and server, once, into the user's cache
     cargo xtask live run --track DIR     every task, each of four ways; goes on where it stopped
-    cargo xtask live cases --track DIR   resume, isolation and proof level, with the real model
+    cargo xtask live cases --track DIR   resume, isolation, proof level, an investigation, memory's judge
+                                         and a list of ten tasks, with the real model [--only NAME]
     cargo xtask live table [--write]     the table of the results, also into the README
     cargo xtask live serve               the model on 127.0.0.1, until Ctrl-C
 """
@@ -51,8 +52,13 @@ class Served:
                 time.sleep(1)
         sys.exit(f"live: {self.address} does not serve its model")
 
+    def processor_seconds(self):
+        """What the server has computed so far, in all of its threads."""
+        words = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
     def __enter__(self):
-        return self.address
+        return self
 
     def __exit__(self, *_):
         self.process.stdin.close()
@@ -67,8 +73,8 @@ def run(asked):
     rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     done = {(row["task"], row["arm"]) for row in rows}
     exercises = track.Track(asked.track).exercises()[: asked.tasks]
-    with Served(MODEL, asked.threads) as address:
-        bench = arms.Bench(asked.spore, address)
+    with Served(MODEL, asked.threads) as served:
+        bench = arms.Bench(asked.spore, served)
         for exercise in exercises:
             for arm in arms.ARMS:
                 if (exercise.slug, arm) in done:
@@ -85,10 +91,11 @@ def main():
     parser.add_argument("task", choices=["install", "run", "cases", "table", "serve"])
     parser.add_argument("--track", default=os.environ.get("SPORE_LIVE_TRACK"))
     parser.add_argument("--spore", default=os.environ.get("SPORE_LIVE_SPORE"))
-    parser.add_argument("--results", default=weights.home() / "results.jsonl")
+    parser.add_argument("--results", default=HERE / "results.jsonl")
     parser.add_argument("--tasks", type=int, default=track.COUNT)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--only", action="append", help="of the cases: this one, may be repeated")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     if asked.task in ("run", "cases") and not asked.track:
@@ -98,11 +105,11 @@ def main():
     elif asked.task == "run":
         run(asked)
     elif asked.task == "cases":
-        with Served(MODEL, asked.threads) as address:
-            cases.play(arms.Bench(asked.spore, address), track.Track(asked.track).exercises())
+        with Served(MODEL, asked.threads) as served:
+            cases.play(arms.Bench(asked.spore, served), track.Track(asked.track).exercises(), asked.only)
     elif asked.task == "serve":
-        with Served(MODEL, asked.threads, asked.port) as address:
-            weights.say(f"{MODEL} at {address}")
+        with Served(MODEL, asked.threads, asked.port) as served:
+            weights.say(f"{MODEL} at {served.address}")
             try:
                 sys.stdin.read()
             except KeyboardInterrupt:

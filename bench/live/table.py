@@ -49,7 +49,7 @@ def lines(rows):
     made = [
         f"{len(tasks)} tasks of Exercism's Python track ({track.RULE}), each in all four ways:",
         "",
-        "| | solved | claimed | **wrongly claimed** | tokens a task | minutes a task | bounces |",
+        "| | solved | claimed | **wrongly claimed** | tokens a task | model's processor minutes a task | bounces |",
         "|---|---|---|---|---|---|---|",
     ]
     for arm in arms.ARMS:
@@ -59,7 +59,7 @@ def lines(rows):
         cell = lambda key: "{} ({:.0%}–{:.0%})".format(count(key), *wilson(count(key), len(own)))
         made.append(
             f"| {NAMES[arm]} | {cell('solved')} | {count('claimed')} | {cell('wrongly_claimed')} | "
-            f"{mean('tokens'):.0f} | {mean('minutes'):.1f} | {mean('bounces'):.1f} |"
+            f"{mean('tokens'):.0f} | {mean('processor_minutes'):.1f} | {mean('bounces'):.1f} |"
         )
     made += ["", "In brackets the 95 % interval of the share (Wilson). Paired by task:", ""]
     for one, other, key in [

@@ -356,6 +356,34 @@ fn four_at_once_know_the_same_as_one() {
 }
 
 #[test]
+fn a_tree_with_more_to_say_than_one_session_is_told_is_summed_up_in_parts_first() {
+    let mut dirs = vec![".".to_owned()];
+    dirs.extend((0..84).map(|number| format!("part{number:02}")));
+    let summaries: Vec<String> =
+        dirs.iter().map(|dir| format!("Does {dir}. {}", "It counts. ".repeat(176))).collect();
+    let said: Vec<(&str, &str)> =
+        dirs.iter().map(String::as_str).zip(summaries.iter().map(String::as_str)).collect();
+    let server = model(&dirs, &said);
+    let env = project(&dirs);
+    let (answer, asked) = investigate(&env, &server, &["--jobs", "4"]);
+    let syntheses: Vec<String> = server
+        .requests()
+        .into_iter()
+        .map(|request| request.body.to_string())
+        .filter(|body| body.contains("from what is known of its directories"))
+        .collect();
+    // Two parts, then the whole of what was said of them.
+    assert_eq!(syntheses.len(), 3, "{asked:?}");
+    assert!(syntheses[0].contains("- part00: ") && !syntheses[0].contains("- part83: "));
+    assert!(syntheses[1].contains("- part83: ") && !syntheses[1].contains("- part00: "));
+    assert!(syntheses[2].contains(" to part83: A shop in Rust."), "{}", syntheses[2]);
+    assert!(syntheses.iter().all(|body| !body.contains("further down")));
+    assert_eq!(answer["passes"]["brief"], "A shop in Rust.");
+    let (_, again) = investigate(&env, &server, &[]);
+    assert!(again.is_empty(), "{again:?}");
+}
+
+#[test]
 fn an_entry_with_names_that_are_not_there_comes_back_once_and_is_doubtful_then() {
     let dirs = vec![".".to_owned()];
     let env = project(&dirs);
