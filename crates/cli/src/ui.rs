@@ -7,6 +7,7 @@
 //! holds any of the user's credentials: what is printed ends up in logs of other programs.
 
 mod live;
+pub(crate) mod question;
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -15,7 +16,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 use spore_app::investigation::passes::InvestigationEstimate;
-use spore_app::{Credentials, Live, LoopUpdate, Progress, Update};
+use spore_app::{Credentials, Interrupt, Live, LoopUpdate, Progress, Update};
 use spore_plain::{block, line};
 
 use crate::commands::{Global, ProgressStyle};
@@ -36,8 +37,8 @@ pub(crate) struct Ui {
     stderr: Screen,
     /// Why a part of the answer could not be written.
     lost: Option<std::io::Error>,
-    /// A person is asked before anything is paid that was not named.
-    asks: bool,
+    /// A person is asked before anything is paid that was not named, and may interrupt instead.
+    asks: Option<Interrupt>,
 }
 
 impl Ui {
@@ -57,7 +58,7 @@ impl Ui {
             stdout: Screen::stdout(),
             stderr: Screen::stderr(),
             lost: None,
-            asks: false,
+            asks: None,
         }
     }
 
@@ -194,9 +195,9 @@ impl Ui {
     }
 
     /// Asks a person before an investigation is paid for, where one is there to answer.
-    pub(crate) fn ask_before_paying(&mut self) {
+    pub(crate) fn ask_before_paying(&mut self, interrupt: &Interrupt) {
         let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        self.asks = is_there && !self.json && !self.quiet;
+        self.asks = (is_there && !self.json && !self.quiet).then(|| interrupt.clone());
     }
 
     /// Answers in JSON from now on, whatever the flags said.
@@ -285,16 +286,10 @@ pub(crate) fn shown_json(document: &str) -> String {
 impl Progress for Ui {
     fn consents(&mut self, estimate: &InvestigationEstimate) -> bool {
         self.note(&estimate.to_string());
-        if !self.asks {
-            return true;
-        }
-        self.above(|| {
-            let mut error = std::io::stderr();
-            let _ = write!(error, "Go on? [y/N] ").and_then(|()| error.flush());
-        });
-        let mut answer = String::new();
-        let is_read = std::io::stdin().read_line(&mut answer).is_ok();
-        is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+        let Some(interrupt) = self.asks.clone() else { return true };
+        let mut is_agreed = false;
+        self.above(|| is_agreed = question::agrees(&interrupt));
+        is_agreed
     }
 
     fn update(&mut self, update: &Update) {

@@ -753,6 +753,37 @@ fn a_directory_of_no_project_is_known_in_the_users_state() {
     assert_eq!(answer["passes"]["brief"], "A shop in Rust.");
     assert!(!env.repo().join(".spore").exists());
     assert_eq!(investigate(&env, &server, &[]).1, Vec::<String>::new());
+    // What it left is found from where the person is.
+    let left = answer["run"]["directory"].as_str().unwrap().replace("$TEST_ENV", "");
+    let left = env.dir().join(left.trim_start_matches('/'));
+    assert!(left.join("meta.json").is_file(), "{}", left.display());
+    let id = answer["run"]["run"]["id"].as_str().unwrap();
+    assert_eq!(env.spore(&["runs", "show", id, "--json"]).code(0).json()["run"]["id"], id);
+    assert_eq!(env.spore(&["runs", "list", "--json"]).code(0).json().as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_killed_investigation_of_no_project_goes_on_in_its_directory() {
+    let dirs = shop();
+    let env = scenes::env();
+    for dir in &dirs {
+        env.write(&file_of(dir), "pub fn work() {}\n");
+    }
+    let server = model(&dirs, &[]);
+    let env = variables(&server.url())
+        .into_iter()
+        .fold(env, |env, (name, value)| env.with_variable(name, &value));
+    let call: Vec<&str> = API.iter().chain(&["--json"]).copied().collect();
+    let at_work = [("SPORE_KILL_AT", "after:row:update look at src/price/1 investigator/1 #1")];
+    let killed = env.spore_in(&env.repo(), &call, &at_work);
+    assert_eq!(killed.code, 137, "{}", killed.render());
+    let asked = server.requests().len();
+    let resumed = env.spore(&["resume", "--json"]).code(0).json();
+    assert_eq!(resumed["run"]["outcome"], "success", "{resumed:#}");
+    let more = server.requests().len() - asked;
+    assert_eq!(asked + more, 8, "{asked} and {more}: something was paid for twice");
+    let nothing = env.spore(&["resume"]);
+    assert_ne!(nothing.code, 0, "{}", nothing.render());
 }
 
 #[test]

@@ -50,6 +50,9 @@ pub trait Reporter: Sync {
 
     /// Tells something worth a line of its own.
     fn note(&self, text: &str);
+
+    /// Tells that nothing more of this is to be expected for now.
+    fn rest(&self) {}
 }
 
 /// For callers that do not listen.

@@ -16,6 +16,9 @@ use crate::{Error, Result, Surroundings};
 /// What the bare repository of unverified work is called in `.spore/`.
 pub(crate) const WORK: &str = "work.git";
 
+/// Where, in the user's state directory, directories without a project have theirs.
+const STRANGERS: &str = "investigations";
+
 pub struct Workspace {
     root: PathBuf,
     state: PathBuf,
@@ -61,6 +64,18 @@ impl Workspace {
         Ok(workspace)
     }
 
+    /// Like [`Self::find`], for a command about runs that were begun. Where there is no project
+    /// these are investigations of the directory itself.
+    pub(crate) fn find_with_runs(around: &Surroundings) -> Result<Self> {
+        let project = Self::find(around)?;
+        if around.root.is_some() || project.is_initialised() {
+            return Ok(project);
+        }
+        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+        let known = Self::for_stranger(around, &here);
+        Ok(if known.is_initialised() { known } else { project })
+    }
+
     /// Finds the project that a directory belongs to, wherever the command was called.
     pub(crate) fn around_dir(around: &Surroundings, dir: &Path) -> Result<Self> {
         let cwd = dir.canonicalize().map_err(|source| {
@@ -80,8 +95,14 @@ impl Workspace {
     /// A place of Spore's own for a directory that belongs to no project: what is known of it is
     /// kept in the user's state directory.
     pub(crate) fn for_stranger(around: &Surroundings, dir: &Path) -> Self {
-        let home = around.state_home.join("investigations");
+        let home = around.state_home.join(STRANGERS);
         Self::at(home.join(directory_name(dir)), around)
+    }
+
+    /// Returns whether this is such a place.
+    pub(crate) fn is_of_stranger(&self) -> bool {
+        let home = self.state.parent().map(|state_home| state_home.join(STRANGERS));
+        home.is_some_and(|home| self.root.parent() == Some(home.as_path()))
     }
 
     /// Returns the repository as seen from where the command was called: a linked worktree

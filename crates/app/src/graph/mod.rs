@@ -64,7 +64,7 @@ pub struct EdgeRow {
 impl<'a> Graph<'a> {
     /// Opens the graph of an initialised project.
     pub fn open(around: &'a Surroundings) -> Result<Self> {
-        let workspace = Workspace::find(around)?;
+        let workspace = Workspace::find_with_runs(around)?;
         let config = workspace.config(around, &[])?;
         let knowledge = workspace.knowledge(&config)?;
         let code = crate::indexing::open_as_is(&workspace, &config)?;
@@ -74,7 +74,7 @@ impl<'a> Graph<'a> {
     /// Opens the graph of a project over an index that is not, or not only, that of the work
     /// tree.
     pub(crate) fn over(around: &'a Surroundings, index: &std::path::Path) -> Result<Self> {
-        let workspace = Workspace::find(around)?;
+        let workspace = Workspace::find_with_runs(around)?;
         let config = workspace.config(around, &[])?;
         let knowledge = workspace.knowledge(&config)?;
         let code = CodeIndex::open(index, config.store.busy_timeout).ok();

@@ -333,6 +333,7 @@ impl InvestigationRun<'_> {
         outbox::flush(self.around, self.workspace, &self.journal)?;
         let asked = &settings.asked.scan;
         let read = base_scan::read(self.around, self.config, target, asked, reporter);
+        reporter.rest();
         let tree = match read {
             Ok(tree) => Arc::new(tree),
             Err(error) => return Err(self.cut_short(error)),
@@ -356,6 +357,12 @@ impl InvestigationRun<'_> {
                 let estimate = if is_agreed { None } else { Some(opened.estimate()?) };
                 let asks = estimate.filter(|estimate| !estimate.is_nothing());
                 is_declined = asks.is_some_and(|estimate| !progress.consents(&estimate));
+                if is_declined && self.around.interrupt.is_raised() {
+                    drop(opened);
+                    return Err(
+                        self.cut_short(Error::interrupted("interrupted before anything was asked"))
+                    );
+                }
                 let ended = match is_declined {
                     true => None,
                     false => Some(opened.run(self.around.clock.now(), progress)?),

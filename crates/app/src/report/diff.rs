@@ -42,7 +42,7 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// Returns what a run changed.
 pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) -> Result<RunDiff> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = named_or_newest(&journal, typed)?;

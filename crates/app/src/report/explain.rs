@@ -48,7 +48,7 @@ pub fn show_run_whole(around: &Surroundings, typed: Option<&str>) -> Result<Show
 }
 
 fn opened(around: &Surroundings) -> Result<(Workspace, impl Journal + use<>)> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);

@@ -55,7 +55,7 @@ pub struct Exported {
 
 /// Makes a document, and writes it where it is asked for. None of the user's credentials is in it.
 pub fn export(around: &Surroundings, asked: &Export) -> Result<Exported> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);

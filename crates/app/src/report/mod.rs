@@ -54,7 +54,7 @@ impl Presence for LocalRuns<'_> {
 
 /// Lists runs, newest first. Without a limit of its own the filter has the configured one.
 pub fn list_runs(around: &Surroundings, filter: &RunFilter, limit: Option<u32>) -> Result<RunList> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);
@@ -65,7 +65,7 @@ pub fn list_runs(around: &Surroundings, filter: &RunFilter, limit: Option<u32>) 
 
 /// Shows one run, named by any unique part of its id; the newest if none is named.
 pub fn show_run(around: &Surroundings, typed: Option<&str>) -> Result<RunReport> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);
@@ -114,8 +114,13 @@ pub(crate) fn find_run(journal: &dyn Journal, typed: &str) -> Result<Run> {
 }
 
 pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) -> Result<RunReport> {
-    spore_runs::report_run(journal, &LocalRuns(workspace), id)?
-        .ok_or_else(|| Error::new(Fault::BadInput, format!("there is no run {id}")))
+    let mut report = spore_runs::report_run(journal, &LocalRuns(workspace), id)?
+        .ok_or_else(|| Error::new(Fault::BadInput, format!("there is no run {id}")))?;
+    // From where the person is, it is not below a project.
+    if workspace.is_of_stranger() {
+        report.directory = spore_plain::path(&workspace.root().join(&report.directory));
+    }
+    Ok(report)
 }
 
 /// Says that nothing more can be done with a run.

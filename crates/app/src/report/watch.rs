@@ -21,7 +21,7 @@ pub fn watch_run(
     typed: Option<&str>,
     told: &mut dyn FnMut(&[News], &RunReport),
 ) -> Result<Option<RunReport>> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = match typed {

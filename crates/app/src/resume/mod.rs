@@ -30,7 +30,7 @@ pub fn resume(
     asked: &Resume,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = match &asked.run {

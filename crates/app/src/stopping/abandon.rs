@@ -36,7 +36,7 @@ pub struct Abandoned {
 
 /// Cancels the run that `typed` names, with all that belongs to it.
 pub fn abandon(around: &Surroundings, typed: &str) -> Result<Abandoned> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = root_of(&journal, report::find_run(&journal, typed)?)?;

@@ -41,7 +41,7 @@ pub struct Interrupted {
 
 /// Ends what works on the run that `typed` names, and on all that it belongs to.
 pub fn cancel(around: &Surroundings, typed: &str) -> Result<Interrupted> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = root_of(&journal, report::find_run(&journal, typed)?)?;

@@ -102,7 +102,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &InvestigateArgs) ->
         return Ok(0);
     }
     if args.budget.is_none() && !args.yes {
-        ui.ask_before_paying();
+        ui.ask_before_paying(&around.interrupt);
     }
     let asked = InvestigateAsked {
         estimate: args.estimate,

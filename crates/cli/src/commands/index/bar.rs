@@ -92,6 +92,10 @@ impl Reporter for Bar {
         }
     }
 
+    fn rest(&self) {
+        self.clear();
+    }
+
     fn note(&self, text: &str) {
         self.clear();
         if self.notes {

@@ -1,10 +1,10 @@
-use std::io::{BufRead, Write};
+use std::io::Write;
 
 use spore_app::{Error, Result, Rollback, RollbackState, RolledBack, Surroundings};
 use spore_model::Fault;
 use spore_plain::line;
 
-use crate::ui::{Ui, shown};
+use crate::ui::{Ui, question, shown};
 
 /// Take back what a run brought: its merge, branch, patch and lessons
 ///
@@ -33,7 +33,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RollbackArgs) -> Re
     if args.dry_run || !args.yes {
         let plan = spore_app::rollback(around, &asked(true))?;
         let settled = args.dry_run || plan.state == RollbackState::Already;
-        if settled || !agreed(ui, &plan)? {
+        if settled || !agreed(ui, around, &plan)? {
             ui.answer(&plan, || text(&plan));
             return Ok(0);
         }
@@ -44,18 +44,14 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RollbackArgs) -> Re
 }
 
 /// Shows the plan and asks. Without a terminal no person can answer, so `--yes` is required.
-fn agreed(ui: &Ui, plan: &RolledBack) -> Result<bool> {
+fn agreed(ui: &Ui, around: &Surroundings, plan: &RolledBack) -> Result<bool> {
     let id = plan.run.short();
     if !ui.on_terminal() || ui.is_json() {
         return Err(Error::new(Fault::Usage, "there is no terminal to ask on")
             .hint(format!("spore runs rollback {id} --dry-run, then with --yes")));
     }
-    let mut terminal = std::io::stderr();
-    let _ = write!(terminal, "{}\nGo on? [y/N] ", shown(&text(plan)));
-    let _ = terminal.flush();
-    let mut answer = String::new();
-    let _ = std::io::stdin().lock().read_line(&mut answer);
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    let _ = writeln!(std::io::stderr(), "{}", shown(&text(plan)));
+    Ok(question::agrees(&around.interrupt))
 }
 
 fn text(told: &RolledBack) -> String {
