@@ -2,7 +2,7 @@
 //! on it.
 //!
 //! A part is lost where its commit or an artifact is gone, and where the commit is gone that it started
-//! from: checks that passed on a tree that nobody has any more say nothing about the next one. That a
+//! from: checks that passed on a tree that is gone say nothing about the next one. That a
 //! part was found lost is on record from then on, so that every process decides the same.
 
 use spore_compose::ChildEnd;
