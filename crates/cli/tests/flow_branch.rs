@@ -269,7 +269,10 @@ final = "STAGE_NEEDS_HUMAN: which number?"
     assert!(asked.stdout.contains("which number?"), "{}", asked.render());
     assert!(asked.stdout.contains("spore resolve"), "{}", asked.render());
     let id = scenes::newest_id(&env);
-    let _ = env.spore(&["resolve", &id]).code(64);
+    let without = env.spore(&["resolve", &id]).code(64);
+    for answer in ["--file", "--approve", "--reject"] {
+        assert!(without.stderr.contains(answer), "{}", without.render());
+    }
     env.write_at(&env.dir().join("answer.md"), "It is to be 42.\n");
     let told = env.spore(&["resolve", &id, "--file", "../answer.md", "--json"]).code(0).json();
     assert_eq!(env.git(&["show", &format!("{}:answer.txt", text(&told, "branch"))]), "42");

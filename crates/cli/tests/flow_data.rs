@@ -207,6 +207,65 @@ fn parts_that_change_the_same_lines_are_run_again_on_each_other() {
     assert_eq!(lines, ["41", "blue", "green", "grey", "red"]);
 }
 
+/// Three things, of which the second cannot be done as it is asked for.
+const SOME: &str = r#"
+[executors.make]
+role = "maker"
+[orchestrators.o]
+stages = [{ name = "WRITE", executor = "make", each = ["red", "green", "blue"], target = "{item} of {target}", artifact = "out/{item}.md", heal = 1, retry = 1 }]
+[coordinators.c]
+phases = [{ name = "p", orchestrator = "o", target = "sky", retry = 1 }]
+"#;
+
+fn some_parts(second: &str) -> String {
+    let own = |name: &str| format!(r#"{{ write = "out/{name}.md", content = "{name}\n" }}"#);
+    let good = ["red", "blue"].map(|name| colour(name, 1, &own(name)));
+    format!("{}{second}", good.concat())
+}
+
+#[test]
+fn what_some_parts_made_stays_although_another_fails_and_none_is_tried_too_often() {
+    let fails = |bounce: u32| {
+        colour("green", bounce, "").replace("STAGE_WRITE_COMPLETE", "STAGE_FAILED: no green")
+    };
+    let parts = some_parts(&(1..=4).map(fails).collect::<String>());
+    let env = scene(SOME, &parts);
+    let told = run(&env, &["stage", "o", "full", "sky", "--json"]).code(12).json();
+    let files = env.git(&["ls-tree", "-r", "--name-only", text(&told, "/branch")]);
+    assert!(files.contains("out/red.md") && files.contains("out/blue.md"), "{files}");
+    let tries: Vec<&Value> = told["stages"][0]["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| &part["attempts"])
+        .collect();
+    assert_eq!(tries, [1, 3, 1], "{told:#}");
+    // Those that hold were paid for once, and the other as often as it was tried.
+    assert_eq!(told["cost"]["usd"], 1.25, "{told:#}");
+    assert_eq!(told["stages"][0]["commit"], told["commit"]);
+    // Four attempts at each are all, whichever layer tries again: a phase has one more.
+    let env = scene(SOME, &parts);
+    let told = run(&env, &["phase", "c", "--json"]).code(12).json();
+    let log = env.spore(&["runs", "show", text(&told, "/run"), "--json"]).code(0).json();
+    let green = log["parts"].as_array().unwrap().iter();
+    let green = green.filter(|part| part["name"] == "p.WRITE.2").count();
+    assert_eq!(green, 4, "{log:#}");
+}
+
+#[test]
+fn a_part_that_asks_is_answered_and_the_others_are_not_done_again() {
+    let asks = colour("green", 1, "")
+        .replace("STAGE_WRITE_COMPLETE", "STAGE_NEEDS_ESCALATION: which green?");
+    let answered = colour("green", 1, r#"{ write = "out/green.md", content = "dark\n" }"#)
+        .replace("task = \"WRITE green of sky\"", "task = \"Approved: go on.\"");
+    let env = scene(SOME, &some_parts(&format!("{answered}{asks}")));
+    let told = run(&env, &["stage", "o", "full", "sky", "--json"]).code(11).json();
+    assert_eq!(told["questions"].as_array().unwrap().len(), 1, "{told:#}");
+    let told = env.spore(&["resolve", text(&told, "/run"), "--approve", "--json"]).code(0).json();
+    assert_eq!(show(&env, &told, "out/green.md"), "dark");
+    assert_eq!(told["cost"]["usd"], 1.0, "{told:#}");
+}
+
 /// A judge that is not content with the first notes.
 const ROUNDS: &str = r#"
 [executors.find]
@@ -250,7 +309,7 @@ steps = [{{ run = "if [ $(wc -l < notes.md) -ge {enough} ]; then echo ENOUGH; el
 }
 
 #[test]
-fn a_stage_is_repeated_until_it_says_that_it_is_enough() {
+pub(crate) fn a_stage_is_repeated_until_it_says_that_it_is_enough() {
     let env = scene(ROUNDS, &rounds("3"));
     let told = run(&env, &["stage", "research", "full", "sky", "--json"]).code(0).json();
     assert_eq!(show(&env, &told, "notes.md"), "first\nmore\nmore");
@@ -328,7 +387,7 @@ target = "two by {stage.first.artifact}"
 "#;
 
 #[test]
-fn a_plan_that_a_stage_made_is_run_after_it_was_refused_with_its_line() {
+pub(crate) fn a_plan_that_a_stage_made_is_run_after_it_was_refused_with_its_line() {
     let wrong = "[[stages]]\nname = \"x\"\nexecutor = \"make\"\naction = \"DELETE\"\n";
     let env = scene(PLANNED, &planned(wrong, GOOD_PLAN));
     let told = run(&env, &["stage", "big", "full", "sky", "--json"]).code(0).json();
@@ -341,7 +400,7 @@ fn a_plan_that_a_stage_made_is_run_after_it_was_refused_with_its_line() {
 }
 
 #[test]
-fn a_plan_says_neither_who_works_nor_with_what_and_is_not_endless() {
+pub(crate) fn a_plan_says_neither_who_works_nor_with_what_and_is_not_endless() {
     let plans = [
         ("[[stages]]\nname = \"x\"\nexecutor = \"make\"\nbackend = \"claude\"\n", "plan.toml:4:1"),
         ("[executors.own]\nrole = \"maker\"\n", "plan.toml:1:"),
@@ -415,6 +474,121 @@ fn what_is_there_when_a_flow_goes_on_is_not_done_again() {
     assert_eq!(told["cost"]["usd"], 0.5);
 }
 
+/// Work that stands on work: notes, a copy of them, the checks, and a stage that asks.
+const STANDS: &str = r#"
+[executors.find]
+role = "finder"
+artifact = "notes.md"
+[executors.make]
+role = "maker"
+[orchestrators.first]
+stages = [
+  { name = "FIND", executor = "find" },
+  { name = "COPY", executor = "make" },
+  { name = "CHECK", executor = "sentinel" },
+]
+[orchestrators.last]
+stages = [{ name = "WORK", executor = "make" }]
+[orchestrators.all]
+stages = [
+  { name = "FIND", executor = "find" },
+  { name = "COPY", executor = "make" },
+  { name = "CHECK", executor = "sentinel" },
+  { name = "WORK", executor = "make" },
+]
+[orchestrators.each]
+stages = [{ name = "WORK", executor = "make", each = ["FIND", "COPY", "ASK"], target = "{item}", max_parallel = 1 }]
+[coordinators.phases]
+phases = [
+  { name = "first", orchestrator = "first", target = "sky" },
+  { name = "last", orchestrator = "last", target = "sky", depends_on = ["first"] },
+]
+"#;
+
+/// What is found differs from the second time on, so that it is seen what stands on what.
+fn stands_parts() -> String {
+    let find =
+        r#"{ run = "if test -e $HOME/again; then echo second; else echo first; fi > notes.md" }"#;
+    let part = |role: &str, task: &str, last: &str, steps: &str| {
+        format!(
+            "[[session]]\nrole = \"{role}\"\nbounce = 1\ntask = \"{task}\"\ncost_usd = 0.25\n\
+             final = \"{last}\"\nsteps = [{steps}]\n"
+        )
+    };
+    let copy = r#"{ run = "cp notes.md copy.md" }"#;
+    let work = r#"{ expect = "What a person answered" }, { run = "cp copy.md answer.txt" }"#;
+    let all = [
+        part("maker", "What a person answered", "STAGE_WORK_COMPLETE", work),
+        part("finder", "FIND sky", "STAGE_FIND_COMPLETE", find),
+        part("maker", "COPY sky", "STAGE_COPY_COMPLETE", copy),
+        part("maker", "WORK sky", "STAGE_NEEDS_HUMAN: may I?", ""),
+        part("maker", "WORK FIND", "STAGE_WORK_COMPLETE", find),
+        part("maker", "WORK COPY", "STAGE_WORK_COMPLETE", copy),
+        part("maker", "WORK ASK", "STAGE_NEEDS_HUMAN: may I?", ""),
+    ]
+    .concat();
+    // A part of several that is done again is another attempt.
+    format!("{all}{}", all.replace("bounce = 1", "bounce = 2"))
+}
+
+/// Takes everything from git that only a flow refers to.
+fn forget_work(env: &TestEnv) {
+    for dir in [".git", ".spore/work.git"] {
+        let dir = format!("--git-dir={dir}");
+        let listed = env.git(&[&dir, "for-each-ref", "--format=%(refname)"]);
+        let own = |name: &&str| name.starts_with("refs/spore/") || name.contains("/spore/");
+        for name in listed.lines().filter(own) {
+            env.git(&[&dir, "update-ref", "-d", name]);
+        }
+        env.git(&[&dir, "reflog", "expire", "--expire=now", "--all"]);
+        env.git(&[&dir, "prune", "--expire=now"]);
+        env.git(&[&dir, "gc", "--quiet", "--prune=now"]);
+    }
+}
+
+#[test]
+fn what_is_gone_when_a_flow_goes_on_is_done_again_and_so_is_all_that_stands_on_it() {
+    let cases: [(&[&str], &[&str]); 3] = [
+        (&["stage", "all", "full", "sky"], &["FIND", "COPY", "CHECK", "WORK"]),
+        (&["stage", "each", "full", "sky"], &["WORK.1", "WORK.2"]),
+        (&["phase", "phases"], &["first", "last"]),
+    ];
+    for (args, pending) in cases {
+        let env = scene(STANDS, &stands_parts());
+        let told = run(&env, &[args, &["--json"]].concat()).code(3).json();
+        let (id, commit) = (text(&told, "/run").to_owned(), told["commit"].clone());
+        let commits = env.git(&[
+            "--git-dir=.spore/work.git",
+            "cat-file",
+            "--batch-check",
+            "--batch-all-objects",
+        ]);
+        assert!(commits.contains(" commit "), "{commits}");
+        forget_work(&env);
+        if let Some(commit) = commit.as_str() {
+            let there = env.command("git", &env.repo()).args(["cat-file", "-e", commit]).output();
+            assert!(!there.unwrap().status.success(), "{commit} can still be reached");
+        }
+        std::fs::write(env.dir().join("home/again"), "").unwrap();
+        let again = env.spore(&["resolve", &id, "--approve"]);
+        for name in pending {
+            assert!(again.stderr.contains(&format!("[{name}] PENDING")), "{}", again.render());
+        }
+        // What asked on ground that is gone asks once more, and nothing else does.
+        let told = match again.code {
+            0 => scenes::newest(&env),
+            _ => {
+                assert_eq!(again.code, 3, "{}", again.render());
+                env.spore(&["resolve", &id, "--approve", "--json"]).code(0).json()
+            }
+        };
+        let branch = format!("spore/flow/{}", &id[18..]);
+        assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "second", "{told:#}");
+        let open = env.spore(&["runs", "show", &id, "--json"]).code(0).json();
+        assert_eq!(open["status"], "finished");
+    }
+}
+
 #[test]
 fn a_flow_is_run_for_the_project_of_another_directory() {
     let env = scene(ASKS, &ASKS_PARTS.replace("STAGE_NEEDS_HUMAN: may I?", "STAGE_WORK_COMPLETE"));
@@ -485,7 +659,7 @@ final = "STAGE_IMPLEMENT_COMPLETE"
 "#;
 
 #[test]
-fn configs_of_other_tools_run_as_they_are_and_are_refused_with_their_line() {
+pub(crate) fn configs_of_other_tools_run_as_they_are_and_are_refused_with_their_line() {
     let env = scene(SPEC_TOML, SPEC_PARTS);
     env.write(".spore/flows/ospec.json", OSPEC_JSON);
     env.write(".spore/flows/big.json", COORDINATOR_JSON);

@@ -471,7 +471,7 @@ fn what_needs_refinement_is_told_and_run_again_with_a_resolution() {
 }
 
 #[test]
-fn a_stage_may_be_a_whole_verified_run() {
+pub(crate) fn a_stage_may_be_a_whole_verified_run() {
     let flow = r#"
         [orchestrators.o]
         stages = [
@@ -545,6 +545,9 @@ fn what_is_wrong_with_a_flow_is_said_and_nothing_is_started() {
     assert_eq!(unknown.stdout, "");
     let error: Value = serde_json::from_str(&unknown.stderr).unwrap();
     assert_eq!(error["error"]["hint"], "there are: release");
+    let other = env.spore(&with(&["phase", "ospec"], REPLAY)).code(64);
+    assert!(other.stderr.contains("ospec is an orchestrator"), "{}", other.render());
+    assert!(other.stderr.contains("spore stage ospec full TARGET"), "{}", other.render());
     let _ = env.spore(&with(&["exec", "plan", "PLANT", "t"], REPLAY)).code(64);
     let _ = env.spore(&["stage", "ospec", "lean", "t", "--backend", "nobody"]).code(64);
     let listed = env.spore(&["runs", "list", "--json"]);

@@ -240,7 +240,7 @@ final = "STAGE_SPOIL_COMPLETE"
 
 /// A verified run that gives up is over, and its stage is run anew with what a person said.
 #[test]
-fn an_escalated_run_inside_a_stage_is_tried_again_with_the_answer() {
+pub(crate) fn an_escalated_run_inside_a_stage_is_tried_again_with_the_answer() {
     let flow = r#"
 [orchestrators.o]
 stages = [{ name = "WORK", executor = "orchestrate", task = "write {target}", max_bounces = 1 }]
@@ -257,7 +257,7 @@ stages = [{ name = "WORK", executor = "orchestrate", task = "write {target}", ma
 }
 
 #[test]
-fn a_resolver_is_told_a_bounded_summary_and_its_words_reach_the_next_attempt() {
+pub(crate) fn a_resolver_is_told_a_bounded_summary_and_its_words_reach_the_next_attempt() {
     let flow = r#"
 [executors.plan]
 role = "builder"

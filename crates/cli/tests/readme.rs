@@ -5,9 +5,12 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use serde_json::json;
+use spore_scripted_model::{ModelServer, Turn, When};
 use spore_testkit::TestEnv;
 
 use crate::scenes;
+use crate::verified_run::{SUPPORTS, scenario, variables};
 
 /// An agent of a few lines that does what the README's tasks ask for.
 const AGENT: &str = r#"#!/bin/sh
@@ -110,6 +113,64 @@ fn every_command_of_the_readme_runs_as_it_is_printed() {
         let notes = env.git(&["show", &format!("{branch}:notes/tabs.md")]);
         assert_eq!(notes, "look at the parser");
     }
+}
+
+/// The flow of the README and its commands as they are printed, with a real agent that is all there is.
+#[test]
+fn live_claude_runs_the_flow_of_the_readme_as_it_is_printed() {
+    let Ok(program) = std::env::var("SPORE_TEST_CLAUDE") else {
+        eprintln!("skipped: SPORE_TEST_CLAUDE names no program; `cargo xtask test` does");
+        return;
+    };
+    let after =
+        |result: &str| When { tool_result_contains: Some(result.to_owned()), ..When::default() };
+    let notes = json!({ "file_path": "notes/tabs.md", "content": "look at the parser\n" });
+    let work = json!({
+        "command": "date +%s%N >> parser.txt; printf WRIT; echo TEN", "description": "as told",
+    });
+    let turns = [
+        Turn::says("STAGE_NOTES_COMPLETE").when(after("tabs.md")),
+        Turn::says("The parser accepts it.").when(after("WRITTEN")),
+        Turn::calls("Write", notes)
+            .when(When::contains("Write what a change of tabs has to look at into notes/tabs.md.")),
+        Turn::says(SUPPORTS).when(When::contains("verifier in bounce 1")),
+        Turn::calls("Bash", work).when(When::contains("make the parser accept")),
+    ];
+    let server = ModelServer::start(scenario(turns.map(Turn::sticky))).unwrap();
+    let env = scenes::small();
+    env.write("parser.txt", "spaces\n");
+    env.commit_all("a parser");
+    let text = readme();
+    let own = |block: &&String| block.contains("[executors.");
+    let flow = blocks(&text, "toml").iter().find(own).cloned().unwrap();
+    env.write(".spore/flows/readme.toml", &flow);
+    let commands = blocks(&text, "sh");
+    let commands = commands.iter().find(|block| block.contains("spore exec notes")).unwrap();
+    for line in commands.lines() {
+        let call = line.strip_prefix("spore ").unwrap();
+        let mut command = env.command("sh", &env.repo());
+        command.args(["-c", &format!("exec \"$0\" {call}")]).arg(env.exe());
+        for (name, value) in variables(&server.url()) {
+            command.env(name, value);
+        }
+        command.env("SPORE_CLAUDE_PROGRAM", &program).env("SPORE_ORCHESTRATE_SUMMARIZE", "false");
+        let output = command.output().unwrap();
+        let told = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(output.status.success(), "{line}: {}\n{}", output.status, told.join("\n---\n"));
+    }
+    assert_eq!(server.unanswered().len(), 0);
+    assert!(!env.repo().join("notes").exists());
+    let flows = env.git(&["branch", "--list", "--format=%(refname:short)", "spore/flow/*"]);
+    let mut lines: Vec<usize> = Vec::new();
+    for branch in flows.lines() {
+        let notes = env.git(&["show", &format!("{branch}:notes/tabs.md")]);
+        assert_eq!(notes, "look at the parser");
+        lines.push(env.git(&["show", &format!("{branch}:parser.txt")]).lines().count());
+    }
+    lines.sort_unstable();
+    // Notes alone; notes and one verified change; and one of each phase.
+    assert_eq!(lines, [1, 2, 3], "{flows}");
 }
 
 #[test]

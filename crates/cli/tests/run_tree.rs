@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -114,6 +114,61 @@ fn what_a_session_starts_is_below_it_and_paid_for_by_the_same_run() {
     let middle = all.iter().find(|run| run.name == "by middle").unwrap();
     let shown = env.spore(&["runs", "show", &middle.id.to_string(), "--json"]).code(0).json();
     assert_eq!(shown["cost"]["usd"], 0.625);
+}
+
+/// A session in the project that has a task verified and its files checked.
+fn asking(budget: &str) -> (TestEnv, Value) {
+    let play = "--backend replay --scenario task.toml --json";
+    let calls = [
+        format!("{SPORE} orchestrate 'write the answer' {play} > told.json; echo $? > codes"),
+        format!("{SPORE} sentinel --checks-only --json > checked.json; echo $? >> codes"),
+        format!("{SPORE} orchestrate x --in-place {play} 2> refused; echo $? >> codes"),
+    ];
+    let steps = calls.map(|call| format!("{{ run = \"{call}\" }}, ")).concat();
+    let env = scene(&session("operator", 0.25, &steps), &[]);
+    env.write("task.toml", &scenes::one_bounce(scenes::WRITE_42));
+    let gates = "[gates.commands.check]\nrun = \"sh check.sh\"\n";
+    env.write(".spore/config.toml", &format!("{gates}{FREE}"));
+    let args = ["spawn", "--role", "operator", "--prompt", "outer", "--json", "--budget", budget];
+    let told = env.spore(&[&args, PLAYED].concat()).code(0).json();
+    assert!(runs(&env).iter().all(|run| !run.is_open()), "{:#?}", runs(&env));
+    (env, told)
+}
+
+fn read(env: &TestEnv, name: &str) -> String {
+    std::fs::read_to_string(env.repo().join(name)).unwrap()
+}
+
+#[test]
+fn a_task_and_a_sentinel_that_a_session_asks_for_are_below_it_and_paid_for_by_it() {
+    let (env, told) = asking("10");
+    assert_eq!(read(&env, "codes"), "0\n0\n64\n", "{}", read(&env, "refused"));
+    assert!(read(&env, "refused").contains("a session cannot ask for --in-place"));
+    assert_eq!(told["cost"]["usd"], 1.0, "{told:#}");
+    let all = runs(&env);
+    let root = all.iter().find(|run| run.parent.is_none()).unwrap();
+    assert_eq!(root.cost.cost_usd.as_dollars(), 1.0);
+    let outer = all.iter().find(|run| run.parent == Some(root.id)).unwrap();
+    let below = |run: &&Run| run.parent == Some(outer.id);
+    let kinds: BTreeSet<&str> = all.iter().filter(below).map(|run| run.kind.as_str()).collect();
+    assert_eq!(kinds, BTreeSet::from(["orchestrate", "sentinel"]));
+    assert!(all.iter().all(|run| run.trace == root.trace));
+    let task: Value = serde_json::from_str(&read(&env, "told.json")).unwrap();
+    assert_eq!(task["status"], "verified");
+    let branch = task["branch"].as_str().unwrap();
+    assert_eq!(env.git(&["show", &format!("{branch}:answer.txt")]), "42");
+    assert_eq!(read(&env, "answer.txt"), "41\n");
+    let checked: Value = serde_json::from_str(&read(&env, "checked.json")).unwrap();
+    assert_eq!(checked["grade"], "PASS");
+}
+
+#[test]
+fn a_task_of_a_session_that_has_no_more_to_spend_is_over_and_told_to_the_session() {
+    let (env, told) = asking("0.9");
+    // Half of what the session may spend is for the first that it asks for, and its coder took it all.
+    assert_eq!(read(&env, "codes").lines().next(), Some("3"), "{told:#}");
+    let task: Value = serde_json::from_str(&read(&env, "told.json")).unwrap();
+    assert!(task["run"]["reason"].as_str().unwrap().contains("budget"), "{task:#}");
 }
 
 /// How a session may try to begin a tree of its own, with a budget of its own.

@@ -11,7 +11,7 @@ use crate::scenes::{self, told};
 use crate::verified_run::{self, MODEL, SUPPORTS};
 
 /// A project with a test that counts wrong lines, and a linter.
-fn project() -> TestEnv {
+pub(crate) fn project() -> TestEnv {
     let env = scenes::env();
     env.write("wrong.txt", "");
     env.write("style.txt", "");
@@ -174,7 +174,7 @@ cost_usd = 0.125
 final = '''<audit>{"grade": "FAIL", "requirements": [{"id": "R1", "status": "unmet", "evidence": "wrong.txt:1"}]}</audit>'''
 "#;
 
-const JUDGE: &[&str] = &[
+pub(crate) const JUDGE: &[&str] = &[
     "sentinel",
     "--task",
     "the wrong lines go",
@@ -184,7 +184,7 @@ const JUDGE: &[&str] = &[
     "../scenario.toml",
 ];
 
-fn judged(scenario: &str) -> TestEnv {
+pub(crate) fn judged(scenario: &str) -> TestEnv {
     let env = project();
     env.write("wrong.txt", "x\n");
     env.write_at(&env.dir().join("scenario.toml"), scenario);

@@ -46,8 +46,8 @@ pub use manifest::{
 pub use parts::{PartStep, Parts, PartsEnding, PartsNext};
 pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
 pub use plan::{
-    CoordinatorPlan, ExecPlan, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan, PlanError,
-    StagePlan, StageWork,
+    CoordinatorPlan, ExecPlan, FlowLayer, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan,
+    PlanError, StagePlan, StageWork,
 };
 pub use prompt_lint::{
     PromptKind, PromptProblem, PromptRule, lint_document, lint_flow_file, lint_prompt,
@@ -61,7 +61,7 @@ pub use sentinel::{
 pub use session_state::{
     CHECKPOINT_VERSION, Checkpoint, CompletedPhase, SessionRecord, SessionState, WrongTurn,
 };
-pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, status};
+pub use signal::{SignalFile, SignalPointer, layer, live_lines, signal, started, status};
 pub use stages::{StageNext, StageStep, Stages, StagesEnding};
 
 pub use wording::{DataHole, DataMissing, Datum, FlowData, Wording};

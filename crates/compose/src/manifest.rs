@@ -64,6 +64,11 @@ pub struct StageEntry {
 }
 
 impl StageEntry {
+    /// How often it was tried; of one that has parts, the part that was tried most often.
+    pub(crate) fn tries(&self) -> u32 {
+        self.parts.iter().map(Self::tries).fold(self.attempts, u32::max)
+    }
+
     /// A stage that was not begun.
     pub(crate) fn skipped(name: &str) -> Self {
         Self {

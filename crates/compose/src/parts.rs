@@ -134,7 +134,8 @@ impl Parts {
         let action = decide(Layer::Stage, end.outcome, left);
         if let Action::Park(outcome)
         | Action::RaiseAndCleanUp(outcome)
-        | Action::Raise(outcome @ Outcome::NeedsHuman) = action
+        | Action::Raise(outcome @ (Outcome::NeedsHuman | Outcome::NeedsEscalation)) = action
+            && end.answer.is_none()
         {
             one.state = PartState::Parked(Parked::because(&name, outcome, end));
             return false;
@@ -150,6 +151,12 @@ impl Parts {
                 one.retries += 1;
                 one.diagnosis = Some(Diagnosis::of(attempt, end));
             }
+            // A question of a part that is over: with its answer the part is run again.
+            Action::Raise(Outcome::NeedsHuman | Outcome::NeedsEscalation)
+                if end.answer.is_some() =>
+            {
+                one.diagnosis = Some(Diagnosis::of(attempt, end));
+            }
             Action::Retry => one.retries += 1,
             Action::Advance => {
                 let entry = end.entry(&name, PartStatus::Success, attempt);
@@ -161,6 +168,12 @@ impl Parts {
             }
         }
         true
+    }
+
+    /// Begins a part anew whose end is on record while what it left is gone.
+    pub fn lost(&mut self, step: &PartStep) {
+        let one = &mut self.done[step.part];
+        *one = PartProgress { attempts: step.attempt, ..PartProgress::default() };
     }
 
     /// Says how it rests once nothing runs and nothing is due.
@@ -278,6 +291,37 @@ mod tests {
         let (rest, _, sessions) = play(parts(2, 2), &[Outcome::Failure], false);
         let PartsNext::End(ending) = rest else { panic!("{rest:?}") };
         assert_eq!((ending.outcome, sessions), (Outcome::Failure, 8));
+    }
+
+    #[test]
+    fn a_part_that_asks_waits_and_with_an_answer_is_run_again() {
+        for outcome in [Outcome::NeedsHuman, Outcome::NeedsEscalation] {
+            let mut machine = parts(2, 1);
+            let step = machine.due().remove(0);
+            assert!(!machine.apply(&step, &end(outcome)), "it has no result");
+            assert!(matches!(machine.rest(), PartsNext::Park(parked) if parked.outcome == outcome));
+            let mut machine = parts(2, 1);
+            let step = machine.due().remove(0);
+            let answer = Some("the first".to_owned());
+            assert!(machine.apply(&step, &ChildEnd { answer, ..end(outcome) }));
+            let again = machine.due().remove(0);
+            assert_eq!((again.part, again.attempt), (0, 2));
+            assert_eq!(again.diagnosis.unwrap().answer.as_deref(), Some("the first"));
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_lost_is_another_attempt() {
+        let mut machine = parts(1, 1);
+        let step = machine.due().remove(0);
+        machine.lost(&step);
+        assert_eq!(machine.open(), 1);
+        let again = machine.due().remove(0);
+        assert_eq!(again.attempt, 2);
+        let _ = machine.apply(&again, &end(Outcome::Success));
+        assert!(
+            matches!(machine.rest(), PartsNext::End(ending) if ending.outcome == Outcome::Success)
+        );
     }
 
     proptest! {

@@ -291,7 +291,7 @@ impl Phases {
         let mut counted = BTreeSet::new();
         for entry in self.done[at].ends.iter().chain([end]).flat_map(|end| &end.stages) {
             if counted.insert(entry.run) {
-                *spent.entry(entry.name.clone()).or_default() += entry.attempts;
+                *spent.entry(entry.name.clone()).or_default() += entry.tries();
             }
         }
         spent

@@ -168,10 +168,45 @@ pub struct CoordinatorPlan {
 }
 
 /// Why the call names nothing that could be done.
+impl OrchestratorPlan {
+    /// What is done, in a line.
+    pub fn title(&self) -> String {
+        let Self { orchestrator, modifier, target, description, .. } = self;
+        format!("{orchestrator} {modifier} {target}{}", in_brackets(description.as_deref()))
+    }
+
+    /// How often a stage may be tried in all, less what earlier attempts at the whole have used.
+    pub fn attempts_left(&self, stage: &str) -> u32 {
+        self.max_attempts.saturating_sub(self.spent.get(stage).copied().unwrap_or(0))
+    }
+}
+
+impl CoordinatorPlan {
+    /// What is done, in a line.
+    pub fn title(&self) -> String {
+        let names: Vec<&str> = self.phases.iter().map(|phase| &*phase.name).collect();
+        let what = in_brackets(self.description.as_deref());
+        format!("{}: {}{what}", self.coordinator, names.join(", "))
+    }
+}
+
+fn in_brackets(description: Option<&str>) -> String {
+    description.map_or_else(String::new, |text| format!(" ({text})"))
+}
+
+impl StagePlan {
+    /// Returns whether its work is that of parts, each of which is tried by itself.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.each.is_some() || matches!(self.work, StageWork::Planned(_))
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PlanError {
     #[error("there is no {kind} {name:?}{}", meant(nearest.as_deref()))]
     Unknown { kind: String, name: String, nearest: Option<String>, known: Vec<String> },
+    #[error("there is no {asked} {name:?}; {name} is {}", found.with_article())]
+    OtherLayer { asked: FlowLayer, name: String, found: FlowLayer },
     #[error("the artifact {path:?} is not inside the project")]
     Outside { path: String },
     #[error("the phases of {coordinator} need a target, and none is given")]
@@ -180,6 +215,31 @@ pub enum PlanError {
 
 fn meant(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+}
+
+/// The layers that flow files define.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowLayer {
+    Executor,
+    Orchestrator,
+    Coordinator,
+}
+
+impl FlowLayer {
+    fn with_article(self) -> String {
+        let article = if self == Self::Coordinator { "a" } else { "an" };
+        format!("{article} {self}")
+    }
+}
+
+impl std::fmt::Display for FlowLayer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Executor => "executor",
+            Self::Orchestrator => "orchestrator",
+            Self::Coordinator => "coordinator",
+        })
+    }
 }
 
 fn unknown<'k>(kind: &str, name: &str, known: impl Iterator<Item = &'k String>) -> PlanError {
@@ -193,12 +253,30 @@ fn unknown<'k>(kind: &str, name: &str, known: impl Iterator<Item = &'k String>) 
 }
 
 impl Flows {
+    /// Says that a name is not there, or where it is.
+    fn missing<'k>(
+        &self,
+        asked: FlowLayer,
+        name: &str,
+        known: impl Iterator<Item = &'k String>,
+    ) -> PlanError {
+        let layers = [
+            (FlowLayer::Executor, self.executors.contains_key(name)),
+            (FlowLayer::Orchestrator, self.orchestrators.contains_key(name)),
+            (FlowLayer::Coordinator, self.coordinators.contains_key(name)),
+        ];
+        match layers.into_iter().find(|(_, is_there)| *is_there) {
+            Some((found, _)) => PlanError::OtherLayer { asked, name: name.to_owned(), found },
+            None => unknown(&asked.to_string(), name, known),
+        }
+    }
+
     /// Plans one action of the executor `name`.
     pub fn exec(&self, name: &str, action: &str, target: &str) -> Result<ExecPlan, PlanError> {
         let executor = self
             .executors
             .get(name)
-            .ok_or_else(|| unknown("executor", name, self.executors.keys()))?;
+            .ok_or_else(|| self.missing(FlowLayer::Executor, name, self.executors.keys()))?;
         if !executor.actions.is_empty() && !executor.actions.iter().any(|known| known == action) {
             return Err(unknown(&format!("action of {name}"), action, executor.actions.iter()));
         }
@@ -226,10 +304,9 @@ impl Flows {
         target: &Wording,
         habits: &Habits,
     ) -> Result<OrchestratorPlan, PlanError> {
-        let one = self
-            .orchestrators
-            .get(name)
-            .ok_or_else(|| unknown("orchestrator", name, self.orchestrators.keys()))?;
+        let known = || self.orchestrators.keys();
+        let missing = || self.missing(FlowLayer::Orchestrator, name, known());
+        let one = self.orchestrators.get(name).ok_or_else(missing)?;
         let Some(wanted) = one.chosen(modifier) else {
             let full = FULL.to_owned();
             let known = one.modifiers.iter().map(|one| &one.name.value).chain([&full]);
@@ -312,10 +389,9 @@ impl Flows {
         target: Option<&str>,
         habits: &Habits,
     ) -> Result<CoordinatorPlan, PlanError> {
-        let one = self
-            .coordinators
-            .get(name)
-            .ok_or_else(|| unknown("coordinator", name, self.coordinators.keys()))?;
+        let known = || self.coordinators.keys();
+        let missing = || self.missing(FlowLayer::Coordinator, name, known());
+        let one = self.coordinators.get(name).ok_or_else(missing)?;
         let asks =
             |phase: &Phase| template::holes(&phase.target.value).any(|hole| hole == "target");
         if target.is_none() && one.phases.iter().any(asks) {

@@ -369,7 +369,9 @@ impl Sentinel {
         let left = AttemptsLeft { retries: 1, heals: 0, idempotent: true, budget: true };
         let why = reason.unwrap_or("no reason was given").to_owned();
         match decide(Layer::Sentinel, outcome, left) {
-            Action::Raise(Outcome::DepthExceeded) => Some(self.finish(Outcome::DepthExceeded, why)),
+            Action::Raise(raised @ (Outcome::DepthExceeded | Outcome::NeedsEscalation)) => {
+                Some(self.finish(raised, why))
+            }
             Action::Raise(raised @ (Outcome::Interrupted | Outcome::NeedsHuman))
             | Action::Park(raised) => {
                 let park = park.unwrap_or(match raised {

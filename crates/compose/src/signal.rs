@@ -91,6 +91,11 @@ pub fn live_lines(run: &Run) -> Vec<String> {
     lines.iter().filter_map(|line| serde_json::to_string(line).ok()).collect()
 }
 
+/// The word for a beginning, as progress has it.
+pub fn started(attempt: u32) -> String {
+    if attempt == 1 { "STARTING".to_owned() } else { format!("RETRY:{attempt}") }
+}
+
 /// The word for an end, as reports and progress have it.
 pub fn status(outcome: Outcome) -> String {
     match outcome {

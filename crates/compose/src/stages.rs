@@ -187,8 +187,11 @@ impl Stages {
     /// What may still be tried with a stage, of its own and of what caps the product.
     fn left(&self, at: usize, end: &ChildEnd) -> AttemptsLeft {
         let (stage, done) = (&self.plan.stages[at], &self.done[at]);
-        let spent = self.plan.spent.get(&stage.name).copied().unwrap_or(0) + done.attempts;
-        let more = self.plan.max_attempts.saturating_sub(spent);
+        // What has parts was healed and retried part by part.
+        let more = match stage.has_parts() {
+            true => 0,
+            false => self.plan.attempts_left(&stage.name).saturating_sub(done.attempts),
+        };
         AttemptsLeft {
             retries: stage.retries.saturating_sub(done.retries).min(more),
             heals: stage.heals.saturating_sub(done.heals).min(more),

@@ -12,7 +12,7 @@ use spore_model::{
 use spore_pipeline::Done;
 use spore_store::{Journal, JournalError};
 
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PartRow {
     pub id: RunId,
     pub kind: RunKind,
@@ -28,10 +28,10 @@ pub struct PartRow {
     pub started: Timestamp,
     pub ended: Option<Timestamp>,
     /// What it made, on its way to a branch.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
     /// Of a session: what it was not let do.
-    #[serde(skip_serializing_if = "RefusedCalls::is_empty")]
+    #[serde(default, skip_serializing_if = "RefusedCalls::is_empty")]
     pub refused: RefusedCalls,
 }
 

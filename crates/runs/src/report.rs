@@ -2,8 +2,8 @@
 //! and what it is doing now.
 
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use spore_model::{
     CommitId, Cost, Finding, LedgerEntry, ProofSummary, RefusedCalls, Run, RunId, RunKind,
     RunState, RunStatus, SessionNotes, StepKey, Timestamp, TreeId, Verdict,
@@ -18,35 +18,35 @@ use crate::live::{Live, LiveKind, Presence};
 use crate::parts::{PartRow, commit_of, is_task, parts_of};
 
 /// One run with its bounces.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
     pub status: RunStatus,
     pub run: Run,
     /// Where the verified work is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
     /// What became of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
     /// What a role that worked alone, or a spawned session, said at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// What a person does now, where the run cannot go on without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextStep>,
     pub bounces: Vec<BounceReport>,
     /// Those of the run itself: a summarizer's, or a role's that worked alone.
     pub sessions: Vec<SessionRow>,
     /// The layers below, where the run has any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartRow>,
     /// The refs that keep what sessions left which were cut short.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// What its sessions and checks do at this moment.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub live: Vec<Live>,
     pub ledger: Vec<LedgerEntry>,
     /// What is booked, and what sessions that are running have cost so far.
@@ -55,34 +55,34 @@ pub struct RunReport {
     pub directory: String,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BounceReport {
     pub bounce: u32,
     pub status: RunStatus,
     pub reason: Option<String>,
     pub tree: Option<TreeId>,
     /// What looks like a secret in the change: its place and rule, never its text.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Finding>,
     /// Files that the coder edited and that no commit takes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     pub gates: Vec<String>,
     /// Tests that fail now and did not at the base.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
     /// What the red checks printed, capped.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// What its green checks prove.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofSummary>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     pub sessions: Vec<SessionRow>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
     pub id: RunId,
     pub role: String,
@@ -93,7 +93,7 @@ pub struct SessionRow {
     pub started: Timestamp,
     pub ended: Option<Timestamp>,
     /// What it was not let do.
-    #[serde(skip_serializing_if = "RefusedCalls::is_empty")]
+    #[serde(default, skip_serializing_if = "RefusedCalls::is_empty")]
     pub refused: RefusedCalls,
 }
 

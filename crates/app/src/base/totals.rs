@@ -49,7 +49,8 @@ pub(crate) fn with_started(journal: &dyn Journal, below: &[Run]) -> Result<RunCh
     Ok(of_runs(all.iter()))
 }
 
-/// Returns what was booked on `payer` for the sessions below `run`, at any depth.
+/// Returns what was booked on `payer` for the sessions below `run`, at any depth, and on tasks below it,
+/// which have books of their own.
 pub(crate) fn booked_below(
     journal: &dyn Journal,
     payer: RunId,
@@ -59,6 +60,13 @@ pub(crate) fn booked_below(
     if payer != run {
         let sessions = sessions_below(journal, run)?;
         bills.retain(|bill| sessions.contains(&bill.session));
+    }
+    let mut below = journal.children(run)?;
+    while let Some(part) = below.pop() {
+        if matches!(part.kind, RunKind::Orchestrate | RunKind::Solo | RunKind::Merge) {
+            bills.extend(journal.ledger(part.id)?);
+        }
+        below.extend(journal.children(part.id)?);
     }
     Ok(bills)
 }

@@ -4,87 +4,38 @@
 //! person or an agent to mend it; going on with the run is the next cycle. With judges it asks
 //! them, and has what they find mended in between.
 
-use super::flow::ActiveFlow;
-use super::flow::LayerEnding;
-use super::flow::LayerPlace;
-use super::flow::spent;
-use super::judges::SentinelJudges;
-use crate::Error;
-use crate::Progress;
-use crate::Result;
-use crate::Surroundings;
-use crate::Update;
-use crate::Workspace;
-use crate::agents::backends::backend;
-use crate::agents::roles::RoleTerms;
-use crate::base::checkouts::Checkouts;
+mod judges;
+mod site;
+
+use std::path::PathBuf;
+
+use spore_compose::{
+    CheckFinding, CheckResult, ChildEnd, FailedAssertion, Grade, Parked, Sentinel, SentinelEnding,
+    SentinelNext, SentinelRules, SentinelStep, SentinelSubject, Severity, Verification,
+};
+use spore_gates::{DiagnosticWeight, Gate, GateKind, GateResult, RanIn, Runner, Standing};
+use spore_git::Repository;
+use spore_model::{
+    Begun, CommitId, EffectClass, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
+    StepKey, Ticket, TreeId,
+};
+use spore_store::RunChange;
+
+use judges::ActiveJudges;
+pub(crate) use judges::SentinelJudges;
+use site::SentinelSite;
+
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::base::error::bug;
-use crate::base::files::remove_empty_dir;
-use crate::base::run_files::SessionFiles;
 use crate::base::run_refs;
 use crate::base::step::Intent;
-use crate::checks::against::Against;
-use crate::checks::against::Check;
-use crate::checks::against::Checked;
+use crate::checks::against::{Against, Check, Checked};
 use crate::checks::runner::GateRuns;
 use crate::checks::words;
 use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
-use crate::run::start::Under;
-use crate::run::start::within;
-use crate::session::agent_choice::AgentChoice;
-use crate::session::agent_choice::Wishes;
-use crate::session::confinement::SessionConfinement;
-use crate::session::open::EndedSession;
-use crate::session::open::SessionOpener;
-use crate::session::plan::SessionPlan;
-use crate::session::plan::SessionPosition;
-use crate::session::plan::SessionTools;
-use crate::session::sandbox::Enforcement;
-use crate::session::sandbox::Sandboxes;
-use spore_compose::CheckFinding;
-use spore_compose::CheckResult;
-use spore_compose::ChildEnd;
-use spore_compose::FailedAssertion;
-use spore_compose::FixEnd;
-use spore_compose::Grade;
-use spore_compose::Parked;
-use spore_compose::RoleAnswer;
-use spore_compose::RoleQuestion;
-use spore_compose::Sentinel;
-use spore_compose::SentinelEnding;
-use spore_compose::SentinelNext;
-use spore_compose::SentinelRules;
-use spore_compose::SentinelStep;
-use spore_compose::SentinelSubject;
-use spore_compose::Severity;
-use spore_compose::Verification;
-use spore_gates::DiagnosticWeight;
-use spore_gates::Gate;
-use spore_gates::GateKind;
-use spore_gates::GateResult;
-use spore_gates::RanIn;
-use spore_gates::Runner;
-use spore_gates::Standing;
-use spore_git::Repository;
-use spore_model::Begun;
-use spore_model::BudgetId;
-use spore_model::CommitId;
-use spore_model::EffectClass;
-use spore_model::Fault;
-use spore_model::Outcome;
-use spore_model::Park;
-use spore_model::Run;
-use spore_model::RunId;
-use spore_model::RunKind;
-use spore_model::RunState;
-use spore_model::SourceKind;
-use spore_model::StepKey;
-use spore_model::Ticket;
-use spore_model::TreeId;
-use spore_model::Usd;
-use spore_store::RunChange;
-use std::path::PathBuf;
+use crate::session::sandbox::{Enforcement, Sandboxes};
+use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// The sentinel at work.
 pub(crate) struct Checks<'a> {
@@ -162,7 +113,7 @@ pub(crate) fn run(
 
 /// What the judges are asked about.
 struct Judged<'a> {
-    judges: &'a SentinelJudges,
+    judges: ActiveJudges<'a>,
     /// What the next cycle checks.
     tip: CommitId,
     told: SentinelSubject,
@@ -181,8 +132,9 @@ impl Checks<'_> {
         let repository = ground.workspace.repository(ground.around)?;
         let mut subject = None;
         if let Some(judges) = &self.judges {
+            let judges = ActiveJudges { site: self.site(), judges };
             let tip = self.pinned(&repository)?;
-            let told = self.subject(&repository, judges, &tip)?;
+            let told = judges.subject(&repository, &tip)?;
             subject = Some(Judged { judges, tip, told });
         }
         let mut machine = Sentinel::new(SentinelRules {
@@ -245,6 +197,10 @@ impl Checks<'_> {
         }
     }
 
+    fn site(&self) -> SentinelSite<'_> {
+        SentinelSite { ground: self.ground, place: &self.place, settings: &self.settings }
+    }
+
     /// Takes a step that is not ours but a role's.
     fn judge(
         &self,
@@ -255,15 +211,15 @@ impl Checks<'_> {
     ) -> Result<SentinelNext> {
         let Some(question) = machine.question(step, &subject.told) else {
             let task = machine.fix_task(&subject.told);
-            let end = self.fix(subject.judges, step, task, &subject.tip, progress)?;
+            let end = subject.judges.fix(step, task, &subject.tip, progress)?;
             if let Some(commit) = &end.commit {
                 let repository = self.ground.workspace.repository(self.ground.around)?;
                 subject.tip.clone_from(commit);
-                subject.told = self.subject(&repository, subject.judges, commit)?;
+                subject.told = subject.judges.subject(&repository, commit)?;
             }
             return Ok(machine.fixed(&end));
         };
-        let answer = self.ask(subject.judges, step, &question, &subject.tip, progress)?;
+        let answer = subject.judges.ask(step, &question, &subject.tip, progress)?;
         Ok(machine.answered(step, &answer))
     }
 
@@ -332,7 +288,7 @@ impl Checks<'_> {
 
     /// Pins what is checked: the files as they are now, as a commit that only Spore's own ref
     /// knows, unless a commit is named.
-    pub(super) fn present(
+    fn present(
         &self,
         repository: &Repository,
         cycle: u32,
@@ -342,7 +298,7 @@ impl Checks<'_> {
         if let Some(commit) = &self.at {
             return Ok((commit.clone(), repository.tree_of(commit)?));
         }
-        let checkouts = self.checkouts(repository);
+        let checkouts = self.site().checkouts(repository);
         let scratch = ground.workspace.run_state(ground.root).join("sentinel.index");
         let tree = repository.present(&scratch, &checkouts.exclusions())?;
         let at = ticket.time().map_err(bug)?;
@@ -351,6 +307,12 @@ impl Checks<'_> {
         let commit = repository.commit_tree(&tree, &head, &message, at)?;
         repository.set_ref(&run_refs::sentinel(self.place.run, cycle), &commit)?;
         Ok((commit, tree))
+    }
+
+    /// Pins what the first cycle is about, once.
+    fn pinned(&self, repository: &Repository) -> Result<CommitId> {
+        let steps = self.ground.steps(&self.place);
+        steps.once(&StepKey::named("pin"), |ticket, _| Ok(self.present(repository, 1, ticket)?.0))
     }
 
     fn open_gates(&self, cycle: u32, ticket: &Ticket) -> Result<RunId> {
@@ -379,7 +341,7 @@ impl Checks<'_> {
         let (around, workspace, config) = (ground.around, ground.workspace, ground.config);
         let enforcement = Enforcement::find(around, config, "")?;
         let gates = GateRuns {
-            checkouts: &self.checkouts(repository),
+            checkouts: &self.site().checkouts(repository),
             gates: &self.settings.gates,
             journal: ground.journal,
             sandboxes: Sandboxes { around, workspace, config, run: ground.root },
@@ -393,21 +355,11 @@ impl Checks<'_> {
             .striking(around.secrets()),
             cache_cap: config.gates.cache_cap_bytes,
         };
-        let logs = self.logs().join(format!("cycle-{cycle}"));
+        let logs = self.site().logs().join(format!("cycle-{cycle}"));
         let (commit, tree) = what;
         let against = Against::Nothing;
         let check = Check { session: run, commit, tree, logs: &logs, against };
         gates.run(&check, progress)
-    }
-
-    pub(super) fn checkouts<'c>(&'c self, repository: &'c Repository) -> Checkouts<'c> {
-        Checkouts {
-            around: self.ground.around,
-            workspace: self.ground.workspace,
-            repository,
-            run: self.place.run,
-            settings: self.settings.checkout(),
-        }
     }
 
     fn judged(&self, result: &GateResult, cycle: u32) -> CheckResult {
@@ -461,13 +413,8 @@ impl Checks<'_> {
         spore_gates::diagnostics(printed, ran).into_iter().map(finding).collect()
     }
 
-    pub(super) fn dir(&self) -> PathBuf {
+    fn dir(&self) -> PathBuf {
         self.ground.dir().join(&self.place.dir).join("sentinel")
-    }
-
-    /// Where logs and transcripts of the cycles are.
-    fn logs(&self) -> PathBuf {
-        self.ground.run_dir().join(&self.place.dir).join("sentinel")
     }
 
     /// Writes what a cycle found, for the person or agent that mends it.
@@ -529,274 +476,4 @@ pub(crate) fn results_path(
 ) -> String {
     let file = format!("sentinel/cycle-{}/verification-results.json", last.cycle);
     ground.path_of(&place.dir.join(file))
-}
-
-impl Checks<'_> {
-    /// Pins what the first cycle is about, once.
-    pub(super) fn pinned(&self, repository: &Repository) -> Result<CommitId> {
-        let steps = self.ground.steps(&self.place);
-        steps.once(&StepKey::named("pin"), |ticket, _| Ok(self.present(repository, 1, ticket)?.0))
-    }
-
-    /// What writer and auditor are told of the work at `commit`.
-    pub(super) fn subject(
-        &self,
-        repository: &Repository,
-        judges: &SentinelJudges,
-        commit: &CommitId,
-    ) -> Result<SentinelSubject> {
-        const DIFF_BYTES: usize = 24_000;
-        let (from, to) = (repository.tree_of(&judges.since)?, repository.tree_of(commit)?);
-        let diff = repository.diff(&from, &to, DIFF_BYTES)?;
-        let text = self.ground.around.secrets().strike(&diff.text).into_owned();
-        Ok(SentinelSubject {
-            task: judges.task.clone(),
-            files: diff.files.into_iter().map(|file| file.path).collect(),
-            diff: text,
-        })
-    }
-
-    /// Asks a role, or finds what it said.
-    pub(super) fn ask(
-        &self,
-        judges: &SentinelJudges,
-        step: &SentinelStep,
-        question: &RoleQuestion,
-        commit: &CommitId,
-        progress: &mut dyn Progress,
-    ) -> Result<RoleAnswer> {
-        let ground = self.ground;
-        let (steps, key) = (ground.steps(&self.place), step.key());
-        let intent = Intent::at(ground.now()).plan("session", ground.around.ids.run());
-        let ticket = match steps.begin(&key, EffectClass::Paid, intent)? {
-            Begun::Done(answer) => return Ok(answer),
-            Begun::Do(ticket) => ticket,
-        };
-        if ground.around.interrupt.is_raised() {
-            return Ok(waiting(Outcome::Interrupted, Park::Interrupt, "interrupted"));
-        }
-        let Ok(node) = ground.reserve(self.place.budget, None) else {
-            return Ok(waiting(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
-        };
-        let what = format!("{} {}", question.role, key);
-        progress.update(&ground.told_layer("sentinel", &what, "STARTING".to_owned(), None, None));
-        let session = self.session(judges, step, question, commit, &ticket, node, progress);
-        let cost = session.as_ref().map_or(Usd::ZERO, EndedSession::cost);
-        let over = ground.settle(node, cost);
-        if over > Usd::ZERO {
-            progress.update(&Update::OverBudget { usd: over });
-        }
-        let EndedSession { booking, report, .. } = session?;
-        let answer = RoleAnswer {
-            outcome: report.outcome,
-            reason: report.reason,
-            park: None,
-            text: report.final_text,
-        };
-        let waits = [Outcome::Interrupted, Outcome::QuotaParked, Outcome::NeedsHuman];
-        if waits.contains(&answer.outcome) {
-            booking.book_stopped(ground.journal, &ground.events(), answer.outcome)?;
-            return Ok(answer);
-        }
-        let mut entry = steps.entry(&answer)?;
-        booking.enter(&ground.events(), &mut entry);
-        steps.finish(&key, &ticket, &entry)?;
-        let status = spore_compose::status(answer.outcome);
-        let why = answer.reason.clone();
-        progress.update(&ground.told_layer("sentinel", &what, status, why, None));
-        Ok(answer)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "all that one session is made of")]
-    fn session(
-        &self,
-        judges: &SentinelJudges,
-        step: &SentinelStep,
-        question: &RoleQuestion,
-        commit: &CommitId,
-        ticket: &Ticket,
-        node: BudgetId,
-        progress: &mut dyn Progress,
-    ) -> Result<EndedSession> {
-        let ground = self.ground;
-        let (config, role) = (ground.config, question.role);
-        let wishes = Wishes {
-            backend: judges.backend.as_deref(),
-            model: judges.model.as_deref(),
-            coder_model: None,
-        };
-        let choice = AgentChoice::settle(config, role, wishes);
-        let agent = backend(ground.around, config, &choice.backend, judges.scenario.as_deref())?;
-        let enforcement = Enforcement::find(ground.around, config, &choice.backend)?;
-        let repository = ground.workspace.repository(ground.around)?;
-        let checkouts = self.checkouts(&repository);
-        let checkout = checkouts.verifier(1, commit)?;
-        let (cycle, turn) = position(step);
-        let name = format!("cycle-{cycle}/{role}-{turn}");
-        let plan = SessionPlan {
-            role: role.to_owned(),
-            name: role.to_owned(),
-            choice,
-            agent,
-            prompt: question.prompt.clone(),
-            conversation: None,
-            fresh: None,
-            keeps_home: None,
-            keeps_turns: false,
-            system_prompt: None,
-            dir: checkout.dir().to_owned(),
-            files: SessionFiles::new(self.logs().join(name)),
-            terms: RoleTerms::settle(config, role, None, None),
-            usd: ground.budget().left(node).usd,
-            tools: SessionTools::OfRole { commands: Vec::new() },
-            brief: None,
-            graph_at: Some(commit.clone()),
-            commands: None,
-            nesting: ground.nesting,
-            row: SessionPosition {
-                id: SessionPosition::id_for(ground.around, ticket)?,
-                root: ground.payer,
-                attempt: ticket.attempt,
-                bounce: turn,
-                depth: self.place.depth + 1,
-                experiment: None,
-                parent: self.place.run,
-                run: self.place.run,
-                key: step.key(),
-            },
-            confinement: SessionConfinement::Checkout(enforcement),
-        };
-        let opener = SessionOpener {
-            around: ground.around,
-            workspace: ground.workspace,
-            config,
-            journal: ground.journal,
-            broker: &ground.broker,
-            trace: &ground.trace,
-        };
-        let ended = opener.run(&plan, progress);
-        checkouts.retire_verifiers()?;
-        remove_empty_dir(&ground.workspace.run_state(self.place.run));
-        ended
-    }
-
-    /// Has mended what the newest cycle found, or finds how that ended.
-    pub(super) fn fix(
-        &self,
-        judges: &SentinelJudges,
-        step: &SentinelStep,
-        task: String,
-        commit: &CommitId,
-        progress: &mut dyn Progress,
-    ) -> Result<FixEnd> {
-        let ground = self.ground;
-        let (steps, key) = (ground.steps(&self.place), step.key());
-        let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
-        let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
-            Begun::Done(end) => return Ok(end),
-            Begun::Do(ticket) => ticket,
-        };
-        let child = ticket.planned("child").map_err(bug)?;
-        let end = self.mend(judges, child, task, commit, progress)?;
-        if end.park.is_none() && end.outcome != Outcome::Interrupted {
-            steps.finish(&key, &ticket, &steps.entry(&end)?)?;
-        }
-        let status = spore_compose::status(end.outcome);
-        let why = end.reason.clone();
-        progress.update(&ground.told_layer("sentinel", key.as_str(), status, why, None));
-        Ok(end)
-    }
-
-    fn mend(
-        &self,
-        judges: &SentinelJudges,
-        child: RunId,
-        task: String,
-        commit: &CommitId,
-        progress: &mut dyn Progress,
-    ) -> Result<FixEnd> {
-        let ground = self.ground;
-        if let Some(end) = self.mended(child)? {
-            return Ok(end);
-        }
-        let before = self.cost_of(child)?;
-        let Ok(node) = ground.reserve(self.place.budget, None) else {
-            let reason = Some("the budget is spent".to_owned());
-            let (outcome, park) = (Outcome::NeedsHuman, Some(Park::Budget));
-            return Ok(FixEnd { run: child, outcome, reason, park, commit: None });
-        };
-        let left = ground.budget().left(node).usd.unwrap_or(ground.config.orchestrate.budget_usd);
-        let asked = Orchestrate {
-            task,
-            base: Some(commit.to_string()),
-            backend: judges.backend.clone(),
-            scenario: judges.scenario.clone(),
-            model: judges.model.clone(),
-            // In all, of which some may be gone already.
-            budget: Some(left + before),
-            fix_red: true,
-            hold_out: judges.hold_out,
-            subject: Some("fix(sentinel): ".to_owned()),
-            ..Orchestrate::default()
-        };
-        let under = Under {
-            id: child,
-            parent: self.place.run,
-            trace: ground.trace.clone(),
-            depth: self.place.depth + 1,
-            nesting: ground.nesting,
-        };
-        let ran = within(ground.around, &asked, &under, progress);
-        let more = self.cost_of(child)?.as_nanos().saturating_sub(before.as_nanos());
-        ground.settle(node, Usd::from_nanos(more));
-        ground.live_report()?;
-        ran?;
-        match (self.mended(child)?, ground.journal.run(child)?) {
-            (Some(end), _) => Ok(end),
-            (None, run) => Ok(FixEnd {
-                run: child,
-                outcome: run.as_ref().and_then(|run| run.outcome).unwrap_or(Outcome::Interrupted),
-                park: run.as_ref().and_then(|run| run.park).or(Some(Park::Interrupt)),
-                reason: run.and_then(|run| run.reason),
-                commit: None,
-            }),
-        }
-    }
-
-    /// Returns how a run that mends ended; nothing while it has not.
-    fn mended(&self, child: RunId) -> Result<Option<FixEnd>> {
-        let ground = self.ground;
-        let run = ground.journal.run(child)?.filter(|run| run.state == RunState::Ended);
-        let Some(run) = run else { return Ok(None) };
-        let repository = ground.workspace.repository(ground.around)?;
-        let outcome = run.outcome.unwrap_or(Outcome::Failure);
-        let commit = match outcome {
-            Outcome::Success => repository.ref_target(&run_refs::own(child, "result"))?,
-            _ => None,
-        };
-        Ok(Some(FixEnd { run: child, outcome, reason: run.reason, park: None, commit }))
-    }
-
-    fn cost_of(&self, child: RunId) -> Result<Usd> {
-        let run = self.ground.journal.run(child)?;
-        run.map_or(Ok(Usd::ZERO), |run| spent(self.ground.journal, &run))
-    }
-}
-
-/// The cycle that a question belongs to, and its number among all that the role is asked.
-fn position(step: &SentinelStep) -> (u32, u32) {
-    match *step {
-        SentinelStep::Write { attempt } => (1, attempt),
-        SentinelStep::Audit { cycle, attempt } => (cycle, (cycle - 1) * 2 + attempt),
-        SentinelStep::Consolidate { cycle }
-        | SentinelStep::Check { cycle }
-        | SentinelStep::Fix { cycle } => (cycle, cycle),
-        SentinelStep::Finish { .. } => (0, 0),
-    }
-}
-
-/// Nothing was asked: another process will.
-fn waiting(outcome: Outcome, park: Park, reason: &str) -> RoleAnswer {
-    let (park, reason) = (Some(park), Some(reason.to_owned()));
-    RoleAnswer { outcome, reason, park, text: String::new() }
 }

@@ -23,7 +23,9 @@ use crate::agents::roles::RoleTerms;
 use crate::base::files::remove_empty_dir;
 use crate::base::run_files::SessionFiles;
 use crate::base::step::Intent;
-use crate::knowledge::brief::{Brief, BriefAsked, Briefing, Findings, task_file_limits};
+use crate::knowledge::brief::{
+    Brief, BriefAsked, Briefing, Findings, has_no_index, task_file_limits,
+};
 use crate::session::agent_choice::AgentChoice;
 use crate::session::confinement::{OwnHold, SessionConfinement};
 use crate::session::lost::gone_on_with;
@@ -287,6 +289,9 @@ impl Exec<'_> {
 
     fn findings(&self, task: &str, at: &CommitId) -> Option<Findings> {
         let ActiveFlow { around, workspace, config, .. } = *self.ground;
+        if has_no_index(workspace, config) {
+            return None;
+        }
         let repository = workspace.project_repository().ok()?;
         let knowledge = workspace.knowledge(config).ok()?;
         let briefing = Briefing {
@@ -297,9 +302,6 @@ impl Exec<'_> {
             knowledge: &knowledge,
             run: self.place.run,
         };
-        if briefing.is_first() {
-            return None;
-        }
         let asked = BriefAsked { task, role: &self.plan.role, at, changed: &[] };
         Some(briefing.find(&asked))
     }

@@ -203,6 +203,13 @@ impl ActiveFlow<'_> {
     }
 }
 
+impl ActiveFlow<'_> {
+    /// What a run below it has cost so far; nothing while there is none.
+    pub(crate) fn cost_of(&self, run: RunId) -> Result<Usd> {
+        self.journal.run(run)?.map_or(Ok(Usd::ZERO), |run| spent(self.journal, &run))
+    }
+}
+
 /// What a tree of runs has cost so far, whatever its layers have summed up yet.
 pub(crate) fn spent(journal: &dyn Journal, run: &Run) -> Result<Usd> {
     match run.kind {

@@ -13,7 +13,7 @@ use spore_model::{
 use spore_pipeline::Done;
 
 use super::branch::FlowBranch;
-use super::flow::{ActiveFlow, LayerPlace, spent};
+use super::flow::{ActiveFlow, LayerPlace};
 use crate::base::error::bug;
 use crate::base::run_refs;
 use crate::base::step::{Intent, recorded};
@@ -239,10 +239,6 @@ impl ActiveFlow<'_> {
         node.map(|node| self.settle(node, Usd::from_nanos(more)));
         let end = ends?.into_iter().next().map(|(_, end)| end);
         end.ok_or_else(|| Error::new(Fault::Bug, "nothing came of a merge"))
-    }
-
-    fn cost_of(&self, run: RunId) -> Result<Usd> {
-        self.journal.run(run)?.map_or(Ok(Usd::ZERO), |run| spent(self.journal, &run))
     }
 
     /// A line of commits as one, which can be brought onto another commit whole.

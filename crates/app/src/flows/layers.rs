@@ -10,6 +10,9 @@ use crate::Result;
 use crate::base::error::bug;
 use crate::base::totals;
 
+/// Why a part ends that is not over when its whole is.
+const WITH_ITS_WHOLE: &str = "stopped with what it belongs to";
+
 impl ActiveFlow<'_> {
     /// Opens the row of a layer below the root, once.
     pub(crate) fn open(&self, place: &LayerPlace, kind: RunKind, details: &Run) -> Result<()> {
@@ -85,7 +88,7 @@ impl ActiveFlow<'_> {
             let change = RunChange {
                 state: Some(RunState::Ended),
                 outcome: Some(Outcome::Interrupted),
-                reason: Some("stopped with what it belongs to".to_owned()),
+                reason: Some(WITH_ITS_WHOLE.to_owned()),
                 ended: Some(entry.now),
                 ..RunChange::default()
             };
@@ -125,15 +128,17 @@ impl ActiveFlow<'_> {
     fn end_open(&self, run: &Run) -> Result<()> {
         for child in self.journal.children(run.id)? {
             if child.state != RunState::Ended {
-                self.end_open(&child)?;
-                let stopped = Parked {
-                    outcome: Outcome::Interrupted,
-                    park: Park::Interrupt,
-                    reason: "stopped with what it belongs to".to_owned(),
-                };
-                self.journal.update_run(child.id, &self.over(&child, &stopped)?, &[])?;
+                self.give_up(&child, WITH_ITS_WHOLE)?;
             }
         }
         Ok(())
+    }
+
+    /// Ends a layer that nothing comes back to, and those below it.
+    pub(crate) fn give_up(&self, run: &Run, why: &str) -> Result<()> {
+        self.end_open(run)?;
+        let (outcome, park) = (Outcome::Interrupted, Park::Interrupt);
+        let stopped = Parked { outcome, park, reason: why.to_owned() };
+        Ok(self.journal.update_run(run.id, &self.over(run, &stopped)?, &[])?)
     }
 }

@@ -13,9 +13,9 @@ mod branch;
 mod checks;
 mod execs;
 mod flow;
-mod judges;
 mod landing;
 mod layers;
+mod lost;
 mod phases;
 mod projection;
 mod prompts;
@@ -64,7 +64,7 @@ use crate::report;
 use crate::session::broker::Broker;
 use crate::session::confinement::OwnHold;
 use crate::session::nesting::{Ancestry, Nesting};
-use crate::session::parent::{ParentSession, refuse_inside};
+use crate::session::parent::{ParentSession, refuse_checkout, refuse_inside};
 use crate::session::processes::reap;
 use crate::session::sandbox::{Enforcement, Sandboxes};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
@@ -141,6 +141,20 @@ pub(crate) fn phase_within(
     start(around, &asked.options, Some(bounds), |ready| plan::phase(ready, &asked), progress)
 }
 
+/// The same for a session that works in the project itself. A cycle that finds something is its end:
+/// the session mends that, and asks again.
+pub(crate) fn sentinel_within(
+    around: &Surroundings,
+    asked: &SentinelAsked,
+    bounds: &StartBounds,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    refuse_checkout(&Workspace::find_for_run(around)?, bounds)?;
+    let options = asked.options.within(around, bounds)?;
+    let asked = SentinelAsked { options, ..asked.clone() };
+    start(around, &asked.options, Some(bounds), |ready| plan::sentinel(ready, &asked), progress)
+}
+
 /// Checks the work as it is: goes on with a sentinel that waits and was asked for the same, else
 /// begins one.
 pub fn sentinel(
@@ -148,6 +162,9 @@ pub fn sentinel(
     asked: &SentinelAsked,
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
+    if let Some(parent) = ParentSession::of(around) {
+        return parent.start("sentinel", asked, around, progress);
+    }
     let workspace = Workspace::find_for_run(around)?;
     if !asked.fresh && workspace.database().exists() {
         let config = workspace.config(around, &[])?;

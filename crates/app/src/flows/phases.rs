@@ -130,12 +130,20 @@ impl Coordinator<'_> {
                 }
                 match ground.steps(&self.place).begin(&key, EffectClass::Keyed, intent)? {
                     Begun::Done(end) if ground.has_lost(&self.place, &key, &end)? => {
+                        let name = &self.plan.phases[phase].name;
+                        let _ = sender.send(Said::Update(ground.told_lost("orch", name)));
                         machine.lost(phase, &end);
                     }
                     Begun::Done(end) => {
                         let _ = machine.apply(phase, &end);
                         self.project(machine)?;
                         walk.settled(machine)?;
+                    }
+                    Begun::Do(ticket) if self.has_lost_ground(&key, &ticket)? => {
+                        let name = &self.plan.phases[phase].name;
+                        let _ = sender.send(Said::Update(ground.told_lost("orch", name)));
+                        let child = ticket.planned("child").map_err(bug)?;
+                        machine.lost(phase, &ChildEnd::new(child, Outcome::Interrupted, None));
                     }
                     Begun::Do(ticket) => {
                         let orchestrator = match orchestrator.knowing(&machine.data()) {
@@ -170,6 +178,12 @@ impl Coordinator<'_> {
                 }
             }
         }
+    }
+
+    /// Returns whether a phase that began earlier has lost what it started from.
+    fn has_lost_ground(&self, key: &StepKey, ticket: &Ticket) -> Result<bool> {
+        let child = ticket.planned("child").map_err(bug)?;
+        Ok(ticket.attempt > 1 && self.ground.has_lost_ground(&self.place, key, child)?)
     }
 
     fn child(&self, phase: usize, attempt: u32, ticket: &Ticket) -> Result<Option<LayerPlace>> {

@@ -98,6 +98,19 @@ impl ActiveFlow<'_> {
         Ok(self.journal.update_run(place.run, &change, &[])?)
     }
 
+    /// Adds what a person answered to a stage, or a part of one, that is over and left a question behind; without an
+    /// answer it waits for one.
+    pub(crate) fn answered(&self, place: &LayerPlace, end: ChildEnd) -> Result<ChildEnd> {
+        if end.outcome != Outcome::NeedsEscalation || end.park.is_some() {
+            return Ok(end);
+        }
+        if let Some(answer) = self.answer_to(end.run) {
+            return Ok(ChildEnd { answer: Some(answer.to_owned()), ..end });
+        }
+        self.keep_question(place, &end)?;
+        Ok(ChildEnd { park: Some(Park::Human), ..end })
+    }
+
     pub(crate) fn answer_to(&self, asker: RunId) -> Option<&str> {
         let mut answers = self.answers.iter().rev();
         answers.find(|answer| answer.to == asker).map(|answer| answer.words.as_str())
@@ -105,6 +118,9 @@ impl ActiveFlow<'_> {
 
     /// Returns all that people answered to the sessions of an exec, oldest first.
     pub(crate) fn answers_to(&self, exec: RunId) -> Result<Vec<String>> {
+        if self.answers.is_empty() {
+            return Ok(Vec::new());
+        }
         let sessions = self.journal.children(exec)?;
         let is_its = |to: RunId| sessions.iter().any(|session| session.id == to);
         let answers = self.answers.iter().filter(|answer| is_its(answer.to));
@@ -162,12 +178,12 @@ fn collect(
         return Ok(());
     }
     let children = journal.children(run.id)?;
-    if run.kind == RunKind::Stage
-        && let Some(last) = children.last()
-        && let (false, Some(outcome @ Outcome::NeedsEscalation)) = (last.is_open(), last.outcome)
-    {
-        let reason = last.reason.clone().unwrap_or_default();
-        note(last, Question { outcome, reason, asker: last.id });
+    let is_over = |child: &&Run| !child.is_open() && run.kind == RunKind::Stage;
+    for child in children.iter().filter(is_over) {
+        if let Some(outcome @ Outcome::NeedsEscalation) = child.outcome {
+            let reason = child.reason.clone().unwrap_or_default();
+            note(child, Question { outcome, reason, asker: child.id });
+        }
     }
     for child in &children {
         collect(journal, child, answers, found)?;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use spore_compose::{
-    CoordinatorPlan, ExecPlan, FlowFile, Flows, Habits, OrchestratorPlan, PlanError, StageWork,
+    CoordinatorPlan, ExecPlan, FlowFile, FlowLayer, Flows, Habits, OrchestratorPlan, PlanError,
+    StageWork,
 };
 use spore_config::Config;
 use spore_effects::files::paths_in;
@@ -15,9 +16,8 @@ use spore_model::{Fault, RunId, RunKind, Usd};
 use spore_runs::{Apply, UnknownApply};
 
 use super::branch::FlowSite;
-use super::checks;
+use super::checks::{self, SentinelJudges};
 use super::flow::PersonAnswer;
-use super::judges::SentinelJudges;
 use crate::agents::roles;
 use crate::base::starts::StartBounds;
 use crate::checks::project::refuse_submodules;
@@ -82,7 +82,7 @@ pub struct PhaseAsked {
     pub options: FlowOptions,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SentinelAsked {
     /// Ask no role: only run the checks.
     pub checks_only: bool,
@@ -191,14 +191,8 @@ impl Planned {
                 format!("{}.{}", plan.executor, plan.action),
                 format!("{} {} {}", plan.executor, plan.action, plan.target),
             ),
-            Self::Stage { plan } => (
-                plan.orchestrator.clone(),
-                format!("{} {} {}", plan.orchestrator, plan.modifier, plan.target),
-            ),
-            Self::Phase { plan } => {
-                let names: Vec<&str> = plan.phases.iter().map(|phase| &*phase.name).collect();
-                (plan.coordinator.clone(), format!("{}: {}", plan.coordinator, names.join(", ")))
-            }
+            Self::Stage { plan } => (plan.orchestrator.clone(), plan.title()),
+            Self::Phase { plan } => (plan.coordinator.clone(), plan.title()),
             Self::Sentinel { checks, .. } => {
                 let names: Vec<&str> = checks.gates.iter().map(|gate| &*gate.name).collect();
                 ("checks".to_owned(), format!("check the project: {}", names.join(", ")))
@@ -270,10 +264,10 @@ impl Planned {
         run: RunId,
         progress: &mut dyn Progress,
     ) -> Result<FlowSite> {
-        if self.kind() == RunKind::Sentinel {
+        let Ready { around, workspace, config, options, bounds } = *ready;
+        if self.kind() == RunKind::Sentinel && bounds.is_none() {
             return Ok(FlowSite::Project);
         }
-        let Ready { around, workspace, config, options, bounds } = *ready;
         if let Some(bounds) = bounds {
             let dir = &bounds.dir;
             if dir != workspace.root() {
@@ -543,9 +537,16 @@ fn flows(ready: &Ready<'_>) -> Result<Flows> {
 fn unplannable(error: PlanError) -> Error {
     let hint = match &error {
         PlanError::Unknown { known, .. } if known.is_empty() => {
-            "define it in a file of your own, .spore/flows/NAME.toml".to_owned()
+            "define it in a file of your own, .spore/flows/NAME.toml, or begin with those that \
+             `spore init --flows` writes"
+                .to_owned()
         }
         PlanError::Unknown { known, .. } => format!("there are: {}", known.join(", ")),
+        PlanError::OtherLayer { name, found, .. } => match found {
+            FlowLayer::Executor => format!("spore exec {name} ACTION TARGET"),
+            FlowLayer::Orchestrator => format!("spore stage {name} full TARGET"),
+            FlowLayer::Coordinator => format!("spore phase {name}"),
+        },
         PlanError::Outside { .. } => {
             "name a path below the project's root, without `..`".to_owned()
         }

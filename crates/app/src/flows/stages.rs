@@ -11,7 +11,7 @@ use spore_compose::{
     refinement,
 };
 use spore_model::{
-    Begun, CommitId, EffectClass, Fault, Outcome, Park, Run, RunId, RunKind, StepKey, Ticket,
+    Begun, CommitId, EffectClass, Fault, Outcome, Run, RunId, RunKind, StepKey, Ticket,
 };
 
 use super::branch::FlowBranch;
@@ -43,9 +43,10 @@ pub(crate) enum StagesOver {
 impl Orchestrator<'_> {
     /// Leads the stages to their end, or to where they have to wait.
     pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<StagesOver> {
-        let task =
-            format!("{} {} {}", self.plan.orchestrator, self.plan.modifier, self.plan.target);
-        let details = Run { task: Some(task), ..self.ground.blank(self.place.run, RunKind::Stage) };
+        let task = Some(self.plan.title());
+        let base_commit = self.start.clone();
+        let details =
+            Run { task, base_commit, ..self.ground.blank(self.place.run, RunKind::Stage) };
         self.ground.open(&self.place, RunKind::Stage, &details)?;
         let mut machine = Stages::new(self.plan.clone());
         let mut projected = BTreeSet::new();
@@ -129,11 +130,7 @@ impl Orchestrator<'_> {
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
             Begun::Done(end) => {
                 if ground.has_lost(&self.place, &key, &end)? {
-                    let name = format!("{}{}", self.prefix, self.plan.stages[*stage].name);
-                    let why = Some("what it left is gone: it is done again".to_owned());
-                    let told = ground.told_layer("exec", &name, "PENDING".to_owned(), why, None);
-                    progress.update(&told);
-                    return Ok(machine.lost(step));
+                    return Ok(self.begin_anew(machine, step, *stage, progress));
                 }
                 self.goes_on_from(&end, tip);
                 return Ok(machine.apply(step, &end));
@@ -141,7 +138,11 @@ impl Orchestrator<'_> {
             Begun::Do(ticket) => ticket,
         };
         let place = self.child(*stage, (*round, *attempt), &ticket)?;
-        let begun = ground.told_layer("exec", &place.name, started(*attempt), None, None);
+        if ticket.attempt > 1 && ground.has_lost_ground(&self.place, &key, place.run)? {
+            return Ok(self.begin_anew(machine, step, *stage, progress));
+        }
+        let begun =
+            ground.told_layer("exec", &place.name, spore_compose::started(*attempt), None, None);
         progress.update(&begun);
         let plan = &self.plan.stages[*stage];
         let data = if plan.asks() { machine.data() } else { FlowData::default() };
@@ -159,11 +160,24 @@ impl Orchestrator<'_> {
         Ok(next)
     }
 
+    /// Does a stage again that is on record, and says so.
+    fn begin_anew(
+        &self,
+        machine: &mut Stages,
+        step: &StageStep,
+        stage: usize,
+        progress: &mut dyn Progress,
+    ) -> StageNext {
+        let name = format!("{}{}", self.prefix, self.plan.stages[stage].name);
+        progress.update(&self.ground.told_lost("exec", &name));
+        machine.lost(step)
+    }
+
     /// Takes note of what a stage left, for the next one to start from.
     fn goes_on_from(&self, end: &ChildEnd, tip: &mut Option<CommitId>) {
-        let Some(line) = end.line.as_ref().filter(|_| end.outcome == Outcome::Success) else {
-            return;
-        };
+        // Of a stage that is done for several things, those that failed made no commit.
+        let holds = matches!(end.outcome, Outcome::Success | Outcome::Partial);
+        let Some(line) = end.line.as_ref().filter(|_| holds) else { return };
         *tip = Some(line.tip.clone());
         if let Some(branch) = self.own_branch() {
             branch.record(&line.tip);
@@ -224,7 +238,7 @@ impl Orchestrator<'_> {
         let plan = &self.plan.stages[stage];
         let (asking, began) = (place.clone(), ground.now());
         let end = if plan.each.is_some() {
-            let (max_attempts, start) = (self.plan.max_attempts, tip.cloned());
+            let (max_attempts, start) = (self.attempts_left(&plan.name), tip.cloned());
             FanOut { ground, place, plan, data, max_attempts, resolution, diagnosis, start }
                 .work(progress)?
         } else {
@@ -233,23 +247,30 @@ impl Orchestrator<'_> {
                     ChildEnd::new(place.run, Outcome::Failure, Some(missing.to_string()))
                 }
                 Ok(plan) => match &plan.work {
-                    StageWork::Planned(work) => self.planned(place, work, tip, progress)?,
+                    StageWork::Planned(work) => {
+                        self.planned(place, (&plan.name, work), tip, progress)?
+                    }
                     _ => StageTurn { ground, plan: &plan, resolution, diagnosis, tip }
                         .work(place, progress)?,
                 },
             }
         };
-        let end = self.answered(&asking, end)?;
+        let end = ground.answered(&asking, end)?;
         let (status, why) = (spore_compose::status(end.outcome), end.reason.clone());
         progress.update(&self.ground.told_layer("exec", &asking.name, status, why, Some(began)));
         Ok(end)
+    }
+
+    /// How often each part of a stage may be tried.
+    fn attempts_left(&self, stage: &str) -> u32 {
+        self.plan.attempts_left(stage).max(1)
     }
 
     /// Runs the stages of a plan that an earlier stage made. The plan is settled once.
     fn planned(
         &self,
         place: LayerPlace,
-        work: &PlannedWork,
+        (stage, work): (&str, &PlannedWork),
         tip: Option<&CommitId>,
         progress: &mut dyn Progress,
     ) -> Result<ChildEnd> {
@@ -272,23 +293,11 @@ impl Orchestrator<'_> {
             }
         };
         let (prefix, start) = (format!("{name}."), tip.cloned());
+        let plan = OrchestratorPlan { max_attempts: self.attempts_left(stage), ..plan };
         let stages = Orchestrator { ground, place, plan, prefix, start };
         let over = stages.work(progress)?;
         let end = stages.told(&over)?;
         Ok(ChildEnd { parts: end.stages.clone(), stages: Vec::new(), ..end })
-    }
-
-    /// Adds what a person answered to a stage that is over and left a question behind; without an
-    /// answer it waits for one.
-    fn answered(&self, place: &LayerPlace, end: ChildEnd) -> Result<ChildEnd> {
-        if end.outcome != Outcome::NeedsEscalation || end.park.is_some() {
-            return Ok(end);
-        }
-        if let Some(answer) = self.ground.answer_to(end.run) {
-            return Ok(ChildEnd { answer: Some(answer.to_owned()), ..end });
-        }
-        self.ground.keep_question(place, &end)?;
-        Ok(ChildEnd { park: Some(Park::Human), ..end })
     }
 
     fn finish(&self, ending: &StagesEnding) -> Result<()> {
@@ -336,29 +345,4 @@ impl Orchestrator<'_> {
         let missing = || Error::new(Fault::Bug, format!("step {key} has no record"));
         self.ground.steps(&self.place).result(&key)?.ok_or_else(missing)
     }
-}
-
-impl ActiveFlow<'_> {
-    /// Returns whether what a part left is gone that is on record as done. That it was found gone
-    /// is on record from then on, so that every process decides the same.
-    pub(crate) fn has_lost(
-        &self,
-        place: &LayerPlace,
-        key: &StepKey,
-        end: &ChildEnd,
-    ) -> Result<bool> {
-        let steps = self.steps(place);
-        let gone = StepKey::new(format!("gone/{key}")).map_err(bug)?;
-        if steps.result::<bool>(&gone)?.is_some() {
-            return Ok(true);
-        }
-        if self.holds(end)? {
-            return Ok(false);
-        }
-        steps.once(&gone, |_, _| Ok(true))
-    }
-}
-
-fn started(attempt: u32) -> String {
-    if attempt == 1 { "STARTING".to_owned() } else { format!("RETRY:{attempt}") }
 }

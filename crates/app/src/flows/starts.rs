@@ -10,7 +10,7 @@ use crate::base::error::bug;
 use crate::base::starts::StartBounds;
 use crate::base::surroundings::SessionStarter;
 use crate::events::append::{APPEND, append_for_session};
-use crate::{Error, Progress, Result, Surroundings, flows, session};
+use crate::{Error, Progress, Result, Surroundings, flows, run, session};
 
 /// Starts sessions and flows on behalf of sessions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,10 +30,15 @@ impl SessionStarter for Starts {
             }
             "exec" => told(flows::exec_within(around, &read(start)?, bounds, progress)?),
             "stage" => told(flows::stage_within(around, &read(start)?, bounds, progress)?),
+            "orchestrate" => {
+                told(run::start::orchestrate_within(around, &read(start)?, bounds, progress)?)
+            }
+            "sentinel" => told(flows::sentinel_within(around, &read(start)?, bounds, progress)?),
             "phase" => told(flows::phase_within(around, &read(start)?, bounds, progress)?),
             APPEND => told(append_for_session(around, &read(start)?)?),
-            _ => Err(Error::new(Fault::Usage, "a session cannot start this")
-                .hint("it may call `spore spawn`, `exec`, `stage` and `phase`")),
+            _ => Err(Error::new(Fault::Usage, "a session cannot start this").hint(
+                "it may call `spore spawn`, `exec`, `stage`, `phase`, `orchestrate`, `sentinel`",
+            )),
         }
     }
 }

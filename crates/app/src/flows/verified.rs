@@ -5,7 +5,7 @@ use spore_model::{CommitId, Outcome, Run, RunState, StepKey, Usd};
 use spore_pipeline::Done;
 use spore_runs::Apply;
 
-use super::flow::{ActiveFlow, LayerPlace, spent};
+use super::flow::{ActiveFlow, LayerPlace};
 use crate::base::step::recorded;
 use crate::run::request::Orchestrate;
 use crate::run::start::{Under, within};
@@ -33,7 +33,7 @@ pub(crate) fn run(
     {
         return told(ground, place, &run);
     }
-    let before = cost(ground, place)?;
+    let before = ground.cost_of(place.run)?;
     let Ok(node) = ground.reserve(place.budget, budget) else {
         let reason = Some("the budget is spent".to_owned());
         let end = ChildEnd::new(place.run, Outcome::NeedsHuman, reason);
@@ -64,7 +64,7 @@ pub(crate) fn run(
         nesting: ground.nesting,
     };
     let ran = within(ground.around, &asked, &under, progress);
-    let more = cost(ground, place)?.as_nanos().saturating_sub(before.as_nanos());
+    let more = ground.cost_of(place.run)?.as_nanos().saturating_sub(before.as_nanos());
     ground.settle(node, Usd::from_nanos(more));
     ground.report_run(place.run)?;
     match (ran, ground.journal.run(place.run)?) {
@@ -74,10 +74,6 @@ pub(crate) fn run(
         (Err(error), _) => Err(error),
         (Ok(report), None) => told(ground, place, &report.run),
     }
-}
-
-fn cost(ground: &ActiveFlow<'_>, place: &LayerPlace) -> Result<Usd> {
-    ground.journal.run(place.run)?.map_or(Ok(Usd::ZERO), |run| spent(ground.journal, &run))
 }
 
 /// The task, and why an earlier attempt at it was not accepted.

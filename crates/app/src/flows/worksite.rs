@@ -131,6 +131,9 @@ impl Worksite<'_> {
         let (repository, known) = (&self.branch.repository, self.ground.around.secrets());
         let allowed = &config.commit.allow_secrets;
         let from = repository.tree_of(self.start)?;
+        if tree == from {
+            return Ok(Work::Tree(tree));
+        }
         let found = secrets_in(repository, &from, &tree, &known, allowed)?;
         Ok(match found.first() {
             None => Work::Tree(tree),

@@ -155,15 +155,9 @@ impl Briefing<'_> {
         }
     }
 
-    /// Returns whether there is nothing yet to make an index from: then the first brief takes
-    /// as long as reading the whole tree, and the person who waits is told before.
+    /// Returns whether a brief is the first of its project.
     pub(crate) fn is_first(&self) -> bool {
-        let trees = self.workspace.spore_dir().join("index");
-        let any_tree = std::fs::read_dir(trees).is_ok_and(|entries| {
-            let is_index = |path: &std::path::Path| path.extension().is_some_and(|it| it == "db");
-            entries.flatten().any(|entry| is_index(&entry.path()))
-        });
-        !any_tree && !matches!(indexing::open_as_is(self.workspace, self.config), Ok(Some(_)))
+        has_no_index(self.workspace, self.config)
     }
 
     fn code(
@@ -437,4 +431,15 @@ impl Reporter for IndexerNotes {
             notes.push(text.to_owned());
         }
     }
+}
+
+/// Returns whether there is nothing yet to make an index from: then the first brief takes as long as
+/// reading the whole tree, and the person who waits is told before.
+pub(crate) fn has_no_index(workspace: &Workspace, config: &Config) -> bool {
+    let trees = workspace.spore_dir().join("index");
+    let any_tree = std::fs::read_dir(trees).is_ok_and(|entries| {
+        let is_index = |path: &std::path::Path| path.extension().is_some_and(|it| it == "db");
+        entries.flatten().any(|entry| is_index(&entry.path()))
+    });
+    !any_tree && !matches!(indexing::open_as_is(workspace, config), Ok(Some(_)))
 }

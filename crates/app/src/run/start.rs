@@ -3,14 +3,15 @@
 use serde_json::json;
 use spore_config::Config;
 use spore_git::Repository;
-use spore_model::{Fault, Run, RunId, RunKind, RunState, SourceKind, TraceId};
-use spore_runs::RunReport;
+use spore_model::{Fault, Outcome, Run, RunId, RunKind, RunState, SourceKind, TraceId};
+use spore_runs::{Apply, RunReport};
 use spore_store::{Journal, RunChange};
 
 use crate::agents::ready;
 use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
 use crate::base::secrets::without_keys;
+use crate::base::starts::StartBounds;
 use crate::report;
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::request::Orchestrate;
@@ -18,7 +19,7 @@ use crate::run::resume;
 use crate::run::settings::RunSettings;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::nesting::{Ancestry, Nesting};
-use crate::session::parent::refuse_inside;
+use crate::session::parent::{ParentSession, refuse_checkout, refuse_inside};
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// The run that a task belongs to, and the id that it was planned with: asked for again after
@@ -32,20 +33,94 @@ pub(crate) struct Under {
     pub(crate) nesting: Nesting,
 }
 
-/// Runs a task from its text to a verdict.
+/// Runs a task from its text to a verdict. Called inside of a session, that one's own process runs it.
 pub fn orchestrate(
     around: &Surroundings,
     asked: &Orchestrate,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
+    match ParentSession::of(around) {
+        Some(parent) => parent.start("orchestrate", asked, around, progress),
+        None => begin_tree(around, asked, None, progress),
+    }
+}
+
+/// Runs a task for a session, within its bounds. It begins from a commit of the project and ends on a
+/// branch of its own. What waits in other runs is over here: the session is told, and decides.
+pub(crate) fn orchestrate_within(
+    around: &Surroundings,
+    asked: &Orchestrate,
+    bounds: &StartBounds,
+    progress: &mut dyn Progress,
+) -> Result<RunReport> {
+    let workspace = Workspace::find_for_run(around)?;
+    refuse_checkout(&workspace, bounds)?;
+    let asked = asked.within(around, bounds)?;
+    let report = begin_tree(around, &asked, Some(bounds), progress)?;
+    if !report.run.is_open() {
+        return Ok(report);
+    }
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    end_with_session(around, &journal, &report.run)?;
+    report::report(&workspace, &journal, report.run.id)
+}
+
+/// Ends a run of a session where one of a person would wait, and what is open below it.
+fn end_with_session(around: &Surroundings, journal: &dyn Journal, run: &Run) -> Result<()> {
+    for child in journal.children(run.id)? {
+        if child.is_open() {
+            end_with_session(around, journal, &child)?;
+        }
+    }
+    let change = RunChange {
+        state: Some(RunState::Ended),
+        outcome: Some(run.outcome.unwrap_or(Outcome::Interrupted)),
+        park: Some(None),
+        ended: Some(around.clock.now()),
+        ..RunChange::default()
+    };
+    Ok(journal.update_run(run.id, &change, &[])?)
+}
+
+impl Orchestrate {
+    /// Returns what is asked for as far as a session may ask for it. What is a person's to decide is
+    /// refused, and not left out: a session would take the one for the other.
+    fn within(&self, around: &Surroundings, bounds: &StartBounds) -> Result<Self> {
+        let flags = [
+            ("--apply", self.apply.is_some_and(|apply| apply != Apply::Branch)),
+            ("--in-place", self.in_place),
+            ("--allow-red", self.allow_red),
+            ("--allow-test-changes", self.allow_test_changes),
+        ];
+        if let Some((flag, _)) = flags.into_iter().find(|(_, is_asked)| *is_asked) {
+            return Err(Error::new(Fault::Usage, format!("a session cannot ask for {flag}"))
+                .hint("leave it out: verified work is put on a branch of its own"));
+        }
+        let seen = |path: &std::path::Path| bounds.seen(&around.cwd, path);
+        Ok(Self {
+            scenario: self.scenario.as_deref().map(seen).transpose()?,
+            budget: bounds.budget(self.budget),
+            apply: Some(Apply::Branch),
+            ..self.clone()
+        })
+    }
+}
+
+fn begin_tree(
+    around: &Surroundings,
+    asked: &Orchestrate,
+    bounds: Option<&StartBounds>,
+    progress: &mut dyn Progress,
+) -> Result<RunReport> {
     let workspace = Workspace::find_for_run(around)?;
     let config = workspace.config(around, &[])?;
     let ancestry = Ancestry::read(around, config.spawn.max_depth)?;
-    refuse_inside(around, &workspace, None)?;
+    refuse_inside(around, &workspace, bounds)?;
     let id = around.ids.run();
     let place = RunPlace {
         id,
-        parent: None,
+        parent: bounds.map(|bounds| bounds.session),
         trace: ancestry.trace_of(id),
         depth: ancestry.nesting.depth,
         nesting: ancestry.nesting,

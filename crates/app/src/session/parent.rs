@@ -75,10 +75,22 @@ pub(crate) fn refuse_inside(
     match is_inside {
         false => Ok(()),
         true => Err(Error::new(Fault::Usage, "a session cannot start this by itself").hint(
-            "use `spore spawn`, `exec`, `stage` or `phase` as the session was given it, or ask for \
-             this outside of the session",
+            "use `spore spawn`, `exec`, `stage`, `phase`, `orchestrate` or `sentinel` as the session \
+             was given it, or ask for this outside of the session",
         )),
     }
+}
+
+/// Refuses to a session in a checkout what begins from a commit or is about the project's own files:
+/// its work has no commit yet, and the repository beside it is not believed.
+pub(crate) fn refuse_checkout(workspace: &Workspace, bounds: &StartBounds) -> Result<()> {
+    if bounds.dir == workspace.root() {
+        return Ok(());
+    }
+    let message =
+        "this is about the project's commits and files, and the session works in a checkout";
+    Err(Error::new(Fault::Usage, message)
+        .hint("do the work in this session, or have it done by `spore spawn` or `spore exec`"))
 }
 
 impl StartBounds {

@@ -164,6 +164,11 @@ fn parts(report: &FlowReport) -> String {
         let again =
             if attempts > 1 { format!(" after {attempts} attempts") } else { String::new() };
         text.push_str(&part(&word("name"), &format!("{}{again}", word("status")), &word("error")));
+        for one in stage["parts"].as_array().into_iter().flatten() {
+            let word = |key: &str| one[key].as_str().unwrap_or_default();
+            let told = part(word("name"), word("status"), word("error"));
+            text.push_str(&format!("  {told}"));
+        }
     }
     for phase in list("phases") {
         let word = |key: &str| phase[key].as_str().unwrap_or_default().to_owned();

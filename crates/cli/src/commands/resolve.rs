@@ -13,19 +13,20 @@ use crate::ui::Ui;
 /// the next prompt of the session that asked, and is kept in the run's `resolutions/`.
 #[derive(clap::Args)]
 #[command(
+    group = clap::ArgGroup::new("answer").required(true).args(["file", "approve", "reject"]),
     after_help = "Examples:\n  spore resolve 7QX2 --file answer.md\n  spore resolve 7QX2 --approve\n  spore resolve 7QX2 --reject \"not before the release\""
 )]
 pub(crate) struct ResolveArgs {
     /// Any unique part of the run's id as it is shown
     run: String,
     /// A file with the answer
-    #[arg(long, value_name = "FILE", group = "answer", required_unless_present_any = ["approve", "reject"])]
+    #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Say yes
-    #[arg(long, group = "answer")]
+    #[arg(long)]
     approve: bool,
     /// Say no, and why
-    #[arg(long, value_name = "REASON", group = "answer")]
+    #[arg(long, value_name = "REASON")]
     reject: Option<String>,
 }
 

@@ -22,7 +22,7 @@ use spore_model::{
 use super::turn::StageTurn;
 use crate::base::error::bug;
 use crate::base::run_refs;
-use crate::flows::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
+use crate::flows::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use crate::flows::landing::{JoinAsked, planning_merges};
 use crate::run::landing::apply::{CommitJudge, CommitStory, commit_message};
 use crate::run::landing::merge::MergeEnd;
@@ -117,7 +117,8 @@ impl FanOut<'_> {
                     _ => None,
                 };
                 let (outcome, reason, parts) = (ending.outcome, ending.reason, ending.parts);
-                let line = line.filter(|_| outcome == Outcome::Success);
+                // What holds stays, although other parts fail.
+                let line = line.filter(|_| matches!(outcome, Outcome::Success | Outcome::Partial));
                 let first = parts.iter().find_map(|part| part.artifact.clone());
                 let artifact = first.filter(|_| outcome == Outcome::Success);
                 Ok(ChildEnd { parts, line, artifact, ..over(outcome, reason) })
@@ -151,12 +152,18 @@ impl FanOut<'_> {
         let steps = self.ground.steps(&self.place);
         let mut lines: Vec<WorkLine> = Vec::new();
         for part in 0..count {
-            for attempt in 1..=self.max_attempts {
+            for attempt in 1.. {
                 let key = PartStep { part, attempt, diagnosis: None }.key();
-                let end: Option<ChildEnd> = steps.result(&key)?;
-                lines.extend(
-                    end.filter(|end| end.outcome == Outcome::Success).and_then(|end| end.line),
-                );
+                let Some(end) = steps.result::<ChildEnd>(&key)? else {
+                    // One that was given up has no result, and others follow it.
+                    match self.ground.journal.step(self.place.run, &key)? {
+                        Some(_) => continue,
+                        None => break,
+                    }
+                };
+                let holds = end.outcome == Outcome::Success
+                    && !self.ground.has_lost(&self.place, &key, &end)?;
+                lines.extend(end.line.filter(|_| holds));
             }
         }
         let mut tip = start.clone();
@@ -207,6 +214,12 @@ impl FanOut<'_> {
                 }
                 let steps = self.ground.steps(&self.place);
                 let ticket = match steps.begin(&step.key(), EffectClass::Keyed, intent)? {
+                    Begun::Done(end) if self.ground.has_lost(&self.place, &step.key(), &end)? => {
+                        let told = self.ground.told_lost("exec", &self.name(step.part));
+                        let _ = sender.send(PartSaid::Update(told));
+                        way.machine.lost(&step);
+                        continue;
+                    }
                     Begun::Done(end) => {
                         let _ = way.machine.apply(&step, &end);
                         self.signal(step.part, &end)?;
@@ -214,6 +227,12 @@ impl FanOut<'_> {
                     }
                     Begun::Do(ticket) => ticket,
                 };
+                if self.has_lost_ground(&step, &ticket)? {
+                    let told = self.ground.told_lost("exec", &self.name(step.part));
+                    let _ = sender.send(PartSaid::Update(told));
+                    way.machine.lost(&step);
+                    continue;
+                }
                 let Some(node) = self.share_of_part(way) else {
                     let _ = way.machine.apply(&step, &self.broke());
                     continue;
@@ -236,6 +255,13 @@ impl FanOut<'_> {
         }
     }
 
+    /// Returns whether a part that began earlier has lost what it started from.
+    fn has_lost_ground(&self, step: &PartStep, ticket: &Ticket) -> Result<bool> {
+        let child = ticket.planned("child").map_err(bug)?;
+        let key = step.key();
+        Ok(ticket.attempt > 1 && self.ground.has_lost_ground(&self.place, &key, child)?)
+    }
+
     fn run_part(
         &self,
         plan: &StagePlan,
@@ -245,18 +271,15 @@ impl FanOut<'_> {
         progress: &mut dyn Progress,
     ) -> Result<ChildEnd> {
         let name = place.name.clone();
-        let word = if step.attempt == 1 {
-            "STARTING".to_owned()
-        } else {
-            format!("RETRY:{}", step.attempt)
-        };
+        let word = spore_compose::started(step.attempt);
         let told = self.ground.told_layer("exec", &name, word, Some(item.to_owned()), None);
         progress.update(&told);
         let began = self.ground.now();
         let diagnosis = step.diagnosis.as_ref().or(self.diagnosis);
         let (ground, resolution) = (self.ground, self.resolution);
         let turn = StageTurn { ground, plan, resolution, diagnosis, tip };
-        let end = turn.work(place, progress)?;
+        let asking = place.clone();
+        let end = ground.answered(&asking, turn.work(place, progress)?)?;
         let status = spore_compose::status(end.outcome);
         let why = end.reason.clone();
         progress.update(&ground.told_layer("exec", &name, status, why, Some(began)));
@@ -404,8 +427,7 @@ impl FanOut<'_> {
         let wanted = match self.plan.budget {
             None => None,
             Some(cap) => {
-                let run = ground.journal.run(self.place.run)?;
-                let gone = run.map_or(Ok(Usd::ZERO), |run| spent(ground.journal, &run))?;
+                let gone = ground.cost_of(self.place.run)?;
                 let cap = cap + ground.raised;
                 if gone >= cap {
                     return Ok(None);

@@ -8,7 +8,6 @@ use spore_model::{CommitId, Fault, Outcome};
 use crate::flows::execs::{Exec, tail};
 use crate::flows::flow::{ActiveFlow, LayerPlace};
 use crate::flows::verified::{self, Verified};
-use crate::flows::worksite::hash;
 use crate::{Error, Progress, Result};
 
 /// One stage, or one part of one, whose texts are whole.
@@ -107,33 +106,5 @@ impl ActiveFlow<'_> {
             _ => std::fs::read(self.own_dir.join(path)).ok(),
         };
         Ok(content.map(|content| String::from_utf8_lossy(&content).into_owned()))
-    }
-
-    /// Returns whether what a stage or phase left is still there: its commit, and its artifacts as
-    /// they were.
-    pub(crate) fn holds(&self, end: &ChildEnd) -> Result<bool> {
-        if end.outcome != Outcome::Success {
-            return Ok(true);
-        }
-        let Some(branch) = &self.branch else {
-            let is_there = |path: &String| self.own_dir.join(path).is_file();
-            return Ok(end.artifact.iter().all(is_there));
-        };
-        if let Some(line) = &end.line
-            && branch.repository.tree_of(&line.tip).is_err()
-        {
-            return Ok(false);
-        }
-        let own = (end.artifact.as_deref(), end.artifact_mark.as_ref());
-        let below = end.stages.iter().chain(&end.parts);
-        let below = below.map(|entry| (entry.artifact.as_deref(), entry.artifact_mark.as_ref()));
-        for (path, mark) in below.chain([own]) {
-            let (Some(path), Some(mark)) = (path, mark) else { continue };
-            let content = branch.repository.read_file(&mark.commit, path).ok().flatten();
-            if content.is_none_or(|content| hash(&content) != mark.hash) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
