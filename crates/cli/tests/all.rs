@@ -7,6 +7,7 @@ mod agents;
 mod bad_input;
 mod briefs;
 mod bystander;
+mod campaign;
 mod canaries;
 mod cancel;
 mod checkup;

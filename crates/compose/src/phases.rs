@@ -279,6 +279,8 @@ impl Phases {
     ) -> PhaseState {
         let spent = self.spent(at, end);
         let planned = plan.orchestrator.clone();
+        // What the layer above had to say holds for every attempt.
+        let resolution = resolution.or_else(|| planned.resolution.clone());
         // What is run again whole begins from where the branch is by then.
         let line = end.line.clone().filter(|_| !passed.is_empty());
         self.done[at].next = Some(OrchestratorPlan { spent, passed, line, resolution, ..planned });
