@@ -26,6 +26,7 @@ mod setup;
 mod stopping;
 pub mod toolbox;
 
+pub use agents::leaders::cannot_lead;
 pub use agents::roles::RoleTerms;
 pub use base::credentials::Credentials;
 pub use base::cutoff::{BadSince, parse_since};

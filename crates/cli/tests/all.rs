@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod agent_choice;
+mod agent_mode;
 mod agents;
 mod bad_input;
 mod briefs;

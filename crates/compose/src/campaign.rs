@@ -601,6 +601,15 @@ impl Campaign {
         }
     }
 
+    /// What it waits for, where it does.
+    pub fn waits(&self) -> Option<Parked> {
+        match &self.stop {
+            Some(Stop::Parked(parked)) => Some(parked.clone()),
+            Some(Stop::Ended(..)) => None,
+            None => self.questions(),
+        }
+    }
+
     /// A session that led the phases is over.
     pub fn led(&mut self) {
         self.led += 1;

@@ -17,6 +17,7 @@ mod campaign_flows;
 mod campaign_plan;
 mod campaign_report;
 mod child;
+mod chosen;
 mod compress;
 mod documents;
 mod execution_report;
@@ -49,8 +50,9 @@ pub use campaign_plan::{
 };
 pub use campaign_report::{campaign_report, review_document};
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
+pub use chosen::{Chosen, ChosenRest, ChosenStep};
 pub use documents::{
-    StageWord, answer, complete_line, prompt, read_status, refinement, summary_of,
+    StageWord, answer, complete_line, lead_prompt, prompt, read_status, refinement, summary_of,
 };
 pub use execution_report::execution_report;
 pub use files::flow::{Flows, campaign_names, flow_keys};

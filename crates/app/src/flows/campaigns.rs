@@ -5,6 +5,7 @@
 //! sessions, landings and questions are what they are everywhere.
 
 mod change;
+mod led;
 mod record;
 mod status;
 
@@ -16,7 +17,7 @@ use spore_compose::{
     campaign_report, review_document, review_key,
 };
 use spore_model::{
-    Begun, BudgetId, EffectClass, Fault, Outcome, Park, RunId, RunKind, RunState, Ticket, Usd,
+    Begun, BudgetId, EffectClass, Outcome, Park, RunId, RunKind, RunState, Ticket, Usd,
 };
 use spore_runs::REVIEW;
 
@@ -31,7 +32,7 @@ use super::phases::{Coordinator, PhasesOver};
 use super::questions::{ASKER, FlowQuestion, open_questions};
 use crate::base::error::bug;
 use crate::base::step::Intent;
-use crate::{Error, Progress, Result};
+use crate::{Progress, Result};
 
 /// A campaign at work.
 pub(crate) struct CampaignWork<'a> {
@@ -98,7 +99,7 @@ impl CampaignWork<'_> {
                 Ok(None)
             }
             CampaignStep::Review { revision } => self.review(machine, revision),
-            CampaignStep::Lead { .. } => Err(Error::new(Fault::Bug, "no session leads a campaign")),
+            CampaignStep::Lead { round } => self.lead(machine, round, progress),
             CampaignStep::Finish { ending } => self.finish(&ending, progress).map(Some),
         }
     }

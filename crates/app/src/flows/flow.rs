@@ -52,6 +52,16 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) planner: &'a Planner<'a>,
     /// Reads the phases that a campaign's decomposer made.
     pub(crate) phase_planner: &'a PhasePlanner<'a>,
+    /// Who leads its layers in agent mode.
+    pub(crate) leader: LeaderChoice,
+}
+
+/// Who leads the layers of a flow that sessions lead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LeaderChoice {
+    pub(crate) backend: String,
+    pub(crate) model: Option<String>,
+    pub(crate) scenario: Option<PathBuf>,
 }
 
 /// Reads phases that were made on the way, or says what is wrong with them.

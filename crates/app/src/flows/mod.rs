@@ -17,6 +17,7 @@ mod flow;
 mod judges;
 mod landing;
 mod layers;
+mod leading;
 mod phases;
 mod projection;
 mod prompts;
@@ -49,7 +50,7 @@ pub use campaigns::{
 use campaigns::{CampaignRest, CampaignWork};
 use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
-use flow::{ActiveFlow, LayerPlace, PersonAnswer, spent};
+use flow::{ActiveFlow, LayerPlace, LeaderChoice, PersonAnswer, spent};
 use phases::{Coordinator, PhasesOver};
 pub use prompts::{LintedLine, PromptLint, lint_prompts};
 pub use questions::{FlowAnswer, FlowQuestion};
@@ -60,7 +61,7 @@ use stages::{Orchestrator, StagesOver};
 use told::FlowRest;
 pub use told::{FlowChild, FlowReport};
 
-use crate::agents::ready;
+use crate::agents::{leaders, ready};
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{HeldRun, claim, read_settings, reopen, unclaimed};
@@ -212,7 +213,13 @@ fn start(
             None => Enforcement::find(around, &config, backend)?.notes,
         },
     };
+    // Each layer that a session leads is one level of sessions more.
+    let leads = planned.leads();
+    if leads > 0 {
+        leaders::refuse_unless_leads(backend)?;
+    }
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
+    let limit = limit.saturating_sub(leads);
     let ancestry = depth::within_limit(around, &config, limit)?;
     let planned = depth::fitted(planned, &config, ancestry.nesting, progress);
     planned.refuse_missing(around, &workspace, &config)?;
@@ -429,6 +436,15 @@ fn work(
             let (options, bounds) = (&settings.options, None);
             let ready = requests::Ready { around, workspace, config, options, bounds };
             plan::made_phases(&ready, work, text, &[])
+        },
+        leader: LeaderChoice {
+            backend: settings
+                .options
+                .backend
+                .clone()
+                .unwrap_or_else(|| config.orchestrate.backend.clone()),
+            model: settings.options.model.clone(),
+            scenario: settings.options.scenario.clone(),
         },
         branch: FlowBranch::of(workspace, &settings.site)?,
         own_dir: match &settings.site {

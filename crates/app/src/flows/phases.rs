@@ -3,6 +3,7 @@
 //! One thread leads: it begins steps, feeds the machine and writes results. Each phase that is
 //! under way has a thread of its own, and tells the leading one what is worth telling.
 
+mod led;
 mod resolver;
 mod session_files;
 
@@ -64,8 +65,11 @@ impl Coordinator<'_> {
         let task = Some(format!("{}: {}", self.plan.coordinator, names.join(", ")));
         let details = Run { task, ..self.ground.blank(self.place.run, RunKind::Phase) };
         self.ground.open(&self.place, RunKind::Phase, &details)?;
-        let mut machine = Phases::new(self.plan.clone());
         self.ground.recall_landings(&self.place, &names)?;
+        if !self.plan.mode.is_tool() {
+            return self.led(progress);
+        }
+        let mut machine = Phases::new(self.plan.clone());
         let walk = SessionWalk::begin(self.ground, &self.place, &self.plan)?;
         self.run_all(&mut machine, &walk, progress)?;
         match machine.rest() {

@@ -339,6 +339,23 @@ impl Planned {
         }
     }
 
+    /// How many of its layers, one above the other, are led by a session.
+    pub(crate) fn leads(&self) -> u32 {
+        let is_led = |mode: LayerMode| u32::from(!mode.is_tool());
+        let stages = |plan: &CoordinatorPlan| {
+            let most = plan.phases.iter().map(|phase| is_led(phase.orchestrator.mode)).max();
+            is_led(plan.mode) + most.unwrap_or(0)
+        };
+        match self {
+            Self::Stage { plan } => is_led(plan.mode),
+            Self::Phase { plan } => stages(plan),
+            Self::Campaign { plan } => {
+                is_led(plan.mode) + plan.coordinator.as_ref().map_or(0, stages)
+            }
+            Self::Exec { .. } | Self::Sentinel { .. } => 0,
+        }
+    }
+
     /// Returns whether any agent works in it.
     pub(crate) fn starts_sessions(&self) -> bool {
         !self.agents().is_empty()

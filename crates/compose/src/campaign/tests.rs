@@ -407,7 +407,7 @@ fn changes_are_for_phases_that_were_not_begun() {
             "phase/e/1",
             "phase/b/1",
             "phase/d/1",
-            "end 0 a:complete×1 e:complete×1 b:complete×1 d:complete×1 c:dropped×0"
+            "end 0 a:complete×1 c:dropped×0 e:complete×1 b:complete×1 d:complete×1"
         ]
     );
 }

@@ -1,6 +1,5 @@
 //! What is on record of a campaign: what its coordinators came to, and how it is fed with that.
 
-use serde::{Deserialize, Serialize};
 use spore_compose::{
     Campaign, CampaignNext, CampaignPart, CampaignPlan, CampaignRecord, CampaignStep, ChildEnd,
     DECISION, EVALUATION, JUDGEMENT, PhaseReport, PhaseStatus, PhaseStep, PhasesEnding,
@@ -14,16 +13,11 @@ use crate::Result;
 use crate::base::error::bug;
 use crate::base::step::recorded;
 use crate::flows::execs::{ExecEnd, tail};
+use crate::flows::leading::LeadEnd;
 use crate::flows::phases::Coordinator;
 
 /// How much of what a session said that decides is kept.
 const SAID_BYTES: usize = 110_000;
-
-/// What a session that led the phases had run, by phase and attempt.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct LeadRecord {
-    pub(crate) ran: Vec<(String, u32)>,
-}
 
 impl CampaignWork<'_> {
     /// What is kept of a coordinator that is over.
@@ -139,7 +133,7 @@ pub(super) fn replayed(journal: &dyn Journal, run: RunId, plan: &CampaignPlan) -
                 }
             }
             CampaignStep::Lead { round } => {
-                let led = recorded::<LeadRecord>(journal, run, &lead_key(round))?;
+                let led = recorded::<LeadEnd>(journal, run, &lead_key(round))?;
                 let Some(led) = led else { break };
                 for (name, attempt) in led.ran {
                     let part = CampaignPart::Phase { name };
