@@ -13,10 +13,10 @@
 #![expect(clippy::disallowed_methods, reason = "a measurement, outside the product")]
 #![allow(clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ use spore_context::{
     Compiled, ContextOptions, Corpus, PlaceSummaries, PlaceSummary, TaskFileLimits,
 };
 use spore_effects::{Ids, Probe, SystemClock};
+use spore_model::NodeId;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -166,14 +167,7 @@ fn speed(cases: &str, root: &Path) {
     let mut laps: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for line in std::fs::read_to_string(cases).unwrap().lines() {
         let case: Value = serde_json::from_str(line).unwrap();
-        let sources = ContextSources {
-            knowledge: None,
-            lessons: &[],
-            memory: &[],
-            semantic: &[],
-            read: &read,
-            places: None,
-        };
+        let sources = sources(&read, None);
         let kind = RankerKind::Fitted(RankWeights::built_in());
         let mut last = Instant::now();
         let mut whole = 0.0;
@@ -215,15 +209,25 @@ fn compiled(
 ) -> Compiled {
     // Snippets are left out: they are of files that are named anyway.
     let read = |paths: &[&str]| vec![None; paths.len()];
-    let sources = ContextSources {
+    compile(corpus, task, kind, &sources(&read, Some(places)), options, &mut |_| {}).unwrap()
+}
+
+static NONE_NEAR: LazyLock<HashMap<NodeId, f64>> = LazyLock::new(HashMap::new);
+
+/// The code alone: nothing that runs, people or meanings would add.
+fn sources<'a>(
+    read: &'a dyn Fn(&[&str]) -> Vec<Option<String>>,
+    places: Option<&'a DocComments>,
+) -> ContextSources<'a> {
+    ContextSources {
         knowledge: None,
         lessons: &[],
+        near_lessons: &NONE_NEAR,
         memory: &[],
         semantic: &[],
-        read: &read,
-        places: Some(places),
-    };
-    compile(corpus, task, kind, &sources, options, &mut |_| {}).unwrap()
+        read,
+        places: places.map(|places| places as _),
+    }
 }
 
 /// What files say of themselves at their top, in place of summaries that a model wrote: a lower

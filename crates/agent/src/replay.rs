@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use spore_effects::Tool;
 use spore_effects::session::Shim;
+use spore_tools::ToolAnswer;
+use spore_tools::remote::{Ask, Remote, Told};
 
 use crate::control::{self, Dialogue};
 use crate::event_session::EventSession;
@@ -60,12 +62,15 @@ impl Agent for ReplayAgent {
         request: &Request,
         watch: &mut dyn AgentWatch,
     ) -> Result<SessionReport, AgentError> {
-        let args = vec![
+        let mut args = vec![
             REPLAY_ARG.to_owned(),
             self.scenario.to_string_lossy().into_owned(),
             request.role.clone(),
             request.bounce.to_string(),
         ];
+        if let Some(server) = request.mcp_servers.first() {
+            args.push(serde_json::to_string(&server.env).unwrap_or_default());
+        }
         let mut account = EventSession::new(request);
         let dialogue = Dialogue::new(self.exe.clone(), args, request, &self.watchdog);
         let ending = control::run(&self.shim, &dialogue, watch, &mut |watch, line| {
@@ -97,7 +102,11 @@ fn try_play(
     prompt: &mut dyn Read,
     out: &mut dyn Write,
 ) -> Result<u8, Box<dyn std::error::Error>> {
-    let [scenario, role, bounce] = args else { return Err("three arguments are needed".into()) };
+    let [scenario, role, bounce, broker @ ..] = args else {
+        return Err("three arguments are needed".into());
+    };
+    let served: Vec<(String, String)> =
+        broker.first().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let text = std::fs::read_to_string(scenario)
         .map_err(|error| format!("cannot read the scenario {scenario}: {error}"))?;
     let mut asked = String::new();
@@ -105,7 +114,7 @@ fn try_play(
     let scenario = Scenario::parse(&text)?;
     let part = scenario.part(role, bounce.parse()?, &asked)?;
     for step in part.script()? {
-        if let Some(code) = perform(&step, &asked, out)? {
+        if let Some(code) = perform(&step, (&asked, &served), out)? {
             return Ok(code);
         }
     }
@@ -132,7 +141,7 @@ fn nonce(prompt: &str) -> Option<&str> {
 /// Performs one step; a code ends the session with it.
 fn perform(
     step: &ScriptStep,
-    prompt: &str,
+    (prompt, served): (&str, &[(String, String)]),
     out: &mut dyn Write,
 ) -> Result<Option<u8>, Box<dyn std::error::Error>> {
     let mut used = |tool: &str, summary: &str, path: Option<&str>| {
@@ -169,6 +178,14 @@ fn perform(
             let output = Tool::new("sh").args(["-c", command]).output()?;
             say(out, &AgentEvent::ToolResult { tool: "run".to_owned(), ok: output.is_success() })?;
         }
+        ScriptStep::Call { tool, arguments, answer } => {
+            used(tool, &arguments.to_string(), None)?;
+            let told = call(served, tool, arguments)?;
+            say(out, &AgentEvent::ToolResult { tool: tool.clone(), ok: !told.is_error })?;
+            if let Some(words) = answer.as_ref().filter(|words| !told.text.contains(*words)) {
+                return Err(format!("{tool} does not answer {words:?} but {}", told.text).into());
+            }
+        }
         ScriptStep::Sleep(time) => std::thread::sleep(*time),
         ScriptStep::Hang => loop {
             std::thread::park();
@@ -176,6 +193,20 @@ fn perform(
         ScriptStep::Exit(code) => return Ok(Some(*code)),
     }
     Ok(None)
+}
+
+/// Calls a tool of the session's own server.
+fn call(
+    served: &[(String, String)],
+    tool: &str,
+    arguments: &serde_json::Value,
+) -> Result<ToolAnswer, Box<dyn std::error::Error>> {
+    let remote = Remote::of_environment(served).ok_or("this session is served no tools")?;
+    let ask = Ask::Call { tool: tool.to_owned(), arguments: arguments.clone() };
+    match remote.ask(&ask, &|| false)? {
+        Told::Answer(answer) => Ok(answer),
+        _ => Err(format!("{tool} was refused").into()),
+    }
 }
 
 fn say(out: &mut dyn Write, event: &AgentEvent) -> io::Result<()> {

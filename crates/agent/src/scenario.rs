@@ -54,6 +54,9 @@ pub(crate) struct RawScriptStep {
     replace: Option<String>,
     delete: Option<String>,
     run: Option<String>,
+    call: Option<String>,
+    arguments: Option<serde_json::Value>,
+    answer: Option<String>,
     sleep_ms: Option<u64>,
     hang: Option<bool>,
     exit: Option<u8>,
@@ -75,6 +78,13 @@ pub(crate) enum ScriptStep {
     },
     Delete(String),
     Run(String),
+    /// Calls a tool that the session is served; the answer must contain the words, where there are
+    /// any.
+    Call {
+        tool: String,
+        arguments: serde_json::Value,
+        answer: Option<String>,
+    },
     Sleep(std::time::Duration),
     Hang,
     /// End at once with this code and no final message.
@@ -160,6 +170,10 @@ impl RawScriptStep {
             }
             Self { delete: Some(path), .. } => ScriptStep::Delete(inside(path)?),
             Self { run: Some(command), .. } => ScriptStep::Run(command),
+            Self { call: Some(tool), arguments, answer, .. } => {
+                let none = || serde_json::Value::Object(serde_json::Map::new());
+                ScriptStep::Call { tool, arguments: arguments.unwrap_or_else(none), answer }
+            }
             Self { sleep_ms: Some(millis), .. } => {
                 ScriptStep::Sleep(std::time::Duration::from_millis(millis))
             }
@@ -169,7 +183,7 @@ impl RawScriptStep {
             Self { edit: Some(_), .. } => return Err("edit needs find and replace"),
             _ => {
                 return Err("nothing to do: one of say, expect, write, edit, delete, run, \
-                            sleep_ms, hang, exit is needed");
+                            call, sleep_ms, hang, exit is needed");
             }
         };
         Ok(step)

@@ -26,6 +26,7 @@ mod setup;
 mod stopping;
 pub mod toolbox;
 
+pub use agents::leaders::cannot_lead;
 pub use agents::roles::RoleTerms;
 pub use base::credentials::Credentials;
 pub use base::cutoff::{BadSince, parse_since};
@@ -40,6 +41,10 @@ pub use events::corrections::CorrectionKind;
 pub use events::tail::{SkippedLine, Tail, TailItem, tail_events};
 pub use events::traces::{SentTraces, send_ended_runs, send_runs};
 pub use flows::starts::Starts;
+pub use flows::{
+    CampaignAsked, CampaignPhaseRow, CampaignQuestion, CampaignStatus, ChangeAsked, ChangedPhases,
+    PhaseEdit, campaign, campaign_status, change_campaign, resume_campaign,
+};
 pub use flows::{
     ExecAsked, FlowAnswer, FlowChild, FlowOptions, FlowQuestion, FlowReport, LintedLine,
     PhaseAsked, PromptLint, SentinelAsked, StageAsked, exec, lint_prompts, phase, resolve,
@@ -94,6 +99,7 @@ pub use setup::settings::{
     Setting, SettingChanged, SettingExplained, SettingRemoved, SettingsFile, change_setting,
     explain_setting, remove_setting, show_settings,
 };
+pub use spore_compose::LayerMode;
 pub use spore_investigate as investigation;
 pub use spore_pipeline::SourceForm;
 pub use spore_runs::{

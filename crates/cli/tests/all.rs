@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod agent_choice;
+mod agent_mode;
 mod agents;
 mod bad_input;
 mod briefs;
 mod bystander;
+mod campaign;
 mod canaries;
 mod cancel;
 mod checkup;

@@ -101,6 +101,81 @@ fn each_flow_to_begin_with_runs_to_its_end() {
     check(&env, "research-only", "full", "CODE USE RISK CONSOLIDATE");
 }
 
+/// What the campaign's own roles do; its one phase is an iteration.
+const CAMPAIGN: &str = r#"
+[[session]]
+role = "researcher"
+task = "notes/feature/research-code.md"
+bounce = 1
+final = "STAGE_RESEARCH_COMPLETE"
+steps = [{ write = "notes/feature/research-code.md", content = "the code\n" }]
+
+[[session]]
+role = "researcher"
+task = "notes/feature/research-use.md"
+bounce = 1
+final = "STAGE_RESEARCH_COMPLETE"
+steps = [{ write = "notes/feature/research-use.md", content = "its use\n" }]
+
+[[session]]
+role = "research-consolidator"
+task = "notes/feature/research.md"
+bounce = 1
+final = "STAGE_CONSOLIDATE_COMPLETE"
+steps = [{ write = "notes/feature/research.md", content = "all of it\n" }]
+
+[[session]]
+role = "sufficiency-judge"
+bounce = 1
+final = '''<sufficiency>{"sufficient": true, "gaps": [], "reason": "clear"}</sufficiency>
+STAGE_JUDGE_COMPLETE'''
+
+[[session]]
+role = "roadmap-writer"
+bounce = 1
+final = "STAGE_ROADMAP_COMPLETE"
+steps = [{ write = "notes/feature/roadmap.md", content = "one phase\n" }]
+
+[[session]]
+role = "decomposer"
+bounce = 1
+final = "STAGE_DECOMPOSE_COMPLETE"
+steps = [{ write = "notes/feature/phases.toml", content = '''[[phases]]
+name = "build"
+orchestrator = "iteration"
+target = "tabs: write 42"
+''' }]
+
+[[session]]
+role = "evaluator"
+bounce = 1
+final = '''<evaluation>{"verdict": "pass", "criteria": [{"criterion": "it says 42", "met": true, "evidence": "answer.txt:1"}]}</evaluation>
+STAGE_EVALUATE_COMPLETE'''
+"#;
+
+#[test]
+fn the_campaign_to_begin_with_runs_to_its_end() {
+    let env = scene();
+    env.write_at(&env.dir().join("parts.toml"), &format!("{CAMPAIGN}{PARTS}"));
+    let args = [
+        "campaign",
+        "run",
+        "feature",
+        "tabs",
+        "--backend",
+        "replay",
+        "--scenario",
+        "../parts.toml",
+    ];
+    let _ = env.spore(&args).code(3);
+    let told =
+        env.spore(&["resolve", &scenes::newest_id(&env), "--approve", "--json"]).code(0).json();
+    assert_eq!(told["phases"][0]["sentinel_grade"], "PASS", "{told:#}");
+    let status = env.spore(&["campaign", "status", "--json"]).code(0).json();
+    assert_eq!(status["verified_changes"], 1, "{status:#}");
+    let _ = env.spore(&["prompt-lint"]).code(0);
+}
+
 #[test]
 fn flows_of_the_project_stay_as_they_are_and_hold_to_the_rule_of_prompts() {
     let env = scene();

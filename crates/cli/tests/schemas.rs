@@ -46,6 +46,8 @@ fn published() -> Vec<(&'static str, Value)> {
         ("runs-prune", schema::<spore_app::Pruned>("spore runs prune --json")),
         ("dashboard", schema::<spore_app::Dashboard>("spore dashboard --json")),
         ("health", schema::<spore_app::ProjectHealth>("spore health --json")),
+        ("campaign-status", schema::<spore_app::CampaignStatus>("spore campaign status --json")),
+        ("campaign-change", schema::<spore_app::ChangedPhases>("spore campaign change --json")),
     ]
 }
 

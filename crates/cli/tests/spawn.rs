@@ -80,7 +80,7 @@ fn a_role_that_nobody_describes_is_refused_with_those_that_there_are() {
     --- stdout
     --- stderr
     error: there is no role "reviewer"
-      try: known are auditor, coder, consolidator, decomposer, evaluator, operator, planner, research-consolidator, researcher, resolver, roadmap-writer, spec-writer, sufficiency-judge, summarizer, tester, verifier; write another one into .spore/agents/reviewer.md
+      try: known are auditor, coder, consolidator, decomposer, evaluator, leader, operator, planner, research-consolidator, researcher, resolver, roadmap-writer, spec-writer, sufficiency-judge, summarizer, tester, verifier; write another one into .spore/agents/reviewer.md
     "#);
     let near = env.spore(&with(&["--role", "verifer"])).code(64);
     assert!(near.stderr.contains("did you mean verifier?"), "{}", near.stderr);

@@ -116,6 +116,30 @@ pub fn summary_of(phase: &str, summary: &str) -> String {
     )
 }
 
+/// What a session is told that leads a layer: its parts, each with what is known of it beforehand.
+pub fn lead_prompt(
+    (name, about): (&str, &str),
+    (tool, part): (&str, &str),
+    parts: &[(String, String)],
+) -> String {
+    let list: String = parts
+        .iter()
+        .map(|(name, more)| match more.as_str() {
+            "" => format!("- {name}\n"),
+            more => format!("- {name} ({more})\n"),
+        })
+        .collect();
+    let about = match about.trim() {
+        "" => String::new(),
+        about => format!("\nWhat it is about, as it was asked for:\n\n{}", quotation(about)),
+    };
+    format!(
+        "Lead `{}` to its end: have each {part} run with `{tool}`, by its name.\n{about}\n\
+         Every {part}, as it is planned:\n\n{list}",
+        one_line(name)
+    )
+}
+
 /// What a coordinator has to say to an orchestrator that needs refinement, where no person has
 /// said anything better: what it asked for itself, as the task of the next attempt.
 pub(crate) fn resolution(phase: &str, end: &ChildEnd) -> String {

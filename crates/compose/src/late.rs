@@ -98,6 +98,8 @@ pub enum MadeFor {
     List { max_items: u32 },
     /// A plan.
     Plan { stage: String, max_stages: u32 },
+    /// The phases of a campaign.
+    Phases { max_phases: u32, target: String },
 }
 
 /// Returns whether a text is the artifact of the stage `name` and nothing else.

@@ -1,4 +1,4 @@
-//! Layers of runs: executor, orchestrator, coordinator and sentinel, as pure state machines.
+//! Layers of runs: executor, orchestrator, coordinator, campaign and sentinel, as pure state machines.
 //!
 //! A flow file names the parts, a plan is one call of them with every name looked up, and a
 //! machine leads the plan to its end: it is told how a child ended and says what is next.
@@ -10,7 +10,14 @@
 //!
 //! Nothing here touches a file, a clock, a thread or an agent: `app` performs the steps.
 
+mod block;
+mod campaign;
+mod campaign_answers;
+mod campaign_flows;
+mod campaign_plan;
+mod campaign_report;
 mod child;
+mod chosen;
 mod compress;
 mod documents;
 mod execution_report;
@@ -18,6 +25,7 @@ mod files;
 mod grade;
 mod late;
 mod manifest;
+mod mode;
 mod parts;
 mod phases;
 mod plan;
@@ -30,12 +38,24 @@ mod template;
 mod turn;
 mod wording;
 
+pub use campaign::{
+    Campaign, CampaignEnding, CampaignManifest, CampaignNext, CampaignPart, CampaignPhase,
+    CampaignPhaseStatus, CampaignRecord, CampaignStep, PhaseChange, RecordedChange, ReviewAnswer,
+    change_key, lead_key, review_key,
+};
+pub use campaign_answers::{EvaluatedCriterion, Evaluation, EvaluationIssue};
+pub use campaign_plan::{
+    CampaignGoal, CampaignPlan, CampaignTerms, DECISION, DomainPlan, EVALUATION, JUDGEMENT,
+    PhasesWork, PlanningPlan, ResearchPlan,
+};
+pub use campaign_report::{campaign_report, review_document};
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
+pub use chosen::{Chosen, ChosenRest, ChosenStep};
 pub use documents::{
-    StageWord, answer, complete_line, prompt, read_status, refinement, summary_of,
+    StageWord, answer, complete_line, lead_prompt, prompt, read_status, refinement, summary_of,
 };
 pub use execution_report::execution_report;
-pub use files::flow::{Flows, flow_keys};
+pub use files::flow::{Flows, campaign_names, flow_keys};
 pub use files::flow_file::FlowFile;
 pub use grade::Grade;
 pub use late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, read_items};
@@ -43,6 +63,7 @@ pub use manifest::{
     ArtifactMark, CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport,
     PhaseStatus, StageEntry, StageManifest,
 };
+pub use mode::LayerMode;
 pub use parts::{PartStep, Parts, PartsEnding, PartsNext};
 pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
 pub use plan::{

@@ -240,31 +240,12 @@ impl Phases {
 
     fn report(&self, at: usize) -> PhaseReport {
         let (plan, one) = (&self.plan.phases[at], &self.done[at]);
-        let orchestrators = one.ends.iter().enumerate().map(|(index, end)| OrchestratorEntry {
-            name: plan.orchestrator.orchestrator.clone(),
-            manifest: format!("{}/manifest.json", attempt_dir(at, &plan.name, index + 1)),
-            exit_code: end.outcome.exit_code(),
-            run: end.run,
-            commit: end.line.as_ref().map(|line| line.tip.clone()),
-        });
-        let last = one.ends.last();
-        let stages = || last.iter().flat_map(|end| &end.stages);
-        PhaseReport {
-            phase: plan.name.clone(),
-            status: match one.state {
-                PhaseState::Passed => PhaseStatus::Complete,
-                PhaseState::Failed(_) => PhaseStatus::Failure,
-                _ => PhaseStatus::Skipped,
-            },
-            exit_code: last.map(|end| end.outcome.exit_code()),
-            orchestrators: orchestrators.collect(),
-            artifacts: stages().filter_map(|stage| stage.artifact.clone()).collect(),
-            sentinel_grade: stages().filter_map(|stage| stage.grade).max(),
-            error: match one.state {
-                PhaseState::Failed(_) => last.map(ChildEnd::told),
-                _ => None,
-            },
-        }
+        let status = match one.state {
+            PhaseState::Passed => PhaseStatus::Complete,
+            PhaseState::Failed(_) => PhaseStatus::Failure,
+            _ => PhaseStatus::Skipped,
+        };
+        phase_report((at, plan), status, &one.ends)
     }
 
     /// Prepares another attempt. A stage's attempts count together, whether the phase or the
@@ -279,6 +260,8 @@ impl Phases {
     ) -> PhaseState {
         let spent = self.spent(at, end);
         let planned = plan.orchestrator.clone();
+        // What the layer above had to say holds for every attempt.
+        let resolution = resolution.or_else(|| planned.resolution.clone());
         // What is run again whole begins from where the branch is by then.
         let line = end.line.clone().filter(|_| !passed.is_empty());
         self.done[at].next = Some(OrchestratorPlan { spent, passed, line, resolution, ..planned });
@@ -354,6 +337,35 @@ impl Phases {
         }) {
             self.done[at].state = PhaseState::Skipped;
         }
+    }
+}
+
+/// What is told of a phase, by all its attempts that are over.
+pub(crate) fn phase_report(
+    (at, plan): (usize, &PhasePlan),
+    status: PhaseStatus,
+    ends: &[ChildEnd],
+) -> PhaseReport {
+    let orchestrators = ends.iter().enumerate().map(|(index, end)| OrchestratorEntry {
+        name: plan.orchestrator.orchestrator.clone(),
+        manifest: format!("{}/manifest.json", attempt_dir(at, &plan.name, index + 1)),
+        exit_code: end.outcome.exit_code(),
+        run: end.run,
+        commit: end.line.as_ref().map(|line| line.tip.clone()),
+    });
+    let last = ends.last();
+    let stages = || last.iter().flat_map(|end| &end.stages);
+    PhaseReport {
+        phase: plan.name.clone(),
+        status,
+        exit_code: last.map(|end| end.outcome.exit_code()),
+        orchestrators: orchestrators.collect(),
+        artifacts: stages().filter_map(|stage| stage.artifact.clone()).collect(),
+        sentinel_grade: stages().filter_map(|stage| stage.grade).max(),
+        error: match status {
+            PhaseStatus::Failure => last.map(ChildEnd::told),
+            PhaseStatus::Complete | PhaseStatus::Skipped => None,
+        },
     }
 }
 

@@ -17,6 +17,7 @@ use crate::files::flow_file::{FlowFile, PlacedValue, nearest};
 use crate::files::flow_stage::{ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, read_made};
 use crate::late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, is_artifact_of};
 use crate::manifest::StageEntry;
+use crate::mode::LayerMode;
 use crate::template;
 use crate::wording::Wording;
 
@@ -32,6 +33,10 @@ pub struct Habits {
     /// How many stages a plan that a stage made may have.
     pub max_planned: u32,
     pub max_rounds: u32,
+    /// How many phases a campaign's plan may have.
+    pub max_phases: u32,
+    /// How many rounds of healing a campaign has.
+    pub campaign_heals: u32,
 }
 
 /// One action of an executor on one target.
@@ -58,6 +63,13 @@ pub struct ExecPlan {
     /// The file that must be there afterwards, below the project's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<String>,
+    /// Whether it fails where it changed any file: a session that judges leaves its words alone.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub reads_only: bool,
+}
+
+fn is_not(it: &bool) -> bool {
+    !it
 }
 
 /// A whole verified run as one stage.
@@ -138,6 +150,9 @@ pub struct OrchestratorPlan {
     /// What the layer above has to say about it: a resolution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<String>,
+    /// Who says which stage is next.
+    #[serde(default, skip_serializing_if = "LayerMode::is_tool")]
+    pub mode: LayerMode,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -165,6 +180,9 @@ pub struct CoordinatorPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Usd>,
     pub phases: Vec<PhasePlan>,
+    /// Who says which phase is next.
+    #[serde(default, skip_serializing_if = "LayerMode::is_tool")]
+    pub mode: LayerMode,
 }
 
 /// Why the call names nothing that could be done.
@@ -211,6 +229,10 @@ pub enum PlanError {
     Outside { path: String },
     #[error("the phases of {coordinator} need a target, and none is given")]
     NoTarget { coordinator: String },
+    #[error("the campaign {campaign} needs a task, and none is given")]
+    NoTask { campaign: String },
+    #[error("cannot read the prompt of the domain {domain}: {problem}")]
+    NoPrompt { domain: String, problem: String },
 }
 
 fn meant(nearest: Option<&str>) -> String {
@@ -242,7 +264,11 @@ impl std::fmt::Display for FlowLayer {
     }
 }
 
-fn unknown<'k>(kind: &str, name: &str, known: impl Iterator<Item = &'k String>) -> PlanError {
+pub(crate) fn unknown<'k>(
+    kind: &str,
+    name: &str,
+    known: impl Iterator<Item = &'k String>,
+) -> PlanError {
     let known: Vec<&str> = known.map(String::as_str).collect();
     PlanError::Unknown {
         kind: kind.to_owned(),
@@ -324,6 +350,7 @@ impl Flows {
             passed: Vec::new(),
             line: None,
             resolution: None,
+            mode: one.mode,
         };
         Ok(plan)
     }
@@ -379,6 +406,7 @@ impl Flows {
             passed: Vec::new(),
             line: None,
             resolution: None,
+            mode: LayerMode::Tool,
         })
     }
 
@@ -406,10 +434,11 @@ impl Flows {
             max_parallel: one.max_parallel.unwrap_or(habits.max_parallel).max(1),
             budget: one.budget,
             phases: phases.collect::<Result<_, _>>()?,
+            mode: one.mode,
         })
     }
 
-    fn phase(
+    pub(crate) fn phase(
         &self,
         phase: &Phase,
         (target, resolver): (&Wording, Option<&str>),
@@ -538,12 +567,12 @@ impl Flows {
 }
 
 /// The texts of an exec that a stage may say otherwise than its executor.
-struct ExecTexts {
-    prompt: String,
-    artifact: Option<String>,
+pub(crate) struct ExecTexts {
+    pub(crate) prompt: String,
+    pub(crate) artifact: Option<String>,
 }
 
-fn exec_plan(
+pub(crate) fn exec_plan(
     name: &str,
     executor: &Executor,
     (action, target): (&str, &Wording),
@@ -575,6 +604,7 @@ fn exec_plan(
         max_turns: executor.max_turns,
         timeout: executor.timeout,
         artifact,
+        reads_only: false,
     })
 }
 

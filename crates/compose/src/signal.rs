@@ -50,6 +50,7 @@ pub fn layer(kind: RunKind) -> &'static str {
     match kind {
         RunKind::Stage => "orch",
         RunKind::Phase => "coord",
+        RunKind::Campaign => "monitor",
         RunKind::Sentinel => "sentinel",
         _ => "exec",
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::late::LateWords;
+use crate::mode::LayerMode;
 use crate::plan::{OrchestratorPlan, StagePlan, StageWork, is_inside};
 use crate::wording::{DataMissing, FlowData, Wording};
 
@@ -89,6 +90,7 @@ impl OrchestratorPlan {
             passed: Vec::new(),
             line: None,
             resolution: None,
+            mode: LayerMode::Tool,
         }
     }
 

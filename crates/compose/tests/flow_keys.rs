@@ -15,6 +15,8 @@ const HABITS: Habits = Habits {
     max_items: 50,
     max_planned: 20,
     max_rounds: 3,
+    max_phases: 8,
+    campaign_heals: 2,
 };
 
 /// A flow with a place for one more key in each of its tables.
@@ -43,6 +45,10 @@ target = "t"
 [[coordinators.c.phases]]
 name = "it"
 <phase>
+[campaigns.m]
+<campaign>
+[[campaigns.m.domains]]
+<domain>
 "#;
 
 /// What a table has to have, and its word for `key`.
@@ -50,6 +56,8 @@ fn usual(table: &str) -> Vec<(&'static str, &'static str)> {
     match table {
         "stage" => vec![("executor", r#""e""#)],
         "phase" => vec![("orchestrator", r#""o""#), ("target", r#""t""#)],
+        "campaign" => vec![("decomposer", r#""e""#)],
+        "domain" => vec![("name", r#""d""#), ("executor", r#""e""#)],
         _ => Vec::new(),
     }
 }
@@ -66,11 +74,17 @@ fn planned(table: &str, keys: &[(&str, &str)]) -> Result<Value, String> {
         all.iter().map(|(key, value)| format!("{key} = {value}\n")).collect::<String>()
     };
     let mut text = FLOW.to_owned();
-    for name in ["executor", "orchestrator", "stage", "coordinator", "phase"] {
+    for name in ["executor", "orchestrator", "stage", "coordinator", "phase", "campaign", "domain"]
+    {
         text = text.replace(&format!("<{name}>"), &lines(name));
     }
     let flows = Flows::read(&[FlowFile { path: "f.toml".into(), text }]);
     let flows = flows.map_err(|error| error.to_string())?;
+    if ["campaign", "domain"].contains(&table) {
+        let read = |path: &str| Ok(format!("by {path} for {{target}}"));
+        let plan = flows.campaign("m", Some("t"), &HABITS, &read);
+        return Ok(serde_json::to_value(plan.map_err(|error| error.to_string())?).unwrap());
+    }
     let plan = flows.phases("c", None, &HABITS).map_err(|error| error.to_string())?;
     Ok(serde_json::to_value(plan).unwrap())
 }
@@ -176,6 +190,29 @@ const CASES: &[KeyCase] = &[
     case("phase.resolve", "3", "@/phases/1/resolves"),
     case("phase.required", "false", "@/phases/1/required"),
     case("phase.budget_usd", "1", "@/phases/1/budget"),
+    case("orchestrator.mode", "\"agent\"", "@/phases/1/orchestrator/mode"),
+    case("coordinator.mode", "\"agent\"", "@/mode"),
+    case("campaign.description", "\"why\"", "@/description"),
+    case("campaign.consolidator", "\"e\"", "@/research/consolidator"),
+    case("campaign.judge", "\"e\"", "@/research/judge"),
+    KeyCase {
+        key: "campaign.max_rounds",
+        value: "7",
+        beside: &[("judge", "\"e\"")],
+        changes: "@/research/max_rounds",
+    },
+    case("campaign.max_parallel", "1", "@/research/max_parallel"),
+    case("campaign.roadmap", "\"e\"", "@/planning/roadmap"),
+    case("campaign.max_phases", "2", "@/planning/max_phases"),
+    case("campaign.review", "false", "@/review"),
+    case("campaign.heal", "0", "@/terms/heals"),
+    case("campaign.decide", "\"e\"", "@/decide"),
+    case("campaign.evaluator", "\"e\"", "@/evaluator"),
+    case("campaign.ends_with", "\"plan\"", "@/ends_with"),
+    case("campaign.budget_usd", "2", "@/budget"),
+    case("campaign.mode", "\"agent\"", "@/mode"),
+    case("domain.action", "\"LOOK\"", "@/research/domains/0/exec/action"),
+    case("domain.prompt_file", "\"p.md\"", "@/research/domains/0/exec/prompt"),
 ];
 
 /// Keys that name or hold other things: `what_names_or_holds_other_things_is_looked_up`.
@@ -193,6 +230,11 @@ const NAMES: &[&str] = &[
     "phase.name",
     "phase.orchestrator",
     "phase.modifier",
+    "campaign.domains",
+    "campaign.decomposer",
+    "campaign.coordinator",
+    "domain.name",
+    "domain.executor",
 ];
 
 #[test]
@@ -225,6 +267,45 @@ fn every_key_changes_what_is_planned_where_it_says_so() {
         let strays: Vec<&String> = found.iter().filter(|path| !is_own(path)).collect();
         assert!(strays.is_empty(), "{} changes {strays:?}, too", one.key);
     }
+}
+
+/// What a campaign names is looked up, and a key that would have no effect is refused with its line.
+#[test]
+fn a_campaign_that_cannot_be_is_refused_in_words() {
+    let told = |table: &str, keys: &[(&str, &str)]| planned(table, keys).unwrap_err();
+    for (key, value, problem) in [
+        ("decomposer", "\"none\"", "there is no executor \"none\""),
+        ("judge", "\"none\"", "there is no executor \"none\""),
+        ("coordinator", "\"c\"", "do not go together"),
+        ("max_rounds", "2", "is without `judge`"),
+        ("ends_with", "\"never\"", "there is no end \"never\""),
+        ("mode", "\"both\"", "there is no mode \"both\""),
+        ("dragons", "1", "dragons"),
+    ] {
+        let error = told("campaign", &[(key, value)]);
+        assert!(error.contains(problem) && error.contains("f.toml:"), "{key}: {error}");
+    }
+    let error = told("campaign", &[("ends_with", "\"research\"")]);
+    assert!(error.contains("is without a plan"), "{error}");
+    let error = told("campaign", &[("ends_with", "\"plan\""), ("evaluator", "\"e\"")]);
+    assert!(error.contains("is without phases"), "{error}");
+    let error = told("domain", &[("name", "\"judge\""), ("executor", "\"e\"")]);
+    assert!(error.contains("is a name that is taken already"), "{error}");
+    let error = told("domain", &[("executor", "\"none\"")]);
+    assert!(error.contains("there is no executor"), "{error}");
+    // Phases that are known from the start.
+    let flow = "[executors.e]\nrole = \"r\"\n[orchestrators.o]\nstages = [{ name = \"A\", executor = \"e\" }]\n\
+                [coordinators.c]\nphases = [{ name = \"NAME\", orchestrator = \"o\", target = \"t\" }]\n\
+                [campaigns.m]\ncoordinator = \"c\"\n";
+    let read = |name: &str| {
+        let text = flow.replace("NAME", name);
+        Flows::read(&[FlowFile { path: "f.toml".into(), text }])
+    };
+    let none = |_: &str| Err("no".to_owned());
+    let plan = read("p").unwrap().campaign("m", None, &HABITS, &none).unwrap();
+    assert_eq!(plan.coordinator.unwrap().phases.len(), 1);
+    let error = read("research-x").unwrap_err().to_string();
+    assert!(error.contains("a campaign has for itself"), "{error}");
 }
 
 #[test]

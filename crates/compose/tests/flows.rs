@@ -14,6 +14,8 @@ const HABITS: Habits = Habits {
     max_items: 50,
     max_planned: 20,
     max_rounds: 3,
+    max_phases: 8,
+    campaign_heals: 2,
 };
 
 fn sample(name: &str) -> FlowFile {

@@ -96,6 +96,7 @@ pub struct FlowConfig {
     pub exec_depth: u32,
     pub stage_depth: u32,
     pub phase_depth: u32,
+    pub campaign_depth: u32,
     pub at_depth: String,
     pub heals: u32,
     pub retries: u32,
@@ -104,6 +105,8 @@ pub struct FlowConfig {
     pub max_items: u32,
     pub max_planned: u32,
     pub max_rounds: u32,
+    pub max_phases: u32,
+    pub campaign_heals: u32,
     pub diagnosis_bytes: u64,
 }
 

@@ -152,6 +152,7 @@ impl Entries<'_> {
             exec_depth: self.positive("flows.exec_depth")?,
             stage_depth: self.positive("flows.stage_depth")?,
             phase_depth: self.positive("flows.phase_depth")?,
+            campaign_depth: self.positive("flows.campaign_depth")?,
             at_depth: self.word("flows.at_depth", &["abort", "compress", "escalate"])?,
             heals: self.count("flows.heals")?,
             retries: self.count("flows.retries")?,
@@ -160,6 +161,8 @@ impl Entries<'_> {
             max_items: self.positive("flows.max_items")?,
             max_planned: self.positive("flows.max_planned")?,
             max_rounds: self.positive("flows.max_rounds")?,
+            max_phases: self.positive("flows.max_phases")?,
+            campaign_heals: self.count("flows.campaign_heals")?,
             diagnosis_bytes: self.bytes("flows.diagnosis_bytes")?,
         })
     }

@@ -15,6 +15,8 @@ pub(crate) const NOTHING: &str = "-";
 pub struct Expectations {
     #[serde(rename = "case")]
     pub cases: Vec<ConformanceCase>,
+    /// Which agents may lead a layer of a flow, and who takes their own tools away.
+    pub leads: BTreeMap<String, Cell>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

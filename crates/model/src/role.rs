@@ -41,13 +41,15 @@ pub enum ToolGroup {
     Investigation,
     /// The tools of memory's own sessions, which each kind has its own of.
     Memory,
+    /// Runs the parts of a layer that the session leads, and nothing else.
+    Layers,
 }
 
 /// What one role may use.
 pub type ToolGroups = BTreeSet<ToolGroup>;
 
 impl ToolGroup {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Read,
         Self::Search,
         Self::Write,
@@ -62,6 +64,7 @@ impl ToolGroup {
         Self::Flags,
         Self::Investigation,
         Self::Memory,
+        Self::Layers,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -80,6 +83,7 @@ impl ToolGroup {
             Self::Flags => "flags",
             Self::Investigation => "investigation",
             Self::Memory => "memory",
+            Self::Layers => "layers",
         }
     }
 
@@ -100,7 +104,8 @@ impl ToolGroup {
             | Self::Nodes
             | Self::Flags
             | Self::Investigation
-            | Self::Memory => true,
+            | Self::Memory
+            | Self::Layers => true,
         }
     }
 }

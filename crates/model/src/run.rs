@@ -28,6 +28,8 @@ pub enum RunKind {
     Stage,
     /// L3 of a flow: a coordinator's phases.
     Phase,
+    /// L4 of a flow: research, a plan, phases, healing and an evaluation.
+    Campaign,
     /// Cycles of the project's checks, graded.
     Sentinel,
     /// Verified work on a branch that moved on: the two together, checked anew.
@@ -45,7 +47,7 @@ pub enum RunKind {
 }
 
 impl RunKind {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Orchestrate,
         Self::Solo,
         Self::Bounce,
@@ -55,6 +57,7 @@ impl RunKind {
         Self::Exec,
         Self::Stage,
         Self::Phase,
+        Self::Campaign,
         Self::Sentinel,
         Self::Merge,
         Self::Race,
@@ -75,6 +78,7 @@ impl RunKind {
             Self::Exec => "exec",
             Self::Stage => "stage",
             Self::Phase => "phase",
+            Self::Campaign => "campaign",
             Self::Sentinel => "sentinel",
             Self::Merge => "merge",
             Self::Race => "race",

@@ -15,6 +15,9 @@ pub struct NextStep {
     pub until: Option<Timestamp>,
 }
 
+/// How the reason of a campaign begins whose plan a person has to look at.
+pub const REVIEW: &str = "a person is to look at the phases";
+
 /// Returns what to do about `run`; nothing where it works or is well over.
 pub(crate) fn next_step(
     run: &Run,
@@ -44,8 +47,15 @@ pub(crate) fn next_step(
         RunStatus::ParkedHuman if reason.contains("it reached its budget") => {
             step("give it more to spend", format!("{resume} --budget +5"))
         }
+        RunStatus::ParkedHuman if run.kind == RunKind::Campaign && is_review(reason) => step(
+            "look at the phases, then say yes or what to change",
+            format!("spore resolve {id} --approve"),
+        ),
         RunStatus::ParkedHuman
-            if matches!(run.kind, RunKind::Exec | RunKind::Stage | RunKind::Phase) =>
+            if matches!(
+                run.kind,
+                RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign
+            ) =>
         {
             step("answer it", format!("spore resolve {id} --file ANSWER.md"))
         }
@@ -61,6 +71,11 @@ pub(crate) fn next_step(
         }
         _ => None,
     }
+}
+
+/// A campaign that waits for a look at its plan says so in these words.
+fn is_review(reason: &str) -> bool {
+    reason.starts_with(REVIEW)
 }
 
 fn is_signed_out(reason: &str) -> bool {

@@ -29,7 +29,7 @@ mod telemetry;
 mod timeline;
 mod waiting;
 
-pub use advice::NextStep;
+pub use advice::{NextStep, REVIEW};
 pub use applied::{Applied, Apply, UnknownApply};
 pub use books::sessions_below;
 pub use bootstrap::{Difference, difference_of_arms};

@@ -30,7 +30,11 @@ impl Declared {
     pub fn proposes(&self) -> bool {
         !matches!(
             self.group,
-            ToolGroup::Graph | ToolGroup::Commands | ToolGroup::Investigation | ToolGroup::Memory
+            ToolGroup::Graph
+                | ToolGroup::Commands
+                | ToolGroup::Investigation
+                | ToolGroup::Memory
+                | ToolGroup::Layers
         )
     }
 }

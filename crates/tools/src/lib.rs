@@ -21,6 +21,7 @@ mod files;
 pub mod graph;
 mod grep;
 pub mod investigation;
+pub mod layers;
 pub mod memory;
 mod registry;
 pub mod remote;

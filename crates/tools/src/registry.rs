@@ -39,6 +39,7 @@ pub fn names_of(group: ToolGroup) -> Vec<String> {
         ToolGroup::Checks | ToolGroup::Shell => &["run"],
         ToolGroup::Investigation => return crate::investigation::names(),
         ToolGroup::Memory => return crate::memory::names(),
+        ToolGroup::Layers => return crate::layers::names(),
         served => {
             let tools = graph::declared_for(&ToolGroups::from([served]));
             return tools.into_iter().map(|tool| tool.name).collect();

@@ -205,7 +205,12 @@ impl Remote {
             true => Reach::Submit,
             false if declared.proposes() => Reach::Propose,
             // A pass cannot do without them, however small its model's window is.
-            false if matches!(declared.group, ToolGroup::Investigation | ToolGroup::Memory) => {
+            false
+                if matches!(
+                    declared.group,
+                    ToolGroup::Investigation | ToolGroup::Memory | ToolGroup::Layers
+                ) =>
+            {
                 Reach::Search
             }
             false => Reach::Read,

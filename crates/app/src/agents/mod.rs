@@ -7,6 +7,7 @@
 
 pub(crate) mod backends;
 pub(crate) mod known;
+pub(crate) mod leaders;
 pub(crate) mod prices;
 pub(crate) mod ready;
 pub(crate) mod roles;

@@ -40,7 +40,7 @@ const CONFIG: &str = "\
 
 /// The flows that a project can begin with, by the name of their file. The first has what the
 /// others use.
-const FLOWS: [(&str, &str); 7] = [
+const FLOWS: [(&str, &str); 8] = [
     ("executors", include_str!("../../../../assets/flows/executors.toml")),
     ("big-feature", include_str!("../../../../assets/flows/big-feature.toml")),
     ("iteration", include_str!("../../../../assets/flows/iteration.toml")),
@@ -48,6 +48,7 @@ const FLOWS: [(&str, &str); 7] = [
     ("chores", include_str!("../../../../assets/flows/chores.toml")),
     ("planning-only", include_str!("../../../../assets/flows/planning-only.toml")),
     ("research-only", include_str!("../../../../assets/flows/research-only.toml")),
+    ("feature", include_str!("../../../../assets/flows/feature.toml")),
 ];
 
 /// Creates what is missing and touches nothing that is there.

@@ -14,12 +14,13 @@ const RESEARCH_CONSOLIDATOR: &str =
 const SUFFICIENCY_JUDGE: &str = include_str!("../../../../assets/roles/sufficiency-judge.md");
 const PLANNER: &str = include_str!("../../../../assets/roles/planner.md");
 const ROADMAP_WRITER: &str = include_str!("../../../../assets/roles/roadmap-writer.md");
+const LEADER: &str = include_str!("../../../../assets/roles/leader.md");
 const DECOMPOSER: &str = include_str!("../../../../assets/roles/decomposer.md");
 const EVALUATOR: &str = include_str!("../../../../assets/roles/evaluator.md");
 const RESOLVER: &str = include_str!("../../../../assets/roles/resolver.md");
 
 /// The roles that need no file of the project.
-pub(crate) const BUILT_IN: [(&str, &str); 16] = [
+pub(crate) const BUILT_IN: [(&str, &str); 17] = [
     ("coder", CODER),
     ("verifier", VERIFIER),
     ("summarizer", SUMMARIZER),
@@ -36,4 +37,5 @@ pub(crate) const BUILT_IN: [(&str, &str); 16] = [
     ("decomposer", DECOMPOSER),
     ("evaluator", EVALUATOR),
     ("resolver", RESOLVER),
+    ("leader", LEADER),
 ];

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spore_compose::{OrchestratorPlan, PlannedWork};
+use spore_compose::{CoordinatorPlan, OrchestratorPlan, PhasesWork, PlannedWork};
 use spore_config::Config;
 use spore_model::{
     Allowance, BudgetId, BudgetTree, CommitId, Exhausted, Outcome, Run, RunId, RunKind, SourceKind,
@@ -50,7 +50,23 @@ pub(crate) struct ActiveFlow<'a> {
     pub(crate) session_dir: Option<PathBuf>,
     /// Reads a plan that a stage made.
     pub(crate) planner: &'a Planner<'a>,
+    /// Reads the phases that a campaign's decomposer made.
+    pub(crate) phase_planner: &'a PhasePlanner<'a>,
+    /// Who leads its layers in agent mode.
+    pub(crate) leader: LeaderChoice,
 }
+
+/// Who leads the layers of a flow that sessions lead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LeaderChoice {
+    pub(crate) backend: String,
+    pub(crate) model: Option<String>,
+    pub(crate) scenario: Option<PathBuf>,
+}
+
+/// Reads phases that were made on the way, or says what is wrong with them.
+pub(crate) type PhasePlanner<'a> =
+    dyn Fn(&PhasesWork, String) -> Result<std::result::Result<CoordinatorPlan, String>> + Sync + 'a;
 
 /// Reads a plan that a stage made, or says what is wrong with it.
 pub(crate) type Planner<'a> = dyn Fn((&str, &PlannedWork), String) -> Result<std::result::Result<OrchestratorPlan, String>>
@@ -62,6 +78,9 @@ pub(crate) type Planner<'a> = dyn Fn((&str, &PlannedWork), String) -> Result<std
 pub(crate) struct PersonAnswer {
     pub(crate) to: RunId,
     pub(crate) words: String,
+    /// Whether the person said yes, and nothing else.
+    #[serde(default)]
+    pub(crate) approves: bool,
 }
 
 /// Where a layer stands in its flow.
@@ -213,7 +232,7 @@ impl ActiveFlow<'_> {
 /// What a tree of runs has cost so far, whatever its layers have summed up yet.
 pub(crate) fn spent(journal: &dyn Journal, run: &Run) -> Result<Usd> {
     match run.kind {
-        RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Sentinel => {
+        RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign | RunKind::Sentinel => {
             let below = journal.children(run.id)?;
             below.iter().map(|child| spent(journal, child)).sum()
         }

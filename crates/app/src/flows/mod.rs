@@ -1,4 +1,4 @@
-//! `spore exec`, `spore stage` and `spore phase`: layers of runs in tool mode.
+//! `spore exec`, `spore stage`, `spore phase` and `spore campaign`: layers of runs.
 //!
 //! A flow is an ordinary run whose children are ordinary runs, so listing, budgets, events and
 //! resume need not know that there are layers. Each layer is a pure machine of
@@ -10,11 +10,13 @@
 //! starts works in that session's directory, as a part of its work.
 
 mod branch;
+mod campaigns;
 mod checks;
 mod execs;
 mod flow;
 mod landing;
 mod layers;
+mod leading;
 mod lost;
 mod phases;
 mod projection;
@@ -41,20 +43,25 @@ use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, RunQuery};
 
 use branch::{FlowBranch, FlowSite};
+pub use campaigns::{
+    CampaignPhaseRow, CampaignQuestion, CampaignStatus, ChangeAsked, ChangedPhases, PhaseEdit,
+    campaign_status, change_campaign, resume_campaign,
+};
+use campaigns::{CampaignRest, CampaignWork};
 use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
-use flow::{ActiveFlow, LayerPlace, PersonAnswer, spent};
+use flow::{ActiveFlow, LayerPlace, LeaderChoice, PersonAnswer, spent};
 use phases::{Coordinator, PhasesOver};
 pub use prompts::{LintedLine, PromptLint, lint_prompts};
 pub use questions::{FlowAnswer, FlowQuestion};
 use questions::{MoreSaid, open_questions};
-pub use requests::{ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
+pub use requests::{CampaignAsked, ExecAsked, FlowOptions, PhaseAsked, SentinelAsked, StageAsked};
 use requests::{FlowSettings, Planned, depth, plan};
 use stages::{Orchestrator, StagesOver};
 use told::FlowRest;
 pub use told::{FlowChild, FlowReport};
 
-use crate::agents::ready;
+use crate::agents::{leaders, ready};
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{HeldRun, claim, read_settings, reopen, unclaimed};
@@ -155,6 +162,19 @@ pub(crate) fn sentinel_within(
     start(around, &asked.options, Some(bounds), |ready| plan::sentinel(ready, &asked), progress)
 }
 
+/// Runs a campaign. A session cannot have one run for it: what it starts is a part of its work, and
+/// a campaign is led by people.
+pub fn campaign(
+    around: &Surroundings,
+    asked: &CampaignAsked,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    match ParentSession::of(around) {
+        Some(parent) => parent.start("campaign", asked, around, progress),
+        None => start(around, &asked.options, None, |ready| plan::campaign(ready, asked), progress),
+    }
+}
+
 /// Checks the work as it is: goes on with a sentinel that waits and was asked for the same, else
 /// begins one.
 pub fn sentinel(
@@ -210,7 +230,13 @@ fn start(
             None => Enforcement::find(around, &config, backend)?.notes,
         },
     };
+    // Each layer that a session leads is one level of sessions more.
+    let leads = planned.leads();
+    if leads > 0 {
+        leaders::refuse_unless_leads(backend)?;
+    }
     let limit = options.max_depth.unwrap_or_else(|| planned.depth_limit(&config));
+    let limit = limit.saturating_sub(leads);
     let ancestry = depth::within_limit(around, &config, limit)?;
     let planned = depth::fitted(planned, &config, ancestry.nesting, progress);
     planned.refuse_missing(around, &workspace, &config)?;
@@ -254,7 +280,7 @@ pub(crate) fn resume(
     more: Option<Usd>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
-    let said = MoreSaid { budget: more, answer: None };
+    let said = MoreSaid { budget: more, answers: Vec::new() };
     go_on(around, workspace, run, said, progress)?;
     let config = workspace.config(around, &[])?;
     report::report(workspace, &workspace.journal(&config)?, run.id)
@@ -275,7 +301,8 @@ pub fn resolve(
     if !run.is_open() {
         return Err(report::is_over(&run));
     }
-    let asks = matches!(run.kind, RunKind::Exec | RunKind::Stage | RunKind::Phase);
+    let asks =
+        matches!(run.kind, RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign);
     if !asks || run.park != Some(Park::Human) {
         return Err(asks_nothing(&run));
     }
@@ -284,16 +311,23 @@ pub fn resolve(
     if asked.is_empty() {
         asked = questions_of_run(&journal, &run, &part, &settings)?;
     }
-    let [question] = asked.as_slice() else {
-        return Err(match asked.is_empty() {
-            true => asks_nothing(&run),
-            false => asks_more_than_one(&run, &asked),
-        });
-    };
+    // What a campaign has collected is put as one question, and answered as one.
+    let is_collected = run.kind == RunKind::Campaign && part.id == run.id;
+    match asked.len() {
+        0 => return Err(asks_nothing(&run)),
+        1 => {}
+        _ if is_collected => {}
+        _ => return Err(asks_more_than_one(&run, &asked)),
+    }
     let words = without_keys(around, &answer.words()?, "the answer", progress);
-    let to = question.asker.unwrap_or(question.run);
-    let answer = Some(PersonAnswer { to, words });
-    go_on(around, &workspace, &run, MoreSaid { budget: None, answer }, progress)
+    let approves = *answer == FlowAnswer::Approve;
+    let said = asked.iter().map(|question| PersonAnswer {
+        to: question.asker.unwrap_or(question.run),
+        words: words.clone(),
+        approves,
+    });
+    let said = MoreSaid { budget: None, answers: said.collect() };
+    go_on(around, &workspace, &run, said, progress)
 }
 
 /// Returns what the part that is named left behind, where it is over and asked.
@@ -335,7 +369,7 @@ fn go_on(
     let held = HeldRun::take(around, workspace, run.id)?;
     let (config, journal) = (&held.config, &held.journal);
     let mut settings: FlowSettings = read_settings(run)?;
-    settings.answers.extend(said.answer);
+    settings.answers.extend(said.answers);
     if let Some(more) = said.budget {
         settings.budget += more;
         settings.raised += more;
@@ -415,6 +449,20 @@ fn work(
             let ready = requests::Ready { around, workspace, config, options, bounds };
             plan::made(&ready, (name, work), text)
         },
+        phase_planner: &|work, text| {
+            let (options, bounds) = (&settings.options, None);
+            let ready = requests::Ready { around, workspace, config, options, bounds };
+            plan::made_phases(&ready, work, text, &[])
+        },
+        leader: LeaderChoice {
+            backend: settings
+                .options
+                .backend
+                .clone()
+                .unwrap_or_else(|| config.orchestrate.backend.clone()),
+            model: settings.options.model.clone(),
+            scenario: settings.options.scenario.clone(),
+        },
         branch: FlowBranch::of(workspace, &settings.site)?,
         own_dir: match &settings.site {
             FlowSite::Session { dir, .. } => dir.clone(),
@@ -479,6 +527,16 @@ fn lead(
                 }
                 PhasesOver::Parked(parked) => Ok(waiting(parked)),
             }
+        }
+        Planned::Campaign { plan } => {
+            let campaign = CampaignWork { ground, place, plan: (**plan).clone() };
+            let over = campaign.work(progress)?;
+            let told = serde_json::to_value(&over.manifest).map_err(bug)?;
+            let (outcome, parked) = match over.rest {
+                CampaignRest::Ended(outcome) => (outcome, None),
+                CampaignRest::Parked(parked) => (parked.outcome, Some(parked)),
+            };
+            Ok(FlowRest { outcome, parked, told })
         }
         Planned::Sentinel { max_cycles, checks, judges, alone } => {
             let (max_cycles, settings) = (*max_cycles, (**checks).clone());

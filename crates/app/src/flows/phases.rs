@@ -3,10 +3,11 @@
 //! One thread leads: it begins steps, feeds the machine and writes results. Each phase that is
 //! under way has a thread of its own, and tells the leading one what is worth telling.
 
+mod led;
 mod resolver;
 mod session_files;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
@@ -15,7 +16,8 @@ use spore_compose::{
     PhasesEnding, attempt_dir, phase_dir, refinement,
 };
 use spore_model::{
-    Begun, BudgetId, CommitId, EffectClass, Outcome, Park, RunKind, RunState, StepKey, Ticket, Usd,
+    Begun, BudgetId, CommitId, EffectClass, Outcome, Park, Run, RunKind, RunState, StepKey, Ticket,
+    Usd,
 };
 
 use resolver::{PhaseResolver, Resolved};
@@ -59,9 +61,15 @@ impl Progress for Caller {
 impl Coordinator<'_> {
     /// Leads the phases to their end, or to where they have to wait.
     pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<PhasesOver> {
+        let names: Vec<&str> = self.plan.phases.iter().map(|phase| &*phase.name).collect();
+        let task = Some(format!("{}: {}", self.plan.coordinator, names.join(", ")));
+        let details = Run { task, ..self.ground.blank(self.place.run, RunKind::Phase) };
+        self.ground.open(&self.place, RunKind::Phase, &details)?;
+        self.ground.recall_landings(&self.place, &names)?;
+        if !self.plan.mode.is_tool() {
+            return self.led(progress);
+        }
         let mut machine = Phases::new(self.plan.clone());
-        let phases: Vec<&str> = self.plan.phases.iter().map(|phase| &*phase.name).collect();
-        self.ground.recall_landings(&self.place, &phases)?;
         let walk = SessionWalk::begin(self.ground, &self.place, &self.plan)?;
         self.run_all(&mut machine, &walk, progress)?;
         match machine.rest() {
@@ -199,7 +207,7 @@ impl Coordinator<'_> {
             parent: Some(self.place.run),
             attempt,
             name: name.clone(),
-            dir: dir.into(),
+            dir: self.place.dir.join(dir),
             depth: self.place.depth + 1,
             budget,
         }))
@@ -320,11 +328,16 @@ impl Coordinator<'_> {
         Ok(())
     }
 
+    /// Where its files are: the flow's own directory, or a part of it below a campaign.
+    fn dir(&self) -> PathBuf {
+        self.ground.dir().join(&self.place.dir)
+    }
+
     fn finish(&self, ending: &PhasesEnding, walk: &SessionWalk<'_>) -> Result<()> {
         let ground = self.ground;
         walk.complete(ending)?;
-        ground.write_json(&ground.dir().join("manifest.json"), &ending.manifest)?;
-        let path = ground.path_of(Path::new("manifest.json"));
+        ground.write_json(&self.dir().join("manifest.json"), &ending.manifest)?;
+        let path = ground.path_of(&self.place.dir.join("manifest.json"));
         let told = LayerEnding {
             outcome: ending.outcome,
             reason: Some(&ending.reason),
@@ -348,16 +361,16 @@ impl Coordinator<'_> {
         let ground = self.ground;
         for (at, report) in machine.settled() {
             let Some(last) = report.orchestrators.last() else { continue };
-            let dir = ground.dir().join(phase_dir(at, &report.phase));
+            let dir = self.dir().join(phase_dir(at, &report.phase));
             ground.write_json(&dir.join("report.json"), &report)?;
-            let manifest = ground.dir().join(&last.manifest);
+            let manifest = self.dir().join(&last.manifest);
             if let Ok(text) = spore_effects::files::read_text(manifest) {
                 ground.write(&dir.join("manifest.json"), &text)?;
             }
             if matches!(report.exit_code, Some(10 | 11)) {
                 self.keep_request(at, &report)?;
             }
-            let path = ground.path_of(Path::new(&last.manifest));
+            let path = ground.path_of(&self.place.dir.join(&last.manifest));
             ground.signal(last.run, &report.phase, &ground.pointer(&path))?;
         }
         Ok(())

@@ -94,7 +94,8 @@ impl ActiveFlow<'_> {
     }
 
     fn lines_of(&self, run: &Run, lines: &mut Vec<String>) -> Result<()> {
-        let layers = [RunKind::Exec, RunKind::Stage, RunKind::Phase, RunKind::Sentinel];
+        let layers =
+            [RunKind::Exec, RunKind::Stage, RunKind::Phase, RunKind::Campaign, RunKind::Sentinel];
         if !layers.contains(&run.kind) && run.kind != RunKind::Orchestrate {
             return Ok(());
         }

@@ -6,7 +6,7 @@
 //! or to the run that is over and left a question behind.
 
 use serde::{Deserialize, Serialize};
-use spore_compose::{ChildEnd, SignalPointer, refinement};
+use spore_compose::{ChildEnd, SignalPointer, refinement, review_key};
 use spore_model::{Fault, Outcome, Park, Run, RunId, RunKind, RunState, StepKey, Usd};
 use spore_store::{Journal, RunChange};
 
@@ -15,6 +15,9 @@ use crate::base::error::bug;
 use crate::base::step::recorded;
 use crate::session::booking::SessionBooking;
 use crate::{Error, Result};
+
+/// The name under which the step of a review plans whom an answer is addressed to.
+pub(crate) const ASKER: &str = "asker";
 
 /// What was asked.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -112,8 +115,12 @@ impl ActiveFlow<'_> {
     }
 
     pub(crate) fn answer_to(&self, asker: RunId) -> Option<&str> {
-        let mut answers = self.answers.iter().rev();
-        answers.find(|answer| answer.to == asker).map(|answer| answer.words.as_str())
+        self.person_said(asker).map(|answer| answer.words.as_str())
+    }
+
+    /// Returns the newest answer of a person to `asker`.
+    pub(crate) fn person_said(&self, asker: RunId) -> Option<&PersonAnswer> {
+        self.answers.iter().rev().find(|answer| answer.to == asker)
     }
 
     /// Returns all that people answered to the sessions of an exec, oldest first.
@@ -171,6 +178,11 @@ fn collect(
             });
         }
     };
+    if run.kind == RunKind::Campaign
+        && let Some(question) = open_review(journal, run)?
+    {
+        note(run, question);
+    }
     if run.kind == RunKind::Exec {
         if let Some(question) = last_question(journal, run.id)? {
             note(run, question);
@@ -189,6 +201,26 @@ fn collect(
         collect(journal, child, answers, found)?;
     }
     Ok(())
+}
+
+/// Returns the look at a plan that a campaign waits for, if it does.
+fn open_review(journal: &dyn Journal, run: &Run) -> Result<Option<Question>> {
+    for revision in 0.. {
+        let Some(step) = journal.step(run.id, &review_key(revision))? else {
+            match revision {
+                // Only phases that were known from the start have no version.
+                0 => continue,
+                _ => break,
+            }
+        };
+        if step.result.is_none() {
+            let planned = step.intent.get(ASKER).and_then(|id| id.as_str());
+            let asker = planned.and_then(|id| id.parse().ok()).unwrap_or(run.id);
+            let reason = run.reason.clone().unwrap_or_default();
+            return Ok(Some(Question { outcome: Outcome::NeedsHuman, reason, asker }));
+        }
+    }
+    Ok(None)
 }
 
 /// What a person says to a flow that asked.
@@ -218,5 +250,5 @@ impl FlowAnswer {
 #[derive(Default)]
 pub(crate) struct MoreSaid {
     pub(crate) budget: Option<Usd>,
-    pub(crate) answer: Option<PersonAnswer>,
+    pub(crate) answers: Vec<PersonAnswer>,
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use spore_compose::{
-    CoordinatorPlan, ExecPlan, FlowFile, FlowLayer, Flows, Habits, OrchestratorPlan, PlanError,
-    StageWork,
+    CampaignPlan, CoordinatorPlan, ExecPlan, FlowFile, FlowLayer, Flows, Habits, LayerMode,
+    OrchestratorPlan, PlanError, StageWork,
 };
 use spore_config::Config;
 use spore_effects::files::paths_in;
@@ -55,6 +55,12 @@ pub struct FlowOptions {
     /// Where manifests, signals and reports go, in place of the run's own directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_dir: Option<PathBuf>,
+    /// Who leads the layer that is called, where the call says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<LayerMode>,
+    /// A file of flows that is read beside those of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -79,6 +85,15 @@ pub struct PhaseAsked {
     /// What its phases work on, where they leave that to the call.
     #[serde(default)]
     pub target: Option<String>,
+    pub options: FlowOptions,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CampaignAsked {
+    /// A campaign of the project, or a file that defines one.
+    pub name: String,
+    #[serde(default)]
+    pub task: Option<String>,
     pub options: FlowOptions,
 }
 
@@ -110,6 +125,7 @@ impl FlowOptions {
             apply: None,
             // Files that a session names are its own to write.
             session_dir: None,
+            flow_file: None,
             ..self.clone()
         })
     }
@@ -163,6 +179,9 @@ pub(crate) enum Planned {
     Phase {
         plan: CoordinatorPlan,
     },
+    Campaign {
+        plan: Box<CampaignPlan>,
+    },
     Sentinel {
         max_cycles: u32,
         checks: Box<RunSettings>,
@@ -180,6 +199,7 @@ impl Planned {
             Self::Exec { .. } => RunKind::Exec,
             Self::Stage { .. } => RunKind::Stage,
             Self::Phase { .. } => RunKind::Phase,
+            Self::Campaign { .. } => RunKind::Campaign,
             Self::Sentinel { .. } => RunKind::Sentinel,
         }
     }
@@ -193,6 +213,10 @@ impl Planned {
             ),
             Self::Stage { plan } => (plan.orchestrator.clone(), plan.title()),
             Self::Phase { plan } => (plan.coordinator.clone(), plan.title()),
+            Self::Campaign { plan } => (
+                plan.campaign.clone(),
+                format!("{}: {}", plan.campaign, spore_plain::line_within(&plan.task, 200)),
+            ),
             Self::Sentinel { checks, .. } => {
                 let names: Vec<&str> = checks.gates.iter().map(|gate| &*gate.name).collect();
                 ("checks".to_owned(), format!("check the project: {}", names.join(", ")))
@@ -203,6 +227,7 @@ impl Planned {
     pub(crate) fn budget(&self) -> Option<Usd> {
         match self {
             Self::Phase { plan } => plan.budget,
+            Self::Campaign { plan } => plan.budget,
             _ => None,
         }
     }
@@ -212,6 +237,7 @@ impl Planned {
             Self::Exec { .. } => config.flows.exec_depth,
             Self::Stage { .. } => config.flows.stage_depth,
             Self::Phase { .. } => config.flows.phase_depth,
+            Self::Campaign { .. } => config.flows.campaign_depth,
             Self::Sentinel { judges: Some(_), .. } => config.flows.stage_depth,
             // It starts no session.
             Self::Sentinel { .. } => u32::MAX,
@@ -247,6 +273,7 @@ impl Planned {
             Self::Exec { .. } | Self::Sentinel { .. } => true,
             Self::Stage { plan } => is_exec(plan),
             Self::Phase { plan } => plan.phases.iter().all(|phase| is_exec(&phase.orchestrator)),
+            Self::Campaign { .. } => false,
         };
         if fits {
             return Ok(());
@@ -305,6 +332,23 @@ impl Planned {
         }
     }
 
+    /// How many of its layers, one above the other, are led by a session.
+    pub(crate) fn leads(&self) -> u32 {
+        let is_led = |mode: LayerMode| u32::from(!mode.is_tool());
+        let stages = |plan: &CoordinatorPlan| {
+            let most = plan.phases.iter().map(|phase| is_led(phase.orchestrator.mode)).max();
+            is_led(plan.mode) + most.unwrap_or(0)
+        };
+        match self {
+            Self::Stage { plan } => is_led(plan.mode),
+            Self::Phase { plan } => stages(plan),
+            Self::Campaign { plan } => {
+                is_led(plan.mode) + plan.coordinator.as_ref().map_or(0, stages)
+            }
+            Self::Exec { .. } | Self::Sentinel { .. } => 0,
+        }
+    }
+
     /// Returns whether any agent works in it.
     pub(crate) fn starts_sessions(&self) -> bool {
         !self.agents().is_empty()
@@ -319,14 +363,20 @@ impl Planned {
         let of_stages = |plan: &OrchestratorPlan| {
             plan.stages.iter().filter_map(|stage| of_work(&stage.work)).collect::<Vec<_>>()
         };
+        let of_phases = |plan: &CoordinatorPlan| {
+            let resolvers = plan.phases.iter().filter_map(|phase| phase.resolver.as_ref());
+            let resolvers = resolvers.map(|one| (one.backend.clone(), one.scenario.clone()));
+            let stages = plan.phases.iter().flat_map(|phase| of_stages(&phase.orchestrator));
+            stages.chain(resolvers).collect::<Vec<_>>()
+        };
         match self {
             Self::Exec { plan } => vec![(plan.backend.clone(), plan.scenario.clone())],
             Self::Stage { plan } => of_stages(plan),
-            Self::Phase { plan } => {
-                let resolvers = plan.phases.iter().filter_map(|phase| phase.resolver.as_ref());
-                let resolvers = resolvers.map(|one| (one.backend.clone(), one.scenario.clone()));
-                let stages = plan.phases.iter().flat_map(|phase| of_stages(&phase.orchestrator));
-                stages.chain(resolvers).collect()
+            Self::Phase { plan } => of_phases(plan),
+            Self::Campaign { plan } => {
+                let own = plan.execs().into_iter();
+                let own = own.map(|exec| (exec.backend.clone(), exec.scenario.clone()));
+                own.chain(plan.coordinator.iter().flat_map(of_phases)).collect()
             }
             Self::Sentinel { judges, .. } => {
                 judges.iter().map(|one| (one.backend.clone(), one.scenario.clone())).collect()
@@ -356,6 +406,8 @@ impl Ready<'_> {
             max_items: flows.max_items,
             max_planned: flows.max_planned,
             max_rounds: flows.max_rounds,
+            max_phases: flows.max_phases,
+            campaign_heals: flows.campaign_heals,
         }
     }
 
@@ -387,6 +439,16 @@ impl Ready<'_> {
         format!("\n\n## Extra context\n\n{}", spore_plain::fenced("text", text.trim_end()))
     }
 
+    fn fill_phases(&self, plan: &mut CoordinatorPlan) -> Result<()> {
+        for phase in &mut plan.phases {
+            self.fill(&mut phase.orchestrator)?;
+            if let Some(resolver) = &mut phase.resolver {
+                self.fill_exec(resolver)?;
+            }
+        }
+        Ok(())
+    }
+
     fn fill(&self, plan: &mut OrchestratorPlan) -> Result<()> {
         for stage in &mut plan.stages {
             match &mut stage.work {
@@ -406,14 +468,20 @@ impl Ready<'_> {
 }
 
 pub(crate) mod plan {
-    use spore_compose::{OrchestratorPlan, PlannedWork};
+    use spore_compose::{CoordinatorPlan, OrchestratorPlan, PhasesWork, PlannedWork};
+    use spore_model::Fault;
 
     use super::{
-        ExecAsked, PhaseAsked, Planned, Ready, Result, SentinelAsked, StageAsked, flows,
-        unplannable,
+        CampaignAsked, ExecAsked, PhaseAsked, Planned, Ready, Result, SentinelAsked, StageAsked,
+        flows, only_campaign, unplannable,
     };
+    use crate::Error;
 
     pub(crate) fn exec(ready: &Ready<'_>, asked: &ExecAsked) -> Result<Planned> {
+        if ready.options.mode.is_some_and(|mode| !mode.is_tool()) {
+            return Err(Error::new(Fault::Usage, "an executor is one session by itself")
+                .hint("`--mode agent` is for the layers above: stage, phase and campaign"));
+        }
         let flows = flows(ready)?;
         let mut plan =
             flows.exec(&asked.name, &asked.action, &asked.target).map_err(unplannable)?;
@@ -427,6 +495,7 @@ pub(crate) mod plan {
         let planned = flows.stages(&asked.name, &asked.modifier, &asked.target, &ready.habits());
         let mut plan = planned.map_err(unplannable)?;
         ready.fill(&mut plan)?;
+        plan.mode = ready.options.mode.unwrap_or(plan.mode);
         Ok(Planned::Stage { plan })
     }
 
@@ -434,13 +503,49 @@ pub(crate) mod plan {
         let flows = flows(ready)?;
         let target = asked.target.as_deref();
         let mut plan = flows.phases(&asked.name, target, &ready.habits()).map_err(unplannable)?;
-        for phase in &mut plan.phases {
-            ready.fill(&mut phase.orchestrator)?;
-            if let Some(resolver) = &mut phase.resolver {
-                ready.fill_exec(resolver)?;
-            }
-        }
+        ready.fill_phases(&mut plan)?;
+        plan.mode = ready.options.mode.unwrap_or(plan.mode);
         Ok(Planned::Phase { plan })
+    }
+
+    pub(crate) fn campaign(ready: &Ready<'_>, asked: &CampaignAsked) -> Result<Planned> {
+        let (flows, root) = (flows(ready)?, ready.workspace.root());
+        let name = match &ready.options.flow_file {
+            Some(file) => only_campaign(file)?,
+            None => asked.name.clone(),
+        };
+        let read = |path: &str| {
+            let text = spore_effects::files::read_text(root.join(path));
+            text.map_err(|error| format!("{}: {error}", spore_plain::line_within(path, 200)))
+        };
+        let planned = flows.campaign(&name, asked.task.as_deref(), &ready.habits(), &read);
+        let mut plan = planned.map_err(unplannable)?;
+        for exec in plan.execs_mut() {
+            ready.fill_exec(exec)?;
+            exec.prompt.push_str(&ready.extra_context());
+        }
+        if let Some(known) = &mut plan.coordinator {
+            ready.fill_phases(known)?;
+        }
+        plan.mode = ready.options.mode.unwrap_or(plan.mode);
+        Ok(Planned::Campaign { plan: Box::new(plan) })
+    }
+
+    /// Plans phases that were made on the way, or says what is wrong with them. They may wait for
+    /// those of `there` as well.
+    pub(crate) fn made_phases(
+        ready: &Ready<'_>,
+        work: &PhasesWork,
+        text: String,
+        there: &[String],
+    ) -> Result<std::result::Result<CoordinatorPlan, String>> {
+        match flows(ready)?.made_phases(work, text, there, &ready.habits()) {
+            Ok(mut plan) => {
+                ready.fill_phases(&mut plan)?;
+                Ok(Ok(plan))
+            }
+            Err(error) => Ok(Err(error.to_string())),
+        }
     }
 
     /// Plans what a stage made a plan of, or says what is wrong with it.
@@ -515,6 +620,12 @@ fn flows(ready: &Ready<'_>) -> Result<Flows> {
     let mut paths = paths_in(&dir)
         .map_err(|error| Error::io(format!("cannot read {}", spore_plain::path(&dir)), error))?;
     paths.retain(|path| path.extension().is_some_and(|end| end == "toml" || end == "json"));
+    if let Some(own) = &options.flow_file {
+        let is_there = paths.iter().any(|path| path.canonicalize().ok().as_ref() == Some(own));
+        if !is_there {
+            paths.push(own.clone());
+        }
+    }
     let mut files = Vec::new();
     for path in paths {
         let text = spore_effects::files::read_text(&path).map_err(|error| {
@@ -534,6 +645,23 @@ fn flows(ready: &Ready<'_>) -> Result<Flows> {
     Ok(flows)
 }
 
+/// Returns the name of the campaign that a file defines.
+fn only_campaign(path: &Path) -> Result<String> {
+    let shown = spore_plain::path(path);
+    let text = spore_effects::files::read_text(path)
+        .map_err(|error| Error::io(format!("cannot read {shown}"), error))?;
+    let mut names = spore_compose::campaign_names(&FlowFile { path: path.to_owned(), text })?;
+    match (names.pop(), names.is_empty()) {
+        (Some(name), true) => Ok(name),
+        (Some(_), false) => {
+            Err(Error::new(Fault::Usage, format!("{shown} defines several campaigns"))
+                .hint("put it into .spore/flows, and name the one that is meant"))
+        }
+        (None, _) => Err(Error::new(Fault::Usage, format!("{shown} defines no campaign"))
+            .hint("a campaign is a table [campaigns.NAME]")),
+    }
+}
+
 fn unplannable(error: PlanError) -> Error {
     let hint = match &error {
         PlanError::Unknown { known, .. } if known.is_empty() => {
@@ -550,6 +678,10 @@ fn unplannable(error: PlanError) -> Error {
         PlanError::Outside { .. } => {
             "name a path below the project's root, without `..`".to_owned()
         }
+        PlanError::NoTask { campaign } => {
+            format!("say what it is about: spore campaign run {campaign} \"TASK\"")
+        }
+        PlanError::NoPrompt { .. } => "`prompt_file` is a path below the project's root".to_owned(),
         PlanError::NoTarget { coordinator } => {
             format!("name what they work on: spore phase {coordinator} TARGET")
         }

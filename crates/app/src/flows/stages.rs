@@ -1,6 +1,7 @@
 //! L2: an orchestrator's stages, each a child run of the layer below.
 
 mod fan_out;
+mod led;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -48,6 +49,9 @@ impl Orchestrator<'_> {
         let details =
             Run { task, base_commit, ..self.ground.blank(self.place.run, RunKind::Stage) };
         self.ground.open(&self.place, RunKind::Stage, &details)?;
+        if !self.plan.mode.is_tool() {
+            return self.led(progress);
+        }
         let mut machine = Stages::new(self.plan.clone());
         let mut projected = BTreeSet::new();
         let mut tip = self.line().map(|line| line.tip);

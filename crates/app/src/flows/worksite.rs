@@ -94,6 +94,10 @@ impl Worksite<'_> {
         }
         let repository = &self.branch.repository;
         let is_changed = tree != repository.tree_of(self.start)?;
+        if is_changed && self.plan.reads_only {
+            self.keep_left(&tree, 1)?;
+            return Ok(failed("it changed files, and was to change none".to_owned()));
+        }
         let commit = match is_changed {
             true => self.commit(&tree, said, ticket)?,
             false => self.start.clone(),

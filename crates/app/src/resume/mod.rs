@@ -46,7 +46,7 @@ pub fn resume(
             let budget = budget_of(&run, asked.more_budget)?;
             crate::run::resume::go_on(around, &workspace, &run, budget, progress)
         }
-        RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Sentinel => {
+        RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign | RunKind::Sentinel => {
             crate::flows::resume(around, &workspace, &run, asked.more_budget, progress)
         }
         RunKind::Spawn => {
@@ -76,6 +76,7 @@ const fn is_resumable(kind: RunKind) -> bool {
             | RunKind::Exec
             | RunKind::Stage
             | RunKind::Phase
+            | RunKind::Campaign
             | RunKind::Sentinel
             | RunKind::Spawn
             | RunKind::Memory

@@ -341,7 +341,7 @@ impl ServedSession {
                 _ => ToolAnswer::error("no command can be run for this session"),
             };
         }
-        if matches!(tool.group, ToolGroup::Investigation | ToolGroup::Memory) {
+        if matches!(tool.group, ToolGroup::Investigation | ToolGroup::Memory | ToolGroup::Layers) {
             let none = || ToolAnswer::error("this session has no such tools");
             return self.commands.as_ref().map_or_else(none, |own| own.call(name, arguments));
         }

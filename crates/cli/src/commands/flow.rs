@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use spore_app::{Apply, Error, FlowOptions, FlowQuestion, FlowReport, Result, Surroundings};
+use spore_app::{
+    Apply, Error, FlowOptions, FlowQuestion, FlowReport, LayerMode, Result, Surroundings,
+};
+
 use spore_model::{RunStatus, Usd};
 use spore_plain::{ends_within, line, line_within};
 
@@ -42,6 +45,9 @@ pub(crate) struct FlowArgs {
     /// Where manifests, signals and reports go; transcripts stay with the run
     #[arg(long, value_name = "DIR")]
     session_dir: Option<PathBuf>,
+    /// Who leads the layer that is called: tool, or agent for a session that calls the layer below
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<LayerMode>,
     /// Tell what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -66,8 +72,14 @@ impl FlowArgs {
             budget: self.budget,
             max_depth: self.max_depth,
             apply: self.apply,
+            mode: self.mode,
+            flow_file: None,
         })
     }
+}
+
+fn mode(word: &str) -> std::result::Result<LayerMode, String> {
+    LayerMode::named(word).ok_or_else(|| format!("it is one of {}", LayerMode::WORDS.join(", ")))
 }
 
 /// Reads a file that a person names.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod batch;
+mod campaign;
 mod config;
 mod context;
 mod dashboard;
@@ -132,6 +133,8 @@ enum SporeCommand {
     Exec(exec::ExecArgs),
     Stage(stage::StageArgs),
     Phase(phase::PhaseArgs),
+    #[command(subcommand)]
+    Campaign(campaign::CampaignCommand),
     Sentinel(sentinel::SentinelArgs),
     #[command(subcommand)]
     Agents(agents::AgentsCommand),
@@ -181,6 +184,7 @@ impl SporeCommand {
             | Self::Exec(_)
             | Self::Stage(_)
             | Self::Phase(_)
+            | Self::Campaign(_)
             | Self::Sentinel(_)
             | Self::Investigate(_)
             | Self::Memory(_) => true,
@@ -213,6 +217,7 @@ fn dispatch(ui: &mut Ui, around: &Surroundings, command: &SporeCommand) -> Resul
         SporeCommand::Exec(args) => exec::run(ui, around, args),
         SporeCommand::Stage(args) => stage::run(ui, around, args),
         SporeCommand::Phase(args) => phase::run(ui, around, args),
+        SporeCommand::Campaign(command) => campaign::run(ui, around, command),
         SporeCommand::Sentinel(args) => sentinel::run(ui, around, args),
         SporeCommand::Agents(command) => agents::run(ui, around, command),
         SporeCommand::Config(command) => config::run(ui, around, command),

@@ -1,11 +1,15 @@
 //! What a project wrote into `.spore/flows/*.toml` and `*.json`: executors, orchestrators,
-//! coordinators.
+//! coordinators, campaigns.
 //!
 //! All files together are one set of names, so a coordinator may use an orchestrator of
 //! another file. Every key has an effect, and what a key names must exist: both are found out
 //! when the files are read, not when a phase is reached an hour later.
 
+mod campaigns;
 mod check;
+mod made_phases;
+
+pub(crate) use made_phases::MadeLimits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,12 +18,14 @@ use std::time::Duration;
 use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 
+use crate::files::flow_campaign::{CAMPAIGN_KEYS, CAMPAIGN_MODE, CampaignDefinition, DOMAIN_KEYS};
 use crate::files::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
 use crate::files::flow_stage::{
     BUILT_IN, EXECUTOR_KEYS, ORCHESTRATE_KEYS, PLANNED_KEYS, ROUND_KEYS, SESSION_KEYS, STAGE_KEYS,
     Stage,
 };
-use crate::files::flow_text::{HoleData, filled, needs, plain, without_ending};
+use crate::files::flow_text::{HoleData, filled, needs, plain, read_mode, without_ending};
+use crate::mode::LayerMode;
 
 /// The action of an executor that is asked for a resolution.
 pub(crate) const RESOLVE: &str = "RESOLVE";
@@ -32,6 +38,7 @@ pub struct Flows {
     pub(crate) executors: BTreeMap<String, Executor>,
     pub(crate) orchestrators: BTreeMap<String, OrchestratorDefinition>,
     pub(crate) coordinators: BTreeMap<String, CoordinatorDefinition>,
+    pub(crate) campaigns: BTreeMap<String, CampaignDefinition>,
 }
 
 /// L1: one kind of work, bound to a role and a prompt.
@@ -58,6 +65,7 @@ pub(crate) struct OrchestratorDefinition {
     pub(crate) description: Option<String>,
     pub(crate) stages: Vec<Stage>,
     pub(crate) modifiers: Vec<Modifier>,
+    pub(crate) mode: LayerMode,
 }
 
 /// Which stages a word means.
@@ -85,6 +93,7 @@ pub(crate) struct CoordinatorDefinition {
     pub(crate) budget: Option<Usd>,
     /// The executor that is asked where a phase needs refinement.
     pub(crate) resolver: Option<PlacedValue<String>>,
+    pub(crate) mode: LayerMode,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -117,7 +126,7 @@ impl Flows {
     }
 
     fn take_all(&mut self, whole: &FlowSection<'_>) -> Result<(), ConfigError> {
-        whole.only(&["executors", "orchestrators", "coordinators"])?;
+        whole.only(&["executors", "orchestrators", "coordinators", "campaigns"])?;
         for (name, section) in whole.named("executors")? {
             refuse_built_in(&name, &section)?;
             let (executor, place) = (Executor::read(&section)?, &section.place);
@@ -128,6 +137,10 @@ impl Flows {
         }
         for (name, section) in whole.named("coordinators")? {
             self.take_coordinator(name, &section)?;
+        }
+        for (name, section) in whole.named("campaigns")? {
+            let (one, place) = (CampaignDefinition::read(&section)?, &section.place);
+            add(&mut self.campaigns, name, one, "campaign", place, |one| &one.place)?;
         }
         Ok(())
     }
@@ -168,6 +181,13 @@ impl Flows {
         let (one, place) = (CoordinatorDefinition::read(section)?, &section.place);
         add(&mut self.coordinators, name, one, "coordinator", place, |one| &one.place)
     }
+}
+
+/// Returns the names of the campaigns that a file defines.
+pub fn campaign_names(file: &FlowFile) -> Result<Vec<String>, ConfigError> {
+    let root = file.node()?;
+    let whole = FlowSection::whole(file, root.entries().unwrap_or_default());
+    Ok(whole.named("campaigns")?.into_iter().map(|(name, _)| name).collect())
 }
 
 /// Returns whether a file is one flow, as the configs of other tools are, and not a set of them.
@@ -260,7 +280,8 @@ impl OrchestratorDefinition {
             return Err(needs(section, "at least one [[stages]]"));
         }
         let description = plain(section.text("description")?);
-        Ok(Self { place: section.place.clone(), description, stages: own, modifiers })
+        let (place, mode) = (section.place.clone(), read_mode(section)?);
+        Ok(Self { place, description, stages: own, modifiers, mode })
     }
 }
 
@@ -305,9 +326,10 @@ const OWN_EXECUTOR_KEYS: [&str; 10] = [
     "timeout",
     "artifact",
 ];
-const ORCHESTRATOR_KEYS: [&str; 5] = ["name", "description", "executor", "stages", "modifiers"];
-const COORDINATOR_KEYS: [&str; 6] =
-    ["name", "description", "phases", "max_parallel", "budget_usd", "resolver"];
+const ORCHESTRATOR_KEYS: [&str; 6] =
+    ["name", "description", "executor", "stages", "modifiers", "mode"];
+const COORDINATOR_KEYS: [&str; 7] =
+    ["name", "description", "phases", "max_parallel", "budget_usd", "resolver", "mode"];
 const PHASE_KEYS: [&str; 9] = [
     "name",
     "orchestrator",
@@ -326,12 +348,15 @@ pub fn flow_keys() -> BTreeSet<String> {
     let stage: [&[&str]; 6] =
         [&STAGE_KEYS, &SESSION_KEYS, &EXECUTOR_KEYS, &ROUND_KEYS, &ORCHESTRATE_KEYS, &PLANNED_KEYS];
     let stage = stage.concat();
-    let tables: [(&str, &[&str]); 5] = [
+    let tables: [(&str, &[&str]); 8] = [
         ("executor", &OWN_EXECUTOR_KEYS),
         ("orchestrator", &ORCHESTRATOR_KEYS),
         ("stage", &stage),
         ("coordinator", &COORDINATOR_KEYS),
         ("phase", &PHASE_KEYS),
+        ("campaign", &CAMPAIGN_KEYS),
+        ("campaign", &[CAMPAIGN_MODE]),
+        ("domain", &DOMAIN_KEYS),
     ];
     let keys =
         tables.into_iter().flat_map(|(table, keys)| keys.iter().map(move |key| (table, key)));
@@ -353,6 +378,7 @@ impl CoordinatorDefinition {
             max_parallel: section.count("max_parallel", 1)?,
             budget: section.dollars("budget_usd")?,
             resolver: section.text("resolver")?,
+            mode: read_mode(section)?,
         })
     }
 }

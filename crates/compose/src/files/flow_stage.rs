@@ -143,6 +143,15 @@ pub(crate) fn read_made(file: &FlowFile, most: u32) -> Result<Vec<Stage>, Config
     let root = file.node()?;
     let whole = FlowSection::whole(file, root.entries().unwrap_or_default());
     whole.only(&["stages"])?;
+    read_made_stages(&whole, file.place(Some(0..0)), most)
+}
+
+/// Reads the stages of one table of a plan that an agent made.
+pub(crate) fn read_made_stages(
+    whole: &FlowSection<'_>,
+    place: SettingPlace,
+    most: u32,
+) -> Result<Vec<Stage>, ConfigError> {
     let sections = whole.each("stages")?;
     let bad = |place: &SettingPlace, problem: String| ConfigError::BadValue {
         place: place.clone(),
@@ -150,7 +159,7 @@ pub(crate) fn read_made(file: &FlowFile, most: u32) -> Result<Vec<Stage>, Config
         problem,
     };
     if sections.is_empty() {
-        return Err(bad(&file.place(Some(0..0)), "needs at least one stage".to_owned()));
+        return Err(bad(&place, "needs at least one stage".to_owned()));
     }
     if let Some(over) = sections.get(most as usize) {
         let count = sections.len();

@@ -3,6 +3,7 @@
 use spore_config::ConfigError;
 
 use crate::files::flow_file::{FlowSection, PlacedValue, nearest};
+use crate::mode::LayerMode;
 use crate::template;
 use crate::wording::DataHole;
 
@@ -68,4 +69,34 @@ pub(crate) fn plain(spot: Option<PlacedValue<String>>) -> Option<String> {
 pub(crate) fn without_ending(name: PlacedValue<String>) -> PlacedValue<String> {
     let value = name.value.strip_suffix(".py").unwrap_or(&name.value).to_owned();
     PlacedValue { value, ..name }
+}
+
+/// Refuses a word that is not among those there are.
+pub(crate) fn known(
+    spot: &PlacedValue<String>,
+    key: &str,
+    kind: &str,
+    there: &[&str],
+) -> Result<(), ConfigError> {
+    if there.contains(&spot.value.as_str()) {
+        return Ok(());
+    }
+    let meant = nearest(&spot.value, there).map(|name| format!("; did you mean {name}?"));
+    let problem = format!("there is no {kind} {:?}{}", spot.value, meant.unwrap_or_default());
+    Err(wrong(spot, key, &format!("is wrong: {problem}")))
+}
+
+pub(crate) fn wrong(spot: &PlacedValue<String>, key: &str, problem: &str) -> ConfigError {
+    ConfigError::BadValue {
+        place: spot.place.clone(),
+        key: key.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+/// Reads who leads a layer.
+pub(crate) fn read_mode(section: &FlowSection<'_>) -> Result<LayerMode, ConfigError> {
+    let Some(mode) = section.text("mode")? else { return Ok(LayerMode::Tool) };
+    known(&mode, &format!("{}.mode", section.path), "mode", &LayerMode::WORDS)?;
+    Ok(LayerMode::named(&mode.value).unwrap_or_default())
 }

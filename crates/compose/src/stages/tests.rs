@@ -23,6 +23,7 @@ fn stage(name: &str) -> StagePlan {
             max_turns: None,
             timeout: None,
             artifact: None,
+            reads_only: false,
         }),
         heals: 2,
         retries: 1,
@@ -49,6 +50,7 @@ pub(crate) fn plan(stages: Vec<StagePlan>) -> OrchestratorPlan {
         passed: Vec::new(),
         line: None,
         resolution: None,
+        mode: crate::mode::LayerMode::Tool,
     }
 }
 

@@ -225,7 +225,12 @@ fn events(
             if ["run.resumed", "session.lost"].contains(&kind) || lost.contains(about) {
                 continue;
             }
-            *keys.entry(format!("{kind} of {about}")).or_default() += 1;
+            // A run may wait for one thing after another, and for each of them once.
+            let what = match kind {
+                "run.parked" => event["payload"]["reason"].to_string(),
+                _ => String::new(),
+            };
+            *keys.entry(format!("{kind} of {about} {what}")).or_default() += 1;
             // A real agent that goes on in its conversation calls no tool again whose result it
             // has: which tools were used is spread over two sessions, like what they cost.
             if (traits.foreign || traits.goes_on) && kind == "tools.used" {
@@ -313,7 +318,7 @@ fn files(
                 ".live-report" => sorted(&content),
                 "execution-report.md" if traits.parallel => sorted(&content),
                 // Which of two that work at once is over first is chance.
-                _ if traits.parallel && name.starts_with("checkpoints/") => String::new(),
+                _ if traits.parallel && name.contains("checkpoints/") => String::new(),
                 "landing.json" | "in-place.json" => without_commit(&content).to_string(),
                 // What a session is told that another one left before it was cut off.
                 _ if name.ends_with("task.md") => {
@@ -322,7 +327,7 @@ fn files(
                 }
                 _ => content,
             };
-            let name = if name.starts_with("checkpoints/") { plain(&name) } else { name };
+            let name = if name.contains("checkpoints/") { plain(&name) } else { name };
             found.insert(name, content);
         }
     }

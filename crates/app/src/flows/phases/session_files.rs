@@ -5,7 +5,7 @@
 //! and the states go on from there. What it says must be on record, too: where the two differ the
 //! journal is right, and the checkpoint is made anew.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spore_compose::{
@@ -23,6 +23,8 @@ use crate::{Error, Result};
 pub(crate) struct SessionWalk<'a> {
     ground: &'a ActiveFlow<'a>,
     run: RunId,
+    /// Where the coordinator's files are, below the flow's.
+    dir: PathBuf,
     total: u32,
     started: Timestamp,
     at: Mutex<WalkedTo>,
@@ -51,7 +53,8 @@ impl<'a> SessionWalk<'a> {
             at.last = Some(format!("checkpoints/{file}"));
         }
         let total = u32::try_from(plan.phases.len()).map_err(bug)?;
-        let walk = Self { ground, run: place.run, total, started, at: Mutex::new(at) };
+        let dir = place.dir.clone();
+        let walk = Self { ground, run: place.run, dir, total, started, at: Mutex::new(at) };
         walk.write(&walk.at())?;
         Ok(walk)
     }
@@ -95,7 +98,7 @@ impl<'a> SessionWalk<'a> {
             // Of several that are over at once, the last tells of all.
             let checkpoint = self.checkpoint(machine, &reports, number as usize)?;
             let file = format!("checkpoints/{}", checkpoint.file());
-            self.ground.write_json(&self.ground.dir().join(&file), &checkpoint)?;
+            self.ground.write_json(&self.path(&file), &checkpoint)?;
             (at.last, at.passed) = (Some(file), number);
             self.go(&mut at, SessionState::Checkpoint(number))?;
         }
@@ -109,7 +112,7 @@ impl<'a> SessionWalk<'a> {
         let mut timeline = Vec::new();
         ground.timeline(&run, &mut timeline)?;
         let report = execution_report(&run, ending, &timeline);
-        ground.write(&ground.dir().join("execution-report.md"), &report)?;
+        ground.write(&self.path("execution-report.md"), &report)?;
         let mut at = self.at();
         match at.state {
             SessionState::Complete => Ok(()),
@@ -135,7 +138,7 @@ impl<'a> SessionWalk<'a> {
         Ok(Checkpoint {
             checkpoint_version: CHECKPOINT_VERSION,
             created_at,
-            session_dir: ground.path_of(Path::new("")).trim_end_matches('/').to_owned(),
+            session_dir: ground.path_of(&self.dir).trim_end_matches('/').to_owned(),
             trace_id: ground.trace.clone(),
             completed_phases: over.iter().map(CompletedPhase::from).collect(),
             pending_phases: all.filter(|name| !is_over(name)).collect(),
@@ -160,7 +163,11 @@ impl<'a> SessionWalk<'a> {
             depth_used: nesting.depth + 1,
             depth_max: nesting.limit,
         };
-        self.ground.write(&self.ground.dir().join(".session-state"), &record.text())
+        self.ground.write(&self.path(".session-state"), &record.text())
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.ground.dir().join(&self.dir).join(file)
     }
 
     fn at(&self) -> MutexGuard<'_, WalkedTo> {
@@ -174,7 +181,8 @@ fn newest(
     place: &LayerPlace,
     plan: &CoordinatorPlan,
 ) -> Result<Option<(String, Checkpoint)>> {
-    let mut files: Vec<PathBuf> = paths_in(&ground.dir().join("checkpoints")).unwrap_or_default();
+    let mut files: Vec<PathBuf> =
+        paths_in(&ground.dir().join(&place.dir).join("checkpoints")).unwrap_or_default();
     files.sort_by_key(|path| number_of(path));
     while let Some(path) = files.pop() {
         let read =

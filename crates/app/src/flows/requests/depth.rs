@@ -34,6 +34,10 @@ pub(crate) fn fitted(
         Planned::Phase { plan } => {
             plan.phases.iter_mut().map(|phase| &mut phase.orchestrator).collect()
         }
+        Planned::Campaign { plan } => {
+            let known = plan.coordinator.iter_mut().flat_map(|known| &mut known.phases);
+            known.map(|phase| &mut phase.orchestrator).collect()
+        }
         Planned::Exec { .. } | Planned::Sentinel { .. } => Vec::new(),
     };
     for plan in plans {

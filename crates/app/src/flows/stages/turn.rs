@@ -1,7 +1,8 @@
 //! The turn of one stage: its work, and whether what it left is what later stages take it for.
 
 use spore_compose::{
-    ChildEnd, Diagnosis, Grade, MadeFor, PlannedWork, RoundsPlan, StagePlan, StageWork, read_items,
+    ChildEnd, Diagnosis, Grade, MadeFor, PhasesWork, PlannedWork, RoundsPlan, StagePlan, StageWork,
+    read_items,
 };
 use spore_model::{CommitId, Fault, Outcome};
 
@@ -62,6 +63,11 @@ impl StageTurn<'_> {
                 let target = self.plan.name.clone();
                 let work = PlannedWork { plan: path.clone(), target, max_stages: *max_stages };
                 (self.ground.planner)((stage, &work), text)?.err()
+            }
+            MadeFor::Phases { max_phases, target } => {
+                let (plan, target) = (path.clone(), target.clone());
+                let work = PhasesWork { plan, target, max_phases: *max_phases };
+                (self.ground.phase_planner)(&work, text)?.err()
             }
         };
         Ok(match problem {

@@ -8,8 +8,9 @@ use spore_config::ConfigError;
 use super::{
     CoordinatorDefinition, FULL, Flows, ModifierStages, OrchestratorDefinition, Phase, RESOLVE,
 };
-use crate::files::flow_file::{PlacedValue, nearest};
+use crate::files::flow_file::PlacedValue;
 use crate::files::flow_stage::{BUILT_IN, ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach};
+use crate::files::flow_text::{known, wrong};
 use crate::template;
 use crate::wording::{DataHole, Datum};
 
@@ -20,6 +21,9 @@ impl Flows {
         }
         for (name, coordinator) in &self.coordinators {
             self.check_coordinator(&format!("coordinators.{name}"), coordinator)?;
+        }
+        for (name, campaign) in &self.campaigns {
+            self.check_campaign(&format!("campaigns.{name}"), campaign)?;
         }
         Ok(())
     }
@@ -188,7 +192,21 @@ impl Flows {
         path: &str,
         one: &CoordinatorDefinition,
     ) -> Result<(), ConfigError> {
-        let all = &one.phases;
+        if let Some(resolver) = &one.resolver {
+            let key = format!("{path}.resolver");
+            let executors: Vec<&str> = self.executors.keys().map(String::as_str).collect();
+            known(resolver, &key, "executor", &executors)?;
+            let actions = self.executors.get(&resolver.value).map(|one| &one.actions);
+            if actions.is_some_and(|all| !all.is_empty() && !all.iter().any(|one| one == RESOLVE)) {
+                let problem = format!("is wrong: {} has no action {RESOLVE}", resolver.value);
+                return Err(wrong(resolver, &key, &problem));
+            }
+        }
+        self.check_phases(path, &one.phases)
+    }
+
+    /// Checks phases that wait for each other and for no others.
+    pub(crate) fn check_phases(&self, path: &str, all: &[Phase]) -> Result<(), ConfigError> {
         let orchestrators: Vec<&str> = self.orchestrators.keys().map(String::as_str).collect();
         let phases: Vec<&str> = all.iter().map(|phase| &*phase.name.value).collect();
         let mut seen = BTreeSet::new();
@@ -208,16 +226,6 @@ impl Flows {
             }
             for other in &phase.depends_on {
                 known(other, &format!("{key}.depends_on"), "phase", &phases)?;
-            }
-        }
-        if let Some(resolver) = &one.resolver {
-            let key = format!("{path}.resolver");
-            let executors: Vec<&str> = self.executors.keys().map(String::as_str).collect();
-            known(resolver, &key, "executor", &executors)?;
-            let actions = self.executors.get(&resolver.value).map(|one| &one.actions);
-            if actions.is_some_and(|all| !all.is_empty() && !all.iter().any(|one| one == RESOLVE)) {
-                let problem = format!("is wrong: {} has no action {RESOLVE}", resolver.value);
-                return Err(wrong(resolver, &key, &problem));
             }
         }
         refuse_circle(path, all)?;
@@ -324,28 +332,6 @@ fn refuse_circle(path: &str, phases: &[Phase]) -> Result<(), ConfigError> {
     Err(wrong(&first.name, &format!("{path}.phases.{}", first.name.value), &problem))
 }
 
-fn known(
-    spot: &PlacedValue<String>,
-    key: &str,
-    kind: &str,
-    there: &[&str],
-) -> Result<(), ConfigError> {
-    if there.contains(&spot.value.as_str()) {
-        return Ok(());
-    }
-    let meant = nearest(&spot.value, there).map(|name| format!("; did you mean {name}?"));
-    let problem = format!("there is no {kind} {:?}{}", spot.value, meant.unwrap_or_default());
-    Err(wrong(spot, key, &format!("is wrong: {problem}")))
-}
-
 fn twice(spot: &PlacedValue<String>) -> String {
     format!("has {:?} twice", spot.value)
-}
-
-fn wrong(spot: &PlacedValue<String>, key: &str, problem: &str) -> ConfigError {
-    ConfigError::BadValue {
-        place: spot.place.clone(),
-        key: key.to_owned(),
-        problem: problem.to_owned(),
-    }
 }

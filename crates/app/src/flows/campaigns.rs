@@ -1,0 +1,306 @@
+//! L4: a campaign, whose steps are coordinators, one after the other on one branch.
+//!
+//! The machine says what is next; here it is done, or found on record. A coordinator below a
+//! campaign is the same as one by itself, with files of its own and a share of the budget, so its
+//! sessions, landings and questions are what they are everywhere.
+
+mod change;
+mod led;
+mod record;
+mod status;
+
+use std::path::PathBuf;
+
+use spore_compose::{
+    Campaign, CampaignEnding, CampaignManifest, CampaignNext, CampaignPart, CampaignPlan,
+    CampaignRecord, CampaignStep, ChildEnd, CoordinatorPlan, Parked, ReviewAnswer, WorkLine,
+    campaign_report, review_document, review_key,
+};
+use spore_model::{
+    Begun, BudgetId, EffectClass, Outcome, Park, RunId, RunKind, RunState, Ticket, Usd,
+};
+use spore_runs::REVIEW;
+
+pub use change::{ChangeAsked, ChangedPhases, PhaseEdit, change_campaign};
+use record::{recorded_changes, recorded_lines};
+pub use status::{
+    CampaignPhaseRow, CampaignQuestion, CampaignStatus, campaign_status, resume_campaign,
+};
+
+use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
+use super::phases::{Coordinator, PhasesOver};
+use super::questions::{ASKER, FlowQuestion, open_questions};
+use crate::base::error::bug;
+use crate::base::step::Intent;
+use crate::{Progress, Result};
+
+/// A campaign at work.
+pub(crate) struct CampaignWork<'a> {
+    pub(crate) ground: &'a ActiveFlow<'a>,
+    pub(crate) place: LayerPlace,
+    pub(crate) plan: CampaignPlan,
+}
+
+/// How far a campaign came, and what it tells of itself there.
+pub(crate) struct CampaignOver {
+    pub(crate) rest: CampaignRest,
+    pub(crate) manifest: CampaignManifest,
+}
+
+pub(crate) enum CampaignRest {
+    Ended(Outcome),
+    Parked(Parked),
+}
+
+impl CampaignWork<'_> {
+    /// Leads the campaign to its end, or to where it has to wait.
+    pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<CampaignOver> {
+        let ground = self.ground;
+        let changes = recorded_changes(ground.journal, self.place.run)?;
+        let mut machine = Campaign::new(self.plan.clone(), changes);
+        self.recall()?;
+        let rest = loop {
+            let step = match machine.go_on() {
+                CampaignNext::Do(step) => step,
+                CampaignNext::Park(parked) => break CampaignRest::Parked(parked),
+            };
+            if let Some(rest) = self.step(&mut machine, step, progress)? {
+                break rest;
+            }
+            self.project(&machine)?;
+        };
+        self.project(&machine)?;
+        if let CampaignRest::Parked(parked) = &rest {
+            self.keep_questions(parked)?;
+        }
+        Ok(CampaignOver { rest, manifest: machine.manifest() })
+    }
+
+    /// Finds what is on the branch by the record, whatever phase is gone on with first.
+    fn recall(&self) -> Result<()> {
+        let Some(branch) = &self.ground.branch else { return Ok(()) };
+        let lines = recorded_lines(self.ground.journal, self.place.run)?;
+        while let Some(next) = lines.iter().find(|line| line.base == branch.tip()) {
+            branch.record(&next.tip);
+        }
+        Ok(())
+    }
+
+    /// Takes a step. Returns how the campaign rests where that is its last one for now.
+    fn step(
+        &self,
+        machine: &mut Campaign,
+        step: CampaignStep,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<CampaignRest>> {
+        match step {
+            CampaignStep::Coordinate { part, attempt, plan } => {
+                self.coordinate(machine, (&part, attempt), *plan, progress)?;
+                Ok(None)
+            }
+            CampaignStep::Review { revision } => self.review(machine, revision),
+            CampaignStep::Lead { round } => self.lead(machine, round, progress),
+            CampaignStep::Finish { ending } => self.finish(&ending, progress).map(Some),
+        }
+    }
+
+    /// Runs a coordinator, or finds its end on record.
+    pub(crate) fn coordinate(
+        &self,
+        machine: &mut Campaign,
+        (part, attempt): (&CampaignPart, u32),
+        plan: CoordinatorPlan,
+        progress: &mut dyn Progress,
+    ) -> Result<CampaignRecord> {
+        let (ground, key) = (self.ground, part.key(attempt));
+        let steps = ground.steps(&self.place);
+        let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
+        let ticket = match steps.begin::<CampaignRecord>(&key, EffectClass::Keyed, intent)? {
+            Begun::Done(record) if ground.has_lost(&self.place, &key, &record.end)? => {
+                machine.lost(part, &record.end);
+                return Ok(record);
+            }
+            Begun::Done(record) => {
+                machine.apply(part, &record);
+                return Ok(record);
+            }
+            Begun::Do(ticket) => ticket,
+        };
+        let began = ground.now();
+        let (name, word) = (part.name(), started(attempt));
+        progress.update(&ground.told_layer("coord", &name, word, None, None));
+        let record = self.run(machine, (part, attempt), plan, &ticket, progress)?;
+        let (status, why) = (spore_compose::status(record.end.outcome), record.end.reason.clone());
+        progress.update(&ground.told_layer("coord", &name, status, why, Some(began)));
+        // What has to wait has no result yet: resume does it again.
+        if machine.apply(part, &record) {
+            steps.finish(&key, &ticket, &steps.entry(&record)?)?;
+            let manifest = ground.path_of(&self.dir_of(part, attempt).join("manifest.json"));
+            ground.signal(record.end.run, &name, &ground.pointer(&manifest))?;
+        }
+        Ok(record)
+    }
+
+    fn run(
+        &self,
+        machine: &Campaign,
+        (part, attempt): (&CampaignPart, u32),
+        mut plan: CoordinatorPlan,
+        ticket: &Ticket,
+        progress: &mut dyn Progress,
+    ) -> Result<CampaignRecord> {
+        let ground = self.ground;
+        let run: RunId = ticket.planned("child").map_err(bug)?;
+        for phase in &mut plan.phases {
+            match phase.orchestrator.knowing(&machine.data()) {
+                Ok(whole) => phase.orchestrator = whole,
+                Err(missing) => {
+                    let reason = Some(missing.to_string());
+                    return Ok(ended(ChildEnd::new(run, Outcome::Failure, reason)));
+                }
+            }
+        }
+        let Some(budget) = self.share(run)? else {
+            let reason = Some("the budget is spent".to_owned());
+            let end = ChildEnd::new(run, Outcome::NeedsHuman, reason);
+            return Ok(ended(ChildEnd { park: Some(Park::Budget), budget_left: false, ..end }));
+        };
+        let before = ground.branch.as_ref().map(|branch| branch.tip());
+        let place = LayerPlace {
+            run,
+            parent: Some(self.place.run),
+            attempt,
+            name: part.name(),
+            dir: self.dir_of(part, attempt),
+            depth: self.place.depth + 1,
+            budget,
+        };
+        let coordinator = Coordinator { ground, place, plan };
+        let over = coordinator.work(progress);
+        ground.settle(budget, Usd::ZERO);
+        let mut record = match over? {
+            PhasesOver::Parked(parked) => {
+                let end = ChildEnd::new(run, parked.outcome, Some(parked.reason));
+                ended(ChildEnd { park: Some(parked.park), ..end })
+            }
+            PhasesOver::Ended(ending) => self.record(&coordinator, part, &ending)?,
+        };
+        record.end.budget_left = ground.has_left(self.place.budget);
+        let after = ground.branch.as_ref().map(|branch| branch.tip());
+        if let (Some(base), Some(tip)) = (before, after)
+            && base != tip
+        {
+            record.end.line = Some(WorkLine { base, tip });
+        }
+        Ok(record)
+    }
+
+    /// Sets aside what a coordinator may cost: all that is left, as nothing runs beside it. One that
+    /// is over and only not on record here costs nothing more.
+    fn share(&self, run: RunId) -> Result<Option<BudgetId>> {
+        let row = self.ground.journal.run(run)?;
+        Ok(match row.is_some_and(|row| row.state == RunState::Ended) {
+            true => Some(self.place.budget),
+            false => self.ground.reserve(self.place.budget, None).ok(),
+        })
+    }
+
+    /// Has a person look at the phases, or finds what one said.
+    fn review(&self, machine: &mut Campaign, revision: u32) -> Result<Option<CampaignRest>> {
+        let ground = self.ground;
+        let (steps, key) = (ground.steps(&self.place), review_key(revision));
+        let intent = Intent::at(ground.now()).plan(ASKER, ground.around.ids.run());
+        let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
+            Begun::Done(answer) => {
+                machine.reviewed(&answer);
+                return Ok(None);
+            }
+            Begun::Do(ticket) => ticket,
+        };
+        let asker: RunId = ticket.planned(ASKER).map_err(bug)?;
+        if let Some(said) = ground.person_said(asker) {
+            let answer = ReviewAnswer { approved: said.approves, words: said.words.clone() };
+            steps.finish(&key, &ticket, &steps.entry(&answer)?)?;
+            machine.reviewed(&answer);
+            return Ok(None);
+        }
+        let file = PathBuf::from(format!("review-{revision}.md"));
+        let roadmap = match (self.plan.roadmap_path(), &ground.branch) {
+            (Some(path), Some(branch)) => ground.text_at(Some(&branch.tip()), path)?,
+            _ => None,
+        };
+        let id = self.place.run.short();
+        let text = review_document(&self.plan, &machine.manifest(), roadmap.as_deref(), &id);
+        ground.write(&ground.dir().join(&file), &text)?;
+        let reason = format!("{REVIEW}: {}", ground.path_of(&file));
+        let (outcome, park) = (Outcome::NeedsHuman, Park::Human);
+        Ok(Some(CampaignRest::Parked(Parked { outcome, park, reason })))
+    }
+
+    /// Writes the reports and closes the run: at every end, good or bad.
+    fn finish(&self, ending: &CampaignEnding, progress: &mut dyn Progress) -> Result<CampaignRest> {
+        let ground = self.ground;
+        if let Some(parked) = ground.bring_home(&self.place, ending.outcome, progress)? {
+            return Ok(CampaignRest::Parked(parked));
+        }
+        if let Some(run) = ground.journal.run(self.place.run)? {
+            let mut timeline = Vec::new();
+            ground.timeline(&run, &mut timeline)?;
+            let report = campaign_report(&run, ending, &timeline);
+            ground.write(&ground.dir().join("execution-report.md"), &report)?;
+        }
+        ground.write_json(&ground.dir().join("manifest.json"), &ending.manifest)?;
+        let path = ground.path_of(&PathBuf::from("manifest.json"));
+        let told = LayerEnding {
+            outcome: ending.outcome,
+            reason: Some(&ending.reason),
+            points_at: Some(&path),
+        };
+        ground.end(&self.place, RunKind::Campaign, &told, ending)?;
+        Ok(CampaignRest::Ended(ending.outcome))
+    }
+
+    /// Writes down all that is asked as one document, for the person who answers.
+    fn keep_questions(&self, parked: &Parked) -> Result<()> {
+        let ground = self.ground;
+        if parked.park != Park::Human {
+            return Ok(());
+        }
+        let Some(run) = ground.journal.run(self.place.run)? else { return Ok(()) };
+        let asked = open_questions(ground.journal, &run, &ground.answers)?;
+        let asked: Vec<&FlowQuestion> = asked.iter().filter(|one| one.run != run.id).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let id = run.id.short();
+        let mut text = format!("# What the campaign {} asks\n\n", self.plan.campaign);
+        for one in asked {
+            let question = spore_plain::fenced("text", one.question.trim_end());
+            text.push_str(&format!("## {} ({})\n\n{question}\n", one.name, one.run.short()));
+        }
+        text.push_str(&format!(
+            "`spore resolve {id} --file ANSWER.md` answers all of it; `spore resolve PART --file \
+             ANSWER.md` one of them, by its id.\n"
+        ));
+        ground.write(&ground.dir().join("escalation.md"), &text)
+    }
+
+    /// Writes down how far it is, for people and programs that watch.
+    fn project(&self, machine: &Campaign) -> Result<()> {
+        let ground = self.ground;
+        ground.write_json(&ground.dir().join("campaign.json"), &machine.manifest())
+    }
+
+    fn dir_of(&self, part: &CampaignPart, attempt: u32) -> PathBuf {
+        PathBuf::from("coordinators").join(part.path(attempt).replace('/', "-"))
+    }
+}
+
+/// A record with nothing but an end.
+fn ended(end: ChildEnd) -> CampaignRecord {
+    CampaignRecord { end, said: None, made: None }
+}
+
+fn started(attempt: u32) -> String {
+    if attempt == 1 { "STARTING".to_owned() } else { format!("RETRY:{attempt}") }
+}

@@ -1,0 +1,125 @@
+//! What people change in a campaign that waits: phases that were not begun are dropped, added or
+//! put into another order. Each change is a step of the campaign, so every process that goes on
+//! with it hears of the same changes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use spore_compose::{PhaseChange, PhasesWork, RecordedChange, change_key};
+use spore_model::{Fault, Run, RunId, RunKind, SourceKind};
+
+use super::record::{is_begun, recorded_changes, replayed};
+use crate::base::outbox::Events;
+use crate::base::run_lock::{HeldRun, read_settings};
+use crate::base::step::Steps;
+use crate::flows::requests::{FlowSettings, Planned, Ready, plan};
+use crate::report;
+use crate::{Error, Result, Surroundings, Workspace};
+
+/// What is to be changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PhaseEdit {
+    Drop(String),
+    /// The text of a file with phases, and what it is called.
+    Add {
+        file: String,
+        text: String,
+    },
+    Order(Vec<String>),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChangeAsked {
+    /// Part of the campaign's id; the only one that is open where missing.
+    pub run: Option<String>,
+    pub edit: PhaseEdit,
+}
+
+/// What the phases of a campaign are after a change.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedPhases {
+    pub run: RunId,
+    pub changed: String,
+    /// The phases in their order, without those that were dropped.
+    pub phases: Vec<String>,
+}
+
+/// Changes the phases of a campaign that no process works on.
+pub fn change_campaign(around: &Surroundings, asked: &ChangeAsked) -> Result<ChangedPhases> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let run = super::status::find_campaign(&workspace, &config, asked.run.as_deref())?;
+    if !run.is_open() {
+        return Err(report::is_over(&run));
+    }
+    let held = HeldRun::take(around, &workspace, run.id)?;
+    let journal = &held.journal;
+    let settings: FlowSettings = read_settings(&run)?;
+    let Planned::Campaign { plan: campaign } = &settings.planned else {
+        return Err(no_campaign(&run));
+    };
+    let machine = replayed(journal, run.id, campaign)?;
+    let change = match &asked.edit {
+        PhaseEdit::Drop(phase) => PhaseChange::Drop { phase: phase.clone() },
+        PhaseEdit::Order(phases) => PhaseChange::Order { phases: phases.clone() },
+        PhaseEdit::Add { file, text } => {
+            let ready = Ready {
+                around,
+                workspace: &workspace,
+                config: &held.config,
+                options: &settings.options,
+                bounds: None,
+            };
+            let work = PhasesWork {
+                plan: file.clone(),
+                target: campaign.task.clone(),
+                max_phases: held.config.flows.max_phases,
+            };
+            let there = machine.phase_names();
+            let made = plan::made_phases(&ready, &work, text.clone(), &there)?;
+            let made = made.map_err(|problem| Error::new(Fault::BadInput, problem))?;
+            PhaseChange::Add { phases: made.phases }
+        }
+    };
+    let begun: Vec<String> = machine
+        .phase_names()
+        .into_iter()
+        .filter_map(|name| match is_begun(journal, run.id, &name) {
+            Ok(true) => Some(Ok(name)),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        })
+        .collect::<Result<_>>()?;
+    let recorded = machine
+        .allow(change, &|name| begun.iter().any(|one| one == name))
+        .map_err(|problem| refused(&run, problem))?;
+    let number = recorded_changes(journal, run.id)?.len() + 1;
+    let key = change_key(u32::try_from(number).unwrap_or(u32::MAX));
+    let steps = Steps { around, workspace: &workspace, journal, run: run.id };
+    let events = Events { around, trace: run.trace.clone() };
+    let told = recorded.change.told();
+    let recorded: RecordedChange = steps.once(&key, |_, entry| {
+        let payload = json!({ "change": told, "revision": recorded.revision });
+        let kind = SourceKind::Human;
+        entry.events.push(events.make(kind, "campaign", "campaign.changed", run.id, payload));
+        Ok(recorded)
+    })?;
+    let machine = replayed(journal, run.id, campaign)?;
+    let phases = machine.manifest().phases.into_iter();
+    let phases = phases.filter(|one| one.status != spore_compose::CampaignPhaseStatus::Dropped);
+    let phases = phases.map(|one| one.phase).collect();
+    Ok(ChangedPhases { run: run.id, changed: recorded.change.told(), phases })
+}
+
+fn refused(run: &Run, problem: String) -> Error {
+    let id = run.id.short();
+    Error::new(Fault::BadInput, format!("the phases of {id} stay as they are: {problem}"))
+        .hint(format!("`spore campaign status {id}` shows which of them were not begun"))
+}
+
+pub(super) fn no_campaign(run: &Run) -> Error {
+    let (id, kind) = (run.id.short(), run.kind.as_str());
+    let message = format!("run {id} is no campaign but {kind}");
+    debug_assert!(run.kind != RunKind::Campaign);
+    Error::new(Fault::Usage, message).hint(format!("`spore runs show {id}` tells of it"))
+}

@@ -1,0 +1,246 @@
+//! `spore campaign status` and `resume`: how far a campaign is, what its verified changes cost, and
+//! what waits for a person.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use spore_compose::{CampaignPart, CampaignPhase};
+use spore_config::Config;
+use spore_model::{Cost, Fault, Outcome, Run, RunId, RunKind, RunStatus, Usd};
+use spore_runs::NextStep;
+use spore_store::{Journal, RunQuery};
+
+use super::change::no_campaign;
+use super::record::{is_begun, recorded_changes, replayed};
+use crate::base::run_lock::{is_claimed, read_settings};
+use crate::flows::flow::spent;
+use crate::flows::questions::{MoreSaid, open_questions};
+use crate::flows::requests::{FlowSettings, Planned};
+use crate::flows::told::FlowReport;
+use crate::report;
+use crate::{Error, Progress, Result, Surroundings, Workspace};
+
+/// How far a campaign is.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CampaignStatus {
+    pub run: RunId,
+    pub campaign: String,
+    pub task: String,
+    pub status: RunStatus,
+    /// Why it is where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub budget_usd: Usd,
+    pub cost: Cost,
+    pub research_rounds: u32,
+    /// The version of the plan; zero where the phases were known from the start.
+    pub revision: u32,
+    pub heal_rounds: u32,
+    pub phases: Vec<CampaignPhaseRow>,
+    /// What people changed of the phases, oldest first.
+    pub changes: Vec<String>,
+    /// Verified runs among its stages.
+    pub verified_changes: u64,
+    /// What one of them has cost, with all that the campaign spent around them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_per_verified_change_usd: Option<Usd>,
+    /// What a verified change costs that is a run by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single_run_average_usd: Option<Usd>,
+    /// What waits for a person, part by part.
+    pub questions: Vec<CampaignQuestion>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextStep>,
+}
+
+/// One phase of a campaign, for people.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CampaignPhaseRow {
+    pub phase: String,
+    /// `pending`, `under way`, `complete`, `failure`, `asks` or `dropped`.
+    pub status: String,
+    pub attempts: u64,
+    pub cost_usd: Usd,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentinel_grade: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    pub depends_on: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CampaignQuestion {
+    /// Who asks.
+    pub run: RunId,
+    pub name: String,
+    pub question: String,
+}
+
+/// Tells how far a campaign is; the newest one where none is named.
+pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<CampaignStatus> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let journal = workspace.journal(&config)?;
+    let run = match typed {
+        Some(typed) => campaign_of(&journal, typed)?,
+        None => {
+            let query = RunQuery { roots_only: true, ..RunQuery::default() };
+            let mut all = journal.runs(&query)?;
+            all.retain(|run| run.kind == RunKind::Campaign);
+            all.into_iter().max_by_key(|run| run.id).ok_or_else(none_yet)?
+        }
+    };
+    let settings: FlowSettings = read_settings(&run)?;
+    let Planned::Campaign { plan } = &settings.planned else { return Err(no_campaign(&run)) };
+    let manifest = replayed(&journal, run.id, plan)?.manifest();
+    let mut phases = Vec::new();
+    for phase in &manifest.phases {
+        phases.push(row(&journal, &run, phase)?);
+    }
+    let report = report::report(&workspace, &journal, run.id)?;
+    let cost = Cost { usd: spent(&journal, &run)?, ..report.cost };
+    let verified_changes = verified_below(&journal, &run)?;
+    let is_live = is_claimed(&workspace, run.id);
+    let asked = match is_live || !run.is_open() {
+        true => Vec::new(),
+        false => open_questions(&journal, &run, &settings.answers)?,
+    };
+    let asked = asked.into_iter().map(|one| CampaignQuestion {
+        run: one.run,
+        name: one.name,
+        question: one.question,
+    });
+    let changes = recorded_changes(&journal, run.id)?;
+    Ok(CampaignStatus {
+        run: run.id,
+        campaign: manifest.campaign,
+        task: manifest.task,
+        status: report.status,
+        reason: run.reason.clone(),
+        budget_usd: settings.budget,
+        cost_per_verified_change_usd: per_change(cost.usd, verified_changes),
+        cost,
+        research_rounds: manifest.research_rounds,
+        revision: manifest.revision,
+        heal_rounds: manifest.heal_rounds,
+        phases,
+        changes: changes.iter().map(|recorded| recorded.change.told()).collect(),
+        verified_changes,
+        single_run_average_usd: single_runs(&journal)?,
+        questions: asked.collect(),
+        next: report.next,
+    })
+}
+
+/// Goes on with a campaign, and tells what came of it as `spore campaign run` does.
+pub fn resume_campaign(
+    around: &Surroundings,
+    typed: Option<&str>,
+    more: Option<Usd>,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let run = find_campaign(&workspace, &config, typed)?;
+    if !run.is_open() {
+        return Err(report::is_over(&run));
+    }
+    let said = MoreSaid { budget: more, answers: Vec::new() };
+    crate::flows::go_on(around, &workspace, &run, said, progress)
+}
+
+/// Finds the campaign that a person means: the only one that is open where none is named.
+pub(super) fn find_campaign(
+    workspace: &Workspace,
+    config: &Config,
+    typed: Option<&str>,
+) -> Result<Run> {
+    let journal = workspace.journal(config)?;
+    if let Some(typed) = typed {
+        return campaign_of(&journal, typed);
+    }
+    let query = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
+    let mut open = journal.runs(&query)?;
+    open.retain(|run| run.kind == RunKind::Campaign);
+    match (open.pop(), open.is_empty()) {
+        (Some(run), true) => Ok(run),
+        (None, _) => Err(Error::new(Fault::BadInput, "no campaign is open")
+            .hint("`spore campaign run NAME TASK` begins one")),
+        (Some(_), false) => {
+            let count = open.len() + 1;
+            Err(Error::new(Fault::BadInput, format!("{count} campaigns are open"))
+                .hint("name one of them; `spore runs list --kind campaign` shows their ids"))
+        }
+    }
+}
+
+fn campaign_of(journal: &dyn Journal, typed: &str) -> Result<Run> {
+    let run = report::root_of(journal, report::find_run(journal, typed)?)?;
+    if run.kind == RunKind::Campaign { Ok(run) } else { Err(no_campaign(&run)) }
+}
+
+fn none_yet() -> Error {
+    Error::new(Fault::BadInput, "there is no campaign yet")
+        .hint("`spore campaign run NAME TASK` begins one; `spore init --flows` writes some")
+}
+
+fn row(journal: &dyn Journal, run: &Run, phase: &CampaignPhase) -> Result<CampaignPhaseRow> {
+    let mut cost_usd = Usd::ZERO;
+    let mut is_open = false;
+    for attempt in 1.. {
+        let part = CampaignPart::Phase { name: phase.phase.clone() };
+        let Some(step) = journal.step(run.id, &part.key(attempt))? else { break };
+        is_open = step.result.is_none();
+        let child = step.intent.get("child").and_then(|id| id.as_str());
+        let child: Option<RunId> = child.and_then(|id| id.parse().ok());
+        if let Some(child) = child
+            && let Some(child) = journal.run(child)?
+        {
+            cost_usd += spent(journal, &child)?;
+        }
+    }
+    let is_under_way = is_open && is_begun(journal, run.id, &phase.phase)? && run.is_open();
+    let status = match phase.status.as_str() {
+        "pending" if is_under_way => "under way",
+        word => word,
+    };
+    Ok(CampaignPhaseRow {
+        phase: phase.phase.clone(),
+        status: status.to_owned(),
+        attempts: phase.attempts as u64,
+        cost_usd,
+        sentinel_grade: phase.sentinel_grade.map(|grade| grade.to_string()),
+        commit: phase.commit.as_ref().map(ToString::to_string),
+        depends_on: phase.depends_on.clone(),
+        error: phase.error.clone(),
+    })
+}
+
+/// Counts the verified runs below a run.
+fn verified_below(journal: &dyn Journal, run: &Run) -> Result<u64> {
+    let mut count = 0;
+    for child in journal.children(run.id)? {
+        match child.kind {
+            RunKind::Orchestrate if child.outcome == Some(Outcome::Success) => count += 1,
+            RunKind::Orchestrate | RunKind::Session => {}
+            _ => count += verified_below(journal, &child)?,
+        }
+    }
+    Ok(count)
+}
+
+fn per_change(usd: Usd, count: u64) -> Option<Usd> {
+    let count = i64::try_from(count).ok().filter(|count| *count > 0)?;
+    Some(Usd::from_nanos(usd.as_nanos() / count))
+}
+
+/// What a verified change costs that is a run by itself: all of them, with those that failed.
+fn single_runs(journal: &dyn Journal) -> Result<Option<Usd>> {
+    let query = RunQuery { roots_only: true, ..RunQuery::default() };
+    let mut all = journal.runs(&query)?;
+    all.retain(|run| run.kind == RunKind::Orchestrate && !run.is_open());
+    let verified = all.iter().filter(|run| run.outcome == Some(Outcome::Success)).count();
+    let usd: Usd = all.iter().map(|run| run.cost.cost_usd).sum();
+    Ok(per_change(usd, verified as u64))
+}

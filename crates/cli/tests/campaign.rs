@@ -1,0 +1,703 @@
+//! Campaigns: research, a plan that a person looks at, phases, healing and an evaluation.
+
+#![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
+#![expect(clippy::print_stdout, reason = "what was tried is worth knowing")]
+
+use serde_json::{Value, json};
+use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
+use spore_testkit::{ProgramOutput, TestEnv};
+
+use crate::kill_matrix::asked_for;
+use crate::scenes;
+
+/// Two domains, a judge who is not content at first, a roadmap, a decomposer, a look at the plan, and
+/// an evaluator; phases whose one stage may fail.
+pub(crate) const FLOW: &str = r#"
+[executors.look]
+role = "researcher"
+prompt = "Find out what {target} needs."
+
+[executors.join]
+role = "research-consolidator"
+prompt = "Make one account of what {target} needs."
+
+[executors.enough]
+role = "sufficiency-judge"
+prompt = "Is this enough to plan {target}?"
+
+[executors.road]
+role = "roadmap-writer"
+prompt = "Write the roadmap of {target}."
+
+[executors.split]
+role = "decomposer"
+prompt = "Split {target} into phases."
+
+[executors.rate]
+role = "evaluator"
+prompt = "Hold {target} to what was promised."
+
+[executors.make]
+role = "builder"
+prompt = "Make {target}."
+
+[orchestrators.careful]
+description = "one session, tried twice"
+stages = [{ name = "WORK", executor = "make", heal = 1, retry = 0 }]
+
+[orchestrators.once]
+stages = [{ name = "WORK", executor = "make", heal = 0, retry = 0 }]
+
+[campaigns.feature]
+description = "something new"
+domains = [
+  { name = "code", executor = "look" },
+  { name = "use", executor = "look", prompt_file = "prompts/use.md" },
+]
+consolidator = "join"
+judge = "enough"
+max_rounds = 2
+max_parallel = 1
+roadmap = "road"
+decomposer = "split"
+max_phases = 3
+review = true
+heal = 2
+evaluator = "rate"
+budget_usd = 9
+"#;
+
+const PHASES: &str = r#"[[phases]]
+name = "notes"
+orchestrator = "careful"
+target = "the notes"
+
+[[phases]]
+name = "build"
+orchestrator = "once"
+target = "the answer"
+depends_on = ["notes"]
+"#;
+
+const SHIP: &str = r#"
+[[phases]]
+name = "ship"
+target = "the parcel"
+depends_on = ["build"]
+stages = [{ name = "WORK", executor = "make" }]
+"#;
+
+/// The first round is not enough, the first plan lacks a phase, the notes fail at first, the answer
+/// spoils a file at first, and the parcel fails until it is healed.
+pub(crate) fn parts(evaluation: &str) -> String {
+    let (first, second) = (PHASES, format!("{PHASES}{SHIP}"));
+    format!(
+        r#"
+[[session]]
+role = "researcher"
+bounce = 1
+task = "who calls it"
+cost_usd = 0.125
+final = "STAGE_RESEARCH_COMPLETE"
+steps = [
+  {{ write = "notes/feature/research-code.md", content = "code, again\n" }},
+  {{ write = "notes/feature/research-use.md", content = "use, again\n" }},
+]
+
+[[session]]
+role = "researcher"
+bounce = 1
+task = "Who uses tabs?"
+cost_usd = 0.125
+final = "STAGE_RESEARCH_COMPLETE"
+steps = [{{ write = "notes/feature/research-use.md", content = "use\n" }}]
+
+[[session]]
+role = "researcher"
+bounce = 1
+cost_usd = 0.125
+final = "STAGE_RESEARCH_COMPLETE"
+steps = [{{ write = "notes/feature/research-code.md", content = "code\n" }}]
+
+[[session]]
+role = "research-consolidator"
+bounce = 1
+cost_usd = 0.125
+final = "STAGE_CONSOLIDATE_COMPLETE"
+steps = [
+  {{ expect = "notes/feature/research-use.md" }},
+  {{ write = "notes/feature/research.md", content = "all of it\n" }},
+]
+
+[[session]]
+role = "sufficiency-judge"
+bounce = 1
+task = "who calls it"
+cost_usd = 0.0625
+final = '''<sufficiency>{{"sufficient": true, "gaps": [], "reason": "it is known now"}}</sufficiency>
+STAGE_JUDGE_COMPLETE'''
+
+[[session]]
+role = "sufficiency-judge"
+bounce = 1
+cost_usd = 0.0625
+final = '''<sufficiency>{{"sufficient": false, "gaps": ["who calls it: look at the tests"]}}</sufficiency>
+STAGE_JUDGE_COMPLETE'''
+
+[[session]]
+role = "roadmap-writer"
+bounce = 1
+task = "Ship it, too."
+cost_usd = 0.25
+final = "STAGE_ROADMAP_COMPLETE"
+steps = [{{ write = "notes/feature/roadmap.md", content = "notes, build, ship\n" }}]
+
+[[session]]
+role = "roadmap-writer"
+bounce = 1
+cost_usd = 0.25
+final = "STAGE_ROADMAP_COMPLETE"
+steps = [
+  {{ expect = "notes/feature/research.md" }},
+  {{ write = "notes/feature/roadmap.md", content = "notes, build\n" }},
+]
+
+[[session]]
+role = "decomposer"
+bounce = 1
+task = "Ship it, too."
+cost_usd = 0.125
+final = "STAGE_DECOMPOSE_COMPLETE"
+steps = [{{ write = "notes/feature/phases.toml", content = '''{second}''' }}]
+
+[[session]]
+role = "decomposer"
+bounce = 1
+cost_usd = 0.125
+final = "STAGE_DECOMPOSE_COMPLETE"
+steps = [
+  {{ expect = "- careful (full): one session, tried twice" }},
+  {{ write = "notes/feature/phases.toml", content = '''[[phases]]
+name = "notes"
+orchestrator = "carefull"
+target = "the notes"
+''' }},
+]
+
+[[session]]
+role = "decomposer"
+bounce = 2
+cost_usd = 0.125
+final = "STAGE_DECOMPOSE_COMPLETE"
+steps = [
+  {{ expect = "phases.toml:3" }},
+  {{ write = "notes/feature/phases.toml", content = '''{first}''' }},
+]
+
+[[session]]
+role = "builder"
+bounce = 1
+task = "Make the notes."
+cost_usd = 0.25
+final = "STAGE_FAILED: no paper"
+
+[[session]]
+role = "builder"
+bounce = 2
+task = "Make the notes."
+cost_usd = 0.25
+final = "STAGE_WORK_COMPLETE"
+steps = [{{ expect = "no paper" }}, {{ write = "notes.md", content = "notes\n" }}]
+
+[[session]]
+role = "builder"
+bounce = 1
+task = "build was run before"
+cost_usd = 0.5
+final = "STAGE_WORK_COMPLETE"
+steps = [{{ write = "answer.txt", content = "42\n" }}]
+
+[[session]]
+role = "builder"
+bounce = 1
+task = "Make the answer."
+cost_usd = 0.5
+final = "STAGE_WORK_COMPLETE"
+steps = [
+  {{ write = "answer.txt", content = "43\n" }},
+  {{ write = "kept.txt", content = "gone\n" }},
+]
+
+[[session]]
+role = "builder"
+bounce = 1
+task = "ship was run before"
+cost_usd = 0.25
+final = "STAGE_WORK_COMPLETE"
+steps = [{{ run = "cp answer.txt parcel.txt" }}]
+
+[[session]]
+role = "builder"
+bounce = 1
+task = "Make the parcel."
+cost_usd = 0.25
+final = "STAGE_FAILED: no string"
+
+[[session]]
+role = "builder"
+bounce = 2
+task = "Make the parcel."
+cost_usd = 0.25
+final = "STAGE_FAILED: no string"
+
+[[session]]
+role = "builder"
+bounce = 3
+cost_usd = 0.25
+final = "STAGE_FAILED: no string"
+
+[[session]]
+role = "builder"
+bounce = 4
+cost_usd = 0.25
+final = "STAGE_FAILED: no string"
+
+[[session]]
+role = "evaluator"
+bounce = 1
+cost_usd = 0.125
+final = '''{evaluation}
+STAGE_EVALUATE_COMPLETE'''
+"#
+    )
+}
+
+pub(crate) const PASS: &str = r#"<evaluation>{"verdict": "pass", "criteria": [{"criterion": "the answer is 42", "met": true, "evidence": "answer.txt:1"}]}</evaluation>"#;
+
+pub(crate) const REPLAY: &[&str] = &["--backend", "replay", "--scenario", "../parts.toml"];
+const RUN: &[&str] =
+    &["campaign", "run", "feature", "tabs", "--backend", "replay", "--scenario", "../parts.toml"];
+
+pub(crate) fn scene_with(flow: &str, parts: &str) -> TestEnv {
+    let env = scenes::small();
+    env.write(".spore/flows/feature.toml", flow);
+    env.write(".spore/agents/builder.md", "You do one thing.\n");
+    env.write("prompts/use.md", "Who uses {target}?\n");
+    env.write_at(&env.dir().join("parts.toml"), parts);
+    env
+}
+
+fn scene() -> TestEnv {
+    scene_with(FLOW, &parts(PASS))
+}
+
+fn run(env: &TestEnv, args: &[&str]) -> ProgramOutput {
+    env.spore(&[args, REPLAY].concat())
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_else(|| panic!("{name} of {value:#}"))
+}
+
+/// What became of each phase, a line each.
+fn lines(told: &Value) -> Vec<String> {
+    let line = |one: &Value| {
+        let grade = one["sentinel_grade"].as_str().unwrap_or("-");
+        format!("{} {} ×{} {grade}", text(one, "phase"), text(one, "status"), one["attempts"])
+    };
+    told["phases"].as_array().unwrap().iter().map(line).collect()
+}
+
+/// Looks at the first plan and wants more, and is content with the second.
+fn look(env: &TestEnv) {
+    for _ in 0..4 {
+        let shown = scenes::newest(env);
+        if shown["status"] != "parked:human" {
+            return;
+        }
+        let id = text(&shown["run"], "id").to_owned();
+        let second = env.repo().join(".spore/runs").join(&id).join("review-2.md");
+        let _ = match second.exists() {
+            true => env.spore(&["resolve", &id, "--approve"]),
+            false => env.spore(&["resolve", &id, "--reject", "Ship it, too."]),
+        };
+    }
+}
+
+#[test]
+fn a_campaign_of_three_phases_comes_to_its_end_past_all_that_goes_wrong() {
+    let env = scene();
+    let asked = run(&env, &["campaign", "run", "feature", "tabs", "--json"]).code(3).json();
+    let id = text(&asked, "run").to_owned();
+    assert_eq!(lines(&asked), ["notes pending ×0 -", "build pending ×0 -"]);
+    assert_eq!((&asked["research_rounds"], &asked["revision"]), (&json!(2), &json!(1)));
+    let next = text(&asked["next"], "command");
+    assert!(next.contains("spore resolve") && next.contains("--approve"), "{asked:#}");
+    let review = scenes::artefact(&env, "review-1.md");
+    assert!(
+        review.contains("- build (waits for notes)") && review.contains("notes, build"),
+        "{review}"
+    );
+    // To go on without an answer asks no model again and costs nothing.
+    let before = scenes::newest(&env)["cost"]["usd"].clone();
+    let _ = env.spore(&["campaign", "resume", &id]).code(3);
+    assert_eq!(scenes::newest(&env)["cost"]["usd"], before);
+
+    let again = env.spore(&["resolve", &id, "--reject", "Ship it, too.", "--json"]).code(3).json();
+    assert_eq!(lines(&again).len(), 3, "{again:#}");
+    assert_eq!(again["revision"], 2);
+    let shown = env.spore(&["campaign", "status", &id]).code(0);
+    insta::assert_snapshot!("campaign_status_parked", scenes::plain(&shown.stdout));
+
+    let told = env.spore(&["resolve", &id, "--approve", "--json"]).code(0).json();
+    assert_eq!(
+        lines(&told),
+        ["notes complete ×1 PASS", "build complete ×1 PASS", "ship complete ×2 PASS"],
+        "{told:#}"
+    );
+    assert_eq!((&told["heal_rounds"], &told["evaluation"]["passed"]), (&json!(1), &json!(true)));
+    let branch = text(&told, "branch");
+    assert_eq!(env.git(&["show", &format!("{branch}:parcel.txt")]), "42");
+    assert_eq!(env.git(&["show", &format!("{branch}:kept.txt")]), "keep me");
+    // What failed the checks is kept, and never was on the branch.
+    let refs = env.git(&["for-each-ref", "--format=%(refname)", "refs/spore"]);
+    let kept: Vec<&str> = refs.lines().filter(|name| name.ends_with("/rolled-back")).collect();
+    assert_eq!(kept.len(), 1, "{refs}");
+    assert_eq!(env.git(&["show", &format!("{}:kept.txt", kept[0])]), "gone");
+    let log = env.git(&["log", "--format=%H", branch]);
+    for commit in log.lines() {
+        assert_eq!(env.git(&["show", &format!("{commit}:kept.txt")]), "keep me");
+    }
+    let signals = env.repo().join(".spore/runs").join(&id).join(".signals");
+    for name in [
+        "monitor-feature.done",
+        "coord-ship.done",
+        "coord-research.done",
+        "sentinel-build.SENTINEL.done",
+    ] {
+        assert!(signals.join(name).is_file(), "{name}");
+    }
+    let report = scenes::artefact(&env, "execution-report.md");
+    assert!(report.contains("| ship | complete | 2 | 0 | PASS |"), "{report}");
+    let shown = env.spore(&["campaign", "status"]).code(0);
+    insta::assert_snapshot!("campaign_status_over", scenes::plain(&shown.stdout));
+    let listed = env.spore(&["runs", "list", "--kind", "campaign", "--json"]).code(0).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let _ = env.spore(&["runs", "show", &id]).code(0);
+    let _ = env.spore(&["runs", "explain", &id]).code(0);
+    let _ = env.spore(&["dashboard", "--json"]).code(0);
+}
+
+/// The effects that a campaign has beside those of its coordinators, which have their own matrices.
+fn is_of_a_campaign(effect: &str) -> bool {
+    let words = [
+        "review",
+        "campaign.json",
+        "escalation",
+        "research/",
+        "plan/",
+        "phase/",
+        "evaluation/",
+        "monitor-",
+    ];
+    words.iter().any(|word| effect.contains(word))
+}
+
+#[track_caller]
+fn check_kills(what: &str, scene: &(dyn Fn() -> TestEnv + Sync), command: &[&str]) {
+    let whole = asked_for("all");
+    let target = KillTarget { scene, command, random: if whole { 20 } else { 0 } };
+    let traits = CommandTraits {
+        one_of_each: !whole,
+        only: if whole { None } else { Some(is_of_a_campaign) },
+        then: Some(look),
+        ..CommandTraits::default()
+    };
+    let tally = matrix_of(&target, traits);
+    println!("kill matrix of {what}: {}", tally.line());
+    let nothing: Vec<String> = Vec::new();
+    assert_eq!(tally.divergent, nothing, "{}", tally.line());
+    assert_eq!(tally.duplicates, nothing, "{}", tally.line());
+    assert_eq!(tally.left_running, nothing, "{}", tally.line());
+}
+
+/// `SPORE_KILLS=all` asks for every effect; the usual run takes one of each kind that is new here.
+#[test]
+fn a_campaign_killed_at_any_effect_ends_like_one_that_was_not() {
+    check_kills("a campaign up to its review", &scene, RUN);
+}
+
+#[test]
+fn phases_of_a_campaign_killed_at_any_effect_end_like_those_that_were_not() {
+    let planned = || {
+        let env = scene();
+        let _ = env.spore(RUN).code(3);
+        let id = scenes::newest_id(&env);
+        let _ = env.spore(&["resolve", &id, "--reject", "Ship it, too."]).code(3);
+        env
+    };
+    let id = scenes::newest_id(&planned());
+    check_kills("phases of a campaign", &planned, &["resolve", id.as_str(), "--approve"]);
+}
+
+#[test]
+fn feedback_killed_at_any_effect_is_given_once_and_reaches_the_plan() {
+    let asked = || {
+        let env = scene();
+        let _ = env.spore(RUN).code(3);
+        env
+    };
+    let id = scenes::newest_id(&asked());
+    let command = ["resolve", id.as_str(), "--reject", "Ship it, too."];
+    check_kills("feedback to a plan", &asked, &command);
+}
+
+/// What a campaign makes of each exit code of its phase: how it exits, how often the agent was
+/// called, and what its run is called then.
+#[test]
+fn a_campaign_does_with_every_exit_code_what_the_table_says() {
+    const EXITS: [u8; 10] = [0, 1, 2, 3, 10, 11, 12, 20, 21, 75];
+    let env = scenes::small();
+    env.write_at(
+        &env.dir().join("agent.sh"),
+        "read code\necho x >> \"$HOME/calls\"\necho STAGE_A_COMPLETE\nexit $code\n",
+    );
+    let mut flow =
+        "[executors.e]\nprompt = \"{target}\"\nbackend = \"command\"\n[orchestrators.o]\n\
+                    stages = [{ name = \"A\", executor = \"e\", heal = 0, retry = 0 }]\n"
+            .to_owned();
+    for code in EXITS {
+        flow.push_str(&format!(
+            "[coordinators.c{code}]\nphases = [{{ name = \"p\", orchestrator = \"o\", target = \"{code}\", \
+             retry = 0, resolve = 0 }}]\n[campaigns.m{code}]\ncoordinator = \"c{code}\"\nheal = 1\n"
+        ));
+    }
+    env.write(".spore/flows/exits.toml", &flow);
+    let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
+    let agent = env.dir().join("agent.sh").display().to_string();
+    let command = format!("[command]\nprogram = \"sh\"\nargs = [\"{agent}\"]\noutput = \"text\"\n");
+    env.write(
+        ".spore/config.toml",
+        &format!("{config}{command}[roles.operator]\ntier = \"high\"\n"),
+    );
+    env.write(".spore/agents/operator.md", "");
+    let mut told = Vec::new();
+    for code in EXITS {
+        let calls = env.dir().join("home/calls");
+        let _ = std::fs::remove_file(&calls);
+        let output = env.spore(&["campaign", "run", &format!("m{code}")]);
+        let calls = std::fs::read_to_string(&calls).map_or(0, |text| text.lines().count());
+        let status = scenes::newest(&env)["status"].as_str().unwrap().to_owned();
+        told.push(format!("{code} → {} ×{calls} {status}", output.code));
+    }
+    insta::assert_snapshot!(told.join("\n"), @r"
+    0 → 0 ×1 finished
+    1 → 11 ×2 escalated
+    2 → 2 ×1 failed
+    3 → 3 ×1 parked:human
+    10 → 10 ×3 failed
+    11 → 11 ×1 parked:human
+    12 → 12 ×2 partial
+    20 → 20 ×1 interrupted
+    21 → 21 ×3 failed
+    75 → 75 ×1 parked:quota
+    ");
+}
+
+/// One phase that holds and an evaluator who says anything but what a pass needs.
+#[test]
+fn no_answer_of_an_evaluator_but_a_pass_with_green_checks_is_one() {
+    let flow = r#"
+[executors.make]
+role = "builder"
+prompt = "Make {target}."
+[executors.rate]
+role = "evaluator"
+prompt = "Hold it to what was promised."
+[orchestrators.once]
+stages = [{ name = "WORK", executor = "make" }]
+[coordinators.one]
+phases = [{ name = "build", orchestrator = "once", target = "the answer" }]
+[campaigns.small]
+coordinator = "one"
+heal = 0
+evaluator = "rate"
+"#;
+    let parts = |evaluation: &str, more: &str| {
+        format!(
+            "[[session]]\nrole = \"builder\"\nbounce = 1\nfinal = \"STAGE_WORK_COMPLETE\"\n\
+             steps = [{{ write = \"answer.txt\", content = \"42\\n\" }}]\n{more}\n\
+             [[session]]\nrole = \"evaluator\"\nbounce = 1\nfinal = '''{evaluation}\nSTAGE_EVALUATE_COMPLETE'''\n"
+        )
+    };
+    let end = |flow: &str, parts: &str| {
+        let env = scene_with(flow, parts);
+        let output = run(&env, &["campaign", "run", "small", "--json"]);
+        (output.code, output.json()["evaluation"]["passed"].clone())
+    };
+    assert_eq!(end(flow, &parts(PASS, "")), (0, json!(true)));
+    let unmet = PASS.replace("true", "false");
+    let twice = format!("{PASS}\n{PASS}");
+    for bad in ["", "PASS", "It is all fine.", "<evaluation>pass</evaluation>", &unmet, &twice] {
+        assert_eq!(end(flow, &parts(bad, "")), (10, json!(false)), "{bad}");
+    }
+    // Nothing at all: the session fails, and no other says more.
+    let silent = parts(PASS, "").replace("STAGE_EVALUATE_COMPLETE", "");
+    let (code, passed) = end(flow, &silent);
+    assert!(code != 0 && passed != json!(true), "{code} {passed}");
+    // A pass with red checks: nothing is evaluated that the project's own checks turn down.
+    let env = scene_with(flow, &parts(PASS, ""));
+    env.write("check.sh", "exit 1\n");
+    env.commit_all("red from the start");
+    let output = run(&env, &["campaign", "run", "small", "--json"]);
+    let told = output.json();
+    assert_eq!((output.code, &told["evaluation"]), (10, &Value::Null), "{told:#}");
+    assert_eq!(text(&told["phases"][0], "sentinel_grade"), "FAIL", "{told:#}");
+}
+
+/// What a person changes while a campaign waits is on record, and what is under way stays.
+#[test]
+fn phases_are_dropped_added_and_put_elsewhere_while_it_waits() {
+    let env = scene();
+    let _ = run(&env, &["campaign", "run", "feature", "tabs"]).code(3);
+    let id = scenes::newest_id(&env);
+    let _ = env.spore(&["resolve", &id, "--reject", "Ship it, too."]).code(3);
+    let refused = env.spore(&["campaign", "change", &id, "--drop", "build"]).code(65);
+    assert!(
+        refused.stderr.contains("ship waits for build: drop ship first"),
+        "{}",
+        refused.render()
+    );
+    let _ = env.spore(&["campaign", "change", &id, "--drop", "ship"]).code(0);
+    env.write_at(
+        &env.dir().join("more.toml"),
+        "[[phases]]\nname = \"extra\"\norchestrator = \"none\"\ntarget = \"x\"\n",
+    );
+    let refused = env.spore(&["campaign", "change", &id, "--add", "../more.toml"]).code(65);
+    assert!(refused.stderr.contains("more.toml:3"), "{}", refused.render());
+    env.write_at(
+        &env.dir().join("more.toml"),
+        "[[phases]]\nname = \"extra\"\norchestrator = \"careful\"\ntarget = \"the notes\"\n",
+    );
+    let _ = env.spore(&["campaign", "change", &id, "--add", "../more.toml"]).code(0);
+    let changed =
+        env.spore(&["campaign", "change", &id, "--order", "extra,notes,build", "--json"]).code(0);
+    assert_eq!(changed.json()["phases"], json!(["extra", "notes", "build"]));
+    let told = env.spore(&["resolve", &id, "--approve", "--json"]).code(0).json();
+    assert_eq!(
+        lines(&told),
+        [
+            "ship dropped ×0 -",
+            "extra complete ×1 PASS",
+            "notes complete ×1 PASS",
+            "build complete ×1 PASS"
+        ]
+    );
+    let over = env.spore(&["campaign", "change", &id, "--drop", "build"]).code(65);
+    assert!(!over.stderr.is_empty());
+    let status = env.spore(&["campaign", "status", "--json"]).code(0).json();
+    assert_eq!(status["changes"].as_array().unwrap().len(), 3, "{status:#}");
+    let events = env.spore(&["events", "tail", "--type", "campaign.changed", "--json"]).stdout;
+    assert_eq!(events.matches("campaign.changed").count(), 3, "{events}");
+}
+
+/// A campaign with a phase too many and too little to spend.
+fn poor_scene() -> TestEnv {
+    let flow = FLOW
+        .replace("budget_usd = 9", "budget_usd = 3.5")
+        .replace("review = true", "review = false");
+    let parts = parts(PASS).replace(
+        "task = \"Ship it, too.\"\ncost_usd = 0.125",
+        "task = \"never\"\ncost_usd = 0.125",
+    );
+    // The first plan is whole, and has a phase that nobody needs.
+    let whole = format!(
+        "{PHASES}{SHIP}\n[[phases]]\nname = \"extra\"\norchestrator = \"careful\"\ntarget = \"the rest\"\ndepends_on = [\"ship\"]\n"
+    );
+    let parts = parts.replace(
+        &format!("content = '''{PHASES}''' }},\n]"),
+        &format!("content = '''{whole}''' }},\n]"),
+    );
+    scene_with(&flow.replace("max_phases = 3", "max_phases = 4"), &parts)
+}
+
+/// Raises the budget of a campaign that waits for it, takes out the phase that nobody needs, and goes on.
+fn help(env: &TestEnv) -> bool {
+    let shown = scenes::newest(env);
+    if shown["status"] != "parked:budget" {
+        return false;
+    }
+    let id = text(&shown["run"], "id").to_owned();
+    let _ = env.spore(&["campaign", "change", &id, "--drop", "extra"]);
+    let _ = env.spore(&["campaign", "resume", &id, "--budget", "+9"]);
+    true
+}
+
+#[test]
+fn a_campaign_killed_at_random_its_budget_raised_and_a_phase_dropped_ends_the_same() {
+    let end = |env: &TestEnv| {
+        let status = env.spore(&["campaign", "status", "--json"]).code(0).json();
+        let phases: Vec<String> = status["phases"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| {
+                format!("{} {} ×{}", text(one, "phase"), text(one, "status"), one["attempts"])
+            })
+            .collect();
+        let branch = scenes::newest_branch(env);
+        let tree = env.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
+        (text(&status, "status").to_owned(), phases, tree, status["cost"]["usd"].clone())
+    };
+    let straight = poor_scene();
+    let began = std::time::Instant::now();
+    let _ = straight.spore(RUN).code(3);
+    assert!(help(&straight), "{:#}", scenes::newest(&straight));
+    let took = began.elapsed();
+    let expected = end(&straight);
+    assert_eq!(expected.0, "finished", "{expected:?}");
+    assert!(expected.1.contains(&"extra dropped ×0".to_owned()), "{expected:?}");
+
+    let env = poor_scene();
+    let (mut kills, mut command) = (0u32, RUN.to_vec());
+    let mut seed = 7u64;
+    while kills < 20 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let share = f64::from(u32::try_from(seed >> 40).unwrap_or(0)) / f64::from(1u32 << 24);
+        let mut child = env.start_in(&env.repo(), &command, &[]);
+        std::thread::sleep(took.mul_f64(0.02 + share * 0.1));
+        let was_over = child.try_wait().unwrap().is_some();
+        let _ = child.kill();
+        let _ = env.finish(child);
+        let has_run = !env.spore(&["runs", "list", "--json"]).json().as_array().unwrap().is_empty();
+        if has_run {
+            command = vec!["campaign", "resume"];
+            let _ = help(&env);
+        }
+        kills += u32::from(!was_over);
+        if was_over && scenes::newest(&env)["status"] == "finished" {
+            break;
+        }
+    }
+    for _ in 0..4 {
+        if scenes::newest(&env)["status"] == "finished" {
+            break;
+        }
+        let _ = env.spore(&["campaign", "resume"]);
+        let _ = help(&env);
+    }
+    let found = end(&env);
+    println!("killed {kills} times: {found:?}");
+    assert_eq!((&found.0, &found.1, &found.2), (&expected.0, &expected.1, &expected.2));
+    // Every session is booked once, and the books are what it cost.
+    let shown = scenes::shown(&env);
+    let rows = shown["report"]["ledger"].as_array().or_else(|| shown["ledger"].as_array()).unwrap();
+    let sum: f64 = rows.iter().map(|row| row["cost"]["usd"].as_f64().unwrap_or(0.0)).sum();
+    assert!((sum - found.3.as_f64().unwrap()).abs() < 1e-9, "{sum} {:?}", found.3);
+    let whole: f64 = rows
+        .iter()
+        .filter(|row| row["interrupted"] == false)
+        .map(|row| row["cost"]["usd"].as_f64().unwrap_or(0.0))
+        .sum();
+    assert!((whole - expected.3.as_f64().unwrap()).abs() < 1e-9, "{whole} {:?}", expected.3);
+}

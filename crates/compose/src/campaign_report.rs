@@ -1,0 +1,81 @@
+//! What a campaign tells people: what they are to look at before it begins, and what became of it.
+
+use spore_model::Run;
+
+use crate::campaign::{CampaignEnding, CampaignManifest};
+use crate::campaign_plan::CampaignPlan;
+use crate::documents::{one_line, quotation};
+
+/// What a person is asked to look at, with the texts that the plan is made of.
+pub fn review_document(
+    plan: &CampaignPlan,
+    manifest: &CampaignManifest,
+    roadmap: Option<&str>,
+    run: &str,
+) -> String {
+    let mut text = format!(
+        "# Review of the campaign {}, version {}\n\nWhat was asked for:\n\n{}\n## Phases\n\n",
+        one_line(&plan.campaign),
+        manifest.revision.max(1),
+        quotation(&plan.task)
+    );
+    for phase in &manifest.phases {
+        let waits = match phase.depends_on.is_empty() {
+            true => String::new(),
+            false => format!(" (waits for {})", phase.depends_on.join(", ")),
+        };
+        text.push_str(&format!("- {}{waits}\n", phase.phase));
+    }
+    if let Some(roadmap) = roadmap {
+        text.push_str("\n## Roadmap\n\n");
+        text.push_str(&quotation(roadmap));
+    }
+    text.push_str(&format!(
+        "\n## What to do\n\n- `spore resolve {run} --approve`: begin.\n\
+         - `spore resolve {run} --reject \"WHY\"` or `--file FEEDBACK.md`: plan it anew, by what you say.\n\
+         - `spore campaign change {run} --drop PHASE`, `--add FILE`, `--order A,B,C`: change the phases.\n"
+    ));
+    text
+}
+
+/// What became of a campaign, for people: made at every end, good or bad.
+pub fn campaign_report(run: &Run, ending: &CampaignEnding, timeline: &[String]) -> String {
+    let manifest = &ending.manifest;
+    let mut text = format!(
+        "# Execution report\n\n- Campaign: {}\n- Run: {}\n- Trace: {}\n- Exit code: {}\n- {}\n\
+         - Rounds of research: {}\n- Version of the plan: {}\n- Rounds of healing: {}\n\n\
+         ## Phases\n\n| phase | status | attempts | exit code | grade | commit |\n|---|---|---|---|---|---|\n",
+        one_line(&manifest.campaign),
+        run.id,
+        run.trace,
+        ending.outcome.exit_code(),
+        one_line(&ending.reason),
+        manifest.research_rounds,
+        manifest.revision,
+        manifest.heal_rounds,
+    );
+    for phase in &manifest.phases {
+        let code = phase.exit_code.map_or_else(String::new, |code| code.to_string());
+        let grade = phase.sentinel_grade.map_or_else(String::new, |grade| grade.to_string());
+        let commit = phase.commit.as_ref().map_or_else(String::new, ToString::to_string);
+        let (status, attempts) = (phase.status.as_str(), phase.attempts);
+        text.push_str(&format!(
+            "| {} | {status} | {attempts} | {code} | {grade} | {commit} |\n",
+            phase.phase
+        ));
+    }
+    if let Some(evaluation) = &manifest.evaluation {
+        text.push_str(&format!("\n## Evaluation\n\n{}\n", one_line(&evaluation.reason)));
+        for one in &evaluation.criteria {
+            let word = if one.met { "met" } else { "NOT met" };
+            text.push_str(&format!(
+                "- {word}: {} ({})\n",
+                one_line(&one.criterion),
+                one_line(&one.evidence)
+            ));
+        }
+    }
+    text.push_str("\n## Timeline\n\n");
+    text.push_str(&quotation(&timeline.join("\n")));
+    text
+}

@@ -1,0 +1,362 @@
+//! Parts of a layer that a session chooses among, in place of the layer's own machine.
+//!
+//! The session says what is next and nothing else: what may be run, how often, and what the whole
+//! comes to is decided here, by the ends of the parts and the one table for all layers. So a
+//! session cannot go past a limit, an interrupt or a question to a person, and no word of it makes
+//! a part pass.
+
+use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
+use spore_model::{Outcome, Park};
+
+use crate::child::{ChildEnd, Diagnosis, Parked};
+use crate::documents;
+use crate::manifest::{CoordinatorManifest, PartStatus, PhaseStatus, StageEntry, StageManifest};
+use crate::phases::{PhasesEnding, phase_report};
+use crate::plan::{CoordinatorPlan, OrchestratorPlan};
+use crate::stages::StagesEnding;
+use crate::wording::FlowData;
+
+/// The parts of one layer, as far as they are.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    layer: Layer,
+    parts: Vec<ChosenPart>,
+    /// What concerns the whole layer: nothing is begun after it.
+    stop: Option<Stopped>,
+}
+
+#[derive(Clone, Debug)]
+struct ChosenPart {
+    name: String,
+    required: bool,
+    depends_on: Vec<String>,
+    max_attempts: u32,
+    ends: Vec<ChildEnd>,
+    asks: Option<Parked>,
+}
+
+#[derive(Clone, Debug)]
+enum Stopped {
+    Parked(Parked),
+    Raised(Outcome, String),
+}
+
+/// A part that may be run now.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChosenStep {
+    pub part: usize,
+    pub attempt: u32,
+    /// What went wrong before.
+    pub diagnosis: Option<Diagnosis>,
+    /// The same as the layer below is told it.
+    pub resolution: Option<String>,
+}
+
+/// How the layer rests when its session is over.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ChosenRest {
+    Park(Parked),
+    End(Outcome, String),
+}
+
+impl Chosen {
+    /// The stages of an orchestrator. Each builds on those before it, in the order of the plan.
+    pub fn stages(plan: &OrchestratorPlan) -> Self {
+        let stages = plan.stages.iter().enumerate();
+        let parts = stages.map(|(at, stage)| ChosenPart {
+            name: stage.name.clone(),
+            required: stage.required,
+            depends_on: plan.stages[..at]
+                .iter()
+                .filter(|before| before.required)
+                .map(|before| before.name.clone())
+                .collect(),
+            max_attempts: plan.max_attempts,
+            ends: Vec::new(),
+            asks: None,
+        });
+        Self { layer: Layer::Stage, parts: parts.collect(), stop: None }
+    }
+
+    /// The phases of a coordinator.
+    pub fn phases(plan: &CoordinatorPlan) -> Self {
+        let parts = plan.phases.iter().map(|phase| ChosenPart {
+            name: phase.name.clone(),
+            required: phase.required,
+            depends_on: phase.depends_on.clone(),
+            max_attempts: phase.orchestrator.max_attempts,
+            ends: Vec::new(),
+            asks: None,
+        });
+        Self { layer: Layer::Phase, parts: parts.collect(), stop: None }
+    }
+
+    /// Returns the next attempt at a part, or why there is none.
+    pub fn choose(&self, name: &str) -> Result<ChosenStep, String> {
+        match &self.stop {
+            Some(Stopped::Parked(parked)) => {
+                return Err(format!("nothing more is run: {}", parked.reason));
+            }
+            Some(Stopped::Raised(_, reason)) => {
+                return Err(format!("nothing more is run: {reason}"));
+            }
+            None => {}
+        }
+        let Some(at) = self.parts.iter().position(|part| part.name == name) else {
+            let names: Vec<&str> = self.parts.iter().map(|part| &*part.name).collect();
+            return Err(format!("there is no such part; there are: {}", names.join(", ")));
+        };
+        let part = &self.parts[at];
+        if self.has_passed(name) {
+            return Err(format!("{name} is done already"));
+        }
+        if part.asks.is_some() {
+            return Err(format!("{name} waits for a person"));
+        }
+        let open = part.depends_on.iter().filter(|other| !self.has_passed(other));
+        let open: Vec<&str> = open.map(String::as_str).collect();
+        if !open.is_empty() {
+            return Err(format!("{name} waits for: {}", open.join(", ")));
+        }
+        let attempt = u32::try_from(part.ends.len()).unwrap_or(u32::MAX) + 1;
+        if attempt > part.max_attempts {
+            return Err(format!("{name} was tried {} times", part.max_attempts));
+        }
+        let before = part.ends.last();
+        let diagnosis = before.map(|end| Diagnosis::of(attempt - 1, end));
+        let resolution = before.map(|end| documents::resolution(name, end));
+        Ok(ChosenStep { part: at, attempt, diagnosis, resolution })
+    }
+
+    /// Takes the end of a part. Returns false for one that is parked: then it is no result.
+    pub fn apply(&mut self, at: usize, end: &ChildEnd) -> bool {
+        let more = AttemptsLeft { retries: 1, heals: 1, idempotent: true, budget: end.budget_left };
+        let name = self.parts[at].name.clone();
+        let parked = |outcome| Parked::because(&name, outcome, end);
+        match decide(self.layer, end.outcome, more) {
+            Action::Park(outcome) | Action::RaiseAndCleanUp(outcome) => {
+                self.stop = Some(Stopped::Parked(parked(outcome)));
+                return false;
+            }
+            Action::Raise(outcome @ (Outcome::NeedsHuman | Outcome::NeedsEscalation)) => {
+                let parked = parked(outcome);
+                match parked.park {
+                    // A question is its own part's: the others can go on.
+                    Park::Human => self.parts[at].asks = Some(parked),
+                    _ => self.stop = Some(Stopped::Parked(parked)),
+                }
+                return false;
+            }
+            Action::Raise(Outcome::DepthExceeded) => {
+                let reason = format!("{name}: {}", end.told());
+                self.stop = Some(Stopped::Raised(Outcome::DepthExceeded, reason));
+            }
+            // What failed may be run again; whether it is, is for the session to say.
+            _ => {}
+        }
+        self.parts[at].ends.push(end.clone());
+        true
+    }
+
+    /// Says what the whole comes to when the session is over.
+    pub fn rest(&self) -> ChosenRest {
+        match &self.stop {
+            Some(Stopped::Parked(parked)) => return ChosenRest::Park(parked.clone()),
+            Some(Stopped::Raised(outcome, reason)) => {
+                return ChosenRest::End(*outcome, reason.clone());
+            }
+            None => {}
+        }
+        if let Some(parked) = self.parts.iter().find_map(|part| part.asks.as_ref()) {
+            return ChosenRest::Park(parked.clone());
+        }
+        let missed = self.parts.iter().filter(|part| !self.has_passed(&part.name));
+        let missed: Vec<&ChosenPart> = missed.collect();
+        let told = |part: &&ChosenPart| match part.ends.last() {
+            Some(end) => format!("{}: {}", part.name, end.told()),
+            None => format!("{} was not run", part.name),
+        };
+        let reason = || missed.iter().map(told).collect::<Vec<_>>().join("; ");
+        match missed.iter().find(|part| part.required) {
+            Some(part) => {
+                let outcome = part.ends.last().map_or(Outcome::Failure, |end| end.outcome);
+                ChosenRest::End(outcome, reason())
+            }
+            None if missed.is_empty() => {
+                ChosenRest::End(Outcome::Success, "every part passed".to_owned())
+            }
+            None if missed.len() == self.parts.len() => {
+                ChosenRest::End(Outcome::Failure, format!("no part passed: {}", reason()))
+            }
+            None => {
+                ChosenRest::End(Outcome::Partial, format!("not every part passed: {}", reason()))
+            }
+        }
+    }
+
+    /// What the layer waits for, where it does.
+    pub fn waits(&self) -> Option<Parked> {
+        match self.rest() {
+            ChosenRest::Park(parked) => Some(parked),
+            ChosenRest::End(..) => None,
+        }
+    }
+
+    /// How the stages of an orchestrator ended.
+    pub fn stages_ending(
+        &self,
+        plan: &OrchestratorPlan,
+        outcome: Outcome,
+        reason: String,
+    ) -> StagesEnding {
+        let named = (&*plan.orchestrator, &*plan.modifier, &*plan.target);
+        let manifest = StageManifest::summed(named, self.entries(), outcome);
+        StagesEnding { outcome, reason, manifest }
+    }
+
+    /// How the phases of a coordinator ended.
+    pub fn phases_ending(
+        &self,
+        plan: &CoordinatorPlan,
+        outcome: Outcome,
+        reason: String,
+    ) -> PhasesEnding {
+        let reports = plan.phases.iter().zip(&self.parts).enumerate().map(|(at, (phase, part))| {
+            let status = match part.ends.last() {
+                None => PhaseStatus::Skipped,
+                Some(end) if end.outcome == Outcome::Success => PhaseStatus::Complete,
+                Some(_) => PhaseStatus::Failure,
+            };
+            phase_report((at, phase), status, &part.ends)
+        });
+        let manifest = CoordinatorManifest::summed(&plan.coordinator, reports.collect(), outcome);
+        PhasesEnding { outcome, reason, manifest }
+    }
+
+    /// Returns what is known by now of the stages that are over.
+    pub fn stage_data(&self) -> FlowData {
+        FlowData::of_stages(self.entries().iter())
+    }
+
+    /// Returns what is known by now of the phases that passed.
+    pub fn phase_data(&self) -> FlowData {
+        let mut data = FlowData::default();
+        for part in self.parts.iter().filter(|part| self.has_passed(&part.name)) {
+            if let Some(end) = part.ends.last() {
+                let commit = end.line.as_ref().map(|line| line.tip.to_string());
+                data.add_phase(&part.name, &end.stages, commit);
+            }
+        }
+        data
+    }
+
+    fn entries(&self) -> Vec<StageEntry> {
+        let entry = |part: &ChosenPart| {
+            let attempts = u32::try_from(part.ends.len()).unwrap_or(u32::MAX);
+            match part.ends.last() {
+                None => StageEntry::skipped(&part.name),
+                Some(end) if end.outcome == Outcome::Success => {
+                    end.entry(&part.name, PartStatus::Success, attempts)
+                }
+                Some(end) => end.entry(&part.name, PartStatus::Failure, attempts),
+            }
+        };
+        self.parts.iter().map(entry).collect()
+    }
+
+    /// How far the parts are, a line each.
+    pub fn status(&self) -> String {
+        let line = |part: &ChosenPart| {
+            let state = match (self.has_passed(&part.name), part.ends.last(), &part.asks) {
+                (true, ..) => "passed".to_owned(),
+                (_, _, Some(parked)) => format!("waits for a person: {}", parked.reason),
+                (_, Some(end), _) => {
+                    format!("failed {} times: {}", part.ends.len(), end.told())
+                }
+                (_, None, _) => "not run yet".to_owned(),
+            };
+            format!("{}: {}\n", part.name, spore_plain::line_within(&state, 500))
+        };
+        self.parts.iter().map(line).collect()
+    }
+
+    fn has_passed(&self, name: &str) -> bool {
+        let part = self.parts.iter().find(|part| part.name == name);
+        part.and_then(|part| part.ends.last()).is_some_and(|end| end.outcome == Outcome::Success)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use spore_model::RunId;
+
+    use super::*;
+    use crate::stages::tests::{plan, read_stage};
+
+    fn end(outcome: Outcome) -> ChildEnd {
+        ChildEnd::new(RunId::from_parts(1, 1), outcome, Some("so it went".to_owned()))
+    }
+
+    fn three() -> Chosen {
+        Chosen::stages(&plan(vec![read_stage("A"), read_stage("B?"), read_stage("C")]))
+    }
+
+    #[test]
+    fn what_may_be_run_is_not_for_the_session_to_say() {
+        let mut chosen = three();
+        assert_eq!(chosen.choose("X").unwrap_err(), "there is no such part; there are: A, B, C");
+        assert_eq!(chosen.choose("C").unwrap_err(), "C waits for: A");
+        for attempt in 1..=4 {
+            assert_eq!(chosen.choose("A").unwrap().attempt, attempt);
+            assert!(chosen.apply(0, &end(Outcome::Failure)));
+        }
+        assert_eq!(chosen.choose("A").unwrap_err(), "A was tried 4 times");
+        let mut chosen = three();
+        assert!(chosen.apply(0, &end(Outcome::Success)));
+        assert_eq!(chosen.choose("A").unwrap_err(), "A is done already");
+        assert!(chosen.choose("C").is_ok());
+        let reason = "B was not run; C was not run".to_owned();
+        assert_eq!(chosen.rest(), ChosenRest::End(Outcome::Failure, reason));
+        assert!(chosen.apply(2, &end(Outcome::Success)));
+        let ChosenRest::End(outcome, _) = chosen.rest() else { panic!() };
+        assert_eq!(outcome, Outcome::Partial);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_begun_after_depth_or_an_interrupt_and_neither_is_absorbed(
+            tries in prop::collection::vec((0..3usize, 0..Outcome::ALL.len()), 1..30),
+        ) {
+            let mut chosen = three();
+            let mut seen = Vec::new();
+            for (at, outcome) in tries {
+                let (name, outcome) = (["A", "B", "C"][at], Outcome::ALL[outcome]);
+                let stops = |one: &Outcome| {
+                    matches!(one, Outcome::Interrupted | Outcome::DepthExceeded | Outcome::QuotaParked)
+                };
+                match chosen.choose(name) {
+                    Ok(step) => {
+                        prop_assert!(!seen.iter().any(stops), "{seen:?}");
+                        prop_assert!(step.attempt <= 4);
+                        seen.push(outcome);
+                        let _ = chosen.apply(step.part, &end(outcome));
+                    }
+                    Err(why) => prop_assert!(!why.is_empty()),
+                }
+            }
+            let outcome = match chosen.rest() {
+                ChosenRest::Park(parked) => parked.outcome,
+                ChosenRest::End(outcome, _) => outcome,
+            };
+            for stop in [Outcome::Interrupted, Outcome::DepthExceeded, Outcome::QuotaParked] {
+                if seen.contains(&stop) {
+                    prop_assert_eq!(outcome, stop);
+                }
+            }
+            if outcome == Outcome::Success {
+                prop_assert_eq!(seen.iter().filter(|one| **one == Outcome::Success).count(), 3);
+            }
+        }
+    }
+}
